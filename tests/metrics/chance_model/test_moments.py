@@ -24,9 +24,10 @@ pytestmark = pytest.mark.python_only
 
 # those of medians have a file of their own
 MODELS = [name for name, row in METRICS.items() if row.chance and "median" not in name]
-RECORDED = ("mr", "mrr", "hits", "imr", "hmr", "gmr", "igmr")  # in reference_values.json
+# those of reference_values.json
+RECORDED = ("mr", "mrr", "hits", "imr", "hmr", "gmr", "igmr", "median", "imedian")
 POWERS = (-4, -3, -0.5, -0.05, 0.05, 0.5, 0.99, 1.01, 2, 10)
-FEW = (0, 2, -0.5)  # where there are thousands of tasks
+FEW = (0, -0.5)  # where there are thousands of tasks
 NAMED_POWERS = (-math.inf, -1, 0, 1, math.inf)
 CASES = [("hits", k) for k in (1, 2, 5)]
 CASES += [(name, 0) for name in MODELS if name not in ("hits", "power_mean")]
@@ -40,18 +41,14 @@ def model(
     return chance(f"{metric}{mark}{parameter if mark else ''}", candidates, weights)
 
 
-def values(metric: str, parameter: float, ranks: Any, sizes: list[int], weights: Any) -> Any:
-    """The metric of each row of ranks, by the candidates of each task; weights sum to 1."""
-    assert ranks.shape[1] == len(sizes)
+def values(metric: str, parameter: float, ranks: Any, weights: Any) -> Any:
+    """The metric of each row of ranks; weights sum to 1."""
 
     def mean(terms: Any) -> Any:
         return (terms * weights).sum(axis=1)
 
-    def power(p: float) -> Any:
-        if math.isinf(p):
-            return ranks.max(axis=1) if p > 0 else ranks.min(axis=1)
-        return mean(ranks**p) ** (1 / p) if p else np.exp(mean(np.log(ranks)))
-
+    if math.isinf(parameter):
+        return ranks.max(axis=1) if parameter > 0 else ranks.min(axis=1)
     formulas: dict[str, Callable[[], Any]] = {
         "mr": lambda: mean(ranks),
         "mrr": lambda: mean(1 / ranks),
@@ -60,15 +57,9 @@ def values(metric: str, parameter: float, ranks: Any, sizes: list[int], weights:
         "hmr": lambda: 1 / mean(1 / ranks),
         "gmr": lambda: np.exp(mean(np.log(ranks))),
         "igmr": lambda: np.exp(-mean(np.log(ranks))),
-        "power_mean": lambda: power(parameter),
+        "power_mean": lambda: mean(ranks**parameter) ** (1 / parameter),
     }
-    return formulas[metric]()
-
-
-def outcomes(sizes: list[int]) -> Any:
-    """Return every outcome of the ranks, one in each row."""
-    grid = np.meshgrid(*(np.arange(1.0, n + 1) for n in sizes), indexing="ij")
-    return np.stack([axis.ravel() for axis in grid], axis=1)
+    return formulas["gmr" if (metric, parameter) == ("power_mean", 0) else metric]()
 
 
 def brute(
@@ -76,7 +67,9 @@ def brute(
 ) -> tuple[float, float]:
     """Mean and variance over all outcomes."""
     weights = np.ones(len(sizes)) if weights is None else np.array(weights)
-    found = values(metric, parameter, outcomes(sizes), sizes, weights / weights.sum())
+    grid = np.meshgrid(*(np.arange(1.0, n + 1) for n in sizes), indexing="ij")
+    outcomes = np.stack([axis.ravel() for axis in grid], axis=1)
+    found = values(metric, parameter, outcomes, weights / weights.sum())
     mean = math.fsum(found.tolist()) / len(found)
     return mean, math.fsum(((found - mean) ** 2).tolist()) / len(found)
 
@@ -94,24 +87,22 @@ def assert_near(
 # -- exact values ----------------------------------------------------------------------------------
 
 
-def records(data: Path) -> list[dict[str, Any]]:
-    text = (data / "reference_values.json").read_text(encoding="utf-8")
-    return [record for record in json.loads(text) if record["metric"] in MODELS]
-
-
 @pytest.mark.parametrize("metric", RECORDED)
 def test_reference_values(metric: str, data: Path) -> None:
     """All records, which have 25 digits, agree to 1e-12, and variances to 1e-10."""
-    mine = [record for record in records(data) if record["metric"] == metric]
-    assert len(mine) >= 46
+    records = json.loads((data / "reference_values.json").read_text(encoding="utf-8"))
+    mine = [record for record in records if record["metric"] == metric]
+    assert len(mine) >= 35
+    slack = Fraction("1e-13" if "median" in metric else "1e-12")
     for record in mine:
         sizes = record["candidates"]
         if isinstance(sizes, dict):
             sizes = ([int(n) for n in sizes], list(sizes.values()))
-        found = model(metric, record["k"] or 0, sizes, record["weights"])
+        found = model(metric, record.get("k") or 0, sizes, record.get("weights"))
+        assert {*map(type, found)} == {float}
         mean, variance = Fraction(record["mean"]), Fraction(record["variance"])
-        assert abs(Fraction(found[0]) - mean) <= Fraction("1e-12") * mean, record
-        assert abs(Fraction(found[1]) - variance) <= Fraction("1e-10") * variance, record
+        assert abs(Fraction(found[0]) - mean) <= slack * mean, record
+        assert abs(Fraction(found[1]) - variance) <= 100 * slack * variance, record
 
 
 # -- all outcomes ----------------------------------------------------------------------------------
@@ -201,9 +192,9 @@ def test_forms_of_the_same_tasks(metric: str, parameter: float) -> None:
 def test_blocks_of_tasks(metric: str, parameter: float) -> None:
     """Thousands of sizes and weights, computed in blocks, agree with a few at a time."""
     rng = np.random.default_rng(5)
-    sizes = rng.integers(2, 3_000, 2_500)
-    few = rng.choice([1.0, 2.0, 3.0], 2_500)
-    for weights in (None, few, few + 1e-14 * rng.random(2_500)):
+    sizes = rng.integers(2, 3_000, 1_300)
+    few = rng.choice([1.0, 2.0, 3.0], 1_300)
+    for weights in (None, few, few + 1e-14 * rng.random(1_300)):
         found = model(metric, parameter, sizes, weights)
         again = model(metric, parameter, sizes, few if weights is not None else None)
         assert found == pytest.approx(again, rel=1e-10)
@@ -213,13 +204,13 @@ def test_blocks_of_tasks(metric: str, parameter: float) -> None:
 def test_memory_stays_flat() -> None:
     """However many tasks differ, their nodes are never in memory all at once."""
     rng = np.random.default_rng(1)
-    tasks = rng.integers(1, 15_000, 20_000), rng.random(20_000)
+    tasks = rng.integers(1, 15_000, 8_000), rng.random(8_000)
     for metric in ("imr", "gmr", "hmr"):
         tracemalloc.start()
         chance(metric, *tasks)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert peak < 100e6, metric
+        assert peak < 60e6, metric
 
 
 # -- the ends --------------------------------------------------------------------------------------
@@ -252,10 +243,8 @@ def test_extremes_are_finite(name: str, case: tuple[str, float]) -> None:
     """There is no overflow, no warning (warnings are errors) and no wrong sign."""
     metric, parameter = case
     mean, variance = model(metric, parameter, *EXTREMES[name])
-    assert math.isfinite(mean)
-    assert math.isfinite(variance)
-    assert mean > 0
-    assert variance >= 0
+    assert 0 < mean < math.inf
+    assert 0 <= variance < math.inf
     bounded = METRICS[metric].increasing
     assert mean <= 1 if bounded else 1 <= mean <= 2**63
 
