@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,6 +28,19 @@ T, V = tr.InputTypeError, tr.InputValueError
 
 def counter(**keywords: Any) -> tr.RankCounter:
     return tr.RankCounter(TRUE, TARGETS, **{"candidates": 4, **keywords})
+
+
+def fed(*columns: Any, **keywords: Any) -> tr.RankCounter:
+    """Return a counter of some columns."""
+    one = counter(**keywords)
+    for some in columns:
+        one.update(SCORES[:, some], columns=some)
+    return one
+
+
+def sums(*counters: tr.RankCounter) -> tr.Ranks:
+    """Return the ranks of the sum of counts."""
+    return counters[0].ranks(sum(one.counts() for one in counters))
 
 
 def assert_equal(got: tr.Ranks, expected: tr.Ranks) -> None:
@@ -80,11 +94,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({}, "start: expected the first of the block's 2 columns, or columns, of 4 in all"),
     ({"start": 3}, "start: expected the first of .*, got 3"),
     ({"start": -1}, "start: expected the first of .*, got -1"),
+    ({"start": 2**63 - 1}, "start: expected the first"),
     ({"columns": [3, 4]}, "columns: expected columns from 0 to 3, got 4 at position 1"),
     ({"columns": [9, 1]}, "columns: expected columns from 0 to 3, got 9 at position 0"),
     ({"columns": [1]}, "columns: expected 2, one for each column of the block"),
     ({"start": 0, "columns": [0, 1]}, "columns: expected none beside start"),
+    ({"start": 0}, "column 0 has been counted before"),
     ({"start": 2}, "column 3 has been counted before"),
+    ({"columns": [1, 0]}, "column 0 has been counted before"),
     ({"columns": [1, 1]}, "column 1 is given twice"),
 ]
 
@@ -94,8 +111,10 @@ def test_columns_that_do_not_fit(keywords: dict[str, Any], words: str) -> None:
     one = counter()
     refusal(ValueError, r"column 0 .* \(4 of 4 columns", one.ranks)
     one.update(SCORES[:, [3, 0]], columns=[3, 0])
+    before = pickle.dumps(one)
     refusal(tr.InputError, words, one.update, SCORES[:, :2], **keywords)
     refusal(ValueError, r"column 1 has not been counted \(2 of 4 columns are missing\)", one.ranks)
+    assert pickle.dumps(one) == before
     assert repr(one) == "RankCounter(2 tasks, float64, 2 of 4 columns)"
 
 
@@ -103,7 +122,6 @@ def test_a_narrow_start_does_not_wrap() -> None:
     one = tr.RankCounter(np.zeros(1), [0], candidates=200)
     one.update(np.zeros((1, 50)), start=np.int8(100))
     refusal(V, "column 100", one.update, np.zeros((1, 50)), start=np.int8(100))
-    refusal(V, "start: expected the first", one.update, SCORES[:1], start=2**63 - 1)
 
 
 def test_the_filter_is_the_counters_own() -> None:
@@ -151,41 +169,55 @@ def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None
 NARROW = SCORES.astype("f4")
 FORM = (np.array([0, 1, 1]), np.array([3]), np.array([0, 1]))
 REFUSED: list[tuple[type[Exception], str, Any]] = [
-    (T, "^block: .*float64.* float32", lambda: counter().update(NARROW)),
-    (T, "^others: .*float64.* float32", lambda: tr.rank_against(TRUE, NARROW)),
-    (V, "^block: expected 2 rows", lambda: counter().update(SCORES[:1])),
-    (V, "^block: .*task 1 reads that row", lambda: counter(rows=[0, 2]).update(SCORES)),
-    (V, r"^block: expected a matrix \(tasks, k\)", lambda: tr.RankCounter(TRUE).update(TRUE)),
-    (V, "^start: expected none", lambda: tr.RankCounter(TRUE).update(SCORES, start=0)),
-    (T, "^candidates: expected an integer, the number", lambda: counter(candidates=None)),
-    (T, "^candidates: expected an integer, the number", lambda: counter(candidates=[0, 1])),
-    (V, "^candidates: expected an integer, the number", lambda: counter(candidates=-1)),
-    (V, "^candidates: expected none", lambda: tr.RankCounter(TRUE, candidates=4)),
-    (V, "^targets: expected integers from 0 to 1 .* got 2", lambda: counter(candidates=2)),
-    (V, "^targets: expected 2", lambda: tr.RankCounter(TRUE, [1], candidates=4)),
-    (V, "^rows: expected 2", lambda: counter(rows=[0])),
-    (V, "^rows: expected rows from 0 on, got -1 for task 0", lambda: counter(rows=[-1, 0])),
-    (V, "^filter: expected indices from 0 to 3", lambda: counter(filter=[[4], []])),
-    (V, "^filter: expected none", lambda: tr.RankCounter(TRUE, filter=[[], []])),
-    (V, "^true_scores: expected one score", lambda: tr.RankCounter(SCORES)),
-    (T, "^other: expected a RankCounter, got int", lambda: counter().merge(3)),
-    (V, "the same order", lambda: counter().merge(counter(order="ascending"))),
-    (V, "the same candidates", lambda: counter().merge(counter(candidates=5))),
-    (V, "the same filter", lambda: counter().merge(counter(filter=[[0], []]))),
-    (V, "the same filter", lambda: counter(filter=FORM[:2]).merge(counter(filter=FORM))),
-    (V, "the same targets", lambda: counter().merge(tr.RankCounter(TRUE, [2, 2], candidates=4))),
-    (V, "the same true", lambda: counter().merge(tr.RankCounter(-TRUE, TARGETS, candidates=4))),
+    (T, "^block: .*float64.* float32", lambda one: one.update(NARROW[:, 2:], start=2)),
+    (T, "^others: .*float64.* float32", lambda _: tr.rank_against(TRUE, NARROW)),
+    (V, "^block: expected 2 rows", lambda one: one.update(SCORES[:1, 2:], start=2)),
+    (V, "^block: expected 2 rows", lambda one: one.update(np.ones((3, 2)), start=2)),
+    (V, "^block: expected", lambda one: one.update(SCORES[None, :, 2:], start=2)),
+    (V, "^block: .*task 1 reads that row", lambda _: counter(rows=[0, 2]).update(SCORES)),
+    (V, r"^block: expected a matrix \(tasks, k\)", lambda _: tr.RankCounter(TRUE).update(TRUE)),
+    (V, "^start: expected none", lambda _: tr.RankCounter(TRUE).update(SCORES, start=0)),
+    (T, "^candidates: expected an integer, the number", lambda _: counter(candidates=None)),
+    (T, "^candidates: expected an integer, the number", lambda _: counter(candidates=[0, 1])),
+    (V, "^candidates: expected an integer, the number", lambda _: counter(candidates=-1)),
+    (V, "^candidates: expected none", lambda _: tr.RankCounter(TRUE, candidates=4)),
+    (V, "^targets: expected integers from 0 to 1 .* got 2", lambda _: counter(candidates=2)),
+    (V, "^targets: expected 2", lambda _: tr.RankCounter(TRUE, [1], candidates=4)),
+    (V, "^rows: expected 2", lambda _: counter(rows=[0])),
+    (V, "^rows: expected rows from 0 on, got -1 for task 0", lambda _: counter(rows=[-1, 0])),
+    (V, "^filter: expected indices from 0 to 3", lambda _: counter(filter=[[4], []])),
+    (V, "^filter: expected none", lambda _: tr.RankCounter(TRUE, filter=[[], []])),
+    (V, "^true_scores: expected one score", lambda _: tr.RankCounter(SCORES)),
+    (T, "^other: expected a RankCounter, got int", lambda one: one.merge(3)),
+    (V, "got this one", lambda one: one.merge(one)),
+    (V, "other: column 1 has been counted before", lambda one: one.merge(fed([1, 2]))),
+    (V, "the same order", lambda one: one.merge(counter(order="ascending"))),
+    (V, "the same candidates", lambda one: one.merge(counter(candidates=5))),
+    (V, "the same filter", lambda one: one.merge(counter(filter=[[0], []]))),
+    (V, "the same filter", lambda _: counter(filter=FORM[:2]).merge(counter(filter=FORM))),
+    (V, "the same targets", lambda one: one.merge(tr.RankCounter(TRUE, [2, 2], candidates=4))),
+    (V, "the same true", lambda one: one.merge(tr.RankCounter(-TRUE, TARGETS, candidates=4))),
+    (V, "the same dty", lambda one: one.merge(tr.RankCounter(NARROW[0, :2], [2, 1], candidates=4))),
+    (V, r"^counts: .* got shape \(7, 1\)", lambda one: one.ranks(one.counts()[:, :1])),
+    (T, "^counts: expected integers, got", lambda one: one.ranks(one.counts() * 1.0)),
+    (V, "^counts: .*each of 4 columns counted by one", lambda one: one.ranks(one.counts())),
+    (V, "^counts: .*each of 4 columns", lambda one: sums(one, fed([1, 2]))),
+    (V, "^counts: .*the same .* filter", lambda one: sums(one, fed([2, 3], filter=[[0], []]))),
+    (V, "^counts: .*the same .* rules", lambda one: sums(one, fed([2, 3], nan="omit"))),
     (
         V,
-        "the same dty",
-        lambda: counter().merge(tr.RankCounter(NARROW[0, :2], [2, 1], candidates=4)),
+        "^audit: expected False for counts that are summed",
+        lambda _: counter(audit=True).counts(),
     ),
 ]
 
 
 @pytest.mark.parametrize(("kind", "words", "call"), REFUSED)
 def test_what_is_refused(kind: type[Exception], words: str, call: Any) -> None:
-    refusal(kind, words, call)
+    one = fed([0, 1])
+    before = pickle.dumps(one)
+    refusal(kind, words, call, one)
+    assert pickle.dumps(one) == before
 
 
 @pytest.mark.parametrize("nan", ["raise", "omit"])
@@ -318,12 +350,39 @@ def test_several_threads_update_one_counter() -> None:
     assert_equal(one.ranks(), tr.rank(scores, targets, audit=True))
 
 
-def test_what_does_not_merge() -> None:
-    one, other = counter(), counter()
-    one.update(SCORES[:, 1:3], start=1)
-    other.update(SCORES[:, 2:], start=2)
-    refusal(ValueError, "other: column 2 has been counted before", one.merge, other)
-    refusal(ValueError, "got this one", one.merge, one)
+def test_what_is_summed() -> None:
+    whole = fed(range(4))
+    counts = whole.counts()
+    assert counts.dtype == np.int64
+    assert counts[:6].tolist() == [[1, 2], [1, 1], [3, 3], [0, 0], [0, 0], [4, 4]]
+    assert whole.ranks(counts) == whole.ranks()
+    assert (counts == whole.counts()).all()
+    counts[:] = 0  # the array is the caller's
+    assert whole.ranks(whole.counts()) == whole.ranks()
+
+
+def test_sums_of_sampled_negatives_and_of_scores_that_differ() -> None:
+    parts = [tr.RankCounter(TRUE) for _ in range(2)]
+    parts[0].update(SCORES[:, :3])
+    parts[1].update(SCORES[:, 3:])
+    assert sums(*parts) == tr.rank_against(TRUE, SCORES)
+    wrong = counter()
+    wrong.update(np.where(SCORES == 0.2, 0.25, SCORES))
+    with pytest.warns(UserWarning, match="true_scores: 1 of 2 .* first that of task 1"):
+        sums(counter(), wrong)
+
+
+def test_sums_as_tensors() -> None:
+    torch = pytest.importorskip("torch", reason="tensors of torch")
+    whole = fed(range(4))
+    assert whole.ranks(torch.from_numpy(whole.counts())) == whole.ranks()
+
+
+def test_the_size_of_a_number_changes_no_sum() -> None:
+    """Indices of a filter may be of 32 bits in one process and of 64 in another."""
+    lists = [(np.array([0, 2, 3]), np.array([1, 3, 0], dtype)) for dtype in (np.int32, np.int64)]
+    parts = [fed(some, filter=own) for some, own in zip(([0, 1], [2, 3]), lists, strict=True)]
+    assert sums(*parts) == fed(range(4), filter=lists[0]).ranks()
 
 
 def test_files_of_another_kind(tmp_path: Path) -> None:
