@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -49,9 +48,9 @@ def test_of_a_matrix(rule: str, scores: Array, k: int) -> None:
     check(infer(scores, None, nan="omit", k=k, **RULES[rule]), rule, scores)
 
 
-@given(st.data(), st.sampled_from(list(RULES)), st.integers(0, 2**32), st.booleans())
-@settings(max_examples=200)
-def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool) -> None:
+@given(st.data(), st.sampled_from(list(RULES)), st.integers(0, 2**32), st.booleans(), st.booleans())
+@settings(max_examples=250)
+def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool, as_matrix: bool) -> None:
     """If only some entities take part, the means of CSLS are over these."""
     rng = np.random.default_rng(seed)
     kinds, most = rng.choice(["f2", "f4", "f8"], 2), rng.integers(1, 4)
@@ -74,10 +73,11 @@ def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool) -> Non
     means = None
     if csls is not None:
         means = csls_means(left, right, csls, similarity=similarity, candidates=tuple(who))
+    plain = tr.score_embeddings(left, right, similarity=similarity)
     found = infer(
-        *(left, right),
-        similarity=similarity,
-        csls=csls,
+        *((plain, None) if as_matrix else (left, right)),
+        **({} if as_matrix else {"similarity": similarity}),
+        csls=data.draw(st.sampled_from([csls, means])),
         nan="omit" if odd else "raise",
         left_ids=ids[0],
         right_ids=ids[1],
@@ -125,17 +125,3 @@ def test_nobody_on_a_side(method: str) -> None:
             assert found.total == 0
     sparse = infer(np.zeros((0, 3)), None, method="optimal", candidates_per_entity=2)
     assert sparse.pairs.shape == (0, 2)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_matrix_is_what_its_vectors_are(method: str) -> None:
-    rng = np.random.default_rng(1)
-    left, right = (rng.standard_normal((n, 4)).astype(np.float32) for n in (20, 23))
-    ids = {"left_ids": np.arange(3, 20), "right_ids": np.arange(20)}
-    scores = tr.score_embeddings(left, right, similarity="cosine")
-    made = csls_means(left, right, 3, candidates=tuple(ids.values()))
-    for csls, chosen in (*product((None, 3, 100), ({}, ids)), (made, ids)):
-        of_vectors = infer(left, right, method=method, csls=csls, **chosen)
-        of_matrix = infer(scores, None, method=method, csls=csls, **chosen)
-        np.testing.assert_array_equal(of_matrix.pairs, of_vectors.pairs)
-        np.testing.assert_array_equal(of_matrix.scores, of_vectors.scores, strict=True)
