@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import ml_dtypes
@@ -15,6 +18,7 @@ import truerank as tr
 from oracles.counting import exact
 from oracles.thresholds import count_above
 from strategies.count_problems import Problem, problems
+from strategies.stored import Stored, open_stored, stored
 from strategies.thresholds import ODD, compare, thresholds
 from support.outcomes import OURS
 from support.problems import DTYPES, Array, as_dtype, assert_refused
@@ -48,22 +52,18 @@ def test_counts_are_those_of_the_definition(problem: Problem, data: st.DataObjec
     check(problem.scores, problem, data)
 
 
-@given(problems(nan=True, errors=False), st.data())
-def test_tile_by_tile(problem: Problem, data: st.DataObject) -> None:
-    """Tiles of whole rows, and tiles that cut rows."""
-    matrix = np.array(problem.scores)
-    if matrix.ndim == 1 or not len(matrix) or matrix.dtype.name == "bfloat16":
-        return
-    parts = np.array_split(matrix, data.draw(st.integers(1, 4)), axis=data.draw(st.integers(0, 1)))
-    axis = 0 if all(part.shape[1] == matrix.shape[1] for part in parts) else 1
-    parts = [part for part in parts if part.size]
-    if data.draw(st.booleans()):
-        parts = [np.asfortranarray(part) for part in parts]
-    dtype = problem.keywords["dtype"]
-    with pytest.MonkeyPatch.context() as patch:
+@given(problems(nan=True, errors=False), st.data(), stored())
+def test_tile_by_tile(problem: Problem, data: st.DataObject, way: Stored) -> None:
+    """However scores are stored, in tiles of whole rows and in tiles that cut rows."""
+    dtype = problem.keywords["dtype"] or ("bfloat16" if problem.scores.dtype.kind == "V" else None)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        TemporaryDirectory() as folder,
+        ExitStack() as stack,
+    ):
         patch.setattr(tiles, "TILE_BYTES", data.draw(st.sampled_from([1, 64, 1 << 20])))
-        with tr.open_scores(parts, axis=axis, dtype=dtype) as store:
-            check(store, problem, data, place=False)
+        store = open_stored(way, Path(folder), np.array(problem.scores), dtype, stack)
+        check(store, problem, data, place=False)
 
 
 # --- what thresholds stand for

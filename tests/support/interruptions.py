@@ -37,19 +37,19 @@ def interrupted(call: Callable[[], object], stop: int, files: tuple[str, ...]) -
 
 
 @contextmanager
-def refusing_to_wait(seconds: int = 60) -> Iterator[None]:
-    """Raise a TimeoutError if the block waits, as for somebody to write to a pipe."""
+def refusing_to_wait(seconds: float = 60) -> Iterator[None]:
+    """Raise a TimeoutError in a block that takes longer, as it waits for who writes to a pipe."""
 
     def stop(_number: int, _frame: object) -> None:
         raise TimeoutError("it waits")
 
-    if not hasattr(signal, "alarm"):
+    if not hasattr(signal, "setitimer"):
         yield
         return
     before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
