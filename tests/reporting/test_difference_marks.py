@@ -29,7 +29,7 @@ def models_of(*most: int) -> dict[str, Report]:
     return {f"model {i}": report(ranks_of(i, m)) for i, m in enumerate(most)}
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(
     st.lists(st.integers(1, 50), min_size=2, max_size=4),
     st.booleans(),
@@ -115,13 +115,10 @@ def test_the_units_are_those_that_are_asked_for() -> None:
 
 
 def test_wrong_models() -> None:
-    models = models_of(4, 50)
+    models, one = models_of(4, 50), models_of(4)
     words = "against: expected one of model 0, model 1, best, got"
     refusal(ValueError, words, table, models, against="model 2")
-    refusal(
-        ValueError, "against: .* two models, got 1", table, {"a": models["model 0"]}, against="best"
-    )
+    refusal(ValueError, "against: .* two models, got 1", table, one, against="best")
     refusal(ValueError, "level: expected", table, models, against="best", level=95)
     stored = {name: Report.from_json(found.to_json()) for name, found in models.items()}
-    with pytest.raises(ValueError, match="read from JSON"):
-        table(stored, against="best")
+    refusal(ValueError, "read from JSON", table, stored, against="best")

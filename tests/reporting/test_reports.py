@@ -31,12 +31,6 @@ def test_sides_are_their_tasks(sided: Ranks) -> None:
     assert measured.ranks is sided
 
 
-def test_weights_of_a_side(sided: Ranks) -> None:
-    measured = report(sided.with_weights([1, 2, 3, 4, 5]))
-    assert measured["optimistic.mr"] == (1 + 8 + 18 + 8 + 5) / 15
-    assert measured["tail.optimistic.mr"] == (8 + 5) / 9
-
-
 def test_missing_side(sided: Ranks) -> None:
     ask = report(sided).__getitem__
     words = "no side 'tial' in these ranks, which have both, head, tail; did you mean tail"
@@ -122,14 +116,9 @@ def test_macro_needs_groups(sided: Ranks) -> None:
 
 def test_summary(sided: Ranks) -> None:
     summary = report(sided).summary
-    assert summary == report(sided).summary
-    assert summary.tasks == 5
+    assert (summary, summary.tasks, summary.audit) == (report(sided).summary, 5, None)
     assert (summary.candidates_min, summary.candidates_max) == (9, 12)
     assert (summary.tied_tasks, summary.largest_tie, summary.mean_tie) == (1, 4, 4.0)
-    assert summary.audit is None
-
-
-def test_summary_of_nothing_and_of_no_ties() -> None:
     nothing = report(Ranks([], [], 5)).summary
     assert (nothing.tasks, nothing.tied_tasks, nothing.largest_tie) == (0, 0, 1)
     assert math.isnan(nothing.mean_tie)
@@ -147,6 +136,7 @@ def test_weights_of_the_report(sided: Ranks) -> None:
     assert measured.ranks is sided
     assert measured.weights.tolist() == weights
     assert measured.weighting == "weighted"
+    assert measured["tail.optimistic.mr"] == (4 * 2 + 5 * 1) / 9
     assert dict(measured) == dict(report(sided.with_weights(weights)))
     assert report(sided.with_weights(weights)).weighting == "weighted"
     assert (report(sided).weights, report(sided).weighting) == (None, "")
@@ -225,7 +215,10 @@ def test_several_keys_at_once(sided: Ranks) -> None:
             assert held[keys] == {key: measured[key] for key in keys}
         found = measured.interval(keys)
         assert found == {key: measured.interval(key) for key in keys}
+        assert measured.to_dict(keys) == measured[keys]
     assert measured[[]] == {}
+    assert (measured.to_dict(), measured.to_dict("mrr")) == (dict(measured), measured[["mrr"]])
+    refusal(TypeError, "metrics: expected several keys, got int", measured.to_dict, 3)
     repeats = report([measured, measured])
     assert repeats[["MRR", "mr"]] == {"MRR": measured["mrr"], "mr": measured["mr"]}
     assert repeats._ipython_key_completions_() == list(repeats)
