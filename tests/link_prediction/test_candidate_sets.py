@@ -87,15 +87,11 @@ def test_train() -> None:
 
 def test_explicit_sets() -> None:
     test = [("a", "r", "b"), ("c", "r", "a")]
-    task = Task(test, candidates=["c", "b", "a", "c"], entities=["a", "b", "c", "d"])
-    assert task.tail.candidates.tolist() == task.head.candidates.tolist() == [0, 1, 2]
     digest = blake2b(np.array([0, 1, 2], "<i8").tobytes(), digest_size=4).hexdigest()
-    assert task.protocol.candidates == f"selection of 3 ({digest})"
-    fewer = Task(test, candidates=["b", "a", "c"], entities=["a", "b", "c", "d"])
-    other = Task(test, candidates=["a", "b", "c", "d"], entities=["a", "b", "c", "d"])
-    assert fewer.protocol.fingerprint == task.protocol.fingerprint != other.protocol.fingerprint
-    ids = Task(test, candidates=np.array([2, 0, 1], np.uint8))
-    assert ids.tail.candidates.tolist() == [0, 1, 2]
+    for chosen in (["c", "b", "a", "c"], ["b", "a", "c"], np.array([2, 0, 1], np.uint8)):
+        task = Task(test, candidates=chosen, entities=["a", "b", "c", "d"])
+        assert task.tail.candidates.tolist() == task.head.candidates.tolist() == [0, 1, 2]
+        assert task.protocol.candidates == f"selection of 3 ({digest})"
 
 
 def test_given_negatives() -> None:
@@ -120,6 +116,7 @@ def test_given_negatives() -> None:
 
 TEST = [("a", "r", "b")]
 VALID = {"known": {"valid": TEST}}
+IDS: dict[str, Any] = {"test": [[0, 0, 1]], "entities": 4, "sides": ("tail",)}
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, r"^candidates: .* another .*got 'types'; the known splits: none$", "types", {}),
     (ValueError, r"got 'graph'; the known splits: valid$", Sampled(among="graph"), VALID),
@@ -136,24 +133,20 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^candidates: .* got -1 at position 0", [-1], {}),
     (TypeError, r"^candidates: expected negatives >= 1", Sampled(0.5), {}),  # type: ignore[arg-type]
     (ValueError, r"^candidates: expected seed >= 0, got -1", Sampled(seed=-1), {}),
+    (ValueError, "candidates: expected Negatives of tail, .* got none", Negatives(), IDS),
+    (ValueError, "candidates: .* got tail, head", Negatives(tail=[[1]], head=[[1]]), IDS),
+    (
+        ValueError,
+        "tail: expected 1 lists, .* for each test triple",
+        Negatives(tail=[[1], [2]]),
+        IDS,
+    ),
+    (ValueError, "candidates: tail: expected ids from 0 to 3, got 5", Negatives(tail=[[5]]), IDS),
+    (TypeError, "candidates: tail: expected integers, .* dtype flo", Negatives(tail=[[0.5]]), IDS),
+    (ValueError, "candidates: tail", Negatives(tail=3), IDS),
 ]
 
 
 @pytest.mark.parametrize(("kind", "words", "candidates", "how"), ERRORS)
 def test_errors(kind: type[Exception], words: str, candidates: Any, how: dict[str, Any]) -> None:
-    refusal(kind, words, Task, TEST, candidates=candidates, **how)
-
-
-@pytest.mark.parametrize(
-    ("negatives", "kind", "words"),
-    [
-        (Negatives(), ValueError, "candidates: expected Negatives of tail, .* got none"),
-        (Negatives(tail=[[1]], head=[[1]]), ValueError, "candidates: .* got tail, head"),
-        (Negatives(tail=[[1], [2]]), ValueError, "tail: expected 1 lists, .* for each test triple"),
-        (Negatives(tail=[[5]]), ValueError, "candidates: tail: expected ids from 0 to 3, got 5"),
-        (Negatives(tail=[[0.5]]), TypeError, "candidates: tail: expected integers, .* dtype float"),
-        (Negatives(tail=3), ValueError, "candidates: tail"),
-    ],
-)
-def test_bad_negatives(negatives: Negatives, kind: type, words: str) -> None:
-    refusal(kind, words, Task, [[0, 0, 1]], entities=4, sides=("tail",), candidates=negatives)
+    refusal(kind, words, Task, **{"test": TEST, "candidates": candidates, **how})

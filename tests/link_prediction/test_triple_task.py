@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -201,21 +200,13 @@ def test_known_forms(known: Any, names: list[str]) -> None:
     assert task.protocol.split == "final"
 
 
-def test_warnings_name_what_they_found() -> None:
-    with pytest.warns(UserWarning, match=r"^test: 1 \(a likes c\) triples repeat") as caught:
-        Task([*TEST, TEST[0]], {"train": TRAIN})
-    assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match=r"^test: 1 \(a likes b\) triples are in a known split"):
-        Task([*TEST, TRAIN[0]], {"train": TRAIN})
-    refusal(ValueError, r"^test: 1 \(a .* earlier one$", Task, [*TEST, TEST[0]], duplicates="raise")
-    refusal(ValueError, "^test: .* a known split", Task, [*TEST, TRAIN[0]], [TRAIN], leaks="raise")
-    with pytest.raises(ValueError, match=r"^test: 1 \(e likes b\) triples have an entity or a"):
-        Task([*TEST, ("e", "likes", "b")], [TRAIN], unseen="raise")
-
-
 def test_audit_in_words() -> None:
     test = [*TEST, TEST[0], TRAIN[0], ("e", "hates", "a")]
-    task = quiet(test, {"train": TRAIN, "valid": TRAIN[:2]}, duplicates="drop")
+    with pytest.warns(UserWarning, match=r"^test: 1 \(a likes b\) triples are in a") as caught:
+        task = Task(test, {"train": TRAIN, "valid": TRAIN[:2]}, duplicates="drop")
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"^test: 1 \(a likes c\) triples repeat"):
+        Task(REPEATED, {"train": TRAIN})
     assert str(task.audit).splitlines() == [
         "test: 6 triples, 5 ranked; known: train 4, valid 2",
         "duplicates: 1 (a likes c), dropped",
@@ -243,6 +234,9 @@ def test_labels_of_qualifiers() -> None:
 
 
 INTS = np.array([[0, 0, 1]])
+KNOWN: dict[str, Any] = {"known": [INTS]}
+REPEATED, LEAK, UNSEEN = ([*TEST, row] for row in (TEST[0], TRAIN[0], ("e", "likes", "b")))
+RAISING = {"known": [TRAIN], "unseen": "raise"}
 FAR = {"known": [INTS, np.array([[0, 0, 1], [0, 0, 2]])], "entities": 2}
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^test: expected at least one triple, got none", [], {}),
@@ -272,6 +266,13 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^keys: expected distinct .*, of 3 in all, got 3", INTS, {"keys": [3]}),
     (TypeError, "^keys: expected several columns, got int", INTS, {"keys": 3}),
     (ValueError, "^keys: .* got 3, 3", [[0, 0, 1, 7]], {"keys": [3, 3]}),
+    (TypeError, "^filters: expected several.*got str", INTS, {"filters": "query"}),
+    (ValueError, "^filters: expected one of query, triple", INTS, KNOWN | {"filters": ["static"]}),
+    (TypeError, "^filters: expected a str, got int", INTS, KNOWN | {"filters": [3]}),
+    (ValueError, "^filters: expected .* known splits", INTS, {"filters": ["triple"]}),
+    (ValueError, r"^test: 1 \(a likes c\) .* earlier one$", REPEATED, {"duplicates": "raise"}),
+    (ValueError, "^test: .* a known split", LEAK, {"known": [TRAIN], "leaks": "raise"}),
+    (ValueError, r"^test: 1 \(e .*\) triples have an entity or a", UNSEEN, RAISING),
 ]
 
 
@@ -303,9 +304,3 @@ def test_memory_does_not_grow_with_ids() -> None:
     assert task.tail.columns == task.relation.columns == large + 1
     assert task.tail.labels["head_degree"].values.tolist() == [2, 1]
     assert task.relation.labels["degree"].values.tolist() == ["1", "1"]
-
-
-def test_loading_is_lazy(run_python: Callable[..., str]) -> None:
-    run_python(
-        "import sys, truerank\nassert not any('link_prediction' in name for name in sys.modules)\n"
-    )

@@ -21,7 +21,8 @@ pytestmark = pytest.mark.python_only
 
 DOCS = ROOT / "docs"
 PACKAGE = Path(truerank.__file__).parent
-PAGES = markdown_pages.pages()
+README = ROOT / "README.md"
+PAGES = [README, *markdown_pages.pages()]
 KEYS = {"needs", "commands"}
 OF_TESTS = {"click", "matplotlib"}  # which the extra `test` brings
 MODULES = ["", ".link_prediction", ".alignment", ".metrics", ".reporting", ".inference"]
@@ -55,10 +56,10 @@ def test_examples_run_and_their_figures_are_right(
             pytest.skip(f"{library} is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    markdown_pages.run(page)
+    assert markdown_pages.run(page) or page != README
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=name_of)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_and_their_options_exist(page: Path) -> None:
     pytest.importorskip("click", reason="the command line needs click")
     from truerank.cli.commands import commands as root
@@ -80,6 +81,22 @@ def test_front_matter_and_links_are_valid(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)", prose):
         if not re.match(r"\w+:", target):
             assert (page.parent / target).exists(), target
+
+
+def test_readme_is_short_and_names_what_is_there() -> None:
+    """Its ratios are those of benches and scripts; what it says to cite is this version."""
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150
+    benches = (path.read_text(encoding="utf-8") for path in (ROOT / "bench").rglob("test_*.py"))
+    cases, chosen = "".join(benches), re.findall(r"bench -k (\w+)", text)
+    scripts = re.findall(r"python (bench/\S+\.py)", text)
+    assert len(chosen) * len(scripts) > 0
+    assert [word for word in chosen if f"{word}(" not in cases] == []
+    assert [script for script in scripts if not (ROOT / script).is_file()] == []
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    version = pyproject["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version = {{{version}}}" in text
 
 
 # -- all names are documented ----------------------------------------------------------------------
@@ -135,7 +152,7 @@ def test_a_wrong_figure_is_an_error(line: str, tmp_path: Path) -> None:
 def test_every_picture_is_shown_below_what_draws_it() -> None:
     """Drawings are made by the pages that show them; a photograph of a page is only shown."""
     drawn, shown = set(), set()
-    for page in PAGES:
+    for page in PAGES[1:]:
         text = page.read_text(encoding="utf-8")
         drawn |= {(page.parent / b.picture).resolve() for b in markdown_pages.blocks(text)}
         links = re.findall(r"\]\((\S*pictures/[^)]+)\)", text)
@@ -156,13 +173,8 @@ def test_architecture_names_what_is_there() -> None:
     quoted = [path for code in re.findall(r"`([^`\n]+)`", text) for path in PATH.findall(code)]
     assert len(quoted) > 30
     assert [path for path in quoted if not any((top / path).exists() for top in tops)] == []
-    tops = (
-        *tops,
-        ROOT / "cpp",
-        ROOT / "bench",
-        ROOT / "fuzz",
-        *(PACKAGE / x for x in ("metrics", "inference", "stores")),
-    )
+    tops = (*tops, *(ROOT / x for x in ("cpp", "bench", "fuzz")))
+    tops = (*tops, *(PACKAGE / x for x in ("metrics", "inference", "stores")))
     drawn = re.findall(r"(?:^|, )\s*([\w/]+)/", text.split("```")[1], re.M)
     assert len(drawn) > 25
     assert [path for path in drawn if not any((top / path).is_dir() for top in tops)] == []

@@ -52,11 +52,7 @@ def test_examples(name: str) -> None:
     assert runner.failures == 0
 
 
-def test_there_are_examples() -> None:
-    examples = Examples().find(importlib.import_module("truerank.ranks.container"))
-    assert sum(len(test.examples) for test in examples) > 10
-
-
-def test_examples_of_public_classes_are_found() -> None:
+def test_examples_of_functions_and_public_classes_are_found() -> None:
     found = Examples().find(importlib.import_module("truerank.counting.counter"))
     assert any(test.name.endswith(".RankCounter") and test.examples for test in found)
+    assert sum(len(test.examples) for test in found) > 10
