@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,149 +31,155 @@ CLASSES = (
 )
 
 
-def rank(*tasks: Any) -> _core.Counts:
-    return _core.rank(SCORES, _core.Tasks(*tasks), RULES, 0)
+RANGES = _core.Selection.of_ranges(INDPTR)
 
 
 def lists(indptr: Any = INDPTR, indices: Any = ZEROS, list_of_task: Any = None) -> _core.Selection:
     return _core.Selection(np.asarray(indptr), np.asarray(indices), list_of_task)
 
 
-def partial_counts(
-    first_column: int = 0,
-    *,
-    scores: Any = SCORES,
-    true_scores: Any = TRUE_SCORES,
-    candidates: _core.Selection | None = None,
-) -> _core.Counts:
-    tasks = _core.Tasks(None, ZEROS, None, candidates)
-    return _core.partial_counts(scores, tasks, true_scores, first_column, RULES, 0)
-
-
 def in_file(
-    offset: int = 0, shape: tuple[int, int] = (3, 3), strides: tuple[int, int] = (12, 4)
+    offset: int = 0,
+    shape: tuple[int, int] = (3, 3),
+    strides: tuple[int, int] = (12, 4),
+    dtype: str = "float32",
 ) -> _core.FileScores:
-    return _core.FileScores(0, offset, shape, strides, "file", "float32", False)
+    return _core.FileScores(0, offset, shape, strides, "file", dtype, False)
+
+
+def tasks(
+    rows: Any = None, targets: Any = ZEROS, filter: Any = None, candidates: Any = None
+) -> _core.Tasks:
+    return _core.Tasks(rows, targets, filter, candidates)
+
+
+def rank(scores: Any = SCORES, **given: Any) -> _core.Counts:
+    return _core.rank(scores, tasks(**given), RULES, 0)
+
+
+def partial_counts(
+    scores: Any = SCORES, true: Any = TRUE_SCORES, first: int = 0, **given: Any
+) -> _core.Counts:
+    return _core.partial_counts(scores, tasks(**given), true, first, RULES, 0)
+
+
+def partial_embedding_counts(
+    true: Any = TRUE_SCORES, first: int = 0, rules: Any = RULES, block: int = 0, **given: Any
+) -> _core.Counts:
+    asked = tasks(**given), true, first, rules, block, 1
+    return _core.partial_embedding_counts(EMBEDDINGS, *asked)
+
+
+def rank_embeddings(block: int = 0, **given: Any) -> _core.Counts:
+    return _core.rank_embeddings(EMBEDDINGS, tasks(**given), RULES, block, 1)
+
+
+def score_embeddings(rows: Any = None, targets: Any = None) -> Any:
+    return _core.score_embeddings(EMBEDDINGS, rows, targets, 1)
+
+
+def topk(rows: Any = None, current: Any = None, block: int = 0) -> Any:
+    asked = _core.Tasks(rows, None), 1, "raise", current, block, 1
+    return _core.topk_embeddings(EMBEDDINGS, *asked)
 
 
 def find_listed(
-    targets: Any = ZEROS,
-    task_lists: Any = ZEROS,
-    filter: _core.Selection | None = None,
-    ids: _core.Selection | None = None,
-    bound: int = 3,
+    ids: Any = None, bound: int = 3, rows: Any = ZEROS, targets: Any = ZEROS, filter: Any = None
 ) -> Any:
-    return _core.find_listed(ids or lists(), bound, task_lists, targets, filter, 1)
+    return _core.find_listed(lists() if ids is None else ids, bound, rows, targets, filter, 1)
 
 
-def topk(block: int = 0, current: Any = None) -> Any:
-    tasks = _core.Tasks(None, None)
-    return _core.topk_embeddings(EMBEDDINGS, tasks, 1, "raise", current, block, 1)
+def grid(lefts: Any = ZEROS[:1], rights: Any = ZEROS[:1]) -> _core.Grid:
+    return _core.Grid(EMBEDDINGS, lefts, rights)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: rank(None, ZEROS + 4),
-        lambda: rank(ZEROS + 3, ZEROS),
-        lambda: rank(ZEROS - 1, ZEROS),
-        lambda: rank(None, np.zeros(4, np.int64)),
-        lambda: rank(None, None),
-        lambda: rank(None, ZEROS, lists(indices=[0, 0])),
-        lambda: rank(None, ZEROS, lists([0, 2, 1, 3])),
-        lambda: rank(None, ZEROS, lists(np.zeros(0, np.int64))),
-        lambda: rank(None, ZEROS, lists(list_of_task=ZEROS + 3)),
-        lambda: rank(None, ZEROS, lists(indices=np.zeros(6, np.int64)[::2])),
-        lambda: rank(None, ZEROS, lists(indices=np.zeros(3))),
-        lambda: rank(None, ZEROS, None, _core.Selection.of_ranges(INDPTR)),
-        lambda: rank(None, ZEROS, _core.Selection.of_ranges(INDPTR)),
-        lambda: _core.Scores(ARRAY, "float64", False),
-        lambda: _core.Scores(ARRAY, "float8", False),
-        lambda: _core.FileScores(0, 0, (2, 2), (8, 8), "file", "float32", False),
-        lambda: _core.FileScores(0, 0, (2, 1 << 62), (1 << 60, 4), "file", "float32", False),
-        lambda: _core.Rules(False, "never", False),
-        lambda: _core.Fault("none", 0, 0, 0),  # type: ignore[arg-type]
-        lambda: _core.Embeddings(SCORES, SCORES, "dots"),
-        lambda: _core.Embeddings(SCORES, SCORES, "dot", np.ones(2, np.float32)),
-        lambda: _core.rank_embeddings(EMBEDDINGS, _core.Tasks(None, ZEROS + 3), RULES, 0, 1),
-        lambda: _core.score_embeddings(EMBEDDINGS, ZEROS + 3, None, 1),
-        lambda: _core.score_embeddings(EMBEDDINGS, None, ZEROS - 1, 1),
-        lambda: _core.topk_embeddings(
-            EMBEDDINGS, _core.Tasks(ZEROS + 3, None), 1, "raise", None, 0, 1
-        ),
-        lambda: _core.partial_counts(
-            SCORES, _core.Tasks(None, ZEROS), np.ones(2, np.float32), 0, RULES, 0
-        ),
-        lambda: _core.partial_counts(SCORES, _core.Tasks(None, ZEROS), np.ones(3), 0, RULES, 0),
-        lambda: rank(None, SQUARE),
-        lambda: rank(SQUARE, ZEROS),
-        lambda: rank(ZEROS[:2], ZEROS),
-        lambda: rank(None, ZEROS, lists(SQUARE)),
-        lambda: rank(None, ZEROS, lists(indices=SQUARE)),
-        lambda: rank(None, ZEROS, lists(list_of_task=SQUARE)),
-        lambda: partial_counts(true_scores=np.ones((3, 1), np.float32)),
-        lambda: partial_counts(true_scores=np.ones(6, np.float32)[::2]),
-        lambda: partial_counts(first_column=-1),
-        lambda: partial_counts(first_column=2**63 - 2),
-        lambda: partial_counts(1, candidates=_core.Selection.of_ranges(INDPTR)),
-        lambda: partial_counts(scores=in_file(), candidates=_core.Selection.of_ranges(INDPTR)),
-        lambda: _core.rank(in_file(strides=(4, 12)), _core.Tasks(None, ZEROS), RULES, 0),
-        lambda: _core.rank(in_file(), _core.Tasks(np.array([1, 0, 2]), ZEROS), RULES, 0),
-        lambda: in_file(offset=-1),
-        lambda: in_file(shape=(-1, 3)),
-        lambda: in_file(shape=(3, -1)),
-        lambda: in_file(strides=(4, 4)),
-        lambda: in_file(strides=(2**62, 4)),
-        lambda: in_file(offset=2**63 - 8),
-        lambda: _core.Embeddings(SCORES, SCORES, "dot", np.ones(3)),
-        lambda: _core.Embeddings(SCORES, SCORES, "dot", np.ones((3, 1), np.float32)),
-        lambda: _core.Embeddings(SCORES, SCORES, "dot", np.ones(6, np.float32)[::2]),
-        lambda: _core.rank_embeddings(EMBEDDINGS, _core.Tasks(None, ZEROS), RULES, -1, 1),
-        lambda: _core.score_embeddings(EMBEDDINGS, SQUARE, None, 1),
-        lambda: _core.score_embeddings(EMBEDDINGS, None, SQUARE, 1),
-        lambda: _core.score_embeddings(EMBEDDINGS, None, ZEROS[:2], 1),
-        lambda: find_listed(ZEROS + 3),
-        lambda: find_listed(ZEROS - 1),
-        lambda: find_listed(ZEROS[:2]),
-        lambda: find_listed(SQUARE),
-        lambda: find_listed(task_lists=ZEROS + 3),
-        lambda: find_listed(task_lists=ZEROS - 1),
-        lambda: find_listed(task_lists=INDPTR[2::-1]),
-        lambda: find_listed(filter=lists(INDPTR[:3], ZEROS[:2])),
-        lambda: find_listed(filter=_core.Selection.of_ranges(INDPTR)),
-        lambda: find_listed(ids=_core.Selection.of_ranges(INDPTR)),
-        lambda: find_listed(ids=lists([0, 2, 1, 3])),
-        lambda: find_listed(bound=-1),
-        lambda: topk(block=-1),
-        lambda: topk(current=(np.ones(3, np.float32), SQUARE)),
-        lambda: topk(current=(np.ones(3, np.float32), ZEROS[:2])),
-        lambda: _core.Grid(EMBEDDINGS, SQUARE, ZEROS[:1]),
-        lambda: _core.Grid(EMBEDDINGS, ZEROS[:1], ZEROS[:0]),
-        lambda: _core.Grid(EMBEDDINGS, np.array([3]), ZEROS[:1]),
-        lambda: _core.Grid(EMBEDDINGS, ZEROS[:1], np.array([3])),
-        lambda: _core.Grid(EMBEDDINGS, np.array([1, 0]), ZEROS[:1]),
-        lambda: _core.Grid(EMBEDDINGS, np.array([-1]), ZEROS[:1]),
-        lambda: _core.rank_grid(GRID, _core.Tasks(None, ZEROS), None, "raise", 0, 1),
-        lambda: _core.rank_grid(
-            GRID, _core.Tasks(ZEROS, ZEROS, None, lists()), None, "raise", 0, 1
-        ),
-        lambda: _core.rank_grid(GRID, PAIRS, None, "raise", -1, 1),
-        lambda: _core.rank_grid(GRID, PAIRS, None, "raise", 2**41, 1),
-        lambda: _core.rank_grid(GRID, PAIRS, lists([0, 1]), "raise", 0, 1),
-        lambda: _core.rank_grid(
-            _core.Grid(EMBEDDINGS, ZEROS[:1], ZEROS[:1] + 1), PAIRS, None, "raise", 0, 1
-        ),
-        lambda: _core.rank_grid(
-            _core.Grid(EMBEDDINGS, ZEROS[:1] + 1, ZEROS[:1]), PAIRS, None, "raise", 0, 1
-        ),
-        lambda: _core.Grid(EMBEDDINGS, ZEROS[:0], ZEROS[:1]),
-        lambda: _core.mean_topk(GRID, 0, "raise", 0, 1),
-        lambda: _core.mean_topk(GRID, 1, "raise", -1, 1),
-    ],
+def rank_grid(of: Any = GRID, filter_left: Any = None, block: int = 0, **given: Any) -> Any:
+    asked = tasks(**{"rows": ZEROS, **given}), filter_left, "raise", block, 1
+    return _core.rank_grid(of, *asked)
+
+
+def mean_topk(k: int = 1, block: int = 0) -> Any:
+    return _core.mean_topk(GRID, k, "raise", block, 1)
+
+
+def embeddings(similarity: str = "dot", bias: Any = None) -> _core.Embeddings:
+    return _core.Embeddings(SCORES, SCORES, similarity, bias)
+
+
+ROWS = (ZEROS + 3, ZEROS - 1, SQUARE, ZEROS[:2])
+IDS = (np.array([3]), np.array([-1]), np.array([1, 0]), SQUARE, ZEROS[:0])
+LISTS: tuple[Any, ...] = (
+    *(RANGES, {"indices": [0, 0]}, {"indptr": [0, 2, 1, 3]}, {"indptr": ZEROS[:0]}),
+    *({"indices": np.zeros(6, np.int64)[::2]}, {"indices": np.zeros(3)}, {"indices": SQUARE}),
+    *({"list_of_task": ZEROS + 3}, {"list_of_task": SQUARE}, {"indptr": SQUARE}),
 )
-def test_access_outside_of_the_arrays_is_refused(call: Callable[[], object]) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011
-        call()
+TRUE = (
+    np.ones((3, 1), "f4"),
+    np.ones(6, "f4")[::2],
+    np.ones(2, "f4"),
+    np.ones(3),
+    np.ones(3, ">f4"),
+)
+# A call that is good without more, one of its arguments, and values that make it bad.
+WRONG: list[tuple[Callable[..., object], str, Sequence[Any]]] = [
+    (rank, "rows", ROWS),
+    (rank, "targets", (ZEROS + 4, np.zeros(4, np.int64), None, SQUARE)),
+    (rank, "filter", LISTS),
+    (rank, "candidates", (RANGES,)),
+    (rank, "scores", (in_file(strides=(4, 12)),)),
+    (partial(rank, scores=in_file()), "rows", (np.array([1, 0, 2]),)),
+    (partial_counts, "true", TRUE[:4]),
+    (partial_counts, "first", (-1, 2**63 - 2)),
+    (partial(partial_counts, first=1), "candidates", (RANGES,)),
+    (partial(partial_counts, scores=in_file()), "candidates", (RANGES,)),
+    (partial_embedding_counts, "true", (*TRUE, np.ones(3, np.int32))),
+    (partial_embedding_counts, "rows", ROWS),
+    (partial_embedding_counts, "targets", (np.array([-2, 0, 0]), np.zeros(4, np.int64))),
+    (partial_embedding_counts, "first", (-1, 2**63 - 3)),
+    (partial_embedding_counts, "block", (-1,)),
+    (partial_embedding_counts, "rules", (_core.Rules(True, "worst", False),)),
+    (partial_embedding_counts, "filter", ({"indptr": [0, 0], "indices": ZEROS[:0]},)),
+    (partial_embedding_counts, "candidates", (RANGES,)),
+    (rank_embeddings, "targets", (ZEROS + 3,)),
+    (rank_embeddings, "block", (-1,)),
+    (score_embeddings, "rows", (ZEROS + 3, SQUARE)),
+    (score_embeddings, "targets", ROWS),
+    (topk, "rows", (ZEROS + 3,)),
+    (topk, "block", (-1,)),
+    (topk, "current", ((TRUE_SCORES, SQUARE), (TRUE_SCORES, ZEROS[:2]))),
+    (find_listed, "targets", ROWS),
+    (find_listed, "rows", (ZEROS + 3, ZEROS - 1, np.array([2, 1, 0]))),
+    (find_listed, "filter", (RANGES, {"indptr": INDPTR[:3], "indices": ZEROS[:2]})),
+    (find_listed, "ids", (RANGES, {"indptr": [0, 2, 1, 3]})),
+    (find_listed, "bound", (-1,)),
+    (grid, "lefts", IDS),
+    (grid, "rights", IDS),
+    (rank_grid, "rows", (None,)),
+    (rank_grid, "candidates", ({},)),
+    (rank_grid, "block", (-1, 2**41)),
+    (rank_grid, "filter_left", ({"indptr": [0, 1]},)),
+    (rank_grid, "of", (grid(rights=ZEROS[:1] + 1), grid(lefts=ZEROS[:1] + 1))),
+    (mean_topk, "k", (0,)),
+    (mean_topk, "block", (-1,)),
+    (embeddings, "similarity", ("dots",)),
+    (embeddings, "bias", TRUE[:4]),
+    (in_file, "offset", (-1, 2**63 - 8)),
+    (in_file, "shape", ((-1, 3), (3, -1))),
+    (in_file, "strides", ((4, 4), (2**62, 4), (8, 8))),
+    (partial(in_file, shape=(2, 1 << 62)), "strides", ((1 << 60, 4),)),
+    (partial(_core.Scores, ARRAY, swapped=False), "dtype", ("float64", "float8")),
+    (partial(_core.Rules, False, audit=False), "nan", ("never",)),
+    (partial(_core.Fault, row=0, column=0, task=0), "kind", ("none",)),
+]
+
+
+@pytest.mark.parametrize(("call", "argument", "values"), WRONG)
+def test_access_outside_of_the_arrays_is_refused(
+    call: Callable[..., object], argument: str, values: Sequence[Any]
+) -> None:
+    for value in values:
+        with pytest.raises(ValueError):  # noqa: PT011
+            call(**{argument: lists(**value) if isinstance(value, dict) else value})
 
 
 @pytest.mark.parametrize(
@@ -196,17 +203,17 @@ def test_integers_of_other_layouts_are_copied(targets: Any) -> None:
 def test_arrays_that_change_are_checked_again() -> None:
     indptr = INDPTR.copy()
     selection = lists(indptr)
-    assert rank(None, ZEROS, selection).fault is None
+    assert rank(filter=selection).fault is None
     indptr[1] = 99
     with pytest.raises(ValueError, match="indptr falls"):
-        rank(None, ZEROS, selection)
+        rank(filter=selection)
     array = ARRAY.copy()
-    scores, tasks = _core.Scores(array, "float32", False), _core.Tasks(None, ZEROS + 3)
-    assert _core.rank(scores, tasks, RULES, 0).fault is None
+    scores = _core.Scores(array, "float32", False)
+    assert rank(scores, targets=ZEROS + 3).fault is None
     for shape in ((4, 3), (2, 2, 3), (12,)):
         array.shape = shape
         with pytest.raises(ValueError, match=r"targets|matrix"):
-            _core.rank(scores, tasks, RULES, 0)
+            rank(scores, targets=ZEROS + 3)
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)

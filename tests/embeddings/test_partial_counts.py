@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import event, given, settings
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 
 from strategies.embeddings import Vectors, vectors
 from support.problems import Array
-from support.refusals import refusal
 from truerank import _core
 from truerank.embeddings.vectors import Embeddings
 
@@ -93,56 +90,20 @@ def test_counts_are_those_of_the_matrix(drawn: Vectors, data: st.DataObject) -> 
         np.testing.assert_array_equal(got.arrays[name], array, err_msg=name, strict=True)
 
 
-# --- what memory safety depends on
-
-PAIRS = Embeddings(np.ones((3, 4), np.float32), np.ones((5, 4), np.float32), "dot", None, None)
-RULES = _core.Rules(False, "worst", False)
-NONE = np.full(3, -1)
-
-
-def ask(**changed: Any) -> _core.Counts:
-    given = {"rows": None, "targets": NONE, "filter": None, "candidates": None, "first": 0}
-    given |= {"true": np.zeros(3, np.float32), "rules": RULES, "block": 0} | changed
-    tasks = _core.Tasks(*(given[name] for name in ("rows", "targets", "filter", "candidates")))
-    options = (given["true"], given["first"], given["rules"], given["block"], 1)
-    return _core.partial_embedding_counts(PAIRS.core(), tasks, *options)
-
-
-def test_asked_as_it_should_be() -> None:
-    assert ask().arrays["above"].tolist() == [5, 5, 5]
-    assert ask(targets=np.array([7, 2**62, -1]), first=2**62 - 1).arrays["candidates"].tolist() == [
-        *(5, 4, 5)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"true": np.zeros(2, np.float32)}, "true_scores"),
-        ({"true": np.zeros(3)}, "true_scores"),
-        ({"true": np.zeros((3, 1), np.float32)}, "true_scores"),
-        ({"true": np.zeros(6, np.float32)[::2]}, "true_scores"),
-        ({"true": np.zeros(3, ">f4")}, "true_scores"),
-        ({"true": np.zeros(3, np.int32)}, "true_scores"),
-        ({"rows": np.array([0, 1, 3])}, "rows"),
-        ({"rows": np.array([0, -1, 2])}, "rows"),
-        ({"rows": np.array([0, 1])}, "rows"),
-        ({"targets": np.full(4, -1), "true": np.zeros(4, np.float32)}, "rows"),
-        ({"targets": np.array([-2, 0, 0])}, "targets"),
-        ({"first": -1}, "first_column"),
-        ({"first": 2**63 - 5}, "first_column"),
-        ({"block": -1}, "block"),
-        ({"rules": _core.Rules(True, "worst", False)}, "order"),
-        ({"filter": _core.Selection(np.array([0, 0]), np.zeros(0, np.int64))}, "selection"),
-        ({"candidates": _core.Selection.of_ranges(np.array([0, 1, 2, 3]))}, "candidates"),
-    ],
-)
-def test_bindings_check_what_they_are_given(changed: dict[str, Any], message: str) -> None:
-    refusal(ValueError, message, ask, **changed)
+# --- columns beyond the entities
 
 
 def test_indices_beyond_the_entities_are_not_read() -> None:
     """The Python layer refuses them; the core must not read outside of its arrays."""
+    vectors = Embeddings(np.ones((3, 4), "f4"), np.ones((5, 4), "f4"), "dot", None, None).core()
     far = _core.Selection(np.array([0, 2, 2, 2]), np.array([3, 2**60]))
-    assert ask(filter=far).arrays["candidates"].tolist() == [4, 5, 5]
-    assert ask(candidates=far).arrays["candidates"].tolist() == [1, 0, 0]
+    rules, none = _core.Rules(False, "worst", False), np.full(3, -1)
+    for targets, filter, candidates, first, counted in (
+        (none, None, None, 0, [5, 5, 5]),
+        (np.array([7, 2**62, -1]), None, None, 2**62 - 1, [5, 4, 5]),
+        (none, far, None, 0, [4, 5, 5]),
+        (none, None, far, 0, [1, 0, 0]),
+    ):
+        tasks = _core.Tasks(None, targets, filter, candidates)
+        asked = vectors, tasks, np.zeros(3, np.float32), first, rules, 0, 1
+        assert _core.partial_embedding_counts(*asked).arrays["candidates"].tolist() == counted
