@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +15,13 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.refusals import refusal
 
 pytestmark = pytest.mark.python_only
 
 matplotlib = pytest.importorskip("matplotlib", reason="plots need matplotlib")
+
+from matplotlib.figure import Figure  # noqa: E402
 
 from truerank import plot  # noqa: E402
 
@@ -70,6 +77,8 @@ DRAW: dict[str, Case] = {
     "index, thousands": (plot.metric_against_index, THOUSANDS, {"metric": "hits@3"}),
 }
 EACH = pytest.mark.parametrize("name", DRAW)
+FIRST = {function.__name__: name for name, (function, *_) in reversed(DRAW.items())}
+ONCE = pytest.mark.parametrize("name", FIRST.values())
 
 
 def draw(name: str, **options: Any) -> Any:
@@ -77,40 +86,78 @@ def draw(name: str, **options: Any) -> Any:
     return function(what, **given, **options)
 
 
-def texts(ax: Any) -> list[str]:
-    """All texts in the picture."""
-    return [text.get_text() for text in ax.figure.findobj(matplotlib.text.Text)]
-
-
-@EACH
-def test_a_figure_of_its_own(name: str, tmp_path: Path) -> None:
-    ax = draw(name)
-    for kind in ("png", "svg"):
-        ax.figure.savefig(tmp_path / f"picture.{kind}")
-    assert (tmp_path / "picture.png").stat().st_size > 5000
-    assert ax.get_xlabel()
-    assert ax.figure.axes == [ax]
-
-
 @EACH
 def test_nothing_is_cut_off(name: str) -> None:
-    """Everything lies within the figure once it is laid out, and no legend covers data."""
+    """Everything lies within a figure of its own once it is laid out; no legend covers data."""
     ax = draw(name)
     figure = ax.figure
+    assert figure.axes == [ax]
+    assert ax.get_xlabel()
     figure.draw_without_rendering()
     drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
-    assert drawn.x0 >= -0.01
-    assert drawn.y0 >= -0.01
-    assert drawn.x1 <= width + 0.01
-    assert drawn.y1 <= height + 0.01
+    assert min(drawn.x0, drawn.y0, width - drawn.x1, height - drawn.y1) >= -0.01
     if (legend := ax.get_legend()) is not None:
         assert legend.get_window_extent().y0 >= ax.get_window_extent().y1
 
 
+@ONCE
+def test_a_notebook_shows_a_picture(name: str, tmp_path: Path) -> None:
+    ax = draw(name)
+    picture = ax._repr_png_()
+    assert picture.startswith(b"\x89PNG\r\n")
+    width, height = ax.figure.get_size_inches() * ax.figure.dpi
+    assert int.from_bytes(picture[16:20]) == int(width)
+    assert int.from_bytes(picture[20:24]) == int(height)
+    ax.figure.savefig(tmp_path / "picture.svg")
+
+
+def public_plots() -> Iterator[str]:
+    """Functions and methods of public names that are called plot or take `ax`."""
+    packages = [m.name for m in pkgutil.walk_packages(tr.__path__, "truerank.") if m.ispkg]
+    for name in ["truerank", *packages, "truerank.adapters.torchmetrics"]:
+        try:
+            module = import_module(name)
+        except ImportError:  # an adapter whose library is not installed
+            assert name.startswith("truerank.adapters.")
+            continue
+        for public in getattr(module, "__all__", ()):
+            thing = getattr(module, public)
+            found = {f"{name}.{public}": thing}
+            if inspect.isclass(thing):
+                methods = inspect.getmembers(thing, inspect.isfunction)
+                found = {f"{name}.{public}.{m}": f for m, f in methods if m[0] != "_"}
+            for path, function in found.items():
+                if inspect.isfunction(function) and (
+                    path.rpartition(".")[2].startswith("plot")
+                    or "ax" in inspect.signature(function).parameters
+                ):
+                    yield path
+
+
+def test_all_public_plots_are_tested() -> None:
+    adapter = "truerank.adapters.torchmetrics.TrueRankMetric.plot"
+    others = {adapter} if find_spec("torchmetrics") else set()
+    assert {*public_plots()} == {f"truerank.plot.{name}" for name in FIRST} | others
+
+
+@ONCE
+def test_what_is_no_axes_is_refused(name: str) -> None:
+    from matplotlib import pyplot
+
+    figure = Figure()
+    wrong = {"module": pyplot, "Figure": figure, "ndarray": figure.subplots(1, 2), "str": "left"}
+    for kind, ax in wrong.items():
+        refusal(TypeError, f"^ax: expected matplotlib's Axes, got {kind}$", draw, name, ax=ax)
+
+
+def test_a_metric_of_torchmetrics_refuses_them_too() -> None:
+    pytest.importorskip("torchmetrics", reason="its metrics are drawn")
+    metric = import_module("truerank.adapters.torchmetrics").TrueRankMetric("mrr")
+    refusal(TypeError, "^ax: expected matplotlib's Axes, got str$", metric.plot, 0.5, ax="left")
+
+
 @EACH
 def test_only_the_given_axes_are_drawn_into(name: str) -> None:
-    from matplotlib.figure import Figure
-
     figure = Figure()
     first, second = figure.subplots(1, 2)
     assert draw(name, ax=first) is first
@@ -125,7 +172,8 @@ def test_only_the_given_axes_are_drawn_into(name: str) -> None:
 )
 def test_names_are_written_as_they_are(name: str) -> None:
     """Names keep underscores and dollars, are on one line, and are shortened if they are long."""
-    written = "\n".join(texts(draw(name)))
+    texts = draw(name).figure.findobj(matplotlib.text.Text)
+    written = "\n".join(text.get_text() for text in texts)
     assert "_private" in written or "_A" in written
     assert r"\$x" in written  # which matplotlib shows as a dollar
     assert "\u2026" in written
@@ -152,13 +200,12 @@ print("fine")
     assert run_python(script).strip() == "fine"
 
 
-@EACH
+@ONCE
 def test_without_matplotlib(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     function = DRAW[name][0].__name__
     said = rf"^truerank\.plot\.{function} needs matplotlib: pip install 'truerank\[plot\]'$"
-    with pytest.raises(ImportError, match=said):
-        draw(name)
+    refusal(ImportError, said, draw, name)
 
 
 SEVERAL = [plot.rank_distribution, plot.hits_curve, plot.values, plot.metric_against_index]
@@ -192,8 +239,7 @@ WRONG: list[tuple[Callable[..., Any], Any, dict[str, Any], str]] = [
 def test_what_cannot_be_drawn(
     function: Callable[..., Any], what: Any, options: dict[str, Any], said: str
 ) -> None:
-    with pytest.raises((ValueError, TypeError, KeyError, AttributeError), match=said):
-        function(what, **options)
+    refusal((ValueError, TypeError, KeyError, AttributeError), said, function, what, **options)
 
 
 def test_unlike_models_are_compared_where_that_is_allowed() -> None:
