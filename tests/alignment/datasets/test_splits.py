@@ -178,7 +178,17 @@ def test_wrong_folds(keywords: Any, kind: type[Exception], said: str) -> None:
     refusal(kind, said, five_folds, [(i, i) for i in range(4)], **{"seed": 0, **keywords})
 
 
-def test_folds_of_openea() -> None:
+def test_published_sizes() -> None:
+    """Those of OpenEA's table 3; 70 % test, then 80/20; and what no float says exactly."""
+    thirds = {"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}
+    for shares, sizes in (
+        ("20/10/70", [3_000, 1_500, 10_500]),
+        ("30/70", [4_500, 10_500]),
+        ("24/6/70", [3_600, 900, 10_500]),
+        (thirds, [5_000, 5_000, 5_000]),
+    ):
+        found = split_pairs(ONE_TO_ONE, shares, seed=0)
+        assert [len(part) for part in found.values()] == sizes
     folds = five_folds(ONE_TO_ONE, seed=0)
     assert [[len(part) for part in fold.values()] for fold in folds] == [[3_000, 1_500, 10_500]] * 5
     valid = np.concatenate([fold["valid"] for fold in folds])

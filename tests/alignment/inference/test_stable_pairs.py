@@ -95,9 +95,12 @@ def test_preferences_that_agree(
 ) -> None:
     """Preferences nearly agree: a pass of all matches few entities, and batches are used."""
     scores = np.add.outer(*AGREEING[name](n)).astype(np.float32)[:, : max(1, n + more)]
-    scores += np.random.default_rng(seed).integers(0, noise + 1, scores.shape)
+    rng = np.random.default_rng(seed)
+    scores += rng.integers(0, noise + 1, scores.shape)
     for matrix in (scores, scores.T):
-        check(infer(matrix, None, method="stable", k=k), "stable", matrix)
+        who = [np.flatnonzero(rng.random(size) < rng.choice([0.7, 1])) for size in matrix.shape]
+        ids = {"left_ids": who[0], "right_ids": who[1]}
+        check(infer(matrix, None, method="stable", k=k, **ids), "stable", matrix, who)
 
 
 @pytest.mark.python_only
