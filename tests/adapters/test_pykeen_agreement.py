@@ -11,7 +11,7 @@ pytest.importorskip("pykeen", reason="PyKEEN is not installed")
 
 import torch
 
-from support.pykeen_models import by_pykeen, data_set, filtered_scores, known, ranks_of, trained
+from support.pykeen_models import by_pykeen, data_set, evaluated, ranks_of, trained
 from truerank.adapters.pykeen import RankEvaluator, evaluate_model, key_of
 from truerank.link_prediction import Sampled
 
@@ -37,15 +37,8 @@ def case(request: Any) -> Any:
     return request.param
 
 
-def by_truerank(model: Any, data: Any, filtered: bool = True, **options: Any) -> Any:
-    evaluator = RankEvaluator(filtered=filtered, **options)
-    return evaluator.evaluate(
-        model,
-        data.testing.mapped_triples,
-        additional_filter_triples=known(data) if filtered else None,
-        batch_size=256,
-        use_tqdm=False,
-    )
+def by_truerank(model: Any, data: Any, **options: Any) -> Any:
+    return evaluated(RankEvaluator(**options), model, data)
 
 
 def assert_metrics_agree(ours: Any, theirs: Any) -> None:
@@ -63,7 +56,7 @@ def test_all_metrics_agree_on_trained_models(case: tuple[str, str, bool], filter
     name, data, inverse = case
     model, sets = trained(name, data, inverse), data_set(data, inverse)
     theirs, evaluator = by_pykeen(model, sets, filtered)
-    ours = by_truerank(model, sets, filtered, fused=False)
+    ours = by_truerank(model, sets, filtered=filtered, fused=False)
     for side in ("head", "tail"):
         ranks = ours.ranks[ours.ranks.side.values == side]
         differences = np.abs(ranks.realistic - ranks_of(evaluator, side, "realistic"))
@@ -88,7 +81,8 @@ def test_the_fused_path_differs_only_in_near_ties(case: tuple[str, str, bool]) -
     if name == "transe":
         assert not len(differ)  # torch takes L1 norms coordinate by coordinate, as truerank does
     for side, column in (("head", 0), ("tail", 2)):
-        scores = filtered_scores(model, sets, side)[0]
+        with torch.no_grad():
+            scores = model.predict(sets.testing.mapped_triples, target=side)
         true = scores.gather(1, sets.testing.mapped_triples[:, column, None])
         of_side = np.flatnonzero(own.side.values == side)
         near = (scores - true).abs() <= 1e-5 * true.abs().clamp_min(scores.abs().mean())
@@ -97,20 +91,18 @@ def test_the_fused_path_differs_only_in_near_ties(case: tuple[str, str, bool]) -
         assert (moved < np.maximum(places, 1)).all()
 
 
-def with_vectors(change: Any) -> Any:
-    """Make an untrained model and change its vectors of entities."""
+def with_vectors(rows: Any, value: Any) -> Any:
+    """Make an untrained model and change its vectors of some entities; None: to the first."""
     made = trained.__wrapped__("distmult", epochs=0)
     with torch.no_grad():
-        change(made.entity_representations[0]._embeddings.weight)
+        weight = made.entity_representations[0]._embeddings.weight
+        weight[rows] = weight[0] if value is None else value
     return made
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # from PyKEEN's metrics of ranks that are 0
 def test_nan_is_an_error_in_truerank_and_a_good_rank_in_pykeen() -> None:
-    def change(weight: Any) -> None:
-        weight[3] = torch.nan
-
-    model, sets = with_vectors(change), data_set("nations")
+    model, sets = with_vectors(3, torch.nan), data_set("nations")
     for fused in (True, False):
         with pytest.raises(ValueError, match="NaN"):
             by_truerank(model, sets, fused=fused)
@@ -125,10 +117,7 @@ def test_nan_is_an_error_in_truerank_and_a_good_rank_in_pykeen() -> None:
 
 
 def test_infinite_scores_are_candidates_in_truerank_but_not_in_pykeen() -> None:
-    def change(weight: Any) -> None:
-        weight[3] = torch.finfo(torch.float32).max
-
-    model, sets = with_vectors(change), data_set("nations")
+    model, sets = with_vectors(3, torch.finfo(torch.float32).max), data_set("nations")
     _, evaluator = by_pykeen(model, sets)
     ours = by_truerank(model, sets, fused=False, nan="worst").ranks
     tails = ours[ours.side.values == "tail"]
@@ -139,11 +128,7 @@ def test_infinite_scores_are_candidates_in_truerank_but_not_in_pykeen() -> None:
 
 def test_ties_are_counted_alike() -> None:
     """Equal vectors tie in both paths, as in PyKEEN."""
-
-    def change(weight: Any) -> None:
-        weight[1:6] = weight[0]
-
-    model, sets = with_vectors(change), data_set("nations")
+    model, sets = with_vectors(slice(1, 6), None), data_set("nations")
     _, evaluator = by_pykeen(model, sets)
     fused = by_truerank(model, sets)
     assert fused.report.summary.tied_tasks > 50

@@ -16,7 +16,6 @@ import torch
 import torch._dynamo  # by the first optimizer otherwise, after conftest.py froze what there was
 from pykeen.datasets import dataset_resolver
 from pykeen.evaluation import RankBasedEvaluator
-from pykeen.evaluation.evaluator import create_sparse_positive_filter_, filter_scores_
 from pykeen.models import model_resolver
 from pykeen.training import SLCWATrainingLoop
 
@@ -52,16 +51,10 @@ def trained(model: str, name: str = "nations", inverse: bool = False, epochs: in
     options = OPTIONS.get(model, {"embedding_dim": 16})
     made = model_resolver.make(model, triples_factory=data.training, random_seed=1, **options)
     if epochs:
-        loop = SLCWATrainingLoop(
-            model=made,
-            triples_factory=data.training,
-            optimizer="adam",
-            optimizer_kwargs={"lr": 0.03},
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # torch: pinned memory without an accelerator, and alike
+        how = {"optimizer": "adam", "optimizer_kwargs": {"lr": 0.03}}
+        loop = SLCWATrainingLoop(model=made, triples_factory=data.training, **how)
+        with warnings.catch_warnings():  # torch: pinned memory without an accelerator, and alike
+            warnings.simplefilter("ignore")
             loop.train(data.training, num_epochs=epochs, batch_size=1024, use_tqdm=False)
     return made.eval()
 
@@ -81,35 +74,20 @@ class Unfiltered(RankBasedEvaluator):
         super().process_scores_(hrt_batch, target, scores, scores.gather(1, column[:, None]))
 
 
-def by_pykeen(model: Any, data: Any, filtered: bool = True, **options: Any) -> tuple[Any, Any]:
+def evaluated(evaluator: Any, model: Any, data: Any, **options: Any) -> Any:
+    """Return the results of an evaluator for the test split, filtered if it filters."""
+    filters = {"additional_filter_triples": known(data)} if evaluator.filtered else {}
+    options = {**filters, "batch_size": 256, "use_tqdm": False, **options}
+    return evaluator.evaluate(model, data.testing.mapped_triples, **options)
+
+
+def by_pykeen(model: Any, data: Any, filtered: bool = True) -> tuple[Any, Any]:
     """Return PyKEEN's results for the test split, and its evaluator, which keeps the ranks."""
     made = RankBasedEvaluator if filtered else Unfiltered
-    evaluator = made(filtered=filtered, clear_on_finalize=False, **options)
-    result = evaluator.evaluate(
-        model,
-        data.testing.mapped_triples,
-        additional_filter_triples=known(data) if filtered else None,
-        batch_size=256,
-        use_tqdm=False,
-    )
-    return result, evaluator
+    evaluator = made(filtered=filtered, clear_on_finalize=False)
+    return evaluated(evaluator, model, data), evaluator
 
 
 def ranks_of(evaluator: Any, side: str, kind: str) -> Any:
     """Return the ranks that a PyKEEN evaluator kept, in the order of the triples."""
     return np.concatenate(evaluator.ranks[side, kind])
-
-
-def filtered_scores(model: Any, data: Any, side: str) -> tuple[Any, Any]:
-    """Return the model's scores of the test triples, and PyKEEN's, where filtered ones are NaN."""
-    triples = data.testing.mapped_triples
-    column = {"head": 0, "tail": 2}[side]
-    with torch.no_grad():
-        scores = model.predict(triples, target=side)
-    places, _ = create_sparse_positive_filter_(
-        triples, torch.cat([triples, *known(data)]), filter_col=column
-    )
-    masked = filter_scores_(scores.clone(), places)
-    rows = torch.arange(len(triples))
-    masked[rows, triples[:, column]] = scores[rows, triples[:, column]]
-    return scores, masked
