@@ -160,45 +160,31 @@ def test_similarity(
     )
 
 
-@pytest.mark.parametrize("similarity", ["cosine", "sql2", "complex_l1", "poincare"])
+@pytest.mark.parametrize("similarity", ["cosine", "sql2", "complex_l1", "poincare", "float64"])
 def test_further_similarities(
-    similarity: str, compare: Compare, results: Results, sizes: Sizes, threads: int
-) -> None:
-    """Other similarities against dot, and against peers where there are any."""
-    problem = make_problem(sizes, DIM, threads)
-    peers = scoring_peers(similarity, problem, sizes, results)
-    compare_and_check(
-        compare,
-        f"{similarity}, d = {DIM}",
-        {
-            "truerank": ours(problem, similarity, None),
-            **peers,
-            "truerank, dot": ours(problem, "dot", None),
-        },
-        [*(Pair("truerank", name) for name in peers), Pair("truerank", "truerank, dot", "cost")],
-        rounds_of(sizes, DIM),
-    )
-
-
-def test_float64(
+    similarity: str,
     compare: Compare,
     results: Results,
     sizes: Sizes,
     threads: int,
     require_memory: Callable[[float], None],
 ) -> None:
-    """float64 embeddings against numpy's product of them."""
-    require_memory(0 if sizes.quick else MEMORY)
-    problem = make_problem(sizes, DIM, threads)
-    wide = problem._replace(
-        queries=problem.queries.astype(np.float64), entities=problem.entities.astype(np.float64)
-    )
-    peers = scoring_peers("dot", wide, sizes, results)
+    """Other similarities, and float64, against dot, and against peers where there are any."""
+    problem = given = make_problem(sizes, DIM, threads)
+    if similarity == "float64":
+        require_memory(0 if sizes.quick else MEMORY)
+        wide = (array.astype(np.float64) for array in problem[:2])
+        similarity, given = "dot", EmbeddingProblem(*wide, *problem[2:])
+    peers = scoring_peers(similarity, given, sizes, results)
     compare_and_check(
         compare,
-        f"dot, d = {DIM}, float64",
-        {"truerank": ours(wide, "dot", None), **peers},
-        [Pair("truerank", name) for name in peers],
+        f"{similarity}, d = {DIM}{'' if given is problem else ', float64'}",
+        {
+            "truerank": ours(given, similarity, None),
+            **peers,
+            "truerank, dot": ours(problem, "dot", None),
+        },
+        [*(Pair("truerank", name) for name in peers), Pair("truerank", "truerank, dot", "cost")],
         rounds_of(sizes, DIM),
     )
 

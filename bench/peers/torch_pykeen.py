@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from peers import Counts, Peer, Problem
+from truerank.metrics.keys import PYKEEN_NAMES
 
 __all__ = ["COUNTING", "EVALUATORS", "METRIC_NAMES", "NEGATIVES", "tensors"]
 
@@ -16,31 +17,14 @@ PYKEEN_BATCH = 256  # PyKEEN's default batch for evaluation on a CPU
 Expression = Callable[[Any, Any], Counts]  # of some rows and their true_scores scores
 
 HITS = (1, 3, 5, 10)
-# PyKEEN's names of truerank's metrics; its z has the opposite sign where less is better.
+# PyKEEN's names of truerank's metrics; its z has the opposite sign where less is better. Adjusted
+# hits it computes for every k, and keeps only the last, under a name without k.
 METRIC_NAMES = {
-    "mr": "arithmetic_mean_rank",
-    "mrr": "inverse_harmonic_mean_rank",
-    "hmr": "harmonic_mean_rank",
-    "imr": "inverse_arithmetic_mean_rank",
-    "gmr": "geometric_mean_rank",
-    "igmr": "inverse_geometric_mean_rank",
-    "median": "median_rank",
-    "imedian": "inverse_median_rank",
-    "std": "standard_deviation",
-    "variance": "variance",
-    "mad": "median_absolute_deviation",
-    "count": "count",
-    "amr": "adjusted_arithmetic_mean_rank",
-    "amri": "adjusted_arithmetic_mean_rank_index",
-    "amrr": "adjusted_inverse_harmonic_mean_rank",
-    "index.gmr": "adjusted_geometric_mean_rank_index",
-    "zmr": "z_arithmetic_mean_rank",
-    "zmrr": "z_inverse_harmonic_mean_rank",
-    "z.gmr": "z_geometric_mean_rank",
-    **{f"hits@{k}": f"hits_at_{k}" for k in HITS},
-    # PyKEEN computes these for every k, and keeps only the last, under a name without k.
-    **{f"ah@{k}": "adjusted_hits_at_k" for k in HITS},
-    **{f"zh@{k}": "z_hits_at_k" for k in HITS},
+    f"{adjustment}.{metric}{k}".removeprefix("none."): f"hits_at_{k[1:]}"
+    if name == "hits_at_k"
+    else name
+    for name, (adjustment, metric) in PYKEEN_NAMES.items()
+    for k in ([f"@{k}" for k in HITS] if metric == "hits" else [""])
 }
 
 

@@ -14,6 +14,7 @@ Filtered means: all answers known from train, valid and test are left out, excep
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -110,21 +111,8 @@ def left_out(triples: Triples, split: str, column: int) -> list[list[int]]:
 
 def format_json(table: dict[str, Any]) -> str:
     """Return JSON with one line for each list of numbers."""
-    lines: dict[str, str] = {}
-
-    def replace_lists(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: replace_lists(item) for key, item in value.items()}
-        if isinstance(value, list) and value and isinstance(value[0], list):
-            mark = f"<{len(lines)}>"
-            lines[f'"{mark}"'] = json.dumps(value, separators=(",", ":"))
-            return mark
-        return value
-
-    text = json.dumps(replace_lists(table), indent=1)
-    for mark, line in lines.items():
-        text = text.replace(mark, line)
-    return text + "\n"
+    text = json.dumps(table, indent=1) + "\n"
+    return re.sub(r"\[[\s\d,[\]]+\]", lambda numbers: re.sub(r"\s", "", numbers[0]), text)
 
 
 def main(data: Path, output: Path, published: Path | None = None) -> None:
