@@ -51,7 +51,7 @@ COMMANDS = {
     "compare": "compare a.npz b.npz",
     "compat": "compat scores.npy targets.npy --metrics mrr,hits@10",
     "preset": "compat scores.npy targets.npy --preset openke --metrics MRR",
-    "adjust": "adjust mr 7000 --dataset wn18rr",
+    "adjust": "adjust mr 7 --candidates 100 --tasks 20",
     "info": "info",
 }
 
@@ -176,7 +176,7 @@ def test_warnings_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.skipif(os.name == "nt", reason="closed pipes are POSIX here")
-@pytest.mark.parametrize("line", ["--version", "evaluate --help", "info", EVALUATE])
+@pytest.mark.parametrize("line", ["evaluate --help", EVALUATE])
 def test_a_closed_pipe_ends_quietly(files: Files, line: str) -> None:
     assert cli_files.run_with_closed_pipe(*files(line)) == (1, b"")
 
@@ -210,16 +210,10 @@ def test_help_version_and_completion(run: Run) -> None:
     assert len(listed) == len(commands.commands)
     assert all(line.endswith(".") and not line.endswith("...") for line in listed)
     assert run().code == 2
-    completed = {
-        "truerank ev": "plain,evaluate",
-        "truerank compare --met": "plain,--metric",
-        "truerank evaluate sc": "file,sc",
-    }
-    for words, line in completed.items():
-        place = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
-        code, out, err = start(_TRUERANK_COMPLETE="bash_complete", **place)
-        assert (code, err) == (0, "")
-        assert line in out.split()
+    place = {"COMP_WORDS": "truerank compare --met", "COMP_CWORD": "2"}
+    code, out, err = start(_TRUERANK_COMPLETE="bash_complete", **place)
+    assert (code, err) == (0, "")
+    assert "plain,--metric" in out.split()
 
 
 def test_info(run: Run) -> None:

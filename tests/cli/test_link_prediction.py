@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -15,14 +14,23 @@ import pytest
 import truerank as tr
 from support import cli_files
 from support.cli_files import Outcome, Run
-from truerank.link_prediction import Task, read_predictions
+from truerank.link_prediction import Sampled, Task, read_predictions
 
 pytestmark = pytest.mark.python_only
 
 run = cli_files.run
 
+# A small graph whose triples are names, and a model of it in small integers.
 ENTITIES, RELATIONS = 12, ("knows", "likes", "of")
-SPLITS = {"train": slice(18, None), "valid": slice(10, 18), "test": slice(0, 10)}
+NAMES = [f"person {i:02d}" for i in range(ENTITIES)]
+RNG = np.random.default_rng(5)
+DRAWN = {tuple(RNG.integers((ENTITIES, 3, ENTITIES)).tolist()) for _ in range(60)}
+RING = {(i, i % 3, (i + 1) % ENTITIES) for i in range(ENTITIES)}  # all of these are in train
+TEST, VALID, REST = np.split(RNG.permutation(sorted(DRAWN - RING)), [10, 18])
+SPLITS = {"train": np.concatenate([REST, sorted(RING)]), "valid": VALID, "test": TEST}
+VECTORS_OF = RNG.integers(-3, 4, (3, ENTITIES, 6)).astype(np.float32)
+MODEL = {"E": VECTORS_OF[0], "tails": VECTORS_OF[1, :10], "heads": VECTORS_OF[2, :10]}
+BIAS = np.arange(ENTITIES, dtype=np.float32) % 3
 GIVEN = {"head": [1, 2], "tail": [0, 1]}
 NO_KNOWN = (
     "Warning: no --train, --valid or --known: only the answers in --test are left out, so that "
@@ -30,52 +38,24 @@ NO_KNOWN = (
 )
 
 
-class World(NamedTuple):
-    """A small graph whose triples are names, and a model of it in small integers."""
-
-    names: list[str]
-    triples: np.ndarray
-    entities: np.ndarray
-    queries: dict[str, np.ndarray]
-
-    def split(self, name: str) -> np.ndarray:
-        return self.triples[SPLITS[name]]
-
-    def scores(self, side: str) -> np.ndarray:
-        """Compute negative L1 distances; sums of integers do not depend on their order."""
-        gaps = self.queries[side][:, None] - self.entities[None]
-        return -np.abs(gaps).sum(2)
-
-    def text(self, name: str) -> str:
-        rows = self.split(name).tolist()
-        return "".join(f"{self.names[h]}\t{RELATIONS[r]}\t{self.names[t]}\n" for h, r, t in rows)
-
-
-@cache
-def world() -> World:
-    rng = np.random.default_rng(5)
-    drawn = {tuple(rng.integers((ENTITIES, 3, ENTITIES)).tolist()) for _ in range(60)}
-    ring = {(i, i % 3, (i + 1) % ENTITIES) for i in range(ENTITIES)}  # all of these are in train
-    rest = np.array(sorted(drawn - ring))
-    triples = np.concatenate([rng.permutation(rest), sorted(ring)])
-    numbers = rng.integers(-3, 4, (3, ENTITIES, 6)).astype(np.float32)
-    names = [f"person {i:02d}" for i in range(ENTITIES)]
-    return World(names, triples, numbers[0], {"tail": numbers[1, :10], "head": numbers[2, :10]})
+def scores(side: str) -> np.ndarray:
+    """Compute negative L1 distances; sums of integers do not depend on their order."""
+    return -np.abs(MODEL[f"{side}s"][:, None] - MODEL["E"]).sum(2)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write all files of the world to the current folder of the commands."""
     monkeypatch.chdir(tmp_path)
-    found = world()
-    for name in SPLITS:
-        (tmp_path / f"{name}.txt").write_text(found.text(name))
-        np.save(tmp_path / f"{name}.npy", found.split(name))
-    np.save(tmp_path / "E.npy", found.entities)
-    np.save(tmp_path / "bias.npy", np.arange(ENTITIES, dtype=np.float32) % 3)
+    for name, rows in SPLITS.items():
+        lines = (f"{NAMES[h]}\t{RELATIONS[r]}\t{NAMES[t]}\n" for h, r, t in rows.tolist())
+        Path(f"{name}.txt").write_text("".join(lines))
+        np.save(f"{name}.npy", rows)
+    np.save("bias.npy", BIAS)
+    for name, vectors in MODEL.items():
+        np.save(name, vectors)
     for side in GIVEN:
-        np.save(tmp_path / f"{side}s.npy", found.queries[side])
-        np.save(tmp_path / f"{side}_scores.npy", found.scores(side))
+        np.save(f"{side}_scores.npy", scores(side))
     return tmp_path
 
 
@@ -86,6 +66,7 @@ ASSUMED_ORDER = (
 KNOWN = "--train train.txt --valid valid.txt --test test.txt"
 VECTORS = "--entities E.npy --queries-tail tails.npy --queries-head heads.npy --similarity l1"
 SCORES = "--scores-tail tail_scores.npy --scores-head head_scores.npy"
+DISTINCT = SCORES.replace("_scores.npy", "_distinct.npy")
 IDS = "--train train.ids --valid valid.ids --test test.ids --ids"
 TAILS = "--entities E.npy --queries-tail tails.npy --similarity l1"
 MOVED = VECTORS.replace("E.npy", "moved_E.npy")
@@ -106,66 +87,78 @@ def predict(run: Run, folder: Path) -> Callable[..., Outcome]:
     return predict
 
 
-Predict = Callable[..., Outcome]
+def first_rows(side: str) -> Any:
+    """Return the test triples where each of the sorted queries of a side is first."""
+    return np.unique(TEST[:, GIVEN[side]], axis=0, return_index=True)[1]
 
 
-def in_python(candidates: Any = "all", bias: Any = None, **facts: Any) -> tr.Ranks:
-    """Evaluate the model of the world by the names of its entities."""
-    found = world()
+def expected_ranks(unique: bool = False, bias: Any = None, **facts: Any) -> tr.Ranks:
+    """Evaluate the model of the world by the ids of its entities."""
     known = {"train": "train.npy", "valid": "valid.npy"}
-    task = Task(
-        "test.npy", **{"known": known, "entities": ENTITIES, **facts}, candidates=candidates
-    )
-    vectors = {side: found.queries[side] for side in task.sides}
-    options: dict[str, Any] = {"entities": found.entities, "similarity": "l1", "bias": bias}
-    return task.evaluate_embeddings(**vectors, **options).ranks
+    task = Task("test.npy", **{"known": known, "entities": ENTITIES, **facts})
+    rows = {side: first_rows(side) if unique else slice(None) for side in task.sides}
+    vectors = {side: MODEL[f"{side}s"][some] for side, some in rows.items()}
+    options: dict[str, Any] = {"entities": MODEL["E"], "similarity": "l1", "bias": bias}
+    return task.evaluate_embeddings(**vectors, **options, unique=unique).ranks
 
 
-def counts_of(ranks: tr.Ranks) -> list[tuple[int, int, int]]:
-    columns = (ranks.above, ranks.tied, ranks.candidates)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+def counts_of(ranks: tr.Ranks) -> list[list[int]]:
+    return np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1).tolist()
+
+
+TRAIN, VALIDATION = {"train": "train.npy"}, {"rest": "valid.npy"}
+SAMPLES = {
+    "sampled:3 --seed 7": Sampled(3, seed=7),
+    "sampled-typed:3": Sampled(3, typed=True),
+    "sampled:3:train": Sampled(3, among="train"),
+    "typed": "typed",
+    "all.npy": np.arange(ENTITIES),
+}
 
 
 @pytest.mark.parametrize(
     ("line", "facts"),
     [
         (f"{KNOWN} {SCORES} --io read", {}),
+        (f"{KNOWN} {DISTINCT} --unique", {"unique": True}),
         (f"{KNOWN} {VECTORS} --threads 1 --nan omit --split dev --by degree", {"split": "dev"}),
-        (f"{KNOWN} {VECTORS} --bias bias.npy", {"bias": np.arange(ENTITIES, dtype="f4") % 3}),
-        (f"--test test.txt --train train.txt {SCORES}", {"known": {"train": "train.npy"}}),
+        (f"{KNOWN} {VECTORS} --bias bias.npy", {"bias": BIAS}),
+        (f"--test test.txt --train train.txt {SCORES}", {"known": TRAIN}),
         (f"--test test.npy {VECTORS}", {"known": {}}),
         (
             f"--test test.txt --known train=train.txt --known rest=valid.txt {VECTORS}",
-            {"known": {"train": "train.npy", "rest": "valid.npy"}},
+            {"known": TRAIN | VALIDATION},
         ),
         (f"{IDS} {VECTORS}", {}),
         (f"{KNOWN} --sides tail {TAILS}", {"sides": ("tail",)}),
-        (f"{KNOWN} {SCORES} --candidates typed", {"candidates": "typed"}),
-        (f"{KNOWN} {VECTORS} --candidates all.npy", {"candidates": np.arange(ENTITIES)}),
         (f"{KNOWN} {MOVED} --entity-labels moved.txt", {}),
         (f"{KNOWN} {RAW} --dtype bfloat16", {}),
+        *((f"{KNOWN} {VECTORS} --candidates {x}", {"candidates": y}) for x, y in SAMPLES.items()),
     ],
 )
+@pytest.mark.usefixtures("folder")
 def test_options_are_keywords_of_the_task(
-    predict: Predict, folder: Path, line: str, facts: dict[str, Any]
+    predict: Callable[..., Outcome], line: str, facts: dict[str, Any]
 ) -> None:
     np.save("all.npy", np.arange(ENTITIES))
-    for name in SPLITS:
-        np.savetxt(f"{name}.ids", world().split(name), fmt="%d", delimiter="\t")
-    for name in ("E", "tails", "heads"):
-        np.save(f"{name}16.npy", np.load(f"{name}.npy").astype(ml_dtypes.bfloat16).view("V2"))
+    for name, rows in SPLITS.items():
+        np.savetxt(f"{name}.ids", rows, fmt="%d", delimiter="\t")
+    for name, vectors in MODEL.items():
+        np.save(f"{name}16.npy", vectors.astype(ml_dtypes.bfloat16).view("V2"))
+    for side in GIVEN:
+        np.save(f"{side}_distinct.npy", scores(side)[first_rows(side)])
     # another order, and more names than the triples have
     order = np.random.default_rng(1).permutation(ENTITIES)
-    Path("moved.txt").write_text("\n".join([*(world().names[i] for i in order), "nobody"]))
-    np.save("moved_E.npy", np.concatenate([world().entities[order], [[1000] * 6]]).astype("f4"))
+    Path("moved.txt").write_text("\n".join([*(NAMES[i] for i in order), "nobody"]))
+    np.save("moved_E.npy", np.concatenate([MODEL["E"][order], [[1000] * 6]]).astype("f4"))
     code, out, err = predict(f"{line} --save ranks.npz")
     has_known = "--train" in line or "--known" in line
     assert (code, err) == (0, "" if has_known else NO_KNOWN)
-    ranks, counts = tr.load("ranks.npz"), counts_of(in_python(**facts))
-    if "moved" in line:  # one more candidate, below all others
-        counts = [(above, tied, n + 1) for above, tied, n in counts]
-    assert counts_of(ranks) == counts
-    assert ranks.protocol.split == facts.get("split", "test")
+    ranks, expected = tr.load("ranks.npz"), expected_ranks(**facts)
+    more = [0, 0, 1] if "moved" in line else [0, 0, 0]  # one more candidate, below all others
+    assert counts_of(ranks) == (np.array(counts_of(expected)) + more).tolist()
+    for name in ("split", "sampled", "candidates"):
+        assert getattr(ranks.protocol, name) == getattr(expected.protocol, name)
     files = {word for word in line.split() if word.endswith((".txt", ".npy"))}
     assert {word.rpartition("=")[2] for word in files} <= set(ranks.protocol.files)
     assert "MRR" in out
@@ -174,7 +167,7 @@ def test_options_are_keywords_of_the_task(
 def test_orders_and_headers_are_said(run: Run, folder: Path) -> None:
     line = f"link-prediction {KNOWN} {SCORES}".split()
     assert run(*line).err == ASSUMED_ORDER
-    (folder / "names.txt").write_text("\n".join(world().names))
+    (folder / "names.txt").write_text("\n".join(NAMES))
     assert run(*line, "--entity-labels", "names.txt").err == ""
     text = (folder / "train.txt").read_text()
     (folder / "train.txt").write_text(f"# Head\trelation\ttail\n{text}")
@@ -182,18 +175,9 @@ def test_orders_and_headers_are_said(run: Run, folder: Path) -> None:
     assert 'the first line reads "# Head relation tail", a header: left out' in err
 
 
-def test_rows_of_the_distinct_queries(predict: Predict, folder: Path) -> None:
-    """With --unique, rows belong to the sorted queries, in any order of the test triples."""
-    for side, columns in GIVEN.items():
-        _, first = np.unique(world().split("test")[:, columns], axis=0, return_index=True)
-        np.save(folder / f"{side}_scores.npy", world().scores(side)[first])
-    assert predict(f"{KNOWN} {SCORES} --unique --save ranks.npz").code == 0
-    assert len(tr.load("ranks.npz")) == 20
-
-
-def test_relations_are_predicted_too(predict: Predict, folder: Path) -> None:
+def test_relations_are_predicted_too(predict: Callable[..., Outcome], folder: Path) -> None:
     np.save(folder / "R.npy", np.eye(3, 6, dtype=np.float32))
-    np.save(folder / "relation_scores.npy", world().queries["tail"][:, :3])
+    np.save(folder / "relation_scores.npy", MODEL["tails"][:, :3])
     saved = []
     for known in (KNOWN, "--train train.npy --valid valid.npy --test test.npy"):
         vectors = "--relations R.npy --queries-relation tails.npy"
@@ -205,7 +189,7 @@ def test_relations_are_predicted_too(predict: Predict, folder: Path) -> None:
     assert tr.load("ranks.npz").side.counts() == {"relation": 10}
 
 
-def test_keys_times_and_filters(predict: Predict, folder: Path) -> None:
+def test_keys_times_and_filters(predict: Callable[..., Outcome], folder: Path) -> None:
     for name, ends in {"train": ("b\t1", "c\t2"), "test": ("b\t1", "d\t1")}.items():
         text = "".join(f"a\tlikes\t{end}\tx\n" for end in ends)
         (folder / f"{name}.timed").write_text(text)
@@ -227,21 +211,6 @@ def test_keys_times_and_filters(predict: Predict, folder: Path) -> None:
     assert predict(f"{timed} --time 3 --filters fact --by relation").code == 0
 
 
-@pytest.mark.parametrize("kind", ["sampled", "sampled-typed"])
-def test_sampled_candidates(predict: Predict, folder: Path, kind: str) -> None:
-    line = f"{KNOWN} {VECTORS} --candidates {kind}:3 --metrics mrr --json"
-    first = predict(f"{line} --seed 7 --save ranks.npz")
-    assert (first.code, first.err) == (0, "")
-    protocol = tr.load("ranks.npz").protocol
-    assert protocol.sampled
-    assert protocol.candidates == f"{'typed' if 'typed' in kind else 'uniform'}-3 seed 7"
-    assert max(tr.load("ranks.npz").candidates) == 4
-    assert predict(f"{line} --seed 7").out == first.out
-    line = f"--known inference=train.txt --test test.txt {VECTORS} --candidates sampled:3:inference"
-    assert predict(f"{line} --save ranks.npz").code == 0
-    assert tr.load("ranks.npz").protocol.candidates == "uniform-3 of inference seed 0"
-
-
 @pytest.mark.parametrize(
     ("line", "known", "options"),
     [
@@ -255,7 +224,7 @@ def test_sampled_candidates(predict: Predict, folder: Path, kind: str) -> None:
     ],
 )
 def test_predictions(
-    predict: Predict, folder: Path, line: str, known: Any, options: dict[str, Any]
+    predict: Callable[..., Outcome], folder: Path, line: str, known: Any, options: dict[str, Any]
 ) -> None:
     Path("predictions").write_text(
         "a likes b\nHeads: c\t0.9\ta\t0.5\t\nTails: a\t0.5\t\nc likes b\nHeads:\nTails: b\t1\n"
@@ -267,7 +236,7 @@ def test_predictions(
     assert tr.load("ranks.npz").with_protocol(files=()) == expected
 
 
-def test_leaks_are_reported(predict: Predict, folder: Path) -> None:
+def test_leaks_are_reported(predict: Callable[..., Outcome], folder: Path) -> None:
     first = (folder / "test.txt").read_text().splitlines(keepends=True)[0]
     with (folder / "train.txt").open("a") as file:
         file.write(first)
@@ -312,7 +281,9 @@ def test_leaks_are_reported(predict: Predict, folder: Path) -> None:
         (f"{KNOWN} --lists test.txt", 2, "--test cannot apply to predictions"),
     ],
 )
-def test_wrong_lines(predict: Predict, folder: Path, line: str, code: int, message: str) -> None:
+def test_wrong_lines(
+    predict: Callable[..., Outcome], folder: Path, line: str, code: int, message: str
+) -> None:
     (folder / "bad.gz").write_bytes(gzip.compress(b"a\nb\n")[:-4])
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     predict(line).refuses(code, message)
