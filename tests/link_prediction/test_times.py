@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from datetime import date, timedelta
-from itertools import count
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -17,7 +14,7 @@ from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
 from support.refusals import refusal
-from truerank.link_prediction import Task, known_answers
+from truerank.link_prediction import Task
 from truerank.link_prediction.times import UNKNOWN_END, UNKNOWN_START, encode_times
 from truerank.tasks.vocabularies import Column, LabelIndex
 
@@ -112,148 +109,6 @@ def test_integers_stay_and_unknown_ones_make_labels() -> None:
 )
 def test_what_is_no_time(splits: list[list[Any]], words: str) -> None:
     refusal(ValueError, words, encode_times, (3,), [columns_of(*splits)], as_ids=False)
-
-
-DAYS = "".join(f"{date(1983, 1, 1) + timedelta(days)} " for days in range(8 * 366))
-DATES = ["####-##-##", "1984-##-##", "1984-02-##", "1984-12-31", "1985-01-01", "198#-##-##"]
-SPANS = {label: oracle.days(label, DAYS) for label in DATES}
-WORDS = [f"e{i}" for i in range(5)]
-Row = tuple[Any, ...]
-
-
-@dataclass
-class Case:
-    """Facts with times: which columns these are, and the interval of each label."""
-
-    test: list[Row]
-    known: dict[str, list[Row]]
-    time: int | tuple[int, int]
-    keys: tuple[int, ...]
-    labelled: bool
-
-    @property
-    def time_columns(self) -> tuple[int, ...]:
-        return self.time if isinstance(self.time, tuple) else (self.time,)
-
-    def span(self, label: Any) -> tuple[float, float]:
-        return SPANS.get(label, (label, label))
-
-    def interval(self, row: Row) -> tuple[float, float]:
-        spans = [self.span(row[column]) for column in self.time_columns]
-        start, end = spans[0][0], spans[-1][1]
-        return start, end if start <= end else np.inf
-
-    def code(self, row: Row) -> Row:
-        """Return a row with ids of times: integers, or places among the distinct ones."""
-        every = [*self.test, *(row for rows in self.known.values() for row in rows)]
-        labels = {row[column] for row in every for column in self.time_columns}
-        order = sorted({self.span(label) for label in labels})
-        return tuple(
-            order.index(self.span(value))
-            if column in self.time_columns and isinstance(value, str)
-            else value
-            for column, value in enumerate(row)
-        )
-
-    def form(self, rows: list[Row]) -> Any:
-        if not self.labelled:
-            return rows if rows else np.zeros((0, len(self.test[0])), np.int64)
-        return [(WORDS[row[0]], f"r{row[1]}", WORDS[row[2]], *row[3:]) for row in rows]
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    time = draw(st.sampled_from([3, (3, 4), (4, 3), 4, (3, 5)]))
-    columns = time if isinstance(time, tuple) else (time,)
-    labels = st.sampled_from(draw(st.sampled_from([DATES, [-3, 0, 1, 2, 7]])))
-    width = max(columns) + 1
-    ids = st.integers(0, 4), st.integers(0, 1), st.integers(0, 4)
-    more = (labels if column in columns else st.integers(0, 1) for column in range(3, width))
-    rows = st.lists(st.tuples(*ids, *more), max_size=12)
-    further = tuple(range(3, width))
-    return Case(
-        draw(rows.filter(len)),
-        {draw(st.sampled_from(["train", "one"])): draw(rows), "valid": draw(rows)},
-        time,
-        draw(st.sampled_from([further, (), tuple(sorted(columns)), further[-1:]])),
-        draw(st.booleans()),
-    )
-
-
-def check_audit(case: Case, task: Task) -> None:
-    """Compare what the audit says of times with its definition."""
-    times = task.audit.times
-    assert times is not None
-    if "train" not in case.known:
-        assert times.against == "known splits"
-    everything = [row for rows in case.known.values() for row in rows]
-    train = case.known.get("train", everything)
-    triples = {row[:3] for row in train}
-    last = max((case.interval(row)[0] for row in train), default=None)
-    assert times.seen == sum(row[:3] in triples for row in case.test)
-    assert times.not_later == sum(
-        last is not None and case.interval(row)[0] <= last for row in case.test
-    )
-    every = [*case.test, *(row for rows in case.known.values() for row in rows)]
-    first, last_column = case.time_columns[0], case.time_columns[-1]
-    assert times.reversed.count == sum(
-        case.span(row[last_column])[1] < case.span(row[first])[0] for row in every
-    )
-
-
-@given(cases(), st.randoms(use_true_random=False), st.sampled_from([1, 3, 1 << 21]))
-def test_tasks_under_every_filter_are_those_of_the_definition(
-    case: Case, random: Random, at_once: int
-) -> None:
-    names = ("overlap", "fact", "triple", "none")
-    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(known_answers, "_PAIRS_AT_ONCE", at_once)
-        warnings.simplefilter("ignore", UserWarning)
-        task = Task(
-            case.form(case.test),
-            {name: case.form(rows) for name, rows in case.known.items()},
-            entities=WORDS if case.labelled else 5,
-            relations=("r0", "r1") if case.labelled else 2,
-            sides=("head", "tail", "relation"),
-            time=case.time,
-            keys=case.keys,
-            filters=names,
-        )
-    test = list(map(case.code, case.test))
-    known = {name: list(map(case.code, rows)) for name, rows in case.known.items()}
-    assert list(map(tuple, task.test.tolist())) == test
-    further = range(3, len(test[0]))
-    others = [key for key in case.keys if key not in case.time_columns]
-    ranked = range(len(test))
-    scores = {
-        side: np.array([[random.randint(0, 3) for _ in range(tasks.columns)] for _ in test])
-        for side, tasks in task.sides.items()
-    }
-    check_audit(case, task)
-    report = task.evaluate_scores(scores["tail"], scores["head"], relation=scores["relation"])
-    assert list(report.filters) == list(names)
-    for first, (side, tasks) in zip(count(0, len(test)), task.sides.items(), strict=False):
-        expected = oracle.side(side, test, known, ranked, case.keys)
-        queries = [tuple(row) for row in tasks.queries.tolist()]
-        assert [queries[row] for row in tasks.rows.tolist()] == expected.queries
-        without = {
-            "none": [set[int]() for _ in test],
-            "triple": oracle.side(side, test, known, ranked).answers,
-            "fact": oracle.side(side, test, known, ranked, further).answers,
-            "overlap": oracle.overlapping(
-                side, case.test, case.known, ranked, others, case.interval
-            ),
-        }
-        for name in names:
-            ranks = report.filters[name].ranks
-            counts = ranks[first : first + len(test)]
-            found = zip(counts.above, counts.tied, counts.candidates, strict=True)
-            assert list(map(list, found)) == [
-                oracle.rank(row, target, set(range(tasks.columns)), answers)
-                for row, target, answers in zip(
-                    scores[side].tolist(), expected.targets, without[name], strict=True
-                )
-            ]
 
 
 TEST_LINES = "5\t0\t1\t1986-##-##\t####-##-##\n3\t1\t0\t2010-##-##\t2004-##-##\n"

@@ -55,6 +55,10 @@ def check_side(tasks: Any, given: Given) -> None:
     assert tasks.test_rows.tolist() == given.chosen
     assert (tasks.height, tasks.columns) == (len(given.test), given.columns(tasks.side))
     assert tasks.names == (tuple(names) if given.labelled else None)
+    if given.time is not None:
+        starts = [given.test[i][given.time_columns[0]] for i in given.chosen]
+        dates = given.dates or dict(zip(starts, starts, strict=True))
+        assert values(tasks.labels["time"]) == [dates[start] for start in starts]
     for name in ("category", "head_degree", "tail_degree", "degree"):
         assert values(tasks.labels[name]) == getattr(expected, name), name
     relations = [given.test[i][1] for i in given.chosen]
@@ -123,8 +127,27 @@ def check_audit(audit: Any, given: Given) -> None:
     assert audit.unseen_relations.count == len(found.unseen_relations)
 
 
+def check_times(times: Any, given: Given) -> None:
+    """Compare what the audit says of times with its definition."""
+    assert (times is None) == (given.time is None)
+    if times is None:
+        return
+    known = given.known or {}
+    train = known.get("train", [row for rows in known.values() for row in rows])
+    assert times.against == ("train" if "train" in known else "known splits" * bool(known))
+    triples = {row[:3] for row in train}
+    last = max((given.interval(row)[0] for row in train), default=None)
+    assert times.seen == sum(row[:3] in triples for row in given.test)
+    starts = [given.interval(row)[0] for row in given.test]
+    assert times.not_later == sum(last is not None and start <= last for start in starts)
+    every = [*given.test, *(row for rows in known.values() for row in rows)]
+    first, end = given.time_columns[0], given.time_columns[-1]
+    backwards = [given.span(row[end])[1] < given.span(row[first])[0] for row in every]
+    assert times.reversed.count == sum(backwards)
+
+
 @given(given_tasks(), st.sampled_from([1, 5, 1 << 21]))
-@settings(max_examples=100)
+@settings(max_examples=150)
 def test_the_definition(given: Given, at_once: int) -> None:
     arguments = given.arguments
     if given.is_refused:
@@ -139,6 +162,7 @@ def test_the_definition(given: Given, at_once: int) -> None:
     noted = [
         found.duplicates and rules["duplicates"] == "keep",
         any(found.leaks.values()) and rules["leaks"] == "keep",
+        given.time is not None and task.audit.times.reversed.count,
     ]
     assert len(caught) == sum(map(bool, noted))
     assert list(map(tuple, task.test.tolist())) == [given.test[i] for i in given.chosen]
@@ -146,6 +170,7 @@ def test_the_definition(given: Given, at_once: int) -> None:
     for tasks in task.sides.values():
         check_side(tasks, given)
     check_audit(task.audit, given)
+    check_times(task.audit.times, given)
     is_filtered = given.known is not None and (given.filters or ["query"])[0] != "none"
     assert task.protocol.filter == ((*(given.known or {}), "test") if is_filtered else ())
     assert task.protocol.sampled == isinstance(given.candidates, Sampled | Negatives)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date, timedelta
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,19 @@ from truerank.link_prediction import Negatives, Sampled
 ENTITIES, RELATIONS = 6, 3
 NAMES = [f"entity {i}" for i in range(ENTITIES)]
 WORDS = [f"relation {i}" for i in range(RELATIONS)]
-Rows = list[tuple[int, ...]]
+Rows = list[tuple[Any, ...]]
+
+DAYS = "".join(f"{date(1983, 1, 1) + timedelta(days)} " for days in range(8 * 366))
+DATES = ["####-##-##", "1984-##-##", "1984-02-##", "1984-12-31", "1985-01-01", "198#-##-##"]
+SPANS = {label: oracle.days(label, DAYS) for label in DATES}
 
 
 @dataclass
 class Given:
-    """The arguments of a task, and what it is by the definition."""
+    """The arguments of a task, and what it is by the definition.
+
+    Rows have the ids that the task gives to dates: their places among `dates`, if there are any.
+    """
 
     test: Rows
     known: dict[str, Rows] | None
@@ -29,6 +38,20 @@ class Given:
     candidates: Any
     filters: list[str] | None
     labelled: bool
+    time: int | tuple[int, int] | None = None
+    dates: list[str] | None = None
+
+    @property
+    def time_columns(self) -> tuple[int, ...]:
+        return self.time if isinstance(self.time, tuple) else (self.time,) * (self.time is not None)
+
+    def span(self, value: int) -> tuple[float, float]:
+        return (value, value) if self.dates is None else SPANS[self.dates[value]]
+
+    def interval(self, row: tuple[Any, ...]) -> tuple[float, float]:
+        spans = [self.span(row[column]) for column in self.time_columns]
+        start, end = spans[0][0], spans[-1][1]
+        return start, end if start <= end else inf
 
     @property
     def key_columns(self) -> tuple[int, ...]:
@@ -51,6 +74,10 @@ class Given:
         """Return what a filter leaves out of the candidates of each task."""
         if filter == "none":
             return [set() for _ in self.chosen]
+        if filter == "overlap":
+            others = [key for key in self.key_columns if key not in self.time_columns]
+            args = side, self.test, self.known or {}, self.chosen, others, self.interval
+            return oracle.overlapping(*args)
         columns = {"query": None, "triple": (), "fact": tuple(range(3, len(self.test[0])))}
         return self.side(side, columns[filter]).answers
 
@@ -58,11 +85,16 @@ class Given:
         return RELATIONS if side == "relation" else ENTITIES
 
     def form(self, rows: Rows) -> Any:
-        """Return triples as an array of ids, or as tuples of labels and further integers."""
-        if not self.labelled:
+        """Return triples as an array of ids, or as tuples of labels and further integers or dates."""
+        if self.dates is not None:
+            places, dates = self.time_columns, self.dates
+            rows = [tuple(dates[x] if i in places else x for i, x in enumerate(row)) for row in rows]
+        if not self.labelled and (self.dates is None or not rows):
             array = np.array(rows, np.int64).reshape(-1, len(self.test[0]))
             array.flags.writeable = False
             return array
+        if not self.labelled:
+            return rows
         return [(NAMES[h], WORDS[r], NAMES[t], *more) for h, r, t, *more in rows]
 
     @property
@@ -78,6 +110,7 @@ class Given:
             "candidates": self.candidates,
             "keys": self.keys,
             "filters": self.filters,
+            "time": self.time,
             **self.rules,
         }
 
@@ -122,11 +155,14 @@ SIDES: tuple[tuple[str, ...], ...] = (
 @st.composite
 def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "raise")) -> Given:
     """Draw the arguments of a task; small ids make duplicates, leaks and loops likely."""
-    qualifiers = draw(st.integers(0, 2))
+    time = draw(st.sampled_from([None, None, 3, 4, (3, 4), (4, 3), (3, 5)]))
+    timed = time if isinstance(time, tuple) else (time,) * (time is not None)
+    qualifiers = draw(st.integers(0, 2)) if time is None else max(timed) - 2
     far = draw(st.sampled_from([0, 0, 2**62]))  # qualifiers are any integers
+    further, times = [-far, 0, 3, far], draw(st.sampled_from([DATES, [-3, 0, 1, 2, 7]]))
     row = st.tuples(
         *(st.integers(0, 4), st.integers(0, 2), st.integers(0, 4)),
-        *(st.sampled_from([-far, 0, 3, far]) for _ in range(qualifiers)),
+        *(st.sampled_from(times if i in timed else further) for i in range(3, 3 + qualifiers)),
     )
     splits = draw(st.lists(st.lists(row, max_size=12), max_size=3))
     test = draw(st.lists(row, min_size=1, max_size=10))
@@ -141,10 +177,23 @@ def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "rais
         chosen["unseen"] = "keep"
     filters = None
     if known is not None and draw(st.booleans()):
-        forms = draw(st.permutations(["query", "triple", "fact", "none"]))  # "overlap": times
-        filters = forms[: draw(st.integers(1, 4))]
+        forms = ["query", "triple", "fact", "none", *["overlap"] * (time is not None)]
+        filters = draw(st.permutations(forms))[: draw(st.integers(1, 5))]
     candidates = draw(candidate_sets(test, sides, list(known or {})))
-    return Given(test, known, keys, sides, chosen, candidates, filters, draw(st.booleans()))
+    found = {row[i] for rows in (test, *(known or {}).values()) for row in rows for i in timed}
+    dates = sorted(found, key=SPANS.__getitem__) if times is DATES and timed else None
+    if dates is not None:
+        code = {date: i for i, date in enumerate(dates)}
+
+        def coded(rows: Rows) -> Rows:
+            return [
+                tuple(code[x] if i in timed else x for i, x in enumerate(row)) for row in rows
+            ]
+
+        test = coded(test)
+        known = known and {name: coded(rows) for name, rows in known.items()}
+    options = keys, sides, chosen, candidates, filters, draw(st.booleans()), time, dates
+    return Given(test, known, *options)
 
 
 @st.composite
