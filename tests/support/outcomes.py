@@ -50,13 +50,41 @@ class Problem:
         )
 
 
+def arrays_of(value: Any) -> list[Array]:
+    """Return the arrays in what a call is given, at any depth."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return [value]
+    if hasattr(value, "indptr"):  # of scipy
+        return [value.data, value.indices, value.indptr]
+    several = value if isinstance(value, (list, tuple)) else ()
+    return [array for one in several for array in arrays_of(one)]
+
+
+def memory(array: Array) -> bytes:
+    """Return all bytes behind an array, which nobody may write to."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array.tobytes()
+
+
 def outcome(scores: Any, problem: Problem, **more: Any) -> tr.Ranks | Exception:
-    """Return the ranks of a problem, whose scores may be in another form, or the error."""
+    """Return the ranks of a problem, whose scores may be in another form, or the error.
+
+    Arrays are given read-only, and no byte behind them changes.
+    """
     targets, keywords = problem.call()
+    arrays = arrays_of([scores, targets, *keywords.values()])
+    before = [(array.flags.writeable, memory(array)) for array in arrays]
+    for array in arrays:
+        array.flags.writeable = False
     try:
         return tr.rank(scores, targets, **{**keywords, **more})
     except (ValueError, TypeError, IndexError) as error:
         return error
+    finally:
+        for array, (writeable, content) in zip(arrays, before, strict=True):
+            array.flags.writeable = writeable
+            assert memory(array) == content
 
 
 def defined(problem: Problem, definition: Callable[..., Counts] = count) -> Counts | Refused:
