@@ -201,6 +201,11 @@ def test_similarities_are_named_where_the_order_is_fixed() -> None:
     assert "is the similarity l1 right?" in finding.message
 
 
+def test_few_tasks_are_not_called_worse_than_chance() -> None:
+    for n, is_said in ((1, False), (11, False), (13, True)):
+        assert ("worse than chance" in found(Ranks([999] * n, [1] * n, 1000))) == is_said
+
+
 def test_tasks_of_one_target_are_one_observation() -> None:
     """A random model may put an answer of 500 queries last in all of them."""
     ranks = Ranks([99] * 500, [1] * 500, 100)

@@ -6,9 +6,8 @@ import copy
 import json
 import pickle
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -35,8 +34,7 @@ METRICS = [
 ]
 
 
-@dataclass
-class Query:
+class Query(NamedTuple):
     """The scores of a query's candidates, and their gains."""
 
     scores: list[int]
@@ -74,7 +72,7 @@ def test_every_metric_over_every_order(
     for metric in data.draw(st.lists(st.sampled_from(METRICS), min_size=4, max_size=4)):
         expected = [
             oracle.values_by_order(
-                metric, query.scores, query.gains if is_graded else [bool(g) for g in query.gains]
+                metric, query.scores, query.gains if is_graded else [*map(bool, query.gains)]
             )
             for query in drawn
         ]
@@ -138,10 +136,6 @@ def test_ties_of_a_million_candidates() -> None:
     i = np.arange(n - 100)  # the places of the tie before each of its places
     precisions = (1 + i * (missed - 1) / (n - 101)) / (101 + i)
     assert found["map"] == pytest.approx(precisions.sum() / (n - 100), rel=1e-12)
-    for metric in ("mrr", "map", "ndcg", "recall@10000", "success@10000"):
-        values = [found[f"{kind}.{metric}"] for kind in ("pessimistic", "expected", "optimistic")]
-        assert values == sorted(values)
-        assert values[0] < values[2]
 
 
 def test_many_queries_are_the_queries_one_by_one() -> None:
@@ -214,15 +208,12 @@ def test_tables() -> None:
     few = "MRR \u2191 | MAP \u2191 | nDCG@10 \u2191 | Recall@10 \u2191"
     assert f"| group | queries | {few} |" in text
     assert "| y | 2 | 0.300 |" in text
-    assert "nDCG@3 $\\uparrow$ \\\\" in found.to_latex("ndcg@3")
-    assert found.to_csv("map").split("\n")[0] == "group,kind,queries,map"
     every = found.table("all", kinds=["optimistic", "chance", "index"])
     assert len(every) == 3 * 4
     for label, kind, _, *values in every:
         if label in ("micro", "macro"):
-            keys = (key for key in found if "." not in key)
             prefix = "macro." * (label == "macro")
-            expected = [found[f"{prefix}{kind}.{key}"] for key in keys]
+            expected = [found[f"{prefix}{kind}.{key}"] for key in found if "." not in key]
             np.testing.assert_array_equal(values, expected)
     tied = tr.retrieval.report(tr.Ranks([0, 3], [2, 1], 9, queries=[7, 7]))
     assert [row[1] for row in tied.table("map")] == ["expected", "optimistic", "pessimistic"]
@@ -233,8 +224,6 @@ def test_tables() -> None:
     assert content["metrics"]["mrr"] == found["mrr"]
     assert content["groups"]["metrics"]["mrr"] == [1.0, 0.3]
     assert repr(found).startswith("RetrievalReport(3 queries with 4 right answers, mrr 0.5333")
-    pytest.importorskip("pandas")
-    assert found.to_pandas()["mrr"].tolist()[2:] == [1.0, 0.3]
 
 
 # -- inference -------------------------------------------------------------------------------------
@@ -272,9 +261,8 @@ def test_what_a_query_adds_is_its_value(key: str) -> None:
     groups = np.arange(40) % 4 if key.startswith("macro") else np.zeros(40, int)
 
     def value(weights: np.ndarray) -> float:
-        return float(
-            np.mean(np.bincount(groups, weights * tops) / np.bincount(groups, weights * bases))
-        )
+        sums = (np.bincount(groups, weights * parts) for parts in (tops, bases))
+        return float(np.mean(np.divide(*sums)))
 
     steps = 1e-6 * np.eye(40)
     moved = np.array([value(1 + step) - value(1 - step) for step in steps]) / 2e-6
@@ -314,15 +302,13 @@ def test_only_reports_over_the_same_queries_answers_and_gains_are_compared() -> 
         (report(a.ranks), "gains: they differ; allow_unlike=True compares"),
         (report(a.ranks[:-3], gains=a.gains[:-3]), "tasks: 120 against 117"),
         (report(a.ranks.with_protocol(split="valid"), a.gains), "protocol: split"),
-        (report(a.ranks.with_labels(targets=ids), a.gains), None),
     ]:
-        if message is not None:
-            with pytest.raises(ValueError, match=f"b: cannot be compared with a: {message}"):
-                tr.compare(a, b, metric="map")
-    assert tr.compare(a, b, metric="map").p_value == 1
-    for call in (lambda: tr.compare(a, a.ranks[::3]), lambda: tr.compare(a.ranks[::3], a)):
-        with pytest.raises(TypeError, match=r"b: expected .*, as a is, got"):
-            call()
+        words = f"b: cannot be compared with a: {message}"
+        refusal(ValueError, words, tr.compare, a, b, metric="map")
+    same = report(a.ranks.with_labels(targets=ids), a.gains)
+    assert tr.compare(a, same, metric="map").p_value == 1
+    for pair in ((a, a.ranks[::3]), (a.ranks[::3], a)):
+        refusal(TypeError, "b: expected .*, as a is, got", tr.compare, *pair)
     words = "no metric 'hits@3'; did you mean success@k"
     refusal(KeyError, words, tr.compare, a, a, metric="hits@3")
     found = tr.compare([a, answered(2)], [answered(3), answered(4)], metric="ndcg")
@@ -392,17 +378,15 @@ def test_plots_and_pages(tmp_path: Path) -> None:
     ],
 )
 def test_ranks_that_are_no_ranking_of_each_query(ranks: tr.Ranks, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        report(ranks)
+    refusal(ValueError, message, report, ranks)
 
 
 def test_several_answers_of_a_query_are_no_tasks_of_their_own(tmp_path: Path) -> None:
     grouped().ranks.save(tmp_path / "ranks.npz")
     ranks = tr.load(tmp_path / "ranks.npz")
     assert report(ranks).to_dict(["map"]) == grouped().to_dict(["map"])
-    for call in (tr.report, lambda r: tr.pvalue(r, "mrr"), lambda r: tr.compare(r, r)):
-        with pytest.raises(ValueError, match=r"of retrieval, .* compare such reports"):
-            call(ranks)
+    for call, arguments in ((tr.report, [ranks]), (tr.pvalue, [ranks]), (tr.compare, [ranks] * 2)):
+        refusal(ValueError, "of retrieval, .* compare such reports", call, *arguments)
 
 
 @pytest.mark.parametrize(
@@ -418,8 +402,8 @@ def test_several_answers_of_a_query_are_no_tasks_of_their_own(tmp_path: Path) ->
     ],
 )
 def test_wrong_gains(gains: Any, gain: str, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        report(tr.Ranks([0, 1], [1, 1], 2, queries=[0, 0]), gains, gain=gain)
+    ranks = tr.Ranks([0, 1], [1, 1], 2, queries=[0, 0])
+    refusal(error, message, report, ranks, gains, gain=gain)
 
 
 def test_the_ends_of_parameters() -> None:
@@ -428,7 +412,5 @@ def test_the_ends_of_parameters() -> None:
     found = report(tr.Ranks([0], [1], 2, queries=[0]), [1000], gain="exponential")
     assert found["index.dcg"] == 1
     for p in (0, 1, "inf"):
-        with pytest.raises(KeyError, match="must be above 0 and below 1"):
-            found[f"rbp:{p}"]
-    with pytest.raises(TypeError, match="ranks: expected Ranks, got list"):
-        report([0])  # type: ignore[arg-type]
+        refusal(KeyError, "must be above 0 and below 1", found.__getitem__, f"rbp:{p}")
+    refusal(TypeError, "ranks: expected Ranks, got list", report, [0])
