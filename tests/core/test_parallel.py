@@ -7,13 +7,15 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 
 import truerank as tr
-from oracles.counting import Counts, count_large
-from support.problems import Array, assert_same, csr
+from oracles.counting import count_large
+from support.outcomes import check
+from support.problems import Array
 from truerank import _core
 
 pytestmark = pytest.mark.threads
@@ -26,9 +28,10 @@ posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processe
 # --- several Python threads
 
 
-def mixed_problems() -> list[tuple[Array, list[int], Array, list[list[int]], Counts]]:
+@pytest.mark.parametrize("threads", [None, 2])
+def test_calls_from_several_threads_at_once(threads: int | None) -> None:
     rng = np.random.default_rng(1)
-    problems = []
+    problems: list[tuple[Array, dict[str, Any]]] = []
     for shape, dtype in (
         ((3, 40), "float32"),
         ((50, 3_000), "int8"),
@@ -36,49 +39,33 @@ def mixed_problems() -> list[tuple[Array, list[int], Array, list[list[int]], Cou
         ((1_000, 1_000), "float64"),
         ((50_000, 12), "float16"),
     ):
-        scores = rng.integers(-9, 9, shape).astype(dtype)
-        rows = rng.integers(0, shape[0], 30)
-        targets = rng.integers(0, shape[1], 30).tolist()
+        scores, rows = rng.integers(-9, 9, shape).astype(dtype), rng.integers(0, shape[0], 30)
         filter = [rng.integers(0, shape[1], 20).tolist() for _ in rows]
-        problems.append(
-            (scores, targets, rows, filter, count_large(scores, targets, rows=rows, filter=filter))
-        )
-    return problems
+        targets = rng.integers(0, shape[1], 30).tolist()
+        problems.append((scores, {"targets": targets, "rows": rows, "filter": filter}))
+    wrong = problems[2][0].copy()
+    wrong[:, 999_999] = np.nan
+    problems.append((wrong, problems[2][1]))
 
+    def counted(i: int) -> tr.Ranks | str:
+        scores, given = problems[i]
+        try:
+            return tr.rank(scores, **given, threads=threads, audit=True)
+        except ValueError as error:
+            return str(error)
 
-@pytest.mark.parametrize("threads", [None, 2])
-def test_calls_from_several_threads_at_once(threads: int | None) -> None:
-    problems = mixed_problems()
+    for scores, given in problems:
+        check(count_large, scores, **given, threads=threads, audit=True)
+    expected = list(map(counted, range(len(problems))))
     start = threading.Barrier(4)
 
     def work(seed: int) -> None:
         order = np.random.default_rng(seed).permutation(len(problems) * 2) % len(problems)
         start.wait()
-        for i in order:
-            scores, targets, rows, filter, expected = problems[i]
-            ranks = tr.rank(
-                scores, targets, rows=rows, filter=csr(filter), threads=threads, audit=True
-            )
-            assert_same(ranks, expected, audit=True)
+        assert all(counted(i) == expected[i] for i in order)
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
-
-
-def test_errors_in_several_threads_at_once() -> None:
-    scores = np.zeros((4, 3_000_000), np.float32)
-    scores[2, 2_999_999] = scores[3, 5] = np.nan
-
-    def work(seed: int) -> None:
-        for i in range(8):
-            if (i + seed) % 2:
-                with pytest.raises(ValueError, match=r"row 2\b.*column 2999999\b"):
-                    tr.rank(scores, 0)
-            else:
-                assert tr.rank(scores[:2], 0).tied.tolist() == [3_000_000] * 2
-
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(work, range(3)))
 
 
 def test_other_threads_run_during_a_count(run_python: Run) -> None:
@@ -149,30 +136,23 @@ def fork(work):
 """
 
 
-@posix
-@pytest.mark.parametrize("threads", [None, 2])
-def test_fork_after_a_parallel_count(run_python: Run, threads: int | None) -> None:
-    script = f"""
-assert right(threads={threads})
-for child in (None, 1, 2, {threads}):
-    result = fork(lambda: right(threads=child))
-    assert result == 0, (child, result)
-assert right(threads={threads})
+FORKS = {
+    "before the first count": """
+assert fork(right) == 0
+assert right(threads=2)
+assert fork(right) == 0
+""",
+    "after a parallel count": """
+for threads in (None, 2):
+    assert right(threads=threads)
+    for child in (None, 1, 2):
+        assert fork(lambda: right(threads=child)) == 0, (threads, child)
+    assert right(threads=threads)
 # A child of the child; then another child of the parent, which has counted since it forked.
 assert fork(lambda: right() and fork(right) == 0) == 0
 assert fork(right) == 0
-"""
-    run_python(FORK + script)
-
-
-@posix
-def test_fork_before_the_first_count(run_python: Run) -> None:
-    run_python(FORK + "assert fork(right) == 0\nassert right(threads=2)\nassert fork(right) == 0\n")
-
-
-@posix
-def test_fork_while_another_thread_counts(run_python: Run) -> None:
-    script = """
+""",
+    "while another thread counts": """
 stop = False
 def count():
     while not stop:
@@ -192,13 +172,8 @@ stop = True
 for thread in threads:
     thread.join()
 assert results == [0] * 8, results
-"""
-    run_python(FORK + script)
-
-
-@posix
-def test_multiprocessing_with_fork(run_python: Run) -> None:
-    script = """
+""",
+    "of multiprocessing": """
 import multiprocessing
 def work(row):
     ranks = tr.rank(scores[row:], 0, threads=2)
@@ -208,7 +183,13 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
     results = pool.map_async(work, range(6)).get(timeout=40)
 assert results == [([1] * (12 - r), [999_999] * (12 - r)) for r in range(6)]
 assert right(threads=2)
-"""
+""",
+}
+
+
+@posix
+@pytest.mark.parametrize("script", FORKS.values(), ids=FORKS)
+def test_fork(run_python: Run, script: str) -> None:
     run_python(FORK + script)
 
 
@@ -230,20 +211,14 @@ several_processors = pytest.mark.skipif(
 
 
 @several_processors
-def test_omp_num_threads(run_python: Run) -> None:
-    """It has an effect without OpenMP, too."""
+def test_omp_num_threads(run_python: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has an effect without OpenMP, too; what has no meaning has none."""
     for value, threads in (("1", 1), (" 2 ", 2), ("2,1", 2)):
         assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": value})) == threads
-
-
-@several_processors
-def test_omp_num_threads_without_a_meaning(
-    run_python: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     runtime = "print(any('libomp' in line for line in open('/proc/self/maps')))"
     if os.path.exists("/proc/self/maps") and run_python(f"{DEFAULT}; {runtime}").endswith("True\n"):
-        pytest.skip("LLVM's OpenMP ends the process for some of these")
+        pytest.skip("LLVM's OpenMP ends the process for some of the others")
     everything = int(run_python(DEFAULT))
     assert everything > 1
     for value in ("", "0", "-1", "1x", "99999999999999999999"):
@@ -251,11 +226,10 @@ def test_omp_num_threads_without_a_meaning(
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs affinity masks")
-def test_affinity(run_python: Run) -> None:
-    without = {key: value for key, value in os.environ.items() if key == "OMP_NUM_THREADS"}
+def test_affinity(run_python: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     pin = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-    unset = "import os; os.environ.pop('OMP_NUM_THREADS', None)\n" if without else ""
-    assert int(run_python(unset + pin + DEFAULT)) == 1
+    assert int(run_python(pin + DEFAULT)) == 1
 
 
 # How many threads the process has beside those that it had before, at most, while it counts. A
@@ -369,16 +343,11 @@ def test_one_thread_and_small_work_start_no_other(
     run_python: Run, keyword: str, variable: str
 ) -> None:
     script = f"""
-import os
-import numpy as np
-import truerank as tr
-before = len(os.listdir("/proc/self/task"))
-tr.rank(np.zeros((20, 1_000_000), np.float32), 0, threads={keyword})
-tr.rank(np.zeros((10, 100), np.float32), 0)
-tr.rank(np.zeros((100, 1000), np.float32), 0)
-assert len(os.listdir("/proc/self/task")) == before
+large = scores
+for scores in (large, np.zeros((10, 100), np.float32), np.zeros((100, 1000), np.float32)):
+    assert new_threads({keyword} if scores is large else None) == 0
 """
-    run_python(script, env={"OMP_NUM_THREADS": variable, "OPENBLAS_NUM_THREADS": "1"})
+    run_python(NEW_THREADS + script, env={"OMP_NUM_THREADS": variable, "OPENBLAS_NUM_THREADS": "1"})
 
 
 # --- instruction sets
@@ -408,12 +377,10 @@ for dtype in dtypes:
                 for laid in (scores, np.asfortranarray(scores), scores[::-1, ::-1]):
                     add(tr.rank(laid, width // 2, nan="worst", order=order, audit=True))
                     add(tr.rank(laid, width - 1, nan="worst", order=order))
-                for tasks in (2, 5, 40):
-                    rows = rng.integers(0, height, tasks)
-                    targets = rng.integers(0, width, tasks)
+                for tasks in (2, 40):
+                    rows, targets = (rng.integers(0, n, tasks) for n in (height, width))
                     filter = [rng.integers(0, width, 5) for _ in rows]
-                    some = min(width, 500)
-                    chosen = [np.append(rng.integers(0, width, some), t) for t in targets]
+                    chosen = [np.append(rng.integers(0, width, width // 9), t) for t in targets]
                     keywords = dict(rows=rows, nan="worst", order=order)
                     add(tr.rank(scores, targets, **keywords, audit=True))
                     add(tr.rank(scores, targets, filter=filter, **keywords))
