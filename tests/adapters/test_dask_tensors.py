@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.problems import Array, matrix
+from support.problems import Array, host_tensor, matrix
 
 pytestmark = pytest.mark.python_only
 
@@ -32,19 +32,13 @@ def way(request: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         yield request.param
 
 
-def as_tensor(array: Array) -> Any:
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
-    return torch.from_numpy(array.copy())
-
-
 def of_tensors(array: Array, instead: Any = None) -> Any:
     """Return a Dask array of chunks of 8 rows and 40 columns, each made as a tensor, or another."""
 
     def chunk(block_info: Any = None) -> Any:
         if instead is not None:
             return instead
-        return as_tensor(array[tuple(slice(*e) for e in block_info[None]["array-location"])])
+        return host_tensor(array[tuple(slice(*e) for e in block_info[None]["array-location"])])
 
     chunks = da.core.normalize_chunks((8, 40), array.shape)
     meta = np.empty((0, 0), array.dtype)

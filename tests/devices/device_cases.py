@@ -19,7 +19,7 @@ import truerank as tr
 from strategies.count_problems import Problem, problems
 from strategies.thresholds import thresholds
 from support.outcomes import outcome
-from support.problems import DTYPES, Array, csr, matrix
+from support.problems import DTYPES, Array, csr, host_tensor, matrix
 from support.simulated_device import (
     NAME,
     RNG,
@@ -28,7 +28,6 @@ from support.simulated_device import (
     Stream,
     blocks_of_streams,
     choose,
-    host_tensor,
     module,
     on_device,
     pending_scores,

@@ -24,7 +24,7 @@ import torch
 from torch import library as torch_operators
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from support.problems import Array
+from support.problems import Array, host_tensor
 from truerank.counting import tiles
 from truerank.devices import score_sources, task_counts
 from truerank.stores import on_device as device_stores
@@ -50,9 +50,6 @@ class Stream:
         self._done = 0
         self._lock = threading.RLock()
 
-    def add(self, operation: Callable[[], None]) -> None:
-        self.operations.append(operation)
-
     def run(self, position: int) -> None:
         with self._lock:
             while self._done < position:
@@ -63,7 +60,7 @@ class Stream:
 
     def wait_stream(self, other: Stream) -> None:
         position = len(other.operations)
-        self.add(lambda: other.run(position))
+        self.operations.append(lambda: other.run(position))
 
     def record_event(self) -> Event:
         return Event(self)
@@ -107,23 +104,11 @@ class Module:
             self.copied.notify_all()
 
     # torch calls these on the module of any device
-    def is_initialized(self) -> bool:
-        return True
-
-    def is_available(self) -> bool:
-        return True
-
-    def current_device(self) -> int:
-        return 0
-
-    def _is_in_bad_fork(self) -> bool:
-        return False
-
-    def manual_seed_all(self, seed: int) -> None:
-        pass
-
-    def device_count(self) -> int:
-        return 1
+    is_initialized = is_available = staticmethod(lambda: True)
+    current_device = staticmethod(lambda: 0)
+    device_count = staticmethod(lambda: 1)
+    _is_in_bad_fork = staticmethod(lambda: False)
+    manual_seed_all = staticmethod(lambda seed: None)
 
 
 module = Module()
@@ -232,11 +217,11 @@ def _operate(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         else:
             like = _shapes_of(function, args, kwargs)
             if schema.is_mutable:
-                stream.add(run)
+                stream.operations.append(run)
                 return _written(schema, args, kwargs)
             results = _mapped(_poisoned, like)
             if function not in _READ_NOTHING:
-                stream.add(lambda: _write(results, run()))
+                stream.operations.append(lambda: _write(results, run()))
     return _mapped(_wrapped, results)
 
 
@@ -282,18 +267,11 @@ def _shapes_of(function: Any, args: Any, kwargs: Any) -> Any:
     def shape(value: Any) -> Any:
         if torch.is_tensor(value):
             plain = value.raw if isinstance(value, DeviceTensor) else value
-            return torch.empty_strided(
-                plain.shape, plain.stride(), dtype=plain.dtype, device="meta"
-            )
+            return torch.empty_like(plain, device="meta", memory_format=torch.preserve_format)
         return torch.device("meta") if isinstance(value, torch.device) else value
 
-    given = _mapped(shape, (args, kwargs))
-    before = [tuple(x.shape) for x in _leaves(given) if torch.is_tensor(x)]
-    result = function(*given[0], **given[1])
-    after = [tuple(x.shape) for x in _leaves(given) if torch.is_tensor(x)]
-    if before != after:
-        raise NotImplementedError(f"{function}: changes a shape of {before} to one of {after}")
-    return result
+    given, more = _mapped(shape, (args, kwargs))
+    return function(*given, **more)
 
 
 def _poisoned(like: Any) -> Any:
@@ -330,13 +308,13 @@ def _copy(to: Any, source: Any, non_blocking: bool = False) -> Any:
         with _own_modes():
             to.fill_(POISON)
         memory = source.raw
-        stream.add(lambda: to.copy_(memory))
+        stream.operations.append(lambda: to.copy_(memory))
         module.note_copy(not non_blocking)
     else:
         with _own_modes():
             memory, values = to.raw, _raw(source)
             _shapes_of(_aten.copy_.default, (to, source), {})
-        stream.add(lambda: memory.copy_(values))
+        stream.operations.append(lambda: memory.copy_(values))
         if isinstance(source, DeviceTensor):
             return to
     if not non_blocking:
@@ -360,21 +338,11 @@ def _new(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 # What makes a tensor of no other goes by these: `zeros`, `full`, `tensor` and `to` as well.
 _library = torch_operators.Library("aten", "IMPL")
-for _factory in (
-    _aten.empty.memory_format,
-    _aten.empty_strided.default,
-    _aten.arange.default,
-    _aten.arange.start,
-    _aten.arange.start_step,
-):
-    _name = _factory._schema.name.removeprefix(
-        "aten::"
-    ) + f".{_factory._schema.overload_name}".rstrip(".")
-    _library.impl(_name, partial(_new, _factory), "PrivateUse1")
+_factories = [_aten.empty.memory_format, _aten.empty_strided.default]
+for _factory in (*_factories, *(getattr(_aten.arange, name) for name in _aten.arange.overloads())):
+    _library.impl(_factory, partial(_new, _factory), "PrivateUse1")
 _library.impl(  # by which `torch.tensor` copies
-    "_copy_from",
-    lambda source, to, non_blocking=False: _copy(to, source, non_blocking),
-    "PrivateUse1",
+    "_copy_from", lambda source, to, wait=False: _copy(to, source, wait), "PrivateUse1"
 )
 
 
@@ -382,7 +350,7 @@ def pending_tensor(make: Callable[[], torch.Tensor]) -> DeviceTensor:
     """Return a tensor that this thread's current stream computes when somebody waits for it."""
     with _own_modes():
         memory = torch.full_like(make(), POISON)
-    module.current_stream().add(lambda: memory.copy_(make()))
+    module.current_stream().operations.append(lambda: memory.copy_(make()))
     return DeviceTensor(memory)
 
 
@@ -394,14 +362,6 @@ def on_device(values: Any) -> DeviceTensor:
 # --- scores on the device, and blocks so small that every call takes several
 
 RNG = np.random.default_rng(3)
-
-
-def host_tensor(array: Array) -> torch.Tensor:
-    """Return a copy of scores as a tensor in the host's memory."""
-    plain = np.array(array, array.dtype.newbyteorder("="), order="C")
-    if array.dtype.name == "bfloat16" or array.dtype.kind == "V":
-        return torch.from_numpy(plain.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(plain)
 
 
 def pending_scores(array: Array) -> DeviceTensor:
