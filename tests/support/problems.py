@@ -287,3 +287,13 @@ def in_form(form: str, lists: Lists, columns: int) -> Any:
 def refuse(kind: type[Exception], words: str, *args: Any, **keywords: Any) -> str:
     """Return the message of a refusal of `rank`."""
     return refusal(kind, words, tr.rank, *args, **keywords)
+
+
+def host_tensor(array: Array) -> Any:
+    """Return a copy of scores as a tensor of torch in the host's memory."""
+    import torch
+
+    plain = np.array(array, array.dtype.newbyteorder("="), order="C")
+    if array.dtype.name == "bfloat16" or array.dtype.kind == "V":
+        return torch.from_numpy(plain.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(plain)
