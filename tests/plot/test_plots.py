@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
-import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -198,14 +197,6 @@ assert settings() == before
 print("fine")
 """
     assert run_python(script).strip() == "fine"
-
-
-@ONCE
-def test_without_matplotlib(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    function = DRAW[name][0].__name__
-    said = rf"^truerank\.plot\.{function} needs matplotlib: pip install 'truerank\[plot\]'$"
-    refusal(ImportError, said, draw, name)
 
 
 SEVERAL = [plot.rank_distribution, plot.hits_curve, plot.values, plot.metric_against_index]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +23,8 @@ from oracles.embeddings import (
     with_csls,
 )
 from strategies.count_problems import tasks as count_tasks
-from support.error_kinds import is_of_kind
+from support import problems
+from support.outcomes import are_refused, attempt
 from support.problems import (
     DISGUISES,
     FLOATS,
@@ -253,16 +253,8 @@ def tasks(draw: st.DrawFn, height: int, columns: int, single: bool, *, errors: b
 
 def assert_refused(error: Exception, refused: Refused) -> None:
     """Check that the error of the package has the reason that the definition gives."""
-    message = str(error)
-    assert is_of_kind(error, ValueError), repr(error)
-    if refused.nan is None:
-        assert any(name in message for name in refused.names), (message, refused.names)
-        return
-    query, entity = refused.nan
-    assert re.search(rf"^scores: .* of query {query} and entity {entity},? is NaN", message), (
-        message,
-        refused.nan,
-    )
+    place = "^scores: .* of query {} and entity {},? is NaN"
+    problems.assert_refused(error, refused, place)
 
 
 def check(
@@ -272,26 +264,12 @@ def check(
     scores = given.scores()
     if given.queries.ndim == 1:
         scores = scores[0]
-    expected: Counts | Refused
-    try:
-        expected = definition(scores, asked.targets, **asked.plain)
-    except Refused as refused:
-        expected = refused
-    got: tr.Ranks | Exception
-    try:
-        got = tr.rank_embeddings(
-            *(given.queries, given.entities, asked.targets),
-            **given.keywords,
-            **asked.keywords,
-            audit=audit,
-        )
-    except (ValueError, TypeError, IndexError) as error:
-        got = error
-    if isinstance(got, Exception):
-        assert isinstance(expected, Refused), f"refused without need: {got!r}"
+    expected = attempt(definition, scores, asked.targets, **asked.plain)
+    keywords = {**given.keywords, **asked.keywords, "audit": audit}
+    got = attempt(tr.rank_embeddings, given.queries, given.entities, asked.targets, **keywords)
+    if are_refused(got, expected):
         assert_refused(got, expected)
         return
-    assert not isinstance(expected, Refused), f"should have refused: {expected}"
     assert_same(got, expected, audit=audit)
     assert got.protocol is not None
     name = given.similarity + ("" if given.csls is None else f", csls {given.csls.k}")
@@ -300,21 +278,12 @@ def check(
 
 def check_top_k(given: Vectors, k: int, keywords: dict[str, Any], plain: dict[str, Any]) -> None:
     """Check that ids and scores are those of sorting, or that the refusal is the same."""
-    expected: tuple[Any, Any] | Refused
-    try:
-        expected = top_k(given.scores(), k, **plain)
-    except Refused as refused:
-        expected = refused
-    got: tr.TopK | Exception
-    try:
-        got = tr.topk_embeddings(given.queries, given.entities, k, **given.keywords, **keywords)
-    except (ValueError, TypeError) as error:
-        got = error
-    if isinstance(got, Exception):
-        assert isinstance(expected, Refused), f"refused without need: {got!r}"
+    expected = attempt(top_k, given.scores(), k, **plain)
+    vectors = given.queries, given.entities
+    got = attempt(tr.topk_embeddings, *vectors, k, **given.keywords, **keywords)
+    if are_refused(got, expected):
         assert_refused(got, expected)
         return
-    assert not isinstance(expected, Refused), f"should have refused: {expected}"
     ids, scores = expected
     assert got.ids.dtype == np.int64
     np.testing.assert_array_equal(got.ids, ids, strict=True)
