@@ -22,7 +22,7 @@ from truerank.counting import tiles
 
 pytestmark = pytest.mark.python_only
 
-run, folder, files = cli_files.run, cli_files.folder, cli_files.files
+run, folder = cli_files.run, cli_files.folder
 PAIR = {"filter": (INDPTR, INDICES)}
 LISTS = {"filter": [[0], [0], [0, 1, 2], [0, 1, 2]]}
 CHOSEN = {"candidates": np.array([0, 2, 4])}

@@ -19,14 +19,14 @@ import pytest
 
 import truerank as tr
 from support import cli_files
-from support.cli_files import SCORES, TARGETS, Files, Run, start
+from support.cli_files import SCORES, TARGETS, Run, start
 from truerank import _core
 from truerank.cli import output
 from truerank.cli.commands import commands
 
 pytestmark = pytest.mark.python_only
 
-run, folder, files = cli_files.run, cli_files.folder, cli_files.files
+run, folder = cli_files.run, cli_files.folder
 EVALUATE = "evaluate scores.npy targets.npy"
 EVIL = "a\x1b]0;t\x07\x1b[2J\x9b2J\u202eb"
 RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -177,8 +177,9 @@ def test_warnings_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.skipif(os.name == "nt", reason="closed pipes are POSIX here")
 @pytest.mark.parametrize("line", ["evaluate --help", EVALUATE])
-def test_a_closed_pipe_ends_quietly(files: Files, line: str) -> None:
-    assert cli_files.run_with_closed_pipe(*files(line)) == (1, b"")
+def test_a_closed_pipe_ends_quietly(folder: Path, monkeypatch: Any, line: str) -> None:
+    monkeypatch.chdir(folder)
+    assert cli_files.run_with_closed_pipe(*line.split()) == (1, b"")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are POSIX")

@@ -84,11 +84,14 @@ class Given:
     def columns(self, side: str) -> int:
         return RELATIONS if side == "relation" else ENTITIES
 
+    def said(self, column: int, value: int) -> int | str:
+        """Return an id as rows have it that are given to the task."""
+        return self.dates[value] if self.dates and column in self.time_columns else value
+
     def form(self, rows: Rows) -> Any:
-        """Return triples as an array of ids, or as tuples of labels and further integers or dates."""
+        """Return triples as an array of ids, or as tuples of labels, further integers and dates."""
         if self.dates is not None:
-            places, dates = self.time_columns, self.dates
-            rows = [tuple(dates[x] if i in places else x for i, x in enumerate(row)) for row in rows]
+            rows = [tuple(map(self.said, range(len(row)), row)) for row in rows]
         if not self.labelled and (self.dates is None or not rows):
             array = np.array(rows, np.int64).reshape(-1, len(self.test[0]))
             array.flags.writeable = False
@@ -160,8 +163,9 @@ def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "rais
     qualifiers = draw(st.integers(0, 2)) if time is None else max(timed) - 2
     far = draw(st.sampled_from([0, 0, 2**62]))  # qualifiers are any integers
     further, times = [-far, 0, 3, far], draw(st.sampled_from([DATES, [-3, 0, 1, 2, 7]]))
+    few = 4 if time is None else 2  # so that facts of a query have several times
     row = st.tuples(
-        *(st.integers(0, 4), st.integers(0, 2), st.integers(0, 4)),
+        *(st.integers(0, few), st.integers(0, few // 2), st.integers(0, 4)),
         *(st.sampled_from(times if i in timed else further) for i in range(3, 3 + qualifiers)),
     )
     splits = draw(st.lists(st.lists(row, max_size=12), max_size=3))
@@ -186,9 +190,7 @@ def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "rais
         code = {date: i for i, date in enumerate(dates)}
 
         def coded(rows: Rows) -> Rows:
-            return [
-                tuple(code[x] if i in timed else x for i, x in enumerate(row)) for row in rows
-            ]
+            return [tuple(code[x] if i in timed else x for i, x in enumerate(row)) for row in rows]
 
         test = coded(test)
         known = known and {name: coded(rows) for name, rows in known.items()}

@@ -1,6 +1,6 @@
 """Shared by the tests of the command line: good and bad files, and functions that run it.
 
-A test module uses the fixtures by name: ``run, folder, files = cli_files.run, ...``.
+A test module uses the fixtures by name: ``run, folder = cli_files.run, cli_files.folder``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ class Outcome(NamedTuple):
 
 
 Run = Callable[..., Outcome]
-Files = Callable[[str], list[str]]
 
 
 @pytest.fixture
@@ -80,20 +79,15 @@ def start(*arguments: object, **environment: str) -> Outcome:
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
-def run_with_closed_pipe(*arguments: str, **environment: str) -> tuple[int, bytes]:
+def run_with_closed_pipe(*arguments: str) -> tuple[int, bytes]:
     """Run the command line while nobody reads its output; return its code and its errors."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "truerank", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, **environment},
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    err = process.stderr.read()
-    process.stderr.close()
-    return process.wait(), err
+    line = [sys.executable, "-m", "truerank", *arguments]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        err = process.stderr.read()
+    return process.returncode, err
 
 
 @pytest.fixture
@@ -143,15 +137,3 @@ def make_files(folder: Path) -> None:
     (folder / "empty.npy").touch()
     damaged = (folder / "pair.npz").read_bytes()
     (folder / "damaged.npz").write_bytes(damaged[: len(damaged) // 2])
-
-
-@pytest.fixture
-def files(folder: Path) -> Callable[[str], list[str]]:
-    """Split a command line, and put the folder before each file name."""
-
-    def files(line: str) -> list[str]:
-        return [
-            str(folder / word) if word.endswith((".npy", ".npz")) else word for word in line.split()
-        ]
-
-    return files

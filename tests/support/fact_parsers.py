@@ -35,13 +35,16 @@ def query_files() -> list[bytes]:
     return [first, first + b'\n{"structure": "1p", "query": 7, "hard": []}\r\n', b""]
 
 
+def lines_of(path: Path) -> list[str]:
+    """Return the lines of a file, the plain way."""
+    text = path.read_bytes().decode().removeprefix("\ufeff")
+    return text.replace("\r\n", "\n").removesuffix("\r").split("\n")
+
+
 def read_statement_file(path: Path) -> Any:
     """Return the statements, which are those of the lines as Python splits them."""
     found = rows_of(read_statements(path))
-    text = (
-        path.read_bytes().decode().removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\r")
-    )
-    lines = [line for line in text.split("\n") if line.strip(" ")]
+    lines = [line for line in lines_of(path) if line.strip(" ")]
     delimiter = "\t" if lines and "\t" in lines[0] else ","
     assert found == [line.split(delimiter) for line in lines]
     return found if not found else used(path, found)
@@ -50,13 +53,22 @@ def read_statement_file(path: Path) -> Any:
 def read_json_statement_file(path: Path) -> Any:
     """Return the statements, which are those of the lines as Python's JSON has them."""
     found = rows_of(read_statements(path))
-    text = (
-        path.read_bytes().decode().removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\r")
-    )
-    rows = [json.loads(line) for line in text.split("\n") if line.strip()]
+    rows = [json.loads(line) for line in lines_of(path) if line.strip()]
     assert len(found) == len(rows)
     assert all(a == b for a, b in zip(found, rows, strict=True) if isinstance(b, list))
     return found if not found else used(path, found)
+
+
+def rows_of(read: Statements) -> Rows:
+    """Return statements by their labels, or by ids."""
+    entities, relations = read.entities or range(2**63), read.relations or range(2**63)
+    rows = []
+    for i, (head, relation, tail) in enumerate(read.triples.tolist()):
+        row = [entities[head], relations[relation], entities[tail]]
+        for r, value in read.qualifiers[read.indptr[i] : read.indptr[i + 1]].tolist():
+            row += [relations[r], entities[value]]
+        rows.append(row)
+    return rows
 
 
 def used(path: Path, rows: Rows) -> Any:
@@ -68,25 +80,6 @@ def used(path: Path, rows: Rows) -> Any:
     distinct = set(facts)
     assert len(task.tail) == len(distinct)
     assert not has_pairs or len(task.qualifier) == sum(len(fact[3]) for fact in distinct)
-    return rows
-
-
-def rows_of(read: Statements) -> Rows:
-    """Return statements by their labels, or by ids."""
-
-    def named(names: tuple[str, ...] | None, code: int) -> str | int:
-        return code if names is None else names[code]
-
-    rows = []
-    for i, (head, relation, tail) in enumerate(read.triples.tolist()):
-        row = [
-            named(read.entities, head),
-            named(read.relations, relation),
-            named(read.entities, tail),
-        ]
-        for r, value in read.qualifiers[read.indptr[i] : read.indptr[i + 1]].tolist():
-            row += [named(read.relations, r), named(read.entities, value)]
-        rows.append(row)
     return rows
 
 

@@ -147,16 +147,16 @@ def npy(array: Any, version: tuple[int, int] | None = None) -> bytes:
     return stream.getvalue()
 
 
-def npz(**arrays: Any) -> bytes:
+def npz(save: Callable[..., None] = np.savez, **arrays: Any) -> bytes:
     stream = io.BytesIO()
-    np.savez(stream, **arrays)
+    save(stream, **arrays)
     return stream.getvalue()
 
 
-def compressed_npz(**arrays: Any) -> bytes:
-    stream = io.BytesIO()
-    np.savez_compressed(stream, **arrays)
-    return stream.getvalue()
+def plain(array: Any) -> Any:
+    """Return an array as values that can be compared by `==`, NaN included."""
+    content = array.tobytes() if array.nbytes < 1 << 20 else array.nbytes
+    return str(array.dtype), array.shape, content
 
 
 def same(a: Any, b: Any) -> bool:
@@ -167,16 +167,6 @@ def same(a: Any, b: Any) -> bool:
     if a.shape != b.shape or a.dtype.newbyteorder("=") != b.dtype.newbyteorder("="):
         return False
     return a.tobytes() == b.astype(a.dtype).tobytes()
-
-
-def plain(array: Any) -> Any:
-    """Return an array as values that can be compared by `==`, NaN included."""
-    array = np.asarray(array)
-    return (
-        str(array.dtype),
-        array.shape,
-        array.tobytes() if array.nbytes < 1 << 20 else array.nbytes,
-    )
 
 
 def read_by_numpy(data: bytes, name: str | None = None) -> Any:
@@ -220,14 +210,10 @@ def checked(ranks: tr.Ranks) -> Any:
     """Check what holds for all ranks, and return the counts."""
     for name in ("above", "tied", "candidates"):
         assert getattr(ranks, name).dtype == np.int64
-    above, tied, candidates = (
-        getattr(ranks, name).tolist() for name in ("above", "tied", "candidates")
-    )
-    for a, t, n in zip(above, tied, candidates, strict=True):
-        assert a >= 0, f"above is {a}"
-        assert t >= 1, f"tied is {t}"
-        assert a + t <= n, f"{a} above and {t} tied of {n} candidates"
-    return above, tied, candidates
+    counts = ranks.above.tolist(), ranks.tied.tolist(), ranks.candidates.tolist()
+    for a, t, n in zip(*counts, strict=True):
+        assert 0 <= a < a + t <= n, f"{a} above and {t} tied of {n} candidates"
+    return counts
 
 
 def _scores_by_numpy(path: Path) -> Any:
@@ -303,7 +289,7 @@ def _selection_files() -> list[bytes]:
     shared = {**lists, "lists": np.array([2, 1, 0])}
     matrix = {**lists, "format": np.array(b"csr"), "shape": np.array([3, 4]), "data": np.ones(3)}
     files = [npz(**lists), npz(**shared), npz(**matrix)]
-    return [*files, compressed_npz(**lists), compressed_npz(**matrix)]
+    return [*files, *(npz(np.savez_compressed, **some) for some in (lists, matrix))]
 
 
 def _read_names(path: Path) -> list[str]:
@@ -335,14 +321,8 @@ def _read_ranks(path: Path) -> Any:
 
 def _ranks_files() -> list[bytes]:
     simple = tr.Ranks([0, 1], [1, 2], 10)
-    labelled = tr.Ranks(
-        [0, 3, 2],
-        [1, 1, 2],
-        [9, 9, 12],
-        side=["head", "tail", "tail"],
-        relation=[3, 3, 1],
-        weights=[0.5, 1, 2],
-    )
+    facts = {"side": ["head", "tail", "tail"], "relation": [3, 3, 1], "weights": [0.5, 1, 2]}
+    labelled = tr.Ranks([0, 3, 2], [1, 1, 2], [9, 9, 12], **facts)
     audited = tr.rank(SCORES, TARGETS, audit=True, filter=[[1], [], [0]])
     return [written(ranks.save) for ranks in (simple, labelled, audited)]
 
@@ -490,11 +470,12 @@ def _read_openea(path: Path) -> Any:
     for name, text in _OPENEA.items():
         folder.joinpath(name).write_text(text)
     title, _, content = path.read_bytes().partition(b"\n")
-    title = title.strip()
-    name = (
-        title.decode() if title in (b"ent_links", b"rel_triples_1", b"rel_ids_1") else "ent_ids_1"
-    )
-    folder.joinpath(name).write_bytes(content)
+    names = [
+        name
+        for name in ("ent_links", "rel_triples_1", "rel_ids_1")
+        if title.strip() == name.encode()
+    ]
+    folder.joinpath(*names or ["ent_ids_1"]).write_bytes(content)
     found = tr.alignment.read_openea(folder)
     return repr(found), found.pairs.tolist(), found.left.triples.tolist()
 
@@ -520,9 +501,8 @@ def _read_report(path: Path) -> Any:
 
 
 def _report_files() -> list[bytes]:
-    ranks = tr.Ranks(
-        [0, 3, 2], [1, 1, 2], 9, side=["head", "tail", "tail"], relation=["x", "x", "y"]
-    )
+    labels = {"side": ["head", "tail", "tail"], "relation": ["x", "x", "y"]}
+    ranks = tr.Ranks([0, 3, 2], [1, 1, 2], 9, **labels)
     keys = ["mr", "mrr", "hits@10", "amri", "tail.optimistic.mr", "macro.mrr"]
     grouped = tr.report(ranks, by="relation").to_json(keys)
     small = tr.report(tr.Ranks([0, 3], [1, 1], 10)).to_json(["mr", "optimistic.hits@1"])
