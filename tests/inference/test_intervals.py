@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -153,6 +153,7 @@ def test_without_variation_the_unseen_is_allowed_for(key: str) -> None:
     assert [found.low, found.high] == pytest.approx(ends)
 
 
+@settings(max_examples=25)
 @given(
     st.sampled_from([*SMOOTH, "median", "mad", "z.mr", "index.gmr"]),
     st.sampled_from(["", "expected.", "pessimistic.", "tail."]),
