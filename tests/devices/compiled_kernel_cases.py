@@ -1,4 +1,4 @@
-"""The kernels as code of a GPU; `test_vector_scores.py` runs these tests in their own process.
+"""The kernels as code of a GPU; `test_devices.py` runs these tests in their own process.
 
 No GPU is needed to compile for one.
 """

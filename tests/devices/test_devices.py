@@ -1,20 +1,37 @@
-"""Tensors on a device, in a process where torch has a simulated one."""
+"""Arrays on a device, in processes of their own: a device stays registered with torch.
+
+Triton decides whether to interpret its kernels when it is imported.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch", reason="tensors of torch")
+needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="kernels of Triton")
 
 
-def test_devices_in_a_process_of_their_own() -> None:
-    """A device stays registered with torch, and other tests must not see it."""
-    folder = Path(__file__).parent
-    cases = ["device_cases.py", "device_call_cases.py", "simulated_device_cases.py"]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *cases]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=folder)
+@pytest.mark.parametrize(
+    ("cases", "environment"),
+    [
+        ("device device_call simulated_device", {}),
+        pytest.param(
+            "counting vector_score embedding", {"TRITON_INTERPRET": "1"}, marks=needs_triton
+        ),
+        pytest.param("compiled_kernel", {}, marks=needs_triton),
+    ],
+)
+def test_cases_in_a_process_of_their_own(cases: str, environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += [f"{name}_cases.py" for name in cases.split()]
+    left_out = {"TRITON_INTERPRET", "TRUERANK_DEVICE"}
+    variables = {key: value for key, value in os.environ.items() if key not in left_out}
+    options = {"capture_output": True, "text": True, "timeout": 900, "cwd": Path(__file__).parent}
+    done = subprocess.run(command, **options, env=variables | environment)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

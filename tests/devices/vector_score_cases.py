@@ -1,4 +1,4 @@
-"""Vectors scored by Triton's interpreter; `test_vector_scores.py` runs these in a process."""
+"""A device is tried before it scores vectors: what rounds otherwise is seen. (`test_devices.py`)"""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import torch
 import triton
 import triton.language as tl
 
-from truerank import _core
 from truerank.devices import scoring_kernels, vector_scores
 from truerank.devices.vector_scores import scores_right
 
@@ -22,15 +21,6 @@ def afresh() -> Iterator[None]:
     scores_right.cache_clear()
     yield
     scores_right.cache_clear()
-
-
-# --- a device is tried first
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("similarity", _core.similarities)
-def test_every_similarity_has_the_bits_of_the_core(similarity: str, dtype: str) -> None:
-    assert scores_right(HOST, similarity, dtype)
 
 
 @triton.jit
