@@ -19,6 +19,12 @@ CANDIDATES = 1000
 KEYS = ("mr", "mrr", "hits@1", "hits@10")
 KINDS = ("optimistic", "realistic", "expected", "pessimistic")
 DOCS = Path(__file__).parents[2] / "docs"
+OWN = "the true candidate is among its own negatives"
+SHORT = {  # words that many rows have, and the terms that the page explains
+    r"filtered candidates score (\S+) and stay: they (tie with|count if)[^;]*": r"filler \1",
+    f"{OWN}, and ties with itself without a filter": "own negative",
+    f"{OWN}, scored as if it were filtered": "own negative, filled",
+}
 FIRST, LAST, EACH = [0], [CANDIDATES - 1], np.arange(CANDIDATES)
 
 
@@ -44,6 +50,8 @@ def _toolkit_rows() -> Iterator[list[str]]:
     for name, row in compat.PRESETS.items():
         steps = [(step, reached.says(step)) for step, reached in row.convention.steps()]
         others = "; ".join(words for step, words in steps if step not in ("rank", "nan"))
+        for words, term in SHORT.items():
+            others = re.sub(words, term, others)
         numbers = [_range(tables, name, "mrr") for tables in (zeros, nans)]
         cells = [row.convention.rank, f"{row.toolkit}: {row.version}", others]
         yield [f"`{name}`", *numbers, *map(markdown_cell, cells)]
