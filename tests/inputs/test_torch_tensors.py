@@ -21,11 +21,27 @@ class OwnTensor(torch.Tensor):
     """A user's own class of tensors."""
 
 
+class There:
+    """Offers DLPack, of another device."""
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        raise BufferError("on another device")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+
+def made_in_inference_mode(tensor: Any) -> Any:
+    with torch.inference_mode():
+        return tensor * 1
+
+
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "subclass": lambda tensor: tensor.as_subclass(OwnTensor),
     "parameter": torch.nn.Parameter,
     "negative bit": lambda tensor: torch._neg_view(-tensor),
     "gradient": lambda tensor: tensor.clone().requires_grad_() * 1,
+    "inference mode": made_in_inference_mode,
 }
 
 
@@ -36,12 +52,6 @@ def test_views(how: str, dtype: Any) -> None:
     ranks = tr.rank(VIEWS[how](plain), TARGETS)
     assert ranks == tr.rank(plain, TARGETS)
     np.testing.assert_array_equal(ranks.above, tr.rank(plain.float(), TARGETS).above)
-
-
-def test_tensors_of_inference_mode() -> None:
-    with torch.inference_mode():
-        made = HOST_TENSOR * 1
-    assert tr.rank(made, TARGETS) == tr.rank(HOST_TENSOR, TARGETS)
 
 
 def fake(device: str) -> Any:
@@ -68,10 +78,10 @@ def fake(device: str) -> Any:
 )
 def test_no_numbers(make: Callable[[], Any]) -> None:
     refusal(TypeError, "^scores: expected a dense .* of .* got .*Tensor$", tr.rank, make(), TARGETS)
-    with pytest.raises(TypeError, match=r"^queries: expected a dense tensor"):
-        tr.rank_embeddings(make(), HOST_TENSOR, TARGETS)
-    with pytest.raises(TypeError, match=r"^block: expected a dense tensor"):
-        tr.RankCounter(HOST_TENSOR[:, 0], TARGETS, candidates=4).update(make())
+    words = "^queries: expected a dense tensor"
+    refusal(TypeError, words, tr.rank_embeddings, make(), HOST_TENSOR, TARGETS)
+    counter = tr.RankCounter(HOST_TENSOR[:, 0], TARGETS, candidates=4)
+    refusal(TypeError, "^block: expected a dense tensor", counter.update, make())
 
 
 @pytest.mark.parametrize(
@@ -80,6 +90,7 @@ def test_no_numbers(make: Callable[[], Any]) -> None:
         (HOST_TENSOR > 0, "^scores: expected one of float16, .* got dtype bool"),
         (torch.view_as_complex(torch.rand(3, 4, 2)).conj(), "got dtype complex64"),
         (HOST_TENSOR.to(torch.float8_e4m3fn), "^scores: .* got dtype torch.float8_e4m3fn"),
+        (There(), "^scores: expected an array .* memory, got There"),
     ],
 )
 def test_no_dtype_of_scores(tensor: Any, words: str) -> None:
@@ -108,17 +119,6 @@ def test_within_a_transform() -> None:
         return tensor.sum()
 
     torch.vmap(ranked)(torch.rand(2, 3, 4))
-
-
-def test_dlpack_of_another_device() -> None:
-    class There:
-        def __dlpack__(self, **keywords: Any) -> Any:
-            raise BufferError("on another device")
-
-        def __dlpack_device__(self) -> tuple[int, int]:
-            return 2, 0
-
-    refusal(TypeError, "^scores: expected an array .* memory, got There", tr.rank, There(), TARGETS)
 
 
 def test_queries_of_a_task_as_tensors() -> None:
