@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import event, given, settings
+from hypothesis import strategies as st
 
 import truerank as tr
 from strategies.near_ties import (
@@ -17,29 +21,138 @@ from strategies.near_ties import (
     LINEAR,
     NearTies,
     all_near_ties,
+    check_grid,
     check_levels,
     choices,
+    compare_levels,
     levels,
     near_ties,
     problems,
 )
 from support.environment import Run
+from support.problems import Array
 from truerank import _core
+from truerank.alignment import csls_means
+from truerank.embeddings import vector_thresholds
+from truerank.inputs.progress_listeners import BoundedPairs
 
 
-@given(problems())
+def check_lists(made: NearTies, k: int) -> None:
+    """Compare the top k of every query."""
+    made = replace(made, csls=None)
+
+    def lists() -> list[tuple[Array, ...]]:
+        found = tr.topk_embeddings(
+            *(made.queries, made.entities, k),
+            similarity=made.similarity,
+            bias=made.bias,
+            nan="worst",
+            candidates=made.allowed,
+            block=made.block,
+            threads=made.threads,
+        )
+        return [(found.ids, np.nan_to_num(found.scores, nan=0.5))]
+
+    with levels("off"):
+        expected = lists()
+    compare_levels(made, None, expected, lists)
+
+
+def check_means(made: NearTies, k: int) -> None:
+    """Compare the means of CSLS."""
+    made = replace(made, csls=None, bias=None)
+
+    def means() -> list[tuple[Array, ...]]:
+        found = csls_means(
+            *(made.queries, made.entities, k),
+            similarity=made.similarity,
+            candidates=(None, made.allowed),
+            nan="omit",
+            block=made.block,
+            threads=made.threads,
+        )
+        return [tuple(np.nan_to_num(x, nan=0.5) for x in found[:2])]
+
+    if made.allowed is None or len(made.allowed):
+        with levels("off"):
+            expected = means()
+        compare_levels(made, None, expected, means)
+
+
+def beside(scores: Array, rng: np.random.Generator) -> Array:
+    """Return, for each query, scores of its own, numbers next to them, and numbers far away."""
+    odd = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 1e-30, -1e-30, 1e12, -1e12, 1e37, -1e37, np.inf]
+    odd += [-np.inf, 5e-324, -5e-324, 1e300, -1e300, 1 + 1e-12, 1 - 1e-12]
+    if not scores.shape[1]:
+        return np.tile(odd, (len(scores), 1))
+    own = scores[:, rng.integers(0, scores.shape[1], 5)].astype(np.float64)
+    own[~np.isfinite(own)] = 0
+    near = [own, np.nextafter(own, np.inf), own * (1 - 2e-7), own * (1 + 2e-7), -own]
+    return np.concatenate([*near, np.tile(odd, (len(own), 1))], axis=1)
+
+
+def check_thresholds(made: NearTies) -> None:
+    """Compare counts for thresholds that no pair can have as its score."""
+    added: dict[str, Any] = {"similarity": made.similarity, "bias": made.bias, "csls": made.csls}
+    scores = tr.score_embeddings(made.queries, made.entities, **added)
+    asked = beside(scores, np.random.default_rng(len(scores)))
+    expected = tr.count_above(scores, asked, nan="worst", candidates=made.allowed)
+
+    def counts() -> list[Any]:
+        got = tr.count_above(
+            *(made.queries, made.entities, asked),
+            **added,
+            candidates=made.allowed,
+            nan="worst",
+            block=made.block,
+            threads=made.threads,
+        )
+        return [tuple(x.ravel() for x in got)]
+
+    chosen = scores.shape[1] if made.allowed is None else len(np.unique(made.allowed))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector_thresholds, "MANY", 10**9)
+        compare_levels(made, asked.size * chosen, [tuple(x.ravel() for x in expected)], counts)
+
+
+CHECKS: dict[str, Callable[[NearTies, int], object]] = {
+    "counts": lambda made, _: check_levels(made),
+    "both directions": lambda made, _: check_grid(made),
+    "thresholds": lambda made, _: check_thresholds(made),
+    "means of CSLS": check_means,
+    "lists of the greatest": check_lists,
+}
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+@given(made=problems(), k=st.integers(1, 5))
 @settings(max_examples=100)
-def test_counts_are_those_of_the_scores(made: NearTies) -> None:
+def test_bounds_change_nothing(
+    check: Callable[[NearTies, int], object], made: NearTies, k: int
+) -> None:
     event(made.similarity)
-    check_levels(made)
+    check(made, k)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("similarity", COVERED)
 def test_every_family(similarity: str, family: str) -> None:
-    """Short vectors have tight bounds, long ones have sums near the limits."""
+    """Short vectors have tight bounds, long ones have sums near the limits.
+
+    Of lists there are more candidates than a panel and a tile hold, so that lists are full before
+    the rest comes.
+    """
     for made in all_near_ties(family, similarity, ((3, 33, 1), (2, 65, 2), (7, 12, 70))):
         check_levels(made)
+    for made in all_near_ties(family, similarity, ((3, 33, 1), (7, 12, 70))):
+        check_grid(made)
+    for made in all_near_ties(family, similarity, [(2, 65, 2 + len(family))]):
+        check_thresholds(made)
+    for seed, kind in enumerate(("float32", "float64")):
+        made = near_ties(seed, family, kind, similarity, (29, 140, 16), ("", "bias")[seed])
+        made.block = 64
+        check_means(made, 3)
+        check_lists(made, 3)
 
 
 # --- faults of the first bounds
@@ -187,3 +300,83 @@ def test_names_that_no_machine_can_use(run_python: Run) -> None:
         run_python(script, env={"TRUERANK_BOUNDS": "int4"})
     script = "from truerank import _core; print(_core.bounds())"
     assert run_python(script, env={"TRUERANK_BOUNDS": "int16!"}) == "int16!\n"
+
+
+# --- what bounds spare, and what a call is told of it
+
+
+def test_bounds_spare_most_scores_of_both_directions() -> None:
+    """Not all entities are targets, and some queries have no tasks."""
+    rng = np.random.default_rng(6)
+    left = rng.standard_normal((700, 32)).astype(np.float32)
+    right = (left + rng.standard_normal((700, 32)) / 9).astype(np.float32)
+    pairs = np.repeat(np.arange(0, 700, 2)[:, None], 2, axis=1)
+    before = _core.bounds_tally()
+    with levels("int16!"):
+        tr.alignment.evaluate(left, right, pairs, candidates="all", similarity="l2", threads=1)
+    counted = [b - a for a, b in zip(before, _core.bounds_tally(), strict=True)]
+    assert counted[0] == counted[1] == 2 * 350 * 700
+    assert counted[2] < counted[1] * 0.09
+
+
+@pytest.mark.parametrize("similarity", COVERED)
+def test_bounds_spare_most_scores(similarity: str) -> None:
+    rng = np.random.default_rng(5)
+    entities = rng.standard_normal((2000, 32)).astype(np.float32)
+    queries = entities[:500] + rng.standard_normal((500, 32)).astype(np.float32) / 9
+    if similarity == "poincare":  # points of the unit ball
+        entities, queries = entities / 16, queries / 16
+    before = _core.bounds_tally()
+    with levels("int16!"):
+        tr.topk_embeddings(queries, entities, 2, similarity=similarity, threads=1)
+    pairs, bounded, still_open, _ = (
+        b - a for a, b in zip(before, _core.bounds_tally(), strict=True)
+    )
+    assert bounded > pairs * 0.5
+    assert still_open < bounded * 0.09
+
+
+def test_progress_says_what_bounds_spared() -> None:
+    """The counts are those of the call, whatever else the process counts."""
+    rng = np.random.default_rng(7)
+    entities = rng.standard_normal((500, 32)).astype(np.float32)
+    queries = entities[:90] + rng.standard_normal((90, 32)).astype(np.float32) / 9
+    told: list[tr.Progress] = []
+    options: dict[str, Any] = {"similarity": "l2", "progress": told.append}
+    for name in ("off", "int16!"):
+        with levels(name):
+            tr.rank_embeddings(queries, entities, np.arange(90), **options)
+    ends = [report for report in told if report.bounds is not None]
+    assert (
+        [report.done for report in ends] == [report.total for report in told[-2:]] == [180_000] * 2
+    )
+    off, on = (report.bounds for report in ends)
+    assert off == BoundedPairs("off", 45_000, 0, 0, 0)
+    assert on is not None
+    assert on[:3] == ("int16", 45_000, 45_000)
+    assert on.scored <= on.open < 4000
+    tr.rank_embeddings(queries, entities, np.arange(90), similarity="l2")
+    with pytest.raises(TypeError, match=r"^progress: expected a callable or a bool, got int"):
+        tr.rank_embeddings(queries, entities, np.arange(90), progress=3)  # type: ignore[arg-type]
+
+
+def test_progress_of_tasks() -> None:
+    """A task reports sums: of both sides, or of both directions and the means of CSLS."""
+    rng = np.random.default_rng(8)
+    vectors = rng.standard_normal((50, 16)).astype(np.float32)
+    told: list[tr.Progress] = []
+    triples = np.stack([np.arange(30), np.zeros(30), np.arange(1, 31)], axis=1).astype(int)
+    task = tr.link_prediction.Task(triples, entities=50)
+    with levels("int16!"):
+        task.evaluate_embeddings(vectors[:30], vectors[1:31], vectors, progress=told.append)
+        pairs = np.stack([np.arange(30)] * 2, axis=1)
+        tr.alignment.evaluate(
+            *(vectors, vectors + 1, pairs), candidates="all", csls=3, progress=told.append
+        )
+    ends = [report for report in told if report.done == report.total]
+    assert [report.total for report in ends] == [2 * 30 * 50 * 4, 2 * 50 * 50 * 4]
+    first, second = (report.bounds for report in ends)
+    assert first is not None
+    assert second is not None
+    assert first[:3] == ("int16", 2 * 30 * 50, 2 * 30 * 50)
+    assert second[:3] == ("int16", *[2 * 50 * 50 + 2 * 30 * 50] * 2)

@@ -13,10 +13,7 @@ import truerank as tr
 from oracles.embeddings import SIMILARITIES
 from oracles.thresholds import count_above
 from strategies.embeddings import Tasks, Vectors, assert_refused, tasks, vectors
-from strategies.near_ties import COVERED, FAMILIES, NearTies, all_near_ties, compare_levels
-from strategies.near_ties import problems as near_problems
 from strategies.thresholds import compare, thresholds
-from support.problems import Array
 from support.refusals import refusal
 from truerank.embeddings import vector_thresholds
 
@@ -78,58 +75,6 @@ def test_true_scores_as_thresholds(similarity: str) -> None:
         counts = tr.count_above(queries, entities, true_scores, **added, threads=threads)
         for name in ("above", "tied", "candidates"):
             np.testing.assert_array_equal(getattr(counts, name), getattr(ranks, name))
-
-
-# --- certified bounds, which must hold for thresholds that no pair can have as its score
-
-
-def beside(scores: Array, rng: np.random.Generator) -> Array:
-    """Return, for each query, scores of its own, numbers next to them, and numbers far away."""
-    odd = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 1e-30, -1e-30, 1e12, -1e12, 1e37, -1e37, np.inf]
-    odd += [-np.inf, 5e-324, -5e-324, 1e300, -1e300, 1 + 1e-12, 1 - 1e-12]
-    if not scores.shape[1]:
-        return np.tile(odd, (len(scores), 1))
-    own = scores[:, rng.integers(0, scores.shape[1], 5)].astype(np.float64)
-    own[~np.isfinite(own)] = 0
-    near = [own, np.nextafter(own, np.inf), own * (1 - 2e-7), own * (1 + 2e-7), -own]
-    return np.concatenate([*near, np.tile(odd, (len(own), 1))], axis=1)
-
-
-def check_levels(made: NearTies) -> None:
-    """Check that the counts are those of the scores, with bounds of every kind and without."""
-    added: dict[str, Any] = {"similarity": made.similarity, "bias": made.bias, "csls": made.csls}
-    scores = tr.score_embeddings(made.queries, made.entities, **added)
-    asked = beside(scores, np.random.default_rng(len(scores)))
-    expected = tr.count_above(scores, asked, nan="worst", candidates=made.allowed)
-
-    def counts() -> list[Any]:
-        got = tr.count_above(
-            *(made.queries, made.entities, asked),
-            **added,
-            candidates=made.allowed,
-            nan="worst",
-            block=made.block,
-            threads=made.threads,
-        )
-        return [tuple(x.ravel() for x in got)]
-
-    chosen = scores.shape[1] if made.allowed is None else len(np.unique(made.allowed))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vector_thresholds, "MANY", 10**9)
-        compare_levels(made, asked.size * chosen, [tuple(x.ravel() for x in expected)], counts)
-
-
-@given(near_problems())
-def test_bounds_change_no_count(made: NearTies) -> None:
-    event(made.similarity)
-    check_levels(made)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("similarity", COVERED)
-def test_bounds_of_every_family(similarity: str, family: str) -> None:
-    for made in all_near_ties(family, similarity, [(2, 65, 2 + len(family))]):
-        check_levels(made)
 
 
 # --- forms of input
