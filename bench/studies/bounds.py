@@ -12,13 +12,11 @@ bounds.md is written. Needs scipy; torch and faiss for the peers.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import logging
 import platform
 import re
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
@@ -29,15 +27,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the harness
-from bounds_page import BOUNDS, OFF, PEAK, Figure, make_page, read_figures, write_figures
+from bounds_page import BOUNDS, OFF, PEAK, Figure, make_page
+from pages import read_rows, write_rows
 
 import truerank as tr
 from baselines.compiled import PeakFMA
-from harness import Results
+from harness import Results, time_in_turn
 from harness.vectors import HOSTILE, VectorProblem
 from truerank import _core
 
 Array = NDArray[Any]
+Counted = tuple[Array, Array]
+Job = tuple[Callable[[], Any], int]  # a call, and the coordinates of pairs that it takes
 
 HERE = Path(__file__).parent
 HOSTILE_SHAPE = 2_048, 20_000
@@ -67,14 +68,6 @@ class Given(NamedTuple):
     rounds: int
 
 
-class Run(NamedTuple):
-    """One call: its seconds, a digest of what it counted, and the share of pairs left open."""
-
-    seconds: float
-    digest: str
-    work: int
-
-
 # -- problems, and what is run ---------------------------------------------------------------------
 
 
@@ -94,43 +87,22 @@ def problem(source: Source, name: str) -> VectorProblem:
     return found
 
 
-def file_of(name: str) -> tuple[str, int]:
-    """Return the key and the dimension of a trained model."""
-    title, dim = name.split(", d = ")
-    return next(key for key, model in MODELS.items() if model == title), int(dim)
-
-
 def trained(source: Source, name: str) -> VectorProblem:
     """Return both sides of WN18RR's test: distinct queries, their targets and their filter."""
     from graphs import wordnet
-    from wn18rr_vectors import RECIPES, queries
+    from wn18rr_vectors import RECIPES, task_of
 
-    model, dim = file_of(name)
+    title, dim = name.split(", d = ")
+    model = next(key for key, known in MODELS.items() if known == title)
     stored = np.load(source.vectors / f"{model}-{dim}.npz")
-    graph = wordnet(source.data / "wn18rr")
-    known = {split: graph.triples[split] for split in ("train", "valid")}
-    task = tr.link_prediction.Task(graph.triples["test"], known=known, entities=graph.entities)
-    vectors, targets, rows, indptr, indices = [], [], [], [np.zeros(1, np.int64)], []
-    for side in ("tail", "head"):
-        tasks = task.sides[side]
-        ids = tasks.queries if side == "tail" else tasks.queries[:, ::-1]
-        vectors.append(
-            queries(model, stored["entities"], stored["relations"], ids, heads=side == "head")
-        )
-        rows.append(tasks.rows + (len(vectors[0]) if side == "head" else 0))
-        targets.append(tasks.targets)
-        indptr.append(tasks.filter[0][1:] + indptr[-1][-1])
-        indices.append(tasks.filter[1])
-    joined = [np.concatenate(arrays) for arrays in (vectors, targets, rows, indptr, indices)]
-    selection = joined[3], joined[4], joined[2]
-    return VectorProblem(
-        RECIPES[model].similarity,
-        joined[0],
-        stored["entities"],
-        joined[1],
-        joined[2],
-        selection,
-    )
+    entities, graph = stored["entities"], wordnet(source.data / "wn18rr")
+    task, vectors = task_of(model, graph, entities, stored["relations"])
+    (indptr, indices), (more, others) = task.tail.filter, task.head.filter
+    rows = np.concatenate([task.tail.rows, task.head.rows + len(vectors[0])])
+    targets = np.concatenate([task.tail.targets, task.head.targets])
+    lists = np.concatenate([indptr, more[1:] + indptr[-1]]), np.concatenate([indices, others])
+    similarity, both = RECIPES[model].similarity, np.concatenate(vectors)
+    return VectorProblem(similarity, both, entities, targets, rows, (*lists, rows))
 
 
 @lru_cache(maxsize=1)
@@ -149,73 +121,55 @@ def alignment(source: Source) -> tuple[Array, Array, Array, Array]:
     return stored["left"], stored["right"], parts["train"], parts["test"]
 
 
-def digest(*arrays: Array) -> str:
-    """Return a digest of the bytes of arrays."""
-    return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
-
-
-class Tally(NamedTuple):
-    """What became of the pairs of all calls of this process, of a task and a candidate."""
-
-    pairs: int
-    bounded: int  # decided by bounds, or left open
-    open: int  # left open by the bounds in small integers
-    scored: int  # left open by bounds in float32, too
-
-    @classmethod
-    def read(cls) -> Tally:
-        return cls(*_core.bounds_tally())
-
-    def since(self, before: Tally) -> Tally:
-        return Tally(*(now - then for now, then in zip(self, before, strict=True)))
-
-
-def run_counts(source: Source, name: str, threads: int) -> Run:
+def counts(source: Source, name: str, threads: int) -> Job:
     """Count the ranks of a problem."""
     given = problem(source, name)
-    start = time.perf_counter()
-    ranks = tr.rank_embeddings(
-        *(given.queries, given.entities, given.targets),
-        rows=given.rows,
-        filter=given.filter,
-        similarity=given.similarity,
-        threads=threads,
-    )
-    seconds = time.perf_counter() - start
-    return Run(seconds, digest(ranks.above, ranks.tied), given.work)
+
+    def count() -> Counted:
+        ranks = tr.rank_embeddings(
+            *(given.queries, given.entities, given.targets),
+            rows=given.rows,
+            filter=given.filter,
+            similarity=given.similarity,
+            threads=threads,
+        )
+        return ranks.above, ranks.tied
+
+    return count, given.work
 
 
-def run_top(source: Source, name: str, threads: int) -> Run:
+def top_k(source: Source, name: str, threads: int) -> Job:
     """Find the k most similar of each query."""
     name, k = name.split(", k = ")
     given = problem(source, name)
-    start = time.perf_counter()
-    top = tr.topk_embeddings(
-        *(given.queries, given.entities, int(k)), similarity=given.similarity, threads=threads
-    )
-    seconds = time.perf_counter() - start
-    return Run(seconds, digest(top.ids, top.scores), given.work)
+    vectors, options = (given.queries, given.entities), {"similarity": given.similarity}
+
+    def find() -> Counted:
+        top = tr.topk_embeddings(*vectors, int(k), threads=threads, **options)
+        return top.ids, top.scores
+
+    return find, given.work
 
 
-def run_alignment(source: Source, name: str, threads: int) -> Run:
+def both_directions(source: Source, name: str, threads: int) -> Job:
     """Evaluate both directions of the alignment among all entities of the other side."""
     left, right, train, test = alignment(source)
-    csls = CSLS if "CSLS" in name else None
-    start = time.perf_counter()
-    report = tr.alignment.evaluate(
-        left, right, test, known={"train": train}, candidates="all", csls=csls, threads=threads
-    )
-    seconds = time.perf_counter() - start
-    work = len(left) * right.size
-    return Run(seconds, digest(report.ranks.above, report.ranks.tied), work)
+    options: dict[str, Any] = {"known": {"train": train}, "candidates": "all", "threads": threads}
+    options["csls"] = CSLS if "CSLS" in name else None
+
+    def evaluate() -> Counted:
+        ranks = tr.alignment.evaluate(left, right, test, **options).ranks
+        return ranks.above, ranks.tied
+
+    return evaluate, len(left) * right.size
 
 
-RUNS: dict[str, Callable[[Source, str, int], Run]] = {
-    "counts": run_counts,
-    "hostile": run_counts,
-    "top k": run_top,
-    "alignment": run_alignment,
-    "peers": run_counts,
+RUNS: dict[str, Callable[[Source, str, int], Job]] = {
+    "counts": counts,
+    "hostile": counts,
+    "top k": top_k,
+    "alignment": both_directions,
+    "peers": counts,
 }
 
 
@@ -238,60 +192,33 @@ def cases_of(part: str) -> Iterator[str]:
 # -- measuring -------------------------------------------------------------------------------------
 
 
-def best(calls: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """Call the contestants in turn; return the seconds of the best run of each."""
-    seconds = dict.fromkeys(calls, np.inf)
-    for _ in range(rounds):
-        for name, call in calls.items():
-            seconds[name] = min(seconds[name], call())
-    return seconds
-
-
-def timed(call: Callable[[], Any]) -> Callable[[], float]:
-    """Return a function that calls, and returns the seconds."""
-
-    def run() -> float:
-        start = time.perf_counter()
-        call()
-        return time.perf_counter() - start
-
-    return run
-
-
 def measure(
-    given: Given,
-    part: str,
-    case: str,
-    threads: int,
-    extra: dict[str, tuple[Callable[[], Any], int]] | None = None,
+    given: Given, part: str, case: str, threads: int, others: dict[str, Job]
 ) -> list[Figure]:
     """Run truerank both ways, the peak and further contestants in turn."""
-    runs: dict[str, Run] = {}
-    tallies: dict[str, Tally] = {}
+    call, work = RUNS[part](given.source, case, threads)
+    tallies: dict[str, Array] = {}
 
-    def ours(name: str) -> float:
+    def ours(name: str) -> Counted:
         assert _core.choose_bounds("off" if name == OFF else "")
-        before = Tally.read()
-        runs[name] = RUNS[part](given.source, case, threads)
-        tallies[name] = Tally.read().since(before)
-        return runs[name].seconds
+        before = np.array(_core.bounds_tally())
+        found = call()
+        tallies[name] = np.array(_core.bounds_tally()) - before
+        return found
 
-    others = {**(extra or {}), PEAK: given.peak.contestant("float32", threads, PEAK_ROUNDS)}
-    calls = {name: partial(ours, name) for name in (BOUNDS, OFF)}
-    calls |= {name: timed(call) for name, (call, _) in others.items()}
-    seconds = best(calls, given.rounds)
-    assert runs[BOUNDS].digest == runs[OFF].digest, f"{case}: results differ"
+    jobs: dict[str, Job] = {name: (partial(ours, name), work) for name in (BOUNDS, OFF)}
+    jobs |= {**others, PEAK: given.peak.contestant("float32", threads, PEAK_ROUNDS)}
+    calls = {name: call for name, (call, _) in jobs.items()}
+    times = time_in_turn(calls, given.rounds, budget=np.inf, rest=0.0, memory=False)
+    for ones, same in zip(times[BOUNDS].result, times[OFF].result, strict=True):
+        np.testing.assert_array_equal(ones, same, err_msg=case)
     return [
-        Figure(
-            *(part, case, threads, name, seconds[name]),
-            runs[name].work if name in runs else others[name][1],
-            *tallies.get(name, (0, 0, 0, 0)),
-        )
-        for name in calls
+        Figure(part, case, threads, name, times[name].best, work, *map(int, tallies.get(name, ())))
+        for name, (_, work) in jobs.items()
     ]
 
 
-def peer_calls(source: Source, case: str, threads: int) -> dict[str, tuple[Callable[[], Any], int]]:
+def peer_calls(source: Source, case: str, threads: int) -> dict[str, Job]:
     """Return what others offer: calls, and the work of each."""
     from peers import prepare_peers
     from peers.embeddings import SCORING, SLOW, EmbeddingProblem, top_k_peers
@@ -334,15 +261,15 @@ def main(
         for case in (case for case in cases_of(part) if re.search(only, case)):
             for count in threads:
                 compared = part in ("peers", "top k")
-                extra = peer_calls(source, case, count) if compared else None
-                new = measure(given, part, case, count, extra)
+                others = peer_calls(source, case, count) if compared else {}
+                new = measure(given, part, case, count, others)
                 for figure in new:
                     print(*figure[:4], f"{figure.seconds:.4f} s", f"{figure.rate / 1e9:.1f} G/s",
                           *figure[6:], sep=", ", flush=True)  # fmt: skip
                 replaced = {figure[:3] for figure in new}
-                kept = [f for f in read_figures(path) if f[:3] not in replaced]
-                write_figures(path, kept + new)
-    page = make_page(read_figures(path), facts(), models(source), PEER_QUERIES)
+                kept = [f for f in read_rows(path, Figure) if f[:3] not in replaced]
+                write_rows(path, kept + new)
+    page = make_page(read_rows(path, Figure), facts(), models(source), PEER_QUERIES)
     (output / "bounds.md").write_text(page, encoding="utf-8")
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pages import bullet_list, format_page, markdown_table
 
-__all__ = ["BOUNDS", "OFF", "PEAK", "Figure", "make_page", "read_figures", "write_figures"]
+__all__ = ["BOUNDS", "OFF", "PEAK", "Figure", "make_page"]
 
 BOUNDS, OFF, PEAK = "bounds", "off", "peak"  # contestants
 HOSTILE_GOAL = 0.95
@@ -36,26 +34,6 @@ class Figure(NamedTuple):
 
 
 Group = dict[str, Figure]  # the contestants of a case, with a number of threads
-
-
-def read_figures(path: Path) -> list[Figure]:
-    """Read bounds.tsv, if there is one."""
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file, delimiter="\t"))[1:]
-    return [
-        Figure(part, case, int(threads), name, float(seconds), *map(int, numbers))
-        for part, case, threads, name, seconds, *numbers in rows
-    ]
-
-
-def write_figures(path: Path, figures: Iterable[Figure]) -> None:
-    """Write bounds.tsv."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(Figure._fields)
-        writer.writerows([*f[:4], f"{f.seconds:.4g}", *f[5:]] for f in figures)
 
 
 def goals(case: str) -> tuple[float | None, float | None]:

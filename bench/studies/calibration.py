@@ -16,7 +16,6 @@ full run takes about twenty minutes of one core.
 from __future__ import annotations
 
 import argparse
-import csv
 import itertools
 import os
 import re
@@ -25,14 +24,14 @@ import time
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import NamedTuple
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from calibration_populations import Population, made_populations, real_populations
-from pages import format_page, markdown_table
+from pages import format_page, markdown_table, read_rows, write_rows
 
 import truerank as tr
 from truerank.inference import interval
@@ -46,8 +45,7 @@ GOOD = (0.93, 0.975)
 SEEDS = (2, 3, 5)
 
 
-@dataclass
-class Cell:
+class Cell(NamedTuple):
     """A metric in samples of so many units of one population.
 
     Attributes
@@ -184,23 +182,6 @@ def all_cells(
             yield from runs(population, seeds, units[-1], repeats[1])
 
 
-def save(path: Path, cells: list[Cell]) -> None:
-    """Write cells with four digits, separated by tabs."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(field.name for field in fields(Cell))
-        for cell in cells:
-            values = asdict(cell).values()
-            writer.writerow(f"{x:.4g}" if isinstance(x, float) else x for x in values)
-
-
-def load(path: Path) -> list[Cell]:
-    """Read what `save` wrote."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file, delimiter="\t"))[1:]
-    return [Cell(q, p, d, int(u), m, *map(float, r[:4]), int(r[4])) for q, p, d, u, m, *r in rows]
-
-
 def told(cells: list[Cell]) -> list[str]:
     """The number of good cells, the least and the greatest coverage, the mean width."""
     covered = [cell.covered for cell in cells]
@@ -266,11 +247,11 @@ def main(data: Path, vectors: Path, quick: bool, only: str, output: Path) -> Non
     chosen = [population for population in populations if re.search(only, population.name)]
     repeats, units = ((20, 20), UNITS[:1]) if quick else ((REPEATS, FEWER), UNITS)
     path = output / "calibration.tsv"
-    cells = {cell.name: cell for cell in (load(path) if path.exists() else ())}
+    cells = {cell.name: cell for cell in read_rows(path, Cell)}
     cells |= {cell.name: cell for cell in all_cells(chosen, repeats, units)}
     kept = [cell for cell in cells.values() if cell.population in order]
     kept.sort(key=lambda cell: (cell.question == "runs", order.index(cell.population)))
-    save(path, kept)
+    write_rows(path, kept)
     (output / "calibration.md").write_text(page(kept), encoding="utf-8")
 
 

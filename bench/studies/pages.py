@@ -1,11 +1,14 @@
-"""Markdown that the studies write: pages, lists and tables."""
+"""What the studies write: pages and tables of Markdown, and rows of figures, which they read."""
 
 from __future__ import annotations
 
+import csv
 import textwrap
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, get_type_hints
 
-__all__ = ["bullet_list", "format_page", "markdown_table"]
+__all__ = ["bullet_list", "format_page", "markdown_table", "read_rows", "write_rows"]
 
 WIDTH = 100
 UNFILLED = ("#", "|", "![")  # headings, tables and pictures
@@ -35,6 +38,24 @@ def markdown_table(
     names = heading.split(" | ") if isinstance(heading, str) else heading
     rule = ["---"] * text_columns + ["---:"] * (len(names) - text_columns)
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in (names, rule, *rows))
+
+
+def read_rows(path: Path, kind: Any) -> list[Any]:
+    """Return named tuples of a kind, of str, int and float, that `write_rows` wrote, if any."""
+    if not path.exists():
+        return []
+    makers = get_type_hints(kind).values()
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file, delimiter="\t"))[1:]
+    return [kind(*(make(x) for make, x in zip(makers, row, strict=True))) for row in rows]
+
+
+def write_rows(path: Path, rows: Sequence[Any]) -> None:
+    """Write named tuples, separated by tabs; floats have four digits."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow(rows[0]._fields)
+        writer.writerows([f"{x:.4g}" if isinstance(x, float) else x for x in row] for row in rows)
 
 
 def _fill_block(block: str) -> str:

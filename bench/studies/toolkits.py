@@ -13,7 +13,6 @@ packages make one page.
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import re
 import warnings
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from pages import format_page, markdown_table
+from pages import format_page, markdown_table, read_rows, write_rows
 from toolkit_code import Array, Case, Code, NotFoundError, Outcome, Toolkit
 from toolkit_rows import TOOLKITS
 
@@ -174,22 +173,6 @@ def agrees(value: float, least: float, most: float) -> bool:
 # -- page ------------------------------------------------------------------------------------------
 
 
-def read_rows(path: Path) -> dict[str, Row]:
-    """Read the rows of earlier runs."""
-    if not path.exists():
-        return {}
-    with path.open(encoding="utf-8", newline="") as file:
-        lines = list(csv.reader(file, delimiter="\t"))[1:]
-    return {line[0]: Row(*line[:3], *map(int, line[3:])) for line in lines}
-
-
-def write_rows(path: Path, rows: dict[str, Row]) -> None:
-    """Write the rows of all runs."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerows([Row._fields, *rows.values()])
-
-
 def table(rows: list[Row]) -> str:
     """Return a line for each toolkit."""
     lines = [(r.toolkit, f"`{r.preset}`", r.code, *(f"{n:,}" for n in r[3:])) for r in rows]
@@ -202,7 +185,7 @@ def table(rows: list[Row]) -> str:
 def main(folder: Path, only: str, seeds: int, output: Path) -> None:
     """Compare, merge with earlier rows, and write the page."""
     path = output / "toolkits.tsv"
-    rows = read_rows(path)
+    rows = {row.toolkit: row for row in read_rows(path, Row)}
     for toolkit in TOOLKITS:
         if not re.search(only, toolkit.name):
             continue
@@ -212,8 +195,8 @@ def main(folder: Path, only: str, seeds: int, output: Path) -> None:
             print(f"{toolkit.name}: not found ({error})")
             continue
         print(rows[toolkit.name], *lines, sep="\n  ")
-    write_rows(path, rows)
     every, own = [*rows.values()], {toolkit.name for toolkit in TOOLKITS}
+    write_rows(path, every)
     unchecked = {*compat.PRESETS} - {row.preset for row in every}
     page = TEXT.format(
         python=platform.python_version(),

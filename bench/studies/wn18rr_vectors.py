@@ -208,17 +208,22 @@ def queries(name: str, entities: Array, relations: Array, ids: Array, *, heads: 
     return np.ascontiguousarray(made).view(np.float32)
 
 
-def evaluate(name: str, graph: Graph, entities: Array, relations: Array) -> tr.Report:
-    """Return the filtered report of the test triples."""
+def task_of(
+    name: str, graph: Graph, entities: Array, relations: Array
+) -> tuple[Any, tuple[Array, Array]]:
+    """Return the task of the test triples, and its distinct queries, of tails and of heads."""
     known = {split: graph.triples[split] for split in SPLITS[:2]}
     task = tr.link_prediction.Task(graph.triples["test"], known=known, entities=graph.entities)
-    head, relation, tail = graph.triples["test"].T
-    pairs = np.stack([head, relation], 1), np.stack([tail, relation], 1)
-    vectors = [
-        queries(name, entities, relations, ids, heads=heads)
-        for ids, heads in zip(pairs, (False, True), strict=True)
-    ]
-    return task.evaluate_embeddings(*vectors, entities, similarity=RECIPES[name].similarity)
+    tails = queries(name, entities, relations, task.tail.queries, heads=False)
+    heads = queries(name, entities, relations, task.head.queries[:, ::-1], heads=True)
+    return task, (tails, heads)
+
+
+def evaluate(name: str, graph: Graph, entities: Array, relations: Array) -> tr.Report:
+    """Return the filtered report of the test triples."""
+    task, vectors = task_of(name, graph, entities, relations)
+    similarity = RECIPES[name].similarity
+    return task.evaluate_embeddings(*vectors, entities, similarity=similarity, unique=True)
 
 
 def main(data: Path, folder: Path, models: list[str], dims: list[int], seed: int) -> None:
