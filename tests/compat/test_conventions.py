@@ -371,10 +371,8 @@ def test_forms() -> None:
     row = "MR,1.5,1.5,1.0,1.0,1.0,1.0,1.0,1.000000,mr"
     assert one.to_csv("MR", digits=2).splitlines()[1] == row
     assert {row["name"]: row["value"] for row in json.loads(one.to_json())["rows"]} == one
-    with pytest.raises(KeyError, match="name: expected one of MRR"):
-        one["mrr"]
-    with pytest.raises(KeyError, match="metrics: expected one of mr, mrr, hits@1"):
-        found.to_text("MRR")
+    refusal(KeyError, "name: expected one of MRR", one.__getitem__, "mrr")
+    refusal(KeyError, "metrics: expected one of mr, mrr, hits@1", found.to_text, "MRR")
 
 
 def test_every_preset_names_its_source() -> None:

@@ -61,8 +61,7 @@ def test_relation_is_never_pooled(sided: Ranks) -> None:
     alone = report(relation)
     assert alone.sides == ("relation",)
     assert alone["relation.mr"] == 2
-    with pytest.raises(KeyError, match=r"only under its own name, as in 'relation\.mrr'"):
-        alone["mrr"]
+    refusal(KeyError, r"only under its own name, as in 'relation\.mrr'", alone.__getitem__, "mrr")
     assert "both" not in alone.to_markdown()
     assert set(alone.to_dict()) == set(alone)
     assert "relation.mrr 0.5" in repr(alone)
@@ -203,8 +202,7 @@ def test_interval_is_that_of_the_ranks_in_force(sided: Ranks) -> None:
         weighed = sided.with_weights(weights)
         assert given == intervals.interval(weighed, key, level=0.9, seed=2, draw_seed=4)
         assert given.value == measured[key]
-    with pytest.raises(KeyError, match="no side 'left'"):
-        measured.interval("left.mrr")
+    refusal(KeyError, "no side 'left'", measured.interval, "left.mrr")
 
 
 def test_several_keys_at_once(sided: Ranks) -> None:
@@ -271,5 +269,4 @@ def test_evaluate_has_sides_and_groups() -> None:
     expected = tr.rank(scores, [1, 2]).with_labels(side="tail")
     assert measured == report(expected, by=["likes", "knows"])
     assert tr.evaluate(scores, [1, 2], side=["head", "tail"], by="side")["macro.mr"] == 2.25
-    with pytest.raises(ValueError, match="side: expected 2 labels"):
-        tr.evaluate(scores, [1, 2], side=["head"])
+    refusal(ValueError, "side: expected 2 labels", tr.evaluate, scores, [1, 2], side=["head"])
