@@ -130,7 +130,6 @@ def test_pages(run: Run, models: dict[str, tr.Ranks], monkeypatch: pytest.Monkey
     pytest.importorskip("matplotlib", reason="pages have plots")
     for line in (
         "evaluate one.npz --by query --metrics mrr,macro.mrr --interval",
-        "evaluate scores.npy targets.npy",
         "compare one.npz two.npz three.npz --metrics mrr,hits@10",
     ):
         words = line.split()
