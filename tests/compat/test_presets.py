@@ -1,4 +1,4 @@
-"""Presets of lists and of retrieval: loops over tasks, numbers among the first k, pytrec_eval."""
+"""Presets of lists, of retrieval, and all for a constant scorer: loops over tasks, pytrec_eval."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from support import constant_scorer
 from support.refusals import refusal
 from support.toolkit_scores import scores_and_filter
 from truerank import compat
@@ -131,3 +132,24 @@ def test_values_among_the_first_k(data: st.DataObject) -> None:
         assert found.bounds(name) == pytest.approx((min(values), max(values)))
         middle = above + (tied + 1) / 2
         assert found.corrected(name) == pytest.approx(value(middle) if middle <= k else 0)
+
+
+# -- a constant scorer ----------------------------------------------------------------------------
+
+
+def test_tables_of_the_pages() -> None:
+    """`python tests/support/constant_scorer.py` writes them again."""
+    for page, tables in constant_scorer.tables_by_page().items():
+        text = (constant_scorer.DOCS / page).read_text(encoding="utf-8")
+        for name, table in tables.items():
+            assert f"<!-- table: {name} -->\n\n{table}\n" in text
+
+
+def test_no_place_is_better_than_the_optimistic_but_for_nan() -> None:
+    """With a mean over all columns, only an optimistic rank and NaN beat chance."""
+    n = constant_scorer.CANDIDATES
+    chance = (1 / np.arange(1, n + 1)).mean()
+    found = constant_scorer.table(0.0, constant_scorer.EACH)
+    for name, row in found.items():
+        beats = row.figures["mrr"].value > chance * (1 + 1e-6)
+        assert beats == (row.preset.convention.rank == "optimistic"), name

@@ -52,7 +52,7 @@ def labelled() -> Ranks:
         relation=["likes", "knows", "likes", "likes", "knows"],
         queries=[7, -3, 7, 7, 8],
         targets=[4, 4, 4, 1, 1],
-    )
+    ).with_labels(category=["1-n", "n-1", "1-n", "1-1", "1-1"], head_degree=[9, 2, 9, 2, 2])
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,8 @@ def labelled() -> Ranks:
         ("queries", [1, 0, 2, 2, 3], [("head", -3), ("head", 7), ("tail", 7), ("tail", 8)]),
         ("target", [1, 1, 1, 0, 0], [1, 4]),
         ("targets", [1, 1, 1, 0, 0], [1, 4]),
+        ("category", [0, 1, 0, 2, 2], ["1-n", "n-1", "1-1"]),
+        ("head_degree", [1, 0, 1, 0, 0], [2, 9]),
         (["b", "a", "b", "c", "a"], [0, 1, 0, 2, 1], ["b", "a", "c"]),
         (np.array([9, 2, 9, 2, 2]), [1, 0, 1, 0, 0], [2, 9]),
         (([2, 0, 2, 2, 0], ("x", "unused", "z\0")), [1, 0, 1, 1, 0], ["x", "z\0"]),
@@ -86,16 +88,11 @@ def test_queries_without_sides(labelled: Ranks) -> None:
 
 
 def test_codes_of_other_names(labelled: Ranks) -> None:
-    ranks = labelled.with_labels(
-        **{"category": ["1-n", "n-1", "1-n", "1-1", "1-1"], "head_degree": [9, 2, 9, 2, 2]}
-    )
-    check_groups(ranks, "category", [0, 1, 0, 2, 2], ["1-n", "n-1", "1-1"])
-    check_groups(ranks, "head_degree", [1, 0, 1, 0, 0], [2, 9])
-    measured = report(ranks, by="category")
+    measured = report(labelled, by="category")
     assert measured.by == "category"
-    assert measured["macro.mrr"] == report(ranks, by=ranks.labels["category"])["macro.mrr"]
+    assert measured["macro.mrr"] == report(labelled, by=labelled.labels["category"])["macro.mrr"]
     assert measured.interval("mrr", by="head_degree").units == 2
-    once = report(ranks, weights="category")
+    once = report(labelled, weights="category")
     assert once.weighting == "each category counts once"
     assert once.weights.tolist() == [1, 1, 1, 0.5, 0.5]
 
