@@ -269,16 +269,12 @@ def main(
                 replaced = {figure[:3] for figure in new}
                 kept = [f for f in read_rows(path, Figure) if f[:3] not in replaced]
                 write_rows(path, kept + new)
-    page = make_page(read_rows(path, Figure), facts(), models(source), PEER_QUERIES)
+    facts = (
+        f"- Python {platform.python_version()}, numpy {np.__version__}, truerank's instruction set "
+        f"{_core.isa()}, {_core.default_threads()} cores"
+    )
+    page = make_page(read_rows(path, Figure), facts, models(source), PEER_QUERIES)
     (output / "bounds.md").write_text(page, encoding="utf-8")
-
-
-def facts() -> list[str]:
-    """Return what the page says of the machine and the versions."""
-    return [
-        f"Python {platform.python_version()}, numpy {np.__version__}, truerank's instruction set "
-        f"{_core.isa()}, {_core.default_threads()} cores",
-    ]
 
 
 def models(source: Source) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pages import bullet_list, format_page, markdown_table
+from pages import format_page, markdown_table
 
 __all__ = ["BOUNDS", "OFF", "PEAK", "Figure", "make_page"]
 
@@ -108,12 +108,10 @@ def whole_table(figures: Sequence[Figure], part: str) -> str:
     )
 
 
-def make_page(
-    figures: Sequence[Figure], facts: Sequence[str], models: str, peer_queries: int
-) -> str:
+def make_page(figures: Sequence[Figure], facts: str, models: str, peer_queries: int) -> str:
     """Return the page."""
     text = TEXT.format(
-        facts=bullet_list(facts),
+        facts=facts,
         models=models,
         peer_queries=f"{peer_queries:,}",
         counts=counts_table(figures, "counts"),

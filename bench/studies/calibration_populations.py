@@ -152,8 +152,7 @@ def made_populations() -> list[Population]:
 
 def real_populations(data: Path, vectors: Path) -> list[Population]:
     """Rank real models: those of Kinships, as published, and two that `wn18rr_vectors.py` wrote."""
-    from graphs import wordnet
-    from kinships import rank_model
+    from graphs import rank_model, wordnet
     from wn18rr_vectors import evaluate
 
     graph = wordnet(data / "wn18rr")
@@ -162,21 +161,15 @@ def real_populations(data: Path, vectors: Path) -> list[Population]:
         with np.load(vectors / f"{model}-64.npz") as arrays:
             return evaluate(model, graph, arrays["entities"], arrays["relations"]).ranks
 
+    kinships = partial(rank_model, data / "kinships")
+    chosen = {
+        "Kinships, TransE and RotatE": (kinships, "transe", "rotate"),
+        "Kinships, ComplEx and TuckER": (kinships, "complex", "tucker"),
+        "WN18RR, ComplEx and DistMult": (trained, "complex", "distmult"),
+    }
     populations = []
-    for name, models, rank in (
-        (
-            "Kinships, TransE and RotatE",
-            ("transe", "rotate"),
-            partial(rank_model, data / "kinships"),
-        ),
-        (
-            "Kinships, ComplEx and TuckER",
-            ("complex", "tucker"),
-            partial(rank_model, data / "kinships"),
-        ),
-        ("WN18RR, ComplEx and DistMult", ("complex", "distmult"), trained),
-    ):
-        one, two = (rank(model) for model in models)
+    for name, (rank, *models) in chosen.items():
+        one, two = map(rank, models)
         ranks = [np.ceil(model.realistic).astype(np.int64) for model in (one, two)]
         labels = one.unit.values, one.queries.values
         populations.append(Population(name, ranks, one.candidates, *labels))

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import truerank as tr
+
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the harness
 from harness.synthetic import draw_triples
 
@@ -58,3 +60,22 @@ def freebase(_: Path) -> Graph:
 
 
 SETS: dict[str, Callable[[Path], Graph]] = {"wn18rr": wordnet, "fb15k-237": freebase}
+KINSHIPS = ("complex", "rotate", "transe", "tucker")  # the published models
+
+
+def rank_model(folder: Path, model: str) -> tr.Ranks:
+    """Rank head and tail of every test triple, without all other known answers.
+
+    Parameters
+    ----------
+    folder
+        Has triples.npz and the arrays of each model.
+    model
+        One of KINSHIPS.
+    """
+    with np.load(folder / "triples.npz") as triples, np.load(folder / f"{model}.npz") as arrays:
+        known = {split: triples[split] for split in ("train", "valid")}
+        entities, similarity = arrays["entities"], str(arrays["similarity"])
+        task = tr.link_prediction.Task(triples["test"], known, entities=len(entities))
+        queries = arrays["queries_tail"], arrays["queries_head"]
+        return task.evaluate_embeddings(*queries, entities, similarity=similarity).ranks

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kinships import MODELS, rank_model
+from graphs import KINSHIPS, rank_model
 from make_datasets import entities, read_arrays, read_files, sizes_of, with_seen_ids
 from reproduce_figures import (
     DOUBLE,
@@ -105,7 +105,7 @@ def kinships(data: Path) -> Iterator[Figure]:
     )
     with (folder / "published_adjusted.tsv").open(newline="", encoding="utf-8") as file:
         table = {row["model"]: row for row in csv.DictReader(file, delimiter="\t")}
-    for model in MODELS:
+    for model in KINSHIPS:
         ranks = rank_model(folder, model)
         ours = tr.report(ranks)
         for place, cell in published[model].items():

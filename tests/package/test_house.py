@@ -14,10 +14,7 @@ import pytest
 from support.environment import ROOT
 
 PACKAGE = ROOT / "python" / "truerank"
-pytestmark = [
-    pytest.mark.python_only,
-    pytest.mark.skipif(not PACKAGE.is_dir(), reason="no sources beside these tests"),
-]
+pytestmark = pytest.mark.skipif(not PACKAGE.is_dir(), reason="no sources beside these tests")
 
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
@@ -46,7 +43,7 @@ FOLDERS = {
     "python/truerank": (21000, 21000),
     "tests": (26550, 24000),
     "fuzz": (1500, 1500),
-    "bench": (6099, 6000),
+    "bench": (6086, 6000),
 }
 FILES = (174, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
