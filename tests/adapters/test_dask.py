@@ -18,8 +18,6 @@ from strategies.embeddings import Tasks, Vectors, tasks, vectors
 from support.problems import Array
 from support.refusals import refusal
 
-pytestmark = pytest.mark.python_only
-
 dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'truerank[dask]'")
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'truerank[dask]'")
 

@@ -17,8 +17,6 @@ import pytest
 import truerank as tr
 from support.problems import Array
 
-pytestmark = pytest.mark.python_only
-
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'truerank[dask]'")
 distributed = pytest.importorskip(
     "distributed", reason="Dask is not installed: pip install 'truerank[dask]'"

@@ -10,8 +10,6 @@ import pytest
 import truerank as tr
 from support.problems import Array, host_tensor, matrix
 
-pytestmark = pytest.mark.python_only
-
 dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'truerank[dask]'")
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'truerank[dask]'")
 torch = pytest.importorskip("torch", reason="tensors of torch")

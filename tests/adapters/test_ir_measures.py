@@ -13,8 +13,6 @@ from ir_measures import AP, RR, P, R, Rprec, Success, nDCG  # noqa: E402
 
 from truerank.adapters.ir_measures import RankProvider, provider  # noqa: E402
 
-pytestmark = pytest.mark.python_only
-
 MEASURES = [P @ 5, P(rel=2) @ 10, R @ 10, R(rel=3) @ 3, RR, RR(rel=2), AP, AP @ 7, AP(rel=2) @ 100]
 MEASURES += [nDCG, nDCG @ 5, nDCG(gains={1: 3, 2: 5}) @ 10, Rprec, Rprec(rel=2), Success @ 1]
 MEASURES += [Success(rel=3) @ 5, nDCG(judged_only=True) @ 10, AP(judged_only=True)]

@@ -18,7 +18,7 @@ from sentence_transformers.sentence_transformer.modules import BoW  # noqa: E402
 
 from truerank.adapters.mteb import ExactSearchEncoder, ExactSearchIndex  # noqa: E402
 
-pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 WORDS = [f"w{i}" for i in range(60)]
 FIELDS = {"category": "t2t", "modalities": ["text"], "eval_langs": ["eng-Latn"], "reference": None}

@@ -15,8 +15,6 @@ from support.pykeen_models import by_pykeen, data_set, evaluated, ranks_of, trai
 from truerank.adapters.pykeen import RankEvaluator, evaluate_model, key_of
 from truerank.link_prediction import Sampled
 
-pytestmark = pytest.mark.python_only
-
 KINDS = ("optimistic", "realistic", "pessimistic")
 MODELS = ("distmult", "complex", "transe", "rotate", "tucker", "conve", "ermlp")
 CASES = [

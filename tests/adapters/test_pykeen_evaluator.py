@@ -28,7 +28,6 @@ from support.refusals import refusal
 from truerank.adapters.pykeen import RankEvaluator, RankResults, evaluate_model, key_of
 
 pytestmark = [
-    pytest.mark.python_only,
     # torch warns in PyKEEN's training that there is no accelerator
     pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning"),
     # PyKEEN warns about itself

@@ -29,8 +29,6 @@ from truerank.adapters.pykeen import (
 )
 from truerank.link_prediction import Task
 
-pytestmark = pytest.mark.python_only
-
 Dims = dict[str, int]
 QUERIES, ENTITIES = 3, 7
 

@@ -14,7 +14,7 @@ from recbole import evaluator as theirs  # noqa: E402
 
 from truerank.adapters.recbole import RankEvaluator  # noqa: E402
 
-pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 METRICS = ["MRR", "NDCG", "Hit", "MAP", "Recall", "Precision", "GAUC", "ShannonEntropy"]
 OPTIONS = {"topk": [1, 5, 10], "metric_decimal_place": 12}

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402
 import truerank as tr  # noqa: E402
 from truerank.adapters.sentence_transformers import RankEvaluator  # noqa: E402
 
-pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 rng = np.random.default_rng(0)
 WORDS = [f"w{i}" for i in range(300)]

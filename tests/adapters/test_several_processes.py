@@ -13,7 +13,6 @@ import pytest
 import truerank as tr
 from support.environment import ROOT
 
-pytestmark = pytest.mark.python_only
 torch = pytest.importorskip("torch", reason="tensors of torch")
 
 PAGES = [ROOT / "docs/how-to" / name for name in ("devices.md", "cluster.md")]

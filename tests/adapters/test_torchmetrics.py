@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 
 import truerank as tr
 
-pytestmark = pytest.mark.python_only
-
 torch = pytest.importorskip("torch", reason="a metric of torch")
 torchmetrics = pytest.importorskip("torchmetrics", reason="a metric of torchmetrics")
 

@@ -17,8 +17,6 @@ from support.alignment_folders import DBP15K, OPENEA, fill_folder
 from support.cli_files import Outcome, Run
 from truerank.alignment import Task
 
-pytestmark = pytest.mark.python_only
-
 run = cli_files.run
 
 LEFT, RIGHT = 8, 10

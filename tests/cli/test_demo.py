@@ -21,8 +21,6 @@ from support.cli_files import Run
 from truerank import report, score_embeddings
 from truerank.cli import demo
 
-pytestmark = pytest.mark.python_only
-
 run = cli_files.run
 
 

@@ -20,8 +20,6 @@ from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run
 from truerank.cli import evaluate as command
 from truerank.counting import tiles
 
-pytestmark = pytest.mark.python_only
-
 run, folder = cli_files.run, cli_files.folder
 PAIR = {"filter": (INDPTR, INDICES)}
 LISTS = {"filter": [[0], [0], [0, 1, 2], [0, 1, 2]]}

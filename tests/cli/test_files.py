@@ -17,8 +17,6 @@ from support import cli_files
 from support.cli_files import Run
 from support.interruptions import refusing_to_wait
 
-pytestmark = pytest.mark.python_only
-
 run = cli_files.run
 
 

@@ -24,8 +24,6 @@ from truerank import _core
 from truerank.cli import output
 from truerank.cli.commands import commands
 
-pytestmark = pytest.mark.python_only
-
 run, folder = cli_files.run, cli_files.folder
 EVALUATE = "evaluate scores.npy targets.npy"
 EVIL = "a\x1b]0;t\x07\x1b[2J\x9b2J\u202eb"

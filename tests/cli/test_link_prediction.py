@@ -16,8 +16,6 @@ from support import cli_files
 from support.cli_files import Outcome, Run
 from truerank.link_prediction import Sampled, Task, read_predictions
 
-pytestmark = pytest.mark.python_only
-
 run = cli_files.run
 
 # A small graph whose triples are names, and a model of it in small integers.

@@ -15,8 +15,6 @@ from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run
 from support.html_reader import Page
 from truerank import compat
 
-pytestmark = pytest.mark.python_only
-
 run = cli_files.run
 
 

@@ -14,8 +14,6 @@ from support import cli_files
 from support.cli_files import Run
 from truerank.retrieval import Task
 
-pytestmark = pytest.mark.python_only
-
 run = cli_files.run
 
 QRELS = {"q1": {"b": 1, "a": 2}, "q2": {"a": 1}, "q3": {"d": 1}}

@@ -14,8 +14,6 @@ import pytest
 from support.refusals import refusal
 from truerank.link_prediction import Negatives, Sampled, Task
 
-pytestmark = pytest.mark.python_only
-
 
 def task_of(*args: Any, **keywords: Any) -> Task:
     with warnings.catch_warnings():

@@ -17,8 +17,6 @@ from oracles import link_prediction as oracle
 from support.refusals import refusal
 from truerank.link_prediction import ComplexQueries, read_queries, write_queries
 
-pytestmark = pytest.mark.python_only
-
 STRUCTURES = ("1p", "2i", "pni")
 
 

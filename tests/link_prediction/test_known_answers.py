@@ -12,8 +12,6 @@ import truerank as tr
 from support.refusals import refusal
 from truerank.link_prediction import Task
 
-pytestmark = pytest.mark.python_only
-
 TEST = [(0, 0, 1, 7), (2, 1, 0, 8)]
 TRAIN = [(0, 0, 2, 7), (0, 0, 3, 8), (2, 1, 3, 9)]
 

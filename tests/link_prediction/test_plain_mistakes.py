@@ -14,8 +14,6 @@ from support.refusals import refusal
 from truerank.link_prediction import Task, read_triples
 from truerank.retrieval import Task as Retrieval
 
-pytestmark = pytest.mark.python_only
-
 LINES = "a\tlikes\tc\nc\tlikes\ta\n"
 HEADERS = [
     ("head\trelation\ttail", ""),

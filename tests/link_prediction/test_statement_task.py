@@ -20,8 +20,6 @@ from oracles import link_prediction as oracle
 from support.refusals import refusal
 from truerank.link_prediction import Negatives, Task, read_statements
 
-pytestmark = pytest.mark.python_only
-
 ENTITIES, RELATIONS = 4, 2
 SIDES = ("head", "tail", "relation", "qualifier")
 statement_task = partial(Task, statements=True)

@@ -18,8 +18,6 @@ from truerank.link_prediction import Task
 from truerank.link_prediction.times import UNKNOWN_END, UNKNOWN_START, encode_times
 from truerank.tasks.vocabularies import Column, LabelIndex
 
-pytestmark = pytest.mark.python_only
-
 FIRST_DAY = date(1896, 1, 1)
 CALENDAR = "".join(f"{FIRST_DAY + timedelta(days)} " for days in range(105 * 366))
 

@@ -19,8 +19,6 @@ from support.refusals import refusal
 from truerank.link_prediction import Negatives, Sampled, Task
 from truerank.tasks import sampling
 
-pytestmark = pytest.mark.python_only
-
 SIDES = ("head", "tail", "relation")
 TEST = [("a", "likes", "c"), ("a", "likes", "d"), ("b", "knows", "a")]
 TRAIN = [("a", "likes", "b"), ("b", "likes", "c"), ("c", "knows", "a"), ("d", "knows", "a")]

@@ -18,8 +18,6 @@ from truerank.retrieval import Task as Retrieval
 from truerank.tasks import row_keys as rows
 from truerank.tasks import text
 
-pytestmark = pytest.mark.python_only
-
 ROWS = [("b", "likes", "ü"), ("a", "knows", "b"), ("b", "likes", "a b")]
 IDS = [[2, 1, 3], [0, 0, 2], [2, 1, 1]]
 ENTITIES = ("a", "a b", "b", "ü")

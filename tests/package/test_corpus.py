@@ -6,10 +6,7 @@ import pytest
 
 from support.parsers import CORPUS, PARSERS, corpus_files, parse, samples
 
-pytestmark = [
-    pytest.mark.python_only,
-    pytest.mark.skipif(not CORPUS.is_dir(), reason="no corpus beside these tests"),
-]
+pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="no corpus beside these tests")
 
 
 @pytest.mark.parametrize("name", PARSERS)

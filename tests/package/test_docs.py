@@ -17,8 +17,6 @@ from support.environment import ROOT
 from truerank.metrics import ADJUSTMENTS, KINDS, METRICS
 from truerank.metrics.keys import RANK_KEYS
 
-pytestmark = pytest.mark.python_only
-
 DOCS = ROOT / "docs"
 PACKAGE = Path(truerank.__file__).parent
 README = ROOT / "README.md"

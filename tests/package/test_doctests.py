@@ -13,8 +13,6 @@ import pytest
 
 import truerank
 
-pytestmark = pytest.mark.python_only
-
 SUBMODULES = [
     module
     for module in pkgutil.walk_packages(truerank.__path__, "truerank.")

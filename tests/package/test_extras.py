@@ -24,8 +24,6 @@ from support.skips import what_would_run
 from truerank import adapters
 from truerank.__main__ import main
 
-pytestmark = pytest.mark.python_only
-
 PACKAGE = Path(tr.__file__).parent
 
 

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from support.environment import ROOT
 
-pytestmark = [
-    pytest.mark.python_only,
-    pytest.mark.skipif(not (ROOT / "fuzz").is_dir(), reason="no sources beside these tests"),
-]
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "fuzz").is_dir(), reason="no sources beside these tests"
+)
 
 
 @pytest.fixture

@@ -15,10 +15,7 @@ import pytest
 from support.environment import ROOT
 
 CI = ROOT / ".ci"
-pytestmark = [
-    pytest.mark.python_only,
-    pytest.mark.skipif(not CI.is_dir(), reason="no .ci/ beside these tests"),
-]
+pytestmark = pytest.mark.skipif(not CI.is_dir(), reason="no .ci/ beside these tests")
 
 
 def script(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:

@@ -14,8 +14,6 @@ import pytest
 import truerank as tr
 from truerank.link_prediction import Statements
 
-pytestmark = pytest.mark.python_only
-
 PACKAGES = ("", ".link_prediction", ".alignment", ".retrieval", ".metrics", ".reporting", ".ranks")
 PACKAGES += (".inference", ".compat", ".plot")
 ADAPTERS = ("torchmetrics", "pykeen", "dask")

@@ -9,10 +9,7 @@ import pytest
 from support.environment import SANITIZED, Run
 
 pytest.importorskip("torch", reason="the other runtime is torch's")
-pytestmark = [
-    pytest.mark.python_only,
-    pytest.mark.skipif(SANITIZED, reason="torch is not built with the sanitizer"),
-]
+pytestmark = pytest.mark.skipif(SANITIZED, reason="torch is not built with the sanitizer")
 
 THREADS = {"OMP_NUM_THREADS": "2"}
 

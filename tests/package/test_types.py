@@ -17,8 +17,6 @@ import truerank
 from truerank import _core
 from truerank.inputs.words import Similarity
 
-pytestmark = pytest.mark.python_only
-
 MODULES = ("", ".alignment", ".inference", ".link_prediction", ".retrieval")
 WORDS = {"order", "nan", "similarity", "method", "io", "alternative"}  # the names of such options
 

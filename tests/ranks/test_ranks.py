@@ -16,8 +16,6 @@ from support.example_ranks import any_ranks, everything
 from support.refusals import refusal
 from truerank import Protocol, Ranks, concatenate
 
-pytestmark = pytest.mark.python_only
-
 OPTIONAL = ("weights", "side", "relation", "queries", "targets", "unit", "audit")
 TOP = np.iinfo(np.int64).max
 

@@ -20,8 +20,6 @@ from support.hostile_members import check_refusal, hostile_files, rewrite
 from support.refusals import refusal
 from truerank import Ranks, load
 
-pytestmark = pytest.mark.python_only
-
 GOLDEN = Path(__file__).parent / "golden" / "ranks_format_1.npz"
 
 

@@ -17,8 +17,6 @@ from truerank import alignment, link_prediction
 from truerank.tasks import text
 from truerank.tasks.text import RowForm, line_of, read_text, text_blocks
 
-pytestmark = pytest.mark.python_only
-
 
 def codes(_column: int, fields: Any) -> Any:
     return np.array(list(map(len, fields)), np.int64)

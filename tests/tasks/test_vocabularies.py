@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank.tasks.vocabularies import Vocabulary
-
-pytestmark = pytest.mark.python_only
 
 TEXTS = st.text(st.characters(), max_size=20)  # halves of surrogate pairs, too
 OTHERS = st.one_of(st.integers(), st.none(), st.binary(max_size=3))
