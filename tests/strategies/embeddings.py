@@ -304,7 +304,9 @@ def check_pairs(given: Vectors, rows: list[int], targets: list[int], threads: in
 
     def ask(*targets: object, rows: object = None) -> Array:
         vectors = (given.queries, given.entities)
-        return tr.score_embeddings(*vectors, *targets, rows=rows, threads=threads, **given.keywords)
+        how = {"rows": rows, "threads": threads, **given.keywords}
+        found: Array = attempt(tr.score_embeddings, *vectors, *targets, **how)
+        return found
 
     chosen = np.array(rows, np.int64)
     assert same_bits(ask(rows=chosen), scores[chosen])

@@ -56,8 +56,9 @@ def arrays_of(value: Any) -> list[Array]:
         return [value]
     if hasattr(value, "indptr"):  # of scipy
         return [value.data, value.indices, value.indptr]
-    several = value if isinstance(value, (list, tuple)) else ()
-    return [array for one in several for array in arrays_of(one)]
+    if not isinstance(value, (list, tuple)) or isinstance(next(iter(value), 0), int):
+        return []
+    return [array for one in value for array in arrays_of(one)]
 
 
 def memory(array: Array) -> bytes:
@@ -68,11 +69,22 @@ def memory(array: Array) -> bytes:
 
 
 def attempt(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-    """Return what a call returns, or its error."""
+    """Return what a call returns, or its error.
+
+    Arrays are given read-only, and no byte behind them changes.
+    """
+    arrays = arrays_of([*arguments, *keywords.values()])
+    before = [(array.flags.writeable, memory(array)) for array in arrays]
+    for array in arrays:
+        array.flags.writeable = False
     try:
         return call(*arguments, **keywords)
     except (ValueError, TypeError, IndexError) as error:
         return error
+    finally:
+        for array, (writeable, content) in zip(arrays, before, strict=True):
+            array.flags.writeable = writeable
+            assert memory(array) == content
 
 
 def outcome(scores: Any, problem: Problem, **more: Any) -> tr.Ranks | Exception:
