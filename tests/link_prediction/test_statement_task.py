@@ -80,6 +80,15 @@ def query_of(task: Task, side: Any, i: int, has_set: bool) -> Any:
     return tuple(known), frozenset(map(tuple, task.sets[last].tolist()))
 
 
+def check_labels_of_values(side: Any, tail: Any, triples: set[Row], kept: list[int]) -> None:
+    """The degree of a value is that of an entity; other labels are those of its statement."""
+    places = [kept.index(i) for i in side.labels["unit"].values]
+    for name in ("category", "head_degree", "tail_degree"):
+        assert side.labels[name].values.tolist() == tail.labels[name].values[places].tolist()
+    degrees = [sum(value in (h, t) for h, _, t in triples) for value in side.targets.tolist()]
+    assert side.labels["degree"].values.tolist() == list(map(oracle.bucket, degrees))
+
+
 @given(problems(), st.booleans(), st.sampled_from(["keep", "drop"]), st.data())
 def test_tasks_and_filters_by_their_definition(
     problem: tuple[list[Row], dict[str, list[Row]]], has_set: bool, duplicates: str, data: Any
@@ -131,13 +140,8 @@ def test_tasks_and_filters_by_their_definition(
                     expected[name].append(counts)
                 i += 1
         assert i == len(made)
-    # the degree of a value is that of an entity; the other labels are those of its statement
-    side, places = task.qualifier, [kept.index(i) for i in task.qualifier.labels["unit"].values]
-    for name in ("category", "head_degree", "tail_degree"):
-        assert side.labels[name].values.tolist() == task.tail.labels[name].values[places].tolist()
     triples = {row[:3] for rows in known.values() for row in rows}
-    degrees = [sum(value in (h, t) for h, _, t in triples) for value in side.targets.tolist()]
-    assert side.labels["degree"].values.tolist() == list(map(oracle.bucket, degrees))
+    check_labels_of_values(task.qualifier, task.tail, triples, kept)
     for name, found in report.filters.items():
         ranks = found.ranks
         counts = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
