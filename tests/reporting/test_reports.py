@@ -31,12 +31,18 @@ def test_sides_are_their_tasks(sided: Ranks) -> None:
     assert measured.ranks is sided
 
 
-def test_missing_side(sided: Ranks) -> None:
-    ask = report(sided).__getitem__
+def test_what_a_report_has_not(sided: Ranks) -> None:
+    measured = report(sided)
     words = "no side 'tial' in these ranks, which have both, head, tail; did you mean tail"
-    refusal(KeyError, words, ask, "tial.mrr")
-    refusal(KeyError, "did you mean optimistic", ask, "optimstic.mrr")
-    refusal(KeyError, "no side 'tail'", report(Ranks([0], [1], 5)).tasks, "tail")
+    refusal(KeyError, words, measured.__getitem__, "tial.mrr")
+    refusal(KeyError, "did you mean optimistic", measured.__getitem__, "optimstic.mrr")
+    words = r"'macro\.mrr': this report has no groups; .*by="
+    refusal(KeyError, words, measured.__getitem__, "macro.mrr")
+    refusal(KeyError, "no side 'left'", measured.tasks, "left")
+    refusal(KeyError, "no side 'left'", measured.interval, "left.mrr")
+    refusal(KeyError, "no side 'left'", measured.chance, "left.mr")
+    refusal(KeyError, r"macro\.mr.*no chance model of its own", measured.chance, "macro.mr")
+    assert (measured.groups, measured.by) == ({}, None)
 
 
 def test_a_side_without_tasks_is_nan(sided: Ranks) -> None:
@@ -93,9 +99,8 @@ def test_a_mapping(sided: Ranks) -> None:
     measured = report(sided)
     assert isinstance(measured, Mapping)
     assert len(measured) == len(list(measured)) == len(dict(measured)) == 3 * 3 * 14
-    assert " ".join([*measured][:11]).replace("optimistic.", "") == (
-        "mr mrr hits@1 hits@3 hits@5 hits@10 hmr gmr median amr amri"
-    )
+    names = "mr mrr hits@1 hits@3 hits@5 hits@10 hmr gmr median amr amri"
+    assert " ".join([*measured][:11]).replace("optimistic.", "") == names
     assert "tail.optimistic.hits@77" in measured
     assert "nonsense" not in measured
     assert 3 not in measured
@@ -104,13 +109,6 @@ def test_a_mapping(sided: Ranks) -> None:
     assert measured != report(sided[1:])
     assert measured != dict(measured)
     assert pickle.loads(pickle.dumps(measured)) == measured
-
-
-def test_macro_needs_groups(sided: Ranks) -> None:
-    with pytest.raises(KeyError, match=r"'macro\.mrr': this report has no groups; .*by="):
-        report(sided)["macro.mrr"]
-    assert report(sided).groups == {}
-    assert report(sided).by is None
 
 
 def test_summary(sided: Ranks) -> None:
@@ -163,14 +161,10 @@ def test_chance_is_that_of_the_side_and_its_weights(sided: Ranks) -> None:
     for metric in ("mr", "mrr", "hits@4", "gmr", "imr"):
         mean, variance = measured.chance(f"tail.{metric}")
         assert (mean, variance) == chance(metric, tail, tail_weights)
-        assert measured[f"tail.optimistic.ratio.{metric}"] == pytest.approx(
-            measured[f"tail.optimistic.{metric}"] / mean
-        )
-        assert measured[f"tail.z.{metric}"] == pytest.approx(
-            (measured[f"tail.{metric}"] - mean) / math.sqrt(variance)
-        )
-    refusal(KeyError, r"macro\.mr.*no chance model of its own", measured.chance, "macro.mr")
-    refusal(KeyError, "no side 'left'", measured.chance, "left.mr")
+        optimistic, value = (measured[f"tail.{kind}{metric}"] for kind in ("optimistic.", ""))
+        assert measured[f"tail.optimistic.ratio.{metric}"] == pytest.approx(optimistic / mean)
+        z = (value - mean) / math.sqrt(variance)
+        assert measured[f"tail.z.{metric}"] == pytest.approx(z)
 
 
 def test_chance_is_computed_once_for_all_kinds_and_reports(
@@ -202,7 +196,6 @@ def test_interval_is_that_of_the_ranks_in_force(sided: Ranks) -> None:
         weighed = sided.with_weights(weights)
         assert given == intervals.interval(weighed, key, level=0.9, seed=2, draw_seed=4)
         assert given.value == measured[key]
-    refusal(KeyError, "no side 'left'", measured.interval, "left.mrr")
 
 
 def test_several_keys_at_once(sided: Ranks) -> None:
@@ -226,16 +219,14 @@ def test_several_keys_at_once(sided: Ranks) -> None:
     refusal(TypeError, "key: expected keys, got int among them", measured.__getitem__, ["mr", 3])
 
 
-def test_the_report_of_a_report_has_its_ranks_and_weights(sided: Ranks) -> None:
+def test_reports_of_reports(sided: Ranks) -> None:
+    """That of one has its ranks and weights; that of several is their repeats."""
     measured = report(sided, weights=range(1, 1 + len(sided)))
     again = report(measured, by="side")
     assert again["mrr"] == measured["mrr"] != report(sided)["mrr"]
     assert again.by == "side"
-    with pytest.raises(ValueError, match="ranks: this report was read from JSON"):
-        report(Report.from_json(measured.to_json()))
-
-
-def test_the_report_of_reports_is_their_repeats(sided: Ranks) -> None:
+    stored = Report.from_json(measured.to_json())
+    refusal(ValueError, "ranks: this report was read from JSON", report, stored)
     runs = [report(sided), report(sided[1:])]
     assert report(runs).reports == tuple(runs)
     for option in ({"weights": "query"}, {"seed": 1}):
@@ -248,25 +239,17 @@ def test_the_report_of_reports_is_their_repeats(sided: Ranks) -> None:
 def test_evaluate_is_rank_then_report() -> None:
     scores = np.array([[0.1, 0.9, 0.9, 0.5], [3.0, 2.0, 1.0, 0.0]])
     measured = tr.evaluate(scores, [1, 2], filter=[[2], []], audit=True)
-    assert isinstance(measured, Report)
     assert measured.ranks == tr.rank(scores, [1, 2], filter=[[2], []], audit=True)
     assert measured["mr"] == 2
     assert tr.evaluate(scores, [1, 2], order="ascending")["optimistic.mr"] == 2.5
-
-
-def test_evaluate_has_the_options_of_rank() -> None:
+    labelled = tr.evaluate(scores, [1, 2], side="tail", by=["likes", "knows"])
+    expected = tr.rank(scores, [1, 2]).with_labels(side="tail")
+    assert labelled == report(expected, by=["likes", "knows"])
+    assert tr.evaluate(scores, [1, 2], side=["head", "tail"], by="side")["macro.mr"] == 2.25
+    refusal(ValueError, "side: expected 2 labels", tr.evaluate, scores, [1, 2], side=["head"])
     options = [
         {p.name: (p.kind, p.default) for p in inspect.signature(function).parameters.values()}
         for function in (tr.evaluate, tr.rank)
     ]
     assert {*options[0]} == {*options[1], "side", "by"}
     assert options[0].items() >= options[1].items()
-
-
-def test_evaluate_has_sides_and_groups() -> None:
-    scores = np.array([[0.1, 0.9, 0.9, 0.5], [3.0, 2.0, 1.0, 0.0]])
-    measured = tr.evaluate(scores, [1, 2], side="tail", by=["likes", "knows"])
-    expected = tr.rank(scores, [1, 2]).with_labels(side="tail")
-    assert measured == report(expected, by=["likes", "knows"])
-    assert tr.evaluate(scores, [1, 2], side=["head", "tail"], by="side")["macro.mr"] == 2.25
-    refusal(ValueError, "side: expected 2 labels", tr.evaluate, scores, [1, 2], side=["head"])
