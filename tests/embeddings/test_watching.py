@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -59,16 +60,20 @@ CALLS: dict[str, tuple[Callable[..., Any], int]] = {
 SCORES_SIZE = 500 * 6000 * 4
 
 
-def same(a: Any, b: Any) -> bool:
-    """Whether two results hold the same numbers, NaN included."""
-    if isinstance(a, tr.Ranks):
-        return a == b
-    if isinstance(a, alignment.Alignment):
-        a, b = (a.pairs, a.scores), (b.pairs, b.scores)
-    return all(
-        np.array_equal(x, y, equal_nan=np.asarray(x).dtype.kind == "f")
-        for x, y in zip(a, b, strict=True)
-    )
+class Heard(list[tr.Progress]):
+    """A listener that keeps what it hears, and from which threads."""
+
+    def __init__(self) -> None:
+        self.callers = set[int]()
+
+    def __call__(self, progress: tr.Progress) -> None:
+        self.append(progress)
+        self.callers.add(threading.get_ident())
+
+
+def content(found: Any) -> Any:
+    """Return what can be compared of a result."""
+    return vars(found) if isinstance(found, alignment.Alignment) else found
 
 
 @pytest.mark.usefixtures("at_once")
@@ -76,16 +81,10 @@ def same(a: Any, b: Any) -> bool:
 @pytest.mark.parametrize("name", CALLS)
 def test_reports_rise_to_the_total(name: str, threads: int) -> None:
     call, passes = CALLS[name]
-    seen: list[tr.Progress] = []
-    callers = set()
-
-    def hear(progress: tr.Progress) -> None:
-        seen.append(progress)
-        callers.add(threading.get_ident())
-
-    found = call(threads=threads, progress=hear)
-    assert same(found, call(threads=threads))
-    assert callers == {threading.get_ident()}
+    seen = Heard()
+    found = call(threads=threads, progress=seen)
+    np.testing.assert_equal(content(found), content(call(threads=threads)))
+    assert seen.callers == {threading.get_ident()}
     done, shares = [p.done for p in seen], [p.done / p.total for p in seen]
     assert done == sorted(done)
     assert shares == sorted(shares)
@@ -154,41 +153,17 @@ def test_a_listener_may_count_itself() -> None:
 @pytest.mark.usefixtures("at_once")
 def test_each_thread_hears_of_its_own_call() -> None:
     expected = [tr.rank_embeddings(QUERIES[i:], VECTORS, TARGETS[i:]) for i in range(4)]
-    found: dict[int, tuple[tr.Ranks, list[tr.Progress], set[int]]] = {}
 
     def work(i: int) -> None:
-        seen: list[tr.Progress] = []
-        callers = set()
-
-        def hear(progress: tr.Progress) -> None:
-            seen.append(progress)
-            callers.add(threading.get_ident())
-
-        ranks = tr.rank_embeddings(QUERIES[i:], VECTORS, TARGETS[i:], threads=2, progress=hear)
-        found[i] = ranks, seen, callers - {threading.get_ident()}
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for i, ranks in enumerate(expected):
-        got, seen, others = found[i]
-        assert got == ranks
+        seen = Heard()
+        options: dict[str, Any] = {"threads": 2, "progress": seen}
+        assert tr.rank_embeddings(QUERIES[i:], VECTORS, TARGETS[i:], **options) == expected[i]
         assert {p.total for p in seen} == {(500 - i) * 6000 * 4}
         assert [p.done for p in seen] == sorted(p.done for p in seen)
-        assert not others
+        assert seen.callers == {threading.get_ident()}
 
-
-def test_a_part_of_several() -> None:
-    told: list[tuple[int, int]] = []
-    for number in range(3):
-        watch = watching.watch_of_part(lambda *report: told.append(report), [10] * 3, number)
-        assert watch is not None
-        for done in (0, 5):
-            watch(done, 10)
-    assert told == [(0, 30), (5, 30), (10, 30), (15, 30), (20, 30), (25, 30)]
-    assert watching.watch_of_part(None, [10], 0) is None
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
 
 
 # --- in processes of their own

@@ -104,9 +104,20 @@ def memory(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> St
 def zarr(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
     import zarr
 
-    formats = {"zarr_format": 2 + numbers[0] % 2, "chunks": numbers[-array.ndim :]}
+    chunks, plain = numbers[-array.ndim :], numbers[1] % 2
+    options: dict[str, Any] = {"compressors": None} if plain else {}
+    if numbers[0] % 2:
+        options["shards"] = tuple(2 * length for length in chunks)
+    elif numbers[0] % 4:
+        options["order"] = "F"
+    version = 2 + numbers[0] % 2
     made = zarr.create_array(
-        f"{path}.zarr", shape=array.shape, dtype=array.dtype, **formats, compressors=None
+        f"{path}.zarr",
+        shape=array.shape,
+        dtype=array.dtype,
+        chunks=chunks,
+        zarr_format=version,
+        **options,
     )
     made[...] = array
     return open_scores(f"{path}.zarr", dtype=dtype)
@@ -115,10 +126,14 @@ def zarr(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Stor
 def hdf5(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
     import h5py
 
-    in_chunks = array.size > 0 and numbers[0] % 2 == 1
     lengths = tuple(min(pair) for pair in zip(numbers[-array.ndim :], array.shape, strict=True))
-    with h5py.File(f"{path}.h5", "w") as file:
-        file.create_dataset("scores", data=array, chunks=lengths if in_chunks else None)
+    options: dict[str, Any] = {}
+    if array.size and numbers[0] % 2:
+        options = {"chunks": lengths, "compression": [None, "gzip"][numbers[1] % 2]}
+    elif array.size and numbers[0] % 4:
+        options = {"maxshape": (None, *array.shape[1:])}
+    with h5py.File(f"{path}.h5", "w", userblock_size=512 * (numbers[1] % 3 == 0)) as file:
+        file.create_dataset("scores", data=array, **options)
     return open_scores(f"{path}.h5", dtype=dtype)
 
 
