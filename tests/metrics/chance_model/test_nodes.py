@@ -9,19 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank.metrics.chance_model.nodes import gauss, rank_nodes, run_nodes, stand_ins
+from truerank.metrics.chance_model.nodes import rank_nodes, run_nodes, stand_ins
 
 pytestmark = pytest.mark.python_only
-
-
-@pytest.mark.parametrize("length", [1, 2, 11, 12, 13, 100, 10**5])
-def test_gauss_rules_are_exact_for_polynomials(length: int) -> None:
-    nodes, weights = gauss(np.array([10.0]), np.array([float(length)]))
-    x = (np.arange(length) - (length - 1) / 2) / max(length / 2, 1)
-    at = (nodes[0] - 10 - (length - 1) / 2) / max(length / 2, 1)
-    for degree in range(24):
-        exact = math.fsum((x**degree).tolist())
-        assert weights[0] @ at**degree == pytest.approx(exact, rel=1e-12, abs=1e-12 * length)
 
 
 @pytest.mark.parametrize("power", [1.0, -4.0, 10.0])
@@ -46,7 +36,7 @@ def test_sums_over_runs(edges: list[int], kinks: list[int]) -> None:
         assert float(w @ x**power) == pytest.approx(exact, rel=1e-11, abs=1e-9)
 
 
-@pytest.mark.parametrize("power", [1.0, 10.0, -4.0])
+@pytest.mark.parametrize("power", [10.0, -4.0])
 def test_stand_ins_keep_smooth_sums(power: float) -> None:
     rng = np.random.default_rng(2)
     sizes = rng.integers(2, 40_000, 30_000).astype(float)
