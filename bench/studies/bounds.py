@@ -11,7 +11,6 @@ bounds.md is written. Needs scipy; torch and faiss for the peers.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import platform
 import re
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the harness
 from bounds_page import BOUNDS, OFF, PEAK, Figure, make_page
-from pages import read_rows, write_rows
+from pages import arguments, read_rows, write_rows
 
 import truerank as tr
 from baselines.compiled import PeakFMA
@@ -288,12 +287,5 @@ def models(source: Source) -> str:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("vectors", type=Path)
-    parser.add_argument("--parts", nargs="*", choices=RUNS, default=list(RUNS))
-    parser.add_argument("--only", default="", help="a regular expression of the cases")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--output", type=Path, default=HERE)
-    main(**vars(parser.parse_args()))
+    options = {"parts": list(RUNS), "only": "", "threads": [1, 2], "rounds": 7, "output": HERE}
+    main(**arguments(__doc__, "data", "vectors", **options))

@@ -15,7 +15,6 @@ full run takes about twenty minutes of one core.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import re
@@ -31,7 +30,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from calibration_populations import Population, made_populations, real_populations
-from pages import format_page, markdown_table, read_rows, write_rows
+from pages import arguments, format_page, markdown_table, read_rows, write_rows
 
 import truerank as tr
 from truerank.inference import interval
@@ -256,10 +255,5 @@ def main(data: Path, vectors: Path, quick: bool, only: str, output: Path) -> Non
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", type=Path, help="has kinships/ and wn18rr/")
-    parser.add_argument("vectors", type=Path, help="has what wn18rr_vectors.py wrote")
-    parser.add_argument("--quick", action="store_true", help="20 samples of the fewest units")
-    parser.add_argument("--only", default="", help="a pattern of the names of populations")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent)
-    main(**vars(parser.parse_args()))
+    options = {"quick": False, "only": "", "output": Path(__file__).parent}
+    main(**arguments(__doc__, "data", "vectors", **options))

@@ -10,7 +10,6 @@ Linux only. Writes larger_than_memory.md; all other files are removed.
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import re
@@ -28,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # for the harness
 
 import numpy as np
 from numpy.typing import NDArray
-from pages import format_page, markdown_table
+from pages import arguments, format_page, markdown_table
 
 from harness.memory import resident_memory
 
@@ -221,8 +220,4 @@ limit the page cache; a control group would count that as well.
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--gigabytes", type=float, nargs="+", default=[1, 4, 30])
-    parser.add_argument("--output", type=Path, default=HERE)
-    main(**vars(parser.parse_args()))
+    main(**arguments(__doc__, "folder", gigabytes=[1.0, 4.0, 30.0], output=HERE))

@@ -1,17 +1,36 @@
-"""What the studies write: pages and tables of Markdown, and rows of figures, which they read."""
+"""What studies share: arguments, pages and tables of Markdown, rows of figures."""
 
 from __future__ import annotations
 
+import argparse
 import csv
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
-__all__ = ["bullet_list", "format_page", "markdown_table", "read_rows", "write_rows"]
+__all__ = ["arguments", "bullet_list", "format_page", "markdown_table", "read_rows", "write_rows"]
 
 WIDTH = 100
 UNFILLED = ("#", "|", "![")  # headings, tables and pictures
+
+
+def arguments(text: str | None, *paths: str, **options: Any) -> dict[str, Any]:
+    """Read the command line: paths, then options, whose defaults say of what type they are.
+
+    `text` is that of the script, whose first line is printed as help. Of an option whose default is
+    a list, several are taken; True is given by the name of an option alone.
+    """
+    parser = argparse.ArgumentParser(description=(text or "").partition("\n")[0])
+    for name in paths:
+        parser.add_argument(name, type=Path)
+    for name, default in options.items():
+        several = isinstance(default, list)
+        kind: dict[str, Any] = {"type": type(default[0] if several else default)}
+        kind |= {"nargs": "+"} if several else {}
+        kind = {"action": "store_true"} if default is False else kind
+        parser.add_argument(f"--{name.replace('_', '-')}", default=default, **kind)
+    return vars(parser.parse_args())
 
 
 def format_page(text: str) -> str:

@@ -12,7 +12,6 @@ pykeen. Writes pykeen_adapter.md.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import platform
@@ -26,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from graphs import SETS, Graph
-from pages import bullet_list, format_page, markdown_table
+from pages import arguments, bullet_list, format_page, markdown_table
 from pykeen.evaluation import RankBasedEvaluator
 from pykeen.models import model_resolver
 from pykeen.triples import CoreTriplesFactory
@@ -218,13 +217,5 @@ of that of truerank's `fused=False`: computing them costs the same in both.
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--dim", type=int, default=64)
-    parser.add_argument("--batch-sizes", type=int, nargs="+", default=[32, 256])
-    parser.add_argument("--limit", type=float, default=60)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=HERE)
-    main(**vars(parser.parse_args()))
+    options = {"sets": list(SETS), "models": list(MODELS), "dim": 64, "batch_sizes": [32, 256]}
+    main(**arguments(__doc__, "data", **options, limit=60.0, rounds=5, output=HERE))

@@ -12,14 +12,13 @@ reads them and has the rule by which figures agree; `reproduce_papers.py` and
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import reproduce_figures as f
 import reproduce_papers as papers
-from pages import bullet_list, format_page, markdown_table
+from pages import arguments, bullet_list, format_page, markdown_table
 from reproduce_figures import Figure
 from reproduce_formulas import formulas
 
@@ -189,7 +188,4 @@ def main(data: Path, output: Path) -> Judged:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--output", type=Path, default=f.HERE)
-    main(**vars(parser.parse_args()))
+    main(**arguments(__doc__, "data", output=f.HERE))

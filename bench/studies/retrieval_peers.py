@@ -1,6 +1,6 @@
 """The values of the test suites of five toolkits, beside truerank's for the same lists.
 
-    python bench/studies/retrieval_peers.py FOLDER [trec_eval ranx RecBole ...]
+    python bench/studies/retrieval_peers.py FOLDER [--suites trec_eval ranx RecBole ...]
 
 FOLDER has their repositories: trec_eval, ranx, RecBole, pytorch_geometric, torchmetrics. Files of
 trec_eval are read; tests of the next three are run, and what their metrics are called with is
@@ -10,7 +10,6 @@ many are between the worst and the best order of ties, and the others by metric.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import sys
@@ -24,7 +23,7 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
-from pages import markdown_table
+from pages import arguments, markdown_table
 
 import truerank as tr
 from truerank.retrieval import RetrievalReport, Task
@@ -278,16 +277,12 @@ SUITES = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("suites", nargs="*", default=list(SUITES))
-    options = parser.parse_args()
+def main(folder: Path, suites: list[str]) -> None:
     sys.argv = sys.argv[:1]
     rows = []
-    for name in options.suites:
+    for name in suites:
         of, tests, digits = SUITES[name]
-        values = of((options.folder / name / tests).resolve())
+        values = of((folder / name / tests).resolve())
         counts = Counter(filter(None, (verdict(value, digits) for value in values)))
         others = ", ".join(
             f"{n} {key}" for key, n in sorted(counts.items()) if key not in ("equal", "within")
@@ -297,4 +292,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(**arguments(__doc__, "folder", suites=list(SUITES)))

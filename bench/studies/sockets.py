@@ -9,7 +9,6 @@ drawn and the libraries are imported. What is not installed is left out.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import time
@@ -25,7 +24,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the harness
 
 import numpy as np
-from pages import markdown_table
+from pages import arguments, markdown_table
 
 import truerank as tr
 from harness.memory import PeakMemory
@@ -326,9 +325,7 @@ def measure(name: str) -> list[object] | str:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", default="", help="a regular expression of the contestants")
-    only, rows = parser.parse_args().only, []
+    only, rows = arguments(__doc__, only="")["only"], []
     for contestant in (name for name in CONTESTANTS if re.search(only, name)):
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             line = pool.submit(measure, contestant).result()

@@ -12,7 +12,6 @@ packages make one page.
 
 from __future__ import annotations
 
-import argparse
 import platform
 import re
 import warnings
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from pages import format_page, markdown_table, read_rows, write_rows
+from pages import arguments, format_page, markdown_table, read_rows, write_rows
 from toolkit_code import Array, Case, Code, NotFoundError, Outcome, Toolkit
 from toolkit_rows import TOOLKITS
 
@@ -240,10 +239,4 @@ Presets that no code was run for were read from its text: {unchecked}.
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", default="", help="a pattern of the names of toolkits")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--output", type=Path, default=HERE)
-    options = parser.parse_args()
-    main(options.folder, options.only, options.seeds, options.output)
+    main(**arguments(__doc__, "folder", only="", seeds=3, output=HERE))

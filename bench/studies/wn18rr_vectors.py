@@ -14,7 +14,6 @@ tuned; what matters is that real training arranged their vectors.
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Callable
@@ -27,6 +26,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 from graphs import SPLITS, Graph, wordnet
 from numpy.typing import NDArray
+from pages import arguments
 
 import truerank as tr
 
@@ -249,10 +249,5 @@ def main(data: Path, folder: Path, models: list[str], dims: list[int], seed: int
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--models", nargs="+", choices=RECIPES, default=list(RECIPES))
-    parser.add_argument("--dims", type=int, nargs="+", default=list(DIMS))
-    parser.add_argument("--seed", type=int, default=0)
-    main(**vars(parser.parse_args()))
+    options = {"models": list(RECIPES), "dims": list(DIMS), "seed": 0}
+    main(**arguments(__doc__, "data", "folder", **options))
