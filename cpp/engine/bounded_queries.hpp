@@ -145,6 +145,7 @@ class BoundedQueries {
         switch (quantisation.kind) {
             case Kind::products:
                 grid = quantisation.grid_of(extent.largest, grid);
+                if (form.query_in_word != 0) grid = quantisation.with_step(std::max(grid.step, word_step(form)), grid);
                 if (centred) facts.offset = -static_cast<double>(extent.squares) / 2;
                 for (std::size_t k = 0; k < size && !centred; ++k) {
                     facts.offset += static_cast<double>(row[k]) * static_cast<double>(quantisation.shift[k]);
@@ -190,6 +191,21 @@ class BoundedQueries {
             sum_residue_[task] = q_.rounded_up(static_cast<double>(value_row.residue) / scale);
         }
         return true;
+    }
+
+    // The finest step with which words hold what is added up in them: of each group, one half of its components. Half a
+    // level each is rounding, and one level is to spare.
+    float word_step(const LevelForm& form) const {
+        const std::size_t size = q_.size(), half = form.group / 2, at_once = form.group * form.groups_at_once;
+        float largest = 0;
+        for (std::size_t first = 0; first < size; first += at_once) {
+            float sums[2][2] = {};  // by half and sign
+            for (std::size_t k = first; k < std::min(first + at_once, size); ++k) {
+                sums[k / half % 2][shifted_[k] < 0] += std::abs(shifted_[k]);
+            }
+            largest = std::max({largest, sums[0][0], sums[0][1], sums[1][0], sums[1][1]});
+        }
+        return largest / (static_cast<float>(form.query_in_word) - static_cast<float>(at_once) / 4 - 1);
     }
 
     void set_threshold(std::size_t t, C score) {

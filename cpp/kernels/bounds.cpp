@@ -22,20 +22,21 @@ template <int Bytes>
 struct ByteProducts {
     using Sum = typename Instructions<Bytes>::Ints;
     static constexpr std::size_t bytes = 1, groups = 1;
-    static constexpr int zero = Instructions<Bytes>::zero, sign = 1, query_greatest = 127, greatest = 127;
+    static constexpr int zero = Instructions<Bytes>::zero, sign = 1, query_greatest = 127, query_in_word = 0,
+                         greatest = 127;
     static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
         Instructions<Bytes>::add_byte_products(sum, e[0], q[0]);
     }
 };
-// Where the processor multiplies bytes, but adds products up in words of 16 bits. Four products of bytes up to 255 with
-// levels up to 31 fit into a word, which spares every other step from words to sums.
+// Where the processor multiplies bytes, but adds products up in words of 16 bits. Words are widened after every other
+// step: a word then has four products, and holds them, since levels of queries are as coarse as that takes.
 template <int Bytes>
 struct BytePairs {
     using Sum = typename Instructions<Bytes>::Ints;
     using Words = typename Instructions<Bytes>::Words;
     static constexpr std::size_t bytes = 1, groups = 2;
-    static constexpr int zero = Instructions<Bytes>::zero, sign = 1, query_greatest = 31, greatest = 127;
-    static_assert(4 * 255 * query_greatest < 1 << 15);
+    static constexpr int zero = 88, sign = 1, query_greatest = 127, query_in_word = 186, greatest = 88;
+    static_assert((zero + greatest) * query_in_word < 1 << 15);
     static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
         Words first, second;
         Instructions<Bytes>::byte_pairs(first, e[0], q[0]);
@@ -47,7 +48,7 @@ template <int Bytes>
 struct WordProducts {
     using Sum = typename Instructions<Bytes>::Ints;
     static constexpr std::size_t bytes = 2, groups = 1;
-    static constexpr int zero = 0, sign = 1, query_greatest = 0, greatest = 0;
+    static constexpr int zero = 0, sign = 1, query_greatest = 0, query_in_word = 0, greatest = 0;
     static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
         Instructions<Bytes>::add_word_products(sum, e[0], q[0]);
     }
@@ -56,7 +57,7 @@ template <int Bytes, bool ByProducts>
 struct ByteDistances {
     using Sum = typename Instructions<Bytes>::Distances;
     static constexpr std::size_t bytes = 1, groups = 1;
-    static constexpr int zero = 0, sign = -1, query_greatest = 0, greatest = 0;
+    static constexpr int zero = 0, sign = -1, query_greatest = 0, query_in_word = 0, greatest = 0;
     static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
         if constexpr (ByProducts) {
             Instructions<Bytes>::add_byte_distances_by_products(sum, e[0], q[0]);
@@ -77,6 +78,7 @@ constexpr LevelForm form_of(decltype(LevelForm::sum) sum) {
             Step::zero,
             0,
             Step::query_greatest,
+            Step::query_in_word,
             Step::greatest,
             Step::groups,
             interleaved,
@@ -519,7 +521,7 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
     }                                                                                                                  \
     template <class T, class Step>                                                                                     \
     constexpr LevelForm float_form() {                                                                                 \
-        return {1, sizeof(float), 0, Step::error, 0, 0, 1, 1, float_sum<T, Step>};                                     \
+        return {1, sizeof(float), 0, Step::error, 0, 0, 0, 1, 1, float_sum<T, Step>};                                  \
     }                                                                                                                  \
     template <class T, class Step>                                                                                     \
     constexpr LevelForm form() {                                                                                       \

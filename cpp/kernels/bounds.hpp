@@ -30,8 +30,9 @@ struct LevelForm {
     int zero = 0;
     // Of sums of floats: the relative error of their terms.
     double error = 0;
-    // Of products: the greatest levels of queries and of candidates. (Those of words depend on the depth.)
-    int query_greatest = 0, greatest = 0;
+    // Of products: the greatest levels of queries and of candidates. (Those of words depend on the depth.) Where some
+    // are added up in a word of 16 bits, also the greatest sum of a query's levels of one sign among these.
+    int query_greatest = 0, query_in_word = 0, greatest = 0;
     // So many groups are summed at once: others that add nothing come after the last one.
     std::size_t groups_at_once = 1;
     // Where a sum is as wide as two, candidates of so many in a row and of the next so many alternate.

@@ -51,7 +51,13 @@ struct NamedForm {
     LevelForm form;
     LevelSum sum;
     int least, greatest;
-    int query_greatest = greatest;
+    // The greatest level of component k of a query. Of levels that are added up in a word, one is as great as a byte
+    // holds, and the other three have what is left.
+    int query_greatest(std::size_t k) const {
+        if (form.query_in_word == 0) return greatest;
+        const bool alone = k % 2 == 0 && k / form.group % form.groups_at_once == 0;
+        return alone ? form.query_greatest : (form.query_in_word - form.query_greatest) / 3;
+    }
 };
 template <class T>
 std::vector<NamedForm> forms(std::size_t depth) {
@@ -72,7 +78,7 @@ std::vector<NamedForm> forms(std::size_t depth) {
     }
     if (has_pairs) {
         const LevelForm& pairs = kernels.byte_pairs;
-        result.push_back({"pairs of bytes", pairs, LevelSum::products, -127, 127, pairs.query_greatest});
+        result.push_back({"pairs of bytes", pairs, LevelSum::products, -pairs.greatest, pairs.greatest});
     }
     return result;
 }
@@ -89,16 +95,16 @@ void check_level_sums(Checks& checks, Random& random) {
                 PackedLevels queries(named.form, depth, kTileQueries, 0);
                 PackedLevels panel(named.form, depth, lanes, named.form.zero);
                 panel.are_placed = true;
-                const auto level = [&](bool of_query) {
-                    const int greatest = of_query ? named.query_greatest : named.greatest;
+                const auto level = [&](std::size_t k, bool of_query) {
+                    const int greatest = of_query ? named.query_greatest(k) : named.greatest;
                     const int least = named.least < 0 ? -greatest : named.least;
                     if (kind == 0) return least + static_cast<int>(random.below(greatest - least + 1));
                     if (kind == 1) return !of_query && random.one_in(3000) ? least : greatest;
                     return random.one_in(2) ? greatest : least;
                 };
                 for (std::size_t k = 0; k < depth; ++k) {
-                    for (std::size_t i = 0; i < kTileQueries; ++i) queries.set(k, i, level(true));
-                    for (std::size_t j = 0; j < lanes; ++j) panel.set(k, j, level(false));
+                    for (std::size_t i = 0; i < kTileQueries; ++i) queries.set(k, i, level(k, true));
+                    for (std::size_t j = 0; j < lanes; ++j) panel.set(k, j, level(k, false));
                 }
                 std::vector<std::int32_t> sums(kTileQueries * lanes, -1), start(kTileQueries);
                 for (std::size_t i = 0; i < kTileQueries; ++i) {

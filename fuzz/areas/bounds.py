@@ -49,9 +49,9 @@ FAULTS = [
         ),
         (
             "words that overflow",
-            "quantisation",
-            "most = static_cast<float>",
-            "most = 4 * static_cast<float>",
+            "bounded_queries",
+            "return largest / (static_cast",
+            "return largest / 2 / (static_cast",
         ),
         ("values without roundings", "settling", "= 2 * q_.scale.gamma() * size", "= 0 * size"),
         ("smooth moduli", "bounded_panel", "2 * roughness", "0 * roughness"),
