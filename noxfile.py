@@ -226,7 +226,7 @@ def isa(session: nox.Session) -> None:
         run_tests(session, *ALL_CORES, *CORE, *counting, *vectors, *alignments)
     # Certified bounds nowhere, and wherever they hold. What these test chooses its bounds itself.
     choices = output(session, "from truerank import _core; print(*_core.bounds_choices())")
-    vectors += [f"--ignore=tests/embeddings/test_{x}.py" for x in ("bounds", "bounded_sweeps")]
+    vectors += ["--ignore=tests/embeddings/test_bounds.py"]
     for name, bounds in [*((best, choice) for choice in choices), (names[0], "int16")]:
         session.env.update(TRUERANK_ISA=name, TRUERANK_BOUNDS=f"{bounds}!")
         run_tests(session, *ALL_CORES, *CORE, *vectors)
@@ -324,7 +324,7 @@ def device(session: nox.Session) -> None:
     # What is not about devices at all must give the same results there.
     tests = ["tests/inputs/test_torch_tensors.py", "tests/adapters/test_torchmetrics.py"]
     session.env["TRUERANK_DEVICE"] = "torch"
-    run_tests(session, *ALL_CORES, *tests, "tests/counting/test_summed_counts.py")
+    run_tests(session, *ALL_CORES, *tests, "tests/counting/test_counter.py::test_sums_as_tensors")
     # The interpreter takes a second where a device takes a millisecond.
     session.env.update(TRUERANK_DEVICE="triton", TRITON_INTERPRET="1")
     run_tests(session, *ALL_CORES, *tests, "-k", "not batches_give and not processes")

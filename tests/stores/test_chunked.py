@@ -117,6 +117,10 @@ def test_zarr_single_row_and_shards(tmp_path: Path) -> None:
     assert isinstance(store, Store)
     assert store.single_row
     assert_same(store, row)
+    swapped = scores(4, 5, ">f8")  # which zarr gives in the byte order of the machine
+    store = read_scores(write_zarr(tmp_path / "s", swapped, 2, chunks=(3, 2)))
+    assert isinstance(store, Store)
+    assert_same(store, swapped)
     np.save(tmp_path / "r.npy", row)
     with open_scores([tmp_path / "r", tmp_path / "r.npy"]) as both:
         assert not both.in_place
