@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -46,28 +45,14 @@ def row(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "random"])
 @pytest.mark.parametrize("example", ROW.examples)
 def test_values_of_a_new_row(kind: str, example: str) -> None:
-    measured = report(RANKS, by=[0, 0, 1, 1, 1, 0])
+    measured, name = report(RANKS, by=[0, 0, 1, 1, 1, 0]), f"rank_share{example}"
     for groups, prefix in (([[0, 1, 2, 3, 4, 5]], ""), ([[0, 1, 5], [2, 3, 4]], "macro.")):
-        values = [_exact(kind, example, index) for index in groups]
-        found = measured[f"{prefix}{kind}.rank_share{example}"]
+        values = [float(oracle.of_kind(kind, name, RANKS[index])) for index in groups]
+        found = measured[f"{prefix}{kind}.{name}"]
         assert found == pytest.approx(np.mean(values), rel=1e-13)
-    tails = [i for i in range(len(RANKS)) if i % 2]
-    assert measured[f"tail.{kind}.Rank-Share{example}"] == pytest.approx(
-        _exact(kind, example, tails), rel=1e-13
-    )
-
-
-def _exact(kind: str, example: str, index: list[int]) -> float:
-    """The value by the oracle, which lists the positions of ties."""
-    above, tied, sizes = (x[index].tolist() for x in (RANKS.above, RANKS.tied, RANKS.candidates))
-    assert RANKS.weights is not None
-    weights = [Fraction(w) for w in RANKS.weights[index].tolist()]
-    if kind == "expected":
-        everywhere, shares = oracle.all_positions(above, tied, weights)
-        sizes = np.repeat(sizes, tied).tolist()
-        return float(oracle.exact(f"rank_share{example}", everywhere, shares, sizes))
-    ranks = oracle.positions(above, tied, kind)
-    return float(oracle.exact(f"rank_share{example}", ranks, weights, sizes))
+    tails = float(oracle.of_kind(kind, name, RANKS[1::2]))
+    found = measured[f"tail.{kind}.Rank-Share{example}"]
+    assert found == pytest.approx(tails, rel=1e-13)
 
 
 def test_a_new_row_has_keys_tables_and_intervals() -> None:

@@ -76,14 +76,13 @@ def _sorted_places(scores: list[np.float32], target: int, nan_first: bool) -> Pl
     return 1 + sum(k < keys[target] for k in keys), sum(k <= keys[target] for k in keys)
 
 
-def ogb_argsort(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-    """torch.argsort(scores, descending=True) has NaN first."""
-    return _sorted_places([scores[target], *_others(scores, target, filtered)], 0, True)
+def argsort(*, nan_first: bool) -> Oracle:
+    """Sort as torch.argsort(scores, descending=True), which has NaN first, or numpy, NaN last."""
 
+    def places(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+        return _sorted_places([scores[target], *_others(scores, target, filtered)], 0, nan_first)
 
-def ogb_argsort_of_numpy(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-    """np.argsort(-scores) has NaN last."""
-    return _sorted_places([scores[target], *_others(scores, target, filtered)], 0, False)
+    return places
 
 
 def rotate(scores: np.ndarray, target: int, filtered: Filter) -> Places:
@@ -93,10 +92,6 @@ def rotate(scores: np.ndarray, target: int, filtered: Filter) -> Places:
         for j, s in enumerate(scores)
     ]
     return _sorted_places(replaced, target, True)
-
-
-def openea(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-    return _sorted_places([scores[target], *_others(scores, target, filtered)], 0, False)
 
 
 def dgl_ke(scores: np.ndarray, target: int, filtered: Filter) -> Places:
@@ -207,17 +202,17 @@ ORACLES: dict[str, Oracle] = {
     "libkge": libkge,
     "openke": openke,
     "ogb": ogb,
-    "ogb-1.3.3": ogb_argsort,
-    "ogb-1.3.3-numpy": ogb_argsort_of_numpy,
+    "ogb-1.3.3": argsort(nan_first=True),
+    "ogb-1.3.3-numpy": argsort(nan_first=False),
     "ogb-hits": ogb_hits,
     "rotate": rotate,
     "dgl-ke": dgl_ke,
     "dgl-ke-0.1": dgl_ke_0_1,
     "pytorch-biggraph": filled_beside_itself(-1e9),
-    "openea": openea,
-    "gcn-align": openea,
+    "openea": argsort(nan_first=False),
+    "gcn-align": argsort(nan_first=False),
     "pykeen": pykeen,
-    "pytorch-geometric": ogb_argsort,
+    "pytorch-geometric": argsort(nan_first=True),
     "torchkge": torchkge,
     "torchkge-0.16.16": openke,
     "torchdrug": dgl_ke,

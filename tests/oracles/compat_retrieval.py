@@ -8,16 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compat import (
-    Filter,
-    Places,
-    Single,
-    filled_and_sorted,
-    filled_beside_itself,
-    ogb,
-    ogb_argsort,
-    ogb_argsort_of_numpy,
-)
+from .compat import Filter, Places, Single, argsort, filled_and_sorted, filled_beside_itself, ogb
 
 
 def _listed(scores: np.ndarray, target: int, filtered: Filter) -> list[tuple[float, int]]:
@@ -59,7 +50,7 @@ def by_score(scores: np.ndarray, target: int, filtered: Filter) -> Places:
 RETRIEVAL_ORACLES = {
     "kbc": filled_beside_itself(-1e6),
     "tkbc": filled_beside_itself(-1e6),
-    "kgreasoning": ogb_argsort,
+    "kgreasoning": argsort(nan_first=True),
     "tgb": ogb,
     "recbole": filled_and_sorted(-np.inf),
     "trec_eval": by_id,
@@ -68,6 +59,6 @@ RETRIEVAL_ORACLES = {
     "mteb-2.18.18": by_position,
     "sentence-transformers": by_position,
     "sentence-transformers-5": by_score,
-    "sentence-transformers-reranking": ogb_argsort_of_numpy,
-    "sentence-transformers-cross-encoder": ogb_argsort,
+    "sentence-transformers-reranking": argsort(nan_first=False),
+    "sentence-transformers-cross-encoder": argsort(nan_first=True),
 }

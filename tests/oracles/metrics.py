@@ -15,32 +15,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from truerank import Ranks
 from truerank.metrics import METRICS
 
 Number = Fraction | Decimal
 DIGITS = 60
 MAD_SCALE = Fraction("1.482602218505602")
-
-
-def positions(above: Sequence[int], tied: Sequence[int], kind: str) -> list[Fraction]:
-    """Return the rank of each task, of a kind that is one position of its tie."""
-    places = {
-        "optimistic": lambda a, t: Fraction(a + 1),
-        "realistic": lambda a, t: Fraction(2 * a + 1 + t, 2),
-        "pessimistic": lambda a, t: Fraction(a + t),
-    }
-    return [places[kind](a, t) for a, t in zip(above, tied, strict=True)]
-
-
-def all_positions(
-    above: Sequence[int], tied: Sequence[int], weights: Sequence[Fraction]
-) -> tuple[list[Fraction], list[Fraction]]:
-    """Return every position of every tie, and its share of the weight of its task."""
-    everywhere, shares = [], []
-    for a, t, weight in zip(above, tied, weights, strict=True):
-        everywhere += [Fraction(a + 1 + i) for i in range(t)]
-        shares += [weight / t] * t
-    return everywhere, shares
 
 
 def exact(
@@ -96,7 +76,27 @@ def exact(
         return formulas[name]()
 
 
-def decimal(x: Number) -> Decimal:
+def of_kind(kind: str, name: str, ranks: Ranks) -> Number:
+    """Return the value of a metric for a kind of rank but random ones; there must be tasks.
+
+    Expected are all positions of every tie, each with its share of the weight of its task.
+    """
+    positions: dict[str, Callable[[int, int], list[Fraction]]] = {
+        "optimistic": lambda a, t: [Fraction(a + 1)],
+        "realistic": lambda a, t: [Fraction(2 * a + 1 + t, 2)],
+        "pessimistic": lambda a, t: [Fraction(a + t)],
+        "expected": lambda a, t: [Fraction(a + 1 + i) for i in range(t)],
+    }
+    weights = np.ones(len(ranks)) if ranks.weights is None else ranks.weights
+    columns = (x.tolist() for x in (ranks.above, ranks.tied, weights, ranks.candidates))
+    rows = []
+    for above, tied, weight, size in zip(*columns, strict=True):
+        places = positions[kind](above, tied)
+        rows += [(place, Fraction(weight) / len(places), size) for place in places]
+    return exact(name, *zip(*rows, strict=True))
+
+
+def decimal(xdef decimal(x: Number) -> Decimal:
     return x if isinstance(x, Decimal) else Decimal(x.numerator) / x.denominator
 
 

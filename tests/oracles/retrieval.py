@@ -43,20 +43,17 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
         return 1 - Fraction(wrong, len(hits) * max(others, 1))
     k = int(parameter or (len(hits) if name == "map_at_r" else len(ranking)))
     within = [place for place in hits if place <= k]
-    if name == "recall":
-        return Fraction(len(within), len(hits))
-    if name == "precision":
-        return Fraction(len(within), k)
-    if name == "f1":
-        return Fraction(2 * len(within), k + len(hits))
-    if name == "weighted_recall":
-        return Fraction(sum(ranking[:k]), sum(ranking))
-    if name == "success":
-        return Fraction(bool(within))
-    if name == "r_precision":
-        return Fraction(sum(place <= len(hits) for place in hits), len(hits))
-    if name == "mrr":
-        return Fraction(1, within[0]) if within else Fraction(0)
+    shares = {
+        "recall": (len(within), len(hits)),
+        "precision": (len(within), k),
+        "f1": (2 * len(within), k + len(hits)),
+        "weighted_recall": (sum(ranking[:k]), sum(ranking)),
+        "success": (bool(within), 1),
+        "r_precision": (sum(place <= len(hits) for place in hits), len(hits)),
+        "mrr": (bool(within), min(within, default=1)),
+    }
+    if name in shares:
+        return Fraction(*shares[name])
     if name in ("map", "map_min", "map_at_r"):
         precisions = [Fraction(i, place) for i, place in enumerate(within, 1)]
         most = min(k, len(hits)) if name == "map_min" else len(hits)

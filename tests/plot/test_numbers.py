@@ -51,7 +51,7 @@ def band(ax: Any) -> dict[int, tuple[float, float]]:
 # -- hits@k ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(any_ranks(), st.sampled_from(KINDS))
 def test_hits_curve(ranks: tr.Ranks, kind: str) -> None:
     """Each point is the report's hits@k, and chance is its expectation in the report."""
