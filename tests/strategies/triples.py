@@ -170,6 +170,8 @@ def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "rais
     )
     splits = draw(st.lists(st.lists(row, max_size=12), max_size=3))
     test = draw(st.lists(row, min_size=1, max_size=10))
+    if timed:  # a fact at a second time
+        test.append(tuple(draw(row)[i] if i == timed[-1] else x for i, x in enumerate(test[0])))
     last = draw(st.sampled_from(["train", "split 2"]))  # others may stand before it
     names = draw(st.permutations(["split 0", "split 1", last]))
     known = None if not splits and draw(st.booleans()) else dict(zip(names, splits, strict=False))
