@@ -96,7 +96,7 @@ def of_kind(kind: str, name: str, ranks: Ranks) -> Number:
     return exact(name, *zip(*rows, strict=True))
 
 
-def decimal(xdef decimal(x: Number) -> Decimal:
+def decimal(x: Number) -> Decimal:
     return x if isinstance(x, Decimal) else Decimal(x.numerator) / x.denominator
 
 
