@@ -23,8 +23,6 @@ from truerank import compat
 from truerank.compat.interpreter import figure
 from truerank.compat.presets import EXACT
 
-pytestmark = pytest.mark.python_only
-
 NAN, INF = float("nan"), float("inf")
 ORACLES = {**GRAPH_ORACLES, **RETRIEVAL_ORACLES}
 

@@ -15,8 +15,6 @@ from support.refusals import refusal
 from support.toolkit_scores import scores_and_filter
 from truerank import compat
 
-pytestmark = pytest.mark.python_only
-
 
 def plain(ranks: tr.Ranks, preset: str, k: int) -> dict[str, float]:
     """Average over tasks, one by one."""

@@ -12,8 +12,6 @@ from support.toolkit_scores import lists, scores_and_filter
 from truerank import compat
 from truerank.compat.interpreter import logsigmoid_bounds
 
-pytestmark = pytest.mark.python_only
-
 torch = pytest.importorskip("torch", reason="runs the toolkits' own operations")
 
 

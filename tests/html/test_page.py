@@ -25,8 +25,6 @@ pytest.importorskip("matplotlib", reason="pages have plots")
 from truerank.html.pictures import picture
 from truerank.plot.drawing import COLOURS
 
-pytestmark = pytest.mark.python_only
-
 EVIL = (
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',

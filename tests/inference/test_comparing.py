@@ -20,8 +20,6 @@ from truerank.inference import Comparison, Comparisons, compare, correct_pvalues
 from truerank.inference.runs import crossed_runs, influences_of_run
 from truerank.inference.units import units_of
 
-pytestmark = pytest.mark.python_only
-
 RATIOS = ("gmr", "igmr", "hmr", "imr", "median", "imedian", "std", "variance", "power_mean:2")
 DIFFERENCES = ("mr", "mrr", "hits@3", "index.mr", "ratio.mrr", "z.hits@3", "macro.mrr", "macro.gmr")
 

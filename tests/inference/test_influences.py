@@ -19,8 +19,6 @@ from truerank.inference.influences import (
 )
 from truerank.inference.units import notes_on_units, units_of
 
-pytestmark = pytest.mark.python_only
-
 SMOOTH = (
     *("mr", "mrr", "hits@3", "hmr", "imr", "gmr", "igmr", "std", "variance"),
     *("power_mean:2", "power_mean:-0.5", "power_mean:0", "index.mr", "ratio.mrr", "index.hits@3"),

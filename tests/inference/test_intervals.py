@@ -15,8 +15,6 @@ import truerank as tr
 from inference.test_influences import SMOOTH, drawn
 from truerank.inference import interval
 
-pytestmark = pytest.mark.python_only
-
 
 def of_ranks(ranks: Any, candidates: int = 1000, **labels: Any) -> tr.Ranks:
     ranks = np.asarray(ranks)

@@ -26,8 +26,6 @@ from truerank.metrics.chance_model import compress, tails
 from truerank.metrics.chance_model.order_statistics import median_tail
 from truerank.metrics.chance_model.tails import tail
 
-pytestmark = pytest.mark.python_only
-
 ALTERNATIVES = ("better", "worse", "two-sided")
 EXACT = ("hits@1", "hits@3", "mr", "imr", "median", "imedian")
 RISING = ("mrr", "hmr", "gmr", "igmr", "power_mean:2", "power_mean:-0.5")

@@ -18,8 +18,6 @@ from support.refusals import refusal
 from truerank import Ranks, Report, report
 from truerank.metrics import KINDS
 
-pytestmark = pytest.mark.python_only
-
 PLAIN = keys_where(lambda metric: True)
 ADJUSTED = ("ratio.mr", "amri", "amrr", "ah@3", "zmr", "zh@1", "index.gmr", "ratio.hmr")
 

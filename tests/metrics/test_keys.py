@@ -26,8 +26,6 @@ from truerank.metrics.keys import (
 )
 from truerank.retrieval.answer_metrics import ANSWER_KEYS, ANSWER_METRICS, read_key
 
-pytestmark = pytest.mark.python_only
-
 GRAMMARS: dict[str, tuple[Grammar, Callable[[Any], Key]]] = {
     "ranks": (RANK_KEYS, parse),
     "answers": (ANSWER_KEYS, read_key),

@@ -15,8 +15,6 @@ from support.metric_keys import keys_where
 from truerank import Ranks, report
 from truerank.metrics import KINDS, METRICS, parse
 
-pytestmark = pytest.mark.python_only
-
 POINTS = tuple(kind for kind in KINDS if kind != "expected")
 MODELLED = keys_where(lambda metric: metric.chance and metric.parameter != ":p")
 POWERS = (-math.inf, -20.0, -1.5, -1.0, -0.5, 0.0, 1e-6, 0.5, 1.0, 2.0, 3.7, 30.0, math.inf)

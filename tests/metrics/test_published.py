@@ -21,8 +21,6 @@ from support.environment import ROOT
 from support.refusals import refusal
 from truerank.metrics.published import data_set, known_candidates
 
-pytestmark = pytest.mark.python_only
-
 STUDIES = ROOT / "bench" / "studies"
 
 

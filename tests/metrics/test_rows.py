@@ -14,8 +14,6 @@ from support.refusals import refusal
 from truerank import Ranks, report
 from truerank.metrics import KINDS, METRICS, Metric, parse
 
-pytestmark = pytest.mark.python_only
-
 # Half of the power of the rank's share of the candidates, averaged; less is better.
 ROW = Metric(
     name="rank_share",

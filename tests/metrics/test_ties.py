@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 
 from truerank.metrics import ties
 
-pytestmark = pytest.mark.python_only
-
 firsts = st.integers(1, 40) | st.integers(1, 10**4)
 sizes = st.integers(1, 12) | st.integers(1, 3000)
 

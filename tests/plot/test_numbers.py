@@ -19,8 +19,6 @@ pytest.importorskip("matplotlib", reason="plots need matplotlib")
 
 from truerank import plot
 
-pytestmark = pytest.mark.python_only
-
 KINDS = ("optimistic", "realistic", "pessimistic", "expected", "random")
 A = tr.Ranks([0, 3, 1, 8, 0, 2], [1, 2, 1, 1, 3, 1], 12, queries=range(6), targets=range(6))
 B = tr.Ranks([2, 3, 1, 9, 4, 2], [1, 1, 1, 1, 1, 5], 12, queries=range(6), targets=range(6))

@@ -12,8 +12,6 @@ import pytest
 import truerank as tr
 from support.refusals import refusal
 
-pytestmark = pytest.mark.python_only
-
 matplotlib = pytest.importorskip("matplotlib", reason="plots need matplotlib")
 
 from matplotlib.figure import Figure  # noqa: E402

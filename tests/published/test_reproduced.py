@@ -13,8 +13,6 @@ import pytest
 
 from support.environment import ROOT
 
-pytestmark = pytest.mark.python_only
-
 STUDIES = ROOT / "bench" / "studies"
 
 

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from truerank import Protocol, Ranks, evaluate, report, table
 
-pytestmark = pytest.mark.python_only
-
 N = 400
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.refusals import refusal
 from truerank import Protocol, Ranks, Report, compare, report, table
 from truerank.inference import correct_pvalues
-
-pytestmark = pytest.mark.python_only
 
 DAGGER = "\u2020"
 KEYS = ["mr", "mrr", "hits@3", "std"]

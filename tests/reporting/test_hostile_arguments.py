@@ -15,8 +15,6 @@ from truerank import InputError, InputTypeError, InputValueError, Ranks
 from truerank.inference import interval
 from truerank.metrics import UnknownKeyError
 
-pytestmark = pytest.mark.python_only
-
 HOSTILE: dict[str, Any] = {
     **{str(n)[:24]: n for n in (0, -1, 2**31, 2**53 + 1, 2**62, 2**63 - 1, 2**63, 2**64)},
     "400 digits": 10**400,

@@ -20,8 +20,6 @@ from support.refusals import refusal
 from truerank import InputValueError, Ranks, Report, report, table
 from truerank.reporting.sources import REPORT
 
-pytestmark = pytest.mark.python_only
-
 GOLDEN = Path(__file__).parent / "golden" / "report.json"
 
 

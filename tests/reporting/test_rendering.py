@@ -16,8 +16,6 @@ from support.example_ranks import any_ranks
 from support.refusals import refusal
 from truerank import Protocol, Ranks, Report, Table, compare, report, table
 
-pytestmark = pytest.mark.python_only
-
 METRICS = (
     *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),
     *("hmr", "gmr", "median", "amr", "amri", "amrr", "ah@10", "zmrr"),

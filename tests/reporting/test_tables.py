@@ -18,8 +18,6 @@ from hypothesis import strategies as st
 from support.refusals import refusal
 from truerank import Protocol, Ranks, Report, compare, report, table
 
-pytestmark = pytest.mark.python_only
-
 VALID = Protocol(split="valid")
 
 

@@ -15,8 +15,6 @@ from support.refusals import refusal
 from truerank import alignment, compat, retrieval
 from truerank.inference import correct_pvalues
 
-pytestmark = pytest.mark.python_only
-
 RNG = np.random.default_rng(0)
 SCORES = RNG.normal(size=(6, 9))
 

@@ -21,8 +21,6 @@ from truerank.inputs.naming import printable
 from truerank.tables import AsTable, Column, Table
 from truerank.tables.cells import cell, one_line
 
-pytestmark = pytest.mark.python_only
-
 TRICKY = st.text("ab|_&%<>#$~^{}\\*`[]\"'= +-@,\n\r\t\x1b\u2028\u2191", max_size=6)
 CELLS = TRICKY | st.floats() | st.integers(-(10**12), 10**12) | st.none()
 

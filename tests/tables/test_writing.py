@@ -20,10 +20,7 @@ import truerank as tr
 from support.refusals import refusal
 from truerank.tables import writing
 
-pytestmark = [
-    pytest.mark.python_only,
-    pytest.mark.skipif(os.name != "posix", reason="permissions and processes of POSIX"),
-]
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="permissions and processes of POSIX")
 
 RANKS = tr.Ranks([0], [1], 5)
 

@@ -20,8 +20,6 @@ from support.refusals import refusal
 from truerank import chance
 from truerank.metrics import METRICS, UnknownKeyError
 
-pytestmark = pytest.mark.python_only
-
 # those of medians have a file of their own
 MODELS = [name for name, row in METRICS.items() if row.chance and "median" not in name]
 # those of reference_values.json

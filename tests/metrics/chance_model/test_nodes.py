@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from truerank.metrics.chance_model.nodes import rank_nodes, run_nodes, stand_ins
 
-pytestmark = pytest.mark.python_only
-
 
 @pytest.mark.parametrize("power", [1.0, -4.0, 10.0])
 def test_means_over_ranks(power: float) -> None:

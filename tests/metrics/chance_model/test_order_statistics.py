@@ -16,8 +16,6 @@ from truerank import chance
 from truerank.metrics import UnknownKeyError
 from truerank.metrics.chance_model.order_statistics import invert
 
-pytestmark = pytest.mark.python_only
-
 MODELS = ("median", "imedian")
 
 
