@@ -109,31 +109,24 @@ def _matrix(problem: EmbeddingProblem) -> Array:
     return np.zeros((len(problem.queries), len(problem.entities)), problem.entities.dtype)
 
 
-def _product(problem: EmbeddingProblem) -> Callable[[], Array]:
-    """The scores alone, into a matrix that is already allocated."""
-    limit, scores = _blas_limit(problem.threads), _matrix(problem)
-
-    def multiply() -> Array:
-        with limit():
-            return np.matmul(problem.queries, problem.entities.T, out=scores)
-
-    return multiply
-
-
 def _normalise(rows: Array) -> Array:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
-def _cosines(problem: EmbeddingProblem) -> Callable[[], Array]:
-    """Each row divided by its norm, then their product."""
+def _product(problem: EmbeddingProblem, made: Callable[[Array], Array] = np.asarray) -> Any:
+    """The scores alone, into a matrix that is already allocated; of rows as they are made."""
     limit, scores = _blas_limit(problem.threads), _matrix(problem)
 
     def multiply() -> Array:
         with limit():
-            normal = _normalise(problem.queries), _normalise(problem.entities).T
-            return np.matmul(*normal, out=scores)
+            return np.matmul(made(problem.queries), made(problem.entities).T, out=scores)
 
     return multiply
+
+
+def _cosines(problem: EmbeddingProblem) -> Any:
+    """Each row divided by its norm, then their product."""
+    return _product(problem, _normalise)
 
 
 def _product_counts(problem: EmbeddingProblem) -> Callable[[], Counts]:

@@ -34,21 +34,6 @@ def _retrieval_mrr(problem: Problem) -> Callable[[], float]:
     return mrr
 
 
-def _reciprocal_rank(problem: Problem) -> Callable[[], float]:
-    """torchmetrics' function of one query, in a loop."""
-    import torch
-    from torchmetrics.functional.retrieval import retrieval_reciprocal_rank
-
-    matrix, columns = tensors(problem)
-    relevant = torch.zeros(matrix.shape, dtype=torch.bool).scatter_(1, columns, True)
-
-    def mrr() -> float:
-        pairs = zip(matrix, relevant, strict=True)
-        return float(torch.stack([retrieval_reciprocal_rank(*pair) for pair in pairs]).mean())
-
-    return mrr
-
-
 def _ranx(problem: Problem) -> Callable[[], float]:
     """ranx's `evaluate` of arrays, which must be sorted: far faster than its dictionaries."""
     import numba
@@ -74,6 +59,5 @@ def _ranx(problem: Problem) -> Callable[[], float]:
 
 MRR = {
     "torchmetrics, RetrievalMRR": Peer(("torch", "torchmetrics"), _retrieval_mrr, "mrr"),
-    "torchmetrics, query by query": Peer(("torch", "torchmetrics"), _reciprocal_rank, "mrr"),
     "ranx, argsort and evaluate": Peer(("ranx",), _ranx, "mrr"),
 }
