@@ -109,14 +109,6 @@ def test_equal_scores_without_end() -> None:
         assert (found.entities == value).all()
 
 
-def test_nobody_keeps_more_than_there_are() -> None:
-    """k is larger than one side, and only the other side needs memory for it."""
-    left, right = np.ones((2, 1), np.float32), np.arange(5000, dtype=np.float32)[:, None]
-    found = csls_means(left, right, 4000, similarity="dot")
-    assert found.queries.tolist() == [np.float32(np.arange(1000, 5000).mean())] * 2
-    assert (found.entities == np.arange(5000)).all()
-
-
 def test_many_tasks_of_one_pair_are_counted_once() -> None:
     """A query has more tasks than are counted jointly; all use the columns of the first."""
     left, right = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)

@@ -48,16 +48,6 @@ def test_the_definition(drawn: Alignment) -> None:
     assert task.protocol.candidates == name
 
 
-def test_what_is_dropped_is_no_test_entity() -> None:
-    pairs = [*TEST, TRAIN[0]]
-    with pytest.warns(UserWarning, match=r"^test: 1 \(2 1\) pairs are in a known split"):
-        kept = Task(pairs, left=6, right=5, known=TRAIN, candidates="test")
-    assert listed(kept) == [[0, 1, 2], [0, 1, 2]]
-    how: dict[str, Any] = {"left": 6, "right": 5, "known": TRAIN, "leaks": "drop"}
-    assert listed(Task(pairs, candidates="test", **how)) == [[0, 1], [0, 2]]
-    assert listed(Task(pairs, candidates="unaligned", **how)) == [[0, 1, 4, 5], [0, 2, 4]]
-
-
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, r"^candidates: expected one of all, test, unaligned, got 'tst'", "tst", {}),
     (TypeError, "^candidates: expected one of all, .*, got int", 100, {}),

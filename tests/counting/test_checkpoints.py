@@ -1,7 +1,8 @@
-"""A stopped or killed count goes on from its checkpoint; nothing in the file is trusted."""
+"""A stopped count goes on from its checkpoint, a saved counter is read back; no file is trusted."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -210,13 +211,14 @@ def test_a_checkpoint_that_is_damaged(tmp_path: Path, content: bytes) -> None:
 # -- files that are damaged ------------------------------------------------------------------------
 
 FEW = np.array([[3, 1, 2, 5], [1, 1, 0, 4], [2, 7, 1, 2]], np.float32)
+FEW_TARGETS = np.array([0, 3, 1])
 
 
 def stopped_count(folder: Path, order: str, audit: bool) -> tuple[Path, Path]:
     """Stop a count after its first tile; return the files of the scores and of the checkpoint."""
     path, kept = save(folder, order, FEW), folder / "kept"
     with pytest.raises(Stopped):
-        tr.rank(path, [0, 3, 1], checkpoint=kept, audit=audit, progress=stop_after(1))
+        tr.rank(path, FEW_TARGETS, checkpoint=kept, audit=audit, progress=stop_after(1))
     return path, kept
 
 
@@ -238,7 +240,7 @@ def test_a_checkpoint_of_hostile_members_is_refused_or_possible(
     for member in hostile_files(kept):
         names.add(member)
         try:
-            ranks = tr.rank(path, [0, 3, 1], checkpoint=kept, audit=audit)
+            ranks = tr.rank(path, FEW_TARGETS, checkpoint=kept, audit=audit)
         except Exception as error:
             if "changed while it was ranked" in str(error):  # what was said to be counted says so
                 continue
@@ -249,3 +251,60 @@ def test_a_checkpoint_of_hostile_members_is_refused_or_possible(
             assert ranks.candidates.max() <= 5  # a file may say that a target was no target
     assert refused == names
     assert {"truerank", "done", "count.above", "count.tied", "count.candidates"} <= names
+
+
+# -- saved counters --------------------------------------------------------------------------------
+
+GOLDEN = Path(__file__).parent / "golden" / "counter_format_1.npz"
+COUNTERS: dict[str, dict[str, Any]] = {
+    "columns": {
+        **{"targets": FEW_TARGETS, "candidates": 4, "rows": [0, 1, 2]},
+        **{"audit": True, "filter": [[3], [], [0]], "order": "ascending"},
+    },
+    "sampled": {"audit": True},
+}
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+@pytest.mark.filterwarnings("ignore:true_scores")
+def test_a_counter_of_hostile_members_is_refused_or_possible(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    counter = tr.RankCounter(FEW[[0, 1, 2], FEW_TARGETS], **COUNTERS[name])
+    if name == "sampled":
+        counter.update(FEW)
+    else:
+        counter.update(FEW[:, :1], start=0)
+        counter.update(FEW[:, 2:], start=2)
+    path = tmp_path / "counter.npz"
+    counter.save(path)
+    refused: set[str] = set()
+    for member in hostile_files(path):
+        try:
+            loaded = tr.RankCounter.load(path)
+        except Exception as error:
+            check_refusal(error, path)
+            refused.add(member)
+            continue
+        with contextlib.suppress(tr.InputValueError):  # a column is missing, or counted before
+            if name == "sampled":
+                loaded.merge(tr.RankCounter.load(path))
+            else:
+                loaded.update(FEW[:, 1:2], start=1)
+            ranks = loaded.ranks()
+            checked_counts(ranks.above, ranks.tied, ranks.candidates)
+            assert name == "sampled" or ranks.candidates.max() <= 5
+    assert refused >= {"truerank", "true_scores", "seen", "count.above"}
+
+
+def test_golden_file() -> None:
+    """Targets 2, 0 and 3, filter 0, none and 2; columns 0, 2 and 3 were counted before."""
+    counter = tr.RankCounter.load(GOLDEN)
+    counter.update(FEW[:, 1:2], start=1)
+    ranks = counter.ranks()
+    assert ranks.above.tolist() == [1, 1, 1]
+    assert ranks.tied.tolist() == [1, 2, 2]
+    assert ranks.candidates.tolist() == [3, 4, 3]
+    assert ranks.audit is not None
+    assert ranks.audit.at_best.tolist() == [1, 1, 1]

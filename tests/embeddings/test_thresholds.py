@@ -10,7 +10,6 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.embeddings import SIMILARITIES
 from oracles.thresholds import count_above
 from strategies.embeddings import Tasks, Vectors, assert_refused, tasks, vectors
 from strategies.thresholds import compare, thresholds
@@ -60,21 +59,6 @@ def test_counts_are_those_of_the_definition(
                 vector_thresholds, "TILE_BYTES", data.draw(st.sampled_from([1, 500, 9000]))
             )
         check(drawn, asked, data)
-
-
-@pytest.mark.parametrize("similarity", SIMILARITIES)
-def test_true_scores_as_thresholds(similarity: str) -> None:
-    """Counts for the scores of targets are those of rank_embeddings."""
-    rng = np.random.default_rng(1)
-    entities = (rng.integers(-3, 4, (500, 10)) / 16).astype(np.float32)
-    queries, targets = entities[:60] + np.float32(1 / 64), rng.integers(0, 500, 60)
-    added = {"similarity": similarity, "candidates": np.append(targets, np.arange(0, 500, 3))}
-    true_scores = tr.score_embeddings(queries, entities, targets, similarity=similarity)
-    ranks = tr.rank_embeddings(queries, entities, targets, **added)
-    for threads in (1, 2):
-        counts = tr.count_above(queries, entities, true_scores, **added, threads=threads)
-        for name in ("above", "tied", "candidates"):
-            np.testing.assert_array_equal(getattr(counts, name), getattr(ranks, name))
 
 
 # --- forms of input

@@ -119,29 +119,31 @@ def test_thousands_of_shards_need_few_descriptors(tmp_path: Path) -> None:
 
 
 @on_linux
-def test_nothing_stays_open_or_mapped(tmp_path: Path) -> None:
-    path = write_npy(tmp_path / "a.npy", scores(6, 2000, "f4"))
-    before = opened()
-    store = read_scores(path)
-    assert isinstance(store, Store)
-    for tile in store.tiles(8000):
+@pytest.mark.parametrize("open_", [read_scores, open_scores])
+def test_maps_and_descriptors_end(tmp_path: Path, open_: Any) -> None:
+    """Of what is read once, blocks alone are mapped; an open store keeps one map of a file."""
+    array = scores(6, 2000, "f4")
+    path, before, is_kept = write_npy(tmp_path / "a.npy", array), opened(), open_ is open_scores
+    store = open_(path)
+    for tile in store.tiles(8000) * 2:
         with store.block(tile, "map") as block:
             assert mapped(path) == 1
-            assert isinstance(block, np.ndarray)
             assert not block.flags.writeable
-            del block
-        assert mapped(path) == 0
+        del block
+        assert mapped(path) == is_kept
+    if is_kept:
+        assert_bytes(in_one_array(store).array, array)
+        assert mapped(path) == 1
     with store.block(store.tiles(8000)[2], "map") as kept:
-        pass
+        store.close()
+    store.close()
     assert mapped(path) == 1  # an array that is kept keeps its map
-    assert isinstance(kept, np.ndarray)
-    assert kept.tobytes() == scores(6, 2000, "f4")[2:3].tobytes()
+    assert kept.tobytes() == array[2:3].tobytes()
     del kept
     assert mapped(path) == 0
-    store.close()
-    store.close()
     assert opened() == before
-    open_scores(path)  # nobody closes it
+    open_(path).block(store.tiles(8000)[2], "map").__enter__()  # nobody closes it
+    assert mapped(path) == 0
     assert opened() == before
 
 
@@ -159,29 +161,6 @@ def test_single_scores_are_read_and_not_mapped(tmp_path: Path, order: Any, dtype
         assert mapped(tmp_path) == 0
         assert_bytes(assembled(store, 8000, "map"), array)
         assert_bytes(store.take(rows, columns), expected)  # from the map that is kept now
-
-
-@on_linux
-def test_an_open_store_keeps_one_map_of_a_file(tmp_path: Path) -> None:
-    array = scores(6, 2000, "f4")
-    path = write_npy(tmp_path / "a.npy", array)
-    before = opened()
-    store = open_scores(path)
-    for _ in range(2):
-        assert_bytes(assembled(store, 8000, "map"), array)
-        assert_bytes(in_one_array(store).array, array)
-        assert mapped(path) == 1
-    with store.block(store.tiles(8000)[2], "map") as kept:
-        store.close()
-    assert mapped(path) == 1  # an array that is kept keeps its map
-    assert isinstance(kept, np.ndarray)
-    assert kept.tobytes() == array[2:3].tobytes()
-    del kept
-    assert mapped(path) == 0
-    assert opened() == before
-    open_scores(path).block(store.tiles(8000)[2], "map").__enter__()  # nobody closes it
-    assert mapped(path) == 0
-    assert opened() == before
 
 
 @on_linux

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies.stored import Stored, open_stored, stored
+from strategies.count_problems import Problem, problems
+from strategies.stored import IO, TILE_BYTES, Stored, check, open_stored, stored
 from support.refusals import refusal
 from support.store_files import Array, assert_same, matrices, name_of, scores, touch, write_npy
 from truerank.stores import Store, open_scores, read_scores
@@ -44,6 +45,15 @@ def test_what_is_stored_is_read(array: Array, way: Stored, most: int, io: str) -
         if not store.swapped:
             expected = expected.astype(expected.dtype.newbyteorder("="))
         assert_same(store, expected, most, io)
+
+
+@given(problems(nan=True, errors=True), stored(), TILE_BYTES, IO)
+@settings(max_examples=100)
+def test_ranks_are_those_of_the_array(
+    problem: Problem, way: Stored, tile_bytes: int, io: str | None
+) -> None:
+    """And so are the errors, for all files and tiles."""
+    check(problem, way, tile_bytes, io)
 
 
 @pytest.mark.parametrize(
@@ -145,16 +155,6 @@ def test_tiles_are_small_and_in_the_order_of_storage(
         thickness, length = (tile.width, tile.height) if by_columns else (tile.height, tile.width)
         # A map covers its tile and nothing else: whole rows, or some columns of one row.
         assert length == across or thickness == 1
-
-
-@given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 9), st.integers(1, 9), sizes)
-def test_tiles_do_not_cut_chunks(rows: int, columns: int, tall: int, wide: int, most: int) -> None:
-    chunk = min(tall, rows) * min(wide, columns)
-    for tile in cut_tiles((rows, columns), 1, most, unit=(tall, wide)):
-        assert tile.top % tall == tile.left % wide == 0
-        assert tile.height % tall == 0 or tile.top + tile.height == rows
-        assert tile.width % wide == 0 or tile.left + tile.width == columns
-        assert tile.height * tile.width <= max(most, chunk)
 
 
 # -- shards ----------------------------------------------------------------------------------------
