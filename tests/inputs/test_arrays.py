@@ -85,38 +85,9 @@ def test_dtype_says_what_the_bits_are() -> None:
 # --- objects
 
 
-class Arrays:
-    """Offers only `__array__`."""
-
-    def __init__(self, values: Array) -> None:
-        self.values = values
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return self.values if dtype is None else self.values.astype(dtype)
-
-
-class Interface:
-    """Offers only `__array_interface__`."""
-
-    def __init__(self, values: Array) -> None:
-        self.values = values
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        return self.values.__array_interface__
-
-
-class Exchange:
-    """Offers only DLPack."""
-
-    def __init__(self, values: Any) -> None:
-        self.values = values
-
-    def __dlpack__(self, **keywords: Any) -> Any:
-        return self.values.__dlpack__(**keywords)
-
-    def __dlpack_device__(self) -> Any:
-        return self.values.__dlpack_device__()
+def offering(values: Array, **members: Any) -> Any:
+    """Return an object that offers only some special methods, and keeps its values alive."""
+    return type("Offering", (), {"values": values, **members})()
 
 
 def tensor(values: Array) -> Any:
@@ -125,9 +96,21 @@ def tensor(values: Array) -> Any:
 
 # how -> whether strides are kept, and the conversion
 OBJECTS: dict[str, tuple[bool, Callable[[Array], Any]]] = {
-    "__array__": (True, Arrays),
-    "__array_interface__": (True, Interface),
-    "DLPack": (True, Exchange),
+    "__array__": (
+        True,
+        lambda a: offering(
+            a, __array__=lambda _, dtype=None, copy=None: a if dtype is None else a.astype(dtype)
+        ),
+    ),
+    "__array_interface__": (True, lambda a: offering(a, __array_interface__=a.__array_interface__)),
+    "DLPack": (
+        True,
+        lambda a: offering(
+            a,
+            __dlpack__=lambda _, **keywords: a.__dlpack__(**keywords),
+            __dlpack_device__=lambda _: a.__dlpack_device__(),
+        ),
+    ),
     "memoryview": (True, memoryview),
     "tensor": (False, tensor),
     "lists": (False, lambda a: a.tolist()),

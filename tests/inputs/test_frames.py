@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.refusals import refusal
 from truerank.inputs.frames import frame_array
 
 NAMES = ["Paris", "Rome", "Oslo", "Bern", "Lima"]
@@ -26,9 +28,7 @@ def pandas_frame(**options: Any) -> Any:
 
 
 def refused(call: Callable[[], object], message: str) -> None:
-    with pytest.raises((tr.InputTypeError, tr.InputValueError)) as error:
-        call()
-    assert str(error.value).startswith(message)
+    refusal((tr.InputTypeError, tr.InputValueError), f"^{re.escape(message)}", call)
 
 
 def test_numbered_frames_are_arrays() -> None:
