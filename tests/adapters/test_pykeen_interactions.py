@@ -243,17 +243,6 @@ def test_the_own_scores_of_a_changed_model_are_ranked(change: Any) -> None:
         evaluate_model(model, testing, sides=sides, fused=True)
 
 
-def test_a_form_that_differs_from_pykeen_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulate a later PyKEEN with another TransE."""
-    model, testing = trained("transe"), data_set("nations").testing
-    own = evaluate_model(model, testing, fused=False)
-    form = DISTANCES[modules.UMInteraction]
-    monkeypatch.setitem(DISTANCES, modules.TransEInteraction, form)
-    found = evaluate_model(model, testing)
-    assert found.protocol.similarity is None
-    np.testing.assert_array_equal(found.ranks.above, own.ranks.above)
-
-
 def test_dropout_and_normalisers_are_part_of_the_vectors() -> None:
     """Dropout is off in evaluation. By default, this normaliser makes all queries -1 or 1."""
     vectors = {"normalizer": "normalize", "dropout": 0.5}
