@@ -1,8 +1,9 @@
-"""`progress=True` draws a bar of tqdm wherever `progress=` is taken."""
+"""Wherever `progress=` is taken, reports rise to the total, and `True` draws a bar of tqdm."""
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import truerank as tr
 from support.refusals import refusal
 from truerank import alignment, link_prediction, retrieval
 from truerank.counting import tiles
+from truerank.embeddings import vector_thresholds, watching
 from truerank.inputs.progress_listeners import as_listener
 
 pytestmark = pytest.mark.python_only
@@ -21,8 +23,10 @@ pytestmark = pytest.mark.python_only
 RNG = np.random.default_rng(3)
 SCORES = RNG.random((300, 50), np.float32)
 TARGETS = RNG.integers(0, 50, 300)
-VECTORS = RNG.standard_normal((600, 8)).astype(np.float32)
-PAIRS = np.stack([np.arange(600)] * 2, axis=1)
+VECTORS = RNG.standard_normal((6000, 16)).astype(np.float32)
+QUERIES = VECTORS[:500] + RNG.standard_normal((500, 16)).astype(np.float32) / 4
+EACH = np.arange(500)
+MANY = RNG.standard_normal((500, 40))
 TRIPLES = [(i, 0, (i + 1) % 50) for i in range(50)]
 
 
@@ -31,10 +35,6 @@ def drawn(capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
     """Return a function that gives what was drawn."""
     pytest.importorskip("tqdm", reason="bars of tqdm")
     return lambda: capsys.readouterr().err
-
-
-def task() -> Any:
-    return link_prediction.Task(TRIPLES, {}, entities=50, relations=1)
 
 
 def scorer(queries: Any) -> Any:
@@ -62,25 +62,25 @@ def dask_ranks(**progress: Any) -> tr.Ranks:
 
 
 IDS = np.argsort(-SCORES)[:, :9]
-PAIR_TASK = alignment.Task(PAIRS[:50], left=50, right=50)
-QUERIES = retrieval.Task({i: [i] for i in range(50)}, entities=50)
+PAIRS = alignment.Task(np.stack([EACH] * 2, axis=1), left=500, right=6000)
+FEW_PAIRS = alignment.Task(np.stack([EACH[:50]] * 2, axis=1), left=50, right=50)
+TASK = link_prediction.Task(TRIPLES, {}, entities=50, relations=1)
+LARGE_TASK = link_prediction.Task(np.stack([EACH, EACH % 3, EACH + 1], axis=1), entities=6000)
+SEARCH = retrieval.Task({i: [i] for i in range(50)}, entities=50)
 # call by name: what `progress=` is given to
 CALLS: dict[str, Callable[..., object]] = {
     "rank": lambda **p: tr.rank(SCORES, TARGETS, **p),
     "files": lambda **p: tr.rank("scores.npy", TARGETS, **p),
     "evaluate": lambda **p: tr.evaluate(SCORES, TARGETS, **p),
-    "vectors": lambda **p: tr.rank_embeddings(VECTORS, VECTORS, np.arange(600), **p),
-    "thresholds": lambda **p: tr.count_above(VECTORS, VECTORS, 0.5, **p),
+    "few queries": lambda **p: tr.rank_embeddings(QUERIES[:3], VECTORS, 5, **p),
     "thresholds of scores": lambda **p: tr.count_above(SCORES, 0.5, **p),
-    "top k": lambda **p: tr.topk_embeddings(VECTORS, VECTORS, 3, **p),
-    "task of scores": lambda **p: task().evaluate_scores(SCORES[:50], SCORES[:50], **p),
-    "task of vectors": lambda **p: task().evaluate_embeddings(*[VECTORS[:50]] * 3, **p),
-    "task of callables": lambda **p: task().evaluate(scorer, scorer, batch_size=20, **p),
-    "pairs of callables": lambda **p: PAIR_TASK.evaluate(scorer, scorer, **p),
-    "retrieval of callables": lambda **p: QUERIES.evaluate(scorer, batch_size=7, **p),
-    "alignment": lambda **p: alignment.evaluate(VECTORS, VECTORS[::-1], PAIRS, **p),
-    "infer": lambda **p: alignment.infer(VECTORS, VECTORS, csls=3, **p),
-    "infer stable": lambda **p: alignment.infer(VECTORS, VECTORS, method="stable", csls=3, **p),
+    "task of scores": lambda **p: TASK.evaluate_scores(SCORES[:50], SCORES[:50], **p),
+    "task of callables": lambda **p: TASK.evaluate(scorer, scorer, batch_size=20, **p),
+    "pairs of callables": lambda **p: FEW_PAIRS.evaluate(scorer, scorer, **p),
+    "retrieval of callables": lambda **p: SEARCH.evaluate(scorer, batch_size=7, **p),
+    "infer": lambda **p: alignment.infer(QUERIES, VECTORS, csls=3, **p),
+    "infer mutual": lambda **p: alignment.infer(QUERIES, VECTORS, method="mutual", **p),
+    "infer stable": lambda **p: alignment.infer(QUERIES, VECTORS, method="stable", csls=3, **p),
     "infer of a matrix": lambda **p: alignment.infer(SCORES, None, method="stable", **p),
     "lists": lambda **p: tr.rank_lists(IDS, -np.sort(-SCORES)[:, :9], TARGETS, candidates=50, **p),
     "lists in order": lambda **p: tr.rank_lists(IDS, None, TARGETS, candidates=50, **p),
@@ -88,32 +88,81 @@ CALLS: dict[str, Callable[..., object]] = {
     "listed blocks": lambda **p: tr.rank_blocks([*blocks()], **p),
     "counter": lambda **p: counted(**p),
     "dask": lambda **p: dask_ranks(**p),
-    "most similar": lambda **p: alignment.most_similar(VECTORS, VECTORS[::-1], csls=3, **p),
+    "most similar": lambda **p: alignment.most_similar(QUERIES, VECTORS, csls=3, **p),
     "most similar of a matrix": lambda **p: alignment.most_similar(SCORES, None, **p),
-    "dangling": lambda **p: alignment.dangling(VECTORS, VECTORS[::-1], range(9), **p),
+    "dangling": lambda **p: alignment.dangling(QUERIES, VECTORS, range(9), **p),
 }
+# And calls on all pairs of vectors, with the number of their passes.
+PASSES: dict[str, tuple[int, Callable[..., object]]] = {
+    "vectors": (1, lambda **p: tr.rank_embeddings(QUERIES, VECTORS, EACH, **p)),
+    "an audit": (1, lambda **p: tr.rank_embeddings(QUERIES, VECTORS, EACH, audit=True, **p)),
+    "thresholds": (1, lambda **p: tr.count_above(QUERIES, VECTORS, MANY[:, :2], **p)),
+    "many thresholds": (1, lambda **p: tr.count_above(QUERIES, VECTORS, MANY, **p)),
+    "top k": (1, lambda **p: tr.topk_embeddings(QUERIES, VECTORS, 7, **p)),
+    "means": (1, lambda **p: alignment.csls_means(QUERIES, VECTORS, 5, **p)),
+    "two sides": (2, lambda **p: LARGE_TASK.evaluate_embeddings(QUERIES, QUERIES, VECTORS, **p)),
+    "directions": (1, lambda **p: PAIRS.evaluate_embeddings(QUERIES, VECTORS, **p)),
+    "directions, scaled": (2, lambda **p: PAIRS.evaluate_embeddings(QUERIES, VECTORS, csls=4, **p)),
+}
+CALLS |= {name: call for name, (_, call) in PASSES.items()}
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_true_draws_a_bar_that_ends(
-    name: str, drawn: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(autouse=True)
+def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let calls report whenever they can."""
     monkeypatch.chdir(tmp_path)
     np.save("scores.npy", SCORES)
     monkeypatch.setattr(tiles, "TILE_BYTES", 4096)
-    call, seen = CALLS[name], list[tr.Progress]()
-    plain = call(progress=False)
+    monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
+    monkeypatch.setattr(vector_thresholds, "TILE_BYTES", 1 << 20)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_reports_rise_to_the_total(name: str) -> None:
+    call = CALLS[name]
+    for how in [{"threads": 1}, {"threads": 3}] if name in PASSES else [dict[str, int]()]:
+        seen, callers = list[tr.Progress](), set[int]()
+
+        def hear(progress: tr.Progress, seen: Any = seen, callers: Any = callers) -> None:
+            seen.append(progress)
+            callers.add(threading.get_ident())
+
+        np.testing.assert_equal(content(call(progress=hear, **how)), content(call(**how)))
+        assert name == "dask" or callers == {threading.get_ident()}
+        assert seen[-1].done == seen[-1].total > 0
+        for order in ([p.done for p in seen], [p.seconds for p in seen]):
+            assert order == sorted(order)
+        assert all(p.done < p.total or not p.total for p in seen[:-1])
+        if name in PASSES:
+            assert {p.total for p in seen} == {PASSES[name][0] * 500 * 6000 * 4}
+        if how == {"threads": 1}:  # of several, others may be done before the caller looks
+            between = [p.done / p.total for p in seen if 0 < p.done < p.total]
+            assert len(between) >= 3
+            assert between[0] < 0.5 < between[-1]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_a_listener_raises_ends_the_call(name: str) -> None:
+    error, heard = LookupError("enough"), list[tr.Progress]()
+
+    def refuse(progress: tr.Progress) -> None:
+        heard.append(progress)
+        raise error
+
+    with pytest.raises(LookupError) as caught:
+        CALLS[name](progress=refuse)
+    assert caught.value is error
+    assert len(heard) == 1
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_true_draws_a_bar_that_ends(name: str, drawn: Callable[[], str]) -> None:
+    plain = CALLS[name](progress=False)
     assert drawn() == ""
-    with_bar = call(progress=True)
+    np.testing.assert_equal(content(CALLS[name](progress=True)), content(plain))
     shown = drawn()
     assert "truerank" in shown
     assert "100%" in shown
-    heard = call(progress=seen.append)
-    assert seen[-1].done == seen[-1].total > 0
-    assert [p.done for p in seen] == sorted(p.done for p in seen)
-    assert all(p.done < p.total or not p.total for p in seen[:-1])
-    for other in (with_bar, heard):
-        np.testing.assert_equal(content(other), content(plain))
 
 
 def content(found: Any) -> Any:
@@ -150,11 +199,10 @@ def test_progress_is_written_for_people() -> None:
 
 def test_a_fault_in_a_later_part_names_its_task() -> None:
     """The tasks are scored in parts while somebody watches; the message is that of one call."""
-    wrong = VECTORS.copy()
+    wrong = QUERIES.copy()
     wrong[433, 0] = np.nan
-    messages = []
-    for progress in (None, lambda report: None):
-        with pytest.raises(ValueError, match="NaN") as error:
-            tr.topk_embeddings(wrong, VECTORS, 2, progress=progress)
-        messages.append(str(error.value))
-    assert messages[0] == messages[1]
+    words = {
+        refusal(ValueError, "NaN", tr.topk_embeddings, wrong, VECTORS, 2, progress=progress)
+        for progress in (None, lambda report: None)
+    }
+    assert len(words) == 1

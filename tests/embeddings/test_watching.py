@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank import alignment, link_prediction
-from truerank.embeddings import vector_thresholds, watching
+from truerank import link_prediction
+from truerank.embeddings import watching
 
 Run = Callable[..., str]
 
@@ -21,8 +21,6 @@ RNG = np.random.default_rng(11)
 VECTORS = RNG.standard_normal((6000, 16)).astype(np.float32)
 QUERIES = VECTORS[:500] + RNG.standard_normal((500, 16)).astype(np.float32) / 4
 TARGETS = np.arange(500)
-MANY = RNG.standard_normal((500, 40))
-PAIRS = np.stack([TARGETS, TARGETS], axis=1)
 TRIPLES = np.stack([TARGETS, TARGETS % 3, TARGETS + 1], axis=1)
 
 
@@ -30,34 +28,6 @@ TRIPLES = np.stack([TARGETS, TARGETS % 3, TARGETS + 1], axis=1)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let calls report whenever they look for Ctrl-C, not only ten times a second."""
     monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
-    monkeypatch.setattr(vector_thresholds, "TILE_BYTES", 1 << 20)  # after each of which is a report
-
-
-def evaluate_triples(**options: Any) -> object:
-    task = link_prediction.Task(TRIPLES, entities=6000)
-    return task.evaluate_embeddings(QUERIES, QUERIES[::-1].copy(), VECTORS, **options).ranks
-
-
-def evaluate_pairs(**options: Any) -> object:
-    task = alignment.Task(PAIRS, left=500, right=6000, candidates="all")
-    return task.evaluate_embeddings(QUERIES, VECTORS, **options).ranks
-
-
-# call by name: its results, which are compared, and the passes over the scores of all pairs
-CALLS: dict[str, tuple[Callable[..., Any], int]] = {
-    "ranks": (lambda **o: tr.rank_embeddings(QUERIES, VECTORS, TARGETS, **o), 1),
-    "an audit": (lambda **o: tr.rank_embeddings(QUERIES, VECTORS, TARGETS, audit=True, **o), 1),
-    "few queries": (lambda **o: tr.rank_embeddings(QUERIES[:3], VECTORS, 5, **o), 0),
-    "thresholds": (lambda **o: tr.count_above(QUERIES, VECTORS, MANY[:, :2], **o), 1),
-    "many thresholds": (lambda **o: tr.count_above(QUERIES, VECTORS, MANY, **o), 1),
-    "top k": (lambda **o: tr.topk_embeddings(QUERIES, VECTORS, 7, **o), 1),
-    "means": (lambda **o: alignment.csls_means(QUERIES, VECTORS, 5, **o), 1),
-    "two sides": (evaluate_triples, 2),
-    "both directions": (evaluate_pairs, 1),
-    "both directions, scaled": (lambda **o: evaluate_pairs(csls=4, **o), 2),
-    "mutual": (lambda **o: alignment.infer(QUERIES, VECTORS, method="mutual", **o), 2),
-}
-SCORES_SIZE = 500 * 6000 * 4
 
 
 class Heard(list[tr.Progress]):
@@ -71,41 +41,12 @@ class Heard(list[tr.Progress]):
         self.callers.add(threading.get_ident())
 
 
-def content(found: Any) -> Any:
-    """Return what can be compared of a result."""
-    return vars(found) if isinstance(found, alignment.Alignment) else found
-
-
-@pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("threads", [1, pytest.param(3, marks=pytest.mark.threads)])
-@pytest.mark.parametrize("name", CALLS)
-def test_reports_rise_to_the_total(name: str, threads: int) -> None:
-    call, passes = CALLS[name]
-    seen = Heard()
-    found = call(threads=threads, progress=seen)
-    np.testing.assert_equal(content(found), content(call(threads=threads)))
-    assert seen.callers == {threading.get_ident()}
-    done, shares = [p.done for p in seen], [p.done / p.total for p in seen]
-    assert done == sorted(done)
-    assert shares == sorted(shares)
-    assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
-    assert all(p.done < p.total for p in seen[:-1])
-    assert seen[-1].done == seen[-1].total
-    if name == "mutual":  # the second pass is of those alone that were chosen in the first
-        assert SCORES_SIZE < seen[-1].total < 2 * SCORES_SIZE
-    elif passes:
-        assert {p.total for p in seen} == {passes * SCORES_SIZE}
-    if passes and threads == 1:  # of several threads the others may be done before the caller looks
-        between = [share for share in shares if 0 < share < 1]
-        assert len(between) >= 3
-        assert between[0] < 0.5 < between[-1]
-
-
 @pytest.mark.usefixtures("at_once")
 def test_what_bounds_spared_is_said_at_the_end() -> None:
     """With several sides at the end of the last one, for all of them."""
     seen: list[tr.Progress] = []
-    evaluate_triples(progress=seen.append)
+    task = link_prediction.Task(TRIPLES, entities=6000)
+    task.evaluate_embeddings(QUERIES, QUERIES[::-1].copy(), VECTORS, progress=seen.append)
     (last,) = (p for p in seen if p.bounds is not None)
     assert last.bounds is not None
     assert last.bounds.pairs == 2 * 500 * 6000
@@ -117,21 +58,6 @@ def test_a_call_in_a_moment_reports_little() -> None:
     seen: list[tr.Progress] = []
     tr.rank_embeddings(QUERIES[:2], VECTORS[:50], [3, 4], progress=seen.append)
     assert 1 <= len(seen) <= 2
-
-
-@pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("name", CALLS)
-def test_what_a_listener_raises_ends_the_call(name: str) -> None:
-    error, heard = LookupError("enough"), list[tr.Progress]()
-
-    def refuse(progress: tr.Progress) -> None:
-        heard.append(progress)
-        raise error
-
-    with pytest.raises(LookupError) as caught:
-        CALLS[name][0](threads=1 + len(name) % 2, progress=refuse)
-    assert caught.value is error
-    assert len(heard) == 1
 
 
 @pytest.mark.threads
