@@ -14,15 +14,8 @@ from numpy.typing import NDArray
 from peers import Counts, Peer, Peers
 from peers.numpy_scipy import numpy_by_row
 
-__all__ = [
-    "EXACT",
-    "SCORING",
-    "SLOW",
-    "EmbeddingProblem",
-    "check_scores",
-    "check_top_k",
-    "top_k_peers",
-]
+__all__ = ["EXACT", "SCORING", "SLOW", "EmbeddingProblem"]
+__all__ += ["check_scores", "check_top_k", "top_k_peers"]
 
 Array = NDArray[Any]
 

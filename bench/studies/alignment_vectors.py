@@ -7,36 +7,21 @@ described by the known pairs around it. `bounds.py` measures with them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-import truerank as tr
-
 Array = NDArray[Any]
 Data = Any  # tr.alignment.AlignmentData
 
-SHARE = 0.3  # of the pairs, for training
 DIM, WIDTH, HOPS = 300, 200, 3  # of the result; of the random vectors; how far they are propagated
 POWER = 0.75  # components are scaled by their variance to the power of (POWER - 1) / 2
 
 
-class Embeddings(NamedTuple):
-    """A float32 vector for each entity of two graphs; zeros where no known pair reaches it."""
-
-    left: Array
-    right: Array
-
-
-def split(data: Data, share: float = SHARE, seed: int = 0) -> dict[str, Array]:
-    """Return pairs for training and for testing."""
-    return tr.alignment.split_pairs(data.pairs, {"train": share, "test": 1 - share}, seed=seed)
-
-
-def make_embeddings(data: Data, train: Array, *, seed: int = 0) -> Embeddings:
-    """Make the embeddings of both graphs.
+def make_embeddings(data: Data, train: Array, *, seed: int = 0) -> list[Array]:
+    """Make float32 vectors of the entities of both graphs; zeros where no known pair reaches.
 
     For each graph, let A be its adjacency matrix (1 where a triple connects two entities, in either
     direction), D its degrees, and S the random vectors of the known pairs (zeros for other
@@ -58,7 +43,7 @@ def make_embeddings(data: Data, train: Array, *, seed: int = 0) -> Embeddings:
     variances, directions = np.linalg.eigh(moments)
     variances, directions = variances[::-1][:DIM], directions[:, ::-1][:, :DIM]
     scales = np.maximum(variances / variances[0], 1e-9) ** ((POWER - 1) / 2)
-    return Embeddings(*(normalise(side @ (directions * scales).astype("f4")) for side in sides))
+    return [normalise(side @ (directions * scales).astype("f4")) for side in sides]
 
 
 def normalise(rows: Array) -> Array:

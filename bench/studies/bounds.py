@@ -107,15 +107,14 @@ def trained(source: Source, name: str) -> VectorProblem:
 @lru_cache(maxsize=1)
 def alignment(source: Source) -> tuple[Array, Array, Array, Array]:
     """Return the embeddings of DBP15k zh-en, and the pairs for training and for testing."""
-    from alignment_vectors import make_embeddings, split
+    from alignment_vectors import make_embeddings
 
-    parts = split(tr.alignment.read_dbp15k(source.data / "dbp15k_zh_en"))
+    data = tr.alignment.read_dbp15k(source.data / "dbp15k_zh_en")
+    parts = tr.alignment.split_pairs(data.pairs, {"train": 0.3, "test": 0.7}, seed=0)
     path = source.vectors / "alignment.npz"
     if not path.exists():
-        made = make_embeddings(
-            tr.alignment.read_dbp15k(source.data / "dbp15k_zh_en"), parts["train"]
-        )
-        np.savez(path, left=made.left, right=made.right)
+        left, right = make_embeddings(data, parts["train"])
+        np.savez(path, left=left, right=right)
     stored = np.load(path)
     return stored["left"], stored["right"], parts["train"], parts["test"]
 
@@ -123,15 +122,11 @@ def alignment(source: Source) -> tuple[Array, Array, Array, Array]:
 def counts(source: Source, name: str, threads: int) -> Job:
     """Count the ranks of a problem."""
     given = problem(source, name)
+    vectors = given.queries, given.entities, given.targets
+    options = {"similarity": given.similarity, "rows": given.rows, "filter": given.filter}
 
     def count() -> Counted:
-        ranks = tr.rank_embeddings(
-            *(given.queries, given.entities, given.targets),
-            rows=given.rows,
-            filter=given.filter,
-            similarity=given.similarity,
-            threads=threads,
-        )
+        ranks = tr.rank_embeddings(*vectors, threads=threads, **options)
         return ranks.above, ranks.tied
 
     return count, given.work

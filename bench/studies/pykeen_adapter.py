@@ -73,14 +73,9 @@ def time_evaluation(evaluator: Any, case: Case, tests: int, batch: int) -> tuple
     known = [case.triples("train"), case.triples("valid")]
     if tests < len(triples):  # the filter is that of all test triples
         known.append(triples[tests:])
+    options = {"additional_filter_triples": known, "batch_size": batch, "use_tqdm": False}
     start = time.perf_counter()
-    result = evaluator.evaluate(
-        case.model,
-        triples[:tests],
-        additional_filter_triples=known,
-        batch_size=batch,
-        use_tqdm=False,
-    )
+    result = evaluator.evaluate(case.model, triples[:tests], **options)
     result.to_flat_dict()
     return time.perf_counter() - start, result
 

@@ -161,11 +161,8 @@ def other_runs(_: Path) -> Iterator[Figure]:
         counts = known_candidates(row["dataset"], filtered=True)[:2]
         tasks = int(counts[1].sum())
         for name, long in LONG.items():
-            place = (
-                FRAMEWORK,
-                "collated.tsv, other data sets",
-                f"{row['dataset']}, {row['model']}",
-            )
+            model = f"{row['dataset']}, {row['model']}"
+            place = (FRAMEWORK, "collated.tsv, other data sets", model)
             figure = Figure(*place, long, row[name], check=FOLLOWS, precision=SINGLE)
             value = float(row[BASE[name]]) if name in BASE else math.nan
             if name == "tasks":

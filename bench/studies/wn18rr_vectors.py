@@ -240,12 +240,9 @@ def main(data: Path, folder: Path, models: list[str], dims: list[int], seed: int
             vectors = [v.vectors.view(np.float32) for v in (model.entities, model.relations)]
             report = evaluate(name, graph, *vectors)
             print(f"{name}-{dim}: mrr {report['mrr']:.4f}, hits@10 {report['hits@10']:.4f}")
-            np.savez(
-                folder / f"{name}-{dim}.npz",
-                entities=vectors[0],
-                relations=vectors[1],
-                mrr=report["mrr"],
-            )
+            entities, relations = vectors
+            path = folder / f"{name}-{dim}.npz"
+            np.savez(path, entities=entities, relations=relations, mrr=report["mrr"])
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ FOLDERS = {
     "python/truerank": (21000, 21000),
     "tests": (26550, 24000),
     "fuzz": (1500, 1500),
-    "bench": (6031, 6000),
+    "bench": (6000, 6000),
 }
 FILES = (174, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
