@@ -7,6 +7,7 @@ import pickle
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from support.alignment_folders import (
     without_repeats,
 )
 from support.refusals import refusal
-from truerank import InputValueError
 from truerank.alignment import AlignmentData, Graph, degrees, read_dbp15k, read_openea, read_pairs
 
 pytestmark = pytest.mark.python_only
@@ -51,12 +51,6 @@ DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
     ({"triples_1": "\n"}, "triples_1: expected lines of head and relation and tail, got"),
     ({"ref_ent_ids": ""}, "ref_ent_ids: expected lines of left entity and right"),
 ]
-
-
-@pytest.mark.parametrize(("edits", "said"), DAMAGE)
-def test_damaged_dbp15k(edits: dict[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(InputValueError, match=f"^folder: .*{said}"):
-        read_dbp15k(fill_folder(tmp_path, {**DBP15K, **edits}))
 
 
 @pytest.mark.parametrize("name", DBP15K)
@@ -150,10 +144,15 @@ OPENEA_DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("edits", "said"), OPENEA_DAMAGE)
-def test_damaged_openea(edits: dict[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=f"^folder: .*{said}"):
-        read_openea(fill_folder(tmp_path, {**OPENEA, **edits}), 1)
+@pytest.mark.parametrize(
+    ("read", "files", "edits", "said"),
+    [
+        *((read_dbp15k, DBP15K, *row) for row in DAMAGE),
+        *((partial(read_openea, fold=1), OPENEA, *row) for row in OPENEA_DAMAGE),
+    ],
+)
+def test_damaged_files(read: Any, files: Any, edits: Any, said: str, tmp_path: Path) -> None:
+    refusal(ValueError, f"^folder: .*{said}", read, fill_folder(tmp_path, {**files, **edits}))
 
 
 @given(st.data())
@@ -270,12 +269,9 @@ def test_wrong_triples(triples: Any, entities: Any, kind: type[Exception], said:
     refusal(kind, said.replace("entities:", "size:"), Graph, triples, entities)
 
 
-def test_graph_has_as_many_names_as_entities() -> None:
+def test_names_and_relations_of_graphs() -> None:
     refusal(ValueError, r"^names: expected 2, one each, got 1", Graph, size=2, names=("a",))
     refusal(ValueError, r"^ids: expected 2, one each, got 3", Graph, size=2, ids=np.arange(3))
-
-
-def test_relations_are_those_with_names() -> None:
     refusal(ValueError, "^triples: .* 0 to 0, got -1 in t", Graph, [(0, -1, 1)], 2, relations=["r"])
     words = "^triples: expected relations from 0 to 1, got 2 in tri"
     refusal(ValueError, words, Graph, [(0, 2, 1)], 2, relations="rst", relation_ids=[7, 8])
