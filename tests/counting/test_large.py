@@ -114,11 +114,10 @@ def test_every_pattern_of_sixteen_bits(dtype: str, order: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64"])
 def test_any_bits(dtype: str) -> None:
     rng = np.random.default_rng(4)
-    scores = distinct(rng, dtype, (5, 20_000))
-    scores[3] = rng.choice(pool(dtype), 20_000)
+    scores = distinct(rng, dtype, (2, 20_000))
+    scores[1] = rng.choice(pool(dtype), 20_000)
     targets = rng.integers(0, 20_000, 200).tolist()
-    for rule in ("worst", "raise"):
-        check(count_large, scores, targets, rows=rng.integers(0, 5, 200), nan=rule, audit=True)
+    check(count_large, scores, targets, rows=rng.integers(0, 2, 200), nan="worst", audit=True)
     # Neighbours: a rounded comparison finds them equal, a signed one reverses their order.
     bits = np.dtype(f"u{as_dtype(dtype).itemsize}")
     steps = rng.integers(0, 5, (2, 3000)).astype(bits)

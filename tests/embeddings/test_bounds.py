@@ -358,25 +358,3 @@ def test_progress_says_what_bounds_spared() -> None:
     tr.rank_embeddings(queries, entities, np.arange(90), similarity="l2")
     with pytest.raises(TypeError, match=r"^progress: expected a callable or a bool, got int"):
         tr.rank_embeddings(queries, entities, np.arange(90), progress=3)  # type: ignore[arg-type]
-
-
-def test_progress_of_tasks() -> None:
-    """A task reports sums: of both sides, or of both directions and the means of CSLS."""
-    rng = np.random.default_rng(8)
-    vectors = rng.standard_normal((50, 16)).astype(np.float32)
-    told: list[tr.Progress] = []
-    triples = np.stack([np.arange(30), np.zeros(30), np.arange(1, 31)], axis=1).astype(int)
-    task = tr.link_prediction.Task(triples, entities=50)
-    with levels("int16!"):
-        task.evaluate_embeddings(vectors[:30], vectors[1:31], vectors, progress=told.append)
-        pairs = np.stack([np.arange(30)] * 2, axis=1)
-        tr.alignment.evaluate(
-            *(vectors, vectors + 1, pairs), candidates="all", csls=3, progress=told.append
-        )
-    ends = [report for report in told if report.done == report.total]
-    assert [report.total for report in ends] == [2 * 30 * 50 * 4, 2 * 50 * 50 * 4]
-    first, second = (report.bounds for report in ends)
-    assert first is not None
-    assert second is not None
-    assert first[:3] == ("int16", 2 * 30 * 50, 2 * 30 * 50)
-    assert second[:3] == ("int16", *[2 * 50 * 50 + 2 * 30 * 50] * 2)

@@ -31,11 +31,6 @@ def npy(array: Any = GOOD) -> bytes:
     return stream.getvalue()
 
 
-def header(text: str, data: bytes = b"", version: int = 1) -> bytes:
-    length = len(text).to_bytes(2 if version == 1 else 4, "little")
-    return MAGIC[:6] + bytes([version, 0]) + length + text.encode() + data
-
-
 def zipped(names: tuple[str, ...], compression: int = zipfile.ZIP_STORED) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", compression) as archive:
@@ -74,15 +69,11 @@ FAULTS = [
     Fault("x.npy", b"0.5,0.25\n", "expected a .npy file"),
     Fault("x.csv", b"0.5,0.25\n", "expected a .npy, .npz, .h5 or zarr, or"),
     Fault("x.npy", ARCHIVE, "expected a .npy file"),
-    Fault("x.npy", header("(" * 5000), "header is broken"),
-    Fault("x.npy", MAGIC + b"\x04\x00\xff\xfe\x00{", "header is broken"),
     Fault("x.npy", npy().replace(b"(6, 5)", b"(6, 5,"), "header is broken"),
     # dtypes
     Fault("x.npy", npy(np.array([[None]])), "got dtype object"),
     Fault("x.npy", npy(np.zeros((2, 2), "f4,f4")), "got dtype", kind=TypeError),
-    Fault("x.npy", npy([["a"]]), "got dtype <U1", kind=TypeError),
     Fault("x.npy", npy(GOOD > 0), "got dtype bool", kind=TypeError),
-    Fault("x.npy", npy(GOOD * 1j), "got dtype complex64", kind=TypeError),
     Fault("x.npy", npy(scores(2, 2, "V2")), 'dtype="bfloat16"', kind=TypeError),
     Fault("x.npy", npy(), "cannot be taken as float64", {"dtype": "float64"}, TypeError),
     Fault("x.npy", npy(), "expected one of", {"dtype": "float8"}, TypeError),
