@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from hashlib import blake2b
 from itertools import combinations
@@ -11,21 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from strategies.triples import lists_of
 from support.refusals import refusal
 from truerank.link_prediction import Negatives, Sampled, Task
 
-
-def task_of(*args: Any, **keywords: Any) -> Task:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return Task(*args, **keywords)
-
-
-def lists_of(tasks: Any) -> list[list[int]]:
-    """Return the candidates of every task."""
-    indptr, indices, *lists = tasks.candidates  # type: ignore[misc]
-    which = lists[0] if lists else np.arange(len(tasks))
-    return [indices[indptr[i] : indptr[i + 1]].tolist() for i in which.tolist()]
+# of duplicates and leaks
+pytestmark = pytest.mark.filterwarnings("ignore:test. :UserWarning")
 
 
 @pytest.mark.parametrize("typed", [False, True])
@@ -36,9 +26,9 @@ def test_samples_are_uniform(negatives: int, typed: bool) -> None:
     train = np.array([[0, 0, tail] for tail in (1, 5)] + [[3, 0, tail] for tail in tails])
     test = np.array([[0, 0, 8]] * 6000)
     how: dict[str, Any] = {"entities": 10, "relations": 1, "sides": ("tail",)}
-    task = task_of(test, {"train": train}, candidates=Sampled(negatives, typed), **how)
+    task = Task(test, {"train": train}, candidates=Sampled(negatives, typed), **how)
     allowed = {0, 2, 4, 7, 9} if typed else {0, 2, 3, 4, 6, 7, 9}
-    drawn = Counter(tuple(c for c in each if c != 8) for each in lists_of(task.tail))
+    drawn = Counter(tuple(c for c in each if c != 8) for each in lists_of(task.tail.candidates))
     sets = list(combinations(sorted(allowed), negatives))
     assert set(drawn) == set(sets)
     mean = 6000 / len(sets)
@@ -52,9 +42,9 @@ def test_seeds_differ_and_sides_too() -> None:
     how: dict[str, Any] = {"entities": 100, "relations": 1}
     first = Task(rows, candidates=Sampled(20, seed=0), **how)
     other = Task(rows, candidates=Sampled(20, seed=1), **how)
-    assert lists_of(first.tail) != lists_of(other.tail)
-    assert lists_of(first.tail) != lists_of(first.head)
-    assert lists_of(first.tail)[0] != lists_of(first.tail)[1]
+    assert lists_of(first.tail.candidates) != lists_of(other.tail.candidates)
+    assert lists_of(first.tail.candidates) != lists_of(first.head.candidates)
+    assert lists_of(first.tail.candidates)[0] != lists_of(first.tail.candidates)[1]
     assert first.tail.candidates[1].dtype == np.int32
 
 
@@ -65,22 +55,24 @@ def test_samples_are_named() -> None:
         (Sampled(3, typed=True), "typed-3 seed 0"),
         (Sampled(3, among="inference"), "uniform-3 of inference seed 0"),
     ):
-        task = task_of([(0, 0, 1)], known, entities=4, candidates=sampled)
+        task = Task([(0, 0, 1)], known, entities=4, candidates=sampled)
         assert (task.protocol.candidates, task.protocol.sampled) == (name, True)
-        alone = task_of([(0, 0, 1)], known, entities=4, candidates=sampled, sides=["tail"])
-        assert lists_of(alone.tail) == lists_of(task.tail)  # for one side, or both
+        alone = Task([(0, 0, 1)], known, entities=4, candidates=sampled, sides=["tail"])
+        assert lists_of(alone.tail.candidates) == lists_of(
+            task.tail.candidates
+        )  # for one side, or both
 
 
 def test_train() -> None:
     test, train = [("a", "r", "b"), ("c", "r", "a")], [("a", "r", "b"), ("b", "q", "d")]
     words = "1 answers of the side head are not among the candidates, first 'c'"
-    refusal(ValueError, words, task_of, test, {"train": train}, candidates="train")
-    task = task_of(test, {"train": train}, candidates="train", unseen="drop")
+    refusal(ValueError, words, Task, test, {"train": train}, candidates="train")
+    task = Task(test, {"train": train}, candidates="train", unseen="drop")
     assert (task.entities, task.protocol.candidates) == (("a", "b", "c", "d"), "train")
     assert task.tail.candidates.tolist() == task.head.candidates.tolist() == [0, 1, 3]
     for known in ([train], train, {"valid": train}, {}):
         with pytest.raises(ValueError, match=r"^candidates: .*known=\{.train.: .*got 'train'"):
-            task_of(test, known, candidates="train")
+            Task(test, known, candidates="train")
 
 
 def test_explicit_sets() -> None:
@@ -101,7 +93,7 @@ def test_given_negatives() -> None:
         for form in (lists, np.array([[3, 4, 3], [0, -1, -1]]), joined, list(map(np.array, lists)))
     ]
     for task in tasks:
-        assert lists_of(task.tail) == [[1, 3, 4], [0, 2]]
+        assert lists_of(task.tail.candidates) == [[1, 3, 4], [0, 2]]
         assert task.protocol == tasks[0].protocol
     names = [
         Task(test, entities=5, sides=("tail",), candidates=Negatives(tail=rows)).protocol.candidates

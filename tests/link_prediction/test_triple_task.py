@@ -14,27 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
-from strategies.triples import NAMES, WORDS, Given, given_tasks
+from strategies.triples import NAMES, WORDS, Given, given_tasks, lists_of
 from support.refusals import refusal
 from truerank.link_prediction import Negatives, Sampled, Task
 from truerank.tasks import sampling
 
+# of duplicates and leaks
+pytestmark = pytest.mark.filterwarnings("ignore:test. :UserWarning")
+
 SIDES = ("head", "tail", "relation")
 TEST = [("a", "likes", "c"), ("a", "likes", "d"), ("b", "knows", "a")]
 TRAIN = [("a", "likes", "b"), ("b", "likes", "c"), ("c", "knows", "a"), ("d", "knows", "a")]
-
-
-def quiet(*args: Any, **keywords: Any) -> Task:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return Task(*args, **keywords)
-
-
-def lists(selection: Any) -> list[list[int]]:
-    """Return the lists of a selection: of each task, or of each query."""
-    indptr, indices, *which = selection
-    parts = [part.tolist() for part in np.split(indices, indptr[1:-1])]
-    return [parts[i] for i in which[0].tolist()] if which else parts
 
 
 def values(labels: Any) -> list[Any]:
@@ -68,7 +58,7 @@ def check_side(tasks: Any, given: Given) -> None:
     first = (given.filters or ["query" if given.known is not None else "none"])[0]
     assert (tasks.filter is None) == (first == "none")
     if first == "query":
-        of_query = lists(tasks.filter)
+        of_query = lists_of(tasks.filter)
         assert [of_query[row] for row in tasks.rows] == list(map(sorted, expected.answers))
     check_candidates(tasks, given, expected.answers)
 
@@ -82,12 +72,12 @@ def check_candidates(tasks: Any, given: Given, answers: list[set[int]]) -> None:
         if isinstance(among, np.ndarray):
             assert [sorted(among.tolist())] * len(pool) == list(map(sorted, pool))
         elif among is not None:
-            assert lists(among) == list(map(sorted, pool))
+            assert lists_of(among) == list(map(sorted, pool))
         else:
             assert pool == [whole] * len(pool)
         return
     for drawn, target, known, allowed in zip(
-        lists(among), tasks.targets.tolist(), answers, pool, strict=True
+        lists_of(among), tasks.targets.tolist(), answers, pool, strict=True
     ):
         assert drawn == sorted(set(drawn))
         assert {target} <= set(drawn) <= allowed - known | {target}
@@ -150,7 +140,7 @@ def test_the_definition(given: Given, at_once: int) -> None:
     arguments = given.arguments
     if given.is_refused:
         with pytest.raises(ValueError, match=r"^(test|candidates): "):
-            quiet(**arguments)
+            Task(**arguments)
         return
     with warnings.catch_warnings(record=True) as caught, pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("always")
@@ -200,7 +190,7 @@ def test_names() -> None:
     known, ids = {"train": [[0, 0, 0]]}, {"b": 0, "a": 1}
     mapped = Task([("a", "r", "b")], known, entities=ids, relations=["r"])
     assert (mapped.entities, mapped.test.tolist()) == (("b", "a"), [[1, 0, 0]])
-    assert lists(mapped.head.filter) == [[0, 1]]  # ids may stand beside labels
+    assert lists_of(mapped.head.filter) == [[0, 1]]  # ids may stand beside labels
 
 
 KNOWN_FORMS = {
@@ -253,7 +243,7 @@ def test_labels_of_qualifiers() -> None:
     task = Task(test, {"train": [("a", "r", "d", "2014"), ("a", "r", "b", "2015")]})
     assert task.qualifiers == (("2014", "2015"),)
     assert task.tail.queries.tolist() == [[0, 0, 0], [0, 0, 1]]
-    assert lists(task.tail.filter) == [[1, 3], [1, 2]]
+    assert lists_of(task.tail.filter) == [[1, 3], [1, 2]]
 
 
 INTS = np.array([[0, 0, 1]])

@@ -23,6 +23,13 @@ DATES = ["####-##-##", "1984-##-##", "1984-02-##", "1984-12-31", "1985-01-01", "
 SPANS = {label: oracle.days(label, DAYS) for label in DATES}
 
 
+def lists_of(selection: Any) -> list[list[int]]:
+    """Return the lists of a selection: of each task, or of each query."""
+    indptr, indices, *which = selection
+    parts = [part.tolist() for part in np.split(indices, indptr[1:-1])]
+    return [parts[i] for i in which[0].tolist()] if which else parts
+
+
 @dataclass
 class Given:
     """The arguments of a task, and what it is by the definition.

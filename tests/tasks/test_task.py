@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,17 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import link_prediction as oracle
-from strategies.triples import Given, given_tasks
+from strategies.triples import Given, given_tasks, lists_of
 from truerank.link_prediction import Sampled, Task, known_answers
 from truerank.tasks import query_rows
 from truerank.tasks.side_tasks import SideTasks
 from truerank.tasks.task import Task as BaseTask
 
+# of duplicates, of leaks, and of times
+pytestmark = pytest.mark.filterwarnings("ignore:(test. |.* triples end before):UserWarning")
+
 Array = npt.NDArray[Any]
 Counts = list[list[int]]
-
-
-def quiet(given: Given) -> Task:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of duplicates and leaks
-        return Task(**given.arguments)
 
 
 def expected_counts(given: Given, task: Task, tables: dict[str, Array], name: str) -> Counts:
@@ -37,9 +33,7 @@ def expected_counts(given: Given, task: Task, tables: dict[str, Array], name: st
     for side, tasks in task.sides.items():
         pools = given.pool(side)
         if isinstance(given.candidates, Sampled):
-            indptr, indices, *which = tasks.candidates  # type: ignore[misc]
-            parts = [set(part.tolist()) for part in np.split(indices, indptr[1:-1])]
-            pools = [parts[i] for i in which[0].tolist()] if which else parts
+            pools = list(map(set, lists_of(tasks.candidates)))
         rows = tables[side][tasks.test_rows].tolist()
         columns = rows, tasks.targets.tolist(), pools, given.left_out(side, name)
         found += [oracle.rank(*column) for column in zip(*columns, strict=True)]
@@ -92,7 +86,7 @@ def test_every_way_gives_the_counts_of_the_definition(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(known_answers, "_PAIRS_AT_ONCE", data.draw(st.sampled_from([1, 3, 1 << 21])))
-        task = quiet(given)
+        task = Task(**given.arguments)
     tables = tables_of(data.draw, given, task)
     rows = by_triple(task, tables)
     asked: dict[str, list[Array]] = {side: [] for side in tables}
@@ -142,7 +136,7 @@ def bare(report: tr.Report) -> tr.Ranks:
 @given(ANSWERED, st.data())
 @settings(max_examples=40)
 def test_unlike_rows_of_a_query_are_ranked_as_they_are(given: Given, data: st.DataObject) -> None:
-    task = quiet(given)
+    task = Task(**given.arguments)
     rows = by_triple(task, tables_of(data.draw, given, task))
     for table in rows.values():
         changed = data.draw(st.lists(st.integers(0, len(table) - 1), max_size=4))
