@@ -34,54 +34,39 @@ HOSTILE: dict[str, Any] = {
 }
 RANKS = Ranks([0, 3], [1, 2], [4, 9], side=["head", "tail"], relation=[1, 2])
 REPORT = tr.report(RANKS)
-TABLE = tr.table({"a": REPORT}, ["mr"])
-PAIRS = tr.compare({"a": RANKS, "b": RANKS})
+# Calls that are right, of which one argument after the other is replaced.
+RIGHT: list[tuple[Callable[..., object], dict[str, Any]]] = [
+    (tr.chance, {"metric": "mr", "candidates": [3, 4], "weights": None}),
+    (tr.adjust, {"metric": "mr", "value": 2.0, "candidates": [3, 4], "tasks": 2, "weights": None}),
+    (tr.adjust, {"metric": "mr", "value": 2.0, "dataset": "umls", "split": "test", "side": "both"}),
+    (tr.pvalue, {"ranks": RANKS, "metric": "random.mr", "seed": 0}),
+    (tr.compare, {"a": RANKS, "b": RANKS, "metric": "mr", "by": "unit", "level": 0.9}),
+    (tr.compare, {"a": RANKS, "b": RANKS, "draw_seed": 0, "groups": None, "allow_unlike": True}),
+    (interval, {"ranks": RANKS, "metric": "mr", "weights": None, "level": 0.9, "seed": 0}),
+    (tr.report, {"ranks": RANKS, "by": None, "weights": None, "seed": 0}),
+    (tr.table, {"reports": {"a": REPORT}, "metrics": ["mr"], "digits": 3, "against": None}),
+    (REPORT.to_markdown, {"metrics": None, "sides": None, "kinds": None, "digits": 3}),
+    (REPORT.to_csv, {"spreadsheet": False}),
+    (REPORT.to_json, {"metrics": None, "indent": 2}),
+    (REPORT.interval, {"metric": "mr", "by": "unit", "level": 0.9, "seed": 0}),
+    (Ranks, {"above": [0, 3], "tied": [1, 2], "candidates": [4, 9], "side": None, "unit": None}),
+    (RANKS.with_labels, {"side": None, "relation": None, "queries": None}),
+    (RANKS.with_protocol, {"filter": "train", "split": None}),
+    (tr.concatenate, {"parts": [RANKS]}),
+    (tr.compat.preset, {"name": "ogb"}),
+]
 CALLS: dict[str, Callable[[Any], object]] = {
-    "chance metric": lambda x: tr.chance(x, [3, 4]),
-    "chance candidates": lambda x: tr.chance("mr", x),
-    "chance weights": lambda x: tr.chance("mr", [3, 4], x),
-    "adjust value": lambda x: tr.adjust("mr", x, candidates=[3, 4]),
-    "adjust candidates": lambda x: tr.adjust("mr", 2.0, candidates=x, tasks=3),
-    "adjust tasks": lambda x: tr.adjust("mr", 2.0, candidates=4, tasks=x),
-    "adjust weights": lambda x: tr.adjust("mr", 2.0, candidates=[3, 4], weights=x),
-    "adjust dataset": lambda x: tr.adjust("mr", 2.0, dataset=x),
-    "adjust split": lambda x: tr.adjust("mr", 2.0, candidates=[3, 4], split=x),
-    "pvalue ranks": lambda x: tr.pvalue(x),
-    "pvalue metric": lambda x: tr.pvalue(RANKS, x),
-    "pvalue seed": lambda x: tr.pvalue(RANKS, "random.mr", seed=x),
-    "compare metric": lambda x: tr.compare(RANKS, RANKS, metric=x),
-    "compare by": lambda x: tr.compare(RANKS, RANKS, by=x),
-    "compare level": lambda x: tr.compare(RANKS, RANKS, level=x),
-    "compare draw_seed": lambda x: tr.compare(RANKS, RANKS, draw_seed=x),
-    "interval key": lambda x: interval(RANKS, x),
-    "interval weights": lambda x: interval(RANKS, "mr", weights=x),
-    "interval level": lambda x: interval(RANKS, "mr", level=x),
-    "report ranks": lambda x: tr.report(x),
-    "report by": lambda x: tr.report(RANKS, by=x),
-    "report weights": lambda x: tr.report(RANKS, weights=x),
-    "report key": lambda x: REPORT[x],
-    "report chance": lambda x: REPORT.chance(x),
-    "report side": lambda x: REPORT.tasks(x),
-    "report group values": lambda x: REPORT.group_values(x),
-    "markdown metrics": lambda x: REPORT.to_markdown(x),
-    "markdown sides": lambda x: REPORT.to_markdown(sides=x),
-    "markdown kinds": lambda x: REPORT.to_markdown(kinds=x),
-    "markdown digits": lambda x: REPORT.to_markdown(digits=x),
-    "csv spreadsheet": lambda x: REPORT.to_csv(spreadsheet=x),
-    "json indent": lambda x: REPORT.to_json(indent=x),
-    "table reports": lambda x: tr.table(x),
-    "table metrics": lambda x: tr.table({"a": REPORT}, x),
-    "ranks above": lambda x: Ranks(x, [1, 1], [4, 9]),
-    "ranks tied": lambda x: Ranks([0, 3], x, [4, 9]),
-    "ranks candidates": lambda x: Ranks([0, 3], [1, 2], x),
-    "ranks weights": lambda x: RANKS.with_weights(x),
-    "ranks side": lambda x: RANKS.with_labels(side=x),
-    "ranks seed": lambda x: RANKS.random(x),
-    "ranks protocol": lambda x: RANKS.with_protocol(filter=x),
-    "concatenate": lambda x: tr.concatenate(x),
-    "compare models": lambda x: tr.compare(RANKS, x),
-    "compat preset": lambda x: tr.compat.preset(x),
+    f"{call.__qualname__} {name}": lambda x, call=call, given=given, name=name: call(
+        **{**given, name: x}
+    )
+    for call, given in RIGHT
+    for name in given
 }
+CALLS |= {
+    call.__qualname__: call
+    for call in (REPORT.__getitem__, REPORT.chance, REPORT.tasks, REPORT.group_values)
+}
+CALLS |= {call.__qualname__: call for call in (RANKS.with_weights, RANKS.random)}
 
 
 @pytest.mark.parametrize("name", CALLS)

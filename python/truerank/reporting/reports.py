@@ -290,13 +290,13 @@ class Report(KeyedValues):
         ['mrr', 'hits@1']
         """
         tasks, found = self._ranked.tasks, {}
-        single = not isinstance(metric, (list, tuple))
-        for name in [metric] if isinstance(metric, str) else unique_keys(metric, "metric"):
+        names = [metric] if isinstance(metric, str) else unique_keys(metric, "metric")
+        for name in names:
             key = parse(name)
             groups = self._ranked.groups(key).codes if key.macro else None
             options: Any = {"by": by, "level": level, "seed": seed, "draw_seed": self.seed}
             found[name] = interval(tasks, key, groups=groups, **options)
-        return found[name] if single else Intervals(found)
+        return found[metric] if isinstance(metric, str) else Intervals(found)
 
     # -- values ------------------------------------------------------------------------------------
 
