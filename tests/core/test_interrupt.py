@@ -203,7 +203,7 @@ def count():
             wrong.append(1)
 other = threading.Thread(target=count)
 other.start()
-interrupt(rows, None)
+assert interrupt(rows, None) < limit
 time.sleep(0.1)
 stop = True
 other.join()
@@ -215,8 +215,9 @@ small()
 
 @posix
 @pytest.mark.parametrize("script", HANDLERS.values(), ids=HANDLERS)
-def test_handlers_of_signals(run_python: Run, script: str) -> None:
-    run_python(INTERRUPT + script, timeout=60)
+def test_handlers_of_signals(run_python: Run, sanitized: bool, script: str) -> None:
+    limit = f"limit = {1000 if sanitized else 1.5}\n"
+    run_python(limit + INTERRUPT + script, timeout=60)
 
 
 def test_the_position_of_a_nan_is_found_soon(sanitized: bool) -> None:
