@@ -98,37 +98,34 @@ def test_means_of_a_wider_dtype_are_rounded() -> None:
         assert same(task.evaluate_scores(SIMILARITIES, csls=means), expected)
 
 
-@pytest.mark.parametrize("batch_size", [None, 1, 2])
-def test_callables(batch_size: int | None) -> None:
+def test_callables() -> None:
     shapes = []
 
-    def forward(queries: Array) -> Array:
+    def scored(matrix: Array, queries: Array) -> Array:
         shapes.append(queries.shape)
-        return SIMILARITIES[queries[:, 0]]
-
-    def backward(queries: Array) -> Array:
-        assert queries.dtype == np.int64
-        return SIMILARITIES.T[queries[:, 0]]
+        return matrix[queries[:, 0]]
 
     task = task_of(candidates="unaligned")
-    found = task.evaluate(left_to_right=forward, right_to_left=backward, batch_size=batch_size)
-    assert same(found, task.evaluate_scores(SIMILARITIES))
-    assert sum(shape[0] for shape in shapes) == 3
-    assert {shape[1] for shape in shapes} == {1}
+    forward, backward = (partial(scored, matrix) for matrix in (SIMILARITIES, SIMILARITIES.T))
+    for batch_size in (None, 1, 2):
+        found = task.evaluate(forward, backward, batch_size=batch_size)
+        assert same(found, task.evaluate_scores(SIMILARITIES))
+    assert shapes == [(3, 1)] * 2 + [(1, 1)] * 6 + [(2, 1), (1, 1)] * 2
     refusal(TypeError, "^right_to_left: expected .* the side", task.evaluate, left_to_right=forward)
 
 
-@pytest.mark.parametrize("how", [{}, {"candidates": "unaligned"}, {"csls": 2}, {"audit": True}])
-def test_one_call(how: dict[str, Any]) -> None:
-    made = {name: value for name, value in how.items() if name == "candidates"}
-    rest = {name: value for name, value in how.items() if name != "candidates"}
+@pytest.mark.parametrize(
+    ("made", "how"),
+    [({}, {}), ({"candidates": "unaligned"}, {}), ({}, {"csls": 2}), ({}, {"audit": True})],
+)
+def test_one_call(made: dict[str, Any], how: dict[str, Any]) -> None:
     task = task_of(**made)
-    expected = task.evaluate_embeddings(LEFT, RIGHT, **rest)
-    found = evaluate(LEFT, RIGHT, PAIRS, known=KNOWN, **how)
+    expected = task.evaluate_embeddings(LEFT, RIGHT, **how)
+    found = evaluate(LEFT, RIGHT, PAIRS, known=KNOWN, **made, **how)
     assert found == expected
     assert found.protocol == expected.protocol
-    of_scores = evaluate(SIMILARITIES, None, PAIRS, known=KNOWN, **how)
-    assert of_scores == task.evaluate_scores(SIMILARITIES, **rest)
+    of_scores = evaluate(SIMILARITIES, None, PAIRS, known=KNOWN, **made, **how)
+    assert of_scores == task.evaluate_scores(SIMILARITIES, **how)
     assert same(of_scores, expected)
     turned = evaluate(-SIMILARITIES, None, PAIRS, known=KNOWN, order="ascending", **made)
     assert same(turned, task.evaluate_scores(SIMILARITIES))

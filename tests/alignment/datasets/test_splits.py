@@ -40,15 +40,11 @@ def slow_sizes(n: int, shares: list[float]) -> list[int]:
 
 
 def slow_split(pairs: Rows, shares: dict[str, float], seed: int) -> Splits:
-    ends, total = [], 0
-    for size in slow_sizes(len(pairs), list(shares.values())):
-        total += size
-        ends.append(total)
+    sizes = zip(shares, slow_sizes(len(pairs), list(shares.values())), strict=True)
+    owners = [name for name, size in sizes for _ in range(size)]
     found: Splits = {name: [] for name in shares}
     for pair, place in zip(pairs, slow_places(pairs, seed), strict=True):
-        found[next(name for name, end in zip(shares, ends, strict=True) if place < end)].append(
-            pair
-        )
+        found[owners[place]].append(pair)
     return found
 
 
@@ -60,14 +56,15 @@ def slow_folds(pairs: Rows, seed: int, folds: int, valid: float) -> list[Splits]
     for k in range(folds):
         size = n // folds + (k < n % folds)
         ring = [(place - first) % n for place in places]
-        parts: Splits = {
-            "train": [p for p, at in zip(pairs, ring, strict=True) if at < size],
-            "valid": [p for p, at in zip(pairs, ring, strict=True) if size <= at < size + held],
-            "test": [p for p, at in zip(pairs, ring, strict=True) if at >= size + held],
-        }
-        if not held:
-            del parts["valid"]
-        made.append(parts)
+        parts = {"train": range(size), "valid": range(size, size + held)}
+        parts = {name: part for name, part in parts.items() if part}
+        parts["test"] = range(size + held, n)
+        made.append(
+            {
+                name: [pair for pair, at in zip(pairs, ring, strict=True) if at in part]
+                for name, part in parts.items()
+            }
+        )
         first += size
     return made
 
