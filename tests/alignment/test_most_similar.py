@@ -18,6 +18,7 @@ pytestmark = pytest.mark.python_only
 
 LEFT = np.eye(2)
 RIGHT = np.array([[1.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+FEW: dict[str, Any] = {"csls": 1, "candidates": ([0], None), "queries": [0, 1]}
 # Three left entities are nearest to the first right one, which ties with the second.
 MATRIX = np.array([[5.0, 5, 1, 0], [5, 1, 2, 0], [4, 1, 3, 0], [0, 2, 3, 0]])
 
@@ -70,11 +71,7 @@ def test_errors_of_hubness(given: Any, kind: type[Exception], message: str) -> N
         ({"candidates": "test"}, TypeError, r"candidates: expected \(left_ids, right_ids\), got"),
         ({"candidates": (None, [3])}, ValueError, r"candidates\[1\]: expected ids .* to 2, got 3"),
         ({"csls": 0}, ValueError, "csls: expected an integer >= 1, got 0"),
-        (
-            {"csls": 1, "candidates": ([0], None), "queries": [0, 1]},
-            ValueError,
-            "queries: expected entities of candidates, for csls=1 has means of these alone, got 1",
-        ),
+        (FEW, ValueError, "queries: expected entities of candidates, for csls=1 has .*, got 1"),
         ({"nan": "worst"}, ValueError, "nan: expected one of raise, omit, got 'worst'"),
         ({"similarity": "near"}, ValueError, "similarity: expected one of"),
         ({"dtype": "float32"}, TypeError, "dtype: "),

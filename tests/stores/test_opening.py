@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +18,6 @@ from truerank.stores import Store, in_one_array, open_scores, opening, read_scor
 from truerank.stores.store import block_array
 
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
-
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
 
 
 # -- what is checked between opening and counting --------------------------------------------------
@@ -52,11 +44,9 @@ def test_a_file_that_shrinks_is_noticed(tmp_path: Path, name: str) -> None:
     touch(store)
     size = os.path.getsize(tmp_path / name)
     os.truncate(tmp_path / name, size // 3)
-    last, column = np.array([5]), np.array([store.shape[1] - 1])
     tile = store.tiles(1)[-1]
     for attempt in (
         lambda: touch(store),
-        lambda: store.take(last, column),
         lambda: store.block(tile, "map").__enter__(),
         lambda: store.block(tile, "read").__enter__(),
     ):
