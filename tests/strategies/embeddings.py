@@ -84,15 +84,6 @@ class Vectors:
         assert same_bits(got, with_csls(with_bias(alone, self.bias, self.dtype), self.csls))
         return got
 
-    def __repr__(self) -> str:
-        # Bytes as well: a printed NaN hides its sign, a printed array its strides.
-        arrays = {"queries": self.queries, "entities": self.entities, "bias": self.bias}
-        said = [
-            f"{name}={a!r}" if a is None else f"{name}={a!r} {a.strides} {a.tobytes()!r}"
-            for name, a in arrays.items()
-        ]
-        return f"Vectors({', '.join(said)}, {self.similarity!r}, {self.dtype!r}, {self.csls!r})"
-
 
 def assert_scores(got: Array, expected: Array, similarity: str) -> None:
     assert got.dtype == expected.dtype

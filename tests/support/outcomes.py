@@ -42,13 +42,6 @@ class Problem:
             keywords["rows"] = np.asarray(keywords["rows"], np.int64)
         return as_targets(self.targets), keywords
 
-    def __repr__(self) -> str:
-        # Bytes as well: a printed NaN hides its sign, a printed array its strides.
-        return (
-            f"Problem({self.scores!r}, strides={self.scores.strides}, targets={self.targets!r}, "
-            f"{self.keywords!r})"
-        )
-
 
 def arrays_of(value: Any) -> list[Array]:
     """Return the arrays in what a call is given, at any depth."""
