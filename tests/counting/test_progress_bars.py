@@ -78,7 +78,6 @@ CALLS: dict[str, Callable[..., object]] = {
     "task of callables": lambda **p: TASK.evaluate(scorer, scorer, batch_size=20, **p),
     "pairs of callables": lambda **p: FEW_PAIRS.evaluate(scorer, scorer, **p),
     "retrieval of callables": lambda **p: SEARCH.evaluate(scorer, batch_size=7, **p),
-    "infer": lambda **p: alignment.infer(QUERIES, VECTORS, csls=3, **p),
     "infer mutual": lambda **p: alignment.infer(QUERIES, VECTORS, method="mutual", **p),
     "infer stable": lambda **p: alignment.infer(QUERIES, VECTORS, method="stable", csls=3, **p),
     "infer of a matrix": lambda **p: alignment.infer(SCORES, None, method="stable", **p),
@@ -88,9 +87,7 @@ CALLS: dict[str, Callable[..., object]] = {
     "listed blocks": lambda **p: tr.rank_blocks([*blocks()], **p),
     "counter": lambda **p: counted(**p),
     "dask": lambda **p: dask_ranks(**p),
-    "most similar": lambda **p: alignment.most_similar(QUERIES, VECTORS, csls=3, **p),
     "most similar of a matrix": lambda **p: alignment.most_similar(SCORES, None, **p),
-    "dangling": lambda **p: alignment.dangling(QUERIES, VECTORS, range(9), **p),
 }
 # And calls on all pairs of vectors, with the number of their passes.
 PASSES: dict[str, tuple[int, Callable[..., object]]] = {
@@ -103,6 +100,9 @@ PASSES: dict[str, tuple[int, Callable[..., object]]] = {
     "two sides": (2, lambda **p: LARGE_TASK.evaluate_embeddings(QUERIES, QUERIES, VECTORS, **p)),
     "directions": (1, lambda **p: PAIRS.evaluate_embeddings(QUERIES, VECTORS, **p)),
     "directions, scaled": (2, lambda **p: PAIRS.evaluate_embeddings(QUERIES, VECTORS, csls=4, **p)),
+    "infer": (2, lambda **p: alignment.infer(QUERIES, VECTORS, csls=3, **p)),
+    "most similar": (2, lambda **p: alignment.most_similar(QUERIES, VECTORS, csls=3, **p)),
+    "dangling": (1, lambda **p: alignment.dangling(QUERIES, VECTORS, EACH, **p)),
 }
 CALLS |= {name: call for name, (_, call) in PASSES.items()}
 

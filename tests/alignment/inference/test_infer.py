@@ -200,13 +200,3 @@ def test_no_similarity_beside_a_matrix(similarity: Any) -> None:
     message = f"^similarity: expected none beside a matrix, got {similarity!r}$"
     for call in (infer, most_similar, partial(dangling, exclusive=[0])):
         refusal(ValueError, message, call, np.eye(3), None, similarity=similarity)
-
-
-@pytest.mark.parametrize("csls", [None, 2])
-def test_progress_counts_every_pass_over_all_pairs(csls: int | None) -> None:
-    vectors = np.random.default_rng(0).standard_normal((40, 4)).astype(np.float32)
-    for call in (infer, most_similar, partial(dangling, exclusive=[0])):
-        told: list[tr.Progress] = []
-        call(vectors, vectors, csls=csls, progress=told.append)
-        total = 40 * 40 * 4 * (1 if csls is None else 2)
-        assert (told[0][:2], told[-1][:2]) == ((0, total), (total, total))
