@@ -1,4 +1,4 @@
-"""The task of alignment against its definition: queries, filter, audit, labels, forms, candidates."""
+"""The task of alignment against its definition: queries, filter, audit, labels, candidates."""
 
 from __future__ import annotations
 
