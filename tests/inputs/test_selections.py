@@ -68,18 +68,16 @@ def test_index_arrays_of_any_layout(dtype: type) -> None:
 
 
 def test_csr_from_padded() -> None:
-    padded = np.array([[3, -1, 5], [-1, -1, -1], [2, 2, 0]])
-    indptr, indices = csr_from_padded(padded)
-    assert indptr.tolist() == [0, 2, 2, 5]
-    assert indices.tolist() == [3, 5, 2, 2, 0]
-    assert (indptr.dtype.kind, indices.dtype.kind) == ("i", "i")
-    indptr, indices = csr_from_padded(np.array([[9, 1], [9, 9]], np.int32), pad=9)
-    assert (indptr.tolist(), indices.tolist()) == ([0, 1, 1], [1])
-    indptr, indices = csr_from_padded(np.empty((0, 4), np.int64))
-    assert (indptr.tolist(), indices.tolist()) == ([0], [])
-    indptr, indices = csr_from_padded(np.empty((3, 0), np.int64))
-    assert (indptr.tolist(), indices.tolist()) == ([0, 0, 0, 0], [])
-    assert csr_from_padded([[1, -1], [0, 2]])[1].tolist() == [1, 0, 2]
+    for padded, pad, expected in (
+        (np.array([[3, -1, 5], [-1, -1, -1], [2, 2, 0]]), -1, ([0, 2, 2, 5], [3, 5, 2, 2, 0])),
+        (np.array([[9, 1], [9, 9]], np.int32), 9, ([0, 1, 1], [1])),
+        (np.empty((0, 4), np.int64), -1, ([0], [])),
+        (np.empty((3, 0), np.int64), -1, ([0, 0, 0, 0], [])),
+        ([[1, -1], [0, 2]], -1, ([0, 1, 3], [1, 0, 2])),
+    ):
+        found = csr_from_padded(padded, pad=pad)
+        assert tuple(part.tolist() for part in found) == expected
+        assert [part.dtype.kind for part in found] == ["i", "i"]
 
 
 # --- refused

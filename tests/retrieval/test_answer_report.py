@@ -188,18 +188,6 @@ def test_readers_stop_by_the_highest_gain_of_all_groups() -> None:
     assert found["macro.err@2"] == sum(expected.values()) / 2
 
 
-def test_printed_names_are_keys() -> None:
-    found = grouped()
-    for key in (key for key in found if "." not in key):
-        title = found.to_csv(key).split("\n")[0].split(",")[-1]
-        heading = found.to_markdown(key, notes=False).splitlines()[0].split(" | ")[-1]
-        assert title == key
-        assert heading.endswith(" \u2191 |")
-        name = heading.removesuffix(" \u2191 |")
-        assert name != key
-        assert found[name] == found[key]
-
-
 def test_tables() -> None:
     found = grouped()
     text = found.to_markdown()
@@ -219,6 +207,7 @@ def test_tables() -> None:
     words = r"metrics: expected metric\[@k\] as a row of a table, got"
     refusal(ValueError, words, found.to_text, "index.map")
     assert len(found.to_dict()) == len(found)
+    assert found.to_csv("map").split("\n")[0] == "group,kind,queries,map"
     content = json.loads(found.to_json(["mrr", "index.map"]))
     assert content["metrics"]["mrr"] == found["mrr"]
     assert content["groups"]["metrics"]["mrr"] == [1.0, 0.3]
