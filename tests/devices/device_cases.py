@@ -20,6 +20,7 @@ from strategies.count_problems import Problem, problems
 from strategies.thresholds import thresholds
 from support.outcomes import outcome
 from support.problems import DTYPES, Array, csr, host_tensor, matrix
+from support.refusals import refusal
 from support.simulated_device import (
     NAME,
     RNG,
@@ -192,23 +193,32 @@ def test_blocks_of_candidates(kind: str, audit: bool, way: str, tmp_path: Any) -
     assert found == tr.rank(array, targets, **rules)
 
 
-def test_sampled_negatives(way: str) -> None:
-    true_scores, others = RNG.random(20), RNG.random((20, 30))
-    expected = tr.rank_against(true_scores, others)
-    indptr, there = np.arange(0, 601, 30), pending_scores(true_scores)
-    for given_scores in (there, true_scores):
-        assert tr.rank_against(given_scores, pending_scores(others)) == expected
-    assert tr.rank_against(there, (pending_scores(others.ravel()), indptr)) == expected
-    with pytest.raises(ValueError, match=r"^others: expected a matrix .* got shape \(30,\)"):
-        tr.rank_against(true_scores, pending_scores(others[0]))
-    with pytest.raises(TypeError, match=r"^others: expected float64, .* got float32"):
-        tr.rank_against(true_scores, pending_scores(others.astype(np.float32)))
-    others[7, 3] = np.nan
-    with pytest.raises(ValueError, match=r"^others: the score at row 7, column 3 is NaN"):
-        tr.rank_against(true_scores, pending_scores(others))
-
-
 # --- the other ways in
+
+SCORES, TRUE, TARGETS = RNG.random((20, 30)), RNG.random(20), RNG.integers(0, 30, 20)
+QUERIES, ENTITIES, BIAS = RNG.random((20, 8)), RNG.random((30, 8)), RNG.random(30)
+ALIGNED = alignment.Task(np.arange(20)[:, None].repeat(2, axis=1), left=20, right=30)
+# A call; `there` brings its arrays to the device.
+DOORS: dict[str, Callable[[Callable[[Array], Any]], Any]] = {
+    "samples": lambda there: tr.rank_against(there(TRUE), there(SCORES)),
+    "samples, true scores here": lambda there: tr.rank_against(TRUE, there(SCORES)),
+    "samples in lists": lambda there: tr.rank_against(
+        there(TRUE), (there(SCORES.ravel()), np.arange(0, 601, 30))
+    ),
+    "vectors": lambda there: tr.rank_embeddings(
+        there(QUERIES), there(ENTITIES), TARGETS, similarity="l1", bias=there(BIAS)
+    ),
+    "top": lambda there: tr.topk_embeddings(there(QUERIES), there(ENTITIES), 3).ids.tolist(),
+    "alignment": lambda there: ALIGNED.evaluate_scores(there(SCORES)).ranks,
+    "local scaling": lambda there: ALIGNED.evaluate_scores(there(SCORES), csls=3).ranks,
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door(door: str, way: str) -> None:
+    found = DOORS[door](pending_scores)
+    assert found == DOORS[door](np.asarray)
+    assert door != "vectors" or found.protocol.device == "standin:0, host"
 
 
 @pytest.mark.parametrize("width", [50, 300])
@@ -282,28 +292,15 @@ def test_progress_and_checkpoint(way: str, tmp_path: Any) -> None:
         tr.rank(pending_scores(array + 1), targets, **keywords)
 
 
-def test_vectors(way: str) -> None:
-    queries, entities = RNG.random((9, 8)), RNG.random((30, 8))
-    bias, targets = RNG.random(30), RNG.integers(0, 30, 9)
-    expected = tr.rank_embeddings(queries, entities, targets, similarity="l1", bias=bias)
-    there = pending_scores(queries), pending_scores(entities)
-    options = {"similarity": "l1", "bias": pending_scores(bias)}
-    ranks = tr.rank_embeddings(*there, targets, **options)
-    assert ranks == expected
-    assert ranks.protocol.device == "standin:0, host"
-    best = tr.topk_embeddings(queries, entities, 3)
-    np.testing.assert_array_equal(tr.topk_embeddings(*there, 3).ids, best.ids)
-
-
-def test_alignments(way: str) -> None:
-    task = alignment.Task(np.arange(20)[:, None].repeat(2, axis=1), left=30, right=40)
-    scores = RNG.random((30, 40))
-    for options in ({}, {"csls": 3}):
-        got = task.evaluate_scores(pending_scores(scores), **options)
-        assert got.ranks == task.evaluate_scores(scores, **options).ranks
-
-
 def test_refusals(way: str) -> None:
+    wrong = SCORES.copy()
+    wrong[7, 3] = np.nan
+    for others, kind, words in (
+        (SCORES[0], ValueError, r"^others: expected a matrix .* got shape \(30,\)"),
+        (SCORES.astype(np.float32), TypeError, "^others: expected float64, .* got float32"),
+        (wrong, ValueError, "^others: the score at row 7, column 3 is NaN"),
+    ):
+        refusal(kind, words, tr.rank_against, TRUE, pending_scores(others))
     for wrong, words in {
         on_device(np.zeros((2, 3), bool)): "^scores: expected one of float16, .*got dtype bool",
         on_device(np.zeros((2, 3), np.complex64)): "got dtype complex64",
