@@ -18,6 +18,7 @@ from support.example_ranks import any_ranks, everything, same, sided_ranks
 from support.hostile_members import values_like
 from support.refusals import refusal
 from truerank import InputValueError, Ranks, Report, report, table
+from truerank.reporting.keyed_values import compose_key
 from truerank.reporting.sources import REPORT
 
 GOLDEN = Path(__file__).parent / "golden" / "report.json"
@@ -40,6 +41,7 @@ def test_golden_file() -> None:
 @example(everything(), None, 0)
 @example(everything()[:0], "side", 0)
 @example(sided_ranks(), "side", 3)
+@example(Ranks([0, 1], [1, 1], 3, side="relation"), "mod", 0)
 def test_json_and_back(ranks: Ranks, by: Any, seed: int) -> None:
     by = np.arange(len(ranks)) % 3 if by == "mod" or ranks.side is None else by
     measured = report(ranks, by=by, seed=seed)
@@ -58,9 +60,11 @@ def test_json_and_back(ranks: Ranks, by: Any, seed: int) -> None:
     assert pickle.loads(pickle.dumps(back)) == copy.deepcopy(back) == back
     assert "read from JSON" in repr(back)
     if by is not None:
-        assert back.group_tasks() == measured.group_tasks()
-        assert str(back.group_values("index.mr")) == str(measured.group_values("amri"))
-        assert back.macro_left_out("mr") == measured.macro_left_out("macro.mr")
+        side = measured.sides[0]
+        mr, amri = (compose_key(side, "realistic", name) for name in ("mr", "amri"))
+        assert back.group_tasks(side) == measured.group_tasks(side)
+        assert str(back.group_values(amri)) == str(measured.group_values(amri))
+        assert back.macro_left_out(mr) == measured.macro_left_out(f"macro.{mr}")
 
 
 def test_groups_from_json(grouped: Report) -> None:
