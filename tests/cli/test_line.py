@@ -223,5 +223,6 @@ def test_info(run: Run) -> None:
     assert facts["instruction set"].startswith(f"{_core.isa()} (usable: ")
     assert facts["bounds"].startswith(f"{_core.bounds()} (usable: off, int16")
     assert facts["threads"] == str(_core.default_threads())
+    assert facts.get("devices", "none")  # where torch is installed
     rows = [line.split() for line in run("info").out.splitlines()]
     assert ["truerank", tr.__version__] in rows
