@@ -109,19 +109,17 @@ def test_all_numbers_of_narrow_types(dtype: str) -> None:
 )
 @settings(max_examples=100)
 def test_scores_next_to_thresholds(dtype: str, numbers: list[Any]) -> None:
-    if dtype.startswith("float"):
-        with np.errstate(over="ignore"):
-            near = np.array([float(min(max(x, -1e308), 1e308)) for x in numbers]).astype(dtype)
-            scores = [
-                near,
-                *(np.nextafter(near, np.array(end, dtype)) for end in (-np.inf, np.inf)),
-            ]
+    is_float = dtype.startswith("float")
+    info: Any = None if is_float else np.iinfo(dtype)
+    least, most = (-1e308, 1e308) if is_float else (int(info.min), int(info.max))
+    inside = [(float if is_float else int)(min(max(x, least), most)) for x in numbers]
+    with np.errstate(over="ignore"):
+        near = np.array(inside, None if is_float else dtype).astype(dtype)
+    if is_float:
+        beside = [np.nextafter(near, np.array(end, dtype)) for end in (-np.inf, np.inf)]
     else:
-        least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-        whole = [int(min(max(x, least), most)) for x in numbers]
-        steps = [[min(max(x + step, least), most) for x in whole] for step in (-1, 0, 1)]
-        scores = [np.array(some, dtype) for some in steps]
-    assert_counts_of_python(np.concatenate(scores), numbers)
+        beside = [near - (near > least), near + (near < most)]
+    assert_counts_of_python(np.concatenate([near, *beside]), numbers)
 
 
 # --- errors
