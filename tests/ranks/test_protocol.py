@@ -43,17 +43,10 @@ def test_comparable_fields(field: str, value: object, sentence: str) -> None:
         Protocol().joined(other)
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("order", "ascending"),
-        ("dtype", "float16"),
-        ("similarity", "l1"),
-        ("lists", "scores"),
-        ("version", "9"),
-        ("files", ("a",)),
-    ],
-)
+MADE = {"order": "ascending", "dtype": "float16", "similarity": "l1", "lists": "scores"}
+
+
+@pytest.mark.parametrize(("field", "value"), {**MADE, "version": "9", "files": ("a",)}.items())
 def test_provenance_fields(field: str, value: object) -> None:
     other = Protocol(**{field: value})
     assert Protocol().differences(other) == []
