@@ -53,6 +53,7 @@ def test_counts_are_those_of_the_definition(problem: Problem, data: st.DataObjec
 
 
 @given(problems(nan=True, errors=False), st.data(), stored())
+@settings(max_examples=40)
 def test_tile_by_tile(problem: Problem, data: st.DataObject, way: Stored) -> None:
     """However scores are stored, in tiles of whole rows and in tiles that cut rows."""
     dtype = problem.keywords["dtype"] or ("bfloat16" if problem.scores.dtype.kind == "V" else None)
