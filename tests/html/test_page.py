@@ -168,7 +168,7 @@ def test_names_are_text() -> None:
     saved(dict.fromkeys(EVIL, measured), notes=EVIL)
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(any_ranks(), st.text(max_size=12))
 def test_any_ranks_and_names(ranks: Ranks, name: str) -> None:
     measured = report(ranks, by=None if ranks.relation is None else "relation")
