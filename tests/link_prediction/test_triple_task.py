@@ -19,8 +19,8 @@ from support.refusals import refusal
 from truerank.link_prediction import Negatives, Sampled, Task
 from truerank.tasks import sampling
 
-# of duplicates and leaks
-pytestmark = pytest.mark.filterwarnings("ignore:test. :UserWarning")
+# of duplicates, of leaks, and of times
+pytestmark = pytest.mark.filterwarnings("ignore:(test. |.* triples end before):UserWarning")
 
 SIDES = ("head", "tail", "relation")
 TEST = [("a", "likes", "c"), ("a", "likes", "d"), ("b", "knows", "a")]
