@@ -103,7 +103,7 @@ class BoundedPanels {
     static constexpr std::int64_t kFewQueries = 24;
     // Where levels leave more open than this share, finer ones gain more than their sums take. (The sum of a value
     // takes about as many times as long as one of levels, whatever the depth.)
-    static constexpr double kFewOpen = 1.0 / 26;
+    static constexpr double kFewOpen = 1.0 / 45;
 
     const std::vector<LevelForm>& forms() const { return quantiser_.quantisation.forms; }
     template <class Sink>
