@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -112,6 +112,19 @@ def test_all_outcomes(data: st.DataObject, alternative: str, weighted: bool) -> 
     expected = share_as_good(ranks, sizes, key, alternative, weights)
     assert found.p == pytest.approx(expected, rel=1e-9)
     assert found.log10_p == pytest.approx(math.log10(found.p), abs=1e-12)
+
+
+@pytest.mark.parametrize("key", RANKED)
+def test_every_rank_of_few_tasks(key: str) -> None:
+    if METRICS[key.partition("@")[0].partition(":")[0]].single is None:
+        alike = report(ranks_of([3, 3], [8, 8]))[key]
+        assert alike == pytest.approx(3) or alike == pytest.approx(1 / 3)
+    unlike = itertools.product([1, 2], [1, 9, 14, 27])
+    for ranks, sizes in [*(([r], [8]) for r in range(1, 9)), *(([*x], [2, 27]) for x in unlike)]:
+        for alternative in ("better", "worse"):
+            found = pvalue(ranks_of(ranks, sizes), key, alternative=alternative)
+            expected = share_as_good(ranks, sizes, key, alternative, None)
+            assert found.p == pytest.approx(expected, rel=1e-9), (ranks, alternative)
 
 
 # -- sums of ranks ---------------------------------------------------------------------------------
@@ -341,6 +354,8 @@ def test_ties() -> None:
     assert pvalue(half, "random.mr", seed=1).p == pvalue(half, "random.mr", seed=1).p
 
 
+# The least values of mrr lie closer together than the digits of their distance from 1.
+@example(Ranks([20_921_105] * 3, [1] * 3, [20_921_107, *[20_921_106] * 2]), "optimistic", "mrr")
 @settings(max_examples=25)
 @given(
     any_ranks(),

@@ -68,7 +68,7 @@ class Row:
 @public("truerank.metrics")
 @dataclass(frozen=True, kw_only=True)
 class Metric(Row):
-    """A row of the table of metrics, g(mean(f(r))).
+    """A row of the table of metrics, g(mean(f(r))): f(r), r or 1 / r where all ranks are r.
 
     Attributes
     ----------

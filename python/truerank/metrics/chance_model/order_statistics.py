@@ -452,6 +452,10 @@ def median_tail(tasks: Tasks, twice: int, *, worse: bool = False) -> float:
     high = twice - low
     beyond = (low - 1, half) if worse else (high, half + 1)
     both = count_tail(tasks, *beyond, fewer=worse)
+    if worse:  # no a is above the half-th least size, at which the terms begin to fall
+        size_of_a = tasks.sizes[np.searchsorted(np.cumsum(tasks.multiplicities), half)]
+        skipped = max(low - 1 - int(size_of_a), 0)
+        low, high = low - skipped, high + skipped
     size, numbers = tasks.sizes.astype(np.float64), tasks.multiplicities.astype(np.float64)
 
     def logs(j: FloatArray) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,8 +64,11 @@ def tail(metric: Any, parameter: float, tasks: Tasks, value: float, *, worse: bo
         slack = min(1e-9 + 1e-15 * value * count, 0.25)
         hits = math.floor(value * count + slack) + 1 if worse else math.ceil(value * count - slack)
         return Tail(count_tail(tasks, parameter, hits, fewer=worse), "exact")
-    # the rank that has this value if all tasks have it
-    rank = 1 / value if metric.increasing and metric.name != "hits" else value
+    if single and count == 1:
+        last = _better(metric, parameter, tasks, value, worse)
+        return Tail(count_tail(tasks, last, 1, fewer=worse), "exact")
+    # of others, the rank that has this value if all tasks have it
+    rank = 1 / value if metric.increasing and not single else value
     if metric.name in ("median", "imedian") and count % 2 == 0:
         twice = math.ceil(2 * rank - 1e-9) if worse else math.floor(2 * rank + 1e-9)
         return Tail(median_tail(tasks, twice, worse=worse), "exact")
@@ -80,6 +84,21 @@ def tail(metric: Any, parameter: float, tasks: Tasks, value: float, *, worse: bo
     return _Sum(tasks, f.of_ranks, parameter, cutoff, worse).tail(x)
 
 
+def _better(metric: Any, parameter: float, tasks: Tasks, value: float, worse: bool) -> int:
+    """Return how many ranks of one task have at least this value, or, if worse, a better one."""
+    sign = -1.0 if metric.increasing else 1.0
+
+    def badness(rank: int) -> float:
+        ranks = np.array([float(rank)])
+        return sign * float(metric.transform.of_ranks(ranks, tasks.sizes, parameter)[0])
+
+    slack = _SLACK * abs(value)
+    ranks = range(1, int(tasks.sizes[0]) + 1)
+    if worse:
+        return bisect_left(ranks, sign * value - slack, key=badness)
+    return bisect_right(ranks, sign * value + slack, key=badness)
+
+
 # -- sums over tasks -------------------------------------------------------------------------------
 
 _OUTCOMES = 1 << 20  # of one task; more are grouped
@@ -88,6 +107,7 @@ _ROWS = 128  # the most distinct laws that are convolved
 _CELLS = 1 << 22  # of a convolution, at most, and of all its laws on a grid
 _MULTIPLES = 60  # the smallest step between values is so many units at most
 _FINE = 0.03  # e-folds per cell, up to which a grid is fine enough
+_PLACES = 2.0**45  # cells from the greatest value, up to which rounding leaves its place in a cell
 _FOLDS = 32.0  # e-folds between a probability and the error of its window
 _WORK = 1 << 29  # outcomes times frequencies of an inversion, at most
 _NODES = 1 << 13  # frequencies of an inversion, at most
@@ -348,7 +368,7 @@ def _convolved(
         unit = 0.0
     cells = 1 << math.ceil(math.log2(length / unit + 4)) if unit else _CELLS // (4 * len(rows))
     cell = unit or gap / math.ceil(gap * cells / (1.01 * length))
-    if not unit and abs(t) * cell > _FINE:
+    if not unit and (abs(t) * cell > _FINE or gap > cell * _PLACES):
         return None, ""
     at_gap = math.floor(gap / cell + 1e-6)
     level, transform = t * at_gap * cell, np.ones(cells // 2 + 1, dtype=np.complex128)
