@@ -80,7 +80,9 @@ def without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
     return without
 
 
-@pytest.mark.parametrize(("library", "extra", "user", "call"), CASES, ids=lambda x: str(x)[:40])
+@pytest.mark.parametrize(
+    ("library", "extra", "user", "call"), CASES, ids=lambda x: x if isinstance(x, str) else ""
+)
 def test_what_is_missing_is_said(
     library: str, extra: str, user: str, call: Callable[[], object], without: Callable[[str], None]
 ) -> None:
