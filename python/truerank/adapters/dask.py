@@ -275,7 +275,8 @@ class ChunkedCount:
                 level = [(name, len(sums) + k) for k in range(len(groups))]
                 sums.update(zip(level, ((add_up, group) for group in groups), strict=True))
             totals += level
-        needs = {**graph.dependencies, name: {*graph.layers}}
+        # sums need counts alone: Dask fuses the reading of a chunk only if no other layer needs it
+        needs = {**graph.dependencies, name: {key[0] for key in keys.values()}}
         graph = type(graph)({**graph.layers, name: sums}, needs)
         return tuple(dask.base.compute_as_if_collection(da.Array, graph, totals))
 
