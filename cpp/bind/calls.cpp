@@ -18,6 +18,9 @@ namespace {
 
 unsigned long main_thread = 0;
 
+// What a thread that counts gave up with the GIL, and takes it back with.
+thread_local PyThreadState* released = nullptr;
+
 bool on_main_thread() { return PyThread_get_thread_ident() == main_thread; }
 
 bool signal_raised() {
@@ -81,25 +84,27 @@ bool (*interrupt_hook())() { return on_main_thread() ? signal_raised : nullptr; 
 
 bool PythonListener::hear(std::int64_t done, std::int64_t total) {
     return stay_if_ended([&] {
-        const PyGILState_STATE gil = PyGILState_Ensure();  // by hand: unwinding would run a destructor
+        // Only the thread that called hears. PyGILState_Ensure would look up its state, and crash where the interpreter
+        // has dropped it; PyEval_RestoreThread does not return then.
+        PyEval_RestoreThread(released);  // by hand: unwinding would run a destructor
         PyObject* const result =
             PyObject_CallFunction(hear_.ptr(), "LL", static_cast<long long>(done), static_cast<long long>(total));
         const bool heard = result != nullptr;
         Py_XDECREF(result);
-        PyGILState_Release(gil);
+        released = PyEval_SaveThread();
         return heard;
     });
 }
 
 void run_without_gil(void (*run)(const void* work), const void* work) {
-    PyThreadState* const state = PyEval_SaveThread();
+    released = PyEval_SaveThread();
     std::exception_ptr failure;
     try {
         run(work);
     } catch (...) {
         failure = std::current_exception();
     }
-    stay_if_ended([=] { PyEval_RestoreThread(state); });
+    stay_if_ended([] { PyEval_RestoreThread(released); });
     if (!failure) return;
     try {
         std::rethrow_exception(failure);

