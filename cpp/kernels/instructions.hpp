@@ -139,6 +139,13 @@ struct Instructions<32> : InstructionsOfX86<32> {
 
 template <>
 struct Instructions<64> : InstructionsOfX86<64> {
+    // Otherwise GCC puts the lanes together one by one.
+    TRUERANK_INSTRUCTION(TRUERANK_AVX512) void broadcast(Ints& all, const std::int32_t& levels) {
+        __asm__("vpbroadcastd %1, %0" : "=v"(all) : "m"(levels));
+    }
+    TRUERANK_INSTRUCTION(TRUERANK_AVX512) void broadcast(Distances& all, const std::int64_t& levels) {
+        __asm__("vpbroadcastq %1, %0" : "=v"(all) : "m"(levels));
+    }
     TRUERANK_INSTRUCTION(TRUERANK_AVX512) void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
         __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
     }
