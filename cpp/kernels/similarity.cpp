@@ -1,6 +1,7 @@
 #include "kernels/similarity.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -79,6 +80,14 @@ TRUERANK_INLINE To added_halves(Vector vector) {
     }
 }
 
+// From the n-th on: a mask of the last n of `Size` lanes.
+template <class Bits, std::size_t Size>
+constexpr auto kLastLanes = [] {
+    std::array<Bits, 2 * Size> lanes{};
+    for (std::size_t i = Size; i < 2 * Size; ++i) lanes[i] = ~Bits{0};
+    return lanes;
+}();
+
 // The sum of a pair of rows, spread over the lanes of a vector. What follows the first lines of the row `next` is
 // fetched meanwhile.
 template <class A, class Step, class T>
@@ -102,12 +111,18 @@ TRUERANK_INLINE typename A::Vector sum_row(const T* q, const T* e, std::size_t d
         const Vector x = A::load(q + k), y = A::load(e + k);
         sum[0] = Step::template next<A>(sum[0], &x, &y);
     }
-    if (k < depth) {
+    if (k < depth && depth >= size) {
+        // The last whole vectors, without what was taken: numbers put together one by one would be waited for.
+        const auto keep = A::load(kLastLanes<typename A::Bits, size>.data() + (depth - k));
+        const auto last = [&](const T* row) {
+            return (Vector)((typename A::Counts)A::load(row + depth - size) & keep);
+        };
+        const Vector x = last(q), y = last(e);
+        sum[1] = Step::template next<A>(sum[1], &x, &y);
+    } else if (k < depth) {
         T rest[2][size] = {};
-        for (std::size_t j = 0; j < depth - k; ++j) {
-            rest[0][j] = q[k + j];
-            rest[1][j] = e[k + j];
-        }
+        std::copy_n(q, depth, rest[0]);
+        std::copy_n(e, depth, rest[1]);
         const Vector x = A::load(rest[0]), y = A::load(rest[1]);
         sum[1] = Step::template next<A>(sum[1], &x, &y);
     }
