@@ -86,11 +86,12 @@ struct Quantisation {
             case Similarity::l2:
             case Similarity::sql2:
             case Similarity::inverse_l2:
-                if (levels == Levels::int8 && byte_products() == ByteProducts::pairs) {
-                    result.forms = {kernels.products[static_cast<int>(Levels::int16)], kernels.byte_pairs};
-                } else {
-                    result.forms = {kernels.products[static_cast<int>(levels)]};
+                const ByteProducts by = byte_products();
+                const auto at = static_cast<int>(by);
+                if (levels == Levels::int16 || by == ByteProducts::pairs || kernels.has_fused_words) {
+                    result.forms.push_back(kernels.words[at]);
                 }
+                if (levels == Levels::int8) result.forms.push_back(kernels.bytes[at]);
         }
         result.centred_queries = similarity != Similarity::dot && similarity != Similarity::cosine;
         result.sample(candidates, normalises(similarity));

@@ -44,13 +44,17 @@ struct BytePairs {
         Instructions<Bytes>::add_word_products(sum, (Sum)(first + second), (Sum)(Words{} + 1));
     }
 };
-template <int Bytes>
+template <int Bytes, bool Fused>
 struct WordProducts {
     using Sum = typename Instructions<Bytes>::Ints;
     static constexpr std::size_t bytes = 2, groups = 1;
     static constexpr int zero = 0, sign = 1, query_greatest = 0, query_in_word = 0, greatest = 0;
     static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
-        Instructions<Bytes>::add_word_products(sum, e[0], q[0]);
+        if constexpr (Fused) {
+            Instructions<Bytes>::add_fused_word_products(sum, e[0], q[0]);
+        } else {
+            Instructions<Bytes>::add_word_products(sum, e[0], q[0]);
+        }
     }
 };
 template <int Bytes, bool ByProducts>
@@ -528,6 +532,11 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
         return form_of<Step>(sum<T, Step>);                                                                            \
     }                                                                                                                  \
     template <class T>                                                                                                 \
+    constexpr LevelForm words(bool fours) {                                                                            \
+        return fours ? form<T, WordProducts<width, Instructions<width>::has_fused_words>>()                            \
+                     : form<T, WordProducts<width, false>>();                                                          \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
     constexpr BoundKernels<T> kernels() {                                                                              \
         return {shift<T>,                                                                                              \
                 quantise,                                                                                              \
@@ -536,8 +545,9 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
                 decide_sums<T>,                                                                                        \
                 decide_lanes<T>,                                                                                       \
                 collect,                                                                                               \
-                {{}, form<T, WordProducts<width>>(), form<T, ByteProducts<width>>()},                                  \
-                form<T, BytePairs<width>>(),                                                                           \
+                {words<T>(false), words<T>(false), words<T>(true)},                                                    \
+                {{}, form<T, BytePairs<width>>(), form<T, ByteProducts<width>>()},                                     \
+                Instructions<width>::has_fused_words,                                                                  \
                 {{},                                                                                                   \
                  form<T, ByteDistances<width, false>>(),                                                               \
                  form<T, ByteDistances<width, Instructions<width>::has_distances_by_products>>()},                     \

@@ -172,9 +172,12 @@ struct BoundKernels {
     // open pairs, and returns their number.
     std::size_t (*collect)(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters,
                            OpenPair* open);
-    // For each of Levels. Those of int8 are for processors with ByteProducts::fours, distances too; byte_pairs for
-    // those with pairs.
-    LevelForm products[3], byte_pairs, distances[3];
+    // Of products: words and bytes for each of ByteProducts. Where processors fuse products of words, their sums take
+    // half as long as those of floats, and are worth it beside bytes.
+    LevelForm words[3], bytes[3];
+    bool has_fused_words;
+    // For each of Levels. Those of int8 are for processors with ByteProducts::fours.
+    LevelForm distances[3];
     // Sums of floats, which are their own levels: of moduli |q - e| of complex numbers, and of squared differences.
     LevelForm moduli, squares;
     std::size_t lanes;  // those of SimilarityKernels

@@ -63,8 +63,9 @@ template <class T>
 std::vector<NamedForm> forms(std::size_t depth) {
     const BoundKernels<T>& kernels = bound_kernels<T>();
     const auto words = static_cast<int>(std::min(16383.0, std::sqrt(0x1p30 / static_cast<double>(depth))));
+    constexpr int pairs = static_cast<int>(ByteProducts::pairs), fours = static_cast<int>(ByteProducts::fours);
     std::vector<NamedForm> result{
-        {"words", kernels.products[static_cast<int>(Levels::int16)], LevelSum::products, -words, words},
+        {"words", kernels.words[pairs], LevelSum::products, -words, words},
         {"distances", kernels.distances[static_cast<int>(Levels::int16)], LevelSum::distances, 0, 255}};
     constexpr int bytes = static_cast<int>(Levels::int8);
 #if defined(TRUERANK_AVX2) || defined(TRUERANK_NEON)
@@ -73,12 +74,13 @@ std::vector<NamedForm> forms(std::size_t depth) {
     const bool has_fours = true, has_pairs = true;  // by way of generic arithmetic
 #endif
     if (has_fours) {
-        result.push_back({"bytes", kernels.products[bytes], LevelSum::products, -127, 127});
+        result.push_back({"bytes", kernels.bytes[fours], LevelSum::products, -127, 127});
+        result.push_back({"fused words", kernels.words[fours], LevelSum::products, -words, words});
         result.push_back({"distances by products", kernels.distances[bytes], LevelSum::distances, 0, 255});
     }
     if (has_pairs) {
-        const LevelForm& pairs = kernels.byte_pairs;
-        result.push_back({"pairs of bytes", pairs, LevelSum::products, -pairs.greatest, pairs.greatest});
+        const LevelForm& form = kernels.bytes[pairs];
+        result.push_back({"pairs of bytes", form, LevelSum::products, -form.greatest, form.greatest});
     }
     return result;
 }
