@@ -179,7 +179,7 @@ def run_cpp_tests(session: nox.Session, compiler: str, openmp: str = "ON", kind:
     ctest = ["ctest", f"--test-dir={folder}", "--output-on-failure", f"-j{os.cpu_count()}"]
     session.run(*ctest)
     if kind:
-        session.run(*ctest, "-R", "bounds", env={"QEMU_CPU": "cortex-a53"})
+        session.run(*ctest, "-R", "levels|bounds", env={"QEMU_CPU": "cortex-a53"})
 
 
 @nox.session(requires=["sdist"], tags=PORTABILITY)

@@ -14,6 +14,11 @@
 
 namespace truerank {
 
+// How the values of a candidate follow from sums of levels: a lane of ValueLanes.
+struct ValueLane {
+    float step, low, high, residue, norm;
+};
+
 template <class C>
 class BoundedPanel {
   public:
@@ -28,6 +33,9 @@ class BoundedPanel {
         blocks_ = (width_ + lanes - 1) / lanes;
         block_bytes_ = form.size(size, lanes);
         levels_.assign(blocks_ * block_bytes_);
+        word_row_bytes_ = q_.has_second_levels(form) ? q_.word_row_bytes() : 0;
+        words_.assign(width_ * word_row_bytes_);
+        word_lanes_.resize(width_);
         shifted_.resize(width_ * size);
         owned_rows_.resize(in_place ? 1 : width_ * size);
         rows_.resize(width_);
@@ -68,6 +76,10 @@ class BoundedPanel {
             if constexpr (!Counts) above_[i] = Quantiser<C>::kInfinity;
         }
     }
+
+    // The second levels of a candidate, and how its values follow from their sums.
+    const unsigned char* words(std::size_t lane) const { return words_.data() + lane * word_row_bytes_; }
+    const ValueLane& word_lane(std::size_t lane) const { return word_lanes_[lane]; }
 
     std::int64_t column(std::size_t lane) const { return columns_[lane]; }
     const C* row(std::size_t lane) const { return rows_[lane]; }
@@ -138,8 +150,18 @@ class BoundedPanel {
         if (form.has_float_sums()) {
             set_float_lane(j, made.norm, form.error, largest_query);
         } else {
-            set_lane(j, made);
+            const ValueLane lane = lane_of(j, made);
+            low_scale_[j] = high_scale_[j] = lane.step;
+            low_[j] = lane.low;
+            high_[j] = lane.high;
+            residues_[j] = lane.residue;
+            quantised_norms_[j] = lane.norm;
         }
+        if (word_row_bytes_ == 0) return;
+        const LevelForm& words = quantisation.words;
+        grid = quantisation.grid_of(extents_[j].largest, quantisation.grid(words.greatest));
+        word_lanes_[j] = lane_of(j, q_.quantise(shifted_.data() + j * q_.size(), extents_[j], grid, words, 0, 0, 1,
+                                                words_.data() + j * word_row_bytes_));
     }
     // Sets how the values of a candidate follow from sums of floats. They are wrong by the roughness of the terms, by
     // roundings, and by that of doubles to floats.
@@ -153,8 +175,8 @@ class BoundedPanel {
         low_[j] = q_.rounded_down(-error);
         high_[j] = q_.rounded_up(error);
     }
-    // The same of sums of levels.
-    void set_lane(std::size_t j, const Quantised& made) {
+    // How the values of a candidate follow from sums of levels.
+    ValueLane lane_of(std::size_t j, const Quantised& made) const {
         double offset = offsets_[j], error = 0, levels = 0, residue = made.residue;
         if (q_.quantisation.kind == Kind::distances) {
             error = residue + 255 * q_.depth() * static_cast<double>(made.step) * q_.kFloatError;
@@ -169,17 +191,16 @@ class BoundedPanel {
             }
         }
         error = error * q_.kUp + std::abs(offset) * 0x1p-20;
-        low_scale_[j] = high_scale_[j] = made.step;
-        low_[j] = q_.rounded_down(offset - error);
-        high_[j] = q_.rounded_up(offset + error);
-        residues_[j] = q_.rounded_up(residue * q_.kUp);
-        quantised_norms_[j] = q_.rounded_up(levels * q_.kUp);
+        return {made.step, q_.rounded_down(offset - error), q_.rounded_up(offset + error),
+                q_.rounded_up(residue * q_.kUp), q_.rounded_up(levels * q_.kUp)};
     }
 
     const Quantiser<C>& q_;
     const std::int64_t* columns_ = nullptr;
     std::size_t width_ = 0, blocks_ = 0, block_bytes_ = 0;
-    LineBuffer levels_;
+    LineBuffer levels_, words_;
+    std::size_t word_row_bytes_ = 0;
+    std::vector<ValueLane> word_lanes_;
     std::vector<const C*> rows_;
     std::vector<C> owned_rows_;
     std::vector<float> shifted_;

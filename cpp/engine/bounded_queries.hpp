@@ -20,6 +20,7 @@ class LineBuffer {
     void assign(std::size_t bytes) { lines_.assign(bytes / sizeof(Line) + 1, Line{}); }
     void resize(std::size_t bytes) { lines_.resize(bytes / sizeof(Line) + 1); }
     unsigned char* data() { return lines_.front().bytes; }
+    const unsigned char* data() const { return lines_.front().bytes; }
 
   private:
     struct alignas(64) Line {
@@ -73,6 +74,9 @@ class BoundedQueries {
         for (auto* array : {&above_, &below_, &sum_above_, &sum_below_, &sum_norm_, &sum_residue_}) {
             array->assign(tasks_.size() + kVectorRoom, 0);
         }
+        word_row_bytes_ = q_.has_second_levels(form) ? q_.word_row_bytes() : 0;
+        words_.assign(n * word_row_bytes_);
+        word_rows_.resize(n);
         starts_.assign(static_cast<std::size_t>(tiles()) * kTileQueries, 0);
         value_rows_.assign(n, {1, 1, 0});
         offsets_.resize(n);
@@ -119,6 +123,11 @@ class BoundedQueries {
     const RowOffset* offsets() const { return offsets_.data(); }
     const float* above() const { return above_.data(); }
     const float* below() const { return below_.data(); }
+    // The second levels of a query, and how its values follow from their sums.
+    const unsigned char* words(std::size_t query) const { return words_.data() + query * word_row_bytes_; }
+    const ValueRow& word_row(std::size_t query) const { return word_rows_[query]; }
+    bool has_words() const { return word_row_bytes_ > 0; }
+    std::size_t word_row_bytes() const { return word_row_bytes_; }
     SumTasks sum_tasks() const { return {sum_above_.data(), sum_below_.data(), sum_norm_.data(), sum_residue_.data()}; }
 
     static constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
@@ -180,6 +189,13 @@ class BoundedQueries {
         if (quantisation.kind == Kind::products) {
             value_row.norm = q_.rounded_up(centred ? made.norm : facts.norm);
             value_row.residue = q_.rounded_up(facts.residue);
+        }
+        if (has_words()) {
+            const LevelForm& words = quantisation.words;
+            grid = quantisation.grid_of(extent.largest, quantisation.grid(words.query_greatest));
+            const Quantised finer =
+                q_.quantise(shifted_.data(), extent, grid, words, 0, 0, 1, words_.data() + at * word_row_bytes_);
+            word_rows_[at] = {grid.step, value_row.norm, q_.rounded_up(finer.residue)};
         }
         offsets_[at] = offset_of(facts);
         const auto scale = static_cast<double>(value_row.scale);
@@ -253,7 +269,9 @@ class BoundedQueries {
     const C* scores_ = nullptr;  // that thresholds were set from last
     bool usable_ = false;
     std::size_t tile_bytes_ = 0;
-    LineBuffer levels_;
+    LineBuffer levels_, words_;
+    std::size_t word_row_bytes_ = 0;
+    std::vector<ValueRow> word_rows_;
     std::vector<const C*> rows_;
     std::vector<C> owned_rows_;
     std::vector<QueryFacts> facts_;

@@ -26,6 +26,7 @@ struct Quantisation {
     enum class Kind : int { products, distances, moduli, squares };
     Kind kind = Kind::products;
     std::vector<LevelForm> forms;  // the finest first; which one is best depends on the data
+    LevelForm words{};             // of products: those of single rows, for the pairs that bytes leave open
     LevelGrid distance_grid{};
     std::vector<C> shift;  // of candidates; of queries, too, unless values are products
     double shift_norm = 0;
@@ -92,13 +93,14 @@ struct Quantisation {
                     result.forms.push_back(kernels.words[at]);
                 }
                 if (levels == Levels::int8) result.forms.push_back(kernels.bytes[at]);
+                result.words = kernels.words[at];
         }
         result.centred_queries = similarity != Similarity::dot && similarity != Similarity::cosine;
         result.sample(candidates, normalises(similarity));
-        LevelForm& finest = result.forms.front();
-        if (finest.bytes == 2) {  // words are as fine as sums of 30 bits allow
-            const double most = std::sqrt(0x1p30 / static_cast<double>(depth));
-            finest.query_greatest = finest.greatest = std::min(16383, static_cast<int>(most));
+        // Words are as fine as sums of 30 bits allow.
+        const int most = std::min(16383, static_cast<int>(std::sqrt(0x1p30 / static_cast<double>(depth))));
+        for (LevelForm* form : {&result.forms.front(), &result.words}) {
+            if (form->bytes == 2) form->query_greatest = form->greatest = most;
         }
         return result;
     }
@@ -198,6 +200,13 @@ class Quantiser {
     double depth() const { return static_cast<double>(queries.depth()); }
     bool normalised() const { return normalises(similarity); }
     bool has_sums_of_floats() const { return quantisation.forms.front().has_float_sums(); }
+    // Whether the pairs that a form leaves open are summed over words next, and the size of a row of these.
+    bool has_second_levels(const LevelForm& form) const {
+        return quantisation.kind == Kind::products && form.bytes == 1;
+    }
+    std::size_t word_row_bytes() const {
+        return (quantisation.words.size(size(), 1) + kWordRowBytes - 1) / kWordRowBytes * kWordRowBytes;
+    }
     static bool is_usable(const Extent& extent) { return extent.largest <= Quantisation<C>::kLargest; }
     static bool is_usable(double addend) { return std::abs(addend) <= Quantisation<C>::kLargestAddend; }
     // Whether a point of the Poincare ball is far enough from its edge for floats.

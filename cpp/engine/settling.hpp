@@ -1,5 +1,5 @@
-// Settles the pairs that sums over levels leave open: by their values or, where these do not tell either, by their
-// scores.
+// Settles the pairs that sums over the levels of a panel leave open: of products of bytes by their second levels, which
+// are words; by their values; or, where these do not tell either, by their scores.
 #pragma once
 
 #include <cmath>
@@ -36,6 +36,9 @@ struct RowSide {
     std::size_t query(OpenPair pair) const { return queries.tasks()[pair.task].query; }
     double norm(OpenPair pair) const { return queries.tasks()[pair.task].norm; }
     const ValueThresholds& values(OpenPair pair) const { return queries.tasks()[pair.task].values; }
+    // Whether a value that is at least `low`, or at most `high`, is above the thresholds, or below.
+    bool is_above(OpenPair pair, float low) const { return low > queries.above()[pair.task]; }
+    bool is_below(OpenPair pair, float high) const { return high < queries.below()[pair.task]; }
     void take_decision(OpenPair pair, bool above) { sink.take_decision(pair.task, above); }
     void take_score(OpenPair pair, C score) { sink.take_score(pair.task, pair.lane, score); }
 };
@@ -52,6 +55,12 @@ struct LaneSide {
     ValueThresholds values(OpenPair pair) const {
         return quantiser.scale.thresholds(static_cast<double>(panel.score(slot(pair))),
                                           queries.facts(query(pair)).mean);
+    }
+    bool is_above(OpenPair pair, float low) const {
+        return low + queries.offsets()[query(pair)].low > panel.thresholds().above[slot(pair)];
+    }
+    bool is_below(OpenPair pair, float high) const {
+        return high + queries.offsets()[query(pair)].high < panel.thresholds().below[slot(pair)];
     }
     void take_decision(OpenPair pair, bool above) { sink.lanes().take_decision(slot(pair), above); }
     void take_score(OpenPair pair, C score) { sink.lanes().take_score(slot(pair), score); }
@@ -71,6 +80,7 @@ class Settling {
     void settle(OpenPairs& open, Side side, BoundsTally& tally) {
         const std::size_t lanes = q_.kernels.lanes;
         values_.resize(lanes);
+        if (queries_of_.has_words()) settle_by_words(open, side);
         if (!q_.has_sums_of_floats()) settle_by_values(open, side);
         tally.scored += static_cast<std::int64_t>(open.count);
         for (std::size_t at = 0; at < open.count; at += lanes) {
@@ -86,7 +96,39 @@ class Settling {
     }
 
   private:
-    // Keeps those pairs of which the value does not tell. As good as random, its sides are not branched on.
+    // Keeps those pairs of which sums over words do not tell. As good as random, its sides are not branched on.
+    template <class Side>
+    void settle_by_words(OpenPairs& open, Side& side) {
+        constexpr std::size_t at_once = 64;
+        const std::size_t bytes = queries_of_.word_row_bytes();
+        std::size_t kept = 0;
+        for (std::size_t at = 0; at < open.count; at += at_once) {
+            const std::size_t n = std::min(at_once, open.count - at);
+            const unsigned char *queries[at_once], *candidates[at_once];
+            std::int32_t sums[at_once];
+            for (std::size_t i = 0; i < n; ++i) {
+                const OpenPair pair = open.list[at + i];
+                queries[i] = queries_of_.words(side.query(pair));
+                for (std::size_t line = 0; line < bytes; line += 64) prefetch(address_after(queries[i], line));
+                candidates[i] = panel_.words(pair.lane);
+            }
+            q_.kernels.sum_word_rows(queries, candidates, n, bytes, sums);
+            for (std::size_t i = 0; i < n; ++i) {
+                const OpenPair pair = open.list[at + i];
+                const ValueRow& row = queries_of_.word_row(side.query(pair));
+                const ValueLane& lane = panel_.word_lane(pair.lane);
+                const float x = static_cast<float>(sums[i]) * row.scale * lane.step;
+                const float error = row.norm * lane.residue + row.residue * lane.norm;
+                const bool above = side.is_above(pair, x + lane.low - error);
+                const bool below = side.is_below(pair, x + lane.high + error);
+                side.take_decision(pair, above);
+                open.list[kept] = pair;
+                kept += static_cast<std::size_t>(!(below | above));
+            }
+        }
+        open.count = kept;
+    }
+    // The same of values.
     template <class Side>
     void settle_by_values(OpenPairs& open, Side& side) {
         const std::size_t lanes = q_.kernels.lanes;

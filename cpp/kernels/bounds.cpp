@@ -8,6 +8,7 @@
 #include "kernels/arithmetic.hpp"
 #include "kernels/instructions.hpp"
 #include "kernels/steps.hpp"
+#include "kernels/transpose.hpp"
 
 namespace truerank {
 namespace {
@@ -165,6 +166,30 @@ struct Squares : SquaredDifference {
     static constexpr double error = 0;
 };
 
+template <int Bytes>
+TRUERANK_INLINE void sum_word_rows_body(const unsigned char* const* queries, const unsigned char* const* candidates,
+                                        std::size_t n, std::size_t bytes, std::int32_t* sums) {
+    using Ints = typename Instructions<Bytes>::Ints;
+    using Unaligned = typename Simd<std::int32_t, Bytes>::unaligned;
+    static_assert(kWordRowBytes % Bytes == 0);
+    add_lanes<std::int32_t>(n, sums, [&](std::size_t i) __attribute__((always_inline)) {
+        constexpr std::size_t side = kWordRowBytes / Bytes;
+        const unsigned char *q = queries[i], *e = candidates[i];
+        Ints sum[side] = {};
+        for (std::size_t at = 0; at < bytes; at += kWordRowBytes) {
+            TRUERANK_UNROLL
+            for (std::size_t s = 0; s < side; ++s) {
+                const Ints x = *reinterpret_cast<const Unaligned*>(e + at + s * Bytes),
+                           y = *reinterpret_cast<const Unaligned*>(q + at + s * Bytes);
+                Instructions<Bytes>::add_word_products(sum[s], x, y);
+            }
+        }
+        TRUERANK_UNROLL
+        for (std::size_t s = 1; s < side; ++s) sum[0] += sum[s];
+        return sum[0];
+    });
+}
+
 template <class V>
 TRUERANK_INLINE float sum_of(V vector) {
     float sum = 0;
@@ -277,6 +302,17 @@ TRUERANK_INLINE std::uint64_t lanes_greater(Vector a, Vector b) {
         return Instructions<Bytes>::lanes_greater(a, b);
     } else {
         return lane_bits<Bytes>(a > b);
+    }
+}
+template <int Bytes, class Vector, std::size_t Count>
+TRUERANK_INLINE std::uint64_t lanes_greater(const Vector (&a)[Count], Vector b) {
+    if constexpr (requires { Instructions<Bytes>::lanes_greater(a, b); }) {
+        return Instructions<Bytes>::lanes_greater(a, b);
+    } else {
+        std::uint64_t bits = 0;
+        TRUERANK_UNROLL
+        for (std::size_t i = 0; i < Count; ++i) bits |= lanes_greater<Bytes>(a[i], b) << (i * (Bytes / 4));
+        return bits;
     }
 }
 template <int Bytes, class Floats>
@@ -396,13 +432,14 @@ TRUERANK_INLINE void decide_sums_body(const std::int32_t* sums, std::size_t bloc
             std::uint64_t is_above = 0, not_below = 0;
             const Ints greater = Ints{} + above[task], least = Ints{} + below[task];
             for (std::size_t block = 0; block < blocks; ++block) {
+                Ints sum[lanes / size];
                 TRUERANK_UNROLL
-                for (std::size_t at = 0; at < lanes; at += size) {
-                    Ints sum;
-                    std::memcpy(&sum, sums + block * kTileQueries * lanes + at, Bytes);
-                    is_above |= lanes_greater<Bytes>(sum, greater) << (block * lanes + at);
-                    not_below |= lanes_greater<Bytes>(sum, least) << (block * lanes + at);
+                for (std::size_t i = 0; i < lanes / size; ++i) {
+                    sum[i] = *reinterpret_cast<const typename Simd<std::int32_t, Bytes>::unaligned*>(
+                        sums + block * kTileQueries * lanes + i * size);
                 }
+                is_above |= lanes_greater<Bytes>(sum, greater) << (block * lanes);
+                not_below |= lanes_greater<Bytes>(sum, least) << (block * lanes);
             }
             *masks = {is_above, not_below};
         }
@@ -467,6 +504,10 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
     template <class T>                                                                                                 \
     attribute Extent shift(const T* x, const T* by, std::size_t depth, float* out) {                                   \
         return shift_body<width>(x, by, depth, out);                                                                   \
+    }                                                                                                                  \
+    attribute void sum_word_rows(const unsigned char* const* queries, const unsigned char* const* candidates,          \
+                                 std::size_t n, std::size_t bytes, std::int32_t* sums) {                               \
+        sum_word_rows_body<width>(queries, candidates, n, bytes, sums);                                                \
     }                                                                                                                  \
     attribute Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form,       \
                                 int zero, std::size_t lane, std::size_t lanes, void* out) {                            \
@@ -540,6 +581,7 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
     constexpr BoundKernels<T> kernels() {                                                                              \
         return {shift<T>,                                                                                              \
                 quantise,                                                                                              \
+                sum_word_rows,                                                                                         \
                 decide<T>,                                                                                             \
                 set_sum_thresholds,                                                                                    \
                 decide_sums<T>,                                                                                        \

@@ -142,6 +142,8 @@ struct OpenPair {
 
 // Candidates in a panel of bounds, at most: as many as a mask has bits. They come in blocks of BoundKernels::lanes.
 inline constexpr std::size_t kPanelLanes = 64;
+// Rows of words have whole pieces of so many bytes. Words after the last component are 0.
+inline constexpr std::size_t kWordRowBytes = 128;
 
 template <class T>
 struct BoundKernels {
@@ -150,6 +152,9 @@ struct BoundKernels {
     // Writes the levels of a vector, each plus `zero`, as those of one of many lanes. Floats are written as they are.
     Residues (*quantise)(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form, int zero,
                          std::size_t lane, std::size_t lanes, void* out);
+    // The sums of products of n pairs of rows of words. Those of others come after them, up to a whole block.
+    void (*sum_word_rows)(const unsigned char* const* queries, const unsigned char* const* candidates, std::size_t n,
+                          std::size_t bytes, std::int32_t* sums);
     // The sums of each block come after those of the one before. Row i has the tasks from first[i] to first[i + 1]. A
     // value greater than above[task] is above, one less than below[task] is below. Writes the masks of these tasks, the
     // first one's to masks[0].

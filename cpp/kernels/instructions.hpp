@@ -184,6 +184,21 @@ struct Instructions<64> : InstructionsOfX86<64> {
         __asm__("vpcmpgtd %2, %1, %0" : "=Yk"(bits) : "v"(a), "v"(b));
         return bits;
     }
+    // The same of four vectors, whose masks are put together before they leave the registers of masks.
+    TRUERANK_INSTRUCTION(TRUERANK_AVX512) std::uint64_t lanes_greater(const Ints (&a)[4], const Ints& b) {
+        std::uint64_t bits, second, third, fourth;
+        __asm__(
+            "vpcmpgtd %8, %4, %0\n\t"
+            "vpcmpgtd %8, %5, %1\n\t"
+            "vpcmpgtd %8, %6, %2\n\t"
+            "vpcmpgtd %8, %7, %3\n\t"
+            "kunpckwd %0, %1, %0\n\t"
+            "kunpckwd %2, %3, %2\n\t"
+            "kunpckdq %0, %2, %0"
+            : "=&Yk"(bits), "=&Yk"(second), "=&Yk"(third), "=&Yk"(fourth)
+            : "v"(a[0]), "v"(a[1]), "v"(a[2]), "v"(a[3]), "v"(b));
+        return bits;
+    }
     TRUERANK_INSTRUCTION(TRUERANK_AVX512) std::uint64_t lanes_at_least(const Floats& a, const Floats& b) {
         std::uint16_t bits;
         __asm__("vcmpps $29, %2, %1, %0" : "=Yk"(bits) : "v"(a), "v"(b));

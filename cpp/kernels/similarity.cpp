@@ -66,20 +66,6 @@ TRUERANK_INLINE void accumulate_rows_body(const T* const* queries, const T* cons
     }
 }
 
-// Both halves of a vector added up, until it has as many bytes as `To`.
-template <class To, class T, class Vector>
-TRUERANK_INLINE To added_halves(Vector vector) {
-    if constexpr (sizeof(Vector) == sizeof(To)) {
-        return vector;
-    } else {
-        constexpr std::size_t half = sizeof(Vector) / 2;
-        typename Simd<T, half>::type low, high;
-        std::memcpy(&low, &vector, half);
-        std::memcpy(&high, reinterpret_cast<const char*>(&vector) + half, half);
-        return added_halves<To, T>(low + high);
-    }
-}
-
 // From the n-th on: a mask of the last n of `Size` lanes.
 template <class Bits, std::size_t Size>
 constexpr auto kLastLanes = [] {
@@ -132,23 +118,9 @@ TRUERANK_INLINE typename A::Vector sum_row(const T* q, const T* e, std::size_t d
 template <class A, std::size_t Vectors, class Step, class T>
 TRUERANK_INLINE void sum_rows_body(const T* const* queries, const T* const* candidates, std::size_t n,
                                    std::size_t depth, T* sums) {
-    // As many pairs at a time as a block to transpose has rows: its columns add up to the sums of all of them.
-    using Block = Arithmetic<T, kBlockBytes<sizeof(typename A::Vector)>, A::fused>;
-    constexpr std::size_t size = Block::size;
-    for (std::size_t first = 0; first < n; first += size) {
-        typename Block::Vector block[size];
-        for (std::size_t i = 0; i < size; ++i) {
-            // The last pair stands in for those that are missing.
-            const std::size_t at = std::min(first + i, n - 1), next = std::min(at + 2, n - 1);
-            block[i] = added_halves<typename Block::Vector, T>(
-                sum_row<A, Step>(queries[at], candidates[at], depth, queries[next]));
-        }
-        Transposition<Block>::transpose(block);
-        typename Block::Vector total = block[0];
-        TRUERANK_UNROLL
-        for (std::size_t i = 1; i < size; ++i) total += block[i];
-        Block::store(sums + first, total);
-    }
+    add_lanes<T>(n, sums, [&](std::size_t i) __attribute__((always_inline)) {
+        return sum_row<A, Step>(queries[i], candidates[i], depth, queries[std::min(i + 2, n - 1)]);
+    });
 }
 
 // log(u) for u >= 1, by arithmetic alone, since libraries differ in the last bit: u = 2^e m with m near 1, and log m =

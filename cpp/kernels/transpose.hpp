@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "kernels/arithmetic.hpp"
@@ -102,6 +103,43 @@ struct Transposition {
         static constexpr int of(int lane) { return lane % piece + (Upper ? piece : 0) + (lane < piece ? 0 : size); }
     };
 };
+
+// Both halves of a vector added up, until it has as many bytes as `To`.
+template <class To, class T, class Vector>
+TRUERANK_INLINE To added_halves(Vector vector) {
+    if constexpr (sizeof(Vector) == sizeof(To)) {
+        return vector;
+    } else {
+        constexpr std::size_t half = sizeof(Vector) / 2;
+        typename Simd<T, half>::type low, high;
+        std::memcpy(&low, &vector, half);
+        std::memcpy(&high, reinterpret_cast<const char*>(&vector) + half, half);
+        return added_halves<To, T>(low + high);
+    }
+}
+
+// The lanes of the vectors make(0) to make(n - 1), each added up, and room for a block after them. As many vectors are
+// taken at a time as a block to transpose has rows: its columns add up to the sums of all of them.
+template <class T, class Make>
+TRUERANK_INLINE void add_lanes(std::size_t n, T* sums, Make make) {
+    constexpr int bytes = kBlockBytes<sizeof(make(0))>;
+    // Transposition moves bits, whatever they are.
+    using Block = Arithmetic<std::conditional_t<sizeof(T) == 4, float, double>, bytes, true>;
+    using Numbers = typename Simd<T, bytes>::type;
+    constexpr std::size_t size = Block::size;
+    for (std::size_t first = 0; first < n; first += size) {
+        typename Block::Vector block[size];
+        for (std::size_t i = 0; i < size; ++i) {
+            // The last one stands in for those that are missing.
+            block[i] = (typename Block::Vector)added_halves<Numbers, T>(make(std::min(first + i, n - 1)));
+        }
+        Transposition<Block>::transpose(block);
+        Numbers total = (Numbers)block[0];
+        TRUERANK_UNROLL
+        for (std::size_t i = 1; i < size; ++i) total += (Numbers)block[i];
+        std::memcpy(sums + first, &total, bytes);
+    }
+}
 
 // Calls use(k, e) for the components k of A::size vectors, `Step` components at a time (a divisor of A::size), where
 // lane i of e[c] is component k + c of vectors[i]. If the next vectors follow these in memory, they are fetched

@@ -53,6 +53,12 @@ FAULTS = [
             "return largest / (static_cast",
             "return largest / 2 / (static_cast",
         ),
+        (
+            "second levels without residues",
+            "settling",
+            "error = row.norm * lane.residue +",
+            "error = 0 * lane.residue +",
+        ),
         ("values without roundings", "settling", "= 2 * q_.scale.gamma() * size", "= 0 * size"),
         ("smooth moduli", "bounded_panel", "2 * roughness", "0 * roughness"),
     )
