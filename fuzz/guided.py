@@ -1,6 +1,6 @@
 """Fuzz a parser of files, guided by the coverage of the package's Python code.
 
-`python -m fuzz.guided PARSER --seconds N` begins with valid files and those of `fuzz/corpus`, keeps
+`python -m fuzz.guided PARSER --seconds N` begins with the files of `fuzz/corpus`, keeps
 every file that runs something new, and prints each finding once. `all` runs every parser for as
 many seconds. It needs atheris.
 """
@@ -64,8 +64,7 @@ def fuzz(name: str, seconds: int, seed: int, folder: Path) -> None:
             parse(name, data)
     corpus = folder / "corpus"
     corpus.mkdir()
-    files = [*samples(name), *(data for _, data in corpus_files(name))]
-    for number, data in enumerate(files):
+    for number, (_, data) in enumerate(corpus_files(name)):
         corpus.joinpath(str(number)).write_bytes(data)
     limits = [f"-max_total_time={seconds}", f"-seed={seed}", f"-artifact_prefix={folder}/"]
     atheris.Setup([sys.argv[0], *OPTIONS, *limits, str(corpus)], run, custom_mutator=mutator)

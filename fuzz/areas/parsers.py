@@ -18,15 +18,9 @@ CORE = False
 _RANDOMS: Strategy = st.randoms(use_true_random=False)
 
 
-@functools.cache
-def seeds(name: str) -> list[bytes]:
-    """Return the files to begin with: valid ones, and those of the corpus."""
-    return [*samples(name), *(data for _, data in corpus_files(name))]
-
-
 @st.composite
 def mutants(draw: st.DrawFn, name: str) -> bytes:
-    files = seeds(name)
+    files = [data for _, data in corpus_files(name)]
     return mutate(draw(st.sampled_from(files)), draw(_RANDOMS), files)
 
 

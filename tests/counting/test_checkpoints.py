@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -13,13 +12,11 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.hostile_members import check_refusal, hostile_files
 from support.interruptions import interrupted
 from support.problems import Array
 from support.refusals import refusal
 from truerank.counting import tiles
 from truerank.embeddings import watching
-from truerank.ranks.counts import checked_counts
 
 ROWS, COLUMNS = 40, 500
 RNG = np.random.default_rng(11)
@@ -208,94 +205,10 @@ def test_a_checkpoint_that_is_damaged(tmp_path: Path, content: bytes) -> None:
     assert kept.read_bytes() == content
 
 
-# -- files that are damaged ------------------------------------------------------------------------
-
-FEW = np.array([[3, 1, 2, 5], [1, 1, 0, 4], [2, 7, 1, 2]], np.float32)
-FEW_TARGETS = np.array([0, 3, 1])
-
-
-def stopped_count(folder: Path, order: str, audit: bool) -> tuple[Path, Path]:
-    """Stop a count after its first tile; return the files of the scores and of the checkpoint."""
-    path, kept = save(folder, order, FEW), folder / "kept"
-    with pytest.raises(Stopped):
-        tr.rank(path, FEW_TARGETS, checkpoint=kept, audit=audit, progress=stop_after(1))
-    return path, kept
-
-
-@pytest.fixture
-def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "TILE_BYTES", 16)
-    monkeypatch.setattr("os.fsync", lambda _: None)
-
-
-@pytest.mark.usefixtures("small_tiles")
-@pytest.mark.parametrize(("order", "audit"), [("C", False), ("F", True)])
-def test_a_checkpoint_of_hostile_members_is_refused_or_possible(
-    order: str, audit: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, kept = stopped_count(tmp_path, order, audit)
-    monkeypatch.setattr(tiles.Checkpoint, "save", lambda *_: None)
-    refused: set[str] = set()
-    names: set[str] = set()
-    for member in hostile_files(kept):
-        names.add(member)
-        try:
-            ranks = tr.rank(path, FEW_TARGETS, checkpoint=kept, audit=audit)
-        except Exception as error:
-            if "changed while it was ranked" in str(error):  # what was said to be counted says so
-                continue
-            check_refusal(error, kept)
-            refused.add(member)
-        else:
-            checked_counts(ranks.above, ranks.tied, ranks.candidates)
-            assert ranks.candidates.max() <= 5  # a file may say that a target was no target
-    assert refused == names
-    assert {"truerank", "done", "count.above", "count.tied", "count.candidates"} <= names
-
-
 # -- saved counters --------------------------------------------------------------------------------
 
 GOLDEN = Path(__file__).parent / "golden" / "counter_format_1.npz"
-COUNTERS: dict[str, dict[str, Any]] = {
-    "columns": {
-        **{"targets": FEW_TARGETS, "candidates": 4, "rows": [0, 1, 2]},
-        **{"audit": True, "filter": [[3], [], [0]], "order": "ascending"},
-    },
-    "sampled": {"audit": True},
-}
-
-
-@pytest.mark.parametrize("name", COUNTERS)
-@pytest.mark.filterwarnings("ignore:true_scores")
-def test_a_counter_of_hostile_members_is_refused_or_possible(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.fsync", lambda _: None)
-    counter = tr.RankCounter(FEW[[0, 1, 2], FEW_TARGETS], **COUNTERS[name])
-    if name == "sampled":
-        counter.update(FEW)
-    else:
-        counter.update(FEW[:, :1], start=0)
-        counter.update(FEW[:, 2:], start=2)
-    path = tmp_path / "counter.npz"
-    counter.save(path)
-    refused: set[str] = set()
-    for member in hostile_files(path):
-        try:
-            loaded = tr.RankCounter.load(path)
-        except Exception as error:
-            check_refusal(error, path)
-            refused.add(member)
-            continue
-        with contextlib.suppress(tr.InputValueError):  # a column is missing, or counted before
-            if name == "sampled":
-                loaded.merge(tr.RankCounter.load(path))
-            else:
-                loaded.update(FEW[:, 1:2], start=1)
-            ranks = loaded.ranks()
-            checked_counts(ranks.above, ranks.tied, ranks.candidates)
-            assert name == "sampled" or ranks.candidates.max() <= 5
-    assert refused >= {"truerank", "true_scores", "seen", "count.above"}
+FEW = np.array([[3, 1, 2, 5], [1, 1, 0, 4], [2, 7, 1, 2]], np.float32)
 
 
 def test_golden_file() -> None:
