@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from support.refusals import refusal
 from truerank import alignment, link_prediction
 from truerank.inputs.input_files import open_input, report_damage
 
+PACKAGE = Path(tr.__file__).parent
 posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
 
 
@@ -51,23 +53,11 @@ DOORS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "scores": ("x.npy", tr.open_scores),
     "scores of rank": ("x.npz", lambda path: tr.rank(path, [0])),
     "raw scores": ("x", lambda path: tr.open_scores(path, dtype="f4", shape=(2, 2))),
-    "a shard": ("x.npy", lambda path: tr.rank([path, path], [0])),
     "ranks": ("x.npz", tr.load),
-    "a counter": ("x.npz", tr.RankCounter.load),
     "a checkpoint": ("x", checkpointed),
-    "vectors": ("x.npy", lambda path: tr.rank_embeddings(path, SCORES, [0], similarity="dot")),
     "triples as text": ("x.tsv", link_prediction.read_triples),
-    "triples in .gz": ("x.tsv.gz", link_prediction.read_triples),
-    "triples in .npy": ("x.npy", link_prediction.read_triples),
-    "test triples": ("x", link_prediction.Task),
     "known triples": ("x", lambda path: link_prediction.Task([(0, 0, 1)], {"train": path})),
-    "pairs": ("x", lambda path: alignment.Task(path, left=2, right=2)),
-    "pairs in .npy": ("x.npy", lambda path: alignment.Task(path, left=2, right=2)),
-    "pairs of one call": ("x", lambda path: alignment.evaluate(SCORES, None, path)),
-    "pairs of a data set": ("x", alignment.read_pairs),
-    "DBP15k": ("ent_ids_1", lambda path: alignment.read_dbp15k(os.getcwd())),
     "OpenEA": ("ent_ids_1", lambda path: alignment.read_openea(os.getcwd())),
-    "a matrix to infer from": ("x.npy", lambda path: alignment.infer(path, SCORES)),
 }
 
 
@@ -83,6 +73,32 @@ def test_doors(kind: str, name: str, opened: Callable[[str], Any]) -> None:
 def test_folders(name: str, opened: Callable[[str], Any]) -> None:
     Path(name).mkdir()
     refusal((OSError, ValueError), name, opened, name)
+
+
+# What opens or maps files, and where it does; everything else goes by `open_input`.
+OPENING = {"open", "os.open", "np.load", "np.loadtxt", "np.genfromtxt", "np.memmap", "np.fromfile"}
+OPENING |= {"zipfile.ZipFile", "gzip.open", ".read_text", ".read_bytes"}
+PLACES = {
+    "inputs/input_files.py": {"open"},
+    "inputs/npy_files.py": {"zipfile.ZipFile"},  # of an open file, as the next ones
+    **{"stores/opening.py": {"zipfile.ZipFile"}, "stores/mapped.py": {"np.memmap"}},
+    "stores/store.py": {"open"},  # a descriptor
+    "tables/writing.py": {"open", "os.open"},
+    **{"cli/demo.py": {"np.load", ".read_text"}, "compat/presets.py": {".read_text"}},  # shipped
+    **{"html/page.py": {".read_text"}, "metrics/published.py": {".read_text"}},
+}
+
+
+@pytest.mark.python_only
+def test_no_other_place_opens_files() -> None:
+    found: dict[str, set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        called = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
+        names = called | {f".{name.rpartition('.')[2]}" for name in called if "." in name}
+        if names & OPENING:
+            found[path.relative_to(PACKAGE).as_posix()] = names & OPENING
+    assert found == PLACES
 
 
 @pytest.mark.python_only

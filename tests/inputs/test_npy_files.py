@@ -91,7 +91,6 @@ def test_any_wrong_byte_is_read_as_numpy_does_or_refused(tmp_path: Path) -> None
 
 FAULTS = [
     (header("(20,,"), "expected a .npy file, the header is broken: "),
-    (header("(20,"), "expected a .npy file, the header is broken: "),
     (header(f"({10**23},)"), "expected lengths from 0 on, got shape (1"),
     (header(f"({2**60 - 1},)"), "the header says (1152921504606846975,) int64"),
     (header(f"({2**80}, 0)"), "expected lengths from 0 on"),
@@ -100,8 +99,6 @@ FAULTS = [
     (header("(-1,)"), "got shape (-1,)"),
     (header(f"({'9' * 5000},)"), "expected a .npy file, the header is broken: "),
     (header(f"({10**12},)", "'<U0'"), "numbers or text, got dtype <U0"),
-    (header(descr="'<q9'"), "expected a .npy file, the header is broken: "),
-    (header(descr="[('a', " * 150 + "'<i8'" + ")]" * 150), "is broken"),
     (header("(10,)", "('<i8', (2,))"), "expected plain numbers or text, got dtype"),
     (header(order="1"), "fortran_order is not a valid bool: 1"),
     (MAGIC + b"\x01\x00\x02\x00[]", "not a dictionary: []"),
@@ -109,12 +106,8 @@ FAULTS = [
     (header("(" * 5000), "expected a .npy file, the header is broken: "),
     (header("-" * 15000), "expected a .npy file, the header is broken: "),
     (MAGIC + b"\x02\x00\xff\xff\xff\xff{", "expected 4294967295 bytes got 1"),
-    (MAGIC + b"\x01\x00", "expected a .npy file, the header is broken: "),
-    (MAGIC, "expected a .npy file, the header is broken: "),
     (MAGIC + b"\x01\x07" + header()[8:], "the header is broken: (1, 7)"),
     (header()[:-1], "there are 2"),
-    (npy(np.array([None])), "expected plain numbers or text, got dtype object"),
-    (b"\x80\x04N.", "expected a .npy file, the header is broken"),
     # Python cannot make a str of it: that would be a SystemError, at some later place
     (npy(np.array([0x110000], "<u4").view("<U1")), "text, got a character of code 1,114,112"),
     (npy(np.array([65, 0x110000], ">u4").view(">U1")), "text, got a character of code 1,114,112"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,57 +13,18 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.counting import count
-from support.problems import (
-    LAYOUTS,
-    Array,
-    assert_same,
-    csr,
-    matrix,
-    refuse,
-)
+from support.outcomes import check
+from support.problems import FORMS, assert_same, matrix, refuse
 from support.refusals import refusal
 from truerank.inputs.selection import csr_from_padded, parsed_selection
 
 # --- accepted
 
-FILTER = [[3, 1, 3], [], [66, 0], [5, 6, 7, 8, 5], list(range(67))]
-TARGETS = [1, 4, 0, 5, 66]
 
-
-def test_sparse_matrices_are_left_as_they_are() -> None:
-    """The caller's indices are not sorted in place, and their duplicates are not summed."""
-    scores = matrix("float32")
-    indptr, indices = csr(FILTER, "int32")
-    sparse = scipy.sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=scores.shape)
-    tr.rank(scores, TARGETS, filter=sparse)
-    np.testing.assert_array_equal(sparse.indices, indices)
-    assert sparse.nnz == len(indices)
-
-
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_index_arrays_of_any_layout(dtype: type) -> None:
-    scores = matrix("float32")
-    indptr, indices = csr(FILTER)
-    turns: list[Callable[[Array], Any]] = [
-        lambda a: np.repeat(a, 3)[::3],
-        lambda a: a[::-1].copy()[::-1],
-        lambda a: a.astype(a.dtype.newbyteorder("S")),
-        LAYOUTS["read-only"],
-        lambda a: np.ndarray(a.shape, a.dtype, b"\0" + a.tobytes(), 1),
-    ]
-    expected = count(scores, TARGETS, filter=FILTER)
-    for turn in turns:
-        selection = turn(indptr.astype(dtype)), turn(indices.astype(dtype))
-        uses, targets = turn(np.arange(5).astype(dtype)), turn(np.array(TARGETS, dtype))
-        assert_same(tr.rank(scores, targets, filter=selection), expected)
-        assert_same(tr.rank(scores, TARGETS, filter=(*selection, uses)), expected)
-    for selection in (
-        (indptr.astype(np.int32), indices.astype(np.int64)),
-        (indptr.astype(np.uint8), indices.astype(np.int32)),
-        (indptr.tolist(), indices, list(range(5))),
-        [FILTER[0], np.array(FILTER[1], np.int64), tuple(FILTER[2]), FILTER[3], range(67)],
-    ):
-        assert_same(tr.rank(scores, TARGETS, filter=selection), expected)
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form(form: str) -> None:
+    lists = [[3, 1, 3], [], [66, 0], [5, 6, 7, 8, 5], list(range(67))]
+    check(count, matrix("float32"), [1, 4, 0, 5, 66], filter=lists, filter_form=form)
 
 
 def test_csr_from_padded() -> None:
@@ -84,32 +44,6 @@ def test_csr_from_padded() -> None:
 
 SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
 FOUR = [0, 1, 2, 3]
-
-
-def indexed(name: str, lists: list[list[int]], dtype: Any = np.int64) -> list[Any]:
-    """Return the unchecked forms of a selection; candidates include every task's target."""
-    if name == "candidates":
-        lists = [[*entries, i] for i, entries in enumerate(lists)]
-    indptr, indices = csr(lists)
-    typed = indices.astype(dtype)
-    each = [np.array(entries, dtype) for entries in lists]
-    uses = np.arange(len(lists))
-    return [(indptr, typed), (indptr.astype(np.int32), typed), (indptr, typed, uses), each, lists]
-
-
-@pytest.mark.parametrize("name", ["filter", "candidates"])
-@pytest.mark.parametrize("bad", [-1, 5, 2**31 - 1, -(2**31), 2**32, 2**32 + 1, -(2**63), 2**62])
-def test_selected_columns_out_of_range(name: str, bad: int) -> None:
-    dtype = np.int32 if -(2**31) <= bad < 2**31 else np.int64
-    for lists in ([[bad], [], [], []], [[], [], [], [bad]], [[1, 2], [1], [0, bad, 3], []]):
-        for selection in indexed(name, lists, dtype):
-            refuse(ValueError, name, SCORES, FOUR, **{name: selection})
-    indices = np.array([0, 1, 2, 3, 2**63 + bad % 2**63], np.uint64)
-    for selection in ((np.array([0, 1, 2, 3, 5]), indices), [[0], [1], [2], indices]):
-        refuse(ValueError, name, SCORES, FOUR, **{name: selection})
-    if name == "candidates":
-        refuse(ValueError, name, SCORES, FOUR, candidates=[0, 1, 2, 3, bad])
-        refuse(ValueError, name, SCORES, FOUR, candidates=np.array([bad, 0, 1, 2, 3]))
 
 
 INDPTR, INDICES = np.arange(5), np.arange(4)

@@ -13,6 +13,7 @@ from support.problems import (
     FORMS,
     KINDS,
     LAYOUTS,
+    NARROW_FORMS,
     SHARED_FORMS,
     Array,
     dtype_keyword,
@@ -21,6 +22,7 @@ from support.problems import (
 )
 
 Lists = list[list[int]]
+FAR = (-(2**63), 2**32, 2**32 + 1, 2**63 - 1)  # some of which a narrower type would make valid
 
 TARGET_TYPES = {
     "list": lambda targets: targets,
@@ -98,15 +100,16 @@ def tasks(
 
     if errors and each:
         wrong = draw(st.sampled_from(["nothing", "targets", "rows", "filter", "candidates"]))
-        far = draw(st.sampled_from([0, 1, 1000]))
-        bad = draw(st.sampled_from([-1, columns + far]))
+        form = keywords.get(f"{wrong}_form", "")
+        near = [(height if wrong == "rows" else columns) + more for more in (0, 1, 1000)]
+        near += [] if "uint" in form else [-1]
+        far = [index % 2**64 if "uint" in form else index for index in FAR]
+        bad = draw(st.sampled_from(near) | st.sampled_from(near if form in NARROW_FORMS else far))
         if wrong == "targets":
             targets = bad if one else [*targets[:-1], bad]
         elif wrong == "rows" and keywords.get("rows"):
-            outside = draw(st.sampled_from([-1, height + far]))
-            keywords["rows"][draw(st.integers(0, each - 1))] = outside
-        elif wrong in keywords and keywords[f"{wrong}_form"] not in CHECKING_FORMS:
-            bad = columns + far if "uint" in keywords[f"{wrong}_form"] else bad
+            keywords["rows"][draw(st.integers(0, each - 1))] = bad
+        elif wrong in keywords and form not in CHECKING_FORMS:
             keywords[wrong][0 if how == "shared" else draw(st.integers(0, each - 1))].append(bad)
     keywords["nan"] = draw(st.sampled_from(["raise", "worst", "omit"]))
     keywords["threads"] = draw(st.sampled_from([1, 2, 3]))
@@ -120,7 +123,11 @@ def problems(draw: st.DrawFn, *, nan: bool, errors: bool) -> Problem:
     single = height > 0 and draw(st.integers(0, 9)) == 0
     rules: dict[str, bool] = {"single": single, "rows": not single, "errors": errors}
     targets, keywords = draw(tasks(height, columns, **rules))
-    if not isinstance(targets, int) and min(targets, default=0) >= 0:
+    fit = (
+        isinstance(targets, list)
+        and 0 <= min(targets, default=0) <= max(targets, default=0) < 2**15
+    )
+    if fit:
         keywords["as_targets"] = TARGET_TYPES[draw(st.sampled_from(list(TARGET_TYPES)))]
     keywords["order"] = draw(st.sampled_from(["descending", "ascending"]))
     keywords["audit"] = draw(st.booleans())

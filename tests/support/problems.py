@@ -225,6 +225,13 @@ FORMS: dict[str, Callable[[Lists, int], Any]] = {
     "csr int16": lambda lists, _: csr(lists, "int16"),
     "lists int64": lambda lists, _: shared_lists(lists),
     "lists int32": lambda lists, _: shared_lists(lists, "int32"),
+    "csr big-endian": lambda lists, _: csr(lists, ">i8"),
+    "csr mixed": lambda lists, _: (csr(lists, "int32")[0], csr(lists)[1]),
+    "csr steps": lambda lists, _: tuple(np.repeat(a, 3)[::3] for a in csr(lists)),
+    "csr unaligned": lambda lists, _: tuple(
+        np.ndarray(a.shape, a.dtype, b"\0" + a.tobytes(), 1) for a in csr(lists, "int32")
+    ),
+    "lists reversed": lambda lists, _: tuple(a[::-1].copy()[::-1] for a in shared_lists(lists)),
     "list of lists": lambda lists, _: [list(entries) for entries in lists],
     "list of arrays": lambda lists, _: [np.array(entries, np.int32) for entries in lists],
     "list of sets": lambda lists, _: [frozenset(entries) for entries in lists],
@@ -236,6 +243,9 @@ FORMS: dict[str, Callable[[Lists, int], Any]] = {
     "scipy csc": by_columns,
     "scipy coo": coordinates,
 }
+# Forms of integers that hold no index that is far out of range.
+NARROW_FORMS = ("csr int32", "csr int16", "csr unaligned", "lists int32", "list of arrays")
+NARROW_FORMS += ("shared int32", "shared uint16")
 # Forms whose own constructors refuse or misread an index that is out of range.
 CHECKING_FORMS = ("mask", "Fortran mask", "padded", "scipy csr", "scipy csc", "scipy coo")
 

@@ -252,7 +252,8 @@ def native_indices(name: str, value: object) -> npt.NDArray[Any]:
     """Return native, contiguous int32 or int64, without a copy if they are that already."""
     array = as_array(value, name)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
-        return np.require(array, requirements=["C", "A"])
+        # an empty one may be aligned for numpy alone
+        return np.require(array if array.size else array.copy(), requirements=["C", "A"])
     return index_array(name, value)
 
 
