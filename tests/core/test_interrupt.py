@@ -111,7 +111,7 @@ def test_interrupt(run_python: Run, sanitized: bool, threads: int) -> None:
         pytest.skip("a sanitizer slows the checks down")
     script = f"""
 for work in ({", ".join(LONG)}):
-    print(work.__name__, interrupt(work, {threads}, 0.3))
+    print(work.__name__, interrupt(work, {threads}, 0.1))
     small()
 """
     lines = run_python(INTERRUPT + script, timeout=120).splitlines()
@@ -128,7 +128,7 @@ def test_interrupt_with_an_idle_caller(run_python: Run, sanitized: bool) -> None
     # Which thread counts which chunk is a matter of luck: hence three times.
     script = """
 problem = one_long_chunk()
-print(max(interrupt(lambda: problem, 2, 1.0) for _ in range(3)))
+print(max(interrupt(lambda: problem, 2, 0.4) for _ in range(3)))
 small()
 """
     assert float(run_python(INTERRUPT + script, timeout=60)) < 1.5

@@ -134,7 +134,7 @@ def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
     """The dtype, layout, size, tasks, selections and rules are all drawn."""
     rng = np.random.default_rng(seed)
     dtype, width = str(rng.choice(DTYPES)), int(rng.choice(WIDTHS)) + int(rng.integers(1, 4))
-    height = min(int(rng.choice([1, 2, 5, 40, 300, 700])), max(2, 1_000_000 // width))
+    height = min(int(rng.choice([1, 2, 5, 40, 300, 700])), max(2, 400_000 // width))
     nan = bool(rng.integers(0, 2))
     if rng.integers(0, 2):
         scores = few(rng, dtype, (height, width), nan=nan)
@@ -145,11 +145,11 @@ def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
     scores = LAYOUTS[str(rng.choice(list(LAYOUTS)))](scores)
 
     tasks = int(rng.choice([height, *TASKS]))
-    tasks = min(tasks, max(20, 10_000_000 // width))
+    tasks = min(tasks, max(20, 4_000_000 // width))
     targets = rng.integers(0, width, tasks).tolist()
     keywords: dict[str, Any] = {"rows": rng.integers(0, rng.choice([1, 2, height]), tasks) % height}
     forms = [form for form in FORMS if form != "csr int16"]  # too narrow for these columns
-    selected = tasks * width < 3_000_000 and rng.integers(0, 3) > 0
+    selected = tasks * width < 1_000_000 and rng.integers(0, 3) > 0
     if selected and rng.integers(0, 2):
         most = int(rng.choice([0, 3, 50, width, 3 * width])) if tasks < 100 else 50
         lists = index_lists(rng, int(rng.integers(1, 9)), width, most)

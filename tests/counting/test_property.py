@@ -47,7 +47,7 @@ def test_hypothesis_reaches_every_kind_of_refusal() -> None:
     seen: set[str] = set()
 
     @given(problems(nan=True, errors=True))
-    @settings(max_examples=400, database=None, derandomize=True)
+    @settings(max_examples=200, database=None, derandomize=True)
     def collect(problem: Problem) -> None:
         ours = ("as_targets", "filter_form", "candidates_form", "audit", "threads")
         keywords = {k: v for k, v in problem.keywords.items() if k not in ours}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -116,31 +116,37 @@ def test_a_report_without_tasks_or_ranks(grouped: Report) -> None:
 # -- one file --------------------------------------------------------------------------------------
 
 
-def test_the_same_report_gives_the_same_bytes(tmp_path: Path) -> None:
-    script = f"""
+def test_the_same_report_gives_the_same_bytes(
+    tmp_path: Path, run_python: Callable[..., str]
+) -> None:
+    """In another process, with other settings of matplotlib and another order of sets."""
+    script = """
+import sys
 import truerank as tr
 names = ["knows", "likes", "knows"]
 ranks = tr.Ranks([0, 3, 1], [1, 2, 1], 10, side=["head", "tail", "tail"], relation=names)
-tr.html.save({str(tmp_path / "{}.html")!r}, tr.report(ranks, by="relation"))
+tr.html.save(sys.argv[1], tr.report(ranks, by="relation"))
 """
-    for name, seed in (("a", "0"), ("b", "1")):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "MPLCONFIGDIR": str(tmp_path)}
-        (tmp_path / "matplotlibrc").write_text("text.color: red\nfont.size: 30\n" * (name == "b"))
-        code = script.replace("{}", name)
-        subprocess.run([sys.executable, "-c", code], check=True, env=environment, cwd=tmp_path)
+    (tmp_path / "matplotlibrc").write_text("text.color: red\nfont.size: 30\n")
+    seed = "0" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    environment = {"PYTHONHASHSEED": seed, "MATPLOTLIBRC": str(tmp_path)}
+    run_python(script, tmp_path / "a.html", env=environment)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["", str(tmp_path / "b.html")])
+        exec(script, {})
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
 def test_many_tasks_and_groups_make_no_larger_page() -> None:
     rng = np.random.default_rng(0)
-    n = 100_000
+    n = 20_000
     above = np.minimum(rng.pareto(0.5, n), 14_000).astype(np.int64)
     ranks = Ranks(above, rng.integers(1, 5, n), 14_541)
     text, page = saved(report(ranks))
     assert page.count("svg") == 3
     assert len(text) < 200_000
-    text, page = saved(report(ranks[:2000], by=np.arange(2000)))
-    assert len(text) < 1_500_000
+    text, page = saved(report(ranks[:800], by=np.arange(800)))
+    assert len(text) < 600_000
     assert Report.from_json(page.json())["macro.mrr"] > 0
 
 
@@ -165,7 +171,7 @@ def test_names_are_text() -> None:
         assert name in page.cells
         assert page.words.count(name) >= 2  # in the plot, too
     assert "\x00" not in text
-    saved(dict.fromkeys(EVIL, measured), notes=EVIL)
+    saved(dict.fromkeys(EVIL[:3], measured), notes=EVIL)
 
 
 @settings(max_examples=5)

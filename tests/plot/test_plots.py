@@ -132,7 +132,7 @@ def test_a_metric_of_torchmetrics_refuses_them_too() -> None:
     refusal(TypeError, "^ax: expected matplotlib's Axes, got str$", metric.plot, 0.5, ax="left")
 
 
-@EACH
+@ONCE
 def test_only_the_given_axes_are_drawn_into(name: str) -> None:
     figure = Figure()
     first, second = figure.subplots(1, 2)
