@@ -14,9 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.compat import ORACLES as GRAPH_ORACLES
-from oracles.compat import exact
-from oracles.compat_retrieval import RETRIEVAL_ORACLES
+from oracles.compat import ORACLES, exact
 from support.environment import ROOT
 from support.refusals import refusal
 from truerank import compat
@@ -24,7 +22,6 @@ from truerank.compat.interpreter import figure
 from truerank.compat.presets import EXACT
 
 NAN, INF = float("nan"), float("inf")
-ORACLES = {**GRAPH_ORACLES, **RETRIEVAL_ORACLES}
 
 
 # -- hand-made cases -------------------------------------------------------------------------------

@@ -53,15 +53,6 @@ def test_presets_are_loops(seed: int, k: int, weighted: bool) -> None:
         assert values == pytest.approx([*plain(ranks, name, k).values()], nan_ok=True)
 
 
-def test_the_middle_and_the_next_place_are_kinds_of_rank() -> None:
-    ranks = tr.rank_lists([[4, 7], [1, 2]], None, [7, 3], candidates=10)
-    report = tr.report(ranks)
-    for name, kind in (("middle", "realistic"), ("k + 1", "optimistic")):
-        found = compat.report_lists(ranks, preset=name)
-        for key, value in found.items():
-            assert value == pytest.approx(report[f"{kind}.{key}"])
-
-
 def test_own_presets_and_wrong_ones() -> None:
     ranks = tr.rank_lists([[4, 7]], None, [7], candidates=10)
     own = compat.ListPreset(name="own", toolkits="ours", cut=1)

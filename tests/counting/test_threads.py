@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from oracles.counting import count_large
-from support.outcomes import check
-from support.problems import Array, as_dtype, csr, index_lists
+from support.problems import Array, as_dtype, csr
 
 pytestmark = pytest.mark.threads
 
@@ -57,20 +55,6 @@ def test_thread_counts_change_nothing(name: str) -> None:
     # the same in Fortran order, with as many threads
     turned = tr.rank(np.asfortranarray(scores), targets, filter=selection, audit=True)
     assert turned == first
-
-
-@pytest.mark.parametrize("name", ["square", "wide", "one row", "tall brain floats"])
-def test_several_tasks_a_row_in_threads(name: str) -> None:
-    scores, _, _ = parallel_problem(name)
-    height, width = scores.shape
-    rng = np.random.default_rng(10)
-    tasks = 60 if width < 100_000 else 6
-    rows = np.sort(rng.integers(0, min(height, 20), tasks))
-    targets = rng.integers(0, width, tasks).tolist()
-    filters = index_lists(rng, tasks, width, 50)
-    for threads in (2, 3):
-        check(count_large, scores, targets, rows=rows, threads=threads, audit=threads == 2)
-    check(count_large, scores, targets, rows=rows, filter=filters, threads=2, audit=True)
 
 
 @pytest.mark.parametrize("name", ["tall", "square", "wide", "one row"])

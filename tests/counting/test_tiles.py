@@ -1,8 +1,10 @@
-"""Scores counted tile by tile: the same integers, with progress, stopped and resumed."""
+"""Scores counted tile by tile: the same integers, stopped and resumed; saved counters."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,197 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.interruptions import interrupted
+from support.problems import Array
 from support.refusals import refusal
 from truerank.counting import tiles
+from truerank.embeddings import watching
 
 ROWS, COLUMNS = 40, 500
 RNG = np.random.default_rng(11)
 SCORES = RNG.integers(0, 60, (ROWS, COLUMNS)).astype(np.float32)
 TARGETS = RNG.integers(0, COLUMNS, ROWS)
+FILTER = [RNG.integers(0, COLUMNS, 9).tolist() for _ in range(ROWS)]
+QUERIES, ENTITIES = (RNG.integers(-3, 4, (n, 6)).astype(np.float32) for n in (ROWS, COLUMNS))
+
+
+class Stopped(Exception):
+    """Stands for the exception of a Ctrl-C."""
+
+
+def stop_after(last: int) -> Any:
+    seen: list[tr.Progress] = []
+
+    def progress(p: tr.Progress) -> None:
+        seen.append(p)
+        if len(seen) > last:
+            raise Stopped
+
+    return progress
+
+
+def save(folder: Path, order: str, scores: Array = SCORES) -> Path:
+    path = folder / "scores.npy"
+    np.save(path, np.asarray(scores, order=order))  # type: ignore[call-overload]
+    return path
+
+
+def count(how: str, folder: Path, **keywords: Any) -> tr.Ranks:
+    """Count a file with rows or columns in four tiles, or vectors."""
+    if how == "vectors":
+        return tr.rank_embeddings(QUERIES, ENTITIES, TARGETS, **keywords)
+    path = folder / "scores.npy"
+    return tr.rank(path if path.exists() else save(folder, how), TARGETS, **keywords)
+
+
+@pytest.fixture
+def quarters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "TILE_BYTES", SCORES.nbytes // 4)
+    monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
+    monkeypatch.setattr("truerank.embeddings.vectors.TIMES_AS_LARGE", 1)
+
+
+@pytest.mark.usefixtures("quarters")
+@pytest.mark.parametrize("how", ["C", "F", "vectors"])
+@pytest.mark.parametrize("stops", [[1, 1, 1], [0], [3]])
+def test_a_stopped_count_goes_on(tmp_path: Path, how: str, stops: list[int]) -> None:
+    keywords: dict[str, Any] = {"filter": FILTER, "audit": len(stops) > 1}
+    expected = count(how, tmp_path, **keywords)
+    keywords["checkpoint"] = tmp_path / "kept"
+    for last in stops:
+        with pytest.raises(Stopped):
+            count(how, tmp_path, progress=stop_after(last), **keywords)
+    seen: list[tr.Progress] = []
+    got = count(how, tmp_path, progress=seen.append, **keywords)
+    assert seen[0].done == seen[0].resumed == sum(stops) * SCORES.nbytes // 4
+    assert got == expected
+    again: list[tr.Progress] = []
+    assert count(how, tmp_path, progress=again.append, **keywords) == got
+    assert [p.done for p in again] == [SCORES.nbytes]  # nothing was left to count
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+import truerank as tr
+from truerank.counting import tiles
+from truerank.embeddings import vectors, watching
+
+name, after = sys.argv[1:]
+tiles.TILE_BYTES, tiles.SECONDS_BETWEEN_CHECKPOINTS = 20_000, 0.0
+watching.SECONDS_BETWEEN_REPORTS, vectors.TIMES_AS_LARGE = 0.0, 1
+reports = []
+
+def progress(report):
+    reports.append(report)
+    if len(reports) == int(after):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+getattr(tr, name)(**np.load("arguments.npz"), checkpoint="kept", progress=progress)
+"""
+
+
+@pytest.mark.usefixtures("quarters")
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
+@pytest.mark.parametrize("name", ["rank", "rank_embeddings"])
+def test_a_killed_count_goes_on_from_the_last_checkpoint(name: str, tmp_path: Path) -> None:
+    """A killed process runs nothing more."""
+    scored = {
+        "rank": {"scores": SCORES},
+        "rank_embeddings": {"queries": QUERIES, "entities": ENTITIES},
+    }
+    arguments: Any = {**scored[name], "targets": TARGETS}
+    np.savez(tmp_path / "arguments.npz", **arguments)
+    for after in ("3", "2"):
+        command = [sys.executable, "-c", KILLED, name, after]
+        assert subprocess.run(command, cwd=tmp_path, check=False).returncode < 0
+    seen: list[tr.Progress] = []
+    got = getattr(tr, name)(**arguments, checkpoint=tmp_path / "kept", progress=seen.append)
+    assert got == getattr(tr, name)(**arguments)
+    assert [p.resumed // 20_000 for p in seen[:1]] == [1]
+
+
+def test_a_count_that_is_interrupted_anywhere_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an interrupt at many a line, a tile that was added in part is not added again."""
+    scores, kept = SCORES[:6, :40], tmp_path / "kept"
+    np.save(tmp_path / "scores.npy", np.asfortranarray(scores))
+    monkeypatch.setattr(tiles, "TILE_BYTES", scores.nbytes // 2)
+    expected = tr.rank(tmp_path / "scores.npy", TARGETS[:6] % 40, audit=True)
+
+    def count() -> tr.Ranks:
+        path = tmp_path / "scores.npy"
+        return tr.rank(path, TARGETS[:6] % 40, audit=True, checkpoint=kept)
+
+    for stop in range(1, 1000, 4):
+        kept.unlink(missing_ok=True)
+        if not interrupted(count, stop, ("tiles.py", "partial_counts.py")):
+            break
+        assert count() == expected
+    assert 100 < stop < 900
+
+
+def test_a_full_disk_does_not_end_a_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("truerank.counting.tiles.write_archive", full)
+    with pytest.warns(UserWarning, match="kept was not written: .*No space left"):
+        got = tr.rank(SCORES, TARGETS, checkpoint=tmp_path / "kept")
+    assert got == tr.rank(SCORES, TARGETS)
+    with pytest.warns(UserWarning, match="not written"), pytest.raises(Stopped):
+        tr.rank(SCORES, TARGETS, checkpoint=tmp_path / "kept", progress=stop_after(1))
+
+
+def test_a_checkpoint_that_cannot_be_a_file(tmp_path: Path) -> None:
+    for kind, words, path in (
+        (ValueError, "expected a regular file or a new name", tmp_path),
+        (ValueError, "expected the path of a file", ""),
+        (OSError, "no folder", tmp_path / "none" / "kept"),
+    ):
+        refusal(kind, f"checkpoint: {words}", tr.rank, SCORES, TARGETS, checkpoint=path)
+
+
+OTHERS: dict[str, Any] = {
+    "targets": {"targets": TARGETS[::-1]},
+    "rows": {"rows": np.arange(ROWS)[::-1]},
+    "filter": {"filter": FILTER[::-1]},
+    "candidates": {"candidates": np.arange(COLUMNS)},
+    "order": {"order": "ascending"},
+    "nan": {"nan": "omit"},
+    "audit": {"audit": True},
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_checkpoint_of_another_count(tmp_path: Path, what: str) -> None:
+    path, kept = save(tmp_path, "C"), tmp_path / "kept"
+    tr.rank(path, TARGETS, checkpoint=kept)
+    before = kept.read_bytes()
+    with pytest.raises(ValueError, match=rf"^checkpoint: .*kept: .* another count, .*{what}"):
+        tr.rank(path, **{"targets": TARGETS, "checkpoint": kept, **OTHERS[what]})
+    assert kept.read_bytes() == before
+
+
+def test_a_checkpoint_of_scores_that_have_changed(tmp_path: Path) -> None:
+    path, kept = save(tmp_path, "C"), tmp_path / "kept"
+    for scores in (path, SCORES):
+        kept.unlink(missing_ok=True)
+        expected = tr.rank(scores, TARGETS)
+        for _ in range(2):
+            assert tr.rank(scores, TARGETS, checkpoint=kept) == expected
+        np.save(path, SCORES[::-1])
+        with pytest.raises(ValueError, match="another count, with other scores"):
+            tr.rank(path if scores is path else SCORES[::-1].copy(), TARGETS, checkpoint=kept)
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04 nonsense"])
+def test_a_checkpoint_that_is_damaged(tmp_path: Path, content: bytes) -> None:
+    kept = tmp_path / "kept"
+    kept.write_bytes(content)
+    refusal(ValueError, r"checkpoint: .*kept", tr.rank, SCORES, TARGETS, checkpoint=kept)
+    assert kept.read_bytes() == content
 
 
 # -- rows that are longer, and columns that are taller, than what is read at a time ----------------
@@ -59,25 +245,6 @@ def test_many_nans_of_many_lists_are_told_at_once() -> None:
     values = np.full(50 * tasks, np.nan, np.float32)
     with pytest.raises(ValueError, match="position 0, of task 0, is NaN"):
         tr.rank_against(np.zeros(tasks, np.float32), (values, indptr))
-
-
-# -- progress --------------------------------------------------------------------------------------
-
-
-def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "TILE_BYTES", 10 * COLUMNS * 4)
-    seen: list[tr.Progress] = []
-    tr.rank(SCORES, TARGETS, progress=seen.append)
-    assert [p.done for p in seen] == [0, 20_000, 40_000, 60_000, 80_000]
-    assert {(p.total, p.resumed) for p in seen} == {(80_000, 0)}
-    assert seen[0].left is None or seen[0].done == 0
-    assert all(p.left is not None and p.left >= 0 and p.rate > 0 for p in seen[1:])
-
-
-def save(folder: Path, order: str) -> Path:
-    path = folder / "scores.npy"
-    np.save(path, np.asarray(SCORES, order=order))  # type: ignore[call-overload]
-    return path
 
 
 # -- what a store is -------------------------------------------------------------------------------
@@ -128,3 +295,21 @@ def test_scores_that_change_while_they_are_ranked(
 
     with pytest.raises(ValueError, match=r"true score of task 0 changed|scores\.npy"):
         tr.rank(path, TARGETS, io=io, progress=change)
+
+
+# -- saved counters --------------------------------------------------------------------------------
+
+GOLDEN = Path(__file__).parent / "golden" / "counter_format_1.npz"
+FEW = np.array([[3, 1, 2, 5], [1, 1, 0, 4], [2, 7, 1, 2]], np.float32)
+
+
+def test_golden_file() -> None:
+    """Targets 2, 0 and 3, filter 0, none and 2; columns 0, 2 and 3 were counted before."""
+    counter = tr.RankCounter.load(GOLDEN)
+    counter.update(FEW[:, 1:2], start=1)
+    ranks = counter.ranks()
+    assert ranks.above.tolist() == [1, 1, 1]
+    assert ranks.tied.tolist() == [1, 2, 2]
+    assert ranks.candidates.tolist() == [3, 4, 3]
+    assert ranks.audit is not None
+    assert ranks.audit.at_best.tolist() == [1, 1, 1]

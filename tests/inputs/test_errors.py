@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.problems import csr, refuse
+from support.problems import refuse
 from support.refusals import refusal
 from truerank import _core
 
@@ -148,29 +148,6 @@ def test_progress_and_checkpoints_of_other_types() -> None:
     refuse(TypeError, words, SCORES, 0, checkpoint=True)
     refuse(TypeError, "io: expected a str", SCORES, 0, io=SCORES, progress=print)
     refuse(ValueError, "io: expected one of", SCORES, 0, io="", progress=print)
-
-
-# --- order of checks
-
-
-def test_ranges_come_before_nan() -> None:
-    scores = SCORES.copy()
-    scores[0, 0] = np.nan
-    refuse(ValueError, "targets", scores, [9, 0, 0, 0], filter=csr([[9], [], [], []]))
-    refuse(ValueError, "filter", scores, 0, filter=csr([[], [], [], [9]]))
-    refuse(ValueError, "candidates", scores, 0, candidates=[0, 9])
-    refuse(ValueError, "candidates", scores, 0, candidates=[1])
-    message = refuse(ValueError, "scores|NaN", scores, 0)
-    assert re.search(r"row 0\b.*column 0\b", message)
-
-
-def test_after_an_error_the_next_count_is_right() -> None:
-    scores = np.zeros((4, 300_000), np.float32)
-    scores[3, -1] = np.nan
-    for _ in range(3):
-        refuse(ValueError, "row 3", scores, 0, threads=2)
-        ranks = tr.rank(scores[:3], 0, threads=2)
-        assert ranks.tied.tolist() == [300_000] * 3
 
 
 @pytest.mark.python_only

@@ -1,18 +1,15 @@
 """The score of a query and an entity, one rounding at a time, and the top k by sorting.
 
-A sum runs along the vectors in order, for all pairs at once. A fused multiply-add is emulated with
-NumPy. In float32: the product is exact in float64, and the summand is added with rounding to
-odd, so that only the second rounding, to float32, has an effect. In float64: the exact product and
-sum are two doubles each, whose low parts are added with rounding to odd (Boldo, Melquiond 2008:
-Emulation of FMA and correctly rounded sums); beyond that range, `fractions.Fraction` is used. A
-test compares both with exact rational arithmetic. Nothing here uses the package.
+A sum runs along the vectors in order, for all pairs at once; a fused multiply-add is the function
+of the C library. Nothing here uses the package.
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
 from collections.abc import Callable, Sequence
 from decimal import Context, Decimal, localcontext
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -24,84 +21,14 @@ from oracles.counting import Lists, Refused, widen
 Array = npt.NDArray[Any]
 
 
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the rounded sum and its rounding error, which is exact."""
-    s = a + b
-    shadow = s - a
-    return s, (a - (s - shadow)) + (b - shadow)
+def fused(name: str, kind: Any) -> Callable[[Array, Array, Array], Array]:
+    """Return a function of the C library that multiplies and adds with one rounding."""
+    function = getattr(ctypes.CDLL("ucrtbase" if os.name == "nt" else None), name)
+    function.restype, function.argtypes = kind, [kind] * 3
+    return np.vectorize(function, otypes=[kind])
 
 
-def odd_sum(a: Array, b: Array) -> Array:
-    """Return the float64 sum rounded to odd: if inexact, the neighbour whose last bit is 1."""
-    s, rest = two_sum(a, b)
-    bits = np.array(s).view(np.int64)
-    inexact = np.isfinite(s) & (rest != 0) & (bits % 2 == 0)
-    away = (rest > 0) == (s > 0)  # away from zero: the next bit pattern
-    return (bits + np.where(inexact, np.where(away, 1, -1), 0)).view(np.float64)
-
-
-def fma32(a: Array, b: Array, c: Array) -> Array:
-    a, b, c = (np.asarray(x, np.float32).astype(np.float64) for x in (a, b, c))
-    return odd_sum(a * b, c).astype(np.float32)
-
-
-def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the rounded product and its rounding error (Dekker 1971)."""
-
-    def split(x: Array) -> tuple[Array, Array]:
-        scaled = x * (2.0**27 + 1)
-        high = scaled - (scaled - x)
-        return high, x - high
-
-    p = a * b
-    (a1, a2), (b1, b2) = split(a), split(b)
-    return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
-
-
-def fma64(a: Array, b: Array, c: Array) -> Array:
-    a, b, c = np.broadcast_arrays(*(np.asarray(x, np.float64) for x in (a, b, c)))
-    p, low = two_product(a, b)
-    sum_low, rest_low = two_sum(c, low)
-    sum_high, rest_high = two_sum(p, sum_low)
-    result = np.array(sum_high + odd_sum(rest_high, rest_low))
-
-    def between(x: Array, least: float, most: float) -> Array:
-        return (np.abs(x) >= least) & (np.abs(x) <= most)
-
-    easy = between(a, 2.0**-450, 2.0**450) & between(b, 2.0**-450, 2.0**450)
-    easy &= between(c, 2.0**-800, 2.0**900) | (c == 0)
-    simple = ~np.isfinite(p) & ~(np.isfinite(a) & np.isfinite(b)) | (a == 0) | (b == 0)
-    result[simple] = (p + c)[simple]
-    for at in zip(*np.nonzero(~easy & ~simple), strict=True):
-        result[at] = fma_exact(float(a[at]), float(b[at]), float(c[at]), np.float64)
-    return result
-
-
-def fma_exact(a: float, b: float, c: float, dtype: Any) -> Any:
-    """Return a b + c by the definition: as a rational number, rounded once."""
-    if not np.isfinite([a, b, c]).all():
-        finite = np.isfinite([a, b]).all()  # then the product is not finite either
-        return dtype(c if finite else np.float64(a) * np.float64(b) + np.float64(c))
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:  # the sign of zero is that of both summands, or + if they differ
-        zero = a == 0 or b == 0
-        return dtype(np.float64(a) * np.float64(b) + np.float64(c) if zero else 0.0)
-    return nearest(exact, dtype, negative=exact < 0)
-
-
-def nearest(exact: Fraction, dtype: Any, *, negative: bool) -> Any:
-    """Round to nearest, ties to even."""
-    info = np.finfo(dtype)
-    size = abs(exact)
-    exponent = size.numerator.bit_length() - size.denominator.bit_length()
-    exponent -= size < Fraction(2) ** exponent
-    quantum = Fraction(2) ** max(exponent - info.nmant, int(info.minexp) - info.nmant)
-    rounded = round(size / quantum) * quantum
-    found = float("inf") if rounded > Fraction(float(info.max)) else float(rounded)
-    return dtype(-found if negative else found)
-
-
-FMA: dict[Any, Callable[[Array, Array, Array], Array]] = {np.float32: fma32, np.float64: fma64}
+FMA = {np.float32: fused("fmaf", ctypes.c_float), np.float64: fused("fma", ctypes.c_double)}
 
 
 def widened(vectors: Array, dtype: str | None) -> Array:

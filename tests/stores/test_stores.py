@@ -130,15 +130,6 @@ def test_a_single_row_says_so(folder: Path) -> None:
         assert not store.single_row
 
 
-def test_a_file_may_go_on_after_a_npy(folder: Path) -> None:
-    array = scores(3, 4, "f4")
-    path = write_npy(folder / "longer.npy", array)
-    with open(path, "ab") as file:
-        file.write(b"more")
-    with open_scores(path) as store:
-        assert_same(store, array)
-
-
 # -- tiles -----------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from hypothesis import event
 from hypothesis import strategies as st
 
 from oracles.counting import Refused, exact
+from support.outcomes import are_refused, attempt
 
 # Neighbours of what floats of 16 to 64 bits can be, and of the limits of integers.
 ODD: list[Any] = [0.1, -0.1, 1 / 3, 0.5, -0.0, 2.5, 65519.9, 65520.0, 3.39e38, 3.5e38, -3.5e38]
@@ -74,19 +75,8 @@ def compare(
     assert_refused: Callable[[Exception, Refused], None] | None,
 ) -> None:
     """Compare counts, or refusals, with the definition; None: an error may name another place."""
-    expected: Any
-    try:
-        expected = definition()
-    except Refused as refused:
-        expected = refused
-    got: Any
-    try:
-        got = call()
-    except ValueError as error:
-        got = error
-    if isinstance(got, Exception) or isinstance(expected, Refused):
-        assert isinstance(got, Exception), f"should have refused: {expected}"
-        assert isinstance(expected, Refused), f"refused without need: {got!r}"
+    expected, got = attempt(definition), attempt(call)
+    if are_refused(got, expected):
         event("refused")
         if assert_refused is not None:
             assert_refused(got, expected)
