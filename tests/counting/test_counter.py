@@ -167,7 +167,7 @@ def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None
 # -- what is refused -------------------------------------------------------------------------------
 
 
-NARROW = SCORES.astype("f4")
+NARROW, WITH_NAN = SCORES.astype("f4"), np.array([0.1, np.nan, 0.3])
 FORM = (np.array([0, 1, 1]), np.array([3]), np.array([0, 1]))
 REFUSED: list[tuple[type[Exception], str, Any]] = [
     (T, "^block: .*float64.* float32", lambda one: one.update(NARROW[:, 2:], start=2)),
@@ -178,6 +178,20 @@ REFUSED: list[tuple[type[Exception], str, Any]] = [
     (V, "^block: .*task 1 reads that row", lambda _: counter(rows=[0, 2]).update(SCORES)),
     (V, r"^block: expected a matrix \(tasks, k\)", lambda _: tr.RankCounter(TRUE).update(TRUE)),
     (V, "^start: expected none", lambda _: tr.RankCounter(TRUE).update(SCORES, start=0)),
+    (V, "others: expected a matrix", lambda _: tr.rank_against(TRUE, [0.1, 0.2])),
+    (V, "others: expected 2 rows", lambda _: tr.rank_against(TRUE, SCORES[:1])),
+    (V, "got 1 members", lambda _: tr.rank_against(TRUE, (SCORES[0],))),
+    (V, "1-D values", lambda _: tr.rank_against(TRUE, (SCORES, [0, 1, 2]))),
+    (V, "indptr of length 3", lambda _: tr.rank_against(TRUE, (SCORES[0], [0, 4]))),
+    (V, "from 0 to 4", lambda _: tr.rank_against(TRUE, (SCORES[0], [0, 1, 3]))),
+    (V, "that never falls", lambda _: tr.rank_against(TRUE, (SCORES[0], [0, 5, 4]))),
+    (T, "indptr: expected integers", lambda _: tr.rank_against(TRUE, (SCORES[0], [0.0, 1, 4]))),
+    (T, "expected float64", lambda _: tr.rank_against(TRUE, (NARROW[0], [0, 1, 4]))),
+    (
+        V,
+        "position 1, of task 1, is NaN",
+        lambda _: tr.rank_against(TRUE, (WITH_NAN, [0, 1, 3])),
+    ),
     (T, "^candidates: expected an integer, the number", lambda _: counter(candidates=None)),
     (T, "^candidates: expected an integer, the number", lambda _: counter(candidates=[0, 1])),
     (V, "^candidates: expected an integer, the number", lambda _: counter(candidates=-1)),
@@ -305,25 +319,6 @@ def test_sampled_blocks_add_up() -> None:
     other.update(SCORES[:, 1:])
     assert_equal(one.merge(other).ranks(), tr.rank_against(TRUE, SCORES[:, [0, 1, 2, 3, 1, 2, 3]]))
     assert repr(one) == "RankCounter(2 tasks, float64, sampled)"
-
-
-OTHERS: list[tuple[type[Exception], str, Any]] = [
-    (V, "others: expected a matrix", [0.1, 0.2]),
-    (V, "others: expected 2 rows", SCORES[:1]),
-    (V, "got 1 members", (SCORES[0],)),
-    (V, "1-D values", (SCORES, [0, 1, 2])),
-    (V, "indptr of length 3", (SCORES[0], [0, 4])),
-    (V, "from 0 to 4", (SCORES[0], [0, 1, 3])),
-    (V, "that never falls", (SCORES[0], [0, 5, 4])),
-    (T, "indptr: expected integers", (SCORES[0], [0.0, 1, 4])),
-    (T, "expected float64", (NARROW[0], [0, 1, 4])),
-    (V, "position 1, of task 1, is NaN", (np.array([0.1, np.nan, 0.3]), [0, 1, 3])),
-]
-
-
-@pytest.mark.parametrize(("kind", "words", "others"), OTHERS)
-def test_others_that_do_not_fit(kind: type[Exception], words: str, others: Any) -> None:
-    refusal(kind, words, tr.rank_against, TRUE, others)
 
 
 # -- merging ---------------------------------------------------------------------------------------

@@ -110,23 +110,6 @@ def test_zarr_members(tmp_path: Path) -> None:
         refusal(ValueError, "expected the array 'deep', got", open_scores, source, member="deep")
 
 
-def test_zarr_single_row_and_shards(tmp_path: Path) -> None:
-    row = scores(1, 9, "f4")
-    single = write_zarr(tmp_path / "r", row[0], 3, chunks=(4,))
-    store = read_scores(single)
-    assert isinstance(store, Store)
-    assert store.single_row
-    assert_same(store, row)
-    swapped = scores(4, 5, ">f8")  # which zarr gives in the byte order of the machine
-    store = read_scores(write_zarr(tmp_path / "s", swapped, 2, chunks=(3, 2)))
-    assert isinstance(store, Store)
-    assert_same(store, swapped)
-    np.save(tmp_path / "r.npy", row)
-    with open_scores([tmp_path / "r", tmp_path / "r.npy"]) as both:
-        assert not both.in_place
-        assert_same(both, np.concatenate([row, row]))
-
-
 def test_a_damaged_zarr(tmp_path: Path) -> None:
     pytest.importorskip("zarr", minversion="3")
     (tmp_path / "zarr.json").write_text("{")

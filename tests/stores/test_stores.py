@@ -108,26 +108,12 @@ def test_relative_names_outlive_a_change_of_folder(
         assert_same(store, array)
 
 
-def test_a_single_row_says_so(folder: Path) -> None:
-    row = scores(1, 5, "f4")[0]
-    np.save(folder / "row.npy", row)
-    (folder / "row.bin").write_bytes(row.tobytes())
-    mapped = np.load(folder / "row.npy", mmap_mode="r")
-    for store in (
-        open_scores(folder / "row.npy"),
-        open_scores(folder / "row.bin", dtype="float32", shape=5),
-        open_scores(folder / "row.bin", dtype="float32", shape=(-1,)),
-        open_scores([folder / "row.npy"], axis=1),
-        open_scores(row),
-        open_scores(mapped),
-    ):
-        assert store.single_row
-        assert_same(store, row[None])
-        store.close()
-    with open_scores(np.zeros((1, 5))) as store:
-        assert not store.single_row
-    with open_scores([folder / "row.npy"]) as store:
-        assert not store.single_row
+def test_shards_of_single_rows(folder: Path) -> None:
+    """Side by side they are one row, below each other a matrix."""
+    np.save(folder / "row.npy", scores(1, 5, "f4")[0])
+    for axis in (0, 1):
+        with open_scores([folder / "row.npy"], axis=axis) as store:
+            assert store.single_row == (axis == 1)
 
 
 # -- tiles -----------------------------------------------------------------------------------------

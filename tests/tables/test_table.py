@@ -7,7 +7,6 @@ import io
 import json
 import math
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 from support.html_reader import Page
 from support.refusals import refusal
 from truerank.inputs.naming import printable
-from truerank.tables import AsTable, Column, Table
+from truerank.tables import Column, Table
 from truerank.tables.cells import cell, one_line
 
 TRICKY = st.text("ab|_&%<>#$~^{}\\*`[]\"'= +-@,\n\r\t\x1b\u2028\u2191", max_size=6)
@@ -197,7 +196,8 @@ def test_digits_move_decimals() -> None:
 def test_chosen_columns_keep_their_marks() -> None:
     chosen = TABLE.table(["mr", "mrr"], notes=False)
     assert [column.name for column in chosen.columns] == ["model", "mr", "mrr", "std"]
-    assert chosen.to_text() == TABLE.to_text(["mr", "mrr"], notes=False)
+    for form in ("to_text", "to_markdown", "to_latex", "to_html"):
+        assert getattr(chosen, form)() == getattr(TABLE, form)(["mr", "mrr"], notes=False)
     assert chosen.to_text().split("\n")[1] == "A      2500.0\u2020  0.460 \u00b1 0.01*"
     assert TABLE.to_csv("seed") == "model,seed\nA,1\nB,2\nC,3\n"
     refusal(KeyError, "metrics: expected one of model, mrr, .*, got 'amri'", TABLE.to_text, "amri")
@@ -247,25 +247,6 @@ def test_numbers_of_numpy_are_numbers() -> None:
 )
 def test_errors(columns: Any, options: Any, message: str) -> None:
     refusal((ValueError, TypeError), message, Table, columns, **options)
-
-
-class Doubled(AsTable):
-    def table(self, *metrics: Any, **options: Any) -> Table:
-        table = Table(["x", "twice"], [["a", 2.0]], notes=["a note"])
-        return table.table(*metrics, **options)
-
-
-def test_a_result_is_written_as_its_table(tmp_path: Path) -> None:
-    found = Doubled()
-    for form in ("text", "markdown", "latex", "html", "csv", "json"):
-        method = f"to_{form}"
-        assert getattr(found, method)() == getattr(found.table(), method)()
-        if form != "json":
-            bare = getattr(found, method)("twice", notes=False)
-            assert bare == getattr(found.table("twice"), method)(notes=False)
-    assert str(found) == "x  twice\na      2\n\na note"
-    found.save(tmp_path / "found.md")
-    assert (tmp_path / "found.md").read_text() == found.to_markdown() + "\n"
 
 
 # -- columns of plain text -------------------------------------------------------------------------
