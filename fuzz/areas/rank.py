@@ -14,9 +14,9 @@ import truerank as tr
 from fuzz.check import Fault, check
 from oracles.counting import count, count_large
 from strategies.count_problems import Problem
-from support.error_kinds import is_of_kind
 from support.outcomes import check as compare
 from support.problems import LAYOUTS, csr, dtype_keyword, pool
+from support.refusals import is_of_kind
 
 CORE = True
 TESTS = ("counting/test_property.py",)

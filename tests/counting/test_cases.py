@@ -106,13 +106,6 @@ def test_case_10_realistic_rank_past_float32() -> None:
     assert ranks.realistic.tolist() == [8388609.5]  # float32 would say 8388610.0
 
 
-def test_case_10_realistic_rank_past_int32() -> None:
-    n = 2**31 + 2
-    ranks = tr.Ranks([0, n], [n, 2 * n - 1], [n, 3 * n])
-    assert ranks.pessimistic.tolist() == [n, 3 * n - 1]
-    assert ranks.realistic.tolist() == [(n + 1) / 2, 2.0 * n]
-
-
 # --- beyond the numbered cases
 
 

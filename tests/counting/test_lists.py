@@ -17,6 +17,7 @@ import truerank as tr
 from oracles import lists as oracle
 from support.hostile_members import rewrite
 from support.interruptions import refusing_to_wait
+from support.outcomes import attempt
 from support.refusals import refusal
 from truerank import _core
 
@@ -79,7 +80,8 @@ def in_form(problem: Problem) -> tuple[Any, Any]:
         matrix = np.array(padded, index).reshape(len(ids), width)
         if scores is None:
             return matrix, None
-        values = [[*one, *[7] * (width - len(one))] for one in scores]
+        pad = np.nan if np.dtype(dtype).kind == "f" else 7
+        values = [[*one, *[pad] * (width - len(one))] for one in scores]
         return matrix, np.array(values, dtype).reshape(len(ids), width)
     if problem.form == "ragged":
         indptr = np.cumsum([0, *map(len, ids)])
@@ -98,11 +100,9 @@ def outcome(problem: Problem, **more: Any) -> list[oracle.Counted] | Exception:
     ids, scores = in_form(problem)
     if not problem.ids and problem.form in ("lists", "arrays") and scores is not None:
         scores = []
-    try:
-        ranks = tr.rank_lists(ids, scores, problem.targets, **problem.keywords, **more)
-    except (ValueError, TypeError) as error:
-        return error
-    assert ranks.listed is not None
+    ranks = attempt(tr.rank_lists, ids, scores, problem.targets, **problem.keywords, **more)
+    if isinstance(ranks, Exception):
+        return ranks
     columns = (ranks.above, ranks.tied, ranks.candidates, ranks.listed)
     return [oracle.Counted(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
@@ -125,7 +125,7 @@ def test_counts_and_errors_are_those_of_sets_and_loops(problem: Problem, threads
         expected = refused
     if isinstance(expected, oracle.Refused):
         assert isinstance(found, tr.InputError)
-        assert all(word in str(found) for word in expected.words)
+        assert all(word in str(found) for word in expected.names)
     elif isinstance(found, Exception):
         raise found
     else:
@@ -185,13 +185,6 @@ def test_errors_name_what_is_wrong(call: dict[str, Any], message: str) -> None:
     full |= call
     positional = [full.pop(name) for name in ("ids", "scores", "targets")]
     refusal(tr.InputError, message, tr.rank_lists, *positional, **full)
-
-
-def test_input_is_neither_changed_nor_kept() -> None:
-    ids, scores = np.array([[3, 1, -1]]), np.array([[0.5, 0.25, np.nan]])
-    ids.flags.writeable = scores.flags.writeable = False
-    ranks = tr.rank_lists(ids, scores, 1, candidates=5)
-    assert (ranks.above.tolist(), ranks.tied.tolist()) == ([1], [1])
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer on this system")

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oracles import counting
+from oracles.embeddings import mean_topk, with_csls
 
 Array = npt.NDArray[Any]
 Pair = tuple[int, int]
@@ -106,32 +107,14 @@ def scaled(
                     raise counting.Refused(["scores"], nan=(x, y))
     rows = np.full(len(wide), np.nan, kind)
     columns = np.full(wide.shape[1], np.nan, kind)
-    for x in left:
-        rows[x] = mean([wide[x, y] for y in right], k, kind)
-    for y in right:
-        columns[y] = mean([wide[x, y] for x in left], k, kind)
-    with np.errstate(all="ignore"):
-        return by_means(wide, rows, columns)
+    among_all = wide[np.ix_(left, right)]
+    rows[left], columns[right] = mean_topk(among_all, k), mean_topk(among_all.T, k)
+    return by_means(wide, rows, columns)
 
 
 def by_means(scores: Array, rows: Array, columns: Array) -> Array:
     """Apply the formula in the dtype of the scores; the sum and the difference round once each."""
-    result = np.empty_like(scores)
-    for x in range(len(scores)):
-        for y in range(scores.shape[1]):
-            total = scores.dtype.type(rows[x] + columns[y])
-            result[x, y] = scores.dtype.type(2 * scores[x, y]) - total
-    return result
-
-
-def mean(values: Sequence[Any], k: int, kind: Any) -> Any:
-    """Return the mean of the k highest values but NaN: added in float64, highest first."""
-    best = sorted((float(value) for value in values if value == value), reverse=True)[:k]
-    total = np.float64(0.0)
-    with np.errstate(all="ignore"):
-        for value in best:
-            total = total + np.float64(value)
-        return kind(total / np.float64(max(1, len(best))))
+    return with_csls(scores, (rows, columns, 0))
 
 
 def count(scores: Array, side: Side, *, turned: bool, **rules: Any) -> counting.Counts:

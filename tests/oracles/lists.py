@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-Number = int | float
-Lists = Sequence[Sequence[int]]
+from oracles.counting import Lists, Number, Refused
 
 
 class Counted(NamedTuple):
@@ -17,14 +16,6 @@ class Counted(NamedTuple):
     tied: int
     candidates: int
     listed: bool
-
-
-class Refused(ValueError):
-    """Input that must be refused; the error contains all of the words."""
-
-    def __init__(self, *words: str) -> None:
-        super().__init__(*words)
-        self.words = words
 
 
 def count(
@@ -50,9 +41,9 @@ def count(
         for row, target, out in zip(rows, targets, left_out, strict=True)
     ]
     if any(math.isnan(t.listed.get(t.target, 0)) for t in tasks) and nan != "worst":
-        raise Refused("scores", "NaN")
+        raise Refused(["scores", "NaN"])
     if nan == "raise" and any(math.isnan(b) for t in tasks for b in t.others()):
-        raise Refused("scores", "NaN")
+        raise Refused(["scores", "NaN"])
     return [count_task(task, candidates, order, nan) for task in tasks]
 
 
@@ -87,10 +78,9 @@ def _check_ids(ids: Lists, n: int) -> None:
         seen: set[int] = set()
         for position, candidate in enumerate(one):
             if not 0 <= candidate < n:
-                raise Refused("ids", f"{candidate} in list {i}, at position {position}")
+                raise Refused(["ids", f"{candidate} in list {i}, at position {position}"])
             if candidate in seen:
                 first = one.index(candidate)
-                raise Refused(
-                    "ids", f"{candidate} in list {i}, at positions {first} and {position}"
-                )
+                where = f"{candidate} in list {i}, at positions {first} and {position}"
+                raise Refused(["ids", where])
             seen.add(candidate)

@@ -67,7 +67,7 @@ def test_a_finding_has_the_smallest_input_and_the_seed(fuzz: Any, area: ModuleTy
 
 
 def test_a_round_of_a_real_area_ends_without_findings(fuzz: Any) -> None:
-    result = fuzz("__main__").run_area("parsers", 1, 60, 1, False)
+    result = fuzz("__main__").run_area("rank", 1, 60, 1, False)
     assert result.rounds == 1
     assert result.inputs >= 100
     assert not result.findings

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from strategies.count_problems import Problem, problems
 from support.outcomes import assert_outcome, defined
-from support.problems import FORMS, LAYOUTS, Array
+from support.problems import LAYOUTS, Array
 
 # Layouts that keep all scores.
 FAITHFUL = [name for name in LAYOUTS if not name.endswith("for all")]
@@ -80,15 +80,11 @@ def tasks_of(problem: Problem) -> tuple[Array | None, Array]:
 
 def keywords_of(problem: Problem) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the keywords for a counter, and the same for the definition."""
-    rules = {name: problem.keywords[name] for name in ("order", "nan", "dtype")}
-    plain = {**rules, "rows": problem.keywords.get("rows")}
-    given = {**rules, **{name: problem.keywords[name] for name in ("threads", "audit")}}
-    lists = problem.keywords.get("filter")
-    if lists is not None:
-        plain["filter"] = lists
-        form = FORMS[problem.keywords["filter_form"]]
-        given["filter"] = form(lists, problem.scores.shape[-1])
-    return given, plain
+    names = ("order", "nan", "dtype", "filter")
+    _, call = problem.call()
+    given = {name: call[name] for name in (*names, "threads", "audit") if name in call}
+    plain = (*names, "rows")
+    return given, {name: problem.keywords[name] for name in plain if name in problem.keywords}
 
 
 def true_scores_of(problem: Problem) -> Array:

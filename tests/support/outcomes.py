@@ -10,8 +10,8 @@ import numpy as np
 
 import truerank as tr
 from oracles.counting import Counts, Refused, count
-from support.error_kinds import is_of_kind
 from support.problems import Array, assert_refused, assert_same, in_form
+from support.refusals import is_of_kind
 
 # Keywords of a problem that the definition does not take.
 OURS = ("as_targets", "filter_form", "candidates_form", "audit", "threads")

@@ -17,8 +17,7 @@ import scipy.sparse
 
 import truerank as tr
 from oracles.counting import Counts, Lists, Refused
-from support.error_kinds import is_of_kind
-from support.refusals import refusal
+from support.refusals import is_of_kind, refusal
 from truerank.inputs.selection import csr_from_padded
 
 Array = npt.NDArray[Any]

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from support.error_kinds import is_of_kind
+from truerank import InputTypeError, InputValueError
+
+OWN = {ValueError: InputValueError, TypeError: InputTypeError}
+
+
+def is_of_kind(error: BaseException, kind: type[BaseException]) -> bool:
+    """Whether an error is of this kind, or our own of it: a UnicodeError is no ValueError here."""
+    return type(error) in (kind, OWN.get(kind, kind))
 
 
 def refusal(
