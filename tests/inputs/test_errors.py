@@ -142,8 +142,7 @@ def test_lists_of_unlike_lengths() -> None:
         refusal(ValueError, f"^{words}, got lists of unlike lengths$", call, *arguments)
 
 
-def test_progress_and_checkpoints_of_other_types() -> None:
-    refuse(TypeError, "progress: expected a callable or a bool, got int", SCORES, 0, progress=1)
+def test_checkpoints_and_ways_of_reading_of_other_types() -> None:
     words = "checkpoint: expected the path of a file, got bool"
     refuse(TypeError, words, SCORES, 0, checkpoint=True)
     refuse(TypeError, "io: expected a str", SCORES, 0, io=SCORES, progress=print)

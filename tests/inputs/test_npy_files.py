@@ -17,17 +17,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from support.refusals import refusal
+from support.store_files import npy
 from truerank.inputs.npy_files import decode_npy, parse_npy_header, read_npy, read_npz
 
 pytestmark = pytest.mark.python_only
 MAGIC = b"\x93NUMPY"
 DTYPES = ("<f4", ">f8", "<i8", "|i1", "|b1", ">u2", "<U3", ">U1", "|S2", "<M8[s]", "<c8", "<f2")
-
-
-def npy(array: Any, version: Any = None) -> bytes:
-    stream = io.BytesIO()
-    np.lib.format.write_array(stream, np.asarray(array), version)
-    return stream.getvalue()
 
 
 def header(shape: str = "(20,)", descr: str = "'<i8'", order: str = "False") -> bytes:

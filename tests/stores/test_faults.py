@@ -18,24 +18,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.refusals import refusal
-from support.store_files import assembled, assert_bytes, scores, touch
+from support.store_files import assembled, assert_bytes, npy, scores, touch
 from truerank.stores import open_scores, read_scores
 
 GOOD = scores(6, 5, "f4")
 MAGIC = b"\x93NUMPY\x01\x00"
 
 
-def npy(array: Any = GOOD) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return stream.getvalue()
-
-
 def zipped(names: tuple[str, ...], compression: int = zipfile.ZIP_STORED) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", compression) as archive:
         for name in names:
-            archive.writestr(name, npy())
+            archive.writestr(name, npy(GOOD))
     return stream.getvalue()
 
 
@@ -62,25 +56,25 @@ class Fault(NamedTuple):
 RAW, ROWS = ({"dtype": "float32", "shape": shape} for shape in ((6, 5), (-1, 5)))
 FAULTS = [
     # damaged .npy files
-    Fault("x.npy", npy()[:-1], "expected 248 bytes (the header says (6, 5) float32, from byte"),
+    Fault("x.npy", npy(GOOD)[:-1], "expected 248 bytes (the header says (6, 5) float32, from byte"),
     Fault("x.npy", b"", "expected a .npy file, the header is broken: EOF"),
     Fault("x.npy", b"0.5,0.25\n", "expected a .npy file"),
     Fault("x.csv", b"0.5,0.25\n", "expected a .npy, .npz, .h5 or zarr, or"),
     Fault("x.npy", ARCHIVE, "expected a .npy file"),
-    Fault("x.npy", npy().replace(b"(6, 5)", b"(6, 5,"), "header is broken"),
+    Fault("x.npy", npy(GOOD).replace(b"(6, 5)", b"(6, 5,"), "header is broken"),
     # dtypes
     Fault("x.npy", npy(np.array([[None]])), "got dtype object"),
     Fault("x.npy", npy(np.zeros((2, 2), "f4,f4")), "got dtype", kind=TypeError),
     Fault("x.npy", npy(GOOD > 0), "got dtype bool", kind=TypeError),
     Fault("x.npy", npy(scores(2, 2, "V2")), 'dtype="bfloat16"', kind=TypeError),
-    Fault("x.npy", npy(), "cannot be taken as float64", {"dtype": "float64"}, TypeError),
-    Fault("x.npy", npy(), "expected one of", {"dtype": "float8"}, TypeError),
+    Fault("x.npy", npy(GOOD), "cannot be taken as float64", {"dtype": "float64"}, TypeError),
+    Fault("x.npy", npy(GOOD), "expected one of", {"dtype": "float8"}, TypeError),
     # shapes
     Fault("x.npy", npy(GOOD[None]), "got shape (1, 6, 5)"),
     Fault("x.npy", npy(np.float32(1)), "got shape ()"),
-    Fault("x.npy", npy(), "x.npy: only for raw binary files", {"shape": (6, 5)}),
-    Fault("x.npy", npy(), "x.npy: only for raw binary files", {"offset": 4}),
-    Fault("x.npy", npy(), "x.npy: only for raw binary files", {"layout": "F"}),
+    Fault("x.npy", npy(GOOD), "x.npy: only for raw binary files", {"shape": (6, 5)}),
+    Fault("x.npy", npy(GOOD), "x.npy: only for raw binary files", {"offset": 4}),
+    Fault("x.npy", npy(GOOD), "x.npy: only for raw binary files", {"layout": "F"}),
     # archives
     Fault("x.npz", DEFLATED, "s.npy: cannot be read in place: it is compressed"),
     Fault("x.npz", encrypted(), "is encrypted"),
@@ -225,7 +219,7 @@ MISSING_SHARDS = {
 def test_a_missing_shard_of_a_pattern(tmp_path: Path, names: str, missing: bool) -> None:
     for name in names.split():
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / f"{name}.npy").write_bytes(npy())
+        (tmp_path / f"{name}.npy").write_bytes(npy(GOOD))
     pattern = tmp_path / "**" / "*.npy"
     if not missing:
         with open_scores(pattern) as store:
@@ -257,7 +251,7 @@ def folder() -> Iterator[Path]:
 @example("x.npy", [(21, 49)], 600)  # a dtype of arrays
 def test_damage(folder: Path, name: str, changes: list[tuple[int, int]], end: int) -> None:
     """What can be opened is what numpy reads; anything else is an error that names the file."""
-    data = bytearray(npy() if name == "x.npy" else ARCHIVE)
+    data = bytearray(npy(GOOD) if name == "x.npy" else ARCHIVE)
     for at, value in changes:
         if at < len(data):
             data[at] = value

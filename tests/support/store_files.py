@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections import Counter
 from itertools import product
@@ -103,7 +104,13 @@ def read(block: FileBlock, dtype: np.dtype[Any]) -> Array:
     return np.ndarray(block.shape, dtype, data, 0, strides)
 
 
-def write_npy(path: Path, array: Array, version: tuple[int, int] | None = None) -> Path:
-    with open(path, "wb") as file:
-        np.lib.format.write_array(file, array, version)
+def npy(array: Any, version: tuple[int, int] | None = None) -> bytes:
+    """Return a `.npy` file."""
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.asarray(array), version)
+    return stream.getvalue()
+
+
+def write_npy(path: Path, array: Array) -> Path:
+    path.write_bytes(npy(array))
     return path
