@@ -184,15 +184,6 @@ def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any
     refusal(kind, words, quiet, test, **how)
 
 
-def test_both_directions_of_a_pair_are_one_unit() -> None:
-    rng = np.random.default_rng(2)
-    task = Task(np.stack([np.arange(9)] * 2, 1), left=9, right=9)
-    report, other = (task.evaluate_scores(rng.random((9, 9))) for _ in range(2))
-    assert report.ranks.unit.values.tolist() == [*range(9), *range(9)]
-    found = {by: tr.compare(report, other, metric="mrr", by=by).units for by in ("unit", "task")}
-    assert (found, tr.compare(report, other).by) == ({"unit": 9, "task": 18}, "unit")
-
-
 def test_answers_of_the_two_graphs_do_not_mix() -> None:
     """Equal ids on the left and on the right are different entities."""
     report = Task([(0, 1), (1, 2)], left=3, right=4).evaluate_scores(np.eye(3, 4))
@@ -270,30 +261,3 @@ def test_errors_of_candidates_speak_of_labels() -> None:
     assert listed(task) == [[0, 1], [0]]
     # splits without pairs count as known splits
     assert listed(task_among("unaligned", known={"train": []})) == [[*range(6)], [*range(5)]]
-
-
-# -- what is said of candidates of the test alone --------------------------------------------------
-
-SAID = "the candidates are the entities of the test alone"
-
-
-def report_of(what: str, seed: int = 0) -> tr.Report:
-    scores = np.random.default_rng(seed).random((60, 60)) + np.eye(60) / 2
-    task = Task(np.stack([np.arange(20)] * 2, 1), left=60, right=60, candidates=what)
-    return task.evaluate_scores(scores, audit=True)
-
-
-def test_reports_and_tables_say_it() -> None:
-    report, other = report_of("test"), report_of("all")
-    (finding,) = (finding for finding in report.audit() if finding.name == "test candidates")
-    assert str(finding).startswith(f"test candidates: {SAID}: numbers do not compare across")
-    assert "test candidates" not in [finding.name for finding in other.audit()]
-    stored = tr.Report.from_json(report.to_json())
-    line = f"T{finding.message[1:]}."
-    for text in (report.to_markdown(), report.to_latex(notes=True), stored.to_markdown()):
-        assert line in text
-    assert SAID[1:] not in other.to_markdown()
-    models = {"A": report, "B": report_of("test", 1)}
-    assert tr.table(models, ["mr", "amri"]).notes == (f"{finding.message}.",)
-    mixed = tr.table({"A": report, "B": other}, ["mr"], allow_unlike=True)
-    assert any(note.startswith(f"A: {SAID}") for note in mixed.notes)

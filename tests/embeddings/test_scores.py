@@ -61,18 +61,6 @@ def test_formulas(similarity: str) -> None:
         np.testing.assert_allclose(scores, expected, rtol=most, atol=most / 100)
 
 
-def test_murp_as_its_paper_writes_it() -> None:
-    """The distance is 2 artanh |(-q) + e| with Moebius addition."""
-    rng = np.random.default_rng(2)
-    q, e = rng.uniform(-0.3, 0.3, (2, 9))
-    dot, square_q, square_e = -q @ e, q @ q, e @ e
-    added = ((1 + 2 * dot + square_e) * -q + (1 - square_q) * e) / (
-        1 + 2 * dot + square_q * square_e
-    )
-    expected = -((2 * np.arctanh(np.linalg.norm(added))) ** 2)
-    assert tr.score_embeddings(q, e[None], similarity="poincare")[0] == pytest.approx(expected)
-
-
 def test_powers_of_two_change_no_bit_of_a_cosine() -> None:
     rng = np.random.default_rng(12)
     queries, entities = (rng.standard_normal((n, 7)) for n in (3, 40))

@@ -16,6 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from inference.test_intervals import of_ranks
+from metrics.chance_model.test_moments import log, middle_laws
 from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from support.refusals import refusal
@@ -33,11 +35,6 @@ EXTREMES = ("power_mean:inf", "power_mean:-inf")
 RANKED = keys_where(lambda metric: metric.increasing is not None)
 
 
-def ranks_of(ranks: Any, candidates: Any, **fields: Any) -> Ranks:
-    ranks = np.asarray(ranks)
-    return Ranks(ranks - 1, np.ones(len(ranks), int), candidates, **fields)
-
-
 def tasks_of(candidates: Any) -> Any:
     if isinstance(candidates, dict):
         return compress(([int(n) for n in candidates], list(candidates.values())))
@@ -51,10 +48,6 @@ def sum_at_most(tasks: Any, total: int) -> Any:
 
 def hits_at_least(tasks: Any, k: int, hits: int) -> Any:
     return tail(METRICS["hits"], k, tasks, hits / tasks.count)
-
-
-def log(x: Fraction) -> float:
-    return math.log(x.numerator) - math.log(x.denominator)
 
 
 def test_reference_values(data: Path) -> None:
@@ -82,10 +75,10 @@ def share_as_good(
     ranks: list[int], sizes: list[int], key: str, alternative: str, weights: Any
 ) -> float:
     """The share of all outcomes whose value is at least as good, or as bad; both count equals."""
-    observed = report(ranks_of(ranks, sizes, weights=weights))[key]
+    observed = report(of_ranks(ranks, sizes, weights=weights))[key]
     outcomes = np.array([*itertools.product(*(range(1, size + 1) for size in sizes))])
     all_weights = None if weights is None else np.tile(weights, len(outcomes))
-    every = ranks_of(outcomes.ravel(), np.tile(sizes, len(outcomes)), weights=all_weights)
+    every = of_ranks(outcomes.ravel(), np.tile(sizes, len(outcomes)), weights=all_weights)
     by = np.repeat(np.arange(len(outcomes)), len(sizes))
     values = np.array([*report(every, by=by).group_values(key).values()])
     sign = 1 if METRICS[key.partition("@")[0].partition(":")[0]].increasing else -1
@@ -106,7 +99,7 @@ def test_all_outcomes(data: st.DataObject, alternative: str, weighted: bool) -> 
     weights = np.arange(1.0, len(ranks) + 1) if weighted else None
     keys = ("mr", "mrr", "gmr", "hits@2") if weighted else RANKED
     key = data.draw(st.sampled_from(keys))
-    found = pvalue(ranks_of(ranks, sizes, weights=weights), key, alternative=alternative)
+    found = pvalue(of_ranks(ranks, sizes, weights=weights), key, alternative=alternative)
     assert found.alternative == alternative
     assert weighted or found.method == "exact"
     expected = share_as_good(ranks, sizes, key, alternative, weights)
@@ -117,12 +110,12 @@ def test_all_outcomes(data: st.DataObject, alternative: str, weighted: bool) -> 
 @pytest.mark.parametrize("key", RANKED)
 def test_every_rank_of_few_tasks(key: str) -> None:
     if METRICS[key.partition("@")[0].partition(":")[0]].single is None:
-        alike = report(ranks_of([3, 3], [8, 8]))[key]
+        alike = report(of_ranks([3, 3], [8, 8]))[key]
         assert alike == pytest.approx(3) or alike == pytest.approx(1 / 3)
     unlike = itertools.product([1, 2], [1, 9, 14, 27])
     for ranks, sizes in [*(([r], [8]) for r in range(1, 9)), *(([*x], [2, 27]) for x in unlike)]:
         for alternative in ("better", "worse"):
-            found = pvalue(ranks_of(ranks, sizes), key, alternative=alternative)
+            found = pvalue(of_ranks(ranks, sizes), key, alternative=alternative)
             expected = share_as_good(ranks, sizes, key, alternative, None)
             assert found.p == pytest.approx(expected, rel=1e-9), (ranks, alternative)
 
@@ -134,13 +127,8 @@ def ways(sizes: list[int]) -> list[int]:
     """How many outcomes have each sum of ranks - 1."""
     found = [1]
     for size in sizes:
-        longer = [0] * (len(found) + size - 1)
-        run = 0
-        for i in range(len(longer)):
-            run += found[i] if i < len(found) else 0
-            run -= found[i - size] if i >= size else 0
-            longer[i] = run
-        found = longer
+        sums = [*itertools.accumulate(found + [0] * (size - 1))]
+        found = [one - other for one, other in zip(sums, [0] * size + sums, strict=False)]
     return found
 
 
@@ -229,9 +217,9 @@ def test_hits_far_out() -> None:
 
 
 def test_hits_beyond_all_candidates() -> None:
-    assert pvalue(ranks_of([3, 5], [5, 5]), "hits@5")[:3] == (1.0, 0.0, "exact")
-    assert pvalue(ranks_of([3, 5], [5, 5]), f"hits@{10**30}").p == 1
-    mixed = pvalue(ranks_of([1, 2, 1, 9], [2, 2, 20, 20]), "hits@2")
+    assert pvalue(of_ranks([3, 5], [5, 5]), "hits@5")[:3] == (1.0, 0.0, "exact")
+    assert pvalue(of_ranks([3, 5], [5, 5]), f"hits@{10**30}").p == 1
+    mixed = pvalue(of_ranks([1, 2, 1, 9], [2, 2, 20, 20]), "hits@2")
     assert mixed.p == pytest.approx(1 - 0.9**2)
 
 
@@ -241,17 +229,7 @@ def test_hits_beyond_all_candidates() -> None:
 def test_medians(sizes: list[int]) -> None:
     """Check against P(a <= x, b > y) of the two middle ranks, from a positive recursion."""
     half, top = len(sizes) // 2, max(sizes)
-    x, y = np.arange(top + 1)[:, None], np.arange(top + 1)[None, :]
-    joint = np.zeros((half + 1, top + 1, top + 1))
-    joint[0] = 1
-    law = np.zeros((len(sizes) + 1, top + 1))
-    law[0] = 1
-    for size in sizes:
-        hit, miss = np.minimum(x / size, 1.0), np.maximum(size - y, 0.0) / size
-        joint[1:] = joint[1:] * miss + joint[:-1] * hit
-        joint[0] *= miss
-        law[1:] = law[1:] * (1 - hit[:, 0]) + law[:-1] * hit[:, 0]
-        law[0] *= 1 - hit[:, 0]
+    law, joint = middle_laws(sizes)
     for twice in range(2, 2 * top + 1):
         c = twice // 2
         exact = law[half + len(sizes) % 2 :, c].sum()
@@ -291,7 +269,7 @@ def test_steps_are_convolved() -> None:
 
 def test_adjusted_keys_and_inverses_share() -> None:
     rng = np.random.default_rng(6)
-    measured = ranks_of(rng.integers(1, 40, 50), 100, side=["head", "tail"] * 25)
+    measured = of_ranks(rng.integers(1, 40, 50), 100, side=["head", "tail"] * 25)
     for keys in (
         ("mr", "imr", "amr", "amri", "zmr", "index.imr", "power_mean:1"),
         ("mrr", "hmr", "amrr", "z.hmr", "power_mean:-1"),
@@ -319,11 +297,11 @@ def test_adjusted_keys_and_inverses_share() -> None:
 )
 def test_what_is_refused(asked: list[str], error: type[Exception], message: str) -> None:
     options = dict(zip(("metric", "alternative"), asked, strict=False))
-    refusal(error, message, pvalue, ranks_of([1, 2], 5, weights=[1, 2]), **options)
+    refusal(error, message, pvalue, of_ranks([1, 2], 5, weights=[1, 2]), **options)
 
 
 def test_a_report_stands_for_its_ranks_and_weights() -> None:
-    ranks = ranks_of([1, 2, 5], 9)
+    ranks = of_ranks([1, 2, 5], 9)
     assert pvalue(report(ranks), "hits@2") == pvalue(ranks, "hits@2")
     weights = [1.0, 2.0, 3.0]
     weighted = ranks.with_weights(weights)
@@ -403,7 +381,7 @@ def test_four_tasks(key: str, ranks: list[int]) -> None:
     }
     exact = shares_of_halves(ranks, size, f[key])
     for alternative, p in zip(("better", "worse"), exact, strict=True):
-        found = pvalue(ranks_of(ranks, size), key, alternative=alternative)
+        found = pvalue(of_ranks(ranks, size), key, alternative=alternative)
         assert found.p == pytest.approx(p, rel=1e-9)
 
 
@@ -417,14 +395,14 @@ def test_two_irrational_weights(tasks: int) -> None:
     sums = np.arange(len(law))[:, None] + math.pi * np.arange(len(law))
     observed = (ranks[:half] - 1).sum() + math.pi * (ranks[half:] - 1).sum()
     exact = float((np.outer(law, law) * (sums <= observed + 1e-9)).sum())
-    found = pvalue(ranks_of(ranks, size, weights=weights), "mr")
+    found = pvalue(of_ranks(ranks, size, weights=weights), "mr")
     assert found.p == pytest.approx(exact, rel=0.02)
 
 
 @pytest.mark.parametrize("key", ["mr", "hits@3", "median", "gmr", "mrr", *EXTREMES])
 def test_the_worst_values_have_finite_logarithms(key: str) -> None:
     """The last rank of 60 tasks, which has the probability 1000**-60."""
-    found = pvalue(ranks_of([1000] * 60, 1000), key, alternative="worse")
+    found = pvalue(of_ranks([1000] * 60, 1000), key, alternative="worse")
     if key in ("mr", "gmr", "mrr", EXTREMES[1]):
         assert found.log10_p == pytest.approx(-180, rel=1e-9)
     elif key == "hits@3":
@@ -434,18 +412,18 @@ def test_the_worst_values_have_finite_logarithms(key: str) -> None:
         assert found.log10_p == pytest.approx(math.log10(exact) - 180, rel=1e-3)
     else:
         assert found.p == pytest.approx(1 - 0.999**60)
-    assert pvalue(ranks_of([1000] * 60, 1000), key).p == pytest.approx(1)
+    assert pvalue(of_ranks([1000] * 60, 1000), key).p == pytest.approx(1)
 
 
 # -- notes and words -------------------------------------------------------------------------------
 
 
 def test_few_outcomes_are_noted() -> None:
-    few = ranks_of([1, 1], [4, 5])
+    few = of_ranks([1, 1], [4, 5])
     assert pvalue(few, "mrr").notes == ("few outcomes: 2 tasks; no value has a p-value below 0.05",)
     assert "below 0.1" in pvalue(few, "mrr", alternative="two-sided").notes[0]
     assert pvalue(few, "mrr", alternative="worse").notes == ()
-    assert pvalue(ranks_of([1, 1], [400, 500]), "mrr").notes == ()
+    assert pvalue(of_ranks([1, 1], [400, 500]), "mrr").notes == ()
 
 
 # -- laws with steps -------------------------------------------------------------------------------

@@ -99,14 +99,6 @@ def test_relations_have_an_order_of_their_own() -> None:
         task.evaluate_scores(relation=SCORES[:, :2])
 
 
-def test_no_filter_is_said() -> None:
-    for known in (None, {}, {"train": TRAIN}):
-        task = Task(TEST, known, entities=["a", "b", "c"])
-        findings = [found.name for found in task.evaluate_scores(SCORES, SCORES).audit()]
-        assert ("unfiltered" in findings) == (known is None)
-        assert ("\nunfiltered: known= names no splits" in str(task.audit)) == (known is None)
-
-
 def test_frames_of_triples_in_another_order_are_refused() -> None:
     """Only positions count, so that names at other places would swap heads and tails."""
     pandas = pytest.importorskip("pandas", reason="frames of pandas")

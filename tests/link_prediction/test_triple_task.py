@@ -236,6 +236,7 @@ def test_audit_in_words() -> None:
     clean = str(Task(TEST, {"train": TRAIN}).audit).splitlines()
     assert clean[1:4] == ["duplicates: none", "leaks: none", "unseen in train: none"]
     assert "unseen: none" in str(Task(TEST, TRAIN).audit)
+    assert "\nunfiltered: known= names no splits" in str(Task(TEST).audit)
 
 
 def test_labels_of_qualifiers() -> None:

@@ -34,6 +34,7 @@ def found(ranks: Ranks, **options: object) -> dict[str, Any]:
         assert finding.message
         assert "\n" not in finding.message
         assert finding.value > finding.threshold
+        assert str(finding) == f"{finding.name}: {finding.message}"
     return {finding.name: finding for finding in findings}
 
 

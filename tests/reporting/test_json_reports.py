@@ -67,20 +67,6 @@ def test_json_and_back(ranks: Ranks, by: Any, seed: int) -> None:
         assert back.macro_left_out(mr) == measured.macro_left_out(f"macro.{mr}")
 
 
-def test_groups_from_json(grouped: Report) -> None:
-    back = Report.from_json(grouped.to_json())
-    assert back.group_tasks("tail") == grouped.group_tasks("tail")
-    assert back.macro_left_out("tail.mr") == grouped.macro_left_out("macro.tail.mr") == 1
-    assert back.groups["knows"]["hits@5"] == grouped.groups["knows"]["hits@5"]
-    assert back.groups["knows"].tasks("head") == 1
-    assert r"a\|b & &lt;c>" in back.to_markdown(kinds=["realistic"])
-    with pytest.raises(AttributeError, match="holds no ranks"):
-        _ = back.groups["knows"].summary
-    with pytest.raises(KeyError, match="no groups"):
-        Report.from_json(report(grouped.ranks).to_json()).group_values("mr")
-    assert Report.from_json(report(grouped.ranks).to_json()).groups == {}
-
-
 def test_values_of_groups_that_are_not_stored(grouped: Report) -> None:
     back = Report.from_json(grouped.to_json(["mr", "amri", "optimistic.mr"]))
     assert "left out" not in back.to_markdown()
@@ -226,11 +212,3 @@ def test_deep_labels_cost_no_stack(grouped: Report) -> None:
             deep = content | {"groups": content["groups"] | {name: "DEEP"}}
             text = json.dumps(deep).replace('"DEEP"', "[" * depth + "]" * depth)
             refusal(InputValueError, "^text: ", Report.from_json, text)
-
-
-def test_a_group_without_tasks_of_a_stored_side(sided: Ranks) -> None:
-    measured = report(sided, by="relation")
-    back = Report.from_json(measured.to_json(["mr", "tail.hits@1"]))
-    assert back.groups["knows"].sides == ("both", "head")
-    assert "hits@1" not in back.groups["knows"].to_markdown()
-    assert " | Hits@1 \u2191 |" in back.groups["likes"].to_markdown()

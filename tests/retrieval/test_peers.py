@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,15 @@ def problem() -> tuple[np.ndarray, np.ndarray]:
     gains = rng.integers(1, 4, (QUERIES, ENTITIES)) * (rng.random((QUERIES, ENTITIES)) < 0.1)
     gains[:, 7] += 1
     return rng.permuted(np.tile(np.linspace(-1, 1, ENTITIES), (QUERIES, 1)), axis=1), gains
+
+
+@pytest.fixture(scope="module")
+def ranx() -> Iterator[Any]:
+    """Give ranx, whose functions are run as they are written: to compile them takes a minute."""
+    numba = pytest.importorskip("numba")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba.config, "DISABLE_JIT", True)
+        yield pytest.importorskip("ranx")
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +82,7 @@ def test_pytrec_eval(problem: tuple[np.ndarray, np.ndarray], length: int) -> Non
 
 
 @pytest.mark.parametrize("length", [ENTITIES, 3])
-def test_ranx(problem: tuple[np.ndarray, np.ndarray], length: int) -> None:
-    ranx = pytest.importorskip("ranx")
+def test_ranx(ranx: Any, problem: tuple[np.ndarray, np.ndarray], length: int) -> None:
     qrels, run = dicts(*problem, length)
     names = {key: key for key in ("map", "map@5", "ndcg", "ndcg@5", "mrr", "mrr@5")}
     names |= {key: key for key in ("recall@5", "precision@5", "f1@5")}
@@ -180,6 +188,7 @@ def of_scikit_learn(right: dict[str, int]) -> Any:
 
 
 @pytest.mark.parametrize("values", [of_truerank, of_pytrec_eval, of_ranx, of_scikit_learn])
+@pytest.mark.usefixtures("ranx")
 def test_what_each_makes_of_ties(values: Callable[[dict[str, int]], Any]) -> None:
     """The rows of the page's table: map and ndcg, twice."""
     library = values.__name__.removeprefix("of_").replace("scikit_", "scikit-")
@@ -189,9 +198,8 @@ def test_what_each_makes_of_ties(values: Callable[[dict[str, int]], Any]) -> Non
     assert figures == pytest.approx(list(map(float, row[1].split("|"))), abs=5e-5)
 
 
-def test_what_ranx_makes_comparable() -> None:
+def test_what_ranx_makes_comparable(ranx: Any) -> None:
     """The figures of its page: a query without a list has missed all."""
-    ranx = pytest.importorskip("ranx")
     qrels = {"q1": {"d1": 1, "d5": 2}, "q2": {"d2": 1}, "q3": {"d3": 1}}
     run = {"q1": {"d5": 0.9, "d3": 0.7, "d1": 0.7}, "q2": {"d1": 0.5, "d3": 0.4}}
     found = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), ["map", "mrr"], make_comparable=True)

@@ -20,8 +20,6 @@ from support.refusals import refusal
 from truerank.retrieval import Sampled, Task
 from truerank.retrieval.answer_report import MISSES
 
-pytestmark = pytest.mark.python_only
-
 KEYS = ("map", "ndcg@2", "recall@1", "optimistic.mrr", "pessimistic.success@2", "chance.map")
 KEYS += ("bpref", "optimistic.bpref", "pessimistic.bpref", "chance.bpref", "optimum.bpref")
 ITEMS, UV = ["a", "b", "c", "d", "e"], ["u", "v"]
@@ -112,6 +110,7 @@ def test_queries_and_filters_by_their_definition(
 # -- forms of qrels --------------------------------------------------------------------------------
 
 
+@pytest.mark.python_only
 def test_forms_of_pairs(tmp_path: Path) -> None:
     rows = [(0, 3), (0, 1), (2, 0)]
     np.save(tmp_path / "qrels.npy", np.array(rows))
@@ -127,6 +126,7 @@ def test_forms_of_pairs(tmp_path: Path) -> None:
     assert Task(tmp_path / "qrels", entities=5).queries == ("2", "0")
 
 
+@pytest.mark.python_only
 @pytest.mark.parametrize(
     ("known", "is_one"),
     [
@@ -166,6 +166,7 @@ def test_training_items_are_left_out(known: Any) -> None:
     assert found.per_query("mrr").tolist() == [0.5, 1]
 
 
+@pytest.mark.python_only
 def test_leaks() -> None:
     arguments: dict[str, Any] = {"entities": ITEMS, "known": {"train": {"u": ["b", "c"]}}}
     qrels = {"u": {"b": 1, "d": 2}}
@@ -182,6 +183,7 @@ def test_leaks() -> None:
     refusal(ValueError, words, Task, {"u": ["b"]}, leaks="drop", **arguments)
 
 
+@pytest.mark.python_only
 def test_groups() -> None:
     qrels = {"q2": {"b": 1, "d": 3}, "q10": {"a": 2, "e": 0}, "q3": {}}
     for groups in (["x", "y", "x"], {"q2": "x", "q10": "y"}):
@@ -251,6 +253,7 @@ def test_candidates_by_their_definition(problem: dict[str, Any], data: st.DataOb
         refusal(ValueError, "^ids: lists are of all", task.evaluate_lists, [[]] * (n + 1))
 
 
+@pytest.mark.python_only
 def test_candidates_are_drawn_uniformly() -> None:
     drawn = [Task({0: [2, 4]}, entities=8, candidates=Sampled(3, seed=s)) for s in range(300)]
     counts = np.bincount(np.concatenate([task.answers.candidates[1] for task in drawn]))
@@ -290,11 +293,13 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.python_only
 @pytest.mark.parametrize(("qrels", "arguments", "words"), WRONG)
 def test_wrong_arguments(qrels: Any, arguments: dict[str, Any], words: str) -> None:
     refusal((ValueError, TypeError), words, Task, qrels, **{"entities": ITEMS, **arguments})
 
 
+@pytest.mark.python_only
 def test_wrong_files_and_scores(tmp_path: Path) -> None:
     for text, words in (
         ("q 0 a\n", "qrels: .*line 1: expected four fields: query, iteration"),
@@ -417,6 +422,7 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
         assert task.evaluate_lists(copy)["ndcg"] == found["ndcg"]
 
 
+@pytest.mark.python_only
 @pytest.mark.parametrize(
     ("ids", "scores", "error", "message"),
     [

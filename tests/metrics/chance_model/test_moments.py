@@ -279,13 +279,15 @@ def test_power_means_without_a_model(p: float) -> None:
 MEDIANS = ("median", "imedian")
 
 
-def by_sums(sizes: list[int], inverse: bool) -> tuple[float, float]:
-    """Mean and variance from P(a <= x, b > y) for all x <= y, by recursions of positive terms."""
-    n, half, top = len(sizes), len(sizes) // 2, max(sizes)
+def middle_laws(sizes: list[int]) -> tuple[Any, Any]:
+    """The laws of the ranks in the middle, by recursions of positive terms.
+
+    For all x <= y: how likely a number of ranks is <= x, and that with all others > y.
+    """
+    half, top = len(sizes) // 2, max(sizes)
     x = np.arange(top + 1)
     below, above = x[:, None], x[None, :]
-    # the number of ranks <= x, and of those with all others > y
-    law = np.zeros((n + 1, top + 1))
+    law = np.zeros((len(sizes) + 1, top + 1))
     law[0] = 1
     joint = np.zeros((half + 1, top + 1, top + 1))
     joint[0] = 1
@@ -296,21 +298,27 @@ def by_sums(sizes: list[int], inverse: bool) -> tuple[float, float]:
         hit, miss = np.minimum(below / size, 1.0), np.maximum(size - above, 0.0) / size
         joint[1:] = joint[1:] * miss + joint[:-1] * hit
         joint[0] *= miss
+    return law, joint
+
+
+def by_sums(sizes: list[int], inverse: bool) -> tuple[float, float]:
+    """Mean and variance from P(a <= x, b > y) for all x <= y."""
+    law, joint = middle_laws(sizes)
+    half, x = len(sizes) // 2, np.arange(max(sizes) + 1)
+    below, above = x[:, None], x[None, :]
 
     def g(q: Any) -> Any:
         return 1 / q if inverse else q * 1.0
 
-    if n % 2:
-        cumulative = law[half + 1 :].sum(0)
-        mass = np.diff(cumulative)
+    if len(sizes) % 2:
+        mass = np.diff(law[half + 1 :].sum(0))
         values = g(x[1:])
     else:
         # P(a <= x, b <= y), then by differences
         a = law[half:].sum(0)
         b = law[half + 1 :].sum(0)
         upto = np.where(below <= above, a[:, None] - joint[half], b[None, :])
-        grid = np.diff(np.diff(upto, axis=0), axis=1)
-        mass = grid.ravel()
+        mass = np.diff(np.diff(upto, axis=0), axis=1).ravel()
         values = g((below[1:] + above[:, 1:]) / 2).ravel()
     mean = float(mass @ values)
     return mean, float(mass @ (values - mean) ** 2)
