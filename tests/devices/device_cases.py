@@ -224,7 +224,7 @@ def test_every_door(door: str, way: str) -> None:
 @pytest.mark.parametrize("width", [50, 300])
 def test_scores_of_a_stream_beside(width: int, way: str) -> None:
     """Scores are right although another thread counts them, whose stream is not the caller's."""
-    array, targets = RNG.random((60, width)), RNG.integers(0, width, 60)
+    array, targets = RNG.random((25, width)), RNG.integers(0, width, 25)
     expected = tr.rank(array, targets)
     with module.stream(Stream()):
         assert tr.rank(pending_scores(array), targets) == expected
@@ -233,19 +233,19 @@ def test_scores_of_a_stream_beside(width: int, way: str) -> None:
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_shards_on_devices(axis: int, way: str) -> None:
-    array, targets = RNG.random((40, 90)), RNG.integers(0, 90, 40)
-    shards = np.split(array, [15, 15, 30], axis=axis)
-    lists = [RNG.integers(0, 90, 20).tolist() for _ in range(40)]
+    array, targets = RNG.random((20, 46)), RNG.integers(0, 46, 20)
+    shards = np.split(array, [7, 7, 15], axis=axis)
+    lists = [RNG.integers(0, 46, 10).tolist() for _ in range(20)]
     mixed = tr.open_scores([pending_scores(shards[0]), *shards[1:]], axis=axis)
     store = tr.open_scores([pending_scores(shard) for shard in shards], axis=axis)
     assert (store.on_device, mixed.on_device) == (True, False)
     for some in (store, mixed):
         assert tr.rank(some, targets, filter=lists) == tr.rank(array, targets, filter=lists)
-    assert repr(tr.open_scores(pending_scores(array))) == "DeviceStore(40 x 90 float64)"
-    array[38, 70] = array[38, 80] = np.nan
+    assert repr(tr.open_scores(pending_scores(array))) == "DeviceStore(20 x 46 float64)"
+    array[18, 35] = array[18, 40] = np.nan
     store = tr.open_scores([pending_scores(x) for x in np.split(array, 2, axis=axis)], axis=axis)
-    with pytest.raises(ValueError, match=r"^scores: a score at row 38, column 70 is NaN"):
-        tr.rank(store, np.zeros(40, np.int64))
+    with pytest.raises(ValueError, match=r"^scores: a score at row 18, column 35 is NaN"):
+        tr.rank(store, np.zeros(20, np.int64))
 
 
 def test_tasks_of_a_protocol(way: str) -> None:
