@@ -142,9 +142,9 @@ the runs.
 
 - Asked: the share of the pairs that went to the bounds; where they would not pay, pairs are scored
   at once.
-- Open: of these, the share that the first bound left open, in 8-bit integers (complex_l1: in floats
-  with rough roots).
-- Scored: of these, the share that the second bound left open, too, in float32.
+- Open: of these, the share that the first bound left open, in bytes (complex_l1: in floats with
+  rough roots), or in words of 16 bits, where bytes of products would leave too many.
+- Scored: of these, the share that the next bounds left open, too, in words and in float32.
 
 ## Real vectors
 

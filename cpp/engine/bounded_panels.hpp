@@ -194,10 +194,8 @@ class BoundedPanels {
     // Whether few enough pairs of some tiles are open, with the coarsest levels that suit these.
     template <class Sink>
     bool promises(const std::int64_t* columns, std::int64_t width, Sink& sink) {
-        // An open pair costs twice as much where candidates have tasks, too.
-        const double few = TakesLanes<Sink> ? few_open() / 2 : few_open();
         double share = 1;
-        for (std::size_t form = forms().size(); form-- > 0 && share > few;) {
+        for (std::size_t form = forms().size(); form-- > 0 && share > few_open();) {
             form_ = form;
             if (!quantise_queries<Sink>(sink.thresholds()) || !load_panel(columns, width, sink)) return false;
             share = open_share<Sink>(width);
