@@ -59,13 +59,15 @@ class Check:
 class Fault(NamedTuple):
     """A fault that the checks of the area must find when it is planted in the package.
 
-    In the file at `path`, from the top folder, the text `right` is replaced by `wrong`.
+    In the file at `path`, from the top folder, the text `right` is replaced by `wrong`. With `isa`,
+    only this instruction set comes there.
     """
 
     kind: str
     path: str
     right: str
     wrong: str
+    isa: str = ""
 
 
 def check(*strategies: Strategy, inputs: int = 100) -> Callable[[Callable[..., None]], Check]:

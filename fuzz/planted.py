@@ -47,10 +47,10 @@ def plant(fault: Fault, folder: Path, sources: Path) -> None:
         replace(sources / fault.path, fault.wrong, fault.right)
 
 
-def find(area: str, folder: Path) -> tuple[float, str]:
+def find(area: str, folder: Path, isa: str) -> tuple[float, str]:
     """Return the seconds until an area's fuzzer finds the fault, and the finding's first line."""
     command = [sys.executable, "-m", "fuzz", area, f"--seconds={SECONDS}", "--stop"]
-    environment = os.environ | {"PYTHONPATH": str(folder)}
+    environment = os.environ | {"PYTHONPATH": str(folder), "TRUERANK_ISA": isa}
     script = "import truerank; print(truerank.__file__)"
     imported = subprocess.check_output([sys.executable, "-c", script], env=environment, text=True)
     if not Path(imported).is_relative_to(folder):
@@ -71,7 +71,7 @@ def main() -> int:
         for number, (area, fault) in enumerate(faults):
             folder = Path(name, str(number))
             plant(fault, folder, Path(name, "sources"))
-            seconds, finding = find(area, folder)
+            seconds, finding = find(area, folder, fault.isa)
             missed += not finding
             outcome = f"found after {seconds:.0f} s: {finding.strip('= ')}" if finding else "MISSED"
             print(f"{area}: {fault.kind} ({fault.path}): {outcome}", flush=True)

@@ -19,8 +19,8 @@ def both_directions(made: NearTies) -> None:
 
 
 FAULTS = [
-    Fault(kind, f"cpp/engine/{file}.hpp", right, wrong)
-    for kind, file, right, wrong in (
+    Fault(kind, f"cpp/engine/{file}.hpp", right, wrong, *isa)
+    for kind, file, right, wrong, *isa in (
         (
             "half of a residue",
             "quantisation",
@@ -52,6 +52,7 @@ FAULTS = [
             "bounded_queries",
             "return largest / (static_cast",
             "return largest / 2 / (static_cast",
+            "avx2",
         ),
         (
             "second levels without residues",
