@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from strategies.count_problems import Problem, problems
 from strategies.embeddings import Tasks, Vectors, tasks, vectors
+from support.outcomes import attempt
 from support.problems import Array
 from support.refusals import refusal
 
@@ -51,13 +52,6 @@ def in_chunks(draw: Callable[[Any], Any], array: Array) -> Any:
     return da.from_array(array, chunks=cut, name=False)
 
 
-def outcome(function: Callable[..., tr.Ranks], *args: Any, **keywords: Any) -> tr.Ranks | Exception:
-    try:
-        return function(*args, **keywords)
-    except (TypeError, ValueError, IndexError) as error:
-        return error
-
-
 def assert_same(got: tr.Ranks | Exception, expected: tr.Ranks | Exception) -> None:
     """Check that counts, audits and protocols are equal, or types and messages of errors."""
     if isinstance(expected, Exception) or isinstance(got, Exception):
@@ -71,10 +65,10 @@ def assert_same(got: tr.Ranks | Exception, expected: tr.Ranks | Exception) -> No
 @settings(max_examples=100)
 def test_any_chunks_give_what_rank_gives(problem: Problem, data: st.DataObject) -> None:
     targets, keywords = problem.call()
-    expected = outcome(tr.rank, problem.scores, targets, **keywords)
+    expected = attempt(tr.rank, problem.scores, targets, **keywords)
     event(str(expected)[:25] if isinstance(expected, Exception) else "ranked")
     scores = in_chunks(data.draw, problem.scores)
-    assert_same(outcome(adapter.rank, scores, targets, **keywords), expected)
+    assert_same(attempt(adapter.rank, scores, targets, **keywords), expected)
 
 
 @st.composite
@@ -93,14 +87,14 @@ def test_any_chunks_give_what_rank_embeddings_gives(
     keywords = {**given.keywords, **task.keywords, "audit": data.draw(st.booleans())}
     for name in ("block", "csls"):
         keywords.pop(name)
-    expected = outcome(tr.rank_embeddings, given.queries, given.entities, task.targets, **keywords)
+    expected = attempt(tr.rank_embeddings, given.queries, given.entities, task.targets, **keywords)
     event(str(expected)[:25] if isinstance(expected, Exception) else "ranked")
     queries, entities = given.queries, in_chunks(data.draw, given.entities)
     if data.draw(st.booleans()):
         queries = in_chunks(data.draw, queries)
     if given.bias is not None and data.draw(st.booleans()):
         keywords["bias"] = in_chunks(data.draw, given.bias)
-    got = outcome(adapter.rank_embeddings, queries, entities, task.targets, **keywords)
+    got = attempt(adapter.rank_embeddings, queries, entities, task.targets, **keywords)
     assert_same(got, expected)
 
 
@@ -201,15 +195,15 @@ def test_arguments_are_checked_as_those_of_rank() -> None:
     refused += [(np.zeros(()), {}), (np.zeros((2, 2, 2)), {})]
     refused += [(SMALL, {keyword: -1}) for keyword in ("order", "nan", "threads")]
     for array, keywords in refused:
-        expected = outcome(tr.rank, array, 0, **keywords)
+        expected = attempt(tr.rank, array, 0, **keywords)
         assert isinstance(expected, Exception)
         chunked = da.from_array(array, chunks=1)
-        assert_same(outcome(adapter.rank, chunked, 0, **keywords), expected)
+        assert_same(attempt(adapter.rank, chunked, 0, **keywords), expected)
     question = SMALL, da.from_array(SMALL, chunks=(1, 2)), [0, 1]
     for bias in (np.zeros(3), np.zeros((2, 1)), np.zeros(2, int)):
-        expected = outcome(tr.rank_embeddings, SMALL, SMALL, [0, 1], bias=bias)
+        expected = attempt(tr.rank_embeddings, SMALL, SMALL, [0, 1], bias=bias)
         for form in (bias, da.from_array(bias)):
-            assert_same(outcome(adapter.rank_embeddings, *question, bias=form), expected)
+            assert_same(attempt(adapter.rank_embeddings, *question, bias=form), expected)
     ranks = adapter.rank(da.from_array(SMALL, chunks=1), da.from_array(np.array([1, 0])))
     assert_same(ranks, tr.rank(SMALL, [1, 0]))
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles import alignment as oracle
 from oracles import embeddings
 from oracles.alignment import Array
 from strategies.alignments import NAN_RULES, alignments, any_vectors
@@ -92,7 +91,7 @@ def test_means_of_a_wider_dtype_are_rounded() -> None:
     rounded = fine._replace(
         queries=fine.queries.astype(np.float32), entities=fine.entities.astype(np.float32)
     )
-    table = oracle.by_means(SIMILARITIES, rounded.queries, rounded.entities)
+    table = embeddings.with_csls(SIMILARITIES, rounded)
     expected = task.evaluate_scores(table)
     for means in (fine, rounded):
         assert same(task.evaluate_scores(SIMILARITIES, csls=means), expected)

@@ -12,12 +12,9 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support import cli_files
 from support.alignment_folders import DBP15K, OPENEA, fill_folder
 from support.cli_files import Outcome, Run
 from truerank.alignment import Task
-
-run = cli_files.run
 
 LEFT, RIGHT = 8, 10
 PAIRS = {
@@ -33,10 +30,9 @@ MATRIX = VECTORS["L"] @ VECTORS["R"].T
 NAMES = [f"ü {i}" for i in range(LEFT)], [f"ö {i}" for i in range(RIGHT)[::-1]]
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(autouse=True)
+def world() -> None:
     """Write all files of the world to the current folder of the commands."""
-    monkeypatch.chdir(tmp_path)
     for name, rows in PAIRS.items():
         Path(f"{name}.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
         text = "".join(f"{NAMES[0][a]}\t{NAMES[1][b]}\n" for a, b in rows)
@@ -49,14 +45,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.save("test", np.array(PAIRS["test"]))
     np.save("S", MATRIX)
     np.save("l", [2, 4, 5, 6, 7])
-    return tmp_path
 
 
 Align = Callable[..., Outcome]
 
 
 @pytest.fixture
-def align(run: Run, folder: Path) -> Align:
+def align(run: Run) -> Align:
     """Run the command with the words of a line, and further words."""
 
     def align(line: str, *more: str) -> Outcome:
@@ -90,7 +85,7 @@ FREE = {"candidates": ([2, 4, 5, 6, 7], range(3, 10))}
     ],
 )
 def test_options_are_keywords_of_the_task(
-    line: str, facts: dict[str, Any], options: dict[str, Any], align: Align, folder: Path
+    line: str, facts: dict[str, Any], options: dict[str, Any], align: Align
 ) -> None:
     np.save("r", np.arange(3, 10))
     if "inverse" in line:
@@ -119,17 +114,17 @@ def test_options_are_keywords_of_the_task(
 
 
 @pytest.fixture
-def sets(folder: Path) -> Path:
+def sets() -> None:
     """Write small data sets and their vectors."""
-    fill_folder(folder / "dbp", DBP15K)
-    fill_folder(folder / "dbp_split", {**DBP15K, "sup_ent_ids": "3\t11\n"})
-    fill_folder(folder / "oea", OPENEA)
+    fill_folder(Path("dbp"), DBP15K)
+    fill_folder(Path("dbp_split"), {**DBP15K, "sup_ent_ids": "3\t11\n"})
+    fill_folder(Path("oea"), OPENEA)
     rng = np.random.default_rng(0)
     for name, shape in {"d1": (3, 4), "d2": (4, 4), "o1": (4, 4), "o2": (5, 4)}.items():
-        np.save(folder / f"{name}.npy", rng.standard_normal(shape))
-    return folder
+        np.save(f"{name}.npy", rng.standard_normal(shape))
 
 
+@pytest.mark.usefixtures("sets")
 @pytest.mark.parametrize(
     ("line", "tasks", "filtered"),
     [
@@ -139,9 +134,7 @@ def sets(folder: Path) -> Path:
         ("o1.npy o2.npy --data oea --layout openea --fold 2", 4, ("train", "test")),
     ],
 )
-def test_data_sets(
-    line: str, tasks: int, filtered: tuple[str, ...], align: Align, sets: Path
-) -> None:
+def test_data_sets(line: str, tasks: int, filtered: tuple[str, ...], align: Align) -> None:
     outcome = align(f"{line} --save ranks.npz")
     assert (outcome.code, outcome.err) == (0, "")
     ranks = tr.load("ranks.npz")
@@ -152,7 +145,7 @@ def test_data_sets(
 # -- what is printed -------------------------------------------------------------------------------
 
 
-def test_findings(align: Align, folder: Path) -> None:
+def test_findings(align: Align) -> None:
     Path("again.tsv").write_text("4\t5\n4\t5\n0\t0\n")
     line = "L.npy R.npy again.tsv --train train.tsv"
     out = align(f"{line} --audit").out
@@ -167,6 +160,7 @@ def test_findings(align: Align, folder: Path) -> None:
 # -- what is wrong ---------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("sets")
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
@@ -184,6 +178,6 @@ def test_findings(align: Align, folder: Path) -> None:
         ("d1.npy d2.npy --data dbp --save dbp/ranks.npz", 1, "is one of the other files"),
     ],
 )
-def test_wrong_lines(line: str, code: int, message: str, align: Align, sets: Path) -> None:
+def test_wrong_lines(line: str, code: int, message: str, align: Align) -> None:
     align(line).refuses(code, message)
     assert not Path("dbp/ranks.npz").exists()

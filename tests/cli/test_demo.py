@@ -16,12 +16,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from support import cli_files
 from support.cli_files import Run
 from truerank import report, score_embeddings
 from truerank.cli import demo
-
-run = cli_files.run
 
 
 @pytest.fixture(scope="module")

@@ -13,21 +13,19 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support import cli_files
-from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run
+from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run, write_files
 from truerank.cli import evaluate as command
 from truerank.counting import tiles
 
-run, folder = cli_files.run, cli_files.folder
 PAIR = {"filter": (INDPTR, INDICES)}
 LISTS = {"filter": [[0], [0], [0, 1, 2], [0, 1, 2]]}
 CHOSEN = {"candidates": np.array([0, 2, 4])}
 
 
-@pytest.fixture
-def stored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write the scores to files of every kind, in the current folder."""
-    monkeypatch.chdir(folder)
+@pytest.fixture(autouse=True)
+def stored() -> None:
+    """Write the scores to files of every kind."""
+    write_files()
     for at, (first, last) in enumerate([(0, 1), (1, 1), (1, 4)]):
         np.save(f"part-{9 + at}.npy", SCORES[first:last])  # 9, 10, 11
     for at, (first, last) in enumerate([(0, 2), (2, 5)]):
@@ -40,7 +38,6 @@ def stored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.save("sides.npy", np.array(["head", "tail", "head", "tail"]))
     np.save("queries.npy", np.array([0, 1, 0, 2]))
     np.save("masses.npy", np.array([1.0, 0.0, 2.0, 1.0]))
-    return folder
 
 
 def counted(run: Run, line: str, *more: object) -> tr.Ranks:
@@ -69,7 +66,6 @@ def counted(run: Run, line: str, *more: object) -> tr.Ranks:
         ("bfloat16.npy 2 --dtype bfloat16", "brain", 2, {}),
     ],
 )
-@pytest.mark.usefixtures("stored")
 def test_options_are_keywords_of_rank(
     run: Run, line: str, scores: Any, targets: Any, keywords: dict[str, Any]
 ) -> None:
@@ -81,7 +77,7 @@ def test_options_are_keywords_of_rank(
     assert run("evaluate", "ranks.npz").out == run("evaluate", *line.split()).out
 
 
-def test_chunked_stores(run: Run, stored: Path) -> None:
+def test_chunked_stores(run: Run) -> None:
     zarr, h5py = pytest.importorskip("zarr"), pytest.importorskip("h5py")
     zarr.create_array("s.zarr", shape=(4, 5), chunks=(3, 2), dtype="float32")[:] = SCORES
     with h5py.File("s.h5", "w") as file:
@@ -94,7 +90,7 @@ def test_chunked_stores(run: Run, stored: Path) -> None:
     assert "is one of the other files" in outcome.err
 
 
-def test_labels_and_protocol(run: Run, stored: Path) -> None:
+def test_labels_and_protocol(run: Run) -> None:
     facts = "--side sides.npy --relation words.npy --queries queries.npy --split test"
     labels = {
         "side": ["head", "tail", "head", "tail"],
@@ -134,7 +130,7 @@ def labelled() -> tr.Ranks:
     ],
 )
 def test_groups_and_weights_are_keywords_of_report(
-    run: Run, stored: Path, line: str, keywords: dict[str, Any]
+    run: Run, line: str, keywords: dict[str, Any]
 ) -> None:
     labelled().save("ranks.npz")
     report = tr.report(labelled(), **keywords)
@@ -145,7 +141,7 @@ def test_groups_and_weights_are_keywords_of_report(
     assert json.loads(outcome.out)["metrics"] == {key: report[key] for key in keys}
 
 
-def test_keys_and_intervals(run: Run, stored: Path) -> None:
+def test_keys_and_intervals(run: Run) -> None:
     labelled().save("ranks.npz")
     report = tr.report(labelled())
     line = ["evaluate", "ranks.npz", "--metrics", "tail.mr,optimistic.mrr"]
@@ -166,7 +162,7 @@ def test_keys_and_intervals(run: Run, stored: Path) -> None:
 
 
 @pytest.mark.parametrize("style", ["text", "json", "csv"])
-def test_findings(run: Run, stored: Path, style: str) -> None:
+def test_findings(run: Run, style: str) -> None:
     line = ["evaluate", "scores.npy", "targets.npy", "--format", style]
     messages = list(map(str, tr.evaluate(SCORES, TARGETS, audit=True).audit()))
     code, out, err = run(*line, "--audit")
@@ -197,7 +193,7 @@ QRELS = "q1 0 b 1\nq1 0 a 2\nq2 0 a 1\nq2 0 c 0\nq3 0 a 1\n"
         ),
     ],
 )
-def test_lists(run: Run, stored: Path, name: str, line: str, options: dict[str, Any]) -> None:
+def test_lists(run: Run, name: str, line: str, options: dict[str, Any]) -> None:
     Path("run.txt").write_text(RUN)
     Path("run.txt.gz").write_bytes(gzip.compress(RUN.encode()))
     Path("lists.json").write_text(
@@ -215,7 +211,7 @@ def test_lists(run: Run, stored: Path, name: str, line: str, options: dict[str, 
 # -- a count that is stopped -----------------------------------------------------------------------
 
 
-def test_a_stopped_count_goes_on(run: Run, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """With tiny tiles and a checkpoint after each; it is interrupted after three."""
     rng = np.random.default_rng(7)
     scores, targets = rng.random((100, 100)).astype(np.float32), rng.integers(0, 100, 100)
@@ -285,27 +281,26 @@ LISTED = "--lists run.txt --qrels qrels.txt"
         (f"{LISTED} --candidates 9 --rows rows.npy", 2, "--rows cannot apply"),
     ],
 )
-def test_wrong_lines(run: Run, stored: Path, line: str, code: int, message: str) -> None:
+def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
     tr.rank(SCORES, TARGETS).save("bare.npz")
     Path("run.txt").write_text(RUN)
     Path("qrels.txt").write_text(QRELS)
     Path("bad.txt").write_text("q4 Q0\n")
-    before = {path: path.read_bytes() for path in stored.iterdir()}
+    before = {path: path.read_bytes() for path in Path().iterdir()}
     outcome = run("evaluate", *line.split(), "--save", "new.npz")
     outcome.refuses(code, message)
     assert code == 1 or outcome.err.endswith("(see truerank evaluate --help)\n")
-    after = {path: path.read_bytes() for path in stored.iterdir() if "new" not in path.name}
+    after = {path: path.read_bytes() for path in Path().iterdir() if "new" not in path.name}
     assert after == before
 
 
 @pytest.mark.parametrize("line", ["--by relaton", "--by rows.npy", "--relation rows.npy"])
-def test_labels_are_checked_before_a_count(run: Run, stored: Path, line: str) -> None:
+def test_labels_are_checked_before_a_count(run: Run, line: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "rank", lambda *_, **__: pytest.fail("counted"))
         assert run("evaluate", "scores.npy", "targets.npy", *line.split()).code == 1
 
 
-@pytest.mark.usefixtures("stored")
 def test_stores_are_closed(run: Run) -> None:
     opened: list[Any] = []
 

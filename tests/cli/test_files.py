@@ -12,23 +12,19 @@ import pytest
 import scipy.sparse
 
 import truerank as tr
-from support import cli_files
 from support.cli_files import Run
 from support.interruptions import refusing_to_wait
 
-run = cli_files.run
-
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def good_files() -> Iterator[None]:
     """Write good files, and fail a test that waits for somebody to write to a pipe."""
-    monkeypatch.chdir(tmp_path)
     np.save("scores.npy", np.eye(3, dtype=np.float32))
     np.save("targets.npy", np.arange(3))
     tr.rank(np.eye(3), [0, 1, 2], filter=[[]] * 3).save("ranks.npz")
     Path("test.tsv").write_text("a\tr\tb\nb\tr\tc\nc\tr\ta\n")
     with refusing_to_wait():
-        yield tmp_path
+        yield
 
 
 LABELS = "link-prediction --test test.tsv --scores-tail scores.npy --entity-labels X.txt"

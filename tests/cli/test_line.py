@@ -12,29 +12,30 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import truerank as tr
-from support import cli_files
-from support.cli_files import SCORES, TARGETS, Run, start
+from support.cli_files import SCORES, TARGETS, Run, run_with_closed_pipe, start, write_files
 from truerank import _core
 from truerank.cli import output
 from truerank.cli.commands import commands
 
-run, folder = cli_files.run, cli_files.folder
 EVALUATE = "evaluate scores.npy targets.npy"
 EVIL = "a\x1b]0;t\x07\x1b[2J\x9b2J\u202eb"
 RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
+@pytest.fixture(autouse=True)
+def files() -> None:
+    write_files()
+
+
 # -- forms -----------------------------------------------------------------------------------------
 
 
-def test_forms_equal_those_of_the_report(run: Run, folder: Path, monkeypatch: Any) -> None:
-    monkeypatch.chdir(folder)
+def test_forms_equal_those_of_the_report(run: Run) -> None:
     assert run(*EVALUATE.split(), "--save", "ranks.npz").code == 0
     report, line = tr.report(tr.load("ranks.npz")), ["evaluate", "ranks.npz"]
     for ending, style in output.ENDINGS.items():
@@ -55,8 +56,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("line", COMMANDS.values(), ids=COMMANDS)
-def test_every_command_has_all_forms(run: Run, folder: Path, monkeypatch: Any, line: str) -> None:
-    monkeypatch.chdir(folder)
+def test_every_command_has_all_forms(run: Run, line: str) -> None:
     tr.rank(SCORES, TARGETS).save("a.npz")
     tr.rank(-SCORES, TARGETS).save("b.npz")
     for style in output.METHODS:
@@ -87,13 +87,12 @@ def test_every_command_has_all_forms(run: Run, folder: Path, monkeypatch: Any, l
         ("--save loop.npz", "loop.npz"),
     ],
 )
-def test_no_file_is_lost(run: Run, folder: Path, monkeypatch: Any, line: str, message: str) -> None:
-    monkeypatch.chdir(folder)
+def test_no_file_is_lost(run: Run, line: str, message: str) -> None:
     Path("linked.npz").hardlink_to("pair.npz")
     Path("loop.npz").symlink_to("loop.npz")
-    before = {path: path.read_bytes() for path in folder.iterdir() if path.exists()}
+    before = {path: path.read_bytes() for path in Path().iterdir() if path.exists()}
     run(*EVALUATE.split(), *line.split()).refuses(1, message)
-    assert {path: path.read_bytes() for path in folder.iterdir() if path.exists()} == before
+    assert {path: path.read_bytes() for path in Path().iterdir() if path.exists()} == before
 
 
 # -- names from files ------------------------------------------------------------------------------
@@ -102,13 +101,13 @@ def test_no_file_is_lost(run: Run, folder: Path, monkeypatch: Any, line: str, me
 @pytest.mark.parametrize("style", ["text", "markdown", "latex", "html", "json", "csv"])
 @pytest.mark.parametrize("more", [("--metrics", "mrr", "--by", "relation"), ("--audit",)])
 def test_no_name_reaches_the_terminal(
-    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, style: str, more: tuple[str, ...]
+    run: Run, monkeypatch: pytest.MonkeyPatch, style: str, more: tuple[str, ...]
 ) -> None:
     labels = np.array([EVIL, "b", EVIL, "b"])
     ranks = tr.rank(SCORES, TARGETS, filter=[[]] * 4).with_protocol(split=EVIL, filter=(EVIL,))
-    ranks.with_labels(relation=labels, side=labels).save(folder / "evil.npz")
+    ranks.with_labels(relation=labels, side=labels).save("evil.npz")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: style == "csv", raising=False)
-    code, out, err = run("evaluate", folder / "evil.npz", *more, "--format", style)
+    code, out, err = run("evaluate", "evil.npz", *more, "--format", style)
     assert code == 0
     assert RAW.findall(out + err) == []
     assert "x1b]0;t" in out + err or "u001b]0;t" in out + err
@@ -125,19 +124,16 @@ def test_no_name_reaches_the_terminal(
         ["alignment", EVIL, EVIL, EVIL],
     ],
 )
-def test_errors_quote_no_control_characters(
-    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, line: list[str]
-) -> None:
-    monkeypatch.chdir(folder)
+def test_errors_quote_no_control_characters(run: Run, line: list[str]) -> None:
     code, out, err = run(*line)
     assert code in (1, 2)
     assert (out, err.count("\n"), RAW.findall(err)) == ("", 1, [])
 
 
-def test_any_name_of_a_side_can_be_printed(tmp_path: Path) -> None:
+def test_any_name_of_a_side_can_be_printed() -> None:
     ranks = tr.rank(SCORES, TARGETS).with_labels(side="\u043b\u0435\u0432")
-    ranks.save(tmp_path / "ranks.npz")
-    code, out, err = start("evaluate", tmp_path / "ranks.npz", PYTHONIOENCODING="latin-1")
+    ranks.save("ranks.npz")
+    code, out, err = start("evaluate", "ranks.npz", PYTHONIOENCODING="latin-1")
     assert (code, err) == (0, "")
     assert r"\u043b\u0435\u0432" in out
 
@@ -175,13 +171,12 @@ def test_warnings_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.skipif(os.name == "nt", reason="closed pipes are POSIX here")
 @pytest.mark.parametrize("line", ["evaluate --help", EVALUATE])
-def test_a_closed_pipe_ends_quietly(folder: Path, monkeypatch: Any, line: str) -> None:
-    monkeypatch.chdir(folder)
-    assert cli_files.run_with_closed_pipe(*line.split()) == (1, b"")
+def test_a_closed_pipe_ends_quietly(line: str) -> None:
+    assert run_with_closed_pipe(*line.split()) == (1, b"")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are POSIX")
-def test_a_terminal_gets_a_bar(folder: Path) -> None:
+def test_a_terminal_gets_a_bar() -> None:
     import fcntl
     import pty
     import struct
@@ -191,7 +186,7 @@ def test_a_terminal_gets_a_bar(folder: Path) -> None:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     script = (
         "import sys; from truerank.cli import output; from truerank.__main__ import main\n"
-        f"output.START_AFTER = -1; sys.argv[1:] = ['evaluate', {str(folder / 'scores.npy')!r}, '0']"
+        "output.START_AFTER = -1; sys.argv[1:] = ['evaluate', 'scores.npy', '0']"
     )
     line = [sys.executable, "-c", f"{script}; main()"]
     done = subprocess.run(line, stdout=subprocess.PIPE, stderr=theirs, text=True, check=True)

@@ -12,11 +12,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support import cli_files
 from support.cli_files import Outcome, Run
 from truerank.link_prediction import Sampled, Task, read_predictions
-
-run = cli_files.run
 
 # A small graph whose triples are names, and a model of it in small integers.
 ENTITIES, RELATIONS = 12, ("knows", "likes", "of")
@@ -41,10 +38,9 @@ def scores(side: str) -> np.ndarray:
     return -np.abs(MODEL[f"{side}s"][:, None] - MODEL["E"]).sum(2)
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(autouse=True)
+def world() -> None:
     """Write all files of the world to the current folder of the commands."""
-    monkeypatch.chdir(tmp_path)
     for name, rows in SPLITS.items():
         lines = (f"{NAMES[h]}\t{RELATIONS[r]}\t{NAMES[t]}\n" for h, r, t in rows.tolist())
         Path(f"{name}.txt").write_text("".join(lines))
@@ -54,7 +50,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         np.save(name, vectors)
     for side in GIVEN:
         np.save(f"{side}_scores.npy", scores(side))
-    return tmp_path
 
 
 ASSUMED_ORDER = (
@@ -72,7 +67,7 @@ RAW = VECTORS.replace(".npy", "16.npy")
 
 
 @pytest.fixture
-def predict(run: Run, folder: Path) -> Callable[..., Outcome]:
+def predict(run: Run) -> Callable[..., Outcome]:
     """Run the command with the words of a line, and further words.
 
     The names of the world are in ascending order; the warning that this was assumed is dropped.
@@ -134,7 +129,6 @@ SAMPLES = {
         *((f"{KNOWN} {VECTORS} --candidates {x}", {"candidates": y}) for x, y in SAMPLES.items()),
     ],
 )
-@pytest.mark.usefixtures("folder")
 def test_options_are_keywords_of_the_task(
     predict: Callable[..., Outcome], line: str, facts: dict[str, Any]
 ) -> None:
@@ -162,20 +156,20 @@ def test_options_are_keywords_of_the_task(
     assert "MRR" in out
 
 
-def test_orders_and_headers_are_said(run: Run, folder: Path) -> None:
+def test_orders_and_headers_are_said(run: Run) -> None:
     line = f"link-prediction {KNOWN} {SCORES}".split()
     assert run(*line).err == ASSUMED_ORDER
-    (folder / "names.txt").write_text("\n".join(NAMES))
+    Path("names.txt").write_text("\n".join(NAMES))
     assert run(*line, "--entity-labels", "names.txt").err == ""
-    text = (folder / "train.txt").read_text()
-    (folder / "train.txt").write_text(f"# Head\trelation\ttail\n{text}")
+    text = Path("train.txt").read_text()
+    Path("train.txt").write_text(f"# Head\trelation\ttail\n{text}")
     err = run(*line, "--entity-labels", "names.txt").err
     assert 'the first line reads "# Head relation tail", a header: left out' in err
 
 
-def test_relations_are_predicted_too(predict: Callable[..., Outcome], folder: Path) -> None:
-    np.save(folder / "R.npy", np.eye(3, 6, dtype=np.float32))
-    np.save(folder / "relation_scores.npy", MODEL["tails"][:, :3])
+def test_relations_are_predicted_too(predict: Callable[..., Outcome]) -> None:
+    np.save("R.npy", np.eye(3, 6, dtype=np.float32))
+    np.save("relation_scores.npy", MODEL["tails"][:, :3])
     saved = []
     for known in (KNOWN, "--train train.npy --valid valid.npy --test test.npy"):
         vectors = "--relations R.npy --queries-relation tails.npy"
@@ -187,18 +181,18 @@ def test_relations_are_predicted_too(predict: Callable[..., Outcome], folder: Pa
     assert tr.load("ranks.npz").side.counts() == {"relation": 10}
 
 
-def test_keys_times_and_filters(predict: Callable[..., Outcome], folder: Path) -> None:
+def test_keys_times_and_filters(predict: Callable[..., Outcome]) -> None:
     for name, ends in {"train": ("b\t1", "c\t2"), "test": ("b\t1", "d\t1")}.items():
         text = "".join(f"a\tlikes\t{end}\tx\n" for end in ends)
-        (folder / f"{name}.timed").write_text(text)
-    np.save(folder / "four.npy", np.array([[0, 1, 2, 3]] * 2, dtype=np.float32))
+        Path(f"{name}.timed").write_text(text)
+    np.save("four.npy", np.array([[0, 1, 2, 3]] * 2, dtype=np.float32))
     timed = "--train train.timed --test test.timed --sides tail --scores-tail four.npy"
     for keys, candidates in (("", [3, 3]), ("--keys 4,3", [3, 3]), ("--keys none", [2, 2])):
         assert predict(f"{timed} {keys} --save ranks.npz").code == 0
         assert tr.load("ranks.npz").candidates.tolist() == candidates
-    (folder / "train.timed").write_text("a\tlikes\tb\t1984\t1986\na\tlikes\tc\t1990\t####\n")
-    (folder / "test.timed").write_text("a\tlikes\td\t1986\t1988\n")
-    np.save(folder / "four.npy", np.array([[0, 3, 2, 1]], dtype=np.float32))
+    Path("train.timed").write_text("a\tlikes\tb\t1984\t1986\na\tlikes\tc\t1990\t####\n")
+    Path("test.timed").write_text("a\tlikes\td\t1986\t1988\n")
+    np.save("four.npy", np.array([[0, 3, 2, 1]], dtype=np.float32))
     names = ["overlap", "fact", "triple", "none"]
     outcome = predict(f"{timed} --time 3,4 --filters {','.join(names)} --json")
     assert (outcome.code, outcome.err) == (0, "")
@@ -222,7 +216,7 @@ def test_keys_times_and_filters(predict: Callable[..., Outcome], folder: Path) -
     ],
 )
 def test_predictions(
-    predict: Callable[..., Outcome], folder: Path, line: str, known: Any, options: dict[str, Any]
+    predict: Callable[..., Outcome], line: str, known: Any, options: dict[str, Any]
 ) -> None:
     Path("predictions").write_text(
         "a likes b\nHeads: c\t0.9\ta\t0.5\t\nTails: a\t0.5\t\nc likes b\nHeads:\nTails: b\t1\n"
@@ -234,9 +228,9 @@ def test_predictions(
     assert tr.load("ranks.npz").with_protocol(files=()) == expected
 
 
-def test_leaks_are_reported(predict: Callable[..., Outcome], folder: Path) -> None:
-    first = (folder / "test.txt").read_text().splitlines(keepends=True)[0]
-    with (folder / "train.txt").open("a") as file:
+def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
+    first = Path("test.txt").read_text().splitlines(keepends=True)[0]
+    with Path("train.txt").open("a") as file:
         file.write(first)
     line = f"{KNOWN} {VECTORS} --metrics mrr"
     code, out, err = predict(line)
@@ -279,10 +273,8 @@ def test_leaks_are_reported(predict: Callable[..., Outcome], folder: Path) -> No
         (f"{KNOWN} --lists test.txt", 2, "--test cannot apply to predictions"),
     ],
 )
-def test_wrong_lines(
-    predict: Callable[..., Outcome], folder: Path, line: str, code: int, message: str
-) -> None:
-    (folder / "bad.gz").write_bytes(gzip.compress(b"a\nb\n")[:-4])
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+def test_wrong_lines(predict: Callable[..., Outcome], line: str, code: int, message: str) -> None:
+    Path("bad.gz").write_bytes(gzip.compress(b"a\nb\n")[:-4])
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
     predict(line).refuses(code, message)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before

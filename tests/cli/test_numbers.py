@@ -10,18 +10,14 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support import cli_files
 from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run
 from support.html_reader import Page
 from truerank import compat
 
-run = cli_files.run
-
 
 @pytest.fixture
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, tr.Ranks]:
+def models() -> dict[str, tr.Ranks]:
     """Save the ranks of three models over the same tasks, and files of scores."""
-    monkeypatch.chdir(tmp_path)
     generator, ranks = np.random.default_rng(5), {}
     for i, name in enumerate(["one", "two", "three"]):
         above = generator.integers(0, 20 + 10 * i, 60)

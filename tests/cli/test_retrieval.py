@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support import cli_files
 from support.cli_files import Run
 from truerank.retrieval import Task
-
-run = cli_files.run
 
 QRELS = {"q1": {"b": 1, "a": 2}, "q2": {"a": 1}, "q3": {"d": 1}}
 LISTS = {"q1": {"a": 0.9, "b": 0.5, "c": 0.5}, "q2": {"c": 0.3}, "q3": {"d": 1.0}}
@@ -35,9 +32,8 @@ MODELS: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def world() -> None:
     rows = [f"{q} 0 {name} {gain}" for q, gains in QRELS.items() for name, gain in gains.items()]
     Path("qrels.txt").write_text("\n".join(rows))
     rows = [f"{q} Q0 {name} 1 {x} t" for q, scores in LISTS.items() for name, x in scores.items()]
@@ -50,7 +46,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.save("Q.npy", VECTORS[:3])
     np.save("E.npy", VECTORS[3:])
     np.save("ids.npy", [[0, 1], [1, 0], [2, 3]])
-    return tmp_path
 
 
 @pytest.mark.parametrize("line", MODELS)
@@ -62,7 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_reports_equal_those_of_the_task(
-    run: Run, folder: Path, line: str, more: str, facts: dict[str, Any]
+    run: Run, line: str, more: str, facts: dict[str, Any]
 ) -> None:
     facts |= {"gain": "exponential", "split": "dev"} if "dev" in more else {}
     names = None if "lists" in line else list(QRELS)
@@ -76,7 +71,7 @@ def test_reports_equal_those_of_the_task(
     assert json.loads(out)["metrics"]["ndcg@10"] == expected["ndcg@10"]
 
 
-def test_ids_need_no_names(run: Run, folder: Path) -> None:
+def test_ids_need_no_names(run: Run) -> None:
     expected = Task(np.load("ids.npy"), entities=5).evaluate_scores(SCORES)
     for model in ("--scores S.npy", "--scores S.npy --candidates 5"):
         outcome = run("retrieval", "--qrels", "ids.npy", *model.split(), "--format", "csv")
@@ -94,5 +89,5 @@ def test_ids_need_no_names(run: Run, folder: Path) -> None:
         ("--qrels ids.npy --scores S.npy --save S.npy", 1, "is one of the other files"),
     ],
 )
-def test_wrong_lines(run: Run, folder: Path, line: str, code: int, message: str) -> None:
+def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
     run("retrieval", *line.split()).refuses(code, message)

@@ -109,12 +109,7 @@ def scaled(
     columns = np.full(wide.shape[1], np.nan, kind)
     among_all = wide[np.ix_(left, right)]
     rows[left], columns[right] = mean_topk(among_all, k), mean_topk(among_all.T, k)
-    return by_means(wide, rows, columns)
-
-
-def by_means(scores: Array, rows: Array, columns: Array) -> Array:
-    """Apply the formula in the dtype of the scores; the sum and the difference round once each."""
-    return with_csls(scores, (rows, columns, 0))
+    return with_csls(wide, (rows, columns, 0))
 
 
 def count(scores: Array, side: Side, *, turned: bool, **rules: Any) -> counting.Counts:

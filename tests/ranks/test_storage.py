@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import stat
@@ -18,6 +17,7 @@ from hypothesis import given
 from support.example_ranks import any_ranks, everything
 from support.hostile_members import check_refusal, hostile_files, rewrite
 from support.refusals import refusal
+from support.store_files import npy
 from truerank import Ranks, load
 
 GOLDEN = Path(__file__).parent / "golden" / "ranks_format_1.npz"
@@ -29,12 +29,6 @@ def saved(tmp_path: Path) -> Path:
     path = tmp_path / "ranks.npz"
     everything().save(path)
     return path
-
-
-def npy(array: Any, **options: Any) -> bytes:
-    stream = io.BytesIO()
-    np.lib.format.write_array(stream, np.asarray(array), **options)
-    return stream.getvalue()
 
 
 def members(path: Path) -> dict[str, bytes]:

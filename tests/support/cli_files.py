@@ -1,7 +1,4 @@
-"""Shared by the tests of the command line: good and bad files, and functions that run it.
-
-A test module uses the fixtures by name: ``run, folder = cli_files.run, cli_files.folder``.
-"""
+"""Shared by the tests of the command line: good and bad files, and functions that run it."""
 
 from __future__ import annotations
 
@@ -20,8 +17,6 @@ import pytest
 import scipy.sparse
 
 pytest.importorskip("click")
-
-from truerank.cli import commands as cli
 
 SCORES = np.array(
     [
@@ -53,20 +48,6 @@ class Outcome(NamedTuple):
 Run = Callable[..., Outcome]
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line in this process."""
-
-    def run(*arguments: object) -> Outcome:
-        with pytest.raises(SystemExit) as ended:
-            cli.commands([str(argument) for argument in arguments], prog_name="truerank")
-        code = ended.value.code
-        assert isinstance(code, int)
-        return Outcome(code, *capsys.readouterr())
-
-    return run
-
-
 def start(*arguments: object, **environment: str) -> Outcome:
     """Run the command line in a separate process."""
     done = subprocess.run(
@@ -90,12 +71,10 @@ def run_with_closed_pipe(*arguments: str) -> tuple[int, bytes]:
     return process.returncode, err
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Write good and bad files, which are made once and then copied."""
+def write_files() -> None:
+    """Write good and bad files, which are made once, to the current folder."""
     for name, data in _made().items():
-        (tmp_path / name).write_bytes(data)
-    return tmp_path
+        Path(name).write_bytes(data)
 
 
 @cache
