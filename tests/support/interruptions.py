@@ -1,9 +1,10 @@
-"""Calls that are interrupted between any two lines of the package, or because they wait."""
+"""Calls that are interrupted between any two lines, that wait, or that take memory."""
 
 from __future__ import annotations
 
 import signal
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -34,6 +35,18 @@ def interrupted(call: Callable[[], object], stop: int, files: tuple[str, ...]) -
     finally:
         sys.settrace(before)
     return False
+
+
+@contextmanager
+def allocating_at_most(most: float) -> Iterator[None]:
+    """Fail where a block has more bytes of Python and numpy at once."""
+    tracemalloc.start()
+    try:
+        yield
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < most
 
 
 @contextmanager

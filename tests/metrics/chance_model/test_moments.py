@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from support.interruptions import allocating_at_most
 from support.refusals import refusal
 from truerank import chance
 from truerank.metrics import METRICS, UnknownKeyError
@@ -205,11 +205,8 @@ def test_memory_stays_flat() -> None:
     rng = np.random.default_rng(1)
     tasks = rng.integers(1, 15_000, 8_000), rng.random(8_000)
     for metric in ("imr", "gmr"):
-        tracemalloc.start()
-        chance(metric, *tasks)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert peak < 24e6, metric
+        with allocating_at_most(24e6):
+            chance(metric, *tasks)
 
 
 # -- the ends --------------------------------------------------------------------------------------
