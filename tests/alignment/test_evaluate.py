@@ -175,55 +175,56 @@ SHORT, TURNED = CSLS._replace(queries=CSLS.queries[1:]), CSLS._replace(entities=
 WHOLE = CSLS._replace(queries=np.arange(4))
 
 
-OF_VECTORS: list[tuple[type[Exception], str, Any, Any, dict[str, Any]]] = [
-    (ValueError, r"^left: .* shape \(4, d\), a row for each left entity, got", LEFT[:3], RIGHT, {}),
-    (ValueError, "^right: expected vectors .* for each right entity", LEFT, np.ones((6, 2)), {}),
-    (ValueError, "^right: expected vectors of length 1", NARROW, RIGHT, {}),
-    (ValueError, "^nan: expected one of raise", LEFT, RIGHT, {"nan": "drop", "csls": 2}),
-    (TypeError, "^csls: .*, got tuple", LEFT, RIGHT, {"csls": tuple(CSLS)}),
-    (ValueError, "^csls: expected 4 means", LEFT, RIGHT, {"csls": SHORT}),
-    (TypeError, "^right: ", LEFT, None, {}),
+T, V = TypeError, ValueError
+VECTORS, SCORES = task_of().evaluate_embeddings, task_of().evaluate_scores
+ONCE, NAN = partial(evaluate, pairs=PAIRS), SIMILARITIES * np.nan
+REFUSED: list[tuple[type[Exception], str, Any]] = [
+    (
+        V,
+        r"^left: .* shape \(4, d\), a row for each left entity, got",
+        lambda: VECTORS(LEFT[:3], RIGHT),
+    ),
+    (
+        V,
+        "^right: expected vectors .* for each right entity",
+        lambda: VECTORS(LEFT, np.ones((6, 2))),
+    ),
+    (V, "^right: expected vectors of length 1", lambda: VECTORS(NARROW, RIGHT)),
+    (V, "^nan: expected one of raise", lambda: VECTORS(LEFT, RIGHT, nan="drop", csls=2)),
+    (T, "^csls: .*, got tuple", lambda: VECTORS(LEFT, RIGHT, csls=tuple(CSLS))),
+    (V, "^csls: expected 4 means", lambda: VECTORS(LEFT, RIGHT, csls=SHORT)),
+    (T, "^right: ", lambda: VECTORS(LEFT, None)),
+    (
+        V,
+        r"^scores: expected .* for each left entity .*, got \(5, 4\)",
+        lambda: SCORES(SIMILARITIES.T),
+    ),
+    (
+        T,
+        "^scores: expected floats .* dtype int64",
+        lambda: SCORES(np.ones((4, 5), np.int64), csls=1),
+    ),
+    (
+        T,
+        "^scores: expected floats .* dtype int8",
+        lambda: SCORES(np.ones((4, 5), np.int8), csls=CSLS),
+    ),
+    (V, "^order: expected .* with csls", lambda: SCORES(SIMILARITIES, order="ascending", csls=3)),
+    (V, "^io: expected one of map, read", lambda: SCORES(SIMILARITIES, io="mmap")),
+    (V, "^csls: expected an integer >= 1", lambda: SCORES(SIMILARITIES, csls=-1)),
+    (V, "^csls: expected 5 means", lambda: SCORES(SIMILARITIES, csls=TURNED)),
+    (V, "^csls: expected . means for left, one float", lambda: SCORES(SIMILARITIES, csls=WHOLE)),
+    (FileNotFoundError, "absent", lambda: SCORES("absent.npy")),
+    (V, "^order: expected none beside vectors", lambda: ONCE(LEFT, RIGHT, order="ascending")),
+    (V, "^io: expected none beside vectors", lambda: ONCE(LEFT, RIGHT, io="map")),
+    (V, "^block: .* beside a matrix", lambda: ONCE(SIMILARITIES, None, block=3)),
+    (V, "^similarity: ", lambda: ONCE(SIMILARITIES, None, similarity="l1")),
+    (V, "^test: expected ids of left from 0 to 1", lambda: ONCE(LEFT[:2], RIGHT)),
+    (V, "^scores: the score of left 0", lambda: ONCE(NAN, None)),
+    (V, r"^right: expected a matrix \(entities, d\)", lambda: ONCE(LEFT, RIGHT[0])),
 ]
 
 
-@pytest.mark.parametrize(("kind", "words", "left", "right", "how"), OF_VECTORS)
-def test_errors_of_vectors(
-    kind: type[Exception], words: str, left: Any, right: Any, how: dict[str, Any]
-) -> None:
-    refusal(kind, words, task_of().evaluate_embeddings, left, right, **how)
-
-
-OF_SCORES: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
-    (ValueError, r"^scores: expected .* for each left entity .*, got \(5, 4\)", SIMILARITIES.T, {}),
-    (TypeError, "^scores: expected floats .* dtype int64", np.ones((4, 5), np.int64), {"csls": 1}),
-    (TypeError, "^scores: expected floats .* dtype int8", np.ones((4, 5), np.int8), {"csls": CSLS}),
-    (ValueError, "^order: expected .* with csls", SIMILARITIES, {"order": "ascending", "csls": 3}),
-    (ValueError, "^io: expected one of map, read", SIMILARITIES, {"io": "mmap"}),
-    (ValueError, "^csls: expected an integer >= 1", SIMILARITIES, {"csls": -1}),
-    (ValueError, "^csls: expected 5 means", SIMILARITIES, {"csls": TURNED}),
-    (ValueError, "^csls: expected . means for left, one float", SIMILARITIES, {"csls": WHOLE}),
-    (FileNotFoundError, "absent", "absent.npy", {}),
-]
-
-
-@pytest.mark.parametrize(("kind", "words", "scores", "how"), OF_SCORES)
-def test_errors_of_scores(
-    kind: type[Exception], words: str, scores: Any, how: dict[str, Any]
-) -> None:
-    refusal(kind, words, task_of().evaluate_scores, scores, **how)
-
-
-ONE_CALL: list[tuple[str, Any, Any, dict[str, Any]]] = [
-    ("^order: expected none beside vectors", LEFT, RIGHT, {"order": "ascending"}),
-    ("^io: expected none beside vectors", LEFT, RIGHT, {"io": "map"}),
-    ("^block: .* beside a matrix", SIMILARITIES, None, {"block": 3}),
-    ("^similarity: ", SIMILARITIES, None, {"similarity": "l1"}),
-    ("^test: expected ids of left from 0 to 1", LEFT[:2], RIGHT, {}),
-    ("^scores: the score of left 0", SIMILARITIES * np.nan, None, {}),
-    (r"^right: expected a matrix \(entities, d\)", LEFT, RIGHT[0], {}),
-]
-
-
-@pytest.mark.parametrize(("words", "left", "right", "how"), ONE_CALL)
-def test_errors_of_one_call(words: str, left: Any, right: Any, how: dict[str, Any]) -> None:
-    refusal(ValueError, words, evaluate, left, right, PAIRS, **how)
+@pytest.mark.parametrize(("kind", "words", "call"), REFUSED)
+def test_what_is_refused(kind: type[Exception], words: str, call: Any) -> None:
+    refusal(kind, words, call)

@@ -130,6 +130,7 @@ def test_folds_as_the_slow_way(pairs: Rows, seed: int, folds: int, valid: float)
 
 # -- by hand ---------------------------------------------------------------------------------------
 
+FOUR = [(i, i) for i in range(4)]
 ONE_TO_ONE = np.stack([np.arange(15_000), np.arange(15_000)[::-1]], axis=1)
 
 
@@ -155,24 +156,16 @@ def test_draws_are_pinned() -> None:
         ([(0, 1)], {"shares": {"a": "1"}}, TypeError, r'^shares\["a"\]: expected a number'),
         ([(0, 1)], {"shares": {"a": 2, "b": -1}}, ValueError, "^shares: .* 0 to 1 .* got .2.0, -1"),
         ([(0, 1)], {"shares": {"a": float("nan")}}, ValueError, "^shares: .* got .nan"),
+        (FOUR, {"folds": 5}, ValueError, "^folds: expected an integer from 2 to 4, got 5"),
+        (FOUR, {"folds": 2.0}, TypeError, "^folds: expected an integer .*, got float"),
+        (FOUR, {"folds": 2, "valid": 0.5}, ValueError, "^valid: .* share from 0 on that leaves"),
+        (FOUR, {"folds": 2, "valid": -0.1}, ValueError, "^valid: expected a share from 0 on"),
+        (FOUR, {"folds": 2, "valid": "0.1"}, TypeError, "^valid: expected a number, got str"),
     ],
 )
-def test_wrong_splits(pairs: Any, keywords: Any, kind: type[Exception], said: str) -> None:
-    refusal(kind, said, split_pairs, pairs, **{"seed": 0, **keywords})
-
-
-@pytest.mark.parametrize(
-    ("keywords", "kind", "said"),
-    [
-        ({"folds": 5}, ValueError, "^folds: expected an integer from 2 to 4, got 5"),
-        ({"folds": 2.0}, TypeError, "^folds: expected an integer .*, got float"),
-        ({"folds": 2, "valid": 0.5}, ValueError, "^valid: expected a share from 0 on that leaves"),
-        ({"folds": 2, "valid": -0.1}, ValueError, "^valid: expected a share from 0 on"),
-        ({"folds": 2, "valid": "0.1"}, TypeError, "^valid: expected a number, got str"),
-    ],
-)
-def test_wrong_folds(keywords: Any, kind: type[Exception], said: str) -> None:
-    refusal(kind, said, five_folds, [(i, i) for i in range(4)], **{"seed": 0, **keywords})
+def test_what_is_refused(pairs: Any, keywords: Any, kind: type[Exception], said: str) -> None:
+    call: Any = five_folds if "folds" in keywords else split_pairs
+    refusal(kind, said, call, pairs, **{"seed": 0, **keywords})
 
 
 def test_published_sizes() -> None:

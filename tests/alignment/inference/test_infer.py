@@ -150,6 +150,7 @@ def test_nan_is_refused_by_the_ids_of_all(method: str) -> None:
 STABLE, OPTIMAL = {"method": "stable"}, {"method": "optimal"}
 BACKWARDS = {"direction": "right_to_left", **STABLE}
 FEW, NONE = {"candidates_per_entity": 3}, {"candidates_per_entity": 0}
+ALONE, ONE = {"right": None}, np.ones(2)
 
 
 @pytest.mark.parametrize(
@@ -173,26 +174,17 @@ FEW, NONE = {"candidates_per_entity": 3}, {"candidates_per_entity": 0}
         ({"right_ids": [0, -1]}, ValueError, "right_ids: expected .* entities from 0 to 3, got -1"),
         ({"left_ids": [0.5]}, TypeError, "left_ids: expected integers, got dtype float64"),
         ({"threads": 0}, ValueError, "threads: expected an integer >= 1, got 0"),
+        ({"right": np.ones((4, 3))}, ValueError, "right: expected .* length 2, as in left"),
+        ({"left": ONE}, ValueError, r"left: expected a matrix \(entities, d\)"),
+        ({"right": ONE}, ValueError, r"right: expected a matrix \(entities, d\)"),
+        ({"right": [["a"]]}, TypeError, "right: expected one of float16"),
+        ({"left": ONE, **ALONE}, ValueError, r"left: expected a matrix \(left, right\), got"),
+        ({"left": [[True]], **ALONE}, TypeError, "left: expected one of float16.*got dtype bool"),
+        ({"left": [[2**53 + 1]], **ALONE}, ValueError, r"left: expected integers up to 2\*\*53"),
     ],
 )
-def test_options(keywords: dict[str, Any], kind: type[Exception], message: str) -> None:
-    refusal(kind, message, infer, np.ones((3, 2)), np.ones((4, 2)), **keywords)
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "kind", "message"),
-    [
-        (np.ones((3, 2)), np.ones((4, 3)), ValueError, "right: expected .* length 2, as in left"),
-        (np.ones(3), np.ones((4, 3)), ValueError, r"left: expected a matrix \(entities, d\)"),
-        (np.ones((3, 2)), np.ones(2), ValueError, r"right: expected a matrix \(entities, d\)"),
-        (np.ones((3, 2)), [["a"]], TypeError, "right: expected one of float16"),
-        (np.ones(3), None, ValueError, r"left: expected a matrix \(left, right\), got"),
-        (np.ones((3, 2), bool), None, TypeError, "left: expected one of float16.*got dtype bool"),
-        ([[2**53 + 1]], None, ValueError, r"left: expected integers up to 2\*\*53"),
-    ],
-)  # fmt: skip
-def test_vectors_and_matrices(left: Any, right: Any, kind: type[Exception], message: str) -> None:
-    refusal(kind, message, infer, left, right)
+def test_what_is_refused(keywords: dict[str, Any], kind: type[Exception], message: str) -> None:
+    refusal(kind, message, infer, **{"left": np.ones((3, 2)), "right": np.ones((4, 2)), **keywords})
 
 
 @pytest.mark.parametrize("similarity", ["l2", "dot", "euclid", None])
