@@ -1,15 +1,13 @@
-"""Files that options name: only regular ones are opened, and compressed ones have a limit."""
+"""Files that options name: only regular ones are opened."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 import truerank as tr
 from support.cli_files import Run
@@ -45,25 +43,3 @@ def test_files_that_are_none(run: Run, line: str) -> None:
     outcome = run(*line.split())
     outcome.refuses(1, "expected a regular file")
     assert name in outcome.err or "--save" in line
-
-
-def test_selections(run: Run) -> None:
-    def code_and_error(**arrays: Any) -> tuple[int, str]:
-        if arrays:
-            np.savez("x.npz", **arrays)
-        code, _, err = run("evaluate", "scores.npy", "targets.npy", "--filter", "x.npz")
-        return code, err
-
-    matrix = scipy.sparse.csr_array(np.eye(3))
-    for compressed in (True, False):
-        scipy.sparse.save_npz("x.npz", matrix, compressed=compressed)
-        assert code_and_error() == (0, "")
-    parts: dict[str, Any] = {"indptr": np.arange(4), "indices": np.arange(3)}
-    assert code_and_error(**parts) == code_and_error(**parts, lists=np.arange(3)) == (0, "")
-    for wrong in (b"csc", ["csr", "csr"], np.zeros(3), b"\xff\xfe"):
-        code, err = code_and_error(**parts, format=wrong, shape=[3, 3])
-        assert code == 1
-        assert err.startswith("Error: --filter: expected a scipy.sparse matrix in csr")
-    code, err = code_and_error(indptr=[0], indices=np.array([None]))
-    assert code == 1
-    assert "x.npz: indices.npy: expected plain" in err

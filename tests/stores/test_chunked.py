@@ -219,17 +219,3 @@ def test_a_damaged_hdf5(tmp_path: Path, make: Callable[[bytes], bytes]) -> None:
         file["scores"] = scores(9, 20, "f4")
     path.write_bytes(make(path.read_bytes()))
     refusal(ValueError, r"s\.h5: h5py cannot open it", open_scores, path)
-
-
-# -- without the libraries -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("package", "name"), [("zarr", "z/.zarray"), ("h5py", "z/s.h5")])
-def test_a_missing_library_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, name: str
-) -> None:
-    monkeypatch.setitem(__import__("sys").modules, package, None)
-    (tmp_path / "z").mkdir()
-    (tmp_path / name).write_bytes(b"{}")
-    source = tmp_path / name if package == "h5py" else tmp_path / "z"
-    refusal(ImportError, rf"{package}: pip install 'truerank\[files\]'", open_scores, source)
