@@ -22,8 +22,6 @@ from support.simulated_device import (
 )
 
 VALUES = torch.tensor([[0.5, -1.0, 7.0, 7.0], [3.0, 2.0, -0.0, 5.0], [1.0, 9.0, 9.0, 4.0]])
-COLUMNS = torch.tensor([[0], [3], [1]])
-ROWS = torch.tensor([2, 0, 2])
 
 
 @pytest.fixture(autouse=True)
@@ -42,33 +40,6 @@ def waiting(tensor: torch.Tensor) -> DeviceTensor:
 def is_poison(tensor: Any) -> bool:
     """Return whether nothing of a result is computed yet."""
     return bool((tensor.raw == torch.tensor(POISON).to(tensor.raw.dtype)).all())
-
-
-# Each has no result that equals the poison, and takes a matrix, a column of each row, and rows.
-OPERATIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "arange": lambda x, at, rows: torch.arange(3, 8, device=x.device),
-    "zeros": lambda x, at, rows: torch.zeros((2, 3), dtype=torch.int64, device=x.device),
-    "new_zeros": lambda x, at, rows: x.new_zeros(4, dtype=torch.int32),
-    "arithmetic": lambda x, at, rows: x * 2 + 1,
-    "index": lambda x, at, rows: x[rows[:, None], at],
-    "index_add": lambda x, at, rows: x.new_zeros(3, 4).index_add(0, rows, x),
-    "product": lambda x, at, rows: x @ x.T,
-    "repeat_interleave": lambda x, at, rows: rows.repeat_interleave(rows, output_size=4),
-    "dtype": lambda x, at, rows: x.to(torch.float64),
-}
-
-
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_an_operation_is_run_when_it_is_waited_for(name: str) -> None:
-    operation = OPERATIONS[name]
-    expected = operation(VALUES, COLUMNS, ROWS)
-    found = operation(waiting(VALUES), waiting(COLUMNS), waiting(ROWS))
-    assert is_poison(found)
-    assert (found.shape, found.dtype, found.device.type) == (expected.shape, expected.dtype, NAME)
-    assert found.stride() == expected.stride()
-    assert torch.equal(found.to("cpu"), expected)
-    assert module.copies == [True]
-    assert module.synchronisations == 0
 
 
 def test_copies() -> None:
