@@ -37,29 +37,19 @@ def count_above(
         rows = [0] * of_one if scores.ndim == 1 else range(len(table))
     check_range("rows", rows, len(table))
     is_better = {"descending": operator.gt, "ascending": operator.lt}[order]
-    members = []
-    for i in range(len(rows)):
-        left_out = set() if filter is None else set(filter[i])
-        members.append(set(range(columns) if candidates is None else candidates[i]) - left_out)
-    with_nan = {
-        (row, column)
-        for row, columns in zip(rows, members, strict=True)
-        for column in columns
-        if table[row][column] != table[row][column]
-    }
-    found = []
+    found, with_nan = [], set()
     for i, row in enumerate(rows):
+        chosen = set(range(columns) if candidates is None else candidates[i])
+        left_in = chosen - set([] if filter is None else filter[i])
         given = thresholds if isinstance(thresholds, (int, float)) else thresholds[i]
         several = [given] if isinstance(given, (int, float)) else given
-        s = [table[row][column] for column in members[i]]
-        numbers = [b for b in s if b == b]
+        s = {column: table[row][column] for column in left_in}
+        numbers = [b for b in s.values() if b == b]
         size = len(numbers) if nan == "omit" else len(s)
-        found.append(
-            [
-                (sum(is_better(b, a) for b in numbers), sum(b == a for b in numbers), size)
-                for a in several
-            ]
-        )
-        if with_nan and nan == "raise" and several:
-            raise Refused(["scores"], nan=min(with_nan))
+        for a in several:
+            above, tied = sum(is_better(b, a) for b in numbers), sum(b == a for b in numbers)
+            found.append((above, tied, size))
+            with_nan |= {(row, column) for column, b in s.items() if b != b}
+    if with_nan and nan == "raise":
+        raise Refused(["scores"], nan=min(with_nan))
     return Counts(*np.array(found, np.int64).reshape(-1, 3).T)
