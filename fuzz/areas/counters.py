@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from fuzz.check import Fault, check
-from oracles.counting import Refused
+from oracles.counting import Refused, tasks_of
 from strategies.count_problems import Problem, problems
-from strategies.counters import tasks_of
 from support.outcomes import assert_outcome, defined, outcome
 from support.problems import FORMS
 from truerank.counting import tiles
@@ -30,7 +29,8 @@ TESTS = ("counting",)
 def rows(problem: Problem, cuts: list[int], named: bool) -> None:
     """Blocks of rows are ranked as the whole; errors are those of one of the blocks."""
     scores, keywords = problem.scores, problem.keywords
-    rows, targets = tasks_of(problem)
+    rows = problem.call()[1].get("rows")
+    targets = np.array(tasks_of(scores, problem.targets, rows)[0], np.int64)
     if scores.ndim == 1 or ("candidates" in keywords and not named):
         return
     if rows is None and len(targets) != len(scores):

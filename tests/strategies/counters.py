@@ -13,6 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import truerank as tr
+from oracles.counting import tasks_of
 from strategies.count_problems import Problem, problems
 from support.outcomes import assert_outcome, defined
 from support.problems import LAYOUTS, Array
@@ -69,15 +70,6 @@ def counted(draw: st.DrawFn, *, most_counters: int = 3) -> Counted:
     )
 
 
-def tasks_of(problem: Problem) -> tuple[Array | None, Array]:
-    """Return the rows of the tasks, or None where task i reads row i, and their targets."""
-    scores, rows = problem.scores, problem.keywords.get("rows")
-    each = len(rows) if rows is not None else 1 if scores.ndim == 1 else len(scores)
-    targets = np.asarray(problem.targets, np.int64)
-    targets = np.full(each, targets) if targets.ndim == 0 else targets
-    return None if rows is None else np.asarray(rows, np.int64), targets
-
-
 def keywords_of(problem: Problem) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the keywords for a counter, and the same for the definition."""
     names = ("order", "nan", "dtype", "filter")
@@ -87,22 +79,15 @@ def keywords_of(problem: Problem) -> tuple[dict[str, Any], dict[str, Any]]:
     return given, {name: problem.keywords[name] for name in plain if name in problem.keywords}
 
 
-def true_scores_of(problem: Problem) -> Array:
-    rows, targets = tasks_of(problem)
-    if problem.scores.ndim == 1:
-        return problem.scores[targets]
-    return problem.scores[np.arange(len(targets)) if rows is None else rows, targets]
-
-
 def counters_of(drawn: Counted) -> list[tr.RankCounter]:
-    problem = drawn.problem
-    rows, targets = tasks_of(problem)
-    given, _ = keywords_of(problem)
+    scores, keywords = drawn.problem.scores, drawn.problem.call()[1]
+    targets, rows = tasks_of(scores, drawn.problem.targets, keywords.get("rows"))
+    given, _ = keywords_of(drawn.problem)
     return [
         tr.RankCounter(
-            *(true_scores_of(problem), targets),
-            candidates=problem.scores.shape[-1],
-            rows=rows if problem.scores.ndim == 2 else None,
+            *(np.atleast_2d(scores)[rows, targets], targets),
+            candidates=scores.shape[-1],
+            rows=keywords.get("rows") if scores.ndim == 2 else None,
             **given,
         )
         for _ in range(drawn.counters)
