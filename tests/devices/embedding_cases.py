@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.embeddings import SIMILARITIES, same_bits
-from strategies.embeddings import Tasks, Vectors, tasks, vectors
+from strategies.embeddings import Tasks, Vectors, tasks, vectors, with_rows
 from strategies.thresholds import thresholds
 from support.problems import Array
 from truerank import _core, alignment
@@ -126,14 +126,6 @@ def problems(draw: st.DrawFn) -> tuple[Vectors, Tasks]:
     return given, draw(tasks(given.height, max(1, len(given.entities)), single, errors=errors))
 
 
-def with_rows(problem: tuple[Vectors, Tasks]) -> int:
-    """Give each task of a single query its row; return how many tasks there are."""
-    given, asked = problem
-    if "rows" not in asked.keywords and given.queries.ndim == 1:
-        asked.keywords["rows"] = np.zeros(len(np.atleast_1d(asked.targets)), np.int64)
-    return len(asked.keywords.get("rows", range(given.height)))
-
-
 @given(problems(), st.booleans())
 @EXAMPLES
 def test_counts_and_refusals(problem: tuple[Vectors, Tasks], audit: bool) -> None:
@@ -151,15 +143,15 @@ def test_counts_and_refusals(problem: tuple[Vectors, Tasks], audit: bool) -> Non
 def test_thresholds(problem: tuple[Vectors, Tasks], data: st.DataObject) -> None:
     given, asked = problem
     scores = tr.score_embeddings(given.queries, given.entities, **given.keywords)
-    numbers = data.draw(thresholds(scores, None, with_rows(problem))).given
+    numbers = data.draw(thresholds(scores, None, with_rows(given, asked))).given
     assert agree(*both(tr.count_above, given, numbers, **asked.keywords))
 
 
 @given(problems(), st.integers(1, 45))
 @EXAMPLES
 def test_top_k(problem: tuple[Vectors, Tasks], k: int) -> None:
-    with_rows(problem)
     given, asked = problem
+    with_rows(given, asked)
     assert agree(*both(tr.topk_embeddings, given, k, **asked.keywords))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.thresholds import count_above
-from strategies.embeddings import Tasks, Vectors, assert_refused, tasks, vectors
+from strategies.embeddings import Tasks, Vectors, assert_refused, tasks, vectors, with_rows
 from strategies.thresholds import compare, thresholds
 from support.refusals import refusal
 from truerank.embeddings import vector_thresholds
@@ -21,19 +21,12 @@ ENTITIES = np.array([[0, 1], [1, 0], [1, 1], [2, 2]], np.float32)
 
 
 def check(drawn: Vectors, asked: Tasks, data: st.DataObject) -> None:
-    scores = drawn.scores()
-    plain, keywords = dict(asked.plain), dict(asked.keywords)
-    each = len(np.atleast_1d(asked.targets))
-    count = (
-        len(plain["rows"]) if "rows" in plain else each if drawn.queries.ndim == 1 else len(scores)
-    )
-    if drawn.queries.ndim == 1 and "rows" not in plain:
-        plain["rows"], keywords["rows"] = [0] * count, np.zeros(count, np.int64)
+    scores, count = drawn.scores(), with_rows(drawn, asked)
     found = data.draw(thresholds(scores, None, count))
     vectors = drawn.queries, drawn.entities
     compare(
-        lambda: tr.count_above(*vectors, found.given, **drawn.keywords, **keywords),
-        lambda: count_above(scores, found.plain, **plain),
+        lambda: tr.count_above(*vectors, found.given, **drawn.keywords, **asked.keywords),
+        lambda: count_above(scores, found.plain, **asked.plain),
         np.shape(found.given) or (count,),
         assert_refused,
     )

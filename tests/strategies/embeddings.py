@@ -281,11 +281,17 @@ def check_top_k(given: Vectors, k: int, keywords: dict[str, Any], plain: dict[st
     assert same_bits(got.scores, scores)
 
 
-def check_tasks_top_k(given: Vectors, k: int, asked: Tasks) -> None:
-    """Check the top k of tasks that were drawn for `rank`; a single query has no targets here."""
+def with_rows(given: Vectors, asked: Tasks) -> int:
+    """Give each task of a single query its row; return how many tasks there are."""
     if "rows" not in asked.plain and given.queries.ndim == 1:
         rows = [0] * len(np.atleast_1d(asked.targets))
         asked.plain["rows"], asked.keywords["rows"] = rows, np.array(rows, np.int64)
+    return len(asked.plain.get("rows", range(given.height)))
+
+
+def check_tasks_top_k(given: Vectors, k: int, asked: Tasks) -> None:
+    """Check the top k of tasks that were drawn for `rank`; a single query has no targets here."""
+    with_rows(given, asked)
     check_top_k(given, k, asked.keywords, asked.plain)
 
 

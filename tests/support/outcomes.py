@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import truerank as tr
-from oracles.counting import Counts, Refused, count
+from oracles.counting import Counts, Refused, count, tasks_of
 from support.problems import Array, assert_refused, assert_same, in_form
 from support.refusals import is_of_kind
 
@@ -26,10 +26,7 @@ class Problem:
     @property
     def tasks(self) -> int:
         """How many tasks there are."""
-        if self.keywords.get("rows") is not None:
-            return len(self.keywords["rows"])
-        of_one = 1 if isinstance(self.targets, int) else len(self.targets)
-        return of_one if self.scores.ndim == 1 else len(self.scores)
+        return len(tasks_of(self.scores, self.targets, self.keywords.get("rows"))[0])
 
     def call(self) -> tuple[Any, dict[str, Any]]:
         """Return targets and keywords as `rank` takes them."""
