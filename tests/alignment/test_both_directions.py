@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from oracles.embeddings import EXACT, mean_topk, same_bits, score
 from strategies.alignments import Alignment, alignments, any_vectors
 from support.alignment_runs import same
 from support.environment import Run
+from support.outcomes import quietly
 from support.refusals import refusal
 from truerank import _core
 from truerank.alignment import csls_means
@@ -93,9 +93,7 @@ def test_few_pairs_many_answers_and_hubs_are_counted_one_direction_at_a_time(
         (one_to_one, dense[:300], True),
     ):
         taken.clear()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of leaks
-            task = tr.alignment.Task(pairs, left=60, right=60, known=known)
+        task = quietly(tr.alignment.Task, pairs, left=60, right=60, known=known)  # of leaks
         got = task.evaluate_embeddings(left, right, similarity="dot")
         assert same(got, task.evaluate_scores(tr.score_embeddings(left, right)))
         assert bool(taken) == at_once

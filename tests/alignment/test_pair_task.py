@@ -17,6 +17,7 @@ from hypothesis import given
 import truerank as tr
 from oracles import alignment as oracle
 from strategies.alignments import Alignment, alignments
+from support.outcomes import quietly
 from support.refusals import refusal
 from truerank.alignment import Task
 from truerank.link_prediction import Sampled
@@ -27,12 +28,6 @@ SIDES = ("left_to_right", "right_to_left")
 TEST = [("a", "x"), ("b", "y"), ("b", "z")]
 TRAIN = [("c", "w"), ("a", "w")]
 LEFT, RIGHT = ("a", "b", "c", "d"), ("w", "x", "y", "z")
-
-
-def quiet(*args: Any, **keywords: Any) -> Task:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return Task(*args, **{"left": LEFT, "right": RIGHT, **keywords})
 
 
 def lists(selection: Any) -> list[list[int]]:
@@ -181,7 +176,7 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("kind", "words", "test", "how"), ERRORS)
 def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any]) -> None:
-    refusal(kind, words, quiet, test, **how)
+    refusal(kind, words, quietly, Task, test, **{"left": LEFT, "right": RIGHT, **how})
 
 
 def test_answers_of_the_two_graphs_do_not_mix() -> None:

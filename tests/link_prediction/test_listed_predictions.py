@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import warnings
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import lists as oracle
+from support.outcomes import quietly
 from support.refusals import refusal
 from truerank.link_prediction import read_predictions
 
@@ -87,9 +87,8 @@ def test_counts_are_those_of_plain_loops(
         predictions = read_predictions(path, scored=scored, progress=seen.append)
     assert seen[-1].done == seen[-1].total == path.stat().st_size
     splits = None if known is None else {"train": known} if known else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # duplicates and leaks
-        ranks = predictions.evaluate(splits, candidates=20).ranks
+    # duplicates and leaks are drawn
+    ranks = quietly(predictions.evaluate, splits, candidates=20).ranks
     found = list(zip(ranks.above, ranks.tied, ranks.candidates, strict=True))
     assert found == plain_counts(blocks, known, 20, scored)
     assert ranks.side is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import retrieval as oracle
+from support.outcomes import quietly
 from support.refusals import refusal
 from truerank.retrieval import Sampled, Task
 from truerank.retrieval.answer_report import MISSES
@@ -39,12 +39,6 @@ def problems(draw: st.DrawFn) -> dict[str, Any]:
 
 def any_right(grades: dict[int, int]) -> bool:
     return any(gain > 0 for gain in grades.values())
-
-
-def quiet(*args: Any, **keywords: Any) -> Task:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return Task(*args, **keywords)
 
 
 def as_text(rows: list[Any], path: Path) -> Path:
@@ -77,7 +71,8 @@ def test_queries_and_filters_by_their_definition(
     names: Any = [f"q{10 - i}" for i in range(n)] if is_named else range(n)
     items: Any = ITEMS[:m] if is_named else range(m)
     rows = [(names[i], items[j], gain) for i, g in enumerate(qrels) for j, gain in g.items()]
-    task = quiet(
+    task = quietly(
+        Task,
         FORMS[form](rows, tmp_path_factory.getbasetemp() / "qrels"),
         entities=items if is_named else m,
         queries=names if is_named else n,
@@ -229,7 +224,7 @@ def test_candidates_by_their_definition(problem: dict[str, Any], data: st.DataOb
     table = np.concatenate([scores, scores[:1]]).astype(np.float32)
     for candidates in (chosen, "pool", sampled):
         given = {"entities": m, "queries": n + 1, "known": splits, "candidates": candidates}
-        task = quiet(dict(enumerate(qrels)), **given)
+        task = quietly(Task, dict(enumerate(qrels)), **given)
         found, expected = task.evaluate_scores(table), []
         for i, query in enumerate(found.queries):
             left_in = set(chosen)
@@ -323,7 +318,7 @@ def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any
     scores, qrels = problem["scores"], problem["qrels"]
     n, m = scores.shape
     k = min(k, m)
-    task = quiet(dict(enumerate(qrels)), entities=m, queries=n, known=problem["known"])
+    task = quietly(Task, dict(enumerate(qrels)), entities=m, queries=n, known=problem["known"])
     top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     cut = np.full((n, m), -1.0)
     np.put_along_axis(cut, top, np.take_along_axis(scores, top, 1), 1)
@@ -361,7 +356,7 @@ def test_nan_that_is_ranked_last(problem: dict[str, Any], k: int, data: st.DataO
     n, m = scores.shape
     chosen = data.draw(st.lists(st.booleans(), min_size=n * m, max_size=n * m))
     scores[np.array(chosen).reshape(n, m)] = np.nan
-    task = quiet(dict(enumerate(qrels)), entities=m, queries=n, known=problem["known"])
+    task = quietly(Task, dict(enumerate(qrels)), entities=m, queries=n, known=problem["known"])
     top = np.tile(np.arange(min(k, m)), (n, 1))
     reports = [
         task.evaluate_scores(scores, nan="worst"),

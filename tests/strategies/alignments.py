@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from oracles import alignment as oracle
 from oracles.alignment import Array, Pair
 from strategies.embeddings import VALUES, numbers
+from support.outcomes import quietly
 from truerank.alignment import Task
 
 NAN_RULES = ("raise", "worst", "omit")
@@ -59,9 +59,8 @@ class Alignment:
 
     def task(self) -> Task:
         """Return the task of the package, without warnings."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            return Task(self.test, **self.given)
+        made: Task = quietly(Task, self.test, **self.given)
+        return made
 
 
 @st.composite

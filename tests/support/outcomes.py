@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -75,6 +76,13 @@ def attempt(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         for array, (writeable, content) in zip(arrays, before, strict=True):
             array.flags.writeable = writeable
             assert memory(array) == content
+
+
+def quietly(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """Return what a call returns, without the warnings that it is meant to give."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return call(*arguments, **keywords)
 
 
 def outcome(scores: Any, problem: Problem, **more: Any) -> tr.Ranks | Exception:
