@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run, write_files
+from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run, make_files
 from truerank.cli import evaluate as command
 from truerank.counting import tiles
 
@@ -25,7 +25,7 @@ CHOSEN = {"candidates": np.array([0, 2, 4])}
 @pytest.fixture(autouse=True)
 def stored() -> None:
     """Write the scores to files of every kind."""
-    write_files()
+    make_files(Path())
     for at, (first, last) in enumerate([(0, 1), (1, 1), (1, 4)]):
         np.save(f"part-{9 + at}.npy", SCORES[first:last])  # 9, 10, 11
     for at, (first, last) in enumerate([(0, 2), (2, 5)]):

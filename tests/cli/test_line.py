@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.cli_files import SCORES, TARGETS, Run, run_with_closed_pipe, start, write_files
+from support.cli_files import SCORES, TARGETS, Run, make_files, run_with_closed_pipe, start
 from truerank import _core
 from truerank.cli import output
 from truerank.cli.commands import commands
@@ -29,7 +29,7 @@ RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 @pytest.fixture(autouse=True)
 def files() -> None:
-    write_files()
+    make_files(Path())
 
 
 # -- forms -----------------------------------------------------------------------------------------

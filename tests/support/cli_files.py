@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,20 +69,8 @@ def run_with_closed_pipe(*arguments: str) -> tuple[int, bytes]:
     return process.returncode, err
 
 
-def write_files() -> None:
-    """Write good and bad files, which are made once, to the current folder."""
-    for name, data in _made().items():
-        Path(name).write_bytes(data)
-
-
-@cache
-def _made() -> dict[str, bytes]:
-    with tempfile.TemporaryDirectory() as made:
-        make_files(Path(made))
-        return {path.name: path.read_bytes() for path in Path(made).iterdir()}
-
-
 def make_files(folder: Path) -> None:
+    """Write good and bad files to a folder."""
     arrays: dict[str, Any] = {
         "scores": SCORES,
         "targets": TARGETS,
