@@ -175,7 +175,7 @@ def vectors(
     most = 4 if slow else 40 if q * n < 400 else 12
     d = draw(st.integers(1, most))
     if large:
-        q, n, d = draw(st.sampled_from(LARGE).flatmap(lambda most: sizes_up_to(*most)))
+        q, n, d = (draw(st.integers(1, length)) for length in draw(st.sampled_from(LARGE)))
     if similarity == "complex_l1":
         d = 2 * d
     if slow or (not is_fast and similarity == "poincare"):
@@ -208,10 +208,6 @@ def vectors(
         csls = CSLS(*(numbers(rng, values, kind, size, nan=nan) for size in sizes), 3)
     dtype = "bfloat16" if disguised else None
     return Vectors(queries, entities, similarity, bias, dtype, csls, oracle)
-
-
-def sizes_up_to(*most: int) -> st.SearchStrategy[tuple[int, ...]]:
-    return st.tuples(*(st.integers(1, length) for length in most))
 
 
 @dataclass

@@ -58,17 +58,6 @@ def start(*arguments: object, **environment: str) -> Outcome:
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
-def run_with_closed_pipe(*arguments: str) -> tuple[int, bytes]:
-    """Run the command line while nobody reads its output; return its code and its errors."""
-    line = [sys.executable, "-m", "truerank", *arguments]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        err = process.stderr.read()
-    return process.returncode, err
-
-
 def make_files(folder: Path) -> None:
     """Write good and bad files to a folder."""
     arrays: dict[str, Any] = {
