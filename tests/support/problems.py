@@ -225,7 +225,7 @@ FORMS: dict[str, Callable[[Lists, int], Any]] = {
     "lists int64": lambda lists, _: shared_lists(lists),
     "lists int32": lambda lists, _: shared_lists(lists, "int32"),
     "csr big-endian": lambda lists, _: csr(lists, ">i8"),
-    "csr mixed": lambda lists, _: (csr(lists, "int32")[0], csr(lists)[1]),
+    "csr mixed": lambda lists, _: (csr(lists)[0].astype("int32"), csr(lists)[1]),
     "csr steps": lambda lists, _: tuple(np.repeat(a, 3)[::3] for a in csr(lists)),
     "csr unaligned": lambda lists, _: tuple(
         np.ndarray(a.shape, a.dtype, b"\0" + a.tobytes(), 1) for a in csr(lists, "int32")
