@@ -158,10 +158,8 @@ class BoundedPanel {
             quantised_norms_[j] = lane.norm;
         }
         if (word_row_bytes_ == 0) return;
-        const LevelForm& words = quantisation.words;
-        grid = quantisation.grid_of(extents_[j].largest, quantisation.grid(words.greatest));
-        word_lanes_[j] = lane_of(j, q_.quantise(shifted_.data() + j * q_.size(), extents_[j], grid, words, 0, 0, 1,
-                                                words_.data() + j * word_row_bytes_));
+        word_lanes_[j] = lane_of(
+            j, q_.quantise_words(shifted_.data() + j * q_.size(), extents_[j], words_.data() + j * word_row_bytes_));
     }
     // Sets how the values of a candidate follow from sums of floats. They are wrong by the roughness of the terms, by
     // roundings, and by that of doubles to floats.

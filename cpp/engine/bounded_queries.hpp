@@ -191,11 +191,8 @@ class BoundedQueries {
             value_row.residue = q_.rounded_up(facts.residue);
         }
         if (has_words()) {
-            const LevelForm& words = quantisation.words;
-            grid = quantisation.grid_of(extent.largest, quantisation.grid(words.query_greatest));
-            const Quantised finer =
-                q_.quantise(shifted_.data(), extent, grid, words, 0, 0, 1, words_.data() + at * word_row_bytes_);
-            word_rows_[at] = {grid.step, value_row.norm, q_.rounded_up(finer.residue)};
+            const Quantised finer = q_.quantise_words(shifted_.data(), extent, words_.data() + at * word_row_bytes_);
+            word_rows_[at] = {finer.step, value_row.norm, q_.rounded_up(finer.residue)};
         }
         offsets_[at] = offset_of(facts);
         const auto scale = static_cast<double>(value_row.scale);

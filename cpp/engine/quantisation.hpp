@@ -239,6 +239,12 @@ class Quantiser {
         }
         return made;
     }
+    // Writes the second levels of a shifted vector, in a row of their own; queries and candidates have the same.
+    Quantised quantise_words(const float* shifted, const Extent& extent, unsigned char* out) const {
+        const LevelForm& words = quantisation.words;
+        const LevelGrid grid = quantisation.grid_of(extent.largest, quantisation.grid(words.greatest));
+        return quantise(shifted, extent, grid, words, words.zero, 0, 1, out);
+    }
 
   private:
     // The largest magnitude of those that are usable.

@@ -12,9 +12,9 @@ namespace truerank {
 // What the instructions come to, in arithmetic that all processors have. Each adds to every sum: add_byte_products the
 // products of four bytes of candidates `e`, which are stored as level + zero, with four signed ones of a query `q`;
 // add_word_products those of two words of 16 bits; add_byte_distances the distances of the unsigned bytes of a sum.
-// byte_pairs: the products of two such bytes each, added up in words of 16 bits, which have to hold them. broadcast:
-// the same levels of a query in all lanes. rough_inverse_root: 1 / sqrt(x) of normal numbers x > 0, with no greater
-// relative error than root_error.
+// byte_pairs: the products of bytes without a sign and bytes with one, added up two by two in words of 16 bits, which
+// have to hold them. broadcast: the same levels of a query in all lanes. rough_inverse_root: 1 / sqrt(x) of normal
+// numbers x > 0, with no greater relative error than root_error.
 template <int Bytes>
 struct PlainInstructions {
     using Ints = typename Simd<std::int32_t, Bytes>::type;
@@ -30,7 +30,7 @@ struct PlainInstructions {
     }
     static TRUERANK_INLINE void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {
         const Words a = (Words)e, b = (Words)q;
-        pairs = (a << 8 >> 8) * (b << 8 >> 8) + (a >> 8) * (b >> 8);
+        pairs = (a & 0xff) * (b << 8 >> 8) + (a >> 8 & 0xff) * (b >> 8);
     }
     template <class Sums, class Lane>
     static TRUERANK_INLINE void broadcast(Sums& all, const Lane& levels) {
