@@ -278,7 +278,7 @@ def test_bounds_are_printed() -> None:
         "-538.413; the other values are those of all entities, but p is that of the "
         "fewest candidates, so at most so large",
     )
-    assert str(found).endswith(f"log10 p = {found.log10_p:.6g} (inversion); {found.notes[0]}")
+    assert str(found).endswith(f"log10 p = {found.log10_p:.6g} (convolution); {found.notes[0]}")
     plain = tr.adjust("mr", 200, dataset="fb15k")
     assert (plain.notes, plain.bounds) == ((), None)
     assert found[:7] == plain[:7]

@@ -6,7 +6,7 @@ import math
 
 import click
 
-from ..metrics.chance_model.tails import spelled_p
+from ..metrics.chance_model.tails import spelled_method, spelled_p
 from ..metrics.published import SIDES, SPLITS, adjust, data_set
 from ..tables import Table
 from ..tables.cells import format_count
@@ -39,6 +39,7 @@ def adjust_value(given: Given) -> None:
     """
     printing = take(given, PRINTING)
     adjusted = adjust(**given)
+    method = spelled_method(adjusted.method, adjusted.accuracy)
     name, _, p = spelled_p(adjusted.log10_p).partition(" = ")
     numbers = {
         "published": adjusted.value,
@@ -47,7 +48,7 @@ def adjust_value(given: Given) -> None:
         "ratio (1 is chance)": adjusted.ratio,
         "index (0 is chance, 1 perfect)": adjusted.index,
         "z (in standard deviations)": adjusted.z,
-        f"{name} (as good by chance)": f"{p} ({adjusted.method})",
+        f"{name} (as good by chance)": f"{p} ({method})",
     }
     heading = [adjusted.metric, format_count(adjusted.tasks, "task")]
     rows = [[name, f"{x:.6g}" if isinstance(x, float) else x] for name, x in numbers.items()]

@@ -14,7 +14,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.words import suggest
 from .chance_model import Tasks, compress
-from .chance_model.tails import spelled_p, tail
+from .chance_model.tails import spelled_method, spelled_p, tail
 from .keys import ADJUSTED, ALL_SIDES, Key, parse_alone
 from .kinds import Sample
 from .metric_table import METRICS
@@ -83,7 +83,8 @@ class Adjusted(NamedTuple):
         The probability of a value that is at least as good by chance, whatever the metric: 0 where
         it is too small for a float; and its decimal logarithm, finite for every p above 0.
     method : str
-        How p was found, as in `PValue`.
+    accuracy : float
+        How p was found, and its relative error, as in `PValue`.
     probability_of_z : float
         The distribution function of the standard normal at z (Hoyt et al., 2022, section 4.1): near
         0 is better where less is better, else near 1. It is no p-value.
@@ -115,13 +116,14 @@ class Adjusted(NamedTuple):
     p_value: float
     log10_p: float
     method: str
+    accuracy: float
     probability_of_z: float
     tasks: int
     notes: tuple[str, ...] = ()
     bounds: Bounds | None = None
 
     def __str__(self) -> str:
-        p = f"{spelled_p(self.log10_p)} ({self.method})"
+        p = f"{spelled_p(self.log10_p)} ({spelled_method(self.method, self.accuracy)})"
         line = (
             f"{self.metric} {self.value:g} over {self.tasks:,} tasks; chance "
             f"{self.expectation:g} +- {math.sqrt(self.variance):g}: ratio {self.ratio:#.6g}, "
@@ -240,7 +242,7 @@ def adjust(
     _check_range(key, number, grouped)
     ratio, index, z = _adjust_all(key, number, expectation, variance)
     bounds = None if exact else _bounds(key, number, fewest, grouped)
-    log, method = tail(METRICS[key.metric], key.parameter, fewest, number)
+    log, method, accuracy = tail(METRICS[key.metric], key.parameter, fewest, number)
     return Adjusted(
         metric=str(key),
         value=number,
@@ -252,6 +254,7 @@ def adjust(
         p_value=math.exp(log),
         log10_p=log / math.log(10) + 0.0,
         method=method,
+        accuracy=accuracy,
         probability_of_z=0.5 * math.erfc(-z / math.sqrt(2.0)),
         tasks=number_of_tasks,
         notes=() if bounds is None else (_bounds_note(bounds, fewest, grouped),),

@@ -92,6 +92,128 @@ def rank_nodes(sizes: FloatArray | IntArray, power: float = 1.0) -> tuple[FloatA
     return np.clip(nodes, 1.0, n), np.concatenate([used, own_weights], axis=1) / n
 
 
+def rank_runs(size: float, fine: int) -> tuple[FloatArray, FloatArray]:
+    """Return ranks that stand for all of 1..N, and how many each stands for.
+
+    The first and the last ranks stand for themselves alone; from `fine` ranks on, runs of ranks
+    grow with the distance from the nearer end, by one part in `fine`. Two nodes stand for a run,
+    exact for polynomials of degree 3.
+
+    Parameters
+    ----------
+    size : float
+        N >= 1. If it is no whole number, only a part of the last rank counts.
+    fine : int
+
+    Returns
+    -------
+    ranks, counts : ndarray of float64, shape (m,)
+
+    Examples
+    --------
+    >>> ranks, counts = rank_runs(1e6, 64)
+    >>> len(ranks) < 3000, float(counts.sum()), round(float(counts @ (1 / ranks)), 9)
+    (True, 1000000.0, 14.392726723)
+    """
+    last = math.ceil(size)
+    half = last // 2
+    from_first = _growing_edges(half, fine)
+    from_last = last + 1 - _growing_edges(last - half, fine)
+    starts = np.unique(np.concatenate([from_first, np.array([half + 1.0]), from_last]))
+    starts = starts[(starts >= 1) & (starts <= last)]
+    lengths = np.diff(np.append(starts, last + 1.0))
+    lengths[-1] -= last - size
+    middle = starts + (lengths - 1) / 2
+    off = np.sqrt(np.maximum(lengths**2 - 1, 0) / 12)
+    run = lengths > 1
+    ranks = [middle[~run], (middle - off)[run], (middle + off)[run]]
+    counts = [lengths[~run], lengths[run] / 2, lengths[run] / 2]
+    return np.concatenate(ranks), np.concatenate(counts)
+
+
+def _growing_edges(last: int, fine: int) -> FloatArray:
+    """The first ranks of runs from 1 to `last`, single ranks up to `fine`."""
+    single = np.arange(1.0, min(last, fine) + 1)
+    if last <= fine:
+        return single
+    steps = math.ceil(math.log(last / fine) / math.log1p(1 / fine))
+    growing = fine * np.exp(np.linspace(0, math.log(last / fine), steps + 1))
+    return np.append(single, np.floor(growing))
+
+
+def like_tasks(
+    classes: FloatArray, most: float, per_octave: float, *, whole: bool = False
+) -> FloatArray:
+    """Return fewer classes of tasks that stand for many in sums of smooth functions.
+
+    Parameters
+    ----------
+    classes : ndarray of float64, shape (3, d)
+        The candidates N, the weight w and the number of tasks of each class.
+    most : float
+        So many classes are returned at most.
+    per_octave : float
+        Classes are gathered in so many cells for each octave of N and of w, or fewer.
+    whole : bool
+        Whether numbers stay whole.
+
+    Returns
+    -------
+    ndarray of float64, shape (3, m)
+        The same of fewer classes. N and numbers may be fractions; all numbers are positive, and
+        their sum is the same.
+
+    Notes
+    -----
+    Where a cell has more classes than 2 (all weights alike) or 4, so many points with equal numbers
+    and the same means, variances and covariance of log N and log w take their place; if numbers are
+    to stay whole, one point with the same means.
+
+    Examples
+    --------
+    >>> sizes = np.arange(1000.0, 2000.0)
+    >>> found = like_tasks(np.stack([sizes, np.ones(1000), np.ones(1000)]), 50, 16.0)
+    >>> len(found[0]), round(float(found[2].sum())), round(float(found[2] @ np.log(found[0])), 3)
+    (36, 1000, 7295.183)
+    >>> round(float(np.log(sizes).sum()), 3)
+    7295.183
+    """
+    sizes, weights, numbers = classes
+    logs = np.log(np.stack([sizes, weights / weights.max()]))
+    alike = bool((weights == weights[0]).all())
+    points = 2 if alike else 4
+    if whole:
+        points = 1
+    while True:
+        cells = np.floor(logs / math.log(2) * per_octave)
+        _, cell, counts = np.unique(cells, axis=1, return_inverse=True, return_counts=True)
+        if np.minimum(counts, points).sum() <= max(most, points):
+            break
+        per_octave /= 2
+    order = np.argsort(cell.ravel(), kind="stable")
+    found = []
+    for members in np.split(order, np.cumsum(counts)[:-1]):
+        if len(members) <= points:
+            found.append(classes[:, members])
+            continue
+        number = numbers[members]
+        mean = np.average(logs[:, members], axis=1, weights=number)[:, None]
+        apart = logs[:, members] - mean
+        if whole:
+            places = mean
+        elif alike:
+            deviation = np.sqrt(np.average(apart**2, axis=1, weights=number))[:, None]
+            places = np.hstack([mean - deviation, mean + deviation])
+        else:
+            variances, directions = np.linalg.eigh(apart * number @ apart.T / number.sum())
+            axes = directions * np.sqrt(2 * np.maximum(variances, 0))
+            places = np.hstack([mean - axes, mean + axes])
+        size = np.maximum(np.exp(places[0]), 1.0)
+        weight = np.exp(places[1]) * weights.max()
+        found.append(np.stack([size, weight, np.full(points, number.sum() / points)]))
+    return np.hstack(found)
+
+
 def run_nodes(edges: AnyArray, kinks: AnyArray) -> tuple[FloatArray, FloatArray]:
     """Return nodes and weights for sums over the integers from edges[0] to edges[-1] - 1.
 

@@ -1,0 +1,280 @@
+"""The law under chance of a sum over tasks of w f(r): what its tail can be computed from.
+
+Each task adds w f(r), with a rank r that is uniform on 1..N. `RankSum` asks for the probability
+that the sum X is at least x, and gives the laws of the tasks in two forms: every outcome by itself,
+or nodes that stand for runs of ranks.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .nodes import rank_nodes, rank_runs
+
+if TYPE_CHECKING:
+    from ...inputs.arrays import FloatArray
+
+SLACK = 1e-12  # of the observed value, relatively, for the rounding of sums
+_MARGIN = 0.25  # how far beyond what matters outcomes are moved, of the distance
+_ROWS = 1000  # classes of tasks at a time
+_STEEP = 4.0  # a power of the rank as steep as that for which nodes of cumulants serve
+_CORRECTIONS = 4  # of a tilt that fewer classes gave
+_STEEPEST = 1e12  # a tilt at most, by that which moves the mean by about a deviation
+_BEYOND = 1e-7  # about the probability beyond a window, under the tilt
+
+
+class Law(NamedTuple):
+    """Values of one task and their shares, which add up to 1."""
+
+    values: FloatArray
+    shares: FloatArray
+
+
+class Tilt(NamedTuple):
+    """A weight exp(t X) under which X is near x, and how far X is from x then.
+
+    Attributes
+    ----------
+    t : float
+    below, above : float
+        Under the weight X is hardly ever less than x - `below`, or more than x + `above`.
+    """
+
+    t: float
+    below: float
+    above: float
+
+
+class TiltedLaws(NamedTuple):
+    """Laws of some classes of tasks under the weight exp(t v), of coarse nodes.
+
+    Attributes
+    ----------
+    numbers, logs, means : ndarray of float64, shape (d,)
+        The numbers of tasks, log E exp(t v), and the means under the weight.
+    centred, shares : ndarray of float64, shape (d, m)
+        The values less the mean, and their shares.
+    """
+
+    numbers: FloatArray
+    logs: FloatArray
+    means: FloatArray
+    centred: FloatArray
+    shares: FloatArray
+
+
+class RankSum:
+    """The question whether X, the sum over tasks of w f(r), is at least x.
+
+    Parameters
+    ----------
+    classes : ndarray of float64, shape (3, d)
+        N, w and how many tasks have them. N and numbers may be fractions where a class of tasks
+        stands for others.
+    f : callable
+        From ranks to values, monotone; the same for all tasks.
+    cutoff : float or None
+        If given, f has one value for ranks up to it, and one for others.
+    x : float
+
+    Attributes
+    ----------
+    sizes, weights, numbers : ndarray of float64, shape (d,)
+        The rows of `classes`.
+    low, high : ndarray of float64, shape (d,)
+        The least and the greatest value of a task.
+    least, greatest : float
+        The least and the greatest value of the sum.
+    lowest, highest : ndarray of float64, shape (d,)
+        The range to which the values of a task are cut.
+
+    Notes
+    -----
+    An outcome that suffices for X >= x whatever the others are may be moved up or down as long as
+    it suffices, and one that is too little whatever the others are likewise: neither changes the
+    probability. So values are cut to the range where they matter, with a margin.
+    """
+
+    def __init__(
+        self,
+        classes: FloatArray,
+        f: Callable[[FloatArray], FloatArray],
+        cutoff: float | None,
+        x: float,
+    ) -> None:
+        sizes, weights, numbers = classes
+        self.classes = classes
+        self.sizes = sizes
+        self.weights = weights
+        self.numbers = numbers
+        self.x = x
+        self._f = f
+        self._cutoff = cutoff
+        self._cumulants: dict[float, FloatArray] = {}
+        ends = weights * np.stack([f(np.ones(len(sizes))), f(sizes)])
+        self.low = ends.min(axis=0)
+        self.high = ends.max(axis=0)
+        self.least = float(numbers @ self.low)
+        self.greatest = float(numbers @ self.high)
+        self.lowest = self.high - (1 + _MARGIN) * (self.greatest - x)
+        self.highest = self.low + (1 + _MARGIN) * (x - self.least)
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether a task has two values, however many candidates it has."""
+        return self._cutoff is not None
+
+    def with_classes(self, classes: FloatArray) -> RankSum:
+        """The same question of other classes of tasks."""
+        return RankSum(classes, self._f, self._cutoff, self.x)
+
+    def cumulants(self, t: float) -> FloatArray:
+        """Logarithm of E exp(t v), mean and variance of a task of each class, shape (3, d).
+
+        The means and variances are those under the weight exp(t v).
+        """
+        if t not in self._cumulants:
+            found = []
+            for part in self.tilted_parts(t):
+                variances = (part.shares * part.centred**2).sum(axis=1)
+                found.append(np.stack([part.logs, part.means, variances]))
+            self._cumulants[t] = np.hstack(found)
+        return self._cumulants[t]
+
+    def tilted_parts(self, t: float) -> Iterator[TiltedLaws]:
+        """The laws of all classes under the weight exp(t v), some classes at a time."""
+        for first in range(0, len(self.sizes), _ROWS):
+            part = slice(first, first + _ROWS)
+            size = self.sizes[part, None]
+            if self._cutoff is None:
+                ranks, shares = rank_nodes(self.sizes[part], _STEEP)
+            else:
+                hits = np.minimum(self._cutoff, size)
+                ranks = np.hstack([np.ones_like(size), size])
+                shares = np.hstack([hits, size - hits]) / size
+            values = self.weights[part, None] * self._f(ranks)
+            values = values.clip(self.lowest[part, None], self.highest[part, None])
+            exponents = np.where(shares > 0, t * values, -np.inf)
+            top = exponents.max(axis=1, keepdims=True)
+            terms = shares * np.exp(exponents - top)
+            whole = terms.sum(axis=1, keepdims=True)
+            terms /= whole
+            means = (terms * values).sum(axis=1, keepdims=True)
+            logs = np.log(whole) + top
+            yield TiltedLaws(self.numbers[part], logs[:, 0], means[:, 0], values - means, terms)
+
+    def value(self, i: int, ranks: FloatArray) -> FloatArray:
+        """What a task of class i adds at these ranks, cut to the range where it matters."""
+        values: FloatArray = self.weights[i] * self._f(ranks)
+        return values.clip(self.lowest[i], self.highest[i])
+
+    def outcomes(self, i: int, most: int) -> Law | None:
+        """All outcomes of a task of class i; None if more than so many ranks matter one by one.
+
+        The ranks at either end that are cut to one value are one outcome.
+        """
+        if self._cutoff is not None:
+            return self.nodes(i, 1)
+        size = int(self.sizes[i])
+        ranks = range(1, size + 1)
+
+        def value_at(rank: int) -> float:
+            return float(self.value(i, np.array([float(rank)]))[0])
+
+        first = value_at(1)
+        last = value_at(size)
+        if first == last:
+            return Law(np.array([first]), np.ones(1))
+        like_first = bisect_left(ranks, True, key=lambda rank: value_at(rank) != first)
+        before_last = bisect_left(ranks, True, key=lambda rank: value_at(rank) == last)
+        if before_last - like_first > most:
+            return None
+        counts = np.ones(before_last - like_first + 2)
+        counts[0] = like_first
+        counts[-1] = size - before_last
+        return Law(self.value(i, like_first + np.arange(float(len(counts)))), counts / size)
+
+    def nodes(self, i: int, fine: int) -> Law:
+        """Nodes for means over the ranks of a task of class i; the finer, the more there are."""
+        size = float(self.sizes[i])
+        if self._cutoff is None:
+            ranks, counts = rank_runs(size, fine)
+        else:
+            hits = min(self._cutoff, size)
+            ranks = np.array([1.0, size])
+            counts = np.array([hits, size - hits])
+        return Law(self.value(i, ranks), counts / size)
+
+    def log_of_best(self) -> float:
+        """Log of P(X = greatest), where tasks of next to no weight need not do their best."""
+        first_is_best = self._f(np.ones(1))[0] >= self._f(self.sizes[-1:])[0]
+        if self._cutoff is None:
+            best = np.ones(len(self.sizes))
+        elif first_is_best:
+            best = np.minimum(self._cutoff, self.sizes)
+        else:
+            best = self.sizes - np.minimum(self._cutoff, self.sizes)
+        matters = self.high - self.low > 0.1 * SLACK * abs(self.x)
+        shares = np.where(matters, best / self.sizes, 1.0)
+        return float(self.numbers @ np.log(shares))
+
+
+def find_tilt(total: RankSum, few: RankSum) -> Tilt:
+    """Find the tilt under which the mean of X is x, roughly, and the reach of X about x.
+
+    Parameters
+    ----------
+    total : RankSum
+    few : RankSum
+        The same, or fewer classes that stand for its classes roughly.
+    """
+    from scipy.optimize import brentq
+
+    _, mean, variance = total.cumulants(0.0) @ total.numbers
+    _, mean_of_few, variance_of_few = few.cumulants(0.0) @ few.numbers
+    if not variance > 0:
+        return Tilt(0.0, total.x - total.least, total.greatest - total.x)
+    ratio = math.sqrt(float(variance_of_few / variance))
+    aim = mean_of_few + ratio * (total.x - mean)
+
+    def excess(t: float) -> float:
+        return float(few.cumulants(t)[1] @ few.numbers - aim)
+
+    t = 0.0
+    start = excess(0.0)
+    if abs(start) > 1e-6 * math.sqrt(variance_of_few):
+        first = math.copysign(1 / math.sqrt(variance_of_few), -start)
+        end = first
+        while excess(end) * end < 0 and abs(end) < _STEEPEST * abs(first):
+            end *= 2
+        t = end
+        if excess(end) * end >= 0:
+            t = float(brentq(excess, 0.0, end, xtol=1e-3 * abs(end), rtol=1e-6))
+        t *= ratio
+    if few is not total:
+        for _ in range(_CORRECTIONS):
+            _, mean, variance = total.cumulants(t) @ total.numbers
+            if abs(total.x - mean) < math.sqrt(variance) / 2:
+                break
+            t += (total.x - mean) / max(variance, 1e-300)
+    level, mean, variance = few.cumulants(t) @ few.numbers
+    folds = -math.log(_BEYOND)
+
+    def distance(side: float, most: float) -> float:
+        """How far X may be on one side of x, by Chernoff's bound."""
+        reach = 6 * math.sqrt(max(variance, 1e-300))
+        while reach < most:
+            step = side * folds / reach
+            if float(few.cumulants(t + step)[0] @ few.numbers) - level - step * mean < 1:
+                break
+            reach *= 1.2
+        return min(reach, most)
+
+    below = distance(-1.0, (1 + _MARGIN) * (total.x - total.least))
+    above = distance(1.0, (1 + _MARGIN) * (total.greatest - total.x))
+    return Tilt(t, below, above)
