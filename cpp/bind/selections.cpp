@@ -50,13 +50,15 @@ SelectionArrays sorted_copy(const SelectionArrays& selection, std::int64_t bound
     require(bound >= 0, "selection: negative bound");
     require(!selection.ranges, "selection: ranges");
     const Selection lists = selection.view();
-    py::array copy = selection.indices.attr("copy")();
+    py::array copy = Indices32(lists.wide ? 0 : lists.entries);
+    if (lists.wide) copy = Indices64(lists.entries);
     Int64Array clean(selection.indptr.size());
     std::int64_t* const ends = clean.mutable_data();
     char* const data = static_cast<char*>(copy.mutable_data());
     const auto size = static_cast<std::int64_t>(copy.itemsize());
     bool (*const interrupted)() = interrupt_hook();
     without_gil([&] {
+        std::memcpy(data, lists.indices, static_cast<std::size_t>(lists.entries * size));
         sort_lists(lists, data, ends + 1, bound, threads, interrupted);
         ends[0] = 0;
         for (std::int64_t list = 0; list < lists.size; ++list) {
