@@ -6,9 +6,6 @@
 #include <stdexcept>
 #include <thread>
 
-#ifdef __GLIBCXX__
-#include <cxxabi.h>
-#endif
 #ifndef _WIN32
 #include <pthread.h>
 #endif
@@ -23,28 +20,29 @@ thread_local PyThreadState* released = nullptr;
 
 bool on_main_thread() { return PyThread_get_thread_ident() == main_thread; }
 
-bool signal_raised() {
-    const py::gil_scoped_acquire gil;
-    return PyErr_CheckSignals() != 0;
+// Calls Python from within run_without_gil, on its thread. By hand: PyGILState_Ensure would look up the thread's state,
+// and crash where the interpreter has dropped it; and Python must not end a thread within a destructor.
+template <class Call>
+auto with_gil(const Call& call) {
+    return stay_if_ended([&] {
+        PyEval_RestoreThread(released);
+        auto result = call();
+        released = PyEval_SaveThread();
+        return result;
+    });
 }
 
-// Pythons before 3.14 end a daemon thread that asks for the GIL while the interpreter shuts down: pthread_exit, which
-// glibc carries out by unwinding the stack. Destructors need the GIL, and a parallel region is not left by an
-// exception, so that the process would end with it; the thread stays here instead, as newer Pythons arrange themselves.
-template <typename Call>
-auto stay_if_ended(const Call& call) {
-#ifdef __GLIBCXX__
-    try {
-        return call();
-    } catch (const abi::__forced_unwind&) {
-        for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
-    }
-#else
-    return call();
-#endif
+bool signal_raised() {
+    return with_gil([] { return PyErr_CheckSignals() != 0; });
 }
 
 }  // namespace
+
+void stay() {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+void look_up_numpy() { py::detail::npy_api::get(); }
 
 bool is_int64_array(py::handle object) {
     if (!py::isinstance<py::array>(object)) return false;
@@ -83,15 +81,11 @@ void remember_main_thread() {
 bool (*interrupt_hook())() { return on_main_thread() ? signal_raised : nullptr; }
 
 bool PythonListener::hear(std::int64_t done, std::int64_t total) {
-    return stay_if_ended([&] {
-        // Only the thread that called hears. PyGILState_Ensure would look up its state, and crash where the interpreter
-        // has dropped it; PyEval_RestoreThread does not return then.
-        PyEval_RestoreThread(released);  // by hand: unwinding would run a destructor
+    return with_gil([&] {
         PyObject* const result =
             PyObject_CallFunction(hear_.ptr(), "LL", static_cast<long long>(done), static_cast<long long>(total));
         const bool heard = result != nullptr;
         Py_XDECREF(result);
-        released = PyEval_SaveThread();
         return heard;
     });
 }

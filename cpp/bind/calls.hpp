@@ -5,16 +5,48 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <utility>
+#include <vector>
+
+#ifdef __GLIBCXX__
+#include <cxxabi.h>
+#endif
 
 #include "engine/threads.hpp"
 
 namespace truerank::bind {
 
 namespace py = pybind11;
+
+// Keeps the calling thread where it is until the process ends.
+[[noreturn]] void stay();
+
+// Calls what may give the GIL up and take it again. Pythons before 3.14 end a daemon thread that asks for the GIL while
+// the interpreter shuts down: pthread_exit, which glibc carries out by unwinding the stack. The destructors of what
+// refers to Python's objects need the GIL; unwinding out of a destructor, or out of a parallel region, ends the
+// process. The thread stays here instead, as newer Pythons arrange themselves. Hence no destructor takes the GIL, and
+// nothing of pybind11's that does so is used: gil_scoped_release, gil_scoped_acquire, call_guard,
+// gil_safe_call_once_and_store.
+template <class Call>
+auto stay_if_ended(const Call& call) {
+#ifdef __GLIBCXX__
+    try {
+        return call();
+    } catch (const abi::__forced_unwind&) {
+        stay();
+    }
+#else
+    return call();
+#endif
+}
+
+// Has pybind11 look up numpy's functions; called once, when the module is loaded. At their first use it would give the
+// GIL up, and take it again in a destructor.
+void look_up_numpy();
 
 // A contiguous and aligned array of int64; arrays that are not so are copied if no number changes.
 using Int64Array = py::array_t<std::int64_t, int{py::array::c_style} | int{py::detail::npy_api::NPY_ARRAY_ALIGNED_}>;
@@ -30,6 +62,14 @@ void require_within(const Int64Array& values, std::int64_t bound, const char* me
 std::int64_t first_outside(const Int64Array& values, std::int64_t bound, std::int64_t least = 0);
 // Whether an array is contiguous and aligned.
 bool is_plain(const py::array& array);
+
+// A new array of these values. It is copied here: numpy gives the GIL up for a large copy.
+template <class T>
+py::array_t<T> array_of(const std::vector<T>& values) {
+    py::array_t<T> array(static_cast<py::ssize_t>(values.size()));
+    std::copy(values.begin(), values.end(), array.mutable_data());
+    return array;
+}
 
 // Remembers the main thread, which is the only one to run Python's signal handlers; called once, when the module is
 // loaded. In the child of a fork it is the thread that forked.
@@ -109,7 +149,8 @@ struct pyobject_caster<truerank::bind::Int64Array> {
         if (truerank::bind::is_int64_array(source)) {
             value = reinterpret_borrow<type>(source);
         } else {
-            value = convert ? type::ensure(source) : reinterpret_steal<type>(handle());
+            value = reinterpret_steal<type>(handle());
+            if (convert) value = truerank::bind::stay_if_ended([&] { return type::ensure(source); });
         }
         return static_cast<bool>(value);
     }

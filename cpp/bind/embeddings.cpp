@@ -160,14 +160,19 @@ std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(
     }
     Int64Array ids(std::vector<py::ssize_t>{size, k});
     py::array scores = new_scores(embeddings, {size, k});
-    scores.attr("fill")(std::numeric_limits<double>::quiet_NaN());
-    std::fill_n(ids.mutable_data(), ids.size(), std::int64_t{-1});
     std::int64_t* const id_data = ids.mutable_data();
     void* const score_data = scores.mutable_data();
+    const py::ssize_t places = ids.size();
     const Tasks tasks{size, task_arrays.row_data(), nullptr};
     const Execution execution{block, threads, interrupt_hook(), listener};
     Fault fault;
     without_gil([&] {
+        std::fill_n(id_data, places, std::int64_t{-1});
+        if (embeddings.wide()) {
+            std::fill_n(static_cast<double*>(score_data), places, std::numeric_limits<double>::quiet_NaN());
+        } else {
+            std::fill_n(static_cast<float*>(score_data), places, std::numeric_limits<float>::quiet_NaN());
+        }
         fault =
             topk_embeddings(embeddings, tasks, k, filter, candidates, rule, matches, execution, id_data, score_data);
     });

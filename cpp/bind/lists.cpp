@@ -15,12 +15,6 @@ namespace {
 
 using ListFaultOrNone = std::optional<std::pair<std::int64_t, std::int64_t>>;
 
-Int64Array array_of(const std::vector<std::int64_t>& values) {
-    Int64Array array(static_cast<py::ssize_t>(values.size()));
-    std::copy(values.begin(), values.end(), array.mutable_data());
-    return array;
-}
-
 // The fault as (place, earlier place), or None; and arrays by name.
 std::pair<ListFaultOrNone, py::dict> find(const SelectionArrays& list_arrays, std::int64_t bound,
                                           const Int64Array& task_lists, const Int64Array& targets,

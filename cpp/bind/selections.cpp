@@ -45,18 +45,25 @@ std::pair<std::int64_t, bool> check_selection(const SelectionArrays& selection, 
     return {check.first_outside, check.sorted};
 }
 
+// A new array for the indices of so many entries, and of their type.
+py::array new_indices(const Selection& lists) {
+    if (lists.wide) return Indices64(lists.entries);
+    return Indices32(lists.entries);
+}
+
 // The selection with its lists sorted and without repeats, in new arrays.
 SelectionArrays sorted_copy(const SelectionArrays& selection, std::int64_t bound, int threads) {
     require(bound >= 0, "selection: negative bound");
     require(!selection.ranges, "selection: ranges");
     const Selection lists = selection.view();
-    py::array copy = selection.indices.attr("copy")();
+    py::array copy = new_indices(lists);
     Int64Array clean(selection.indptr.size());
     std::int64_t* const ends = clean.mutable_data();
     char* const data = static_cast<char*>(copy.mutable_data());
     const auto size = static_cast<std::int64_t>(copy.itemsize());
     bool (*const interrupted)() = interrupt_hook();
     without_gil([&] {
+        std::memcpy(data, lists.indices, static_cast<std::size_t>(lists.entries * size));
         sort_lists(lists, data, ends + 1, bound, threads, interrupted);
         ends[0] = 0;
         for (std::int64_t list = 0; list < lists.size; ++list) {

@@ -17,7 +17,8 @@
 
 namespace truerank::bind {
 
-// A reader that goes on from block to block. Its names may be asked for, and its text read, by one thread at a time.
+// A reader that goes on from block to block. Its names may be asked for, and its text read, by one thread at a time:
+// the others wait for the mutex, and hold the GIL meanwhile. Nothing is done with the mutex that may give up the GIL.
 struct ListReader {
     NameTable entities;  // documents, in a run or in judgements
     NameTable groups;    // queries of these; relations of triples, in predictions
@@ -45,19 +46,19 @@ bool parse_by_python(std::string_view text, double& value) {
     return true;
 }
 
-template <class T>
-py::array_t<T> array_of(const std::vector<T>& values) {
-    return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
-}
-
 std::optional<std::pair<std::int64_t, std::string>> fault_or_none(const LineFault& fault) {
     if (fault.line < 0) return std::nullopt;
     return std::pair{fault.line, std::string(fault.problem)};
 }
 
-py::tuple names_of(const NameTable& table) {
-    py::tuple names(static_cast<std::size_t>(table.size()));
-    for (std::int64_t code = 0; code < table.size(); ++code) {
+// The names that a table of a reader has now; it may get more meanwhile, and keeps these.
+py::tuple names_of(ListReader& reader, const NameTable& table) {
+    std::unique_lock lock(reader.mutex);
+    const std::int64_t size = table.size();
+    lock.unlock();
+    py::tuple names(static_cast<std::size_t>(size));
+    lock.lock();
+    for (std::int64_t code = 0; code < size; ++code) {
         const std::string_view name = table.name(code);
         names[static_cast<std::size_t>(code)] = py::str(name.data(), name.size());
     }
@@ -76,7 +77,8 @@ std::string_view text_of(PyObject* name, std::deque<std::string>& copies) {
 
 // Adds the codes of names to those of a table, which new names extend; what is no str has -1.
 std::vector<std::int64_t> codes_of(NameTable& table, const py::object& listed) {
-    const py::tuple objects(listed);  // names cannot go while they are read
+    // In a tuple names cannot go while they are read.
+    const py::tuple objects = stay_if_ended([&] { return py::tuple(listed); });
     std::deque<std::string> copies;
     std::vector<std::string_view> names;
     names.reserve(objects.size());
@@ -111,22 +113,27 @@ py::tuple arrays_of(const LineFault& fault, const NamedRows<Value>& rows) {
 }
 
 py::tuple run_rows(ListReader& reader, std::string_view text) {
-    const std::lock_guard lock(reader.mutex);
     NamedRows<double> rows;
-    return arrays_of(read_run(text, reader.groups, reader.entities, &parse_by_python, rows), rows);
+    std::unique_lock lock(reader.mutex);
+    const LineFault fault = read_run(text, reader.groups, reader.entities, &parse_by_python, rows);
+    lock.unlock();
+    return arrays_of(fault, rows);
 }
 
 py::tuple judged_rows(ListReader& reader, std::string_view text) {
-    const std::lock_guard lock(reader.mutex);
     NamedRows<std::int64_t> rows;
-    return arrays_of(read_judged(text, reader.groups, reader.entities, rows), rows);
+    std::unique_lock lock(reader.mutex);
+    const LineFault fault = read_judged(text, reader.groups, reader.entities, rows);
+    lock.unlock();
+    return arrays_of(fault, rows);
 }
 
 py::tuple prediction_rows(ListReader& reader, std::string_view text, bool scored) {
-    const std::lock_guard lock(reader.mutex);
     PredictionRows rows;
+    std::unique_lock lock(reader.mutex);
     const LineFault fault =
         read_predictions(text, scored, reader.state, reader.entities, reader.groups, &parse_by_python, rows);
+    lock.unlock();
     return py::make_tuple(fault_or_none(fault), array_of(rows.triples), array_of(rows.sides), array_of(rows.lengths),
                           array_of(rows.candidates), array_of(rows.scores));
 }
@@ -152,18 +159,10 @@ void register_text_lists(py::module_& m) {
             "pending", [](ListReader& reader) { return reader.state.line; },
             "How many lines of a block of predictions have been read.")
         .def(
-            "names",
-            [](ListReader& reader) {
-                const std::lock_guard lock(reader.mutex);
-                return names_of(reader.entities);
-            },
+            "names", [](ListReader& reader) { return names_of(reader, reader.entities); },
             "The names of entities or documents, in the order of their codes.")
         .def(
-            "groups",
-            [](ListReader& reader) {
-                const std::lock_guard lock(reader.mutex);
-                return names_of(reader.groups);
-            },
+            "groups", [](ListReader& reader) { return names_of(reader, reader.groups); },
             "The names of queries or relations, in the order of their codes.");
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.environment import Run
+from support.environment import ROOT, Run
 from truerank import _core
 
 ARRAY = np.ones((3, 4), np.float32)
@@ -277,3 +278,68 @@ except ImportError as error:
 def test_a_subinterpreter_is_refused(run_python: Run, kind: str, order: str) -> None:
     """pybind11 would wait for ever for the lock of the main interpreter."""
     assert "subinterpreter" in run_python(SUBINTERPRETER, kind, order, timeout=20)
+
+
+def test_a_subinterpreter_that_is_refused_slows_no_call(run_python: Run) -> None:
+    """From then on pybind11 would give the lock up in every call: fourteen times the time."""
+    script = f"""
+import time
+import numpy as np
+from truerank import _core
+values = np.zeros(3, np.int64)
+def seconds():
+    start = time.perf_counter()
+    for _ in range(1000):
+        _core.first_outside(values, 5)
+    return time.perf_counter() - start
+before = min(seconds() for _ in range(50))
+{SUBINTERPRETER}
+after = min(seconds() for _ in range(50))
+assert after < 5 * before, (before, after)
+"""
+    run_python(script, "legacy", "after", timeout=60)
+
+
+# --- the lock of the interpreter
+
+
+def test_what_is_looked_up_once_is_looked_up_when_the_core_is_loaded(run_python: Run) -> None:
+    """pybind11 gives the lock up for it, and takes it in a destructor.
+
+    If Python ends a daemon thread there, it ends the process.
+    """
+    script = """
+import sys
+import numpy as np
+from truerank import _core
+for name in [name for name in sys.modules if name.partition(".")[0] == "numpy"]:
+    sys.modules[name] = None  # cannot be imported
+assert _core.first_outside(np.array([1, 9]), 5) == 1
+assert _core.first_outside([1, 9], 5) == 1
+scores = _core.Scores(np.array([[1.0, 3.0, 2.0]]), "float64", False)
+tasks = _core.Tasks(None, np.array([2]))
+counts = _core.rank(scores, tasks, _core.Rules(False, "raise", False), 1)
+assert counts.arrays["above"].tolist() == [1]
+pairs = _core.Embeddings(scores, scores, "dot")
+ids, best, fault = _core.topk_embeddings(pairs, _core.Tasks(None, None), 2, "raise", None, 0, 1)
+assert (ids.tolist(), best.tolist()[0][0], fault) == ([[0, -1]], 14.0, None)
+"""
+    run_python(script)
+
+
+LOCK = re.compile(
+    r"\b(?:gil_scoped_\w+|gil_safe_\w+|call_guard|release_gil_\w+|PyGILState_\w+|"
+    r"PyEval_\w*Thread|Py_(?:BEGIN|END|UN)?_?(?:ALLOW|BLOCK)_THREADS)\b"
+)
+
+
+def test_the_lock_is_given_up_in_one_place_and_taken_by_no_destructor() -> None:
+    """What pybind11 has for it takes the lock in destructors, where Python must end no thread."""
+    files = sorted((ROOT / "cpp").rglob("*.[ch]pp"))
+    if not files:
+        pytest.skip("no sources beside these tests")
+    found = []
+    for path in files:
+        code = re.sub("//.*", "", path.read_text(encoding="utf-8"))
+        found += [(path.name, word) for word in sorted({*re.findall(LOCK, code)})]
+    assert found == [("calls.cpp", "PyEval_RestoreThread"), ("calls.cpp", "PyEval_SaveThread")]

@@ -22,6 +22,7 @@ import os, signal, threading, time
 import numpy as np
 import truerank as tr
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs the tests may ignore it
 sent = []
 def fire(delay):
     time.sleep(delay)
@@ -32,8 +33,8 @@ def interrupt(problem, threads, delay=0.4):
     # tenth of all that passed if that is more: other programs may keep the processors busy.
     args, keywords = problem()
     thread = threading.Thread(target=fire, args=(delay,))
-    thread.start()
     try:
+        thread.start()
         tr.rank(*args, threads=threads, **keywords)
     except KeyboardInterrupt:
         work, passed = time.process_time() - sent[-1][0], time.perf_counter() - sent[-1][1]
@@ -176,8 +177,8 @@ def handler(number, frame):
     raise Enough
 signal.signal(signal.SIGALRM, handler)
 args, keywords = rows()
-signal.setitimer(signal.ITIMER_REAL, 0.2)
 try:
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
     tr.rank(*args, **keywords)
 except Enough:
     small()

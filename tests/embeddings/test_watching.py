@@ -118,6 +118,7 @@ def test_interrupted_while_somebody_listens(run_python: Run, threads: int) -> No
     """The exception is that of the signal's handler."""
     script = f"""
 watching.SECONDS_BETWEEN_REPORTS = 0.0
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs the tests may ignore it
 def interrupt(progress):
     if progress.done:
         os.kill(os.getpid(), signal.SIGINT)
