@@ -54,6 +54,14 @@ DECODED_TILE_BYTES = 64 << 20
 # For blocks of candidates on a device; a tile has some columns for all tasks.
 COLUMN_TILE_BYTES = 32 << 20
 KIND = "truerank.checkpoint"
+# What messages call the parts of a FileState.
+FILE_FACTS = {
+    "files": "number of files",
+    "size": "size",
+    "modified": "time of modification",
+    "changed": "time of change",
+    "inodes": "inode",
+}
 SECONDS_BETWEEN_CHECKPOINTS = 2.0
 MAX_TIME_SHARE = 0.02  # of the time may be taken by writing checkpoints
 
@@ -335,12 +343,14 @@ class TileCount:
 
 
 def facts_of_files(states: Sequence[FileState]) -> dict[str, str]:
-    """Return digests of what tells files from others, for the message of a checkpoint."""
+    """Return digests of what tells files from others, for the message of a checkpoint.
+
+    Scores in memory have no files, and no such facts.
+    """
+    columns = zip(*states, strict=True)
     return {
-        "size": digest(json.dumps([(state.files, state.size) for state in states])),
-        "time of modification": digest(json.dumps([state.modified for state in states])),
-        "time of change": digest(json.dumps([state.changed for state in states])),
-        "inode": digest(json.dumps([state.inodes for state in states])),
+        FILE_FACTS[name]: digest(json.dumps(column))
+        for name, column in zip(FileState._fields, columns, strict=False)
     }
 
 
@@ -354,7 +364,7 @@ def other_count(differing: Sequence[str]) -> str:
     >>> other_count(["scores", "inode"])[:84]
     'this is of another count, with other scores: the file has another inode, so it was w'
     """
-    of_files = [name for name in facts_of_files([]) if name in differing]
+    of_files = [name for name in FILE_FACTS.values() if name in differing]
     others = [name for name in differing if name not in of_files]
     problem = f"this is of another count, with other {', '.join(others)}"
     if not of_files:
