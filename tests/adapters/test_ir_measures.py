@@ -9,7 +9,20 @@ import pytest
 
 ir_measures = pytest.importorskip("ir_measures", reason="a provider of ir_measures")
 
-from ir_measures import AP, RR, P, R, Rprec, Success, nDCG  # noqa: E402
+from ir_measures import (  # noqa: E402
+    AP,
+    RR,
+    Bpref,
+    IPrec,
+    Judged,
+    NumRet,
+    P,
+    R,
+    Rprec,
+    SetP,
+    Success,
+    nDCG,
+)
 
 from truerank.adapters.ir_measures import RankProvider, provider  # noqa: E402
 
@@ -46,6 +59,41 @@ def test_values_are_those_of_ir_measures(documents: int, listed: int) -> None:
     same = nDCG(dcg="exp-log2") @ 5, nDCG(gains={1: 1, 2: 3, 3: 7}) @ 5
     mean = provider.calc_aggregate(same, qrels, run)
     assert mean[same[0]] == pytest.approx(mean[same[1]], abs=1e-12)
+
+
+def test_negative_relevance_is_unjudged_as_for_trec_eval() -> None:
+    """With `judged_only` such documents leave the lists; without it they are not relevant."""
+    qrels = {"q": {"d": -1, "e": 1, "f": 0}}
+    run = {"q": {"d": 3.0, "e": 2.0, "f": 1.0, "g": 4.0}}
+    assert provider.calc_aggregate([RR, RR(judged_only=True)], qrels, run) == {
+        RR: 1 / 3,
+        RR(judged_only=True): 1.0,
+    }
+    rng = np.random.default_rng(1)
+    named = [f"d{j}" for j in range(10)]
+    qrels, run = {}, {}
+    for i in range(40):
+        grades = rng.integers(-2, 3, 6).tolist()
+        qrels[f"q{i}"] = dict(zip(named, grades, strict=False))
+        run[f"q{i}"] = dict(zip(named, rng.permutation(10).tolist(), strict=True))
+    plain = [P @ 3, R @ 3, RR, AP, AP @ 3, nDCG, nDCG @ 3, Rprec, Success @ 1]
+    plain += [nDCG(gains={1: 3, 2: -1, -1: 0}) @ 5]
+    plain += [measure(rel=2) for measure in plain if measure.NAME != "nDCG"]
+    every = [*plain, *(measure(judged_only=True) for measure in plain)]
+    expected = values(ir_measures.pytrec_eval, qrels, run, every)
+    assert values(provider, qrels, run, every) == pytest.approx(expected, abs=1e-12)
+
+
+UNSUPPORTED = [SetP, Bpref, NumRet, Judged @ 5, IPrec @ 0.5, P, R, P(depth=3) @ 5, nDCG(dcg="ln")]
+
+
+@pytest.mark.parametrize("measure", UNSUPPORTED, ids=range(len(UNSUPPORTED)))
+def test_unsupported_measures_are_value_errors_as_those_of_peers(measure: Any) -> None:
+    """A measure, or a parameter of one; before any run is read."""
+    with pytest.raises(ValueError, match=f"measures: .*{measure.NAME}"):
+        provider.evaluator([RR, measure], {"q": {"d": 1}})
+    with pytest.raises(TypeError, match="measures: expected measures of ir_measures, got str"):
+        provider.evaluator(["RR"], {"q": {"d": 1}})
 
 
 def test_ties_are_between_the_best_and_the_worst_order() -> None:

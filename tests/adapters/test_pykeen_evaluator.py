@@ -150,6 +150,21 @@ def test_restrictions_equal_those_of_pykeen() -> None:
         refusal(ValueError, words, evaluated, RankEvaluator(), model, data, **other)
 
 
+def test_the_number_of_entities_is_that_of_pykeen() -> None:
+    """After an evaluation, also a restricted one, and after the scores of a loop."""
+    data, model = data_set("nations"), trained("distmult")
+    restricted = {"restrict_entities_to": (0, 2, 3, 5, 7, 8, 11), "pre_filtered_triples": False}
+    for options in ({}, restricted):
+        both = RankEvaluator(), RankBasedEvaluator()
+        assert both[0].num_entities is None
+        for evaluator in both:
+            evaluated(evaluator, model, data, **options)
+        assert both[0].num_entities == both[1].num_entities > 0
+    evaluator = RankEvaluator()
+    evaluator.process_scores_(torch.zeros((2, 3), dtype=int), "tail", torch.ones(2, 9))
+    assert evaluator.num_entities == 9
+
+
 def test_every_query_is_scored_once() -> None:
     data, model = data_set("kinships"), trained("ermlp", "kinships")
     batches: list[Any] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,53 @@ def test_a_checkpoint_of_another_count(tmp_path: Path, what: str) -> None:
     with pytest.raises(ValueError, match=rf"^checkpoint: .*kept: .* another count, .*{what}"):
         tr.rank(path, **{"targets": TARGETS, "checkpoint": kept, **OTHERS[what]})
     assert kept.read_bytes() == before
+
+
+def replace_file(path: Path) -> None:
+    """Put another file in its place, of the same size and time, as `rsync -t` does."""
+    old, other = path.stat(), path.with_name("other.npy")
+    np.save(other, SCORES[::-1])
+    os.utime(other, ns=(old.st_atime_ns, old.st_mtime_ns))
+    os.replace(other, path)
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (old.st_size, old.st_mtime_ns)
+
+
+def write_in_place(path: Path) -> None:
+    """Change the scores, but not the size, the time of modification and the inode."""
+    old = path.stat()
+    time.sleep(0.02)  # clocks of files tick every few milliseconds
+    with open(path, "r+b") as file:
+        file.seek(-SCORES.nbytes, os.SEEK_END)
+        file.write(SCORES[::-1].tobytes())
+    os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
+
+
+def touch(path: Path) -> None:
+    os.utime(path, (1, 1))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no time of change")
+@pytest.mark.parametrize("in_shards", [False, True])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (replace_file, "another time of change, inode, so it was written, replaced, copied"),
+        (write_in_place, "another time of change, so it was written"),
+        (touch, "another time of modification, time of change, so .*; remove the checkpoint to"),
+    ],
+)
+def test_a_checkpoint_of_a_file_that_was_replaced(
+    tmp_path: Path, change: Any, words: str, in_shards: bool
+) -> None:
+    path, kept = save(tmp_path, "C"), tmp_path / "kept"
+    scores: Any = [path] if in_shards else path
+    expected = tr.rank(scores, TARGETS, checkpoint=kept)
+    assert tr.rank(scores, TARGETS, checkpoint=kept) == expected
+    change(path)
+    with pytest.raises(ValueError, match=f"kept: .* with other scores: the file has {words}"):
+        tr.rank(scores, TARGETS, checkpoint=kept)
+    kept.unlink()
+    assert (tr.rank(scores, TARGETS, checkpoint=kept) == expected) == (change is touch)
 
 
 def test_a_checkpoint_of_scores_that_have_changed(tmp_path: Path) -> None:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import ast
-from importlib import metadata, resources
+import inspect
+import pickle
+import pkgutil
+import sys
+from importlib import import_module, metadata, resources
 from inspect import ismodule
+from typing import Any
 
 import pytest
 
@@ -54,6 +59,36 @@ def test_public_names_exist() -> None:
     assert set(truerank.__all__) == set(dir(truerank))
     with pytest.raises(AttributeError, match="no attribute 'ranks_of'"):
         truerank.ranks_of  # noqa: B018
+
+
+def public_modules() -> list[str]:
+    """Return the packages that have public names, and the adapters."""
+    modules = pkgutil.walk_packages(truerank.__path__, "truerank.")
+    named = [m.name for m in modules if m.ispkg or m.name.startswith("truerank.adapters.")]
+    return ["truerank", *named]
+
+
+@pytest.mark.parametrize("package", public_modules())
+def test_the_source_of_all_public_names_is_found_and_they_are_pickled(package: str) -> None:
+    """As IPython's `truerank.Report??` finds it: a class by its module, a function by its code."""
+    try:
+        module = import_module(package)
+    except ImportError as error:
+        pytest.skip(str(error))
+    for name in getattr(module, "__all__", ()):
+        shown: Any = getattr(module, name)
+        if not inspect.isclass(shown) and not inspect.isroutine(shown):
+            continue
+        home: Any = sys.modules[shown.__module__]
+        if inspect.isclass(shown):
+            assert inspect.getsourcefile(shown) == home.__file__
+            word = "class"
+        else:
+            assert getattr(home, shown.__name__) is shown
+            word = "def"
+        lines = inspect.getsource(shown).splitlines()
+        assert any(line.startswith(f"{word} {shown.__name__}") for line in lines), name
+        assert pickle.loads(pickle.dumps(shown)) is shown
 
 
 def test_no_module_is_named_like_a_public_function() -> None:

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import truerank as tr
 from support.refusals import refusal
 from support.store_files import assembled, assert_bytes, npy, scores, touch
 from truerank.stores import open_scores, read_scores
@@ -130,6 +131,23 @@ def test_arguments(options: dict[str, Any], kind: type[Exception], message: str)
 
 
 # -- what the system says --------------------------------------------------------------------------
+
+
+def test_the_checksum_of_a_member_is_not_tested(tmp_path: Path) -> None:
+    """A count reads what is there, as `open_scores` says; zipfile tells, as the page says."""
+    path = tmp_path / "scores.npz"
+    array = np.arange(12.0).reshape(3, 4)
+    np.savez(path, scores=array)
+    content = bytearray(path.read_bytes())
+    place = content.index(array.tobytes())
+    array[0, 1] = 99
+    content[place : place + array.nbytes] = array.tobytes()
+    assert zipfile.ZipFile(path).testzip() is None
+    path.write_bytes(content)
+    assert zipfile.ZipFile(path).testzip() == "scores.npy"
+    with pytest.raises(zipfile.BadZipFile, match="CRC-32"):
+        np.load(path)["scores"]
+    assert tr.rank(path, [3, 0, 1]) == tr.rank(array, [3, 0, 1])
 
 
 @pytest.mark.parametrize("open_", [open_scores, read_scores])

@@ -62,18 +62,23 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
         refusal(ValueError, r"a\.npy: expected 40 bytes from 168 on: ", block_array, block, store)
 
 
-def test_state_is_of_the_content_and_not_of_the_name(tmp_path: Path) -> None:
+def test_state_is_of_the_file_and_not_of_its_name(tmp_path: Path) -> None:
     import json
 
     stores = shrinkable(tmp_path)
     states = {name: store.state() for name, store in stores.items()}
     for name, store in stores.items():
         assert json.loads(json.dumps(states[name])) == states[name] == store.state()
+    before = stores["a.npy"].file_states()[0]
+    os.link(tmp_path / "a.npy", tmp_path / "linked.npy")
+    with open_scores(tmp_path / "linked.npy") as linked, open_scores(tmp_path / "a.npy") as again:
+        assert linked.state() == again.state()
     os.rename(tmp_path / "a.npy", tmp_path / "moved.npy")
     with open_scores(tmp_path / "moved.npy") as moved:
-        assert moved.state() == states["a.npy"]
+        assert moved.file_states()[0]._replace(changed=0) == before._replace(changed=0)
     os.utime(tmp_path / "moved.npy", (1, 1))
     with open_scores(tmp_path / "moved.npy") as moved:
+        assert moved.file_states()[0].modified == 10**9
         assert moved.state() != states["a.npy"]
     for store in stores.values():
         store.close()

@@ -7,17 +7,20 @@ import json
 import math
 import re
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import lists as oracle
 from truerank import _core
+from truerank.inputs.scores import exact_number, first_rounded
 
 Runs = dict[str, dict[str, float]]
 
@@ -105,6 +108,64 @@ def test_numbers_are_those_of_float(text: str) -> None:
         assert math.copysign(1, scores[0]) == math.copysign(1, expected)
 
 
+def is_held(text: str) -> bool:
+    """Return whether a float64 holds a finite number in text, by fractions."""
+    sign, whole, part, exponent = re.fullmatch(
+        r"([-+]?)([0-9]*)\.?([0-9]*)(?:[eE]([-+]?[0-9]+))?", text
+    ).groups()  # type: ignore[union-attr]
+    last = int(exponent or 0) - len(part)  # the power of ten that the last digit stands for
+    exact = int(sign + whole + part) * Fraction(10) ** last
+    value = float(text)
+    if math.isinf(value) or (value == 0 and exact != 0):
+        return False
+    return abs(exact) < 2**53 or last > 0 or exact == value
+
+
+DIGITS = st.integers(0, 10**20).map(str) | st.integers(2**53 - 9, 2**53 + 99).map(str)
+DECIMALS = st.builds(
+    "{}{}{}{}".format,
+    st.sampled_from(["", "-", "+"]),
+    DIGITS | st.builds("{}.{}".format, DIGITS, st.sampled_from(["", "0", "5", "25"])),
+    st.sampled_from(["", "", "00", "0" * 230]),
+    st.sampled_from(["", "", "e1", "E-1", "e20", "e300", "e-99", "e-310", "E-330", "e-0400"]),
+)
+SMALL = st.builds("0.{}{}{}".format, st.sampled_from(["", "0" * 330]), DIGITS, st.just(""))
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False).map(repr) | DECIMALS | SMALL)
+@example("9007199254740993.0")
+@example("9.007199254740993e15")
+@example("9007199254740991.7")
+@example("1e-400")
+@example("3e-324")
+@example("1e23")
+@settings(max_examples=200)
+def test_scores_are_held_by_a_float64_or_refused(text: str) -> None:
+    """Alike in a run, between other lines and blanks, and in JSON."""
+    number = exact_number(text)
+    assert isinstance(number, float) == is_held(text)
+    rows = ["", "q Q0 d-e-123 1 0 t", " \t", f"q\tQ0  e 2\t{text} t", "q Q0 f 3 0.0 t", ""]
+    scores = _core.ListReader().run_rows("\n".join(rows))[3]
+    wrong = first_rounded("\n".join(rows), 4, scores)
+    if is_held(text):
+        assert wrong is None
+        assert number == scores[1] == float(text)
+    else:
+        assert wrong is not None
+        assert wrong[0] == 3
+        assert Decimal(wrong[1].partition(", got ")[2]) == Decimal(text) == number
+
+
+def test_floats_of_any_notation_are_held() -> None:
+    """Whatever digits they were written with, down to the last that tells them from others."""
+    rng = np.random.default_rng(3)
+    for value in (rng.random(3000) * 10.0 ** rng.integers(-320, 300, 3000)).tolist():
+        for form in ("{!r}", "{:.17g}", "{:.20e}", "{:.16e}", "{:f}"):
+            text = form.format(value)
+            if value == 0 or float(text) != 0:
+                assert exact_number(text) == float(text), text
+
+
 @given(st.from_regex(r"\A[-+]?[0-9]{0,20}[.e\u0663]?\Z") | st.integers().map(str))
 def test_relevance_is_an_integer(text: str) -> None:
     """Digits, perhaps after a minus, are read as int reads them; nothing else is an integer."""
@@ -166,6 +227,10 @@ WRONG_RUNS = [
     ("\n\nq Q0 d 1 high t\n", "line 3: expected a number as the score"),
     ("q Q0 d 1 inf t\n\nq Q0 e 2 1e400 t\n", r"line 3: expected a score that .*got 1E\+400"),
     ("q Q0 d 1 9007199254740993 t\n", "line 1: expected a score that a float64 holds, got 9007199"),
+    ("q Q0 d 1 9007199254740993.0 t\n", r"a float64 holds, got 9007199254740993\.0"),
+    ("q Q0 d 1 0 t\n\nq Q0 e 1 1e-400 t\n", r"line 3: .* a float64 holds, got 1E-400"),
+    ("q Q0 d 1 1e-99999999999999999999 t\n", r"line 1: .* a float64 holds, got 1e-999"),
+    ("\ufeffq Q0 d 1 1 t\n\ufeffq Q0 e 2 2 t\n", "line 2: it begins with a byte order mark"),
     ("q Q0 d 1 0.5 t\n\np Q0 d 1 1 t\nq Q0 d 2 0.1 t", "path: .*the list of 'q' has 'd' twice"),
     ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
 ]
@@ -173,6 +238,10 @@ WRONG_JSON = [
     ('{"q": {"a": 1, "b": 2}', "line 1: no JSON"),
     ('{"q": {"a": 1}}\n{"q": {"b": 2}}', r"path: .* got 'q': \{'b': 2.0\}"),
     ('{"q": {"a": 1e400, "b": 9007199254740993}}', r"'q': \{'a': Decimal\(.*, 'b': Decimal"),
+    ('{"q": {"a": 1}}\n\ufeff{"p": {"b": 2}}', "line 2: no JSON .*BOM"),
+    ('{"q": {"a": 1e-400, "b": 2}}', r"'q': \{'a': Decimal\('1E-400'\), 'b': 2.0"),
+    ('{"q": {"a": 9007199254740993.0}}', r"'q': \{'a': Decimal\('9007199254740993.0'\)"),
+    ('{"q": {"a": 1e99999999999999999999}}', r"'q': \{'a': '1e9999"),
     ('{"q": ["a"]}\n{"p": ["b", "c", "b"]}', "path: .*the list of 'p' has 'b' twice"),
     ('{"q": ["a"]}\n{"p": {"b": 2}}', r"path: .* got 'p': \{'b': 2.0\}"),
     ('{"q": {"a": 1}}\n{"p": {"b": 2, "b": 3}}', r"path: .* got 'p': \[\('b', 2"),
@@ -184,6 +253,8 @@ WRONG_JSON = [
 ]
 WRONG_QRELS = [
     ("q1 0 d1\n", "path: .*line 1: expected four fields: query, iteration"),
+    ("q1 0 d1 1\n\n\ufeffq1 0 d2 1\n", "line 3: it begins with a byte order mark, as where f"),
+    ("\ufeff\ufeffq1 0 d1 1\n", "path: .*line 1: it begins with a byte order mark"),
     ("q1 0 d1 1\nq1 0 d2 yes\n", "path: .*line 2: expected an integer of at most 18 digits"),
     ("q1 0 d1 1\n\nq1 0 d1 0\n", "path: .*line 3: 'd1' is judged twice for 'q1'"),
 ]
@@ -198,6 +269,22 @@ WRONG_QRELS = [
 def test_wrong_files(tmp_path: Path, read: Any, text: str, message: str) -> None:
     with pytest.raises(tr.InputValueError, match=message):
         read(written(tmp_path, text))
+
+
+@pytest.mark.parametrize("at_once", [1, 1 << 17])
+def test_a_byte_order_mark_begins_a_file_or_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """That of the file is no text; one within a line is text as any other; no third is read."""
+    monkeypatch.setattr("truerank.tasks.text._BLOCK_BYTES", at_once)
+    text = "\ufeffq Q0 \ufeffd 1 0.5 t\nq Q0 d\ufeff 1 0.25 t\n"
+    assert dict(tr.read_run(written(tmp_path, text))) == {"q": {"\ufeffd": 0.5, "d\ufeff": 0.25}}
+    for joined in (text * 2, text.replace("\nq", "\r\n\ufeffq")):
+        line = 3 if joined == text * 2 else 2
+        with pytest.raises(
+            tr.InputValueError, match=f"run.txt: line {line}: it begins with a byte"
+        ):
+            tr.read_run(written(tmp_path, joined))
 
 
 @pytest.mark.parametrize("read", [tr.read_run, tr.read_json_lists, tr.read_qrels])

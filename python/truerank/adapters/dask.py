@@ -501,9 +501,9 @@ def _seen(name: str, value: Any, instead: str = "") -> Any:
     --------
     >>> _seen("scores", da.zeros((10**6, 10**6))).shape
     (1000000, 1000000)
-    >>> _seen("scores", [[0.5]], "truerank.rank")
+    >>> _seen("scores", [[0.5]], "truerank.rank")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    truerank.InputTypeError: scores: expected a dask array, got list; truerank.rank takes it
+    truerank.inputs.errors.InputTypeError: scores: expected a dask array, got list; ...
     """
     if not isinstance(value, da.Array):
         if not instead:

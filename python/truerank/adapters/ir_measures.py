@@ -13,6 +13,7 @@ import numpy as np
 
 from ..counting.lists import rank_lists
 from ..inputs.checks import choice
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra
 from ..inputs.selection import indptr_of
 from ..ranks.labels import Labels
@@ -47,7 +48,7 @@ class RankProvider(base.Provider):
     Raises
     ------
     ValueError
-        For an unknown kind.
+        For an unknown kind; and by its methods, for a measure or a parameter that it does not have.
 
     Notes
     -----
@@ -56,7 +57,8 @@ class RankProvider(base.Provider):
     relevant document or without a list has the value 0, lists of other queries are not used, and
     relevant documents that a list does not have add nothing. nDCG takes relevances above 0 as
     gains, after its mapping `gains`; with ``dcg="exp-log2"``, 2^g - 1. With ``judged_only``,
-    documents that are not judged leave the lists. NaN scores are a ValueError.
+    documents that are not judged leave the lists; one whose relevance is negative, after that
+    mapping, is not judged. NaN scores are a ValueError.
 
     Examples
     --------
@@ -85,8 +87,23 @@ class RankProvider(base.Provider):
         self.kind = choice("kind", kind, ORDER_KINDS)
 
     def _evaluator(self, measures: Iterable[Any], qrels: Any) -> RankedRuns:
+        asked = list(measures)
+        for measure in asked:
+            self._check(measure)
         judged = ir_measures.util.QrelsConverter(qrels).as_dict_of_dict()
-        return RankedRuns(list(measures), judged, self.kind)
+        return RankedRuns(asked, judged, self.kind)
+
+    def _check(self, measure: Any) -> None:
+        if not isinstance(measure, ir_measures.Measure):
+            expected = "measures of ir_measures"
+            raise InputTypeError("measures", expected=expected, got=type(measure).__name__)
+        try:
+            is_supported = self.supports(measure)
+        except AssertionError as error:  # a parameter that the measure lacks, or needs
+            raise InputValueError("measures", f"{measure.NAME}: {error}") from None
+        if not is_supported:
+            expected = f"{', '.join(KEYS)}, with the parameters that they have here"
+            raise InputValueError("measures", expected=expected, got=repr(measure))
 
 
 class RankedRuns(base.Evaluator):
@@ -140,7 +157,8 @@ class RankedRuns(base.Evaluator):
                 continue
             listed = run[query]
             if measure["judged_only"]:
-                listed = {name: score for name, score in listed.items() if name in judged}
+                kept = {name for name, grade in judged.items() if mapping.get(grade, grade) >= 0}
+                listed = {name: score for name, score in listed.items() if name in kept}
             places = {name: place for place, name in enumerate(listed) if name in right}
             misses = count(len(listed))  # ids that the list does not have
             targets += [places[name] if name in places else next(misses) for name in right]

@@ -560,6 +560,11 @@ class RankEvaluator(RankBasedEvaluator):
             raise error.of("targets" if error.argument == "sides" else error.argument) from error
         self.clear()
         self._add(measured.ranks)
+        # the columns of scores, as PyKEEN counts them
+        if restrict_entities_to is None:
+            self.num_entities = model.num_entities
+        else:
+            self.num_entities = len(candidates)
         return self.finalize()
 
     def process_scores_(self, hrt_batch: Any, target: str, scores: Any, **others: Any) -> None:
@@ -569,6 +574,7 @@ class RankEvaluator(RankBasedEvaluator):
         ranks = rank(scores, answers, **{**self.rules, "nan": "omit"})
         ranks = ranks.with_protocol(filter=("known",) if self.filtered else ())
         self._add(ranks.with_labels(side=target, relation=triples[:, 1], targets=answers))
+        self.num_entities = scores.shape[1]
 
     def clear(self) -> None:
         super().clear()

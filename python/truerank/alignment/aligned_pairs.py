@@ -49,7 +49,7 @@ def check_ids(name: str, ids: IntArray, size: int, nouns: str, place: str) -> No
     --------
     >>> check_ids("pairs", np.array([0, 7]), 3, "left ids", "in pair")
     Traceback (most recent call last):
-    truerank.InputValueError: pairs: expected left ids from 0 to 2, got 7 in pair 1
+    truerank.inputs.errors.InputValueError: pairs: expected left ids from 0 to 2, got 7 in pair 1
     """
     wrong = _core.first_outside(np.ascontiguousarray(ids), size)
     if wrong >= 0:

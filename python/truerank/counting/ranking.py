@@ -93,7 +93,9 @@ def rank(
     checkpoint : path-like, optional
         A file that keeps what has been counted. It is written every few seconds and when the call
         ends early. If it exists, the call goes on from it, with the same integers as result; it
-        must come from the same call and unchanged scores. It is not removed.
+        must come from the same call and unchanged scores. It is not removed. Files are
+        told by their sizes, times of modification and of change, and inodes: the checkpoint of a
+        file that was replaced, copied, moved or touched since is refused.
 
     Returns
     -------

@@ -33,7 +33,7 @@ from ..inputs.errors import InputValueError, warn_user
 from ..ranks.counts import COUNTS, Audit
 from ..ranks.storage import open_archive, write_archive
 from ..stores import Store, Tile
-from ..stores.store import core_scores, cut_tiles
+from ..stores.store import FileState, core_scores, cut_tiles
 from ..tables.writing import writable_place
 from .job import Job, digest
 from .partial_counts import PartialCounts, TrueScores, saved_counts
@@ -54,6 +54,14 @@ DECODED_TILE_BYTES = 64 << 20
 # For blocks of candidates on a device; a tile has some columns for all tasks.
 COLUMN_TILE_BYTES = 32 << 20
 KIND = "truerank.checkpoint"
+# What messages call the parts of a FileState.
+FILE_FACTS = {
+    "files": "number of files",
+    "size": "size",
+    "modified": "time of modification",
+    "changed": "time of change",
+    "inodes": "inode",
+}
 SECONDS_BETWEEN_CHECKPOINTS = 2.0
 MAX_TIME_SHARE = 0.02  # of the time may be taken by writing checkpoints
 
@@ -334,6 +342,38 @@ class TileCount:
         return self.counts.final_counts(self._read_scores)
 
 
+def facts_of_files(states: Sequence[FileState]) -> dict[str, str]:
+    """Return digests of what tells files from others, for the message of a checkpoint.
+
+    Scores in memory have no files, and no such facts.
+    """
+    columns = zip(*states, strict=True)
+    return {
+        FILE_FACTS[name]: digest(json.dumps(column))
+        for name, column in zip(FileState._fields, columns, strict=False)
+    }
+
+
+def other_count(differing: Sequence[str]) -> str:
+    """Return why a checkpoint belongs to another count, from the names of differing facts.
+
+    Examples
+    --------
+    >>> other_count(["targets", "order"])
+    'this is of another count, with other targets, order'
+    >>> other_count(["scores", "inode"])[:84]
+    'this is of another count, with other scores: the file has another inode, so it was w'
+    """
+    of_files = [name for name in FILE_FACTS.values() if name in differing]
+    others = [name for name in differing if name not in of_files]
+    problem = f"this is of another count, with other {', '.join(others)}"
+    if not of_files:
+        return problem
+    done = "it was written, replaced, copied, moved or touched"
+    advice = "remove the checkpoint to count from the start"
+    return f"{problem}: the file has another {', '.join(of_files)}, so {done}; {advice}"
+
+
 class Checkpoint:
     """The file that keeps a count, which goes on from it if it exists.
 
@@ -351,6 +391,7 @@ class Checkpoint:
         self._count = count
         self._facts = {
             "scores": digest(json.dumps(count.store.state())),
+            **facts_of_files(count.store.file_states()),
             **count.job.facts(),
             "io": "by whole rows" if count.true_scores is None else "by parts of rows",
             "tiles": len(count.tiles),
@@ -382,7 +423,7 @@ class Checkpoint:
         with open_archive("checkpoint", self._path, KIND) as (facts, members):
             differing = [name for name, fact in self._facts.items() if facts.get(name) != fact]
             if differing:
-                raise ValueError(f"this is of another count, with other {', '.join(differing)}")
+                raise ValueError(other_count(differing))
             count.done = integer("done", members["done"], least=0, most=len(count.tiles))
             most = np.zeros(len(count.job.targets), np.int64)
             for tile in count.tiles[: count.done]:

@@ -212,10 +212,10 @@ def check_comparable(key: Key) -> None:
     --------
     >>> from truerank.metrics import parse
     >>> check_comparable(parse("amri"))
-    >>> check_comparable(parse("index.gmr"))
+    >>> check_comparable(parse("index.gmr"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    truerank.InputValueError: metric: index.gmr differs where gmr does; compare gmr, by its ratio
+    truerank.inputs.errors.InputValueError: metric: index.gmr differs where gmr does; ...
     """
     metric = METRICS.get(key.metric, METRICS["mrr"])  # those of retrieval are means, as mrr is
     if key.metric == COUNT:

@@ -186,7 +186,7 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
     >>> as_array([[1, 2], [3]], "rows")
     Traceback (most recent call last):
     ...
-    truerank.InputValueError: rows: expected an array, got lists of unlike lengths
+    truerank.inputs.errors.InputValueError: rows: expected an array, got lists of unlike lengths
     """
     if type(value) is np.ndarray:
         return value

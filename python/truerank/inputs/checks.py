@@ -82,7 +82,7 @@ def integer(
     >>> integer("k", 0, least=1)
     Traceback (most recent call last):
     ...
-    truerank.InputValueError: k: expected an integer >= 1, got 0
+    truerank.inputs.errors.InputValueError: k: expected an integer >= 1, got 0
     """
     if not expected:
         limits = f" >= {least}" if most is None else f" from {least} to {most}"
@@ -185,10 +185,10 @@ def choice(name: str, value: object, choices: tuple[Word, ...]) -> Word:
 
     Examples
     --------
-    >>> choice("io", "mmap", IO)
+    >>> choice("io", "mmap", IO)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    truerank.InputValueError: io: expected one of map, read, got 'mmap'; did you mean map?
+    truerank.inputs.errors.InputValueError: io: expected one of map, read, got 'mmap'; ...
     """
     if not isinstance(value, str):
         raise InputTypeError(name, expected="a str", got=type(value).__name__)
@@ -216,10 +216,10 @@ def check_shape(
 
     Examples
     --------
-    >>> check_shape("bias", (3,), (2,), "2 numbers, one for each entity")
+    >>> check_shape("bias", (3,), (2,), "2 numbers, one each")
     Traceback (most recent call last):
     ...
-    truerank.InputValueError: bias: expected 2 numbers, one for each entity, got shape (3,)
+    truerank.inputs.errors.InputValueError: bias: expected 2 numbers, one each, got shape (3,)
     """
     if (len(shape) if isinstance(right, int) else shape) != right:
         raise InputValueError(name, expected=expected, got=f"shape {tuple(shape)}")

@@ -46,10 +46,8 @@ class InputError(Exception):
     >>> raise InputValueError("threads", expected="an integer >= 1", got=0)
     Traceback (most recent call last):
     ...
-    truerank.InputValueError: threads: expected an integer >= 1, got 0
+    truerank.inputs.errors.InputValueError: threads: expected an integer >= 1, got 0
     """
-
-    __module__ = "truerank"
 
     def __init__(
         self,
@@ -81,13 +79,9 @@ class InputError(Exception):
 class InputValueError(InputError, ValueError):
     """A value, a shape or a combination of arguments that is not allowed."""
 
-    __module__ = "truerank"
-
 
 class InputTypeError(InputError, TypeError):
     """An argument of a type that is not allowed."""
-
-    __module__ = "truerank"
 
 
 class UnknownKeyError(InputError, KeyError):
@@ -95,8 +89,6 @@ class UnknownKeyError(InputError, KeyError):
 
     The message says why, and which keys are similar.
     """
-
-    __module__ = "truerank.metrics"
 
 
 def _shown(got: object) -> str:

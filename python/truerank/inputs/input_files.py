@@ -48,10 +48,10 @@ def open_input(
     Examples
     --------
     >>> with open_input("path", os.devnull) as file:
-    ...     file.read()
+    ...     file.read()  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    truerank.InputValueError: path: /dev/null: expected a regular file, no pipe, socket or device
+    truerank.inputs.errors.InputValueError: path: /dev/null: expected a regular file, ...
     """
     name = os.fsdecode(path)
     mode = (

@@ -1,7 +1,9 @@
 """Names that users see: of packages, of libraries that are missing, and of a file's contents.
 
-A public class or function shows the package that users import it from, wherever it is defined, so
-that a pickle of today can still be read after its module got another name.
+A public function shows the package that users import it from, wherever it is defined. A public
+class shows the module that defines it, as classes of scipy and scikit-learn do: Python looks for
+the source of a class in the file of its ``__module__`` alone, whereas a function's code knows its
+file. Classes of numpy and pandas name their package, and `inspect.getsource` fails for them.
 """
 
 from __future__ import annotations
@@ -25,10 +27,11 @@ _PLAIN = str.maketrans({"\u2191": "^", "\u2193": "v", "\u2020": "+"})
 
 
 def public(package: str) -> Callable[[T], T]:
-    """Make a decorator that lets a class or function show the package that users import it from.
+    """Make a decorator for what users import from a package.
 
-    The repr that Python writes for a NamedTuple or dataclass becomes a short one, whatever the size
-    of its fields.
+    A function shows this package as its module. A class keeps its own, since Python looks for its
+    source there, and gets a short repr in place of the one that Python writes for a NamedTuple or a
+    dataclass, whatever the size of its fields.
 
     Parameters
     ----------
@@ -44,7 +47,9 @@ def public(package: str) -> Callable[[T], T]:
     """
 
     def show(target: T) -> T:
-        target.__module__ = package
+        if not isinstance(target, type):
+            target.__module__ = package
+            return target
         own = vars(target).get("__repr__")
         if hasattr(own, "__wrapped__") or getattr(own, "__module__", "") == "collections":
             setattr(target, "__repr__", _short_repr)  # noqa: B010

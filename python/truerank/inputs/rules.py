@@ -130,7 +130,7 @@ def read_rules(options: Mapping[str, Any], kind: type[Any] = RuleOptions) -> Rul
     >>> read_rules({"adit": True})
     Traceback (most recent call last):
     ...
-    truerank.InputTypeError: adit: unexpected keyword argument; did you mean audit?
+    truerank.inputs.errors.InputTypeError: adit: unexpected keyword argument; did you mean audit?
     """
     if not options:
         return PLAIN

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
-from math import isinf
+from math import isinf, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,29 +28,51 @@ DTYPES = (
 )
 # 16-bit floats may also come as raw bytes, or as integers with the same bits.
 _EXACT = 1 << 53  # integers below it are floats of 64 bits
+_TINY = re.compile(r"e-\d{3,}[ \t]")
+_TINY_IN_CAPITALS = re.compile(r"E-\d{3,}[ \t]")
+_MANY_ZEROS = "0" * 200
+_EXPONENT = re.compile("[eE]")
 _NARROW = ("bfloat16", "float16")
 _RAW_BITS = ("int16", "uint16", "void16")
 # In the machine's own byte order: the usual case, recognized by one look-up.
 _NATIVE_NAMES = {np.dtype(name): name for name in DTYPES if name != "bfloat16"}
 
 
-def exact_number(text: str) -> float | Decimal:
-    """Return a number in text as a float; a Decimal if that rounds an integer or is infinite.
+def exact_number(text: str) -> float | Decimal | str:
+    """Return a number in text as a float; a Decimal if a float64 does not hold it.
+
+    A float64 rounds nearly every decimal, such as 0.1, and that is no error. It does not hold a
+    number that it makes infinite or, though it is not 0, makes 0; nor one from 2**53 on that it
+    changes, if its digits go down to the units. The last digit of 1.2345678901234567e+19 stands for
+    a thousand: floats of that size are written so, and it is rounded as 0.1 is.
+
+    Returns
+    -------
+    float, Decimal or str
+        The text, if the exponent is beyond the range of Decimal as well.
 
     Examples
     --------
     >>> exact_number("0.1"), exact_number("-inf"), exact_number("9007199254740992")
     (0.1, -inf, 9007199254740992.0)
-    >>> exact_number("1e400"), exact_number("9007199254740993")
-    (Decimal('1E+400'), Decimal('9007199254740993'))
+    >>> exact_number("1e400"), exact_number("1e-400"), exact_number("9007199254740993.0")
+    (Decimal('1E+400'), Decimal('1E-400'), Decimal('9007199254740993.0'))
     """
     value = float(text)
-    if isinf(value) or text.lstrip("+-").isdigit():
-        from decimal import Decimal
+    if 0 < abs(value) < _EXACT or isnan(value):  # nearly all
+        return value
+    from decimal import Decimal, InvalidOperation
 
+    try:
         number = Decimal(text)
-        return value if number == value else number
-    return value
+    except InvalidOperation:  # its exponent is beyond the range of Decimal, too
+        is_zero = Decimal(_EXPONENT.split(text)[0]) == 0
+        return value if is_zero else text
+    if number == value:
+        return value
+    is_beyond = isinf(value) or value == 0
+    is_whole = abs(number) >= _EXACT and int(number.as_tuple().exponent) <= 0
+    return number if is_beyond or is_whole else value
 
 
 def first_rounded(
@@ -62,22 +85,48 @@ def first_rounded(
     text : str
         Lines of fields between blanks and tabs, some lines perhaps without any.
     column : int
-        The field that is a number.
+        The field that is a number, which is not the last.
     numbers : ndarray of float64
         These fields, as they were read.
 
     Examples
     --------
-    >>> first_rounded("a 1\\nb 9007199254740993", 1, np.array([1, 9007199254740992.0]))
+    >>> first_rounded("a 1 x\\nb 9007199254740993 x", 1, np.array([1, 9007199254740992.0]))
     (1, 'expected a score that a float64 holds, got 9007199254740993')
     """
-    if (np.abs(numbers) >= _EXACT).any():
-        for line, row in enumerate(text.split("\n")):
-            fields = [field for field in row.replace("\t", " ").split(" ") if field]
-            number = exact_number(fields[column]) if fields else 0.0
-            if not isinstance(number, float):
-                return line, f"expected a score that a float64 holds, got {number}"
+    tiny = [] if numbers.all() else _lines_of_tiny_numbers(text)
+    is_large = np.abs(numbers) >= _EXACT
+    if not tiny and not is_large.any():
+        return None
+    lines = text.split("\n")
+    filled = [place for place, line in enumerate(lines) if line.strip(" \t")]
+    large = np.array(filled)[is_large].tolist()
+    for place in sorted({*tiny, *large}):
+        fields = [field for field in lines[place].replace("\t", " ").split(" ") if field]
+        number = exact_number(fields[column])
+        if not isinstance(number, float):
+            return place, f"expected a score that a float64 holds, got {number}"
     return None
+
+
+def _lines_of_tiny_numbers(text: str) -> list[int]:
+    """Return the lines in which a number may be that is not 0, but that a float64 makes 0.
+
+    Scores of 0 are frequent, so they are not looked at one by one: such a number has an exponent of
+    three digits, or hundreds of zeros after the point. Each is searched in the fastest way.
+    """
+    found = [match.start() for match in _TINY.finditer(text)]
+    if "E" in text:
+        found += [match.start() for match in _TINY_IN_CAPITALS.finditer(text)]
+    if _MANY_ZEROS in text:
+        found += [match.start() for match in re.finditer(_MANY_ZEROS, text)]
+    lines = []
+    line = last = 0
+    for place in sorted(found):
+        line += text.count("\n", last, place)
+        last = place
+        lines.append(line)
+    return lines
 
 
 def exact_array(values: list[Any]) -> npt.NDArray[Any]:

@@ -102,7 +102,7 @@ def check_axes(ax: Axes) -> Axes:
     --------
     >>> check_axes([])
     Traceback (most recent call last):
-    truerank.InputTypeError: ax: expected matplotlib's Axes, got list
+    truerank.inputs.errors.InputTypeError: ax: expected matplotlib's Axes, got list
     """
     if not isinstance(ax, import_extra("matplotlib.axes", "ax", "plot").Axes):
         raise InputTypeError("ax", expected="matplotlib's Axes", got=type(ax).__name__)

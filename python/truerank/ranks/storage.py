@@ -115,7 +115,7 @@ def checked_fields(place: str, value: Any, types: Mapping[str, tuple[type, ...]]
     >>> checked_fields("header", {"kind": 3}, {"kind": (str,)})
     Traceback (most recent call last):
     ...
-    truerank.InputValueError: damaged: header.kind: expected str, got int
+    truerank.inputs.errors.InputValueError: damaged: header.kind: expected str, got int
     """
     if not isinstance(value, dict) or not types.keys() <= value.keys():
         expected = f"an object of {', '.join(types)}"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
-from .store import Array, FileBlock, Store, Tile, block_array, groups_of
+from .store import Array, FileBlock, FileState, Store, Tile, block_array, groups_of
 
 _WILDCARDS = "*?["
 
@@ -92,6 +92,9 @@ class ShardStore(Store):
 
     def state(self) -> list[Any]:
         return [self.axis, [shard.state() for shard in self.shards]]
+
+    def file_states(self) -> list[FileState]:
+        return [state for shard in self.shards for state in shard.file_states()]
 
     def close(self) -> None:
         for shard in self.own:

@@ -40,6 +40,32 @@ class OpenOptions(NamedTuple):
         return dtype_name(carrier, self.dtype, self.name, self.form, place)
 
 
+class FileState(NamedTuple):
+    """What tells a file from another one in its place; of a folder, what tells all its files.
+
+    Programs that copy can set the size and the time of modification, as ``rsync -t`` and ``cp -p``
+    do, but not the time of change and the inode. (On Windows the former is the time of creation.)
+    The device is no part of it: a file system may get another number whenever it is mounted.
+
+    Attributes
+    ----------
+    files : int
+        How many there are.
+    size : int
+        Their bytes.
+    modified, changed : int
+        The latest times of modification and of change, in nanoseconds.
+    inodes : int
+        The sum of their numbers.
+    """
+
+    files: int
+    size: int
+    modified: int
+    changed: int
+    inodes: int
+
+
 class Tile(NamedTuple):
     """A rectangle of the whole matrix that is read at once."""
 
@@ -210,7 +236,7 @@ class Store(ABC):
         """Return values for JSON that stay the same as long as the scores do not change."""
         said = [list(self.shape), self.dtype, self.swapped, *self._facts]
         if self._paths:
-            return [*said, *map(state_of_file, self._paths)]
+            return [*said, *map(list, self.file_states())]
         import hashlib
 
         sha = hashlib.sha256()
@@ -218,6 +244,10 @@ class Store(ABC):
             with self.block(tile, "map") as block:
                 sha.update(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
         return [*said, sha.hexdigest()]
+
+    def file_states(self) -> list[FileState]:
+        """Return what tells each file, or folder of files, from another one in its place."""
+        return [state_of_file(path) for path in self._paths]
 
     def close(self) -> None:  # noqa: B027  # arrays have nothing to close
         """Close what the store itself has opened, if anything; closing twice does no harm."""
@@ -247,12 +277,17 @@ def groups_of(numbers: Array) -> Iterator[tuple[int, Array]]:
             yield int(numbers[places[0]]), places
 
 
-def state_of_file(path: str) -> list[int]:
-    """Return the number of files at a path or below it, their bytes and their latest time."""
+def state_of_file(path: str) -> FileState:
+    """Return the state of a file, or of all files below a folder."""
     paths = [os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files]
     states = [os.stat(file) for file in paths or [path]]
-    times = [state.st_mtime_ns for state in states]
-    return [len(states), sum(state.st_size for state in states), max(times)]
+    return FileState(
+        files=len(states),
+        size=sum(state.st_size for state in states),
+        modified=max(state.st_mtime_ns for state in states),
+        changed=max(state.st_ctime_ns for state in states),
+        inodes=sum(state.st_ino for state in states),
+    )
 
 
 def cut_tiles(

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from ..inputs.progress_listeners import Listener, Progress
 
 
+_MARK = "\ufeff"  # the byte order mark
+
+
 def without_ranx(value: Any) -> Any:
     """Return the dicts of a Qrels or Run of ranx; anything else stays as it is.
 
@@ -390,13 +393,21 @@ def read_run(
     Raises
     ------
     ValueError
-        For a line that is not of this form, which the error names, for a document that a query has
-        twice, and for a score beyond the range of float64, or an integer that it would round.
+        For a line that is not of this form, or begins with a byte order mark although it is not the
+        first; for a document that a query has twice; and for a score that a float64 does not hold
+        (see Notes). The error names the line, or the query.
     OSError
         For a file that is missing or damaged.
 
     Notes
     -----
+    A score is the float64 that is nearest to the decimal in the file, as Python's float is. Nearly
+    all decimals are rounded so, and that is no error. These scores are errors, since others could
+    become equal to them: one that is not 0 and would become 0 or infinite (1e-400, 1e400), and one
+    from 2**53 on, in absolute value, whose digits go down to the units, however it is written, and
+    would be changed (9007199254740993, 9007199254740993.0, 9.007199254740993e15). The digits of
+    1.2345678901234567e+19 end at the thousands, as floats of that size are printed: it is read.
+
     It takes 16 bytes for each line while it reads, and each name once.
 
     Examples
@@ -476,8 +487,8 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     Raises
     ------
     ValueError
-        For a line that is not of this form, and a document that is judged twice for a query; the
-        error names the line.
+        For a line that is not of this form, or begins with a byte order mark although it is not the
+        first, and a document that is judged twice for a query; the error names the line.
     OSError
         For a file that is missing or damaged.
 
@@ -540,16 +551,30 @@ def read_blocks(
     progress: bool | Listener | None,
     read_rows: Callable[[str], tuple[Any, ...]],
 ) -> list[npt.NDArray[Any]]:
-    """Read a file block by block with the core, and join the columns of all blocks."""
+    """Read a file block by block with the core, and join the columns of all blocks.
+
+    A byte order mark at the beginning of the file belongs to no name, and `text_blocks` drops it.
+    At the beginning of another line, where files were joined, it would make another name of the
+    first field, so it is refused there.
+    """
     blocks = [read_rows("")[1:]]  # a file without lines has columns, too
     for number, text in enumerate(text_blocks(argument, path, progress)):
-        fault, *columns = read_rows(text)
+        fault, *columns = _marked_line(text) or read_rows(text)
         if fault is not None:  # lines are counted for messages alone
             earlier = islice(text_blocks(argument, path), number)
             line = 1 + sum(block.count("\n") for block in earlier) + fault[0]
             raise InputValueError(argument, f"line {line}: {fault[1]}", place=path)
         blocks.append(tuple(columns))
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]
+
+
+def _marked_line(text: str) -> tuple[tuple[int, str]] | None:
+    """Return the fault of the first line that begins with a byte order mark; or None."""
+    if _MARK not in text or f"\n{_MARK}" not in f"\n{text}":
+        return None
+    earlier = f"\n{text}".partition(f"\n{_MARK}")[0]
+    problem = "it begins with a byte order mark, as where files were joined: leave the mark out"
+    return ((earlier.count("\n"), problem),)
 
 
 def json_lines(argument: str, path: str) -> Iterator[tuple[int, Any]]:
