@@ -55,6 +55,8 @@ class Influences(NamedTuple):
         MEAN, SHARE, LOGARITHM, POWER, VARIANCE or MEDIAN.
     bounds : (float, float), optional
         Those of a median, on the scale of the value, where they are exact.
+    is_macro : bool
+        Whether the mean is over fixed groups, whose sizes `moved` allows for already.
     """
 
     value: float
@@ -66,11 +68,14 @@ class Influences(NamedTuple):
     ends: tuple[float, float]
     form: str
     bounds: tuple[float, float] | None = None
+    is_macro: bool = False
 
     @property
     def error(self) -> float:
         """The standard error of `inner`; nan for fewer than 2 units."""
-        return standard_error(self.moved)
+        if self.is_macro:
+            return standard_error(self.moved)
+        return standard_error(self.moved, self.shares)
 
     def at(self, inner: float) -> float:
         """The metric that this mean would have; inf where it is the inverse of 0."""
@@ -295,6 +300,7 @@ def _of_groups(
         float,
         (least, most),
         form if form in DIFFERENCES else MEAN,
+        is_macro=True,
     )
 
 
@@ -343,7 +349,7 @@ def _of_median(units: Units, level: float, back: Outward) -> Influences | None:
     moved = units.sums(weights * (counted - share)) / total
     spread = float(np.sqrt((shares**2).sum()))
     if 0 < share < 1 and units.number > 1:
-        spread = standard_error(moved) / math.sqrt(share * (1 - share))
+        spread = standard_error(moved, shares) / math.sqrt(share * (1 - share))
     reach = float(ndtri((1 + level) / 2)) / 2 * spread + 0.5 / len(sample.ranks)
     low = quantile(0.5 - reach) if reach < 0.5 else 1.0
     high = quantile(0.5 + reach) if reach < 0.5 else most
@@ -364,16 +370,36 @@ def _of_median(units: Units, level: float, back: Outward) -> Influences | None:
     )
 
 
-def standard_error(moved: FloatArray) -> float:
-    """The root of u / (u - 1) times the sum of squares; nan for fewer than 2 units.
+def standard_error(moved: FloatArray, shares: FloatArray | None = None) -> float:
+    """Return the standard error of a mean from the influences d of its units; nan for fewer than 2.
+
+    Its square is the sum of d^2 / (1 - 2 w + sum of w^2), where w are the shares of the units in
+    the weights. The divisor is what is left of a unit's variance once the mean is taken off, to
+    which the unit itself belongs: the larger its share, the nearer is the mean to its own value.
+    With equal shares this is u / (u - 1) times the sum of squares, and so it is without shares.
+
+    Notes
+    -----
+    HC2 of J. G. MacKinnon, H. White: Some Heteroskedasticity-Consistent Covariance Matrix
+    Estimators with Improved Finite Sample Properties. Journal of Econometrics 29 (1985), for a
+    weighted mean of units that vary alike.
 
     Examples
     --------
     >>> standard_error(np.array([1.0, -1.0]))
     2.0
+    >>> standard_error(np.array([1.0, -1.0]), np.array([0.5, 0.5]))
+    2.0
     """
     units = len(moved)
-    return math.sqrt(float(moved @ moved) * units / (units - 1)) if units > 1 else math.nan
+    if units < 2:
+        return math.nan
+    if shares is None:
+        return math.sqrt(float(moved @ moved) * units / (units - 1))
+    squares = np.square(moved)
+    varies = squares > 0  # a unit of all the weight does not, and has no divisor
+    left = 1 - 2 * shares[varies] + float(shares @ shares)
+    return math.sqrt(float((squares[varies] / left).sum()))
 
 
 def degrees_of_freedom(moved: FloatArray) -> float:
