@@ -10,8 +10,9 @@ cell is good if its intervals hold the true value in 93 to 97.5 % of all samples
 has notes or not; this rule is the same for populations by which the formulas were chosen and for
 those by which nothing was.
 
-Two questions say where a note is due, which is made from the design alone: "few units", of equal
-weight, and "large unit", one of which has a given share of the weight.
+Three questions say where a note is due, which is made from the design alone: "few units", of equal
+weight; "large unit", one of which has a given share of the weight; and "relations", which come with
+the weight they have in their graph, by the share of the largest.
 
 DATA_FOLDER has kinships/, wn18rr/ and dbp15k_zh_en/; UMLS lies in the package of PyKEEN and the
 digits in that of scikit-learn (`pip install --no-deps pykeen`, `pip install scikit-learn`).
@@ -49,15 +50,18 @@ from truerank.inference import interval
 
 REPEATS, FEWER = 400, 100  # of intervals, and of comparisons, which take longer
 DESIGN_REPEATS = 200  # of the questions about notes, whose cells are read together
+LEAST_SAMPLES = 40  # of a cell whose samples are told apart by what was drawn
 UNITS = (50, 500)
 FEW_UNITS = (3, 5, 8, 10, 12, 15, 20, 30)
+RELATIONS = (5, 8, 11, 16, 23, 36)
+LARGEST = (0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)  # the samples are told apart at these shares
 LARGE_UNITS = tuple(itertools.product((30, 100), (0.1, 0.15, 0.2, 0.3, 0.5)))
 METRICS = ("mrr", "hits@1", "hits@10", "mr", "gmr", "median", "amri")
 COMPARED = ("mrr", "hits@10", "mr", "gmr", "median")
 BY = {"triples": "unit", "queries": "query", "relations": "unit"}
 GOOD = (0.93, 0.975)
 SEEDS = (2, 3, 5)
-DESIGNS = ("few units", "large unit")
+DESIGNS = ("few units", "large unit", "relations")
 QUESTIONS = ("interval", "difference", "equal", "runs", *DESIGNS)
 
 
@@ -68,10 +72,13 @@ class Cell(NamedTuple):
     ----------
     question : str
         "interval" of one model, "difference" of two, "equal" models (which change places at random
-        in each unit), "runs" of one model by two sets of seeds; "few units" or "large unit", of
-        intervals.
+        in each unit), "runs" of one model by two sets of seeds; "few units", "large unit" and
+        "relations", of intervals.
+    units : int
+        0 where samples of several numbers are taken together.
     largest : float
-        The share that weights give to one unit; 0 where there are no weights.
+        The share that weights give to one unit, 0 where there are no weights; of "relations", the
+        least share of the largest.
     covered, rejected : float
         The share of the intervals that hold the true value, and of the p-values below 0.05.
     width : float
@@ -142,6 +149,23 @@ def designs(population: Population, repeats: int) -> Iterator[Cell]:
                 found[metric].append((made.value, made.low, made.high, np.nan))
         for metric, rows in found.items():
             yield tally((*name, metric), rows, population.value(metric))
+
+
+def drawn_relations(population: Population, repeats: int) -> Iterator[Cell]:
+    """Intervals of relations that were drawn, by the share of the largest in the sample."""
+    found = defaultdict(list)
+    for units in RELATIONS:
+        for rng in streams("relations", population.name, units, repeats):
+            ranks = population.draw("relations", units, rng)[0]
+            largest = float(np.bincount(ranks.unit.codes).max() / len(ranks))
+            place = int(np.searchsorted(LARGEST, largest, side="right")) - 1
+            for metric in COMPARED:
+                made = interval(ranks, metric)
+                found[metric, place].append((made.value, made.low, made.high, np.nan))
+    for (metric, place), rows in sorted(found.items()):
+        if len(rows) >= LEAST_SAMPLES:
+            name = "relations", population.name, "relations", 0, LARGEST[place], metric
+            yield tally(name, rows, population.value(metric))
 
 
 def two_models(
@@ -248,6 +272,9 @@ def all_cells(
         if asked("few units"):
             yield from designs(population, repeats[2])
             say(population.name, "designs")
+        if population.size("relations") and asked("relations"):
+            yield from drawn_relations(population, repeats[2])
+            say(population.name, "relations")
         if population.name == "log-uniform" and asked("runs"):
             for seeds in SEEDS:
                 yield from runs(population, seeds, units[-1], repeats[1])
@@ -291,15 +318,23 @@ def table_of_designs(cells: list[Cell]) -> str:
             columns = groups.setdefault((cell.question, cell.units, cell.largest), {})
             columns.setdefault(cell.metric, []).append(100 * cell.covered)
     rows = []
-    for (question, units, largest), columns in groups.items():
-        share = f"{100 * largest:.0f} %" if largest else ""
+    for (question, units, largest), columns in sorted(groups.items()):
         coverage = []
         for metric in COMPARED:
             covered = columns[metric]
             coverage.append(f"{np.mean(covered):.1f} ({min(covered):.0f})")
-        rows.append([question, str(units), share, *coverage])
+        number = str(units) if units else ""
+        rows.append([question, number, share_of_design(question, largest), *coverage])
     heading = ["design", "units", "largest", *COMPARED]
     return markdown_table(heading, rows)
+
+
+def share_of_design(question: str, largest: float) -> str:
+    """Write the share of the largest unit, or between which shares it was."""
+    if question == "relations":
+        end = LARGEST[LARGEST.index(largest) + 1]
+        return f"{100 * largest:.0f} to {100 * end:.0f} %"
+    return f"{100 * largest:.0f} %" if largest else ""
 
 
 def page(cells: list[Cell], new: set[str]) -> str:
@@ -312,7 +347,7 @@ def page(cells: list[Cell], new: set[str]) -> str:
     rows = [
         (
             *cell.name[:4],
-            f"{100 * cell.largest:.0f} %" if cell.largest else "",
+            share_of_design(cell.question, cell.largest),
             cell.metric,
             f"{100 * cell.covered:.1f}",
             "" if np.isnan(cell.rejected) else f"{100 * cell.rejected:.1f}",
@@ -380,8 +415,9 @@ than 95 %.
 ## Where a note is due
 
 Coverage in percent by the design alone: the mean over all populations, in brackets the least. *few
-units*: of equal weight. *large unit*: one has this share of the weight, which hangs on nothing. A
-note is due where the mean is below 93 %.
+units*: triples of equal weight. *large unit*: triples of which one has this share of the weight,
+which hangs on nothing. *relations*: 5 to 36 relations with all of their triples, by the share of
+the largest. A note is due where the mean is below 93 %.
 
 {designs}
 
