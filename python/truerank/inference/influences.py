@@ -142,7 +142,7 @@ def influences_of(units: Units, level: float = 0.95) -> Influences | None:
         return None
     back, form, adjusts = _mean_form(key, units)
     if key.macro and (adjusts or form in ("", MEDIAN)):
-        return _of_whole_groups(units)
+        return _of_whole_groups(units, is_monotone=form not in ("", VARIANCE))
     if not form:
         return None
     outward = back
@@ -304,12 +304,25 @@ def _of_groups(
     )
 
 
-def _of_whole_groups(units: Units) -> Influences | None:
-    """The influences of groups, as if drawn, on the mean over them of a metric of any kind."""
+def _of_whole_groups(units: Units, *, is_monotone: bool) -> Influences | None:
+    """The influences of groups, as if drawn, on the mean over them of a metric of any kind.
+
+    A metric that is monotone in the ranks lies between those of the first and of the last ranks.
+    """
     codes = np.asarray(units.groups)
-    values = key_values_within(units.key, units.sample, codes, int(codes.max()) + 1)
-    values = values[~np.isnan(values)]
-    return influences_of_sums(values, np.ones(len(values))) if len(values) else None
+    number = int(codes.max()) + 1
+    values = key_values_within(units.key, units.sample, codes, number)
+    is_known = ~np.isnan(values)
+    if not is_known.any():
+        return None
+    ends = (-math.inf, math.inf)
+    if is_monotone:
+        first, last = (
+            float(key_values_within(units.key, sample, codes, number)[is_known].mean())
+            for sample in ends_of(units)
+        )
+        ends = min(first, last), max(first, last)
+    return influences_of_sums(values[is_known], np.ones(int(is_known.sum())), ends=ends)
 
 
 def _of_median(units: Units, level: float, back: Outward) -> Influences | None:
@@ -396,10 +409,13 @@ def standard_error(moved: FloatArray, shares: FloatArray | None = None) -> float
         return math.nan
     if shares is None:
         return math.sqrt(float(moved @ moved) * units / (units - 1))
-    squares = np.square(moved)
-    varies = squares > 0  # a unit of all the weight does not, and has no divisor
-    left = 1 - 2 * shares[varies] + float(shares @ shares)
-    return math.sqrt(float((squares[varies] / left).sum()))
+    squares = np.square(shares)
+    others = float(squares.sum()) - squares
+    largest = int(squares.argmax())
+    others[largest] = float(np.delete(squares, largest).sum())  # a difference would be rounding
+    left = np.square(1 - shares) + others
+    varies = moved != 0  # a unit of all the weight does not, and nothing is left of it
+    return math.sqrt(float((np.square(moved[varies]) / left[varies]).sum()))
 
 
 def degrees_of_freedom(moved: FloatArray) -> float:
