@@ -344,22 +344,7 @@ def page(cells: list[Cell], new: set[str]) -> str:
     judged = [cell for cell in cells if cell.question not in DESIGNS]
     good_old, all_old = count_good(old_cells)
     good_new, all_new = count_good(new_cells)
-    rows = [
-        (
-            *cell.name[:4],
-            share_of_design(cell.question, cell.largest),
-            cell.metric,
-            f"{100 * cell.covered:.1f}",
-            "" if np.isnan(cell.rejected) else f"{100 * cell.rejected:.1f}",
-            f"{cell.width:.2f}",
-            "" if cell.good else "no",
-        )
-        for cell in cells
-    ]
-    heading = (
-        "question | population | drawn | units | largest | metric | covered | rejected | width | "
-        "good"
-    )
+    heading = "question | population | drawn | units | metric | covered | rejected | width | good"
     text = PAGE.format(
         good_old=good_old,
         all_old=all_old,
@@ -370,9 +355,20 @@ def page(cells: list[Cell], new: set[str]) -> str:
         new=table_of_questions(new_cells),
         names=", ".join(dict.fromkeys(cell.population for cell in new_cells)),
         designs=table_of_designs(cells),
-        cells=markdown_table(heading, rows, text_columns=3),
+        cells=markdown_table(heading, map(row_of, judged), text_columns=3),
     )
     return format_page(text)
+
+
+def row_of(cell: Cell) -> list[str]:
+    """Write a cell of the last table."""
+    rejected = good = ""
+    if not np.isnan(cell.rejected):
+        rejected = f"{100 * cell.rejected:.1f}"
+    if not cell.good:
+        good = "no"
+    name = [cell.question, cell.population, cell.drawn, str(cell.units), cell.metric]
+    return [*name, f"{100 * cell.covered:.1f}", rejected, f"{cell.width:.2f}", good]
 
 
 def count_good(cells: list[Cell]) -> tuple[int, int]:
@@ -423,7 +419,7 @@ the largest. A note is due where the mean is below 93 %.
 
 ## All cells
 
-Shares in percent.
+Shares in percent. Those of the designs are in calibration.tsv.
 
 {cells}
 """

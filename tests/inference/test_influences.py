@@ -110,6 +110,15 @@ def test_groups_of_one_unit_are_drawn() -> None:
     assert found.error == pytest.approx(values.std(ddof=1) / math.sqrt(len(values)))
 
 
+def test_macro_averages_allow_for_the_sizes_of_groups_alone() -> None:
+    ranks = drawn(4, 40, weighted=True)
+    found = influences_of(units_of(ranks, "macro.mrr", groups="relation"))
+    assert found is not None
+    assert found.shares.max() > 1.5 * found.shares.min()
+    units = len(found.moved)
+    assert found.error**2 == pytest.approx((found.moved**2).sum() * units / (units - 1))
+
+
 def test_median_moves_with_the_share_below_it() -> None:
     rng = np.random.default_rng(0)
     ranks = tr.Ranks(np.exp(rng.normal(8, 1, 4000)).astype(int), np.ones(4000, int), 10**6)
@@ -156,10 +165,10 @@ def test_notes_say_the_design_in_one_clause() -> None:
     ranks = tr.Ranks(np.zeros(300, int), np.ones(300, int), 90)
     assert notes_on_units(units_of(ranks, "mr")) == ()
     assert notes_on_units(units_of(ranks[:FEW_UNITS], "mrr")) == ()
-    assert notes_on_units(units_of(ranks[: FEW_UNITS - 1], "mrr")) == ("few units: 2 tasks",)
+    assert notes_on_units(units_of(ranks[: FEW_UNITS - 1], "mrr")) == ("few units: 4 tasks",)
     few = ranks[: FEW_FOR_MEAN_RANKS - 1]
     note = f"few units: {len(few)} tasks"
-    for key in ("mr", "imr", "index.mr", "std", "variance", "power_mean:2"):
+    for key in ("mr", "imr", "index.mr", "std", "variance", "power_mean:1"):
         assert notes_on_units(units_of(few, key)) == (note,)
         assert notes_on_units(units_of(ranks[:FEW_FOR_MEAN_RANKS], key)) == ()
     for key in ("gmr", "hits@10", "median", "power_mean:0.5"):
@@ -179,7 +188,7 @@ def test_notes_say_that_one_unit_is_large() -> None:
     note = "few units: 3 tasks, one with 50 % of the weight"
     assert notes_on_units(units_of(both, "mr")) == (note,)
     # units of equal weight have a large share each, but none is larger than the others
-    assert notes_on_units(units_of(ranks[1:4].with_weights(None), "mrr")) == ()
+    assert notes_on_units(units_of(ranks[1:6].with_weights(None), "mrr")) == ()
 
 
 @given(st.integers(2, 40), st.sampled_from(["mr", "mrr", "median"]), st.integers(0, 2**32 - 1))

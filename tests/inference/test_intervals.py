@@ -33,6 +33,38 @@ def test_mean_rank_is_the_t_interval_of_a_mean() -> None:
     assert (found.method, found.units, found.by) == ("t", 400, "task")
 
 
+def test_a_large_unit_widens_the_interval_by_what_the_mean_takes_from_it() -> None:
+    rng = np.random.default_rng(0)
+    values, weights = rng.integers(1, 9, 60), np.array([25.0, *[1.0] * 59])
+    ranks = of_ranks(values, weights=weights)
+    shares = weights / weights.sum()
+    left = 1 - 2 * shares + (shares**2).sum()
+
+    moved = shares * (values - shares @ values)
+    degrees = (moved**2).sum() ** 2 / (moved**4).sum() - 1
+    reach = scipy.stats.t.ppf(0.975, max(degrees, 1)) * math.sqrt((moved**2 / left).sum())
+    found = interval(ranks, "mr")
+    assert found.high == pytest.approx(shares @ values + reach)
+
+    hits = values <= 4
+    share = shares @ hits
+    moved = shares * (hits - share)
+    trials = share * (1 - share) / ((moved**2 / left).sum() * 59 / 60)
+    counted, missed = trials * share, trials * (1 - share)
+    expected = scipy.stats.beta.ppf(0.025, counted, missed + 1)
+    found = interval(ranks, "hits@4")
+    assert (found.method, found.low) == ("clopper-pearson", pytest.approx(expected))
+
+
+def test_medians_allow_for_a_large_unit() -> None:
+    values, weights = np.arange(1, 102), np.ones(101)
+    weights[50] = 43.0
+    wide = interval(of_ranks(values, weights=weights), "median")
+    plain = interval(of_ranks(values), "median")
+    assert wide.value == plain.value == 51
+    assert wide.high - wide.low > 2 * (plain.high - plain.low)  # 1.3 times without it
+
+
 @pytest.mark.parametrize(
     ("key", "base", "back"),
     [
@@ -266,6 +298,10 @@ def test_a_macro_average_of_equal_medians_stays_in_range() -> None:
     found = interval(ranks, "macro.median", groups="relation")
     assert (found.value, found.method) == (5, "unseen")
     assert 1 <= found.low <= 5 <= found.high <= 100
+    # a spread is 0 for the first ranks and for the last, so that these are not its ends
+    ranks = of_ranks(np.random.default_rng(0).integers(1, 90, 30), relation=np.arange(30) // 10)
+    found = interval(ranks, "macro.mad", groups="relation")
+    assert found.low < found.value < found.high
 
 
 def test_ten_hits_are_ten_however_their_share_is_rounded() -> None:

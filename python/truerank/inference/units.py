@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
 
 UNIT, TASK, GROUP = "unit", "task", "group"
-# A note is due where intervals of 95 % covered less than 93 % on average over 13 populations; see
+# A note is due where intervals of 95 % covered less than 93 % on average over 12 populations; see
 # "Where a note is due" in bench/studies/calibration.md.
-FEW_UNITS = 3
+FEW_UNITS = 5
 FEW_FOR_MEAN_RANKS = 100
 LARGE_SHARE = 0.15
 EVEN_SHARES = 1.2  # units of nearly equal weight are not large, however few they are
@@ -224,8 +224,9 @@ def notes_on_units(units: Units) -> tuple[str, ...]:
     >>> ranks = Ranks([0, 3, 4], [1, 1, 1], 1000, queries=[7, 7, 9])
     >>> notes_on_units(units_of(ranks, "mrr", by="query"))
     ('few units: 2 queries, one with 66.7 % of the weight',)
-    >>> notes_on_units(units_of(ranks, "mrr"))
-    ()
+    >>> ranks = Ranks(range(30), [1] * 30, 1000)
+    >>> notes_on_units(units_of(ranks, "mrr")), notes_on_units(units_of(ranks, "mr"))
+    ((), ('few units: 30 tasks',))
     """
     if not units.weights.any():
         return ()

@@ -404,6 +404,7 @@ class RetrievalReport(KeyedValues):
         >>> ranks = tr.Ranks([0, 3, 1, 5], [1] * 4, 10, queries=["a", "a", "b", "c"])
         >>> print(tr.retrieval.report(ranks).interval("map"))
         map 0.472 [0.000, 1.000] (95 %, t, 3 queries)
+        few units: 3 queries
         """
         if not isinstance(metric, (list, tuple)):
             return interval(self, metric, by=by, level=level)
