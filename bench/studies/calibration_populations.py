@@ -1,8 +1,12 @@
 """The populations of the calibration study: finite sets of ranked tasks, made by a law or real.
 
 Each task has a test triple, which its two sides share, and a query, which several triples may
-share. A sample draws whole triples or whole queries, with replacement; the true value of a metric
-is that of all tasks. So one code draws from made and from real ranks, and no truth is approximate.
+share; those of graphs have a relation, too. A sample draws whole triples, queries or relations,
+with replacement; the true value of a metric is that of all tasks. So one code draws from made and
+from real ranks, and no truth is approximate.
+
+The formulas were chosen with the made populations, Kinships, and ComplEx and DistMult on WN18RR.
+Those of `new_populations` came later: nothing was chosen by them.
 """
 
 from __future__ import annotations
@@ -10,10 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from alignment_vectors import make_embeddings
+from graphs import Graph, rank_model, read_graph, wordnet
 from numpy.typing import NDArray
+from wn18rr_vectors import evaluate, train
 
 import truerank as tr
 
@@ -25,6 +33,7 @@ TRIPLES = 50_000  # of a made population
 SIDES = 0.6  # the correlation of the two sides of a triple
 MODELS = 0.5  # the correlation of two models in one task
 CANDIDATES = 10_000
+DIM = 64  # of trained embeddings
 
 
 def log_uniform(u: Floats) -> Floats:
@@ -66,6 +75,7 @@ class Population:
     models : sequence of ndarray of int64, shape (n,)
         The ranks of each model.
     candidates, triples, queries : ndarray of int64, shape (n,)
+    relations : ndarray of int64, shape (n,), optional
     """
 
     def __init__(
@@ -75,17 +85,24 @@ class Population:
         candidates: Integers,
         triples: Integers,
         queries: Integers,
+        relations: Integers | None = None,
     ) -> None:
         self.name, self.models, self.candidates, self.queries = name, models, candidates, queries
         self._groups = {"triples": _Groups(triples), "queries": _Groups(queries)}
+        if relations is not None:
+            self._groups["relations"] = _Groups(relations)
         self._reports = [tr.report(self._ranks(m, slice(None), queries, triples)) for m in models]
 
     def value(self, metric: str, model: int = 0) -> float:
         """The true value of a metric."""
         return self._reports[model][metric]
 
+    def size(self, drawn: str) -> int:
+        """The number of triples, queries or relations; 0 where there are none."""
+        return len(self._groups[drawn].sizes) if drawn in self._groups else 0
+
     def draw(self, drawn: str, units: int, rng: np.random.Generator) -> list[tr.Ranks]:
-        """Draw so many triples or queries, the same for all models."""
+        """Draw so many triples, queries or relations, the same for all models."""
         tasks, unit = self._groups[drawn].draw(units, rng)
         queries = unit if drawn == "queries" else self.queries[tasks]  # one may be drawn twice
         return [self._ranks(model, tasks, queries, unit) for model in self.models]
@@ -99,7 +116,7 @@ class Population:
 
 
 class _Groups:
-    """The tasks of each triple, or of each query."""
+    """The tasks of each triple, query or relation."""
 
     def __init__(self, labels: Integers) -> None:
         codes = np.unique(labels, return_inverse=True)[1]
@@ -151,26 +168,113 @@ def made_populations() -> list[Population]:
 
 
 def real_populations(data: Path, vectors: Path) -> list[Population]:
-    """Rank real models: those of Kinships, as published, and two that `wn18rr_vectors.py` wrote."""
-    from graphs import rank_model, wordnet
-    from wn18rr_vectors import evaluate
-
-    graph = wordnet(data / "wn18rr")
-
-    def trained(model: str) -> tr.Ranks:
-        with np.load(vectors / f"{model}-64.npz") as arrays:
-            return evaluate(model, graph, arrays["entities"], arrays["relations"]).ranks
-
+    """Rank real models: those of Kinships, as published, and two trained on WN18RR."""
     kinships = partial(rank_model, data / "kinships")
-    chosen = {
-        "Kinships, TransE and RotatE": (kinships, "transe", "rotate"),
-        "Kinships, ComplEx and TuckER": (kinships, "complex", "tucker"),
-        "WN18RR, ComplEx and DistMult": (trained, "complex", "distmult"),
-    }
-    populations = []
-    for name, (rank, *models) in chosen.items():
-        one, two = map(rank, models)
-        ranks = [np.ceil(model.realistic).astype(np.int64) for model in (one, two)]
-        labels = one.unit.values, one.queries.values
-        populations.append(Population(name, ranks, one.candidates, *labels))
-    return populations
+    with np.load(data / "kinships" / "triples.npz") as arrays:
+        relations = np.tile(arrays["test"][:, 1], 2)
+    graph = wordnet(data / "wn18rr")
+    return [
+        _of_models(
+            "Kinships, TransE and RotatE", kinships("transe"), kinships("rotate"), relations
+        ),
+        _of_models(
+            "Kinships, ComplEx and TuckER", kinships("complex"), kinships("tucker"), relations
+        ),
+        _of_trained("WN18RR, ComplEx and DistMult", graph, vectors, "complex", "distmult"),
+    ]
+
+
+def new_populations(data: Path, vectors: Path) -> list[Population]:
+    """Rank models by which nothing was chosen, from the data folder and from packages of PyPI.
+
+    UMLS lies in the package of PyKEEN, the digits in that of scikit-learn. The embeddings are
+    trained with numpy, or made without training; those that were trained stay in `vectors`.
+    """
+    return [
+        _of_trained("WN18RR, TransE and RotatE", wordnet(data / "wn18rr"), vectors),
+        _of_trained("UMLS, TransE and DistMult", umls(), vectors, "transe", "distmult"),
+        alignment(data / "dbp15k_zh_en"),
+        digits(),
+    ]
+
+
+def _of_models(name: str, one: tr.Ranks, two: tr.Ranks, relations: Integers | None) -> Population:
+    """Make a population of the ranks of two models over the same tasks; half ranks are rounded."""
+    models = [np.ceil(ranks.realistic).astype(np.int64) for ranks in (one, two)]
+    labels = one.unit.codes, one.queries.codes
+    return Population(name, models, one.candidates, *labels, relations)
+
+
+def _of_trained(
+    name: str, graph: Graph, vectors: Path, one: str = "transe", two: str = "rotate"
+) -> Population:
+    """Rank two models of a graph, which are trained if `vectors` has no file of them."""
+    ranks = []
+    for model in (one, two):
+        prefix = "" if graph.name == "WN18RR" else f"{graph.name.lower()}-"
+        path = vectors / f"{prefix}{model}-{DIM}.npz"
+        if not path.exists():
+            train(model, graph, DIM, path)
+        with np.load(path) as arrays:
+            ranks.append(evaluate(model, graph, arrays["entities"], arrays["relations"]).ranks)
+    relations = np.tile(graph.triples["test"][:, 1], 2)
+    return _of_models(name, *ranks, relations)
+
+
+def umls() -> Graph:
+    """Read the triples of UMLS, which lie in the package of PyKEEN; PyKEEN is not imported."""
+    spec = find_spec("pykeen")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError("UMLS lies in PyKEEN's package: pip install --no-deps pykeen")
+    folder = Path(spec.submodule_search_locations[0]) / "datasets" / "umls"
+    return read_graph("UMLS", folder)
+
+
+def alignment(folder: Path) -> Population:
+    """Align DBP15k by propagated vectors: from all pairs of training, and from 500 of them."""
+    data = tr.alignment.read_dbp15k(folder)
+    parts = tr.alignment.split_pairs(data.pairs, {"train": 0.3, "test": 0.7}, seed=0)
+    ranks = []
+    for known in (parts["train"], parts["train"][:500]):
+        left, right = make_embeddings(data, known)
+        ranks.append(tr.alignment.evaluate(left, right, parts["test"], similarity="cosine").ranks)
+    return _of_models("DBP15k, many and few known pairs", *ranks, None)
+
+
+def digits(pairs: int = 9000) -> Population:
+    """Find images of the same digit among those of others, by all pixels and by 5 components.
+
+    A unit is a pair of images of one digit, each of which is sought for the other: the rank of the
+    other among the images of other digits, by distance. The query is the image for which it is.
+    """
+    from sklearn.datasets import load_digits
+
+    images, classes = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    one = rng.integers(0, len(images), 20 * pairs)
+    two = rng.integers(0, len(images), 20 * pairs)
+    alike = (classes[one] == classes[two]) & (one != two)
+    one = one[alike][:pairs]
+    two = two[alike][:pairs]
+    images -= images.mean(axis=0)
+    components = images @ np.linalg.svd(images, full_matrices=False)[2][:5].T
+    queries = np.concatenate([one, two])
+    targets = np.concatenate([two, one])
+    models = [ranks_among_others(x, classes, queries, targets) for x in (images, components)]
+    candidates = len(images) + 1 - np.bincount(classes)[classes[queries]]
+    triples = np.tile(np.arange(pairs), 2)
+    return Population("digits, pixels and components", models, candidates, triples, queries)
+
+
+def ranks_among_others(
+    vectors: Floats, classes: Integers, queries: Integers, targets: Integers
+) -> Integers:
+    """Rank each target by its distance from the query, among the vectors of other classes."""
+    lengths = np.square(vectors).sum(axis=1)
+    distances = lengths[:, None] - 2 * vectors @ vectors.T + lengths
+    is_other = classes[:, None] != classes
+    ranks = np.empty(len(queries), np.int64)
+    for i, (query, target) in enumerate(zip(queries, targets, strict=True)):
+        is_nearer = distances[query] < distances[query, target]
+        ranks[i] = 1 + np.count_nonzero(is_nearer & is_other[query])
+    return ranks

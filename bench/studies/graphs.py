@@ -39,7 +39,12 @@ class Graph(NamedTuple):
 
 
 def wordnet(folder: Path) -> Graph:
-    """Read WN18RR; ids are in the order of the labels."""
+    """Read WN18RR."""
+    return read_graph("WN18RR", folder)
+
+
+def read_graph(name: str, folder: Path) -> Graph:
+    """Read train.txt, valid.txt and test.txt; ids are in the order of the labels."""
     labels = {split: np.loadtxt(folder / f"{split}.txt", dtype=str, ndmin=2) for split in SPLITS}
     every = np.concatenate(list(labels.values()))
     entities, relations = np.unique(every[:, [0, 2]]), np.unique(every[:, 1])
@@ -48,7 +53,7 @@ def wordnet(folder: Path) -> Graph:
         split: np.stack([np.searchsorted(n, c) for n, c in zip(names, rows.T, strict=True)], axis=1)
         for split, rows in labels.items()
     }
-    return Graph("WN18RR", triples, len(entities), len(relations))
+    return Graph(name, triples, len(entities), len(relations))
 
 
 def freebase(_: Path) -> Graph:

@@ -226,23 +226,27 @@ def evaluate(name: str, graph: Graph, entities: Array, relations: Array) -> tr.R
     return task.evaluate_embeddings(*vectors, entities, similarity=similarity, unique=True)
 
 
+def train(name: str, graph: Graph, dim: int, path: Path, seed: int = 0) -> None:
+    """Train a model, and write its embeddings and the metric of the test into a file."""
+    model, start = Model(name, graph, dim, seed), time.process_time()
+    for epoch in range(model.recipe.epochs.get(dim, 10)):
+        loss = model.epoch(graph.triples["train"])
+        print(f"{path.stem}, epoch {epoch + 1}: loss {loss:.3f}, "
+              f"{time.process_time() - start:.0f} s", flush=True)  # fmt: skip
+    vectors = [v.vectors.view(np.float32) for v in (model.entities, model.relations)]
+    report = evaluate(name, graph, *vectors)
+    print(f"{path.stem}: mrr {report['mrr']:.4f}, hits@10 {report['hits@10']:.4f}")
+    entities, relations = vectors
+    np.savez(path, entities=entities, relations=relations, mrr=report["mrr"])
+
+
 def main(data: Path, folder: Path, models: list[str], dims: list[int], seed: int) -> None:
     """Train the models and write their files."""
     folder.mkdir(parents=True, exist_ok=True)
     graph = wordnet(data)
     for name in models:
         for dim in dims:
-            model, start = Model(name, graph, dim, seed), time.process_time()
-            for epoch in range(model.recipe.epochs.get(dim, 10)):
-                loss = model.epoch(graph.triples["train"])
-                print(f"{name}-{dim}, epoch {epoch + 1}: loss {loss:.3f}, "
-                      f"{time.process_time() - start:.0f} s", flush=True)  # fmt: skip
-            vectors = [v.vectors.view(np.float32) for v in (model.entities, model.relations)]
-            report = evaluate(name, graph, *vectors)
-            print(f"{name}-{dim}: mrr {report['mrr']:.4f}, hits@10 {report['hits@10']:.4f}")
-            entities, relations = vectors
-            path = folder / f"{name}-{dim}.npz"
-            np.savez(path, entities=entities, relations=relations, mrr=report["mrr"])
+            train(name, graph, dim, folder / f"{name}-{dim}.npz", seed)
 
 
 if __name__ == "__main__":

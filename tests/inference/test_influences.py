@@ -17,7 +17,13 @@ from truerank.inference.influences import (
     influences_of_sums,
     standard_error,
 )
-from truerank.inference.units import notes_on_units, units_of
+from truerank.inference.units import (
+    FEW_FOR_MEAN_RANKS,
+    FEW_UNITS,
+    LARGE_SHARE,
+    notes_on_units,
+    units_of,
+)
 
 SMOOTH = (
     *("mr", "mrr", "hits@3", "hmr", "imr", "gmr", "igmr", "std", "variance"),
@@ -104,6 +110,15 @@ def test_groups_of_one_unit_are_drawn() -> None:
     assert found.error == pytest.approx(values.std(ddof=1) / math.sqrt(len(values)))
 
 
+def test_macro_averages_allow_for_the_sizes_of_groups_alone() -> None:
+    ranks = drawn(4, 40, weighted=True)
+    found = influences_of(units_of(ranks, "macro.mrr", groups="relation"))
+    assert found is not None
+    assert found.shares.max() > 1.5 * found.shares.min()
+    units = len(found.moved)
+    assert found.error**2 == pytest.approx((found.moved**2).sum() * units / (units - 1))
+
+
 def test_median_moves_with_the_share_below_it() -> None:
     rng = np.random.default_rng(0)
     ranks = tr.Ranks(np.exp(rng.normal(8, 1, 4000)).astype(int), np.ones(4000, int), 10**6)
@@ -146,15 +161,67 @@ def test_units_are_the_label_that_tasks_write() -> None:
     assert units_of(ranks, "mrr", by=np.arange(24) // 8).number == 3
 
 
-def test_notes_hang_on_design_and_weights_alone() -> None:
-    ranks = tr.Ranks(np.zeros(100, int), np.ones(100, int), 90)
+def test_notes_say_the_design_in_one_clause() -> None:
+    ranks = tr.Ranks(np.zeros(300, int), np.ones(300, int), 90)
     assert notes_on_units(units_of(ranks, "mr")) == ()
-    assert notes_on_units(units_of(ranks[:29], "mrr")) == ("few units: 29 tasks",)
-    heavy = ranks.with_weights([30.0, *[1.0] * 99])
-    note = "large unit: one task has 23.3 % of the weight"
+    assert notes_on_units(units_of(ranks[:FEW_UNITS], "mrr")) == ()
+    assert notes_on_units(units_of(ranks[: FEW_UNITS - 1], "mrr")) == ("few units: 4 tasks",)
+    few = ranks[: FEW_FOR_MEAN_RANKS - 1]
+    note = f"few units: {len(few)} tasks"
+    for key in ("mr", "imr", "index.mr", "std", "variance", "power_mean:1"):
+        assert notes_on_units(units_of(few, key)) == (note,)
+        assert notes_on_units(units_of(ranks[:FEW_FOR_MEAN_RANKS], key)) == ()
+    for key in ("gmr", "hits@10", "median", "power_mean:0.5"):
+        assert notes_on_units(units_of(few, key)) == ()
+
+
+def test_notes_say_that_one_unit_is_large() -> None:
+    weights = np.full(300, (1 - LARGE_SHARE) / 299)
+    weights[0] = LARGE_SHARE - 1e-9
+    ranks = tr.Ranks(np.zeros(300, int), np.ones(300, int), 90, weights=weights)
+    assert notes_on_units(units_of(ranks, "mrr")) == ()
+    weights[0] = 0.4 / 0.6 * weights[1:].sum()
+    heavy = ranks.with_weights(weights)
+    note = "large unit: one task has 40 % of the weight"
     assert notes_on_units(units_of(heavy, "mrr")) == (note,)
-    many = tr.Ranks(np.zeros(100, int), np.ones(100, int), 10_001)
-    note = "few tasks decide: one rank of 10,001 moves the mean rank by 100"
-    for key in ("mr", "imr", "index.mr", "std", "power_mean:2"):
-        assert notes_on_units(units_of(many, key)) == (note,)
-    assert notes_on_units(units_of(many, "gmr")) == ()
+    both = ranks.with_weights([2.0, 1.0, 1.0, *[0.0] * 297])
+    note = "few units: 3 tasks, one with 50 % of the weight"
+    assert notes_on_units(units_of(both, "mr")) == (note,)
+    # units of equal weight have a large share each, but none is larger than the others
+    assert notes_on_units(units_of(ranks[1:6].with_weights(None), "mrr")) == ()
+
+
+@given(st.integers(2, 40), st.sampled_from(["mr", "mrr", "median"]), st.integers(0, 2**32 - 1))
+def test_notes_do_not_hang_on_ranks(n: int, key: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights, unit = rng.pareto(1, n) + 0.1, rng.integers(0, 9, n)
+    notes = set()
+    for above in (np.zeros(n, int), rng.integers(0, 900, n), rng.geometric(0.01, n) % 900):
+        ranks = tr.Ranks(above, np.ones(n, int), 900, weights=weights)
+        notes.add(notes_on_units(units_of(ranks.with_labels(unit=unit), key)))
+    assert len(notes) == 1
+    assert len(notes.pop()) <= 1
+
+
+@given(st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=20), st.integers(0, 2**32 - 1))
+def test_standard_errors_allow_for_what_the_mean_takes(weights: list[float], seed: int) -> None:
+    shares = np.array(weights) / sum(weights)
+    values = np.random.default_rng(seed).normal(size=len(shares))
+    moved = shares * (values - shares @ values)
+    # the slow twin: the matrix that takes the mean off, and the variances that it leaves
+    residual = np.eye(len(shares)) - np.outer(np.ones(len(shares)), shares)
+    left = np.diag(residual @ residual.T)
+    expected = math.sqrt((moved**2 / left).sum())
+    assert standard_error(moved, shares) == pytest.approx(expected, rel=1e-6)
+    # without bias for units that vary alike: the variance of their mean is the sum of shares^2
+    variances = shares**2 * left
+    assert (variances / left).sum() == pytest.approx((shares**2).sum())
+
+
+@given(st.lists(st.floats(-9, 9), min_size=2, max_size=20))
+def test_standard_errors_of_equal_shares_are_those_of_a_mean(values: list[float]) -> None:
+    shares = np.full(len(values), 1 / len(values))
+    moved = shares * (np.array(values) - np.mean(values))
+    expected = np.std(values, ddof=1) / math.sqrt(len(values))
+    for found in (standard_error(moved, shares), standard_error(moved)):
+        assert found == pytest.approx(expected, abs=1e-12)

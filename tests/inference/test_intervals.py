@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import truerank as tr
 from inference.test_influences import SMOOTH, drawn
 from truerank.inference import interval
+from truerank.inference.influences import influences_of_sums
+from truerank.inference.intervals import bounds_of
 
 
 def of_ranks(ranks: Any, candidates: int = 1000, **labels: Any) -> tr.Ranks:
@@ -29,6 +31,38 @@ def test_mean_rank_is_the_t_interval_of_a_mean() -> None:
     low, high = scipy.stats.t.interval(0.95, degrees, values.mean(), scipy.stats.sem(values))
     assert (found.low, found.high) == pytest.approx((low, high))
     assert (found.method, found.units, found.by) == ("t", 400, "task")
+
+
+def test_a_large_unit_widens_the_interval_by_what_the_mean_takes_from_it() -> None:
+    rng = np.random.default_rng(0)
+    values, weights = rng.integers(1, 9, 60), np.array([25.0, *[1.0] * 59])
+    ranks = of_ranks(values, weights=weights)
+    shares = weights / weights.sum()
+    left = 1 - 2 * shares + (shares**2).sum()
+
+    moved = shares * (values - shares @ values)
+    degrees = (moved**2).sum() ** 2 / (moved**4).sum() - 1
+    reach = scipy.stats.t.ppf(0.975, max(degrees, 1)) * math.sqrt((moved**2 / left).sum())
+    found = interval(ranks, "mr")
+    assert found.high == pytest.approx(shares @ values + reach)
+
+    hits = values <= 4
+    share = shares @ hits
+    moved = shares * (hits - share)
+    trials = share * (1 - share) / ((moved**2 / left).sum() * 59 / 60)
+    counted, missed = trials * share, trials * (1 - share)
+    expected = scipy.stats.beta.ppf(0.025, counted, missed + 1)
+    found = interval(ranks, "hits@4")
+    assert (found.method, found.low) == ("clopper-pearson", pytest.approx(expected))
+
+
+def test_medians_allow_for_a_large_unit() -> None:
+    values, weights = np.arange(1, 102), np.ones(101)
+    weights[50] = 43.0
+    wide = interval(of_ranks(values, weights=weights), "median")
+    plain = interval(of_ranks(values), "median")
+    assert wide.value == plain.value == 51
+    assert wide.high - wide.low > 2 * (plain.high - plain.low)  # 1.3 times without it
 
 
 @pytest.mark.parametrize(
@@ -218,3 +252,70 @@ def test_coverage_of_clusters_and_of_tasks(key: str) -> None:
         found = interval(ranks.with_labels(unit=np.repeat(np.arange(100), 2)), key)
         covered += found.low <= truth <= found.high
     assert 107 <= covered <= 120
+
+
+# The test triples of WN18RR by relation, and shares of them that a model may find.
+SIZES = np.array([56, 1074, 172, 1251, 122, 253, 24, 26, 3, 114, 39])
+FOUND = np.array([0.6, 0.95, 0.1, 0.06, 0.26, 0.1, 0.04, 0.1, 1.0, 0.1, 0.95])
+
+
+def by_relation(found: Any, seed: int) -> tr.Ranks:
+    """Ranks 1 and 1000, so that about these shares of the triples of each relation are found."""
+    relation = np.repeat(np.arange(len(SIZES)), SIZES)
+    hits = np.random.default_rng(seed).random(len(relation)) < np.asarray(found)[relation]
+    return of_ranks(np.where(hits, 1, 1000), relation=relation)
+
+
+def test_few_unlike_relations_say_little_about_others_but_more_about_a_difference() -> None:
+    a = by_relation(FOUND, 1)
+    b = by_relation(np.clip(FOUND + 0.02, 0, 1), 2)
+    one = interval(a, "mrr", by="relation")
+    assert one.high - one.low > 0.9
+    difference = tr.compare(a, b, metric="mrr", by="relation")
+    assert difference.high - difference.low < 0.2
+    note = "large unit: one relation has 39.9 % of the weight"
+    assert one.notes == (note,)
+    assert note in difference.notes
+
+
+def test_narrower_intervals_of_few_unlike_relations_would_not_cover() -> None:
+    rng = np.random.default_rng(3)
+    reach = float(scipy.stats.t.ppf(0.975, len(SIZES) - 1))
+    covered = narrower = 0
+    for _ in range(1000):
+        found = rng.choice(FOUND, len(SIZES))
+        sizes = rng.permutation(SIZES).astype(float)
+        sums = influences_of_sums(sizes * found, sizes, ends=(0.0, 1.0))
+        low, high, _ = bounds_of(sums, 0.95)
+        covered += low <= FOUND.mean() <= high
+        narrower += abs(sums.value - FOUND.mean()) <= reach * sums.error
+    assert covered > 840
+    assert narrower < 740
+
+
+def test_a_macro_average_of_equal_medians_stays_in_range() -> None:
+    ranks = of_ranks([5] * 30, 100, relation=np.arange(30) // 10)
+    found = interval(ranks, "macro.median", groups="relation")
+    assert (found.value, found.method) == (5, "unseen")
+    assert 1 <= found.low <= 5 <= found.high <= 100
+    # a spread is 0 for the first ranks and for the last, so that these are not its ends
+    ranks = of_ranks(np.random.default_rng(0).integers(1, 90, 30), relation=np.arange(30) // 10)
+    found = interval(ranks, "macro.mad", groups="relation")
+    assert found.low < found.value < found.high
+
+
+def test_ten_hits_are_ten_however_their_share_is_rounded() -> None:
+    for hits, method in ((9, "clopper-pearson"), (10, "wilson"), (11, "wilson")):
+        for tasks in range(40, 200, 7):
+            ranks = of_ranks([1] * hits + [7] * (tasks - hits))
+            for key in ("hits@3", "ratio.hits@3", "index.hits@3"):
+                assert interval(ranks, key).method == method, (key, tasks)
+
+
+@pytest.mark.parametrize("form", ["to_latex", "to_csv"])
+def test_forms_for_papers_have_no_notes_unless_asked(form: str) -> None:
+    found = tr.report(of_ranks([1, 7, 3])).interval(["mrr", "mr"])
+    assert "few units: 3 tasks" in found.to_text()
+    assert found.to_text().count("few units") == 1
+    assert "few units" not in getattr(found, form)()
+    assert "few units: 3 tasks" in getattr(found, form)(notes=True)

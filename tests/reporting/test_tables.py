@@ -333,8 +333,8 @@ def test_columns_that_cannot_be_tested_are_said() -> None:
     assert made.notes == ("No column has values that can be tested.",)
     assert DAGGER not in made.to_text()
     macro = {n: report(found.ranks, by=np.arange(40) % 2) for n, found in models_of(4, 50).items()}
-    drawn = table(macro, ["macro.mrr"], against="best", by=np.arange(40) % 8)
-    assert "Few units: 8 " in " ".join(drawn.notes)
+    drawn = table(macro, ["macro.mrr"], against="best", by=np.arange(40) % 4)
+    assert "Few units: 4 " in " ".join(drawn.notes)
     assert "Few units" not in " ".join(table(macro, ["macro.mrr"], against="best").notes)
 
 
@@ -349,12 +349,12 @@ def test_several_runs_have_their_own_test() -> None:
 
 
 def test_the_units_are_those_that_are_asked_for() -> None:
-    group = np.arange(40) % 8
+    group = np.arange(40) % 4
     models = {
         str(most): report(ranks_of(most, most).with_labels(relation=group)) for most in (4, 50)
     }
     made = table(models, ["mrr"], against="4", by="relation")
-    assert "Few units: 8 relations" in " ".join(made.notes)
+    assert "Few units: 4 relations" in " ".join(made.notes)
 
 
 def test_wrong_models() -> None:

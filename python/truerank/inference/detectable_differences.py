@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
+    from .influences import Influences
     from .pairing import HasRanks
 
 CORRELATION = 0.5
@@ -229,20 +230,37 @@ def _errors(
 ) -> tuple[Units, tuple[str, ...], float, FloatArray, float, float]:
     """Units, notes, the value of a, influences, their error, and the correlation."""
     if b is None:
-        by, groups, draw_seed = options.by, options.groups, options.draw_seed
-        units = units_of(a, key, by=by, groups=groups, draw_seed=draw_seed, name="a")
+        units = units_of(
+            a,
+            key,
+            by=options.by,
+            groups=options.groups,
+            draw_seed=options.draw_seed,
+            name="a",
+        )
         one = influences_of_run(units, options.level)
         moved = one.on_value_scale()
-        return units, notes_on_units(units), one.value, moved, standard_error(moved), math.nan
+        error = _error_of(moved, one)
+        return units, notes_on_units(units), one.value, moved, error, math.nan
     pair = gather_pair(a, b, key, options, ("a", "b"))
     one, two = pair.influences(options.level)
-    each = [x.on_value_scale() for x in (one, two)]
-    errors, moved = [standard_error(x) for x in each], each[0] - each[1]
-    error, product = standard_error(moved), 2 * errors[0] * errors[1]
-    shared = errors[0] ** 2 + errors[1] ** 2 - error**2
-    correlation = min(1.0, max(-1.0, shared / product)) if product else math.nan
+    moved_one = one.on_value_scale()
+    moved_two = two.on_value_scale()
+    moved = moved_one - moved_two
+    error = _error_of(moved, one)
+    error_one = _error_of(moved_one, one)
+    error_two = _error_of(moved_two, two)
+    correlation = math.nan
+    if error_one * error_two:
+        shared = error_one**2 + error_two**2 - error**2
+        correlation = min(1.0, max(-1.0, shared / (2 * error_one * error_two)))
     notes = (*pair.notes, *notes_on_units(pair.one))
     return pair.one, notes, one.value, moved, error, correlation
+
+
+def _error_of(moved: FloatArray, model: Influences) -> float:
+    """The standard error that influences make, on units with the shares that a model has."""
+    return standard_error(moved, None if model.is_macro else model.shares)
 
 
 def power_at(shift: float, degrees: float, alpha: float) -> float:

@@ -55,6 +55,8 @@ class Influences(NamedTuple):
         MEAN, SHARE, LOGARITHM, POWER, VARIANCE or MEDIAN.
     bounds : (float, float), optional
         Those of a median, on the scale of the value, where they are exact.
+    is_macro : bool
+        Whether the mean is over fixed groups, whose sizes `moved` allows for already.
     """
 
     value: float
@@ -66,11 +68,14 @@ class Influences(NamedTuple):
     ends: tuple[float, float]
     form: str
     bounds: tuple[float, float] | None = None
+    is_macro: bool = False
 
     @property
     def error(self) -> float:
         """The standard error of `inner`; nan for fewer than 2 units."""
-        return standard_error(self.moved)
+        if self.is_macro:
+            return standard_error(self.moved)
+        return standard_error(self.moved, self.shares)
 
     def at(self, inner: float) -> float:
         """The metric that this mean would have; inf where it is the inverse of 0."""
@@ -137,7 +142,7 @@ def influences_of(units: Units, level: float = 0.95) -> Influences | None:
         return None
     back, form, adjusts = _mean_form(key, units)
     if key.macro and (adjusts or form in ("", MEDIAN)):
-        return _of_whole_groups(units)
+        return _of_whole_groups(units, is_monotone=form not in ("", VARIANCE))
     if not form:
         return None
     outward = back
@@ -295,15 +300,29 @@ def _of_groups(
         float,
         (least, most),
         form if form in DIFFERENCES else MEAN,
+        is_macro=True,
     )
 
 
-def _of_whole_groups(units: Units) -> Influences | None:
-    """The influences of groups, as if drawn, on the mean over them of a metric of any kind."""
+def _of_whole_groups(units: Units, *, is_monotone: bool) -> Influences | None:
+    """The influences of groups, as if drawn, on the mean over them of a metric of any kind.
+
+    A metric that is monotone in the ranks lies between those of the first and of the last ranks.
+    """
     codes = np.asarray(units.groups)
-    values = key_values_within(units.key, units.sample, codes, int(codes.max()) + 1)
-    values = values[~np.isnan(values)]
-    return influences_of_sums(values, np.ones(len(values))) if len(values) else None
+    number = int(codes.max()) + 1
+    values = key_values_within(units.key, units.sample, codes, number)
+    is_known = ~np.isnan(values)
+    if not is_known.any():
+        return None
+    ends = (-math.inf, math.inf)
+    if is_monotone:
+        first, last = (
+            float(key_values_within(units.key, sample, codes, number)[is_known].mean())
+            for sample in ends_of(units)
+        )
+        ends = min(first, last), max(first, last)
+    return influences_of_sums(values[is_known], np.ones(int(is_known.sum())), ends=ends)
 
 
 def _of_median(units: Units, level: float, back: Outward) -> Influences | None:
@@ -343,7 +362,7 @@ def _of_median(units: Units, level: float, back: Outward) -> Influences | None:
     moved = units.sums(weights * (counted - share)) / total
     spread = float(np.sqrt((shares**2).sum()))
     if 0 < share < 1 and units.number > 1:
-        spread = standard_error(moved) / math.sqrt(share * (1 - share))
+        spread = standard_error(moved, shares) / math.sqrt(share * (1 - share))
     reach = float(ndtri((1 + level) / 2)) / 2 * spread + 0.5 / len(sample.ranks)
     low = quantile(0.5 - reach) if reach < 0.5 else 1.0
     high = quantile(0.5 + reach) if reach < 0.5 else most
@@ -364,16 +383,39 @@ def _of_median(units: Units, level: float, back: Outward) -> Influences | None:
     )
 
 
-def standard_error(moved: FloatArray) -> float:
-    """The root of u / (u - 1) times the sum of squares; nan for fewer than 2 units.
+def standard_error(moved: FloatArray, shares: FloatArray | None = None) -> float:
+    """Return the standard error of a mean from the influences d of its units; nan for fewer than 2.
+
+    Its square is the sum of d^2 / (1 - 2 w + sum of w^2), where w are the shares of the units in
+    the weights. The divisor is what is left of a unit's variance once the mean is taken off, to
+    which the unit itself belongs: the larger its share, the nearer is the mean to its own value.
+    With equal shares this is u / (u - 1) times the sum of squares, and so it is without shares.
+
+    Notes
+    -----
+    HC2 of J. G. MacKinnon, H. White: Some Heteroskedasticity-Consistent Covariance Matrix
+    Estimators with Improved Finite Sample Properties. Journal of Econometrics 29 (1985), for a
+    weighted mean of units that vary alike.
 
     Examples
     --------
     >>> standard_error(np.array([1.0, -1.0]))
     2.0
+    >>> standard_error(np.array([1.0, -1.0]), np.array([0.5, 0.5]))
+    2.0
     """
     units = len(moved)
-    return math.sqrt(float(moved @ moved) * units / (units - 1)) if units > 1 else math.nan
+    if units < 2:
+        return math.nan
+    if shares is None:
+        return math.sqrt(float(moved @ moved) * units / (units - 1))
+    squares = np.square(shares)
+    others = float(squares.sum()) - squares
+    largest = int(squares.argmax())
+    others[largest] = float(np.delete(squares, largest).sum())  # a difference would be rounding
+    left = np.square(1 - shares) + others
+    varies = moved != 0  # a unit of all the weight does not, and nothing is left of it
+    return math.sqrt(float((np.square(moved[varies]) / left[varies]).sum()))
 
 
 def degrees_of_freedom(moved: FloatArray) -> float:
