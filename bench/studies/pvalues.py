@@ -111,7 +111,7 @@ def draw_case(rng: np.random.Generator) -> Case:
     t = 0.0
     aim = rng.uniform(-12, 27)
     if aim > 0:
-        end = 1 / max(float(np.ptp(each.middle)) for each in kinds)
+        end = 1 / max(1e-12, *(float(np.ptp(each.middle)) for each in kinds))
         while folds(end) < aim and end < 1e30:
             end *= 2
         for _ in range(12):
@@ -164,7 +164,7 @@ def simulate(
         end = 1 / (abs(x) + 1e-300)
         while excess(end) < 0 and end < 1e100:
             end *= 2
-        t = float(brentq(excess, 0.0, end, xtol=1e-4 * end, rtol=1e-3))
+        t = float(brentq(excess, 0.0, end, xtol=1e-300, rtol=1e-3))
     total = squares = draws = 0.0
     batch = max(BATCH // len(case.sizes), 1)
     while draws * len(case.sizes) < most:

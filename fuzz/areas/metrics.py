@@ -46,8 +46,8 @@ FAULTS = [
     Fault(
         "a wrong rule for ties",
         "python/truerank/metrics/chance_model/tails.py",
-        "self._sign = -1.0 if rising != worse else 1.0",
-        "self._sign = -1.0 if rising == worse else 1.0",
+        "sign = -1.0 if (last > first) != worse else 1.0",
+        "sign = -1.0 if (last > first) == worse else 1.0",
     ),
     Fault(
         "a check left out",

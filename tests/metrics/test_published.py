@@ -278,7 +278,9 @@ def test_bounds_are_printed() -> None:
         "-538.413; the other values are those of all entities, but p is that of the "
         "fewest candidates, so at most so large",
     )
-    assert str(found).endswith(f"log10 p = {found.log10_p:.6g} (convolution); {found.notes[0]}")
+    shown = f"{100 * found.accuracy:.2g} %"  # so far out, not the last digits of p
+    p = f"log10 p = {found.log10_p:.6g} (convolution, within {shown})"
+    assert str(found).endswith(f"{p}; {found.notes[0]}")
     plain = tr.adjust("mr", 200, dataset="fb15k")
     assert (plain.notes, plain.bounds) == ((), None)
     assert found[:7] == plain[:7]

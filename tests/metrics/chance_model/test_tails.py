@@ -136,6 +136,29 @@ def test_a_first_place_among_a_billion() -> None:
         assert found.accuracy < 0.01
 
 
+@pytest.mark.parametrize("size", [10**7, 2**62, 2**63 - 1])
+def test_few_of_very_many_candidates(size: int) -> None:
+    """Three ranks with a sum of s: binomial(s, 3) triples have no larger one."""
+    for total in (3, 30, 21_000):
+        exact = math.log10(math.comb(total, 3)) - 3 * math.log10(size)
+        found = pvalue(of_ranks([1, 1, total - 2], [size] * 3), "mr")
+        assert found.log10_p == pytest.approx(exact, abs=1e-7)
+        assert found.method == "exact"
+
+
+@pytest.mark.parametrize("metric", ["mr", "mrr", "power_mean:-0.5", "power_mean:2"])
+def test_nearly_the_last_ranks(metric: str) -> None:
+    """As few as the first ones, and as far from most others."""
+    size = 1600
+    f = RANK_FUNCTIONS.get(metric, lambda r: r**-0.5)(np.arange(1.0, size + 1))
+    if f[-1] < f[0]:
+        f = -f
+    for ranks in ([1600, 1599, 1590], [1600, 1600, 1599]):
+        found = pvalue(of_ranks(ranks, size), metric, alternative="worse")
+        exact = share_of_triples(f, math.fsum(f[rank - 1] for rank in ranks))
+        assert found.p == pytest.approx(exact, rel=1e-9)
+
+
 # -- beside simulations ----------------------------------------------------------------------------
 
 

@@ -112,8 +112,8 @@ def rank_runs(size: float, fine: int) -> tuple[FloatArray, FloatArray]:
     Examples
     --------
     >>> ranks, counts = rank_runs(1e6, 64)
-    >>> len(ranks) < 3000, float(counts.sum()), round(float(counts @ (1 / ranks)), 9)
-    (True, 1000000.0, 14.392726723)
+    >>> len(ranks) < 3000, float(counts.sum()), round(float(counts @ (1 / ranks)), 7)
+    (True, 1000000.0, 14.3927267)
     """
     last = math.ceil(size)
     half = last // 2
@@ -174,9 +174,9 @@ def like_tasks(
     >>> sizes = np.arange(1000.0, 2000.0)
     >>> found = like_tasks(np.stack([sizes, np.ones(1000), np.ones(1000)]), 50, 16.0)
     >>> len(found[0]), round(float(found[2].sum())), round(float(found[2] @ np.log(found[0])), 3)
-    (36, 1000, 7295.183)
+    (34, 1000, 7293.703)
     >>> round(float(np.log(sizes).sum()), 3)
-    7295.183
+    7293.703
     """
     sizes, weights, numbers = classes
     logs = np.log(np.stack([sizes, weights / weights.max()]))

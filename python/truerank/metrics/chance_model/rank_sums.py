@@ -8,7 +8,6 @@ or nodes that stand for runs of ranks.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,10 +20,10 @@ if TYPE_CHECKING:
 
 SLACK = 1e-12  # of the observed value, relatively, for the rounding of sums
 _MARGIN = 0.25  # how far beyond what matters outcomes are moved, of the distance
-_ROWS = 1000  # classes of tasks at a time
+_ROWS = 250  # classes of tasks at a time
 _STEEP = 4.0  # a power of the rank as steep as that for which nodes of cumulants serve
 _CORRECTIONS = 4  # of a tilt that fewer classes gave
-_STEEPEST = 1e12  # a tilt at most, by that which moves the mean by about a deviation
+_STEEPEST = 1e40  # a tilt at most, by that which moves the mean by about a deviation
 _BEYOND = 1e-7  # about the probability beyond a window, under the tilt
 
 
@@ -152,7 +151,7 @@ class RankSum:
             part = slice(first, first + _ROWS)
             size = self.sizes[part, None]
             if self._cutoff is None:
-                ranks, shares = rank_nodes(self.sizes[part], _STEEP)
+                ranks, shares = _nodes_from_both_ends(self.sizes[part])
             else:
                 hits = np.minimum(self._cutoff, size)
                 ranks = np.hstack([np.ones_like(size), size])
@@ -181,7 +180,6 @@ class RankSum:
         if self._cutoff is not None:
             return self.nodes(i, 1)
         size = int(self.sizes[i])
-        ranks = range(1, size + 1)
 
         def value_at(rank: int) -> float:
             return float(self.value(i, np.array([float(rank)]))[0])
@@ -190,8 +188,8 @@ class RankSum:
         last = value_at(size)
         if first == last:
             return Law(np.array([first]), np.ones(1))
-        like_first = bisect_left(ranks, True, key=lambda rank: value_at(rank) != first)
-        before_last = bisect_left(ranks, True, key=lambda rank: value_at(rank) == last)
+        like_first = _first_where(lambda rank: value_at(rank) != first, size) - 1
+        before_last = _first_where(lambda rank: value_at(rank) == last, size) - 1
         if before_last - like_first > most:
             return None
         counts = np.ones(before_last - like_first + 2)
@@ -224,6 +222,30 @@ class RankSum:
         return float(self.numbers @ np.log(shares))
 
 
+def _first_where(holds: Callable[[int], bool], size: int) -> int:
+    """The first rank of 1..N for which this holds, as it does for all that follow."""
+    low, high = 1, size
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _nodes_from_both_ends(sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Nodes and shares of the ranks 1..N, fine at both ends, as `rank_nodes` are at the first."""
+    last_half = np.ceil(sizes / 2)
+    first_half = np.maximum(sizes - last_half, 1.0)
+    near, near_shares = rank_nodes(first_half, _STEEP)
+    far, far_shares = rank_nodes(last_half, _STEEP)
+    ranks = np.hstack([near, sizes[:, None] + 1 - far])
+    part = (sizes - last_half) / sizes  # 0 for a single candidate
+    shares = np.hstack([near_shares * part[:, None], far_shares * (1 - part)[:, None]])
+    return ranks, shares
+
+
 def find_tilt(total: RankSum, few: RankSum) -> Tilt:
     """Find the tilt under which the mean of X is x, roughly, and the reach of X about x.
 
@@ -254,7 +276,7 @@ def find_tilt(total: RankSum, few: RankSum) -> Tilt:
             end *= 2
         t = end
         if excess(end) * end >= 0:
-            t = float(brentq(excess, 0.0, end, xtol=1e-3 * abs(end), rtol=1e-6))
+            t = float(brentq(excess, 0.0, end, xtol=1e-300, rtol=1e-4))
         t *= ratio
     if few is not total:
         for _ in range(_CORRECTIONS):

@@ -33,6 +33,7 @@ _BINS = 1024  # of a law, at most
 _SUMS = 512  # of laws in bins, at most
 _PAIRS = 1 << 23  # of outcomes that are added for all sums together
 _ENOUGH = 2e-3  # an accuracy that needs no further method
+_ENOUGH_OF_MANY = 1e-2  # the same for thousands of unlike tasks
 _LEAST = 1e-3  # the accuracy of what is not exact, at best
 _SHOWN = 1e-3  # the greatest accuracy that is not printed
 
@@ -151,8 +152,9 @@ def _tail_of_sum(total: RankSum) -> Tail:
         if log is not None:
             return _of_either_side(log, tilt.t, "exact", 0.0)
     found = _on_grids(total, tilt, _WORK)
+    enough = _ENOUGH if few.fine else _ENOUGH_OF_MANY
     for approximate in _APPROXIMATIONS:
-        if found.accuracy <= _ENOUGH:
+        if found.accuracy <= enough:
             break
         other = approximate(total, tilt)
         if other is not None and other.accuracy < found.accuracy:
