@@ -186,13 +186,54 @@ def simulate(
     return mean, off
 
 
+class Row(NamedTuple):
+    """What a case gave."""
+
+    method: str
+    accuracy: float
+    p: float
+    simulated: float
+    error: float
+    standard_error: float
+    seconds: float
+    case: str
+
+
+RANGES = [(0.02, 1.0), (1e-3, 0.02), (1e-6, 1e-3), (0.0, 1e-6)]
+
+
+def summary(rows: list[Row]) -> str:
+    """A line of Markdown for each method and range of p."""
+    lines = [
+        "| method | p | cases | error, mean (of absolute values) | standard error, mean | beyond three of them | accuracy, median; greatest | seconds, greatest |",  # noqa: E501
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for method in dict.fromkeys(row.method for row in rows):
+        for low, high in RANGES:
+            chosen = [x for x in rows if x.method == method and low < x.p <= high]
+            chosen = [x for x in chosen if x.standard_error < 0.05]
+            if not chosen:
+                continue
+            errors = np.abs([x.error for x in chosen])
+            accuracies = [x.accuracy for x in chosen]
+            beyond = sum(abs(x.error) > 3 * x.standard_error for x in chosen)
+            lines.append(
+                f"| {method} | {low:g} to {high:g} | {len(chosen)} | {100 * errors.mean():.2f} % "
+                f"| {100 * np.mean([x.standard_error for x in chosen]):.2f} % | {beyond} "
+                f"| {100 * np.median(accuracies):.2g} %; {100 * max(accuracies):.2g} % "
+                f"| {max(x.seconds for x in chosen):.1f} |"
+            )
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most", type=float, default=3e8, help="ranks drawn for a case at most")
     options = parser.parse_args()
-    print("method\taccuracy\tp\tsimulated\terror\tstandard error\tseconds\tcase")
+    print("\t".join(Row._fields))
+    rows = []
     for number in range(options.cases):
         rng = np.random.default_rng([options.seed, number])
         case = draw_case(rng)
@@ -206,15 +247,13 @@ def main() -> None:
         p, off = simulate(case, found.p, goal / 3, int(options.most), rng)
         error = found.p / p - 1 if p else math.nan
         sizes = f"{case.sizes.min()} to {case.sizes.max()}"
-        weights = "weighted" if weighted is not None else ""
-        about = f"{case.metric} {case.alternative}, {len(ones)} of {sizes} {case.shape} {weights}"
-        print(
-            f"{found.method}\t{found.accuracy:.2g}\t{found.p:.4g}\t{p:.4g}\t{error:+.4f}\t{off:.4f}"
-            f"\t{seconds:.2f}\t{about}",
-            flush=True,
-        )
+        weights = "" if weighted is None else ", weighted"
+        about = f"{case.metric} {case.alternative}, {len(ones)} of {sizes}, {case.shape}{weights}"
+        rows.append(Row(found.method, found.accuracy, found.p, p, error, off, seconds, about))
+        print("\t".join(f"{x:.4g}" if isinstance(x, float) else x for x in rows[-1]), flush=True)
+    print(summary(rows))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"# peak memory {memory:.0f} MB")
+    print(f"Peak memory, with that of the simulation: {memory:.0f} MB.")
 
 
 if __name__ == "__main__":
