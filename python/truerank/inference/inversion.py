@@ -59,13 +59,13 @@ def _end(
 ) -> float:
     """The last shift towards a limit that is not rejected."""
     sign = math.copysign(1.0, limit - estimate)
-    if math.isfinite(limit) and (p_value(limit) > alpha or limit == estimate):
-        # where p is not monotone the null may be rejected all the same, and ends the interval
-        if (null - estimate) * sign <= 0 or p_value(null) > alpha:
-            return limit
+    is_beyond = (null - estimate) * sign > 0  # the null is on this side
+    may_end = not is_beyond or p_value(null) > alpha  # else the interval ends before it
+    if may_end and math.isfinite(limit) and (limit == estimate or p_value(limit) > alpha):
+        return limit
     inside, p_inside = estimate, 1.0
     outside, p_outside = math.nan, math.nan
-    if (null - estimate) * sign > 0:
+    if is_beyond:
         p_null = p_value(null)
         if p_null > alpha:
             inside, p_inside = null, p_null

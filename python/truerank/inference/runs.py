@@ -14,15 +14,23 @@ import numpy as np
 
 from ..inputs.checks import confidence
 from ..inputs.errors import InputValueError
-from ..metrics import compute
+from ..metrics import Key, compute
 from .influences import Influences, degrees_of_freedom, influences_of, standard_error
 from .intervals import Interval
-from .pairing import HasRanks, have_same_tasks, tasks_of
+from .pairing import (
+    HasRanks,
+    align,
+    groups_of,
+    have_same_tasks,
+    in_order,
+    match_tasks,
+    reader_of,
+    tasks_of,
+)
 from .sign_flips import error_rate
-from .units import TASK, UNIT, Units, notes_on_units, unit_codes, units_of
+from .units import TASK, UNIT, Units, group_of_tasks, notes_on_units, unit_codes, units_of
 
 if TYPE_CHECKING:
-    from ..metrics import Key
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
 
@@ -189,20 +197,27 @@ def interval_over_runs(
     first, *others = (tasks_of(f"reports[{i}]", run) for i, run in enumerate(runs))
     crossed = all(have_same_tasks(first, other) for other in others)
     codes, name = unit_codes(first, by)
-    each = codes if crossed and name != TASK else by
-    units = [
-        units_of(run, metric, by=each, groups=groups, draw_seed=getattr(run, "seed", 0))._replace(
-            by=name
-        )
-        for run in runs
-    ]
-    found = [influences_of_run(x, level) for x in units]
+    units = []
+    for run, ranks in zip(runs, (first, *others), strict=True):
+        seed = getattr(run, "seed", 0)
+        if crossed:
+            # the tasks of all runs in the order of the first, and in its units and groups
+            match = match_tasks(first, ranks)
+            aligned = in_order(run, align(first, ranks, match), match.order)
+            key = metric if isinstance(metric, Key) else reader_of(run)(metric)
+            each = codes if name != TASK else None
+            macro = group_of_tasks(first, key, by, groups_of(runs[0], groups))
+            found = units_of(aligned, key, by=each, groups=macro, draw_seed=seed)
+        else:
+            found = units_of(run, metric, by=by, groups=groups, draw_seed=seed)
+        units.append(found._replace(by=name))
+    influences = [influences_of_run(x, level) for x in units]
     number = units[0].number if crossed else sum(x.number for x in units)
-    value = math.fsum(x.value for x in found) / len(found)
+    value = math.fsum(x.value for x in influences) / len(influences)
     low = high = math.nan
     if number > 1 and not math.isnan(value):
-        test = (crossed_runs if crossed else nested_runs)([found])
-        least, most = sorted(found[0].at(end) for end in found[0].ends)
+        test = (crossed_runs if crossed else nested_runs)([influences])
+        least, most = sorted(influences[0].at(end) for end in influences[0].ends)
         low, high = test.bounds(level)
         low, high = max(low, least), min(high, most)
     notes = notes_on_runs({"one model": len(runs)}, 0 if crossed else len(runs))

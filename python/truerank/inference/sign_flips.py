@@ -104,6 +104,10 @@ class SignFlips:
         rest = self._apart - (self.estimate - self.null) * self._shares
         return not without_rounding(rest, np.abs(self._apart) + np.abs(self._shares)).any()
 
+    def difference(self, x: float) -> float:
+        """The sum of the differences at a shift of x from the null."""
+        return self._total - x * self._whole
+
     def p_value(self, shift: float, least: float = 0.0) -> float:
         """The two-sided p-value of a shift; one far below `least` may be rough."""
         x = shift - self.null
@@ -121,9 +125,7 @@ class SignFlips:
             return self._share(self._apart - x * self._shares, None).value
         return found
 
-    def _share(
-        self, apart: FloatArray, counts: IntArray | None, at_null: bool = False
-    ) -> Share:
+    def _share(self, apart: FloatArray, counts: IntArray | None, at_null: bool = False) -> Share:
         """The two-sided p-value of differences, each of which so many units have."""
         sizes = np.abs(apart)
         numbers = np.ones(len(apart)) if counts is None else counts
@@ -195,31 +197,47 @@ class NormalMixture:
         # the sum of one model with signs is that of all less twice those that are flipped
         self._gained = apart[large].sum() - 2 * subset_sums(apart[large])
         self._shares = shares[large].sum() - 2 * subset_sums(shares[large])
-        # polynomials in the shift: the sums of the squares and fourth powers of apart - x shares
-        d, s = apart[rest], shares[rest]
-        self._squares = _products(d, s)
-        self._fourths = _products(d * d, d * s), _products(d * s, s * s)
+        self._rest = PowerSums(apart[rest], shares[rest])
 
     def p_value(self, x: float) -> float:
         """The two-sided p-value of a shift of x."""
         from scipy.special import ndtr
 
         beyond = abs(self._total - x * self._whole)
-        own, mixed, common = self._squares
-        variance = own - 2 * x * mixed + x * x * common
+        variance = self._rest.squares(x)
         sums = self._gained - x * self._shares
         if variance <= 1e-24 * beyond * beyond:
             slack = SLACK * float(np.abs(sums).max())
             return 2 * float((sums >= beyond - slack).mean())
         spread = math.sqrt(variance)
         z = (beyond - sums) / spread
-        excess = -2 * self._fourth_powers(x) / variance**2
+        excess = -2 * self._rest.fourths(x) / variance**2
         density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
         tails = ndtr(-z) + excess / 24 * density * z * (z * z - 3)
         return min(1.0, max(2 * (1 + ERROR) * float(tails.mean()), 0.0))
 
-    def _fourth_powers(self, x: float) -> float:
-        """The sum of (d - x s)^4 over the rest."""
+
+class PowerSums:
+    """The sums of the squares and fourth powers of d - x s, as polynomials in x.
+
+    Examples
+    --------
+    >>> found = PowerSums(np.array([3.0, 1.0]), np.array([1.0, 1.0]))
+    >>> found.squares(1.0), found.fourths(1.0)
+    (4.0, 16.0)
+    """
+
+    def __init__(self, d: FloatArray, s: FloatArray) -> None:
+        self._squares = _products(d, s)
+        self._fourths = _products(d * d, d * s), _products(d * s, s * s)
+
+    def squares(self, x: float) -> float:
+        """The sum of the squares at x."""
+        d2, ds, s2 = self._squares
+        return max(d2 - 2 * x * ds + x * x * s2, 0.0)
+
+    def fourths(self, x: float) -> float:
+        """The sum of the fourth powers at x."""
         (d4, d3s, d2s2), (_, ds3, s4) = self._fourths
         return max(d4 - 4 * x * d3s + 6 * x**2 * d2s2 - 4 * x**3 * ds3 + x**4 * s4, 0.0)
 
