@@ -378,10 +378,10 @@ class ShiftT:
         from scipy.special import stdtr
 
         x = shift - self._flips.null
-        squares = self._sums.squares(x)
-        if self._units < 2 or not squares > 0:
+        squares, fourths = self._sums.squares(x), self._sums.fourths(x)
+        if self._units < 2 or not squares > 0 or not fourths > 0:
             return 0.0
-        carriers = squares * squares / self._sums.fourths(x)
+        carriers = squares * squares / fourths
         degrees = min(max(carriers - 1, 1.0), self._units - 1.0)  # as `degrees_of_freedom`
         error = math.sqrt(squares * self._units / (self._units - 1))
         return 2 * float(stdtr(degrees, -abs(self._flips.difference(x)) / error))
@@ -408,7 +408,7 @@ def _test_difference(first: Influences, second: Influences, key: Key, level: flo
         test = _larger_test(test, t)
     found = Tested(DIFFERENCE, estimate, p_value=p, method=method, accuracy=accuracy)
     limits = least - most, most - least
-    if flips.all_equal():
+    if flips.all_equal() and not _refuses_nothing(flips, level):
         if not _is_bounded(key):
             return found._replace(notes=(UNBOUNDED.format("difference"),))
         low, high = _unvaried(flips, first, level, limits, p)
@@ -440,7 +440,7 @@ def _test_ratio(first: Influences, second: Influences, key: Key, level: float) -
     found = Tested(RATIO, estimate, p_value=p, method=method, accuracy=accuracy)
     if not is_shift and not second.inner:
         return found
-    if flips.all_equal():
+    if flips.all_equal() and not _refuses_nothing(flips, level):
         return found._replace(notes=(UNBOUNDED.format("ratio"),))
     shifts = invert(
         test, flips.estimate, flips.null, level=level, limits=limits, spread=flips.spread
@@ -450,6 +450,11 @@ def _test_ratio(first: Influences, second: Influences, key: Key, level: float) -
         inner = second.inner + shift if is_shift else second.inner * shift
         ratios.append(second.at(inner) / second.value)
     return found._replace(low=min(ratios), high=max(ratios))
+
+
+def _refuses_nothing(flips: SignFlips, level: float) -> bool:
+    """Whether there are so few units that no p-value refuses a shift."""
+    return math.ldexp(1.0, 1 - flips.units) > error_rate(level)
 
 
 def _inverted(flips: SignFlips, level: float) -> Callable[[float], float]:
@@ -499,12 +504,10 @@ def _unvaried(
     p: float,
 ) -> tuple[float, float]:
     """The bounds of a difference that is the same in all units: what unseen units may hold."""
-    alpha, shift = error_rate(level), flips.estimate
-    if math.ldexp(1.0, 1 - flips.units) > alpha:  # so few units refuse no shift
-        return limits
+    shift = flips.estimate
     unseen = unseen_share(first.shares, level)
     low, high = (shift + unseen * (limit - shift) for limit in limits)
-    if p <= alpha:  # what unseen units may hold does not bring the null back
+    if p <= error_rate(level):  # what unseen units may hold does not bring the null back
         if shift > 0:
             low = max(low, math.nextafter(0.0, shift))
         else:

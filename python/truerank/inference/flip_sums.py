@@ -23,7 +23,7 @@ LARGEST = 1 << 13  # so many combinations of the largest sizes stand before the 
 SLACK = 1e-9  # of the total, within which two sums are equal
 TILTED_BELOW = 5e-4  # one-sided
 ERROR, TILTED_ERROR = 0.01, 0.05  # relative, of normals and of tilted normals
-FREQUENT, HARMONICS, LUMPED = 5, 12, 20_000
+FREQUENT, MOST_FREQUENT, HARMONICS, LUMPED = 5, 8, 12, 20_000
 BINS, NARROWEST = 1 << 12, 1e-4  # of the rest of very many sizes, by their logarithms
 
 
@@ -213,15 +213,20 @@ def step_of(sizes: FloatArray) -> float:
     >>> step_of(np.array([1.5, 0.6, 0.3])), step_of(np.array([1.0, math.pi]))
     (0.3, 0.0)
     """
-    largest = float(sizes.max())
-    step = float(sizes.min())
-    while step > 1e-8 * largest:  # Euclid's algorithm
-        remainders = np.abs(sizes - step * np.rint(sizes / step))
-        remainders = remainders[remainders > 1e-5 * step]
-        if not len(remainders):
-            return step
-        step = float(remainders.min())
-    return 0.0
+    least = 1e-8 * float(sizes.max())
+    numbers = sizes
+    while len(numbers):  # Euclid's algorithm
+        step = float(numbers.min())
+        if step <= least:
+            return 0.0
+        remainders = np.abs(numbers - step * np.rint(numbers / step))
+        numbers = remainders[remainders > 1e-4 * step]
+        if len(numbers):
+            numbers = np.append(numbers, step)
+    multiples = np.rint(sizes / step)
+    step = float(sizes.sum() / multiples.sum())
+    fits = np.abs(sizes - step * multiples) <= 1e-4 * step
+    return step if fits.all() else 0.0
 
 
 def share_by_steps(classes: Classes, budget: float, step: float) -> Share | None:
@@ -280,8 +285,7 @@ def share_by_normals(classes: Classes, budget: float, step: float = 0.0) -> Shar
             classes = _binned(classes)
         tilt, error = saddle_point(classes, beyond), TILTED_ERROR
         found = _normals(*parts, beyond, tilt)
-    if not step:
-        error += lumps(classes, parts[2], beyond, tilt)
+    error += lumps(classes, parts[2], beyond, tilt, step)
     return Share(math.ldexp(min(max(found, 0.0), 1.0), -never), error)
 
 
@@ -380,32 +384,37 @@ def saddle_point(classes: Classes, beyond: float) -> float:
     return float(brentq(excess, low, high, rtol=1e-6))
 
 
-def lumps(classes: Classes, rest: Classes, beyond: float, tilt: float) -> float:
+def lumps(
+    classes: Classes, rest: Classes, beyond: float, tilt: float = 0.0, step: float = 0.0
+) -> float:
     """Return how much a lumpy rest adds to the relative error, at most.
 
     Where many sizes are equal, sums come in lumps, unless others spread them: the characteristic
-    function of the sum, a product of cosines, has peaks at the lumps' frequencies, whose heights
-    say how deep the gaps between lumps are. What a peak adds to a tail is twice its height over its
-    frequency times the density of the sum there.
+    function of the tilted sum has peaks at the lumps' frequencies, whose heights say how deep the
+    gaps between lumps are. What a peak adds to a tail is twice its height over its frequency times
+    the density of the sum there. Sums of whole steps are no lumps.
 
     Examples
     --------
     >>> equal = classes_of(np.ones(400))
-    >>> round(lumps(equal, equal, 40.0, 0.0), 3)  # half of the lump at 40 is 0.118 of the tail
+    >>> round(lumps(equal, equal, 40.0), 3)  # half of the lump at 40 is 0.118 of the tail
     0.234
+    >>> lumps(equal, equal, 40.0, step=1.0)
+    0.0
     """
     from scipy.special import log_ndtr
 
     if classes.number > LUMPED or not (rest.counts >= FREQUENT).any():
         return 0.0
-    frequent = rest.sizes[np.argsort(-rest.counts, kind="stable")[:8]]
-    spread = math.sqrt(float(classes.counts @ np.square(classes.sizes)))
+    sizes, counts = classes
+    left = 1 - np.square(np.tanh(tilt * sizes))
+    spread = math.sqrt(float(counts @ (left * sizes * sizes)))
+    frequent = rest.sizes[np.argsort(-rest.counts, kind="stable")[:MOST_FREQUENT]]
     frequencies = np.outer(math.pi / frequent, np.arange(1, HARMONICS + 1)).ravel()
     frequencies = np.unique((frequencies * spread).round(9)) / spread
-    cosines = np.abs(np.cos(np.outer(frequencies, classes.sizes)))
-    with np.errstate(divide="ignore"):
-        heights = np.exp(np.log(cosines) @ classes.counts)
-    z = max(beyond, 0.0) / spread
+    frequencies = frequencies[frequencies * step < 0.999 * math.pi]
+    squares = 1 - left * np.square(np.sin(np.outer(frequencies, sizes)))
+    heights = np.exp(np.log(np.maximum(squares, 1e-300)) @ counts / 2)
+    z = tilt * spread if tilt else max(beyond, 0.0) / spread
     hazard = math.exp(-z * z / 2 - float(log_ndtr(-z))) / math.sqrt(2 * math.pi)
-    hazard = max(hazard, tilt * spread)  # the density by the tail, of which the tilt is the slope
     return float((heights * 2 / (frequencies * spread)).sum()) * hazard

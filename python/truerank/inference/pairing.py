@@ -92,7 +92,8 @@ def have_same_tasks(a: Ranks, b: Ranks) -> bool:
     if len(a) != len(b):
         return False
     match = match_tasks(a, b)
-    return not match.differences and (a.candidates == b.candidates[match.order]).all()
+    alike = a.candidates == b.candidates[match.order]
+    return not match.differences and bool(alike.all())
 
 
 def weighted_ranks(name: str, model: Any) -> Ranks:
