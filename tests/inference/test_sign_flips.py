@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from truerank.inference import sign_flips
+from truerank.inference.flip_sums import Share
 from truerank.inference.inversion import invert
 from truerank.inference.sign_flips import NormalMixture, PowerSums, SignFlips
 
@@ -57,6 +59,13 @@ def test_an_approximate_p_is_not_below_the_exact_one() -> None:
         assert near.p_value(0) >= 2.0 ** (1 - n)
         seen.append(approximate)
     assert sum(seen) > 10
+
+
+def test_no_approximation_is_below_the_least_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sign_flips, "share_by_normals", lambda *_: Share(0.0, 0.05))
+    d = np.append(np.random.default_rng(0).normal(1, 1, 60), 0.0)
+    found = SignFlips(d, np.ones(61))
+    assert (found.accuracy, found.p_value(0.0)) == (0.05, 2.0**-59)
 
 
 def test_all_equal() -> None:
@@ -119,6 +128,7 @@ def test_bounds_are_means_of_subsets(seed: int, n: int, level: float) -> None:
 
 
 @settings(max_examples=60)
+@example([1.0, 1.0, 1.0], 3.5, 0.95)  # rejected, but not what is further out
 @given(
     st.lists(st.floats(0.01, 3), min_size=1, max_size=8),
     st.floats(-5, 5),
