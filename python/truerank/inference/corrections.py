@@ -63,8 +63,8 @@ def correct_pvalues(
 ) -> Table:
     """Correct the p-values of several questions: over metrics, data sets, groups or models.
 
-    Of twenty true null hypotheses, up to one is rejected at 5 % on average. All questions that were asked
-    belong into one family, those without a finding, too.
+    Of twenty true null hypotheses, up to one is rejected at 5 % on average. All questions that were
+    asked belong into one family, those without a finding, too.
 
     Parameters
     ----------

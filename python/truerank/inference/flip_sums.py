@@ -213,19 +213,20 @@ def step_of(sizes: FloatArray) -> float:
     >>> step_of(np.array([1.5, 0.6, 0.3])), step_of(np.array([1.0, math.pi]))
     (0.3, 0.0)
     """
-    least = 1e-8 * float(sizes.max())
+    largest = float(sizes.max())
+    rounding = 1e-9 * largest
     numbers = sizes
     while len(numbers):  # Euclid's algorithm
         step = float(numbers.min())
-        if step <= least:
+        if step <= 1e-6 * largest:
             return 0.0
         remainders = np.abs(numbers - step * np.rint(numbers / step))
-        numbers = remainders[remainders > 1e-4 * step]
+        numbers = remainders[remainders > rounding]
         if len(numbers):
             numbers = np.append(numbers, step)
     multiples = np.rint(sizes / step)
     step = float(sizes.sum() / multiples.sum())
-    fits = np.abs(sizes - step * multiples) <= 1e-4 * step
+    fits = np.abs(sizes - step * multiples) <= rounding
     return step if fits.all() else 0.0
 
 
