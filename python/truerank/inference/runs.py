@@ -81,6 +81,10 @@ def crossed_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
     (what units and runs do together), and at least either of them. The degrees of freedom are those
     of Welch and Satterthwaite.
 
+    Where seeds add nothing, it rejects 1 to 2 % of true null hypotheses at 5 %, and finds less: of
+    200 tasks and three seeds, 10 % of differences of which a t test over tasks finds 36 %. No test
+    for an effect of seeds comes before it: with few runs that could not tell.
+
     Notes
     -----
     F. E. Satterthwaite: An Approximate Distribution of Estimates of Variance Components.
@@ -117,13 +121,20 @@ def nested_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
     Each fold has tasks of its own. The error of the mean is at least what the standard errors over
     the units of each fold make of it, with as many degrees of freedom as there are folds, less one.
     """
-    k, folds = len(models[0]), [*zip(*models, strict=True)]
-    v = np.array([one.value - sum(x.value for x in others) for one, *others in folds])
-    moved = ([x.on_value_scale() for x in fold] for fold in folds)
-    errors = [standard_error(one - sum(others)) for one, *others in moved]
-    of_folds, of_units = float(v.var(ddof=1)) / k, float(np.square(errors).sum()) / k**2
+    folds = list(zip(*models, strict=True))
+    k = len(folds)
+    values, errors = [], []
+    for first, *others in folds:
+        value, moved = first.value, first.on_value_scale()
+        for other in others:
+            value -= other.value
+            moved = moved - other.on_value_scale()
+        values.append(value)
+        errors.append(standard_error(moved))
+    of_folds = float(np.var(values, ddof=1)) / k
+    of_units = float(np.square(errors).sum()) / k**2
     larger = of_folds if math.isnan(of_units) else max(of_folds, of_units)
-    return TwoLevelT(float(v.mean()), math.sqrt(larger), k - 1)
+    return TwoLevelT(float(np.mean(values)), math.sqrt(larger), k - 1)
 
 
 def influences_of_run(units: Units, level: float) -> Influences:
