@@ -96,7 +96,7 @@ def test_the_pipeline_and_evaluate_model_name_their_filters_alike() -> None:
         result = evaluated(RankEvaluator(), ran.model, data, additional_filter_triples=given)
         assert result.report.protocol.filter == (*names, "test")
     compared = tr.compare(by_pipeline, alone, metric="mrr")
-    assert compared.difference == by_pipeline["mrr"] - alone["mrr"] == 0
+    assert compared.estimate == by_pipeline["mrr"] - alone["mrr"] == 0
 
 
 def test_any_key_of_a_report_is_a_metric() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,6 @@ from inference.test_influences import drawn
 from inference.test_intervals import of_ranks
 from support.refusals import refusal
 from truerank.inference import Comparison, Comparisons, compare, correct_pvalues, detectable
-from truerank.inference.runs import crossed_runs, influences_of_run
-from truerank.inference.units import units_of
 
 RATIOS = ("gmr", "igmr", "hmr", "imr", "median", "imedian", "std", "variance", "power_mean:2")
 DIFFERENCES = ("mr", "mrr", "hits@3", "index.mr", "ratio.mrr", "z.hits@3", "macro.mrr", "macro.gmr")
@@ -43,28 +41,67 @@ def options_of(key: str) -> dict[str, Any]:
     return {"groups": "relation"} if key.startswith("macro.") else {}
 
 
-@given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=10))
-def test_p_is_the_share_of_all_sign_flips(pairs: list[tuple[int, int]]) -> None:
+def permutations(f: np.ndarray[Any, Any]) -> float:
+    """The p-value of scipy's permutation test of paired samples, over all swaps."""
+    options = {"permutation_type": "samples", "n_resamples": np.inf}
+    found = scipy.stats.permutation_test((f,), lambda x, axis: x.sum(axis), **options)
+    return float(found.pvalue)
+
+
+def t_of(f: np.ndarray[Any, Any]) -> float:
+    """The p-value of t with degrees of freedom from the influences; 0 where it says nothing."""
+    d = f - f.mean()
+    if len(f) < 2 or not d.any():
+        return 0.0
+    degrees = np.clip((d**2).sum() ** 2 / (d**4).sum() - 1, 1, len(f) - 1)
+    return float(2 * scipy.stats.t.sf(abs(f.mean()) / scipy.stats.sem(f), degrees))
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=2, max_size=10))
+def test_p_is_that_of_the_permutation_test(pairs: list[tuple[int, int]]) -> None:
     one, two = (np.array(x, float) for x in zip(*pairs, strict=True))
-    for key, f in (("mr", one - two), ("mrr", 1 / one - 1 / two)):
-        found = compare(of_ranks(one.astype(int)), of_ranks(two.astype(int)), metric=key)
-        signs = np.array([*itertools.product([1, -1], repeat=len(f))])
-        sums = np.abs(signs @ f)
-        assert found.p_value == pytest.approx(np.mean(sums >= abs(f.sum()) - 1e-12))
+    a, b = of_ranks(one.astype(int)), of_ranks(two.astype(int))
+    found = compare(a, b, metric="mrr")
+    assert found.p_value == pytest.approx(permutations(1 / one - 1 / two))
+    assert (found.method, found.accuracy) == ("exact sign flips", 0.0)
+    found = compare(a, b, metric="mr")
+    flips, t = permutations(one - two), t_of(one - two)
+    assert found.p_value == pytest.approx(max(flips, t))
+    if t != pytest.approx(flips):
+        assert found.method == ("t beside sign flips" if t > flips else "exact sign flips")
+        assert math.isnan(found.accuracy) == (t > flips)
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 12), st.integers(0, 12), st.integers(1, 30))
-def test_p_of_hits_is_the_mid_p_of_mcnemar(wins: int, losses: int, ties: int) -> None:
-    one = [1] * wins + [5] * losses + [1] * ties
-    two = [5] * wins + [1] * losses + [1] * ties
+@given(st.integers(0, 200), st.integers(0, 200), st.integers(0, 300))
+def test_p_of_hits_is_that_of_mcnemars_exact_test(wins: int, losses: int, ties: int) -> None:
+    one = [1] * (wins + 1) + [5] * losses + [1] * ties
+    two = [5] * wins + [1] * losses + [1] * (ties + 1)
     found = compare(of_ranks(one, 10), of_ranks(two, 10), metric="hits@1")
-    n, k = wins + losses, max(wins, losses)
-    law = scipy.stats.binom(n, 0.5)
-    expected = 1.0 if wins == losses else 2 * (law.sf(k) + law.pmf(k) / 2)
-    exact = n <= 12
-    assert found.p_value == pytest.approx(expected, abs=1e-9 if exact else 0.01)
-    assert (found.wins, found.ties, found.losses) == (wins, ties, losses)
+    expected = 1.0
+    if wins + losses:
+        expected = float(scipy.stats.binomtest(wins, wins + losses).pvalue)
+    assert found.p_value == pytest.approx(expected, rel=1e-9)
+    assert (found.wins, found.ties, found.losses) == (wins, ties + 1, losses)
+    assert (found.method, found.accuracy) == ("exact sign flips", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "p"),
+    [(5, 0, 2.0**-4), (7, 1, 18 / 2**8), (13, 0, 2.0**-12), (30, 0, 2.0**-29), (60, 0, 2.0**-59)],
+)
+@pytest.mark.parametrize("key", ["hits@1", "mrr", "mr"])
+def test_no_p_is_smaller_than_sign_flips_can_tell(
+    wins: int, losses: int, p: float, key: str
+) -> None:
+    one = np.array([1] * wins + [2] * losses)
+    found = compare(of_ranks(one), of_ranks(3 - one), metric=key)
+    expected = max(p, t_of(2.0 * one - 3)) if key == "mr" else p
+    assert found.p_value == pytest.approx(expected, rel=1e-9)
+    unlike = np.where(one == 1, np.arange(2, 2 + len(one)), 1)  # no two differences are equal
+    if key != "hits@1":
+        assert compare(of_ranks(one), of_ranks(unlike), metric=key).p_value >= 2.0 ** (1 - len(one))
 
 
 def test_p_of_many_units_is_that_of_monte_carlo() -> None:
@@ -74,7 +111,8 @@ def test_p_of_many_units_is_that_of_monte_carlo() -> None:
         even = np.full(60, 10**6)
         found = compare(of_ranks(even + law, 10**7), of_ranks(even, 10**7), metric="mr").p_value
         sums = np.abs(rng.choice([-1, 1], (60_000, 60)) @ law)
-        assert found == pytest.approx(np.mean(sums >= abs(law.sum())), rel=0.06, abs=0.002)
+        flips = np.mean(sums >= abs(law.sum()))
+        assert found == pytest.approx(max(flips, t_of(law)), rel=0.06, abs=0.002)
 
 
 @given(
@@ -95,7 +133,7 @@ def test_p_and_interval_never_contradict_each_other(
     found = compare(ranks, other, metric=key, level=level, by=by, **options_of(key))
     equal = 0.0 if found.effect == "difference" else 1.0
     if math.isnan(found.low):
-        assert not found.value_b or found.units < 1
+        assert not found.value_b or found.notes[-1].startswith("no bounds: each unit has the same")
         return
     assert (found.p_value > 1 - level) == (found.low <= equal <= found.high)
     slack = 1e-9 * (1 + abs(found.estimate))
@@ -128,13 +166,93 @@ def test_size_under_exchangeable_models(key: str) -> None:
 
 def test_models_without_any_difference() -> None:
     ranks = of_ranks([1, 5, 9] * 20)
-    for key in ("mrr", "hits@1", "gmr", "std", "median"):
+    unseen = 1 - 0.025 ** (1 / 60)
+    for key in ("mrr", "hits@1", "amri", "index.mrr"):
         found = compare(ranks, ranks, metric=key)
-        assert (found.p_value, found.difference, found.ties) == (1.0, 0.0, 60)
-        equal = 0 if found.effect == "difference" else 1
-        assert found.low <= equal <= found.high
-    hits = compare(ranks, ranks, metric="hits@1")
-    assert hits.high == -hits.low == pytest.approx(1 - 0.025 ** (1 / 60))
+        assert (found.p_value, found.estimate, found.ties) == (1.0, 0.0, 60)
+        assert not any(note.startswith("no bounds") for note in found.notes)
+        assert found.high == -found.low
+        least, most = (tr.report(of_ranks([x]))[key] for x in (1, 1000))
+        assert found.high == pytest.approx(unseen * abs(most - least))
+    for key in ("mr", "gmr", "std", "median", "hmr", "imr", "ratio.mr", "z.mr"):
+        found = compare(ranks, ranks, metric=key)
+        equal = 0.0 if found.effect == "difference" else 1.0
+        assert (found.p_value, found.estimate, found.ties) == (1.0, equal, 60)
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+        assert found.notes[-1].startswith(f"no bounds: each unit has the same {found.effect}")
+        assert "[nan, nan]" in str(found)
+
+
+@pytest.mark.parametrize("units", [6, 13, 60])
+def test_models_that_differ_alike_in_every_unit(units: int) -> None:
+    a, b = of_ranks([1] * units, 100), of_ranks([2] * units, 100)
+    found = compare(a, b, metric="mrr")
+    unseen = 1 - 0.025 ** (1 / units)
+    assert found.p_value == 2.0 ** (1 - units)
+    assert found.high == pytest.approx(0.5 + unseen * (0.99 - 0.5))
+    assert found.low == pytest.approx(max(0, 0.5 - unseen * 1.49), abs=1e-300)
+    assert found.low > 0  # as p is below 0.05
+    back = compare(b, a, metric="mrr")
+    assert (back.low, back.high) == (-found.high, -found.low)
+    assert math.isnan(compare(a, b, metric="mr").low)
+
+
+def test_five_units_refuse_nothing() -> None:
+    a, b = of_ranks([1, 1, 2, 1, 1], 100), of_ranks([7, 9, 9, 8, 50], 100)
+    for key, ends in (("mrr", 0.99), ("mr", 99), ("hits@5", 1)):
+        found = compare(a, b, metric=key)
+        assert found.p_value == pytest.approx(max(0.0625, found.p_value))
+        assert (found.low, found.high) == pytest.approx((-ends, ends))
+    found = compare(a, b, metric="gmr")
+    assert (found.low, found.high) == pytest.approx((1 / 100, 100))
+    assert compare(a, b, metric="mrr", level=0.9).low > 0
+
+
+def test_the_interval_of_mean_ranks_is_the_union_of_two() -> None:
+    rng = np.random.default_rng(1)
+    one, two = np.exp(rng.normal(3, 1.5, (2, 40))).astype(int) + 1
+    f = (one - two).astype(float)
+    found = compare(of_ranks(one, 10**6), of_ranks(two, 10**6), metric="mr")
+    d = f - f.mean()
+    degrees = (d**2).sum() ** 2 / (d**4).sum() - 1
+    t = scipy.stats.t.interval(0.95, degrees, f.mean(), scipy.stats.sem(f))
+    assert (found.low, found.high) == pytest.approx(t, rel=1e-6)  # wider than that of sign flips
+    assert found.p_value == pytest.approx(t_of(f))
+    same = compare(of_ranks(one, 10**6), of_ranks(two, 10**6), metric="amri")
+    assert same.p_value == pytest.approx(found.p_value, rel=1e-6)
+
+
+def test_all_numbers_are_on_the_scale_that_the_effect_names() -> None:
+    a, b = drawn(0, 60), moved(drawn(0, 60), 1)
+    for key in (*RATIOS, "mrr", "mr", "hits@3"):
+        found = compare(a, b, metric=key)
+        one, two = (tr.report(x)[key] for x in (a, b))
+        expected = one - two if found.effect == "difference" else one / two
+        assert found.effect == ("ratio" if key in RATIOS else "difference")
+        assert found.estimate == pytest.approx(expected)
+        assert found.low <= found.estimate <= found.high
+        assert found.to_dict()["estimate"] == found.estimate
+    runs = compare([a, b], [b, a], metric="gmr")
+    assert (runs.effect, runs.estimate) == ("difference", pytest.approx(0, abs=1e-9))
+
+
+def test_decimals_and_accuracy_in_print() -> None:
+    """A bound at the end of the range, or next to the estimate, has no rounding in print."""
+    a, b = of_ranks([1] * 40, 11), of_ranks([11] * 39 + [10], 11)
+    for key in ("mr", "mrr", "hits@1", "amri"):
+        numbers = re.findall(r"-?\d+\.(\d+)", str(compare(a, b, metric=key)).split("(")[0])
+        assert len(numbers) >= 5
+        assert max(map(len, numbers)) <= 7
+    a, b = drawn(0, 300), moved(drawn(0, 300), 1)
+    found = compare(a, b, metric="mrr")
+    assert (found.method, found.accuracy) == ("saddle-point sign flips", 0.01)
+    assert "(saddle-point sign flips within 1 %, 150 units)" in str(found)
+    assert "(exact sign flips, 150 units)" in str(compare(a, b, metric="hits@3"))
+    table = compare({"a": a, "b": b}, metric=["mrr", "hits@3"]).table()
+    assert "Saddle-point sign flips within 1 %, exact sign flips, 150 units." in table.notes
+    assert table["accuracy"] == [0.01, 0.0]
+    assert "(two-level t of unknown accuracy, " in str(compare([a, b], [b, a]))
 
 
 def test_reports_repeats_and_mappings() -> None:
@@ -208,55 +326,6 @@ def test_unlike_tasks_are_refused_or_noted() -> None:
     found = compare(a, b, allow_unlike=True)
     assert any(note.startswith("unlike candidates") for note in found.notes)
     assert found.pairing == "position"
-
-
-# -- several runs ----------------------------------------------------------------------------------
-
-
-def seeds(number: int, rng: Any, shift: float = 0.0) -> list[tr.Ranks]:
-    """Runs of a model: effects of tasks, of runs, and of both."""
-    own = rng.normal(3, 1, 50)
-    rows = [own + shift + rng.normal(0, 0.2) + rng.normal(0, 0.5, 50) for _ in range(number)]
-    return [of_ranks(np.exp(row).clip(0, 900).astype(int) + 1) for row in rows]
-
-
-def test_two_levels_of_runs_by_definition() -> None:
-    runs = seeds(4, np.random.default_rng(1))
-    found = tr.report(list(map(tr.report, runs))).interval("mr")
-    test = crossed_runs([[influences_of_run(units_of(run, "mr"), 0.95) for run in runs]])
-    values = np.array([run.realistic for run in runs], float)
-    k, u = values.shape
-    of_runs = values.mean(1).var(ddof=1) / k
-    of_units = values.mean(0).var(ddof=1) / u
-    apart = values - values.mean(1, keepdims=True) - values.mean(0) + values.mean()
-    shared = (apart**2).sum() / (u - 1) / u / (k - 1) / k
-    total = max(of_runs + of_units - shared, of_runs, of_units)
-    assert found.value == pytest.approx(values.mean())
-    assert test.error == pytest.approx(math.sqrt(total))
-    low, high = scipy.stats.t.interval(0.95, test.degrees, test.estimate, test.error)
-    assert (max(low, 1), high) == pytest.approx((found.low, found.high))
-    assert found.notes[0] == "few runs: 4 of one model"
-
-
-def test_several_runs_reject_about_as_often_as_they_should() -> None:
-    rng, rejected = np.random.default_rng(3), 0
-    for _ in range(100):
-        both = seeds(6, rng)
-        found = compare(both[:3], both[3:], metric="mrr")
-        rejected += found.p_value <= 0.05
-        assert (found.p_value > 0.05) == (found.low <= 0 <= found.high)
-    assert rejected <= 11
-
-
-def test_folds_have_tasks_of_their_own() -> None:
-    rng = np.random.default_rng(0)
-    folds = [of_ranks(rng.integers(1, 50, n)) for n in (30, 40, 50)]
-    others = [of_ranks(np.minimum(fold.realistic.astype(int) + 3, 60)) for fold in folds]
-    found = compare(folds, others, metric="mr")
-    assert found.difference == pytest.approx(-3)
-    assert any(note.startswith("folds: ") for note in found.notes)
-    assert tr.report(list(map(tr.report, folds))).interval("mr").units == 120
-    refusal(ValueError, "one for each fold", compare, folds, others[:2])
 
 
 # -- corrections and power -------------------------------------------------------------------------

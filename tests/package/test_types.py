@@ -33,7 +33,7 @@ tr.evaluate(scores, [0], nan="skip")  # type: ignore[arg-type]
 tr.rank(scores, [0], io="mmap")  # type: ignore[arg-type]
 tr.rank_embeddings(scores, scores, [0], similarity="l2")
 tr.rank_embeddings(scores, scores, [0], similarity="cos")  # type: ignore[arg-type]
-tr.compare(ranks, ranks, level=0.9).difference
+tr.compare(ranks, ranks, level=0.9).estimate
 tr.compare(ranks, ranks, level="high")  # type: ignore[call-overload]
 tr.compare(ranks, ranks, metric=["mrr", "mr"]).metrics
 tr.compare({"a": ranks, "b": ranks}).metrics

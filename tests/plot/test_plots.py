@@ -37,7 +37,7 @@ def model(seed: int, candidates: int = 500, ties: bool = False) -> tr.Report:
     ranks = tr.Ranks(
         *(above, tied, candidates),
         side=np.where(np.arange(N) % 3, "tail", "head"),
-        relation=names[rng.integers(0, 5, N)].tolist(),
+        relation=names[np.random.default_rng(9).integers(0, 5, N)].tolist(),  # of all models
         queries=np.arange(N),
         targets=np.arange(N),
     )
@@ -412,12 +412,12 @@ def test_differences_of_models() -> None:
     found = [tr.compare(models[name], models["A"], metric="mr", level=0.9) for name in "BC"]
     zero, dots = ax.get_lines()
     assert zero.get_xdata() == [0, 0]
-    assert dots.get_xdata().tolist() == [one.difference for one in found]
+    assert dots.get_xdata().tolist() == [one.estimate for one in found]
     assert whiskers(*ax.collections) == list(map(ends_of, found))
     assert names(ax) == ["B", "C"]
     p = min(1, 2 * found[0].p_value)  # Holm's correction of two
     cells = [text.get_text() for text in ax.texts]
-    assert cells[0] == f"{found[0].difference:+.1f}, p {p:.2g}"
+    assert cells[0] == f"{found[0].estimate:+.1f}, p {p:.2g}"
     assert cells[-1] == "difference, p (Holm)"
     assert ax.get_xlabel() == "difference of MR from A, 90 % interval"
 

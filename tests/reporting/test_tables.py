@@ -191,7 +191,7 @@ BY = report(RANKS, by=["x", "y"])
         (one(1, weights=[2]), one(2), ""),  # only ratios matter
         (one(1, 2, weights=[1, 2]), one(1, 2, weights=[2, 1]), "weights: they differ"),
         (of_candidates(20, 20), of_candidates(20, 30), "candidates: 1 of 2 tasks differ"),
-        (one(1, queries=[3]), one(1, queries=[4]), "queries: 1 of 1 tasks differ"),
+        (one(1, queries=[3]), one(1, queries=[4]), "tasks: 1 of 1 differ"),
         (BY, report(RANKS, by=["x", "x"]), "unlike groups"),
         (BY, Report.from_json(BY.to_json()), ""),
     ],
@@ -304,7 +304,7 @@ def test_marks_are_those_of_all_comparisons(most: list[int], given_one: bool, le
 def test_every_form_has_marks_and_says_how_it_was_tested() -> None:
     made = table(models_of(4, 50, 5), ["mrr", "hits@3"], against="best")
     note = (
-        f"{DAGGER} differs from the best of its column: sign flips, p <= 0.05 by Holm's rule "
+        f"{DAGGER} differs from the best of its column: exact sign flips, p <= 0.05 by Holm's rule "
         "over 6 comparisons."
     )
     assert note in made.notes
@@ -323,7 +323,7 @@ def test_every_form_has_marks_and_says_how_it_was_tested() -> None:
 def test_nothing_differs_from_itself() -> None:
     same = {name: report(ranks_of(0, 9)) for name in "ab"}
     made = table(same, ["mrr", "count"], against="a")
-    assert made.notes[0].startswith("Nothing differs from a: sign flips, p <= 0.05 by Holm's")
+    assert made.notes[0].startswith("Nothing differs from a: exact sign flips, p <= 0.05 by Holm's")
     assert DAGGER not in str(made).replace(made.notes[0], "")
     assert "over 1 comparison." in made.notes[0]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, overload
 
 import numpy as np
@@ -21,28 +21,28 @@ from .influences import (
     DIFFERENCES,
     LOGARITHM,
     MEDIAN,
-    SHARE,
     Influences,
     slope,
 )
 from .intervals import unseen_share
+from .inversion import invert
 from .pairing import (
     HasRanks,
     HasReports,
     groups_of,
     has_protocol,
     have_same_tasks,
-    measures_queries,
     pair_ranks,
     reader_of,
     runs_of,
     tasks_of,
 )
 from .runs import TWO_LEVEL, crossed_runs, influences_of_run, nested_runs, notes_on_runs
-from .sign_flips import SignFlips
+from .sign_flips import PowerSums, SignFlips, error_rate
 from .units import (
     COUNT,
     COUNT_MESSAGE,
+    TASK,
     UNIT,
     Units,
     group_of_tasks,
@@ -57,7 +57,10 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
     from ..ranks.labels import LabelsLike
 
-FLIPS = "sign flips"
+FLIPS, T_BEYOND = "sign flips", "t beside sign flips"
+UNBOUNDED = (
+    "no bounds: each unit has the same {}, and an unseen one may be any number of ranks away"
+)
 
 Metrics: TypeAlias = list[str] | list[Key] | list[str | Key] | tuple[str, ...]
 Model: TypeAlias = Ranks | HasRanks | Sequence[Ranks] | Sequence[HasRanks] | HasReports
@@ -109,9 +112,15 @@ def compare(
 
     The p-value says how often the difference would be as large if the models' results were swapped
     at random in each unit; the interval holds the shifts that this test does not reject. Metrics
-    that are no mean over tasks (gmr, hmr, medians, std, ...) are compared by their ratio. For
-    several runs of each model it is a t test over runs and units. The how-to page "Compare models"
-    has the details.
+    that are no mean over tasks (gmr, hmr, medians, std, ...) are compared by their ratio. For mean
+    ranks the p-value is the larger of this one and that of a t test, and the interval that of both.
+    For several runs of each model it is a t test over runs and units. The how-to page "Compare
+    models" has the details.
+
+    Up to 30 units with a difference, few sizes of differences (hits@k), and whole multiples of a
+    step (mean ranks of some hundred units) are counted exactly, as `scipy.stats.permutation_test`
+    would if it tried all swaps, and McNemar's exact test. Others are saddle-point approximations;
+    `accuracy` bounds their relative error, by which the p-value is multiplied.
 
     Parameters
     ----------
@@ -121,8 +130,10 @@ def compare(
         Repeats, has several runs of one model, such as training seeds.
         Reports of retrieval are compared query by query, by the keys that they have.
     b : Ranks, Report, a list of those, or Repeats
-        The same tasks in the same order. Several runs where a has several; if the runs of a have
-        unlike tasks, they are folds, and b has the same. Not given with a mapping.
+        The same tasks, in any order where labels say what they are: side, relation, time, query and
+        target, as far as both models have them; repeats are paired in the order in which they
+        occur. Without labels, in the same order. Several runs where a has several; if the runs of a
+        have unlike tasks, they are folds, and b has the same. Not given with a mapping.
     metric : str or Key, or several of them
         Any key of a report. For several keys, p-values are corrected by Holm's rule.
     by : str, labels or None
@@ -134,8 +145,9 @@ def compare(
     draw_seed : int
         The seed of the kind "random"; the seeds of Reports are ignored.
     allow_unlike : bool
-        Compare ranks whose protocols, candidates or ids differ, too, by position; a note says what
-        differs. The numbers of tasks and the weights must agree in any case.
+        Compare ranks whose protocols, candidates or ids differ, too; a note says what differs.
+        Tasks that labels cannot pair are paired by position. The numbers of tasks and the weights
+        must agree in any case.
 
     Returns
     -------
@@ -159,7 +171,7 @@ def compare(
     >>> a = Ranks([0, 1, 0, 2, 0, 0], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
     >>> b = Ranks([3, 1, 2, 4, 1, 2], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
     >>> found = compare(a, b, metric="mr")
-    >>> round(found.difference, 4), found.p_value, found.wins, found.ties, found.losses
+    >>> round(found.estimate, 4), found.p_value, found.wins, found.ties, found.losses
     (-1.6667, 0.0625, 5, 1, 0)
     >>> from truerank import report
     >>> compare(report(a), report(b), metric="mr") == found
@@ -252,19 +264,20 @@ class Pair(NamedTuple):
 def gather_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, str]) -> Pair:
     """Gather the tasks of two models in the units of the first."""
     groups = groups_of(a, options.groups)
-    *ranks, pairing, notes = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
-    codes, name = unit_codes(ranks[0], options.by)
+    paired = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
+    codes, name = unit_codes(paired.a, options.by)
+    macro = group_of_tasks(paired.a, key, options.by, groups)
     one, two = (
         units_of(
             model,
             key,
-            by=codes if name != "task" else None,
-            groups=group_of_tasks(ranks[0], key, options.by, groups),
+            by=codes if name != TASK else None,
+            groups=macro,
             draw_seed=options.draw_seed,
         )._replace(by=name)
-        for model in ((a, b) if measures_queries(a) else ranks)
+        for model in paired.models
     )
-    return Pair(one, two, pairing, notes)
+    return Pair(one, two, paired.pairing, paired.notes)
 
 
 def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, str]) -> Comparison:
@@ -273,23 +286,29 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
         return _compare_runs(several, key, options, names)
     pair = gather_pair(a, b, key, options, names)
     first, second = pair.influences(options.level)
-    p = low = high = math.nan
+    effect = RATIO
+    if key.macro or first.form in DIFFERENCES:
+        effect = DIFFERENCE
+    found = Tested(effect)
     if not math.isnan(first.value - second.value):
-        p, low, high = _test(first, second, options.level)
+        found = _test(first, second, key, options.level)
+    notes = [*notes_on_units(pair.one), *found.notes]
     return _comparison(
         [pair],
         [pair.one.merits(), pair.two.merits()],
         names,
         value_a=first.value,
         value_b=second.value,
-        low=low,
-        high=high,
+        estimate=found.estimate,
+        low=found.low,
+        high=found.high,
         level=options.level,
-        p_value=p,
-        method=FLIPS,
+        p_value=found.p_value,
+        method=found.method,
+        accuracy=found.accuracy,
         units=len(first.shares),
-        effect=DIFFERENCE if key.macro or first.form in DIFFERENCES else RATIO,
-        notes=notes_on_units(pair.one),
+        effect=effect,
+        notes=tuple(notes),
     )
 
 
@@ -305,11 +324,11 @@ def _comparison(
     key = pairs[0].one.key
     one, two = merits
     slack = 1e-12 * np.maximum(np.abs(one), np.abs(two))  # equal means of unlike runs may differ
-    wins, losses = int((one - two > slack).sum()), int((two - one > slack).sum())
+    wins = int((one - two > slack).sum())
+    losses = int((two - one > slack).sum())
     of_pairs = dict.fromkeys(note for pair in pairs for note in pair.notes)
     return Comparison(
         metric=str(key),
-        difference=measured["value_a"] - measured["value_b"],
         wins=wins,
         ties=len(one) - wins - losses,
         losses=losses,
@@ -324,36 +343,179 @@ def _comparison(
     )
 
 
-def _test(first: Influences, second: Influences, level: float) -> tuple[float, float, float]:
-    """The p-value, and the interval of the difference or of the ratio."""
-    least, most = first.ends
-    gained, shares = first.tops - second.tops, second.shares
+# -- the test of one run of each model -------------------------------------------------------------
+
+
+class Tested(NamedTuple):
+    """What a test says of two models, on the scale of the effect; nan where it says nothing."""
+
+    effect: str
+    estimate: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p_value: float = math.nan
+    method: str = FLIPS
+    accuracy: float = math.nan
+    notes: tuple[str, ...] = ()
+
+
+class ShiftT:
+    """A t test of every shift between two means, with degrees of freedom from the influences.
+
+    Parameters
+    ----------
+    flips : SignFlips
+        Whose differences have the same sums.
+    moved, moves : ndarray of float64, shape (units,)
+        The influences on the difference at the null, and on what a shift of 1 takes from it.
+    """
+
+    def __init__(self, flips: SignFlips, moved: FloatArray, moves: FloatArray) -> None:
+        self._flips, self._sums, self._units = flips, PowerSums(moved, moves), len(moved)
+
+    def p_value(self, shift: float) -> float:
+        """The two-sided p-value of a shift; 0 where nothing varies, and for a single unit."""
+        from scipy.special import stdtr
+
+        x = shift - self._flips.null
+        squares, fourths = self._sums.squares(x), self._sums.fourths(x)
+        if self._units < 2 or not squares > 0 or not fourths > 0:
+            return 0.0
+        carriers = squares * squares / fourths
+        degrees = min(max(carriers - 1, 1.0), self._units - 1.0)  # as `degrees_of_freedom`
+        error = math.sqrt(squares * self._units / (self._units - 1))
+        return 2 * float(stdtr(degrees, -abs(self._flips.difference(x)) / error))
+
+
+def _test(first: Influences, second: Influences, key: Key, level: float) -> Tested:
+    """Test two models by the difference of a metric, or by its ratio."""
     if first.form in DIFFERENCES:
-        scale = slope(second.outward, second.inner)
-        flips = SignFlips(gained, shares, is_share=first.form == SHARE)
-        low, high = flips.bounds(level, (least - most, most - least))
-        if first.form == SHARE and not flips.differs:
-            high = unseen_share(shares, level) * (most - least)
-            low = -high
-        difference = first.value - second.value
-        bounds = min(low * scale, difference), max(high * scale, difference)
-    elif first.form in (LOGARITHM, MEDIAN):
-        flips = SignFlips(gained, shares)
-        shifts = flips.bounds(level, (least - most, most - least))
-        bounds = _ratios(second, *(second.inner + x for x in shifts))
+        return _test_difference(first, second, key, level)
+    return _test_ratio(first, second, key, level)
+
+
+def _test_difference(first: Influences, second: Influences, key: Key, level: float) -> Tested:
+    least, most = first.ends
+    flips = SignFlips(first.tops - second.tops, second.shares)
+    estimate = first.value - second.value
+    p, method, accuracy = flips.p_value(0.0), flips.method, flips.accuracy
+    test = _inverted(flips, level)
+    if has_far_ranks(key):
+        # the shift is a fixed number, so that it adds nothing to the error
+        moved = first.moved - second.moved
+        t = ShiftT(flips, moved, np.zeros(len(moved)))
+        p, method, accuracy = _larger(flips, t)
+        test = _larger_test(test, t)
+    found = Tested(DIFFERENCE, estimate, p_value=p, method=method, accuracy=accuracy)
+    limits = least - most, most - least
+    if flips.all_equal() and not _refuses_nothing(flips, level):
+        if not _is_bounded(key):
+            return found._replace(notes=(UNBOUNDED.format("difference"),))
+        low, high = _unvaried(flips, first, level, limits, p)
+    else:
+        low, high = invert(
+            test, flips.estimate, 0.0, level=level, limits=limits, spread=flips.spread
+        )
+    scale = slope(second.outward, second.inner)
+    return found._replace(low=min(low * scale, estimate), high=max(high * scale, estimate))
+
+
+def _test_ratio(first: Influences, second: Influences, key: Key, level: float) -> Tested:
+    least, most = first.ends
+    estimate = first.value / second.value if second.value else math.nan
+    is_shift = first.form in (LOGARITHM, MEDIAN)
+    if is_shift:  # of logarithms
+        flips = SignFlips(first.tops - second.tops, second.shares)
+        limits = least - most, most - least
     else:
         flips = SignFlips(first.tops, second.tops, null=1.0)
-        if not second.inner:
-            return flips.p_value(1.0), math.nan, math.nan
         limits = (least / most, most / least) if least > 0 else (0.0, math.inf)
-        bounds = _ratios(second, *(second.inner * x for x in flips.bounds(level, limits)))
-    return flips.p_value(flips.null), *bounds
+    p, method, accuracy = flips.p_value(flips.null), flips.method, flips.accuracy
+    test = _inverted(flips, level)
+    if has_far_ranks(key):
+        # Fieller's: of the difference of one mean and the shift times the other
+        t = ShiftT(flips, first.moved - second.moved, second.moved)
+        p, method, accuracy = _larger(flips, t)
+        test = _larger_test(test, t)
+    found = Tested(RATIO, estimate, p_value=p, method=method, accuracy=accuracy)
+    if not is_shift and not second.inner:
+        return found
+    if flips.all_equal() and not _refuses_nothing(flips, level):
+        return found._replace(notes=(UNBOUNDED.format("ratio"),))
+    shifts = invert(
+        test, flips.estimate, flips.null, level=level, limits=limits, spread=flips.spread
+    )
+    ratios = [estimate]
+    for shift in shifts:
+        inner = second.inner + shift if is_shift else second.inner * shift
+        ratios.append(second.at(inner) / second.value)
+    return found._replace(low=min(ratios), high=max(ratios))
 
 
-def _ratios(found: Influences, *inners: float) -> tuple[float, float]:
-    """The ratios to the metric that other means would have, in ascending order."""
-    ratios = [found.at(inner) / found.value for inner in inners]
-    return min(ratios), max(ratios)
+def _refuses_nothing(flips: SignFlips, level: float) -> bool:
+    """Whether there are so few units that no p-value refuses a shift."""
+    return math.ldexp(1.0, 1 - flips.units) > error_rate(level)
+
+
+def _inverted(flips: SignFlips, level: float) -> Callable[[float], float]:
+    """The p-value of a shift, which need not be accurate far below 1 - level."""
+    alpha = error_rate(level)
+    return lambda shift: flips.p_value(shift, alpha)
+
+
+def _larger_test(one: Callable[[float], float], t: ShiftT) -> Callable[[float], float]:
+    """The larger p-value of two tests of a shift, whose interval is the union of both."""
+    return lambda shift: max(one(shift), t.p_value(shift))
+
+
+def _larger(flips: SignFlips, t: ShiftT) -> tuple[float, str, float]:
+    """The larger p-value of the null, the method, and the accuracy, which is unknown for t."""
+    p, p_of_t = flips.p_value(flips.null), t.p_value(flips.null)
+    if p_of_t > p:
+        return p_of_t, T_BEYOND, math.nan
+    return p, flips.method, flips.accuracy
+
+
+def has_far_ranks(key: Key) -> bool:
+    """Whether few ranks far behind may decide a metric: mean ranks and their like.
+
+    Examples
+    --------
+    >>> from truerank.metrics import parse
+    >>> has_far_ranks(parse("amri")), has_far_ranks(parse("mrr"))
+    (True, False)
+    """
+    return key.metric in ("mr", "imr") or (key.metric == "power_mean" and key.parameter >= 1)
+
+
+def _is_bounded(key: Key) -> bool:
+    """Whether a difference of a metric has a narrow range, unlike that of mean ranks."""
+    metric = METRICS.get(key.metric)
+    if metric is None:  # of retrieval: all have
+        return True
+    return key.adjustment == "index" or (metric.single is not None and metric.name != "mr")
+
+
+def _unvaried(
+    flips: SignFlips,
+    first: Influences,
+    level: float,
+    limits: tuple[float, float],
+    p: float,
+) -> tuple[float, float]:
+    """The bounds of a difference that is the same in all units: what unseen units may hold."""
+    shift = flips.estimate
+    unseen = unseen_share(first.shares, level)
+    low, high = (shift + unseen * (limit - shift) for limit in limits)
+    if p <= error_rate(level):  # what unseen units may hold does not bring the null back
+        if shift > 0:
+            low = max(low, math.nextafter(0.0, shift))
+        else:
+            high = min(high, math.nextafter(0.0, shift))
+    return low, high
+
+
+# -- several runs of each model --------------------------------------------------------------------
 
 
 def _compare_runs(
@@ -365,12 +527,17 @@ def _compare_runs(
         which = names[several.index(None)]
         raise InputTypeError(which, expected="several runs, as the other model has", got="one")
     labels = [
-        [f"{n}[{i}]" for i in range(len(x))] for n, x in zip(names, (first, second), strict=True)
+        [f"{name}[{i}]" for i in range(len(runs))]
+        for name, runs in zip(names, (first, second), strict=True)
     ]
-    ranks = [tasks_of(label, x) for label, x in zip(labels[0], first, strict=True)]
+    ranks = [tasks_of(label, run) for label, run in zip(labels[0], first, strict=True)]
     crossed = all(have_same_tasks(ranks[0], x) for x in ranks[1:])
     if crossed:
-        others = [*zip(labels[0][1:], first[1:], strict=True), *zip(labels[1], second, strict=True)]
+        others = zip(
+            [*labels[0][1:], *labels[1]],
+            [*first[1:], *second],
+            strict=True,
+        )
         pairs = [gather_pair(first[0], x, key, options, (labels[0][0], n)) for n, x in others]
         units = [pairs[0].one, *(pair.two for pair in pairs)]
         models = units[: len(first)], units[len(first) :]
@@ -394,11 +561,13 @@ def _compare_runs(
         names,
         value_a=values[0],
         value_b=values[1],
+        estimate=values[0] - values[1],
         low=low,
         high=high,
         level=options.level,
         p_value=test.p_value(),
         method=TWO_LEVEL,
+        accuracy=math.nan,
         units=of_first.number if crossed else sum(x.number for x in models[0]),
         notes=notes_on_runs(runs, 0 if crossed else len(first)) + notes_on_units(of_first),
         runs_a=len(first),

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
 from ..inputs.naming import printable, public
 from ..tables import AsTable, Column, Table
-from ..tables.cells import format_count
+from ..tables.cells import format_count, percent
 from .intervals import decimals_within
 from .units import describe_units
 
 DIFFERENCE, RATIO = "difference", "ratio"
 # Fields that are no columns of a printed table.
-_FOR_PROGRAMS = "difference", "level", "effect", "method", "units", "by", "pairing"
+_FOR_PROGRAMS = "level", "effect", "method", "accuracy", "units", "by", "pairing"
+MORE_DECIMALS = 4  # at most, beyond those of the metric
 
 
 @public("truerank.inference")
@@ -24,11 +26,12 @@ class Comparison(NamedTuple):
     ----------
     metric : str
         The key.
-    value_a, value_b, difference : float
-        The difference is a minus b.
+    value_a, value_b : float
+    estimate : float
+        The difference a - b, or the ratio a / b, as `effect` says.
     low, high : float
-        The interval of the difference, or of the ratio a / b, as `effect` says. The models are
-        equal within it exactly if the p-value exceeds 1 - level.
+        Its interval. The models are equal within it exactly if the p-value exceeds 1 - level. nan
+        for the ratio, or the difference of mean ranks, of models that differ alike in every unit.
     level : float
     p_value : float
         The two-sided p-value.
@@ -36,7 +39,12 @@ class Comparison(NamedTuple):
         The numbers of tasks in which the rank of a is better than that of b, as good, and worse;
         for hits@k those that a alone hits, and so on.
     method : str
-        "sign flips", or "two-level t" for several runs.
+        "exact sign flips"; "saddle-point sign flips", where they are too many to be counted;
+        "t beside sign flips", where that of mean ranks has the larger p-value; or "two-level t" for
+        several runs.
+    accuracy : float
+        The relative error of the p-value is at most this: 0.0 where it is exact, nan where it is
+        unknown, as for t tests.
     units : int
     by : str
         The name of a unit: "unit", "task", "query", "relation", another label, or "group".
@@ -61,7 +69,7 @@ class Comparison(NamedTuple):
     metric: str
     value_a: float
     value_b: float
-    difference: float
+    estimate: float
     low: float
     high: float
     level: float
@@ -70,6 +78,7 @@ class Comparison(NamedTuple):
     ties: int
     losses: int
     method: str
+    accuracy: float
     units: int
     by: str
     pairing: str
@@ -83,13 +92,6 @@ class Comparison(NamedTuple):
     title: str = ""
     decimals: int = 3
 
-    @property
-    def estimate(self) -> float:
-        """What low and high are the bounds of: the difference a - b, or the ratio a / b."""
-        if self.effect == DIFFERENCE:
-            return self.difference
-        return self.value_a / self.value_b if self.value_b else float("nan")
-
     def to_dict(self) -> dict[str, Any]:
         """Return all fields by name.
 
@@ -97,34 +99,59 @@ class Comparison(NamedTuple):
         --------
         >>> from truerank import Ranks, compare
         >>> ranks = Ranks([0, 3], [1, 1], 10)
-        >>> compare(ranks, ranks).to_dict()["difference"]
+        >>> compare(ranks, ranks).to_dict()["estimate"]
         0.0
         """
         return {**self._asdict(), "notes": list(self.notes)}
 
     def __str__(self) -> str:
-        decimals = decimals_within(self.decimals, self.low, self.high)
-        a, b, effect, low, high = (
-            f"{x:.{decimals}f}"
-            for x in (self.value_a, self.value_b, self.estimate, self.low, self.high)
-        )
+        decimals = self.printed_decimals()
+        numbers = self.value_a, self.value_b, self.estimate, self.low, self.high
+        a, b, effect, low, high = (f"{x:.{decimals}f}" for x in numbers)
         p = f"p {self.p_value:.3g}"
         if self.p_holm is not None:
             p += f" (Holm {self.p_holm:.3g})"
-        lines = [
+        counts = ", ".join(
+            [
+                format_count(self.wins, "win"),
+                format_count(self.ties, "tie"),
+                format_count(self.losses, "loss", "losses"),
+            ]
+        )
+        line = (
             f"{self.metric}: {self.name_a} {a}, {self.name_b} {b}; {self.effect} {effect} "
-            f"[{low}, {high}] ({100 * self.level:g} %), {p} ({self.method}, "
-            f"{self.describe_units()}); {format_count(self.wins, 'win')}, "
-            f"{format_count(self.ties, 'tie')}, {format_count(self.losses, 'loss', 'losses')}",
-            *self.notes,
-        ]
-        return "\n".join(map(printable, lines))
+            f"[{low}, {high}] ({100 * self.level:g} %), {p} ({self.describe_method()}, "
+            f"{self.describe_units()}); {counts}"
+        )
+        return "\n".join(map(printable, (line, *self.notes)))
+
+    def printed_decimals(self) -> int:
+        """How many decimals tell the bounds apart; not many more than the metric has."""
+        decimals = decimals_within(self.decimals, self.low, self.high)
+        return min(decimals, self.decimals + MORE_DECIMALS)
+
+    def describe_method(self) -> str:
+        """Write the method, and how accurate the p-value is where it is not exact."""
+        return self.method + format_accuracy(self.accuracy)
 
     def describe_units(self) -> str:
         """Write the runs, where there are several, and the number of units."""
         runs = f"{self.runs_a} runs of {self.name_a} and {self.runs_b} of {self.name_b}, "
         several = runs if self.runs_a > 1 or self.runs_b > 1 else ""
         return several + describe_units(self.units, self.by)
+
+
+def format_accuracy(accuracy: float) -> str:
+    """Write the accuracy of a p-value as an apposition; nothing where it is exact.
+
+    Examples
+    --------
+    >>> format_accuracy(0.0), format_accuracy(0.01), format_accuracy(float("nan"))
+    ('', ' within 1 %', ' of unknown accuracy')
+    """
+    if math.isnan(accuracy):
+        return " of unknown accuracy"
+    return f" within {percent(accuracy)}" if accuracy else ""
 
 
 @public("truerank.inference")
@@ -165,7 +192,7 @@ class Comparisons(Sequence[Comparison], AsTable):
     def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
         """Return a row for each pair, how the pairs were compared, and the notes."""
         first, several = self._pairs[0], len(self.metrics) > 1
-        decimals = [decimals_within(pair.decimals, pair.low, pair.high) for pair in self._pairs]
+        decimals = [pair.printed_decimals() for pair in self._pairs]
         if not several:
             decimals = [max(decimals)] * len(self)
         effects = " or ".join(dict.fromkeys(pair.effect for pair in self._pairs))
@@ -183,7 +210,8 @@ class Comparisons(Sequence[Comparison], AsTable):
             *(Column(name, only="data") for name in _FOR_PROGRAMS),
         ]
         rows = ([getattr(pair, column.name) for column in columns] for pair in self._pairs)
-        how = f"{first.method.capitalize()}, {first.describe_units()}."
+        methods = dict.fromkeys(pair.describe_method() for pair in self._pairs)
+        how = f"{', '.join(methods).capitalize()}, {first.describe_units()}."
         notes = [how, *format_notes(self._pairs)]
         return Table(columns, rows, names=3 + several, notes=notes).table(metrics, **options)
 

@@ -63,8 +63,8 @@ def correct_pvalues(
 ) -> Table:
     """Correct the p-values of several questions: over metrics, data sets, groups or models.
 
-    Of twenty true null hypotheses, one is rejected at 5 % on average. All questions that were asked
-    belong into one family, those without a finding, too.
+    Of twenty true null hypotheses, up to one is rejected at 5 % on average. All questions that were
+    asked belong into one family, those without a finding, too.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ def correct_pvalues(
         and `PValue`. Without names they are "1", "2", and so on.
     methods : iterable of str
         "bonferroni" and "holm" hold the probability of one or more false rejections; Holm's rule
-        holds as generally and rejects more. "bh" (Benjamini and Hochberg, for independent or
-        positively dependent p-values) and "by" (Benjamini and Yekutieli, for all) hold the expected
-        share of false ones among the rejections.
+        holds as generally and rejects more. At a level of 5 %, of what "bh" (Benjamini and
+        Hochberg, for independent or positively dependent p-values) and "by" (Benjamini and
+        Yekutieli, for all) reject, at most 5 % are false in expectation.
 
     Returns
     -------

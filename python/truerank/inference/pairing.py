@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,15 +11,17 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics import parse
 from ..ranks.container import Ranks
 from ..ranks.grouping import of_single_tasks
+from ..ranks.labels import LABEL_WORDS, LABELS, join_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..inputs.arrays import FloatArray
+    from ..inputs.arrays import FloatArray, IntArray
     from ..metrics import Key
     from ..ranks.labels import Labels, LabelsLike
 
 BY_IDS = {"queries": "query", "targets": "target"}
+IDENTITY = ("side", "relation", "time", "qualifiers", *BY_IDS)  # what a task is
 BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
 
@@ -77,14 +79,21 @@ def runs_of(name: str, model: object) -> list[Any] | None:
 
 
 def have_same_tasks(a: Ranks, b: Ranks) -> bool:
-    """Whether nothing is known by which the tasks of two Ranks differ.
+    """Whether nothing is known by which the tasks of two Ranks differ, but their order.
 
     Examples
     --------
     >>> have_same_tasks(Ranks([0], [1], 10), Ranks([0], [1], 9))
     False
+    >>> a, b = Ranks([0, 1], [1, 1], 9, queries=[7, 8]), Ranks([1, 0], [1, 1], 9, queries=[8, 7])
+    >>> have_same_tasks(a, b)
+    True
     """
-    return len(a) == len(b) and not _task_differences(a, b)
+    if len(a) != len(b):
+        return False
+    match = match_tasks(a, b)
+    alike = a.candidates == b.candidates[match.order]
+    return not match.differences and bool(alike.all())
 
 
 def weighted_ranks(name: str, model: Any) -> Ranks:
@@ -141,10 +150,132 @@ def groups_of(model: Any, groups: LabelsLike | None) -> LabelsLike | None:
     return groups
 
 
+def in_order(model: Any, ranks: Ranks, order: IntArray) -> Any:
+    """A model whose tasks are put in an order, of the ranks or, of retrieval, as a report."""
+    if measures_queries(model):
+        return model.in_order(ranks, order)
+    return ranks
+
+
+class Match(NamedTuple):
+    """How the tasks of two models belong together.
+
+    Attributes
+    ----------
+    order : ndarray of int64, shape (n,)
+        For each task of the first model the position of its partner.
+    labels : tuple of str
+        The labels by which they were matched.
+    differences : tuple of str
+        What is unlike: tasks without a partner, labels that cannot be compared, units.
+    """
+
+    order: IntArray
+    labels: tuple[str, ...]
+    differences: tuple[str, ...]
+
+
+def match_tasks(a: Ranks, b: Ranks) -> Match:
+    """Match as many tasks of two models by what they are.
+
+    These are the labels that both have: side, relation, time, number of qualifiers, query and
+    target. Tasks that are equal in all of them are matched in the order in which they, or their
+    units, occur. Tasks without a partner are left, and matched by their order.
+
+    Examples
+    --------
+    >>> a, b = (Ranks([0, 0, 0], [1, 1, 1], 9, queries=x) for x in (["x", "y", "x"], list("yxx")))
+    >>> match_tasks(a, b).order
+    array([1, 0, 2])
+    """
+    shared: dict[str, tuple[Labels, Labels]] = {}
+    differences = []
+    for name in IDENTITY:
+        one, two = label_of(a, name), label_of(b, name)
+        if one is None or two is None:
+            continue
+        if (one.vocabulary is None) == (two.vocabulary is None):
+            shared[name] = one, two
+        else:
+            differences.append(f"{name}: names against integer ids")
+    order = np.arange(len(a))
+    if not all(one.same_as(two) for one, two in shared.values()):
+        order, alone = _partners(a, b, shared)
+        if len(alone[0]):
+            differences.append(_describe_alone(alone, shared))
+        if len(alone[0]) == len(a):
+            shared = {}
+    if a.unit is not None and b.unit is not None and not _one_to_one(a.unit, b.unit[order]):
+        differences.append("unit: tasks of one unit belong to several of the other model's")
+    return Match(order, tuple(shared), tuple(differences))
+
+
+def label_of(ranks: Ranks, name: str) -> Labels | None:
+    """The labels of a name, one of the attributes of Ranks or another one."""
+    found: Labels | None = getattr(ranks, name, None) if name in LABELS else ranks.labels.get(name)
+    return found
+
+
+def _partners(
+    a: Ranks, b: Ranks, shared: Mapping[str, tuple[Labels, Labels]]
+) -> tuple[IntArray, tuple[IntArray, IntArray]]:
+    """The position of each task's partner, and the tasks of each model that have none."""
+    n = len(a)
+    codes = np.zeros(2 * n, np.int64)
+    for name, pair in shared.items():
+        label = np.unique(join_labels(name, pair).codes, return_inverse=True)[1]
+        codes = np.unique(codes * (label.max() + 1) + label, return_inverse=True)[1]
+    key_a = codes[:n] * n + _occurrences(codes[:n], a.unit)
+    key_b = codes[n:] * n + _occurrences(codes[n:], b.unit)
+    _, of_a, of_b = np.intersect1d(key_a, key_b, assume_unique=True, return_indices=True)
+    order = np.empty(n, np.int64)
+    order[of_a] = of_b
+    alone = np.setdiff1d(np.arange(n), of_a), np.setdiff1d(np.arange(n), of_b)
+    order[alone[0]] = alone[1]
+    return order, alone
+
+
+def _describe_alone(
+    alone: tuple[IntArray, IntArray], shared: Mapping[str, tuple[Labels, Labels]]
+) -> str:
+    """Say how many tasks have no partner, and what the first of each model is."""
+    of_a, of_b = int(alone[0][0]), int(alone[1][0])
+    one, two = [], []
+    for name, (first, second) in shared.items():
+        word = LABEL_WORDS.get(name, name)
+        one.append(f"{word} {first[of_a : of_a + 1].values[0]}")
+        two.append(f"{word} {second[of_b : of_b + 1].values[0]}")
+    number = len(next(iter(shared.values()))[0])
+    first_of_all = f"the first at position {of_a} ({', '.join(one)} against {', '.join(two)})"
+    return f"tasks: {len(alone[0]):,} of {number:,} differ, {first_of_all}"
+
+
+def _occurrences(codes: IntArray, unit: Labels | None) -> IntArray:
+    """How many equal codes stand before each one, by the first tasks of their units."""
+    n = len(codes)
+    first = np.arange(n)
+    if unit is not None:
+        _, starts, place = np.unique(unit.codes, return_index=True, return_inverse=True)
+        first = starts[place]
+    order = np.lexsort((np.arange(n), first, codes))
+    ordered = codes[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    sizes = np.diff(np.append(starts, n))
+    found = np.empty(n, np.int64)
+    found[order] = np.arange(n) - np.repeat(starts, sizes)
+    return found
+
+
+def _one_to_one(one: Labels, two: Labels) -> bool:
+    """Whether each label of one goes with a single label of the other."""
+    if len(one) == 0 or (one.codes == two.codes).all():
+        return True
+    pairs = np.unique(np.stack([one.codes, two.codes]), axis=1).shape[1]
+    return bool(pairs == len(np.unique(one.codes)) == len(np.unique(two.codes)))
+
+
 def _fatal_differences(a: Ranks, b: Ranks) -> list[str]:
-    """Differences that forbid a comparison in any case."""
-    if len(a) != len(b):
-        return [f"tasks: {len(a):,} against {len(b):,}"]
+    """Differences of matched tasks that forbid a comparison in any case."""
     shares = []
     for ranks in (a, b):
         weights = np.ones(len(ranks)) if ranks.weights is None else ranks.weights
@@ -152,23 +283,6 @@ def _fatal_differences(a: Ranks, b: Ranks) -> list[str]:
     if not np.allclose(shares[0], shares[1], rtol=1e-12, atol=0):
         return ["weights: they differ; give both the same with ranks.with_weights(...)"]
     return []
-
-
-def _task_differences(a: Ranks, b: Ranks) -> list[str]:
-    """Differences of the tasks themselves."""
-    found = []
-    if (a.candidates != b.candidates).any():
-        found.append(_format_difference("candidates", a.candidates, b.candidates))
-    for name in ("side", *BY_IDS):
-        one: Labels | None = getattr(a, name)
-        two: Labels | None = getattr(b, name)
-        if one is None or two is None or one.same_as(two):
-            continue
-        if (one.vocabulary is None) != (two.vocabulary is None):
-            found.append(f"{name}: names against integer ids")
-        else:
-            found.append(_format_difference(name, one.values, two.values))
-    return found
 
 
 def _format_difference(name: str, one: Any, two: Any) -> str:
@@ -180,10 +294,31 @@ def _format_difference(name: str, one: Any, two: Any) -> str:
     )
 
 
+class Paired(NamedTuple):
+    """Two models whose tasks are in the same order.
+
+    Attributes
+    ----------
+    a, b : Ranks
+        With the same sides and weights; those of b are in the order of a.
+    models : tuple
+        What the metrics are computed from: these ranks, or reports of retrieval in that order.
+    pairing : str
+        How the tasks were matched.
+    notes : tuple of str
+    """
+
+    a: Ranks
+    b: Ranks
+    models: tuple[Any, Any]
+    pairing: str
+    notes: tuple[str, ...]
+
+
 def pair_ranks(
     a: Any, b: Any, names: tuple[str, str] = ("a", "b"), *, allow_unlike: bool = False
-) -> tuple[Ranks, Ranks, str, tuple[str, ...]]:
-    """Pair the ranks of two models: with the same sides and weights; how, and notes on this.
+) -> Paired:
+    """Pair the tasks of two models by what they are, or by position where labels cannot tell.
 
     Parameters
     ----------
@@ -201,41 +336,60 @@ def pair_ranks(
     Examples
     --------
     >>> ranks = Ranks([0], [1], 10)
-    >>> pair_ranks(ranks, ranks)[2:]
+    >>> pair_ranks(ranks, ranks)[3:]
     ('position', ('paired by position only',))
     """
     if measures_queries(a) != measures_queries(b):
         kinds = [type(model).__name__ for model in (a, b)]
         raise InputTypeError(names[1], expected=f"{kinds[0]}, as {names[0]} is", got=kinds[1])
-    own: Any = {x: [getattr(model, x, None) for model in (a, b)] for x in ("gains", "misses")}
-    a, b = (tasks_of(name, model) for name, model in zip(names, (a, b), strict=True))
-    fatal = _fatal_differences(a, b)
-    unlike = [] if len(a) != len(b) else _task_differences(a, b)
-    for name, (one, two) in own.items():
-        unlike += [f"{name}: they differ"] * (not fatal and not np.array_equal(one, two))
-    unlike = [f"protocol: {x}" for x in a.protocol.differences(b.protocol)] + unlike
-    if fatal or (unlike and not allow_unlike):
-        advice = "" if fatal else "; allow_unlike=True compares them all the same"
-        problem = f"cannot be compared with {names[0]}: {'; '.join([*fatal, *unlike])}{advice}"
-        raise InputValueError(names[1], problem)
-    pairing = describe_pairing(a, b)
-    notes = [f"unlike {x}" for x in unlike] + [BY_POSITION_ONLY] * (pairing == BY_POSITION)
-    side = a.side if a.side is not None else b.side
-    a = a.with_labels(side=side)
-    b = b.with_labels(side=side).with_weights(a.weights)
-    return a, b, pairing, tuple(notes)
+    first, second = (tasks_of(name, model) for name, model in zip(names, (a, b), strict=True))
+    refused = f"cannot be compared with {names[0]}: "
+    if len(first) != len(second):
+        raise InputValueError(names[1], f"{refused}tasks: {len(first):,} against {len(second):,}")
+    match = match_tasks(first, second)
+    aligned = align(first, second, match)
+    paired = a, in_order(b, aligned, match.order) if aligned is not second else b
+    second = aligned
+    unlike = [f"protocol: {x}" for x in first.protocol.differences(second.protocol)]
+    if (first.candidates != second.candidates).any():
+        unlike.append(_format_difference("candidates", first.candidates, second.candidates))
+    unlike += match.differences
+    fatal = _fatal_differences(first, second)
+    for name in ("gains", "misses"):
+        one: Any = getattr(paired[0], name, None)
+        two: Any = getattr(paired[1], name, None)
+        if not fatal and not np.array_equal(one, two):
+            unlike.append(f"{name}: they differ")
+    if fatal:
+        raise InputValueError(names[1], refused + "; ".join([*fatal, *unlike]))
+    if unlike and not allow_unlike:
+        advice = "; allow_unlike=True compares them all the same"
+        raise InputValueError(names[1], refused + "; ".join(unlike) + advice)
+    known = [word for name, word in BY_IDS.items() if name in match.labels]
+    pairing = f"{' and '.join(known)} ids" if known else BY_POSITION
+    notes = [f"unlike {x}" for x in unlike]
+    if not known:
+        notes.append(BY_POSITION_ONLY)
+    side = first.side if first.side is not None else second.side
+    first = first.with_labels(side=side)
+    second = second.with_labels(side=side).with_weights(first.weights)
+    models = (first, second) if not measures_queries(a) else paired
+    return Paired(first, second, models, pairing, tuple(notes))
 
 
-def describe_pairing(a: Ranks, b: Ranks) -> str:
-    """Say how the tasks were matched: by ids that both have, or by position.
+def align(a: Ranks, b: Ranks, match: Match) -> Ranks:
+    """Put the second model's tasks in the order of the first; b itself where nothing changes.
 
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> ranks = Ranks([0], [1], 10, queries=[7])
-    >>> describe_pairing(ranks, ranks)
-    'query ids'
+    Labels that are equal become those of the first, so that equal names have equal codes, and
+    queries of retrieval come in the same order.
     """
-    labels = {word: (getattr(a, name), getattr(b, name)) for name, word in BY_IDS.items()}
-    known = [word for word, (one, two) in labels.items() if one and two and one.same_as(two)]
-    return f"{' and '.join(known)} ids" if known else BY_POSITION
+    if (np.diff(match.order) != 1).any():
+        b = b[match.order]
+    labels: dict[str, Any] = {}
+    for name in match.labels:
+        one, two = label_of(a, name), label_of(b, name)
+        if one is None or two is None or one.vocabulary == two.vocabulary:
+            continue
+        if one.same_as(two):
+            labels[name] = one
+    return b.with_labels(**labels) if labels else b

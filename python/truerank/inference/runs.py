@@ -14,15 +14,23 @@ import numpy as np
 
 from ..inputs.checks import confidence
 from ..inputs.errors import InputValueError
-from ..metrics import compute
+from ..metrics import Key, compute
 from .influences import Influences, degrees_of_freedom, influences_of, standard_error
 from .intervals import Interval
-from .pairing import HasRanks, have_same_tasks, tasks_of
+from .pairing import (
+    HasRanks,
+    align,
+    groups_of,
+    have_same_tasks,
+    in_order,
+    match_tasks,
+    reader_of,
+    tasks_of,
+)
 from .sign_flips import error_rate
-from .units import TASK, UNIT, Units, notes_on_units, unit_codes, units_of
+from .units import TASK, UNIT, Units, group_of_tasks, notes_on_units, unit_codes, units_of
 
 if TYPE_CHECKING:
-    from ..metrics import Key
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
 
@@ -73,6 +81,10 @@ def crossed_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
     (what units and runs do together), and at least either of them. The degrees of freedom are those
     of Welch and Satterthwaite.
 
+    Where seeds add nothing, it rejects 1 to 2 % of true null hypotheses at 5 %, and finds less: of
+    200 tasks and three seeds, 10 % of differences of which a t test over tasks finds 36 %. No test
+    for an effect of seeds comes before it: with few runs that could not tell.
+
     Notes
     -----
     F. E. Satterthwaite: An Approximate Distribution of Estimates of Variance Components.
@@ -109,13 +121,20 @@ def nested_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
     Each fold has tasks of its own. The error of the mean is at least what the standard errors over
     the units of each fold make of it, with as many degrees of freedom as there are folds, less one.
     """
-    k, folds = len(models[0]), [*zip(*models, strict=True)]
-    v = np.array([one.value - sum(x.value for x in others) for one, *others in folds])
-    moved = ([x.on_value_scale() for x in fold] for fold in folds)
-    errors = [standard_error(one - sum(others)) for one, *others in moved]
-    of_folds, of_units = float(v.var(ddof=1)) / k, float(np.square(errors).sum()) / k**2
+    folds = list(zip(*models, strict=True))
+    k = len(folds)
+    values, errors = [], []
+    for first, *others in folds:
+        value, moved = first.value, first.on_value_scale()
+        for other in others:
+            value -= other.value
+            moved = moved - other.on_value_scale()
+        values.append(value)
+        errors.append(standard_error(moved))
+    of_folds = float(np.var(values, ddof=1)) / k
+    of_units = float(np.square(errors).sum()) / k**2
     larger = of_folds if math.isnan(of_units) else max(of_folds, of_units)
-    return TwoLevelT(float(v.mean()), math.sqrt(larger), k - 1)
+    return TwoLevelT(float(np.mean(values)), math.sqrt(larger), k - 1)
 
 
 def influences_of_run(units: Units, level: float) -> Influences:
@@ -189,20 +208,27 @@ def interval_over_runs(
     first, *others = (tasks_of(f"reports[{i}]", run) for i, run in enumerate(runs))
     crossed = all(have_same_tasks(first, other) for other in others)
     codes, name = unit_codes(first, by)
-    each = codes if crossed and name != TASK else by
-    units = [
-        units_of(run, metric, by=each, groups=groups, draw_seed=getattr(run, "seed", 0))._replace(
-            by=name
-        )
-        for run in runs
-    ]
-    found = [influences_of_run(x, level) for x in units]
+    units = []
+    for run, ranks in zip(runs, (first, *others), strict=True):
+        seed = getattr(run, "seed", 0)
+        if crossed:
+            # the tasks of all runs in the order of the first, and in its units and groups
+            match = match_tasks(first, ranks)
+            aligned = in_order(run, align(first, ranks, match), match.order)
+            key = metric if isinstance(metric, Key) else reader_of(run)(metric)
+            each = codes if name != TASK else None
+            macro = group_of_tasks(first, key, by, groups_of(runs[0], groups))
+            found = units_of(aligned, key, by=each, groups=macro, draw_seed=seed)
+        else:
+            found = units_of(run, metric, by=by, groups=groups, draw_seed=seed)
+        units.append(found._replace(by=name))
+    influences = [influences_of_run(x, level) for x in units]
     number = units[0].number if crossed else sum(x.number for x in units)
-    value = math.fsum(x.value for x in found) / len(found)
+    value = math.fsum(x.value for x in influences) / len(influences)
     low = high = math.nan
     if number > 1 and not math.isnan(value):
-        test = (crossed_runs if crossed else nested_runs)([found])
-        least, most = sorted(found[0].at(end) for end in found[0].ends)
+        test = (crossed_runs if crossed else nested_runs)([influences])
+        least, most = sorted(influences[0].at(end) for end in influences[0].ends)
         low, high = test.bounds(level)
         low, high = max(low, least), min(high, most)
     notes = notes_on_runs({"one model": len(runs)}, 0 if crossed else len(runs))

@@ -1,21 +1,37 @@
-"""The test that flips the signs of paired differences, in closed form, and its inversion."""
+"""The test that flips the signs of paired differences, at every shift between two models."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .influences import ROUNDING, without_rounding
+from .flip_sums import (
+    ERROR,
+    GRID,
+    HALVES,
+    SLACK,
+    Classes,
+    Share,
+    classes_of,
+    share_by_normals,
+    share_by_steps,
+    share_exactly,
+    step_of,
+    subset_sums,
+)
+from .influences import without_rounding
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray
+    from ..inputs.arrays import FloatArray, IntArray
 
-EXACT = 12  # so many of the largest differences take all signs; the others are nearly normal
-DOUBLINGS = 100
-HALVINGS = 40  # of the distance between two shifts, one of which is rejected
+EXACT, SADDLE_POINT = "exact sign flips", "saddle-point sign flips"
+LARGEST = 12  # so many of the largest differences have all signs at other shifts than the null
+KINDS = 16  # so few kinds of units are told apart at every shift, as those of hits@k are
+GRID_OF_SHIFTS = GRID // 2
+SAMPLE = 1000  # units, of which more than so many kinds are not the few that are looked for
+NORMAL_ABOVE = 1e-3  # two-sided; below, signs are tilted
 
 
 def error_rate(level: float) -> float:
@@ -33,9 +49,10 @@ class SignFlips:
     """The two-sided p-value of every shift between two models.
 
     If the models differ by the shift x alone, the differences d = gained - x shares of units have
-    any signs with equal probability. The p-value is the probability of a sum as large as theirs:
-    all signs of the 12 largest are tried, and the sum of the rest is taken for normal. With at most
-    12 differences it is exact.
+    any signs with equal probability. The p-value is the probability of a sum as large as theirs,
+    equal sums included. It is exact for up to 30 differences, for a few kinds of units, and, at the
+    null, for whole multiples of a step (see `flip_sums`). Others are saddle-point approximations,
+    multiplied by the bound of their error, and at least 2^(1 - m) for m differences other than 0.
 
     Parameters
     ----------
@@ -43,101 +60,188 @@ class SignFlips:
         What each unit adds to the difference, and to a shift of 1.
     null : float
         The shift of models that do not differ: 0, or 1 for a ratio.
-    is_share : bool
-        Whether the metric is a share, whose differences are few equal steps: outcomes as large as
-        the measured one count half (the mid-p value).
+
+    Attributes
+    ----------
+    estimate : float
+        The shift at which the differences add up to 0; nan where shares do.
+    spread : float
+        The standard deviation of the sums of flipped differences, as a shift.
+    method : str
+        "exact sign flips" or "saddle-point sign flips": how the p-value of the null was found.
+    accuracy : float
+        The bound of its relative error: 0.0 where it is exact.
 
     Examples
     --------
     >>> found = SignFlips(np.array([0.25, 0.25, 0.0, 0.25]), np.full(4, 0.25))
-    >>> found.estimate, found.p_value(0.0)
-    (0.75, 0.25)
+    >>> found.estimate, found.p_value(0.0), found.method
+    (0.75, 0.25, 'exact sign flips')
     """
 
-    def __init__(
-        self, gained: FloatArray, shares: FloatArray, null: float = 0.0, is_share: bool = False
-    ) -> None:
+    def __init__(self, gained: FloatArray, shares: FloatArray, null: float = 0.0) -> None:
         apart = without_rounding(gained - null * shares, np.abs(gained) + np.abs(shares * null))
-        self.null, self.is_share = null, is_share
-        self.differs = bool(apart.any())
+        self.null = null
+        self._apart, self._shares = apart, shares
         self._total, self._whole = float(apart.sum()), float(shares.sum())
         # where the second model varies in nothing, there is no ratio, but a p-value
         self.estimate = null + self._total / self._whole if self._whole else math.nan
-        step = float(np.abs(apart[apart != 0]).min(initial=math.inf))
-        self._smooth = (step / 2) ** 2 if is_share and self.differs else 0.0
-        first = min(EXACT, len(apart))
-        order = np.argpartition(-np.abs(apart), first - 1) if first else np.arange(0)
-        self._large = apart[order[:first]], shares[order[:first]]
-        rest, others = apart[order[first:]], shares[order[first:]]
-        self._squares = float(rest @ rest), float(rest @ others), float(others @ others)
-        signs = np.array([*itertools.product((1.0, -1.0), repeat=max(first - 1, 0))])
-        self._signs = np.hstack([np.ones((len(signs), min(first, 1))), signs])  # the rest mirrors
+        self.spread = math.sqrt(float(apart @ apart)) / (self._whole or 1.0)
+        self._kinds = _kinds_of(apart, shares)
+        self._mixture: NormalMixture | None = None
+        found = self._share(apart, None, at_null=True)
+        self._p_of_null = found.value
+        self.accuracy = found.error
+        self.method = SADDLE_POINT if found.error else EXACT
 
-    def p_value(self, shift: float) -> float:
-        """The two-sided p-value of a shift."""
+    @property
+    def units(self) -> int:
+        """The number of units."""
+        return len(self._apart)
+
+    def all_equal(self) -> bool:
+        """Whether every unit has the same difference, so that nothing varies."""
+        rest = self._apart - (self.estimate - self.null) * self._shares
+        return not without_rounding(rest, np.abs(self._apart) + np.abs(self._shares)).any()
+
+    def difference(self, x: float) -> float:
+        """The sum of the differences at a shift of x from the null."""
+        return self._total - x * self._whole
+
+    def p_value(self, shift: float, least: float = 0.0) -> float:
+        """The two-sided p-value of a shift; one far below `least` may be rough."""
+        x = shift - self.null
+        if x == 0:
+            return self._p_of_null
+        if self._kinds is not None:
+            gained, shares, counts = self._kinds
+            return self._share(gained - x * shares, counts).value
+        if self.units <= HALVES:
+            return self._share(self._apart - x * self._shares, None).value
+        if self._mixture is None:
+            self._mixture = NormalMixture(self._apart, self._shares)
+        found = self._mixture.p_value(x)
+        if least / 10 < found < NORMAL_ABOVE:
+            return self._share(self._apart - x * self._shares, None).value
+        return found
+
+    def _share(self, apart: FloatArray, counts: IntArray | None, at_null: bool = False) -> Share:
+        """The two-sided p-value of differences, each of which so many units have."""
+        sizes = np.abs(apart)
+        numbers = np.ones(len(apart)) if counts is None else counts
+        classes = classes_of(sizes, counts)
+        total = float(numbers @ apart)
+        if abs(total) <= SLACK * classes.total:
+            return Share(1.0)
+        against = apart < 0 if total > 0 else apart > 0
+        found = _one_sided(classes, float(numbers[against] @ sizes[against]), at_null)
+        least = math.ldexp(1.0, 1 - classes.number)
+        return Share(min(1.0, max(2 * found.value * (1 + found.error), least)), found.error)
+
+
+def _one_sided(classes: Classes, budget: float, at_null: bool) -> Share:
+    """The share of flips within a budget, by the first method that can tell."""
+    found = share_exactly(classes, budget, GRID if at_null else GRID_OF_SHIFTS)
+    if found is not None:
+        return found
+    step = step_of(classes.sizes) if at_null else 0.0  # at other shifts there is hardly any
+    if step:
+        found = share_by_steps(classes, budget, step)
+    return found or share_by_normals(classes, budget, step)
+
+
+def _kinds_of(
+    gained: FloatArray, shares: FloatArray
+) -> tuple[FloatArray, FloatArray, IntArray] | None:
+    """The few kinds of units that have the same numbers, and how many there are of each.
+
+    None if there are more than 16 kinds, or not more units than twice the kinds.
+    """
+    if len(gained) > SAMPLE and _kinds_of(gained[:SAMPLE], shares[:SAMPLE]) is None:
+        return None
+    scale = 1e-12 * (np.abs(gained).max(initial=0.0) + np.abs(shares).max(initial=0.0))
+    kinds: list[int] = []
+    counts: list[int] = []
+    left = np.arange(len(gained))
+    while len(left):
+        if len(kinds) == KINDS:
+            return None
+        first = int(left[0])
+        same = np.abs(gained[left] - gained[first]) <= scale
+        same &= np.abs(shares[left] - shares[first]) <= scale
+        kinds.append(first)
+        counts.append(int(same.sum()))
+        left = left[~same]
+    if len(gained) <= 2 * len(kinds):
+        return None
+    return gained[kinds], shares[kinds], np.array(counts, np.int64)
+
+
+class NormalMixture:
+    """A p-value of every shift whose cost does not depend on the number of units.
+
+    All signs of the 12 largest differences are tried, and the sum of the rest is normal but for its
+    fourth cumulant. It serves for the bounds of intervals: above 10^-3 it is within 1 %, by which
+    it is multiplied.
+
+    Parameters
+    ----------
+    apart, shares : ndarray of float64, shape (units,)
+        The differences at a shift of 0, and what a shift of 1 takes from them.
+    """
+
+    def __init__(self, apart: FloatArray, shares: FloatArray) -> None:
+        order = np.argpartition(-np.abs(apart), LARGEST)
+        large, rest = order[:LARGEST], order[LARGEST:]
+        self._total, self._whole = float(apart.sum()), float(shares.sum())
+        # the sum of one model with signs is that of all less twice those that are flipped
+        self._gained = apart[large].sum() - 2 * subset_sums(apart[large])
+        self._shares = shares[large].sum() - 2 * subset_sums(shares[large])
+        self._rest = PowerSums(apart[rest], shares[rest])
+
+    def p_value(self, x: float) -> float:
+        """The two-sided p-value of a shift of x."""
         from scipy.special import ndtr
 
-        x = shift - self.null
-        apart = abs(self._total - x * self._whole)
-        gained, shares = self._large
-        sums = np.abs(self._signs @ (gained - x * shares))
-        slack = 1e-10 * float(sums.max(initial=0.0))
-        if apart <= slack:
-            return 1.0
-        own, mixed, common = self._squares
-        variance = own - 2 * x * mixed + x * x * common
-        if variance <= ROUNDING * ROUNDING * apart * apart:
-            ties = (np.abs(sums - apart) <= slack).mean()
-            return float((sums >= apart - slack).mean() - ties * (0.5 if self.is_share else 0))
-        spread = math.sqrt(variance + self._smooth)
-        tails = ndtr((sums - apart) / spread) + ndtr((-sums - apart) / spread)
-        return min(1.0, float(tails.mean()))
+        beyond = abs(self._total - x * self._whole)
+        variance = self._rest.squares(x)
+        sums = self._gained - x * self._shares
+        if variance <= 1e-24 * beyond * beyond:
+            slack = SLACK * float(np.abs(sums).max())
+            return 2 * float((sums >= beyond - slack).mean())
+        spread = math.sqrt(variance)
+        z = (beyond - sums) / spread
+        excess = -2 * self._rest.fourths(x) / variance**2
+        density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        tails = ndtr(-z) + excess / 24 * density * z * (z * z - 3)
+        return min(1.0, max(2 * (1 + ERROR) * float(tails.mean()), 0.0))
 
-    def bounds(self, level: float, limits: tuple[float, float]) -> tuple[float, float]:
-        """The shifts that are not rejected: `null` is between the bounds exactly if it is not.
 
-        Parameters
-        ----------
-        level : float
-        limits : (float, float)
-            The least and the greatest shift that is possible.
-        """
-        low, high = (self._bound(error_rate(level), limit) for limit in limits)
-        return low, high
+class PowerSums:
+    """The sums of the squares and fourth powers of d - x s, as polynomials in x.
 
-    def _bound(self, alpha: float, limit: float) -> float:
-        """The last shift towards a limit that is not rejected."""
+    Examples
+    --------
+    >>> found = PowerSums(np.array([3.0, 1.0]), np.array([1.0, 1.0]))
+    >>> found.squares(1.0), found.fourths(1.0)
+    (4.0, 16.0)
+    """
 
-        def excess(shift: float) -> float:
-            return self.p_value(shift) - alpha
+    def __init__(self, d: FloatArray, s: FloatArray) -> None:
+        self._squares = _products(d, s)
+        self._fourths = _products(d * d, d * s), _products(d * s, s * s)
 
-        inside, outside = self.estimate, math.nan
-        sign = math.copysign(1.0, limit - inside)
-        if (self.null - inside) * sign > 0:  # the null is on this side
-            if excess(self.null) > 0:
-                inside = self.null
-            else:
-                outside = self.null
-        own = self._squares[0] + float(self._large[0] @ self._large[0])
-        step = 2 * math.sqrt(own) / self._whole or ROUNDING
-        for _ in range(DOUBLINGS):
-            if not math.isnan(outside):
-                break
-            further = self.estimate + sign * step
-            step *= 2
-            if (limit - further) * sign <= 0:
-                return limit
-            if (further - inside) * sign <= 0:
-                continue
-            if excess(further) > 0:
-                inside = further
-            else:
-                outside = further
-        else:
-            return limit
-        for _ in range(HALVINGS):  # p has steps where it is exact, so nothing converges faster
-            middle = (inside + outside) / 2
-            if middle in (inside, outside):
-                break
-            inside, outside = (middle, outside) if excess(middle) > 0 else (inside, middle)
-        return inside
+    def squares(self, x: float) -> float:
+        """The sum of the squares at x."""
+        d2, ds, s2 = self._squares
+        return max(d2 - 2 * x * ds + x * x * s2, 0.0)
+
+    def fourths(self, x: float) -> float:
+        """The sum of the fourth powers at x."""
+        (d4, d3s, d2s2), (_, ds3, s4) = self._fourths
+        return max(d4 - 4 * x * d3s + 6 * x**2 * d2s2 - 4 * x**3 * ds3 + x**4 * s4, 0.0)
+
+
+def _products(a: FloatArray, b: FloatArray) -> tuple[float, float, float]:
+    """The sums of a a, a b and b b."""
+    return float(a @ a), float(a @ b), float(b @ b)

@@ -327,6 +327,22 @@ class RetrievalReport(KeyedValues):
 
     # -- what inference takes ----------------------------------------------------------------------
 
+    def in_order(self, ranks: Ranks, order: IntArray) -> RetrievalReport:
+        """Return the report of the same right answers in another order, with these ranks.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> found = tr.retrieval.report(tr.Ranks([0, 3], [1, 1], 10, queries=[7, 8]))
+        >>> order = found.ranks.above.argsort()[::-1]
+        >>> found.in_order(found.ranks[order], order).ranks.above
+        array([3, 0])
+        """
+        gains = None if self.gains is None else self.gains[order]
+        report = RetrievalReport(ranks, gains, misses=self.misses)
+        report._ranked.highest = self._ranked.highest
+        return report
+
     @property
     def group_labels(self) -> IntArray | None:
         """The group of each right answer, numbered in the order of groups; None without groups."""

@@ -1,0 +1,421 @@
+"""How often a sum with random signs is as large as a given one: exactly, or by tilted normals.
+
+Sizes are |d_1|, |d_2|, ..., each with a sign by the toss of a coin. A sum of all of them that is at
+least S flips sizes that add up to at most the budget B = (their total - S) / 2. All functions give
+the probability of that.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import FloatArray, IntArray
+
+HALVES = 30  # so many sizes have all signs, by two halves
+FEW, GRID = 1 << 12, 1 << 17  # combinations of the numbers of flips of each size
+STEPS = 20_000_000  # so many additions are made for a sum of whole steps
+LARGEST = 1 << 13  # so many combinations of the largest sizes stand before the normals
+SLACK = 1e-9  # of the total, within which two sums are equal
+TILTED_BELOW = 5e-4  # one-sided
+ERROR, TILTED_ERROR = 0.01, 0.05  # relative, of normals and of tilted normals
+FREQUENT, MOST_FREQUENT, HARMONICS, LUMPED = 5, 8, 12, 20_000
+BINS, NARROWEST = 1 << 12, 1e-4  # of the rest of very many sizes, by their logarithms
+
+
+class Classes(NamedTuple):
+    """Sizes that are equal, gathered.
+
+    Attributes
+    ----------
+    sizes : ndarray of float64, shape (k,)
+        Above 0, in descending order.
+    counts : ndarray of int64, shape (k,)
+    """
+
+    sizes: FloatArray
+    counts: IntArray
+
+    @property
+    def number(self) -> int:
+        """How many sizes there are, equal ones counted."""
+        return int(self.counts.sum())
+
+    @property
+    def total(self) -> float:
+        """Their sum."""
+        return float(self.counts @ self.sizes)
+
+    def up_to(self, limit: float) -> Classes:
+        """Those of at most this size."""
+        chosen = self.sizes <= limit
+        return Classes(self.sizes[chosen], self.counts[chosen])
+
+
+class Share(NamedTuple):
+    """A probability, and the bound of its relative error: 0 where it is exact."""
+
+    value: float
+    error: float = 0.0
+
+
+def classes_of(sizes: FloatArray, counts: IntArray | None = None) -> Classes:
+    """Gather equal sizes; those that are 0 but for rounding are left out.
+
+    Examples
+    --------
+    >>> classes_of(np.array([1.0, 3.0, 0.0, 1.0 + 1e-15]))
+    Classes(sizes=array([3., 1.]), counts=array([1, 2]))
+    """
+    if counts is None:
+        counts = np.ones(len(sizes), np.int64)
+    least = 1e-12 * float(sizes.max(initial=0.0))
+    order = np.argsort(-sizes, kind="stable")
+    order = order[sizes[order] > least]
+    sizes, counts = sizes[order], counts[order]
+    if not len(sizes):
+        return Classes(sizes, counts)
+    starts = np.concatenate([[True], sizes[:-1] - sizes[1:] > least])
+    group = np.cumsum(starts) - 1
+    return Classes(sizes[starts], np.bincount(group, counts).astype(np.int64))
+
+
+def share_exactly(classes: Classes, budget: float, most: int = GRID) -> Share | None:
+    """Return the share of flips within a budget, by counting; None where there are too many.
+
+    Parameters
+    ----------
+    classes : Classes
+    budget : float
+    most : int
+        So many combinations of the numbers of flips of each size are tried.
+
+    Examples
+    --------
+    >>> share_exactly(classes_of(np.array([3.0, 1.0, 1.0])), 1.0).value  # of 8: none, one, another
+    0.375
+    """
+    limit = budget + SLACK * classes.total
+    small = classes.up_to(limit)
+    never = classes.number - small.number  # a larger one is flipped by none of them
+    combinations = _count_combinations(small)
+    if not small.number:
+        share = 1.0
+    elif small.number <= HALVES and combinations > FEW:
+        share = share_by_halves(small, limit)
+    elif combinations <= most:
+        share = share_by_binomials(small, limit)
+    else:
+        return None
+    return Share(math.ldexp(share, -never))
+
+
+def _count_combinations(classes: Classes) -> float:
+    """How many numbers of flips there are of all sizes but the most frequent one."""
+    if len(classes.sizes) > GRID.bit_length():
+        return math.inf
+    numbers: list[int] = sorted((classes.counts + 1).tolist())
+    return math.prod(numbers[:-1])
+
+
+def share_by_halves(classes: Classes, limit: float) -> float:
+    """Return the share of all flips that add up to at most a limit, by sums of two halves.
+
+    Examples
+    --------
+    >>> share_by_halves(Classes(np.array([3.0, 1.0]), np.array([1, 2])), 1.5)
+    0.375
+    """
+    sizes = np.repeat(classes.sizes, classes.counts)
+    first, second = np.sort(subset_sums(sizes[::2])), np.sort(subset_sums(sizes[1::2]))
+    found = int(np.searchsorted(second, limit - first, side="right").sum())
+    return math.ldexp(found, -len(sizes))
+
+
+def subset_sums(sizes: FloatArray) -> FloatArray:
+    """Return the sums of all subsets.
+
+    Examples
+    --------
+    >>> subset_sums(np.array([1.0, 3.0]))
+    array([0., 1., 3., 4.])
+    """
+    sums = np.zeros(1)
+    for size in sizes:
+        sums = np.concatenate([sums, sums + size])
+    return sums
+
+
+def share_by_binomials(classes: Classes, limit: float) -> float:
+    """Return the share of flips within a limit, from how many of each size are flipped.
+
+    The numbers of flips of all sizes but the most frequent one are tried; that of the last is
+    binomial.
+
+    Examples
+    --------
+    >>> share_by_binomials(Classes(np.array([3.0, 1.0]), np.array([1, 2])), 1.5)
+    0.375
+    """
+    last = int(classes.counts.argmax())
+    sums, weights = np.zeros(1), np.ones(1)
+    for i, (size, count) in enumerate(zip(classes.sizes, classes.counts.tolist(), strict=True)):
+        if i == last:
+            continue
+        flipped = np.arange(count + 1)
+        sums = np.add.outer(sums, size * flipped).ravel()
+        weights = np.multiply.outer(weights, np.exp(log_binomial(count))).ravel()
+        within = sums <= limit
+        sums, weights = sums[within], weights[within]
+    most = int(classes.counts[last])
+    flips = np.minimum(np.floor((limit - sums) / classes.sizes[last]), most).astype(np.int64)
+    law = cumulated_binomial(most)[flips]
+    return float((weights * law).sum())
+
+
+@lru_cache(maxsize=8)
+def log_binomial(count: int) -> FloatArray:
+    """Return the logarithms of the probabilities of 0, 1, ..., count flips.
+
+    Examples
+    --------
+    >>> np.exp(log_binomial(2)).round(12)
+    array([0.25, 0.5 , 0.25])
+    """
+    from scipy.special import gammaln
+
+    logs = gammaln(np.arange(1.0, count + 2))  # of the factorials 0!, 1!, ...
+    found: FloatArray = logs[-1] - logs - logs[::-1] - count * math.log(2)
+    return found
+
+
+@lru_cache(maxsize=8)
+def cumulated_binomial(count: int) -> FloatArray:
+    """Return the probabilities of at most 0, 1, ..., count flips.
+
+    Examples
+    --------
+    >>> cumulated_binomial(2).round(12)
+    array([0.25, 0.75, 1.  ])
+    """
+    return np.cumsum(np.exp(log_binomial(count)))
+
+
+def step_of(sizes: FloatArray) -> float:
+    """Return the largest number of which all sizes are whole multiples; 0 if there is none.
+
+    Examples
+    --------
+    >>> step_of(np.array([1.5, 0.6, 0.3])), step_of(np.array([1.0, math.pi]))
+    (0.3, 0.0)
+    """
+    largest = float(sizes.max())
+    rounding = 1e-9 * largest
+    numbers = sizes
+    while len(numbers):  # Euclid's algorithm
+        step = float(numbers.min())
+        if step <= 1e-6 * largest:
+            return 0.0
+        remainders = np.abs(numbers - step * np.rint(numbers / step))
+        numbers = remainders[remainders > rounding]
+        if len(numbers):
+            numbers = np.append(numbers, step)
+    multiples = np.rint(sizes / step)
+    step = float(sizes.sum() / multiples.sum())
+    fits = np.abs(sizes - step * multiples) <= rounding
+    return step if fits.all() else 0.0
+
+
+def share_by_steps(classes: Classes, budget: float, step: float) -> Share | None:
+    """Return the share of flips within a budget of whole steps, by convolution; None if too long.
+
+    Examples
+    --------
+    >>> share_by_steps(classes_of(np.array([3.0, 1.0, 1.0])), 1.0, 1.0).value
+    0.375
+    """
+    most = round(budget / step)
+    never = classes.number - classes.up_to((most + 0.5) * step).number
+    classes = classes.up_to((most + 0.5) * step)
+    multiples = np.rint(classes.sizes / step).astype(np.int64).tolist()
+    # a size that is flipped up to c times is added c + 1 times, or, of many, by each single flip
+    if (most + 1) * sum(classes.counts.tolist()) > STEPS:
+        return None
+    law = np.zeros(most + 1)
+    law[0] = 1.0
+    for multiple, count in zip(multiples, classes.counts.tolist(), strict=True):
+        for _ in range(count):
+            moved = law[: most + 1 - multiple] / 2
+            law /= 2
+            law[multiple:] += moved
+    return Share(math.ldexp(float(law.sum()), -never))
+
+
+def share_by_normals(classes: Classes, budget: float, step: float = 0.0) -> Share:
+    """Return nearly the share of flips within a budget.
+
+    All signs of the largest sizes are tried; the sum of the others is normal but for its third and
+    fourth cumulants. Below 5e-4 all signs are tilted first, so that the expected sum is the given
+    one (the saddle point), which keeps the relative error small however far out that is.
+
+    Parameters
+    ----------
+    classes : Classes
+    budget : float
+    step : float
+        Of which all sizes are whole multiples, or 0: sums are then 2 steps apart, and the sum of
+        the others is asked at the middle between two of them.
+
+    Notes
+    -----
+    J. Robinson: Saddlepoint Approximations for Permutation Tests and Confidence Intervals. Journal
+    of the Royal Statistical Society B 44 (1982).
+    """
+    never = classes.number - classes.up_to(budget + SLACK * classes.total).number
+    classes = classes.up_to(budget + SLACK * classes.total)
+    beyond = classes.total - 2 * budget - step
+    parts = _largest(classes)
+    tilt, error = 0.0, ERROR
+    found = _normals(*parts, beyond, tilt)
+    if found < TILTED_BELOW:
+        if len(classes.sizes) > 2 * BINS:
+            classes = _binned(classes)
+        tilt, error = saddle_point(classes, beyond), TILTED_ERROR
+        found = _normals(*parts, beyond, tilt)
+    error += lumps(classes, parts[2], beyond, tilt, step)
+    return Share(math.ldexp(min(max(found, 0.0), 1.0), -never), error)
+
+
+def _largest(classes: Classes) -> tuple[FloatArray, FloatArray, Classes]:
+    """The sums of all signs of the largest sizes, the logarithms of their shares, and the rest."""
+    sums, logs = np.zeros(1), np.zeros(1)
+    used = 0
+    for size, count in zip(classes.sizes, classes.counts.tolist(), strict=True):
+        if len(sums) * (count + 1) > LARGEST or used + 1 == len(classes.sizes):
+            break
+        signs = count - 2.0 * np.arange(count + 1)
+        sums = np.add.outer(sums, size * signs).ravel()
+        logs = np.add.outer(logs, log_binomial(count)).ravel()
+        used += 1
+    rest = Classes(classes.sizes[used:], classes.counts[used:])
+    return sums, logs, rest if len(rest.sizes) <= 2 * BINS else _binned(rest)
+
+
+def _binned(classes: Classes) -> Classes:
+    """Very many sizes, gathered by their logarithms; the sum of squares in each bin stays."""
+    sizes, counts = classes
+    steps = np.log(sizes[0] / sizes) * (BINS / -math.log(NARROWEST))
+    bins = np.minimum(steps, BINS).astype(np.int64)
+    numbers = np.bincount(bins, counts)
+    squares = np.bincount(bins, counts * np.square(sizes))
+    filled = numbers > 0
+    return Classes(np.sqrt(squares[filled] / numbers[filled]), numbers[filled].astype(np.int64))
+
+
+def _normals(
+    sums: FloatArray, logs: FloatArray, rest: Classes, beyond: float, tilt: float
+) -> float:
+    """The probability that sums of the largest sizes and of the rest are beyond a number."""
+    sizes, counts = rest
+    tilted = np.tanh(tilt * sizes)
+    left = 1 - tilted * tilted
+    squares = counts * sizes * sizes
+    far = np.abs(tilt * sizes)
+    cumulant = float(counts @ (far + np.log1p(np.exp(-2 * far)) - math.log(2)))
+    mean = float(counts @ (sizes * tilted))
+    variance = float(squares @ left)
+    third = -2 * float(squares @ (sizes * tilted * left))
+    fourth = float(squares @ (sizes * sizes * left * (6 * tilted * tilted - 2)))
+    offset = logs + cumulant - tilt * mean
+    return _mixture(beyond - sums - mean, offset, tilt, (variance, third, fourth))
+
+
+def _mixture(
+    distances: FloatArray, offset: FloatArray, tilt: float, moments: tuple[float, float, float]
+) -> float:
+    """Add up e^offset E(e^(-tilt x); x > distance), of a law that is nearly normal.
+
+    With the standardised z = x / sigma its density is the normal one times 1 + r3 / 6 He3(z) +
+    r4 / 24 He4(z) + r3^2 / 72 He6(z), of Hermite's polynomials; each term is integrated by parts.
+    """
+    from scipy.special import log_ndtr
+
+    variance, third, fourth = moments
+    spread = math.sqrt(variance)
+    slope, z = tilt * spread, distances / spread
+    skewness, excess = third / spread**3, fourth / variance**2
+    exponent = offset - slope * z - z * z / 2
+    edge = np.exp(exponent) / math.sqrt(2 * math.pi)
+    integral = np.exp(offset + slope * slope / 2 + log_ndtr(-z - slope))
+    weights = {3: skewness / 6, 4: excess / 24, 6: skewness * skewness / 72}
+    added = integral.copy()
+    before, hermite = np.zeros_like(z), np.ones_like(z)
+    for order in range(1, 7):
+        integral = hermite * edge - slope * integral
+        before, hermite = hermite, z * hermite - (order - 1) * before
+        if order in weights:
+            added += weights[order] * integral
+    return float(added.sum())
+
+
+def saddle_point(classes: Classes, beyond: float) -> float:
+    """Return the tilt of all signs with which the expected sum is the given one.
+
+    Examples
+    --------
+    >>> round(saddle_point(classes_of(np.ones(10)), 10 * math.tanh(0.3)), 5)
+    0.3
+    """
+    from scipy.optimize import brentq
+
+    sizes, counts = classes
+
+    def excess(tilt: float) -> float:
+        return float(counts @ (sizes * np.tanh(tilt * sizes))) - beyond
+
+    low, high = 0.0, 1 / float(sizes.max())
+    while excess(high) < 0 and high * float(sizes.min()) < 20:
+        low, high = high, 2 * high
+    if excess(high) < 0:
+        return high
+    return float(brentq(excess, low, high, rtol=1e-6))
+
+
+def lumps(
+    classes: Classes, rest: Classes, beyond: float, tilt: float = 0.0, step: float = 0.0
+) -> float:
+    """Return how much a lumpy rest adds to the relative error, at most.
+
+    Where many sizes are equal, sums come in lumps, unless others spread them: the characteristic
+    function of the tilted sum has peaks at the lumps' frequencies, whose heights say how deep the
+    gaps between lumps are. What a peak adds to a tail is twice its height over its frequency times
+    the density of the sum there. Sums of whole steps are no lumps.
+
+    Examples
+    --------
+    >>> equal = classes_of(np.ones(400))
+    >>> round(lumps(equal, equal, 40.0), 3)  # half of the lump at 40 is 0.118 of the tail
+    0.234
+    >>> lumps(equal, equal, 40.0, step=1.0)
+    0.0
+    """
+    from scipy.special import log_ndtr
+
+    if classes.number > LUMPED or not (rest.counts >= FREQUENT).any():
+        return 0.0
+    sizes, counts = classes
+    left = 1 - np.square(np.tanh(tilt * sizes))
+    spread = math.sqrt(float(counts @ (left * sizes * sizes)))
+    frequent = rest.sizes[np.argsort(-rest.counts, kind="stable")[:MOST_FREQUENT]]
+    frequencies = np.outer(math.pi / frequent, np.arange(1, HARMONICS + 1)).ravel()
+    frequencies = np.unique((frequencies * spread).round(9)) / spread
+    frequencies = frequencies[frequencies * step < 0.999 * math.pi]
+    squares = 1 - left * np.square(np.sin(np.outer(frequencies, sizes)))
+    heights = np.exp(np.log(np.maximum(squares, 1e-300)) @ counts / 2)
+    z = tilt * spread if tilt else max(beyond, 0.0) / spread
+    hazard = math.exp(-z * z / 2 - float(log_ndtr(-z))) / math.sqrt(2 * math.pi)
+    return float((heights * 2 / (frequencies * spread)).sum()) * hazard

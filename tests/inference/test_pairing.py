@@ -1,0 +1,184 @@
+"""Tasks are paired by what they are: shuffled models give what the models in one order give."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.refusals import refusal
+from truerank.inference import compare
+from truerank.inference.pairing import groups_of, have_same_tasks, match_tasks
+from truerank.retrieval import report
+
+LABELLED = ("side", "relation", "time", "qualifiers", "queries", "targets")
+
+
+def labelled(seed: int, n: int, *, names: bool, units: bool = True) -> tr.Ranks:
+    """Ranks of tasks, of which some are repeated, with a unit of two tasks each."""
+    rng = np.random.default_rng(seed)
+    values: dict[str, Any] = {name: rng.integers(0, 3, n) for name in LABELLED}
+    if names:
+        values = {name: [f"{name} {x}" for x in codes] for name, codes in values.items()}
+    values["side"] = np.array(["head", "tail", "other"])[rng.integers(0, 3, n)]
+    labels = {name: values.pop(name) for name in ("time", "qualifiers")}
+    if units:
+        values["unit"] = np.arange(n) // 2
+    above = rng.integers(0, 40, n)
+    return tr.Ranks(above, rng.integers(1, 4, n), 50, labels=labels, **values)
+
+
+def rows_of(ranks: tr.Ranks) -> list[tuple[Any, ...]]:
+    """What each task is."""
+    columns = [ranks.side, ranks.relation, ranks.queries, ranks.targets]
+    columns += [ranks.labels["time"], ranks.labels["qualifiers"]]
+    return list(zip(*(x.values.tolist() for x in columns if x is not None), strict=True))
+
+
+def matched_by_definition(a: tr.Ranks, b: tr.Ranks) -> list[int]:
+    """Each task's partner: the first free one with the same labels, in order of occurrence."""
+    free: dict[Any, list[int]] = {}
+    for place, row in enumerate(rows_of(b)):
+        free.setdefault(row, []).append(place)
+    return [free[row].pop(0) for row in rows_of(a)]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.booleans())
+def test_partners_by_definition(seed: int, n: int, names: bool) -> None:
+    a = labelled(seed, n, names=names, units=False)
+    b = a[np.random.default_rng(seed).permutation(n)]
+    found = match_tasks(a, b)
+    assert found.order.tolist() == matched_by_definition(a, b)
+    assert (found.labels, found.differences) == (LABELLED, ())
+    assert have_same_tasks(a, b)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 20), st.booleans())
+def test_the_order_of_a_model_changes_nothing(seed: int, triples: int, names: bool) -> None:
+    """Units are shuffled whole, and repeated tasks of a unit stay together."""
+    rng = np.random.default_rng(seed)
+    a = labelled(seed, 2 * triples, names=names)
+    b = tr.Ranks(rng.integers(0, 40, len(a)), a.tied, 50, labels=dict(a.labels), side=a.side)
+    b = b.with_labels(relation=a.relation, queries=a.queries, targets=a.targets, unit=a.unit)
+    order = rng.permutation(triples)
+    mixed = b[np.stack([2 * order, 2 * order + 1], axis=1).ravel()]
+    tasks = Counter(rows_of(a))
+    if max(tasks.values()) > 1:  # which of two equal tasks is which, only their order can say
+        return
+    one = compare(a, b)
+    assert compare(a, mixed) == one
+    assert compare(mixed, a).p_value == pytest.approx(one.p_value)
+
+
+def test_names_pair_whatever_their_vocabulary() -> None:
+    a = tr.Ranks([0, 1, 2], [1, 1, 1], 9, queries=["x", "y", "z"])
+    b = tr.Ranks([2, 0, 8], [1, 1, 1], 9, queries=([3, 0, 1], ["x", "y", "w", "z"]))
+    found = compare(a, b, metric="mr")
+    assert (found.wins, found.ties, found.losses) == (1, 2, 0)
+    assert (found.pairing, found.notes) == ("query ids", ("few units: 3 tasks", *found.notes[1:]))
+
+
+def test_repeats_are_paired_by_their_units() -> None:
+    """Two equal triples: the head task of one unit never goes with the tail task of another."""
+    side, unit = ["tail", "head", "tail", "head"], [0, 0, 1, 1]
+    a = tr.Ranks([0, 1, 2, 3], [1] * 4, 9, side=side, unit=unit, queries=[5] * 4)
+    order = [3, 0, 2, 1]  # heads of the second unit first, tails of the first one first
+    b = a[order]
+    found = match_tasks(a, b)
+    assert found.differences == ()
+    assert len(set(zip(a.unit.codes, b.unit[found.order].codes, strict=True))) == 2
+
+
+def test_units_that_do_not_agree_are_refused() -> None:
+    a = tr.Ranks([0] * 4, [1] * 4, 9, queries=range(4), unit=[0, 0, 1, 1])
+    for unit in ([0, 1, 1, 0], [0, 0, 0, 0], [0, 1, 2, 3]):
+        b = a.with_labels(unit=unit)
+        refusal(ValueError, "unit: tasks of one unit belong to several", compare, a, b)
+        assert compare(a, b, allow_unlike=True).notes[0].startswith("unlike unit: ")
+    assert compare(a, a.with_labels(unit=[7, 7, 2, 2])).units == 2
+
+
+def test_unlike_sets_are_refused_and_shown() -> None:
+    a = tr.Ranks([0] * 3, [1] * 3, 9, relation=["likes"] * 3, queries=["x", "y", "z"])
+    b = a.with_labels(queries=["z", "w", "x"])
+    words = (
+        r"tasks: 1 of 3 differ, the first at position 1 "
+        r"\(relation likes, query y against relation likes, query w\); allow_unlike=True"
+    )
+    refusal(ValueError, words, compare, a, b)
+    assert not have_same_tasks(a, b)
+
+
+def test_what_labels_can_pair_is_never_paired_by_position() -> None:
+    a = tr.Ranks([0, 10, 20], [1] * 3, 99, queries=["x", "y", "z"])
+    b = tr.Ranks([20, 7, 0], [1] * 3, 99, queries=["z", "w", "x"])
+    found = compare(a, b, metric="mr", allow_unlike=True)
+    assert (found.wins, found.ties, found.losses) == (0, 2, 1)
+    assert found.notes[0].startswith("unlike tasks: 1 of 3 differ")
+    assert found.pairing == "query ids"
+    nothing = compare(a, b.with_labels(queries=["p", "q", "r"]), metric="mr", allow_unlike=True)
+    assert (nothing.wins, nothing.ties, nothing.losses) == (1, 0, 2)
+    assert nothing.pairing == "position"
+
+
+def test_names_are_not_compared_with_ids() -> None:
+    a = tr.Ranks([0, 1], [1, 1], 9, queries=["x", "y"], targets=[3, 4])
+    b = a.with_labels(queries=[0, 1])[[1, 0]]
+    refusal(ValueError, "queries: names against integer ids", compare, a, b)
+    found = compare(a, b, metric="mr", allow_unlike=True)
+    assert (found.pairing, found.ties) == ("target ids", 2)
+
+
+def test_position_serves_only_where_there_are_no_labels() -> None:
+    a = tr.Ranks([0, 1, 5], [1] * 3, 9)
+    found = compare(a, a.with_labels(queries=[3, 1, 2]))
+    assert (found.pairing, found.notes[0]) == ("position", "paired by position only")
+
+
+def test_weights_and_candidates_go_with_their_tasks() -> None:
+    candidates, weights = np.array([9, 8, 7]), np.array([1.0, 2.0, 3.0])
+    a = tr.Ranks([0, 1, 5], [1] * 3, candidates, queries=["x", "y", "z"], weights=weights)
+    b = tr.Ranks([3, 3, 3], [1] * 3, candidates, queries=["x", "y", "z"], weights=weights)
+    order = [2, 0, 1]
+    one, two = compare(a, b, metric="amri"), compare(a, b[order], metric="amri")
+    assert two == one
+    assert compare(tr.report(a), tr.report(b[order]), metric="amri") == one
+    refusal(ValueError, "weights", compare, a, b[order].with_weights(weights))
+
+
+@pytest.mark.parametrize("key", ["map", "ndcg@5", "macro.map"])
+def test_queries_of_retrieval_are_paired_by_name(key: str) -> None:
+    rng = np.random.default_rng(1)
+    names = [f"query {x}" for x in np.arange(60) // 3]
+    above = [rng.permutation(90)[:60] % 30 * 3 + np.arange(60) % 3 for _ in range(2)]
+    gains = rng.integers(1, 4, 60).astype(float)
+    a, b = (tr.Ranks(x, np.ones(60, int), 100, queries=names, targets=np.arange(60)) for x in above)
+    order = np.concatenate([3 * q + np.arange(3) for q in rng.permutation(20)])
+    groups = np.arange(60) // 30
+    plain = compare(report(a, gains), report(b, gains), metric=key, groups=groups)
+    mixed = compare(report(a, gains), report(b[order], gains[order]), metric=key, groups=groups)
+    assert mixed.p_value == pytest.approx(plain.p_value)
+    assert mixed[1:6] == pytest.approx(plain[1:6])
+    assert (mixed.wins, mixed.losses) == (plain.wins, plain.losses)
+    assert mixed.pairing == "query and target ids"
+
+
+def test_the_groups_are_those_given_else_those_of_the_report() -> None:
+    ranks = tr.Ranks([0, 3, 1, 2], [1] * 4, 9, relation=["x", "x", "y", "y"])
+    by_relation = tr.report(ranks, by="relation")
+    given = [0, 1, 1, 1]
+    assert groups_of(by_relation, given) is given
+    assert groups_of(ranks, given) is given
+    assert groups_of(ranks, None) is None
+    other = tr.Ranks([1, 1, 4, 0], [1] * 4, 9, relation=["x", "x", "y", "y"])
+    for model in (ranks, by_relation):
+        found = compare(model, other, metric="macro.mrr", groups=given)
+        expected = tr.report(ranks, by=given)["macro.mrr"]
+        assert found.value_a == pytest.approx(expected)
+    assert compare(by_relation, other, metric="macro.mrr").value_a == by_relation["macro.mrr"]
