@@ -95,6 +95,38 @@ def test_as_accurate_as_stated(
         assert off <= 1.5 * found.accuracy, (name, found, exact)
 
 
+def law_of_sums(sizes: list[int], weights: list[int]) -> np.ndarray:
+    """The probability of each sum of weights times ranks - 1, task by task."""
+    law = np.ones(1)
+    for size, weight in zip(sizes, weights, strict=True):
+        one = np.zeros((size - 1) * weight + 1)
+        one[::weight] = 1 / size
+        law = np.convolve(law, one)
+    return law
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(2, 400) | st.integers(2, 6), min_size=2, max_size=12),
+    st.sampled_from([[1], [1, 2], [2, 3, 7]]),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_sums_on_a_lattice(sizes: list[int], cycle: list[int], worse: bool, seed: int) -> None:
+    """One size may outweigh all others, and whole weights keep sums whole."""
+    weights = [cycle[i % len(cycle)] for i in range(len(sizes))]
+    law = law_of_sums(sizes, weights)
+    rng = np.random.default_rng(seed)
+    ranks = rng.integers(1, sizes, endpoint=True)
+    observed = int((ranks - 1) @ weights)
+    exact = law[observed:].sum() if worse else law[: observed + 1].sum()
+    alternative = "worse" if worse else "better"
+    given_weights = None if cycle == [1] else weights
+    found = pvalue(of_ranks(ranks, sizes, weights=given_weights), "mr", alternative=alternative)
+    assert found.method == "exact"
+    assert found.p == pytest.approx(exact, rel=1e-8)
+
+
 # -- beside counts of three tasks ------------------------------------------------------------------
 
 

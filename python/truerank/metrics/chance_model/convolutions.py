@@ -53,6 +53,7 @@ def lattice_tail(total: RankSum, tilt: Tilt) -> float | None:
     at_x = math.floor((total.greatest - total.x) / unit + 1e-6)
     t = tilt.t
     log = t * at_x * unit
+    farthest = 0.0  # from the greatest sum, in units
     transform = np.ones(cells // 2 + 1, dtype=np.complex128)
     for i, law in enumerate(laws):
         number = float(total.numbers[i])
@@ -66,11 +67,17 @@ def lattice_tail(total: RankSum, tilt: Tilt) -> float | None:
         index = np.rint(distance / unit)
         index = np.where(law.values <= total.lowest[i], np.ceil(distance / unit), index)
         index = np.where(law.values >= total.highest[i], np.floor(distance / unit), index)
+        farthest += number * float(index.max())
         places = index.astype(np.int64) % cells
         transform *= np.fft.rfft(np.bincount(places, tilted / whole, cells)) ** number
     shares = np.maximum(np.fft.irfft(transform, cells), 0.0)
-    reach = tilt.above if t >= 0 else tilt.below
-    distance = np.arange(min(math.ceil(reach / unit) + 2, cells))
+    # no sum is above the greatest one, or below the least: what stands there stands for others
+    last = at_x
+    reach = tilt.above
+    if t < 0:
+        last = int(min(farthest - at_x, cells))
+        reach = tilt.below
+    distance = np.arange(max(min(math.ceil(reach / unit) + 2, last + 1, cells), 1))
     weights = np.exp(-abs(t) * unit * distance)
     if t < 0:
         weights[0] = 0.0  # x itself

@@ -39,16 +39,20 @@ def listed_tail(total: RankSum, tilt: Tilt) -> float | None:
     """
     if total.numbers.sum() > MOST_TASKS:
         return None
+    if not total.two_valued:
+        # of three tasks with many outcomes, those of two cannot be added
+        large = 0
+        for i, number in enumerate(total.numbers.tolist()):
+            first, last = total.ranks_that_differ(i)
+            large += int(number) if last - first >= _LARGE else 0
+            if large > 2:
+                return None
     laws = []
-    large = 0  # laws of which two cannot be added
-    for i, number in enumerate(total.numbers.tolist()):
-        law = total.outcomes(i, LISTED if large < 2 else _LARGE)
+    for i in range(len(total.sizes)):
+        law = total.outcomes(i, LISTED)
         if law is None:
             return None
         laws.append(law)
-        large += int(number) if len(law.values) > _LARGE else 0
-        if large > 2:
-            return None
     halves = _halves(total, laws, tilt.t, most=LISTED, binned=False)
     return None if halves is None else _tail_of_halves(*halves, total.x, tilt.t)
 

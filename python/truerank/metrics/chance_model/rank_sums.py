@@ -173,29 +173,36 @@ class RankSum:
         return values.clip(self.lowest[i], self.highest[i])
 
     def outcomes(self, i: int, most: int) -> Law | None:
-        """All outcomes of a task of class i; None if more than so many ranks matter one by one.
+        """All outcomes of a task of class i; None if there are more than so many.
 
         The ranks at either end that are cut to one value are one outcome.
         """
         if self._cutoff is not None:
             return self.nodes(i, 1)
+        first, last = self.ranks_that_differ(i)
+        if last - first >= most:
+            return None
+        counts = np.ones(last - first + 1)
+        counts[0] = first
+        counts[-1] += self.sizes[i] - last
+        ranks = first + np.arange(float(len(counts)))
+        return Law(self.value(i, ranks), counts / counts.sum())
+
+    def ranks_that_differ(self, i: int) -> tuple[int, int]:
+        """The last rank with the value of the first one, and the first with that of the last."""
         size = int(self.sizes[i])
 
         def value_at(rank: int) -> float:
             return float(self.value(i, np.array([float(rank)]))[0])
 
-        first = value_at(1)
-        last = value_at(size)
-        if first == last:
-            return Law(np.array([first]), np.ones(1))
-        like_first = _first_where(lambda rank: value_at(rank) != first, size) - 1
-        before_last = _first_where(lambda rank: value_at(rank) == last, size) - 1
-        if before_last - like_first > most:
-            return None
-        counts = np.ones(before_last - like_first + 2)
-        counts[0] = like_first
-        counts[-1] = size - before_last
-        return Law(self.value(i, like_first + np.arange(float(len(counts)))), counts / size)
+        best = value_at(1)
+        worst = value_at(size)
+        if best == worst:
+            return size, size
+        return (
+            _first_where(lambda rank: value_at(rank) != best, size) - 1,
+            _first_where(lambda rank: value_at(rank) == worst, size),
+        )
 
     def nodes(self, i: int, fine: int) -> Law:
         """Nodes for means over the ranks of a task of class i; the finer, the more there are."""
