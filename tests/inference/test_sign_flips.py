@@ -68,6 +68,16 @@ def test_no_approximation_is_below_the_least_possible(monkeypatch: pytest.Monkey
     assert (found.accuracy, found.p_value(0.0)) == (0.05, 2.0**-59)
 
 
+@pytest.mark.parametrize(("error", "p"), [(0.05, 0.21), (math.nan, 0.2)])
+def test_an_approximate_p_is_multiplied_by_its_bound(
+    monkeypatch: pytest.MonkeyPatch, error: float, p: float
+) -> None:
+    monkeypatch.setattr(sign_flips, "share_by_normals", lambda *_: Share(0.1, error))
+    found = SignFlips(np.random.default_rng(0).normal(1, 1, 60), np.ones(60))
+    assert found.p_value(0.0) == pytest.approx(p)
+    assert found.method == "saddle-point sign flips"
+
+
 def test_all_equal() -> None:
     shares = np.array([0.2, 0.3, 0.5])
     assert SignFlips(2 * shares, shares).all_equal()
