@@ -170,11 +170,11 @@ def compare(
     --------
     >>> a = Ranks([0, 1, 0, 2, 0, 0], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
     >>> b = Ranks([3, 1, 2, 4, 1, 2], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
-    >>> found = compare(a, b, metric="mr")
+    >>> found = compare(a, b, metric="mrr")
     >>> round(found.estimate, 4), found.p_value, found.wins, found.ties, found.losses
-    (-1.6667, 0.0625, 5, 1, 0)
+    (0.4528, 0.0625, 5, 1, 0)
     >>> from truerank import report
-    >>> compare(report(a), report(b), metric="mr") == found
+    >>> compare(report(a), report(b), metric="mrr") == found
     True
     """
     several = isinstance(metric, (list, tuple))
