@@ -246,12 +246,12 @@ def test_decimals_and_accuracy_in_print() -> None:
         assert max(map(len, numbers)) <= 7
     a, b = drawn(0, 300), moved(drawn(0, 300), 1)
     found = compare(a, b, metric="mrr")
-    assert (found.method, found.accuracy) == ("saddle-point sign flips", 0.01)
-    assert "(saddle-point sign flips within 1 %, 150 units)" in str(found)
+    assert (found.method, found.accuracy) == ("saddle-point sign flips", pytest.approx(0.001))
+    assert "(saddle-point sign flips within 0.1 %, 150 units)" in str(found)
     assert "(exact sign flips, 150 units)" in str(compare(a, b, metric="hits@3"))
     table = compare({"a": a, "b": b}, metric=["mrr", "hits@3"]).table()
-    assert "Saddle-point sign flips within 1 %, exact sign flips, 150 units." in table.notes
-    assert table["accuracy"] == [0.01, 0.0]
+    assert "Saddle-point sign flips within 0.1 %, exact sign flips, 150 units." in table.notes
+    assert table["accuracy"] == pytest.approx([0.001, 0.0])
     assert "(two-level t of unknown accuracy, " in str(compare([a, b], [b, a]))
 
 

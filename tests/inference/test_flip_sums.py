@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from truerank.inference import flip_sums
 from truerank.inference.flip_sums import (
     ERROR,
-    TILTED_ERROR,
     Classes,
     classes_of,
     share_by_binomials,
@@ -143,6 +142,16 @@ def test_numbers_without_a_common_divisor_have_no_step() -> None:
     assert step_of(np.sqrt(np.arange(1, 50))) == 0.0
 
 
+def clusters(rng: np.random.Generator, n: int) -> np.ndarray[Any, Any]:
+    """Large sizes that are much alike, and small ones: few flips, each of which is felt."""
+    alike = n // 2
+    small = rng.choice([0.003, 0.02, 0.1]) * np.abs(rng.normal(size=n - alike))
+    return np.concatenate([rng.uniform(0.6, 1, alike), small])
+
+
+LAWS["clusters"] = clusters
+
+
 def worst_errors(sizes: np.ndarray[Any, Any], steps: int) -> list[tuple[float, float]]:
     """The relative errors of the normals at many levels, and their bounds."""
     whole = np.maximum(1, np.round(sizes * (steps / sizes.sum()))).astype(int)
@@ -166,16 +175,14 @@ def test_the_error_of_normals_is_within_its_bound(law: str, n: int) -> None:
     rng = np.random.default_rng((n, len(law)))
     for _ in range(3 if n < 500 else 1):
         for error, bound in worst_errors(LAWS[law](rng, n), 60_000):
-            assert abs(error) <= bound
-            if "noise" not in law and "reciprocal" not in law:  # few sizes are equal
-                assert min(abs(bound - ERROR), abs(bound - TILTED_ERROR)) < 0.002
+            assert abs(error) <= bound < 0.1
 
 
 @pytest.mark.parametrize("n", [1000, 30_000, 1_000_000])
 def test_the_error_of_normals_for_very_many_sizes(n: int) -> None:
     classes = Classes(np.array([3.0, 1.0]), np.array([100, n - 100]))
     spread = math.sqrt(float(classes.counts @ classes.sizes**2))
-    for z in (0.1, 1.0, 2.0, 3.0, 5.0, 8.0):
+    for z in (0.1, 1.0, 2.0, 3.0, 5.0, 8.0, 20.0):
         budget = round((classes.total - z * spread) / 2)
         exact = share_exactly(classes, budget)
         assert exact is not None
@@ -183,8 +190,8 @@ def test_the_error_of_normals_for_very_many_sizes(n: int) -> None:
         assert abs(found.value / exact.value - 1) <= found.error
 
 
-def test_lumps_widen_the_bound() -> None:
-    """Many equal sizes and tiny others, whose sums have no step, lie in lumps."""
+def test_sums_in_lumps_have_another_bound() -> None:
+    """Many equal sizes and tiny others: sums lie in lumps, finer than the frequencies can tell."""
     rng = np.random.default_rng(3)
     sizes = np.where(rng.random(60) < 0.7, rng.choice([1 / 2, 2 / 3, 1 / 4, 1 / 3], 60), 0.0)
     tiny = np.abs(rng.normal(size=60)) * 1e-4
@@ -197,9 +204,11 @@ def test_lumps_widen_the_bound() -> None:
         for budget in range(middle - 20_000, middle + 20_000, 997):
             if share_exactly(classes, budget) is None:
                 found = share_by_normals(classes, budget + 0.5)
-                seen.append((abs(found.value / law[budget] - 1), found.error))
-    assert max(error for error, _ in seen) > 2 * ERROR  # so that they must
-    assert all(error <= bound for error, bound in seen)
+                seen.append((found.value / law[budget], found.error))
+    bounds = [bound for _, bound in seen if not math.isnan(bound)]
+    assert max(bounds) > 10 * ERROR
+    assert all(abs(ratio - 1) <= bound for ratio, bound in seen if not math.isnan(bound))
+    assert all(ratio >= 1 for ratio, bound in seen if math.isnan(bound))
 
 
 def test_very_many_sizes_are_gathered_without_harm(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,16 @@ def test_no_approximation_is_below_the_least_possible(monkeypatch: pytest.Monkey
     assert (found.accuracy, found.p_value(0.0)) == (0.05, 2.0**-59)
 
 
+@pytest.mark.parametrize(("error", "p"), [(0.05, 0.21), (math.nan, 0.2)])
+def test_an_approximate_p_is_multiplied_by_its_bound(
+    monkeypatch: pytest.MonkeyPatch, error: float, p: float
+) -> None:
+    monkeypatch.setattr(sign_flips, "share_by_normals", lambda *_: Share(0.1, error))
+    found = SignFlips(np.random.default_rng(0).normal(1, 1, 60), np.ones(60))
+    assert found.p_value(0.0) == pytest.approx(p)
+    assert found.method == "saddle-point sign flips"
+
+
 def test_all_equal() -> None:
     shares = np.array([0.2, 0.3, 0.5])
     assert SignFlips(2 * shares, shares).all_equal()
@@ -92,7 +102,8 @@ def test_p_of_many_units_at_any_shift_is_that_of_its_differences() -> None:
         for x in (-0.3, 0.05, 0.1, 0.4):
             direct = SignFlips(d - x * s, s).p_value(0.0)
             if direct > 1e-3:
-                assert mixture.p_value(x) == pytest.approx(direct, rel=2e-3)
+                expected = direct / 1.001 * 1.01  # with the bound of each
+                assert mixture.p_value(x) == pytest.approx(min(expected, 1.0), rel=2e-3)
         far = SignFlips(d, s)
         assert far.p_value(1.5) == pytest.approx(SignFlips(d - 1.5 * s, s).p_value(0.0), rel=1e-6)
 

@@ -170,37 +170,40 @@ def compare(
     --------
     >>> a = Ranks([0, 1, 0, 2, 0, 0], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
     >>> b = Ranks([3, 1, 2, 4, 1, 2], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
-    >>> found = compare(a, b, metric="mr")
+    >>> found = compare(a, b, metric="mrr")
     >>> round(found.estimate, 4), found.p_value, found.wins, found.ties, found.losses
-    (-1.6667, 0.0625, 5, 1, 0)
+    (0.4528, 0.0625, 5, 1, 0)
     >>> from truerank import report
-    >>> compare(report(a), report(b), metric="mr") == found
+    >>> compare(report(a), report(b), metric="mrr") == found
     True
     """
-    single = isinstance(metric, (str, Key)) or not isinstance(metric, (list, tuple))
-    keys: Any = [metric] if single else metric
+    several = isinstance(metric, (list, tuple))
+    keys: Any = metric if several else [metric]
     read = reader_of(a)
-    parsed = [*dict.fromkeys(key if isinstance(key, Key) else read(key) for key in keys)]
+    parsed: dict[Key, None] = {}  # each key once
+    for key in keys:
+        parsed[key if isinstance(key, Key) else read(key)] = None
     if not parsed:
         raise InputValueError("metric", expected="at least one key", got="none")
     for key in parsed:
         check_comparable(key)
     level, draw_seed = confidence(level), integer("draw_seed", draw_seed, least=0)
     options = Options(by, level, groups, draw_seed, allow_unlike)
-    if has_protocol(a) or not isinstance(a, Mapping):
-        if single:
-            return _compare_pair(a, b, parsed[0], options, ("a", "b"))
-        models: Mapping[str, Any] = {"a": a, "b": b}
-    elif b is not None:
-        raise InputTypeError("b", expected="nothing beside a mapping of Ranks or Reports")
+    if isinstance(a, Mapping) and not has_protocol(a):
+        if b is not None:
+            raise InputTypeError("b", expected="nothing beside a mapping of Ranks or Reports")
+        models: Mapping[str, Any] = a
+    elif several:
+        models = {"a": a, "b": b}
     else:
-        models = a
+        (key,) = parsed
+        return _compare_pair(a, b, key, options, ("a", "b"))
     if len(models) < 2:
         raise InputValueError("a", expected="at least two Ranks or Reports", got=len(models))
-    pairs = [
-        _compare_pair(models[one], models[two], key, options, (one, two))
-        for key, (one, two) in itertools.product(parsed, itertools.combinations(models, 2))
-    ]
+    pairs = []
+    for key in parsed:
+        for one, two in itertools.combinations(models, 2):
+            pairs.append(_compare_pair(models[one], models[two], key, options, (one, two)))
     return Comparisons(corrected(pairs))
 
 

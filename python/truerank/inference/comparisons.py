@@ -146,8 +146,8 @@ def format_accuracy(accuracy: float) -> str:
 
     Examples
     --------
-    >>> format_accuracy(0.0), format_accuracy(0.01), format_accuracy(float("nan"))
-    ('', ' within 1 %', ' of unknown accuracy')
+    >>> format_accuracy(0.0), format_accuracy(0.001), format_accuracy(float("nan"))
+    ('', ' within 0.1 %', ' of unknown accuracy')
     """
     if math.isnan(accuracy):
         return " of unknown accuracy"
@@ -198,17 +198,22 @@ class Comparisons(Sequence[Comparison], AsTable):
         effects = " or ".join(dict.fromkeys(pair.effect for pair in self._pairs))
         of_a = "of a" if several else f"{first.title.partition(' ')[0]} of a"
         level = f"{100 * first.level:g} % "
-        columns = [
-            Column("metric", only="data"),
-            *[Column("title", "metric", only="print")] * several,
-            *(Column("name_a", "a"), Column("name_b", "b")),
-            *(Column("value_a", of_a, decimals), Column("value_b", "of b", decimals)),
+        columns = [Column("metric", only="data")]
+        if several:
+            columns.append(Column("title", "metric", only="print"))
+        columns += [
+            Column("name_a", "a"),
+            Column("name_b", "b"),
+            Column("value_a", of_a, decimals),
+            Column("value_b", "of b", decimals),
             Column("estimate", effects, decimals),
-            *(Column("low", f"{level}from", decimals), Column("high", "to", decimals)),
-            *(Column("p_value", "p"), Column("p_holm", "p (Holm)")),
-            *(Column(name) for name in ("wins", "ties", "losses")),
-            *(Column(name, only="data") for name in _FOR_PROGRAMS),
+            Column("low", f"{level}from", decimals),
+            Column("high", "to", decimals),
+            Column("p_value", "p"),
+            Column("p_holm", "p (Holm)"),
         ]
+        columns += [Column(name) for name in ("wins", "ties", "losses")]
+        columns += [Column(name, only="data") for name in _FOR_PROGRAMS]
         rows = ([getattr(pair, column.name) for column in columns] for pair in self._pairs)
         methods = dict.fromkeys(pair.describe_method() for pair in self._pairs)
         how = f"{', '.join(methods).capitalize()}, {first.describe_units()}."

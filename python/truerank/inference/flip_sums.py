@@ -14,16 +14,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..inputs.arrays import FloatArray, IntArray
+
+    ComplexArray = npt.NDArray[np.complex128]
 
 HALVES = 30  # so many sizes have all signs, by two halves
 FEW, GRID = 1 << 12, 1 << 17  # combinations of the numbers of flips of each size
 STEPS = 20_000_000  # so many additions are made for a sum of whole steps
-LARGEST = 1 << 13  # so many combinations of the largest sizes stand before the normals
+LARGEST = 1 << 12  # so many combinations of the largest sizes stand before the normals
 SLACK = 1e-9  # of the total, within which two sums are equal
 TILTED_BELOW = 5e-4  # one-sided
-ERROR, TILTED_ERROR = 0.01, 0.05  # relative, of normals and of tilted normals
-FREQUENT, MOST_FREQUENT, HARMONICS, LUMPED = 5, 8, 12, 20_000
+ERROR = 0.001  # relative, where nothing is left beyond the frequencies
+SPACING, FIRST, FREQUENCIES = 0.2, 128, 1 << 14  # frequencies, by the spread of the sum
+WORK, CHUNK, NEGLIGIBLE, DECADE = 1_000_000, 250_000, 1e-6, 2.3
+FREQUENT, MOST_FREQUENT, HARMONICS = 5, 8, 12  # equal sizes, whose sums may lie in lumps
 BINS, NARROWEST = 1 << 12, 1e-4  # of the rest of very many sizes, by their logarithms
 
 
@@ -57,7 +63,10 @@ class Classes(NamedTuple):
 
 
 class Share(NamedTuple):
-    """A probability, and the bound of its relative error: 0 where it is exact."""
+    """A probability, and the bound of its relative error: 0 where it is exact.
+
+    The error is nan where it is unknown; the probability is not too small then.
+    """
 
     value: float
     error: float = 0.0
@@ -260,7 +269,8 @@ def share_by_normals(classes: Classes, budget: float, step: float = 0.0) -> Shar
 
     All signs of the largest sizes are tried; the sum of the others is normal but for its third and
     fourth cumulants. Below 5e-4 all signs are tilted first, so that the expected sum is the given
-    one (the saddle point), which keeps the relative error small however far out that is.
+    one (the saddle point), which keeps the relative error small however far out that is. What the
+    normals miss is added by integration of the characteristic functions.
 
     Parameters
     ----------
@@ -275,34 +285,130 @@ def share_by_normals(classes: Classes, budget: float, step: float = 0.0) -> Shar
     J. Robinson: Saddlepoint Approximations for Permutation Tests and Confidence Intervals. Journal
     of the Royal Statistical Society B 44 (1982).
     """
-    never = classes.number - classes.up_to(budget + SLACK * classes.total).number
-    classes = classes.up_to(budget + SLACK * classes.total)
-    beyond = classes.total - 2 * budget - step
-    parts = _largest(classes)
-    tilt, error = 0.0, ERROR
-    found = _normals(*parts, beyond, tilt)
+    small = classes.up_to(budget + SLACK * classes.total)
+    never = classes.number - small.number
+    beyond = small.total - 2 * budget - step
+    large, rest = _split(small)
+    tilt = 0.0
+    found = _normals(large, rest, beyond, tilt)
     if found < TILTED_BELOW:
-        if len(classes.sizes) > 2 * BINS:
-            classes = _binned(classes)
-        tilt, error = saddle_point(classes, beyond), TILTED_ERROR
-        found = _normals(*parts, beyond, tilt)
-    error += lumps(classes, parts[2], beyond, tilt, step)
-    return Share(math.ldexp(min(max(found, 0.0), 1.0), -never), error)
+        gathered = _binned(small) if len(small.sizes) > 2 * BINS else small
+        tilt = saddle_point(gathered, beyond)
+        found = _normals(large, rest, beyond, tilt)
+    missing, left = _missing(large, rest, beyond, tilt, step)
+    found = min(found + missing, 1.0)
+    if found <= left:  # a bound, which may be far too large
+        return Share(math.ldexp(min(max(found, 0.0) + left, 1.0), -never), math.nan)
+    return Share(math.ldexp(found, -never), ERROR + left / found)
 
 
-def _largest(classes: Classes) -> tuple[FloatArray, FloatArray, Classes]:
-    """The sums of all signs of the largest sizes, the logarithms of their shares, and the rest."""
-    sums, logs = np.zeros(1), np.zeros(1)
-    used = 0
-    for size, count in zip(classes.sizes, classes.counts.tolist(), strict=True):
-        if len(sums) * (count + 1) > LARGEST or used + 1 == len(classes.sizes):
+def _split(classes: Classes) -> tuple[Classes, Classes]:
+    """The largest sizes, all of whose signs are tried, and the rest."""
+    left, combinations = classes.counts.copy(), 1
+    for i in range(len(left) - 1):
+        count = min(int(left[i]), LARGEST // combinations - 1)
+        if not count:
             break
-        signs = count - 2.0 * np.arange(count + 1)
-        sums = np.add.outer(sums, size * signs).ravel()
-        logs = np.add.outer(logs, log_binomial(count)).ravel()
-        used += 1
-    rest = Classes(classes.sizes[used:], classes.counts[used:])
-    return sums, logs, rest if len(rest.sizes) <= 2 * BINS else _binned(rest)
+        combinations *= count + 1
+        left[i] -= count
+    taken = classes.counts - left
+    large = Classes(classes.sizes[taken > 0], taken[taken > 0])
+    rest = Classes(classes.sizes[left > 0], left[left > 0])
+    return large, rest if len(rest.sizes) <= 2 * BINS else _binned(rest)
+
+
+def _missing(
+    large: Classes, rest: Classes, beyond: float, tilt: float, step: float
+) -> tuple[float, float]:
+    """What the mixture of normals misses, and a bound of what is left.
+
+    The characteristic function of the tilted sum is a product of those of its signs. What the
+    normals miss is the inverse Fourier transform of its difference from that of the mixture, over
+    the frequencies at which this is not small (or, of sums of whole steps, up to half a period).
+    """
+    every = Classes(
+        np.concatenate([large.sizes, rest.sizes]), np.concatenate([large.counts, rest.counts])
+    )
+    spread = math.sqrt(_cumulants(every, tilt)[2])
+    width, period = SPACING / spread, math.inf
+    most = int(min(FREQUENCIES, max(WORK / len(every.sizes), FIRST)))
+    if step:
+        period = math.pi / (2 * step)
+        cells = max(1, math.ceil(period / width))
+        if cells <= most:
+            most, width = cells, period / cells
+    added, done, size = 0.0, 0, min(FIRST, most)
+    while True:
+        frequencies = width * (np.arange(done, done + size, dtype=np.float64) + 0.5)
+        terms = _missing_at(frequencies, (large, rest), beyond, tilt, step)
+        added += float(terms.real.sum()) * width
+        done += size
+        end = done * width
+        last = float(np.abs(terms[-(size // 4 + 1) :]).mean()) * end
+        if done >= most or last < NEGLIGIBLE * width * spread:
+            break
+        size = min(done, most - done)
+    left = 0.0
+    if end < period * (1 - 1e-9):  # the rest of the integral, as if it went on for a decade
+        left = DECADE * last + _lumps(every, rest, end, tilt, period)
+    scale = math.exp(_cumulants(large, tilt)[0] + _cumulants(rest, tilt)[0] - tilt * beyond)
+    return scale * added / math.pi, scale * left / math.pi
+
+
+def _missing_at(
+    frequencies: FloatArray,
+    parts: tuple[Classes, Classes],
+    beyond: float,
+    tilt: float,
+    step: float,
+) -> ComplexArray:
+    """What the mixture of normals misses at some frequencies."""
+    large, rest = parts
+    points = tilt + 1j * frequencies
+    of_large = _characteristic(large, frequencies, tilt)
+    near = of_large * _normal_characteristic(rest, frequencies, tilt) / points
+    # of whole steps it is a sum in place of an integral
+    divisors = np.sinh(points * step) / step if step else points
+    found = of_large * _characteristic(rest, frequencies, tilt) / divisors
+    terms: ComplexArray = (found - near) * np.exp(-1j * frequencies * beyond)
+    return terms
+
+
+def _characteristic(classes: Classes, frequencies: FloatArray, tilt: float) -> ComplexArray:
+    """E e^(i w x) of the tilted sum: the product of cos(w s) + i tanh(tilt s) sin(w s)."""
+    found = np.ones(len(frequencies), np.complex128)
+    rows = max(1, CHUNK // max(len(frequencies), 1))
+    for start in range(0, len(classes.sizes), rows):
+        sizes = classes.sizes[start : start + rows, None]
+        counts = classes.counts[start : start + rows, None]
+        angles = sizes * frequencies
+        factors = np.cos(angles) + 1j * np.tanh(tilt * sizes) * np.sin(angles)
+        found *= np.prod(factors if (counts == 1).all() else factors**counts, axis=0)
+    return found
+
+
+def _normal_characteristic(rest: Classes, frequencies: FloatArray, tilt: float) -> ComplexArray:
+    """The same of the nearly normal law of the rest."""
+    _, mean, variance, third, fourth = _cumulants(rest, tilt)
+    power = 1j * frequencies
+    terms = third * power**3 / 6 + fourth * power**4 / 24 + third**2 * power**6 / 72
+    found: ComplexArray = np.exp(power * mean + variance * power**2 / 2) * (1 + terms)
+    return found
+
+
+def _lumps(classes: Classes, rest: Classes, start: float, tilt: float, end: float) -> float:
+    """A bound of what frequencies beyond `start` add: those at which frequent sizes have peaks."""
+    if not (rest.counts >= FREQUENT).any():
+        return 0.0
+    sizes, counts = classes
+    left = 1 - np.square(np.tanh(tilt * sizes))
+    frequent = rest.sizes[np.argsort(-rest.counts, kind="stable")[:MOST_FREQUENT]]
+    frequencies = np.unique(np.outer(math.pi / frequent, np.arange(1, HARMONICS + 1)))
+    frequencies = frequencies[(frequencies > start) & (frequencies < end)]
+    squares = 1 - left * np.square(np.sin(np.outer(frequencies, sizes)))
+    heights = np.exp(np.log(np.maximum(squares, 1e-300)) @ counts / 2)
+    spread = math.sqrt(float(counts @ (left * sizes * sizes)))
+    return float((heights / frequencies).sum()) * math.sqrt(2 * math.pi) / spread
 
 
 def _binned(classes: Classes) -> Classes:
@@ -316,27 +422,32 @@ def _binned(classes: Classes) -> Classes:
     return Classes(np.sqrt(squares[filled] / numbers[filled]), numbers[filled].astype(np.int64))
 
 
-def _normals(
-    sums: FloatArray, logs: FloatArray, rest: Classes, beyond: float, tilt: float
-) -> float:
-    """The probability that sums of the largest sizes and of the rest are beyond a number."""
-    sizes, counts = rest
+def _cumulants(classes: Classes, tilt: float) -> tuple[float, float, float, float, float]:
+    """The logarithm of E e^(tilt x), and the mean to the fourth cumulant of the tilted sum."""
+    sizes, counts = classes
     tilted = np.tanh(tilt * sizes)
     left = 1 - tilted * tilted
     squares = counts * sizes * sizes
     far = np.abs(tilt * sizes)
-    cumulant = float(counts @ (far + np.log1p(np.exp(-2 * far)) - math.log(2)))
+    log = float(counts @ (far + np.log1p(np.exp(-2 * far)) - math.log(2)))
     mean = float(counts @ (sizes * tilted))
     variance = float(squares @ left)
     third = -2 * float(squares @ (sizes * tilted * left))
     fourth = float(squares @ (sizes * sizes * left * (6 * tilted * tilted - 2)))
-    offset = logs + cumulant - tilt * mean
-    return _mixture(beyond - sums - mean, offset, tilt, (variance, third, fourth))
+    return log, mean, variance, third, fourth
 
 
-def _mixture(
-    distances: FloatArray, offset: FloatArray, tilt: float, moments: tuple[float, float, float]
-) -> float:
+def _normals(large: Classes, rest: Classes, beyond: float, tilt: float) -> float:
+    """The probability that sums of all signs of the large sizes and of the rest are beyond."""
+    sums, logs = np.zeros(1), np.zeros(1)
+    for size, count in zip(large.sizes, large.counts.tolist(), strict=True):
+        sums = np.add.outer(sums, size * (count - 2.0 * np.arange(count + 1))).ravel()
+        logs = np.add.outer(logs, log_binomial(count)).ravel()
+    log, mean, *moments = _cumulants(rest, tilt)
+    return _mixture(beyond - sums - mean, logs + log - tilt * mean, tilt, moments)
+
+
+def _mixture(distances: FloatArray, offset: FloatArray, tilt: float, moments: list[float]) -> float:
     """Add up e^offset E(e^(-tilt x); x > distance), of a law that is nearly normal.
 
     With the standardised z = x / sigma its density is the normal one times 1 + r3 / 6 He3(z) +
@@ -383,39 +494,3 @@ def saddle_point(classes: Classes, beyond: float) -> float:
     if excess(high) < 0:
         return high
     return float(brentq(excess, low, high, rtol=1e-6))
-
-
-def lumps(
-    classes: Classes, rest: Classes, beyond: float, tilt: float = 0.0, step: float = 0.0
-) -> float:
-    """Return how much a lumpy rest adds to the relative error, at most.
-
-    Where many sizes are equal, sums come in lumps, unless others spread them: the characteristic
-    function of the tilted sum has peaks at the lumps' frequencies, whose heights say how deep the
-    gaps between lumps are. What a peak adds to a tail is twice its height over its frequency times
-    the density of the sum there. Sums of whole steps are no lumps.
-
-    Examples
-    --------
-    >>> equal = classes_of(np.ones(400))
-    >>> round(lumps(equal, equal, 40.0), 3)  # half of the lump at 40 is 0.118 of the tail
-    0.234
-    >>> lumps(equal, equal, 40.0, step=1.0)
-    0.0
-    """
-    from scipy.special import log_ndtr
-
-    if classes.number > LUMPED or not (rest.counts >= FREQUENT).any():
-        return 0.0
-    sizes, counts = classes
-    left = 1 - np.square(np.tanh(tilt * sizes))
-    spread = math.sqrt(float(counts @ (left * sizes * sizes)))
-    frequent = rest.sizes[np.argsort(-rest.counts, kind="stable")[:MOST_FREQUENT]]
-    frequencies = np.outer(math.pi / frequent, np.arange(1, HARMONICS + 1)).ravel()
-    frequencies = np.unique((frequencies * spread).round(9)) / spread
-    frequencies = frequencies[frequencies * step < 0.999 * math.pi]
-    squares = 1 - left * np.square(np.sin(np.outer(frequencies, sizes)))
-    heights = np.exp(np.log(np.maximum(squares, 1e-300)) @ counts / 2)
-    z = tilt * spread if tilt else max(beyond, 0.0) / spread
-    hazard = math.exp(-z * z / 2 - float(log_ndtr(-z))) / math.sqrt(2 * math.pi)
-    return float((heights * 2 / (frequencies * spread)).sum()) * hazard

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .flip_sums import (
-    ERROR,
     GRID,
     HALVES,
     SLACK,
@@ -31,7 +30,7 @@ LARGEST = 12  # so many of the largest differences have all signs at other shift
 KINDS = 16  # so few kinds of units are told apart at every shift, as those of hits@k are
 GRID_OF_SHIFTS = GRID // 2
 SAMPLE = 1000  # units, of which more than so many kinds are not the few that are looked for
-NORMAL_ABOVE = 1e-3  # two-sided; below, signs are tilted
+NORMAL_ABOVE, NORMAL_ERROR = 1e-3, 0.01  # two-sided; below, signs are tilted
 
 
 def error_rate(level: float) -> float:
@@ -70,7 +69,8 @@ class SignFlips:
     method : str
         "exact sign flips" or "saddle-point sign flips": how the p-value of the null was found.
     accuracy : float
-        The bound of its relative error: 0.0 where it is exact.
+        The bound of its relative error: 0.0 where it is exact, nan where it is unknown; the p-value
+        is not too small then.
 
     Examples
     --------
@@ -136,7 +136,10 @@ class SignFlips:
         against = apart < 0 if total > 0 else apart > 0
         found = _one_sided(classes, float(numbers[against] @ sizes[against]), at_null)
         least = math.ldexp(1.0, 1 - classes.number)
-        return Share(min(1.0, max(2 * found.value * (1 + found.error), least)), found.error)
+        p = 2 * found.value
+        if found.error > 0:  # not nan
+            p *= 1 + found.error
+        return Share(min(1.0, max(p, least)), found.error)
 
 
 def _one_sided(classes: Classes, budget: float, at_null: bool) -> Share:
@@ -214,7 +217,7 @@ class NormalMixture:
         excess = -2 * self._rest.fourths(x) / variance**2
         density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
         tails = ndtr(-z) + excess / 24 * density * z * (z * z - 3)
-        return min(1.0, max(2 * (1 + ERROR) * float(tails.mean()), 0.0))
+        return min(1.0, max(2 * (1 + NORMAL_ERROR) * float(tails.mean()), 0.0))
 
 
 class PowerSums:
