@@ -10,7 +10,7 @@ FAULTS = [
     Fault(
         "half of a p-value",
         "python/truerank/inference/sign_flips.py",
-        "return min(1.0, float(tails.mean()))",
-        "return min(1.0, float(tails.mean()) / 2)",
+        "return Share(min(1.0, max(p, least)), found.error)",
+        "return Share(min(1.0, max(p, least)) / 2, found.error)",
     ),
 ]

@@ -141,11 +141,12 @@ def pvalue(
     and where w f(r) lies on a lattice that is not too fine (sums of ranks, whole weights). Else the
     laws of the tasks are convolved on a grid, tasks that are nearly alike together. Where outcomes
     that a grid cannot tell apart matter, their laws are added in bins that are narrow where the
-    probability is. `accuracy` is what a grid or bins twice as coarse change of p, and on a grid
-    what lies too near to the observed value: typically 1e-5, below 0.01 for nearly all problems.
-    It is printed where it exceeds 0.1 %. In 400 problems of 1 to 1,000 tasks and 2 to 10^7
-    candidates simulations differed by no more, and no p-value was off by more than XXX
-    (`bench/studies/pvalues.py`).
+    probability is. `accuracy` is what a grid or bins half as fine change of p, or how much of p
+    lies too near to the observed value for a grid: 0.1 % or less for most problems, which is the
+    least that is stated, and up to 1 % down to p = 1e-6. It is printed where it is more than 0.1 %.
+    A p far below that may be off by more, and says so: one place among a million and all others as
+    chance has them is a fine structure that nothing but enumeration resolves for many tasks.
+    `bench/studies/pvalues.md` shows simulations beside it.
 
     The model has no ties, and p is that of the observed value, however it came about. A scorer that
     ties all candidates has a realistic rank in the middle every time. For hits@k with a large k and

@@ -234,10 +234,10 @@ _APPROXIMATIONS = (_in_bins_of_few, _on_finer_grids, _on_finest_grids, _in_bins)
 
 
 def _difference(one: float, two: float) -> float:
-    """Of the second of two probabilities from the first, relatively, given their logarithms."""
+    """By how much of the smaller one two probabilities differ, given their logarithms."""
     if not (math.isfinite(one) and math.isfinite(two)):
         return math.inf
-    return abs(math.expm1(min(one - two, 700.0)))
+    return math.expm1(min(abs(one - two), 700.0))
 
 
 def _of_either_side(log: float, t: float, method: str, accuracy: float) -> Tail:
