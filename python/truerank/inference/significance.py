@@ -42,7 +42,8 @@ class PValue(NamedTuple):
         The algorithm: "exact" (up to rounding), "convolution" (of the laws of the tasks, on a
         grid), "bins" (outcomes of the tasks, neighbours put together), or "none" without tasks.
     accuracy : float
-        About how large the relative error of p may be: 0.0 where p is exact, nan without tasks.
+        About how large the relative error of p may be: 0.0 where p is exact, nan where it may be as
+        large as p, and without tasks.
     z : float
         (value - expectation) / standard deviation under chance, with the sign of the formula; nan
         where it is undefined.

@@ -191,6 +191,14 @@ def test_nearly_the_last_ranks(metric: str) -> None:
         assert found.p == pytest.approx(exact, rel=1e-9)
 
 
+def test_what_nothing_resolves_is_unknown() -> None:
+    """Four first places, and others whose squares of 1 / r add up to a millionth of theirs."""
+    ranks = [1, 1, 1, 1, 1110, *np.linspace(40_000, 890_000, 46).astype(int)]
+    found = pvalue(of_ranks(ranks, 893_353), "power_mean:-2")
+    assert math.isnan(found.accuracy) or found.accuracy > 0.1
+    assert str(found).endswith(("accuracy unknown)", " %)"))
+
+
 # -- beside simulations ----------------------------------------------------------------------------
 
 

@@ -35,6 +35,7 @@ _PAIRS = 1 << 23  # of outcomes that are added for all sums together
 _ENOUGH = 2e-3  # an accuracy that needs no further method
 _ENOUGH_OF_MANY = 1e-2  # the same for thousands of unlike tasks
 _LEAST = 1e-3  # the accuracy of what is not exact, at best
+_UNKNOWN = 1.0  # an accuracy from which on it is called unknown
 _SHOWN = 1e-3  # the greatest accuracy that is not printed
 
 
@@ -48,7 +49,8 @@ class Tail(NamedTuple):
         "exact": up to rounding. "convolution": of the laws of tasks on a grid. "bins": the outcomes
         of the tasks, neighbours put together where they are many.
     accuracy : float
-        About how large the relative error of the probability may be; 0 where it is exact.
+        About how large the relative error of the probability may be; 0 where it is exact, nan where
+        it may be as large as the probability.
     """
 
     log: float
@@ -159,6 +161,8 @@ def _tail_of_sum(total: RankSum) -> Tail:
         other = approximate(total, tilt)
         if other is not None and other.accuracy < found.accuracy:
             found = other
+    if found.accuracy >= _UNKNOWN:
+        return found._replace(accuracy=math.nan)
     return found
 
 
@@ -246,7 +250,9 @@ def _of_either_side(log: float, t: float, method: str, accuracy: float) -> Tail:
     if t >= 0:
         return Tail(log, method, accuracy)
     below = min(math.exp(log), 1 - 1e-16)
-    return Tail(math.log1p(-below), method, accuracy * below / (1 - below))
+    if math.isfinite(accuracy):
+        accuracy *= below / (1 - below)
+    return Tail(math.log1p(-below), method, accuracy)
 
 
 def spelled_p(log10_p: float) -> str:
@@ -271,7 +277,11 @@ def spelled_method(method: str, accuracy: float) -> str:
     --------
     >>> spelled_method("convolution", 1e-5), spelled_method("bins", 0.004)
     ('convolution', 'bins, within 0.4 %')
+    >>> spelled_method("bins", math.nan)
+    'bins, accuracy unknown'
     """
+    if math.isnan(accuracy):
+        return f"{method}, accuracy unknown"
     if accuracy > _SHOWN:
         return f"{method}, within {100 * accuracy:.2g} %"
     return method
