@@ -182,3 +182,13 @@ def test_the_groups_are_those_given_else_those_of_the_report() -> None:
         expected = tr.report(ranks, by=given)["macro.mrr"]
         assert found.value_a == pytest.approx(expected)
     assert compare(by_relation, other, metric="macro.mrr").value_a == by_relation["macro.mrr"]
+
+
+def test_relations_by_names_and_by_ids_are_no_difference() -> None:
+    """Queries and targets say what a task is; one toolkit names relations, another counts them."""
+    ids = {"queries": [4, 5, 6], "targets": [1, 2, 3]}
+    a = tr.Ranks([0, 1, 2], [1, 1, 1], 9, relation=["x", "y", "x"], **ids)
+    b = tr.Ranks([3, 1, 2], [1, 1, 1], 9, relation=[0, 1, 0], **ids)
+    found = compare(a, b)
+    assert found.pairing == "query and target ids"
+    assert (found.wins, found.ties, found.losses) == (1, 2, 0)
