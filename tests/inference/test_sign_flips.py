@@ -172,3 +172,13 @@ def test_few_evaluations_are_needed() -> None:
 
         invert(p_value, flips.estimate, 0.0, level=0.95, limits=(-9.0, 9.0), spread=flips.spread)
         assert len(asked) < 70
+
+
+def test_units_of_a_few_kinds_at_any_shift() -> None:
+    """Units that are alike are counted once, at shifts other than the null, too."""
+    gained = np.repeat([0.25, 0.0, -0.125], [6, 3, 4])
+    shares = np.repeat([0.05, 0.1, 0.05], [6, 3, 4])
+    flips = SignFlips(gained, shares)
+    assert flips._kinds is not None
+    for shift in (-2.0, -0.3, 0.4, 1.5, 3.0):
+        assert flips.p_value(shift) == pytest.approx(flipped(gained, shares, shift), rel=1e-9)
