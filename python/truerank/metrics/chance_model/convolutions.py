@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .rank_sums import Law
+
 if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray
-    from .rank_sums import Law, RankSum, Tilt
+    from .rank_sums import RankSum, Tilt
 
 _CELLS = 1 << 22  # of a lattice, at most
 _WORK = 1 << 25  # cells of all laws on a lattice
@@ -58,18 +60,15 @@ def lattice_tail(total: RankSum, tilt: Tilt) -> float | None:
     for i, law in enumerate(laws):
         number = float(total.numbers[i])
         distance = total.high[i] - law.values
-        exponents = -t * distance
-        top = float(exponents.max())
-        tilted = law.shares * np.exp(exponents - top)
-        whole = float(tilted.sum())
-        log += number * (math.log(whole) + top)
+        tilted, log_of_law = Law(-distance, law.shares).tilted(t)
+        log += number * log_of_law
         # what was cut goes to the next point of the lattice outside
         index = np.rint(distance / unit)
         index = np.where(law.values <= total.lowest[i], np.ceil(distance / unit), index)
         index = np.where(law.values >= total.highest[i], np.floor(distance / unit), index)
         farthest += number * float(index.max())
         places = index.astype(np.int64) % cells
-        transform *= np.fft.rfft(np.bincount(places, tilted / whole, cells)) ** number
+        transform *= np.fft.rfft(np.bincount(places, tilted, cells)) ** number
     shares = np.maximum(np.fft.irfft(transform, cells), 0.0)
     # no sum is above the greatest one, or below the least: what stands there stands for others
     last = at_x
@@ -173,18 +172,15 @@ def grid_tail(classes: RankSum, tilt: Tilt, cells: int, total: RankSum | None = 
         logs += np.fft.rfft(density) - total.numbers.sum()
     for i, number in enumerate(classes.numbers.tolist()):
         law = classes.nodes(i, max(cells // _CELLS_PER_NODE, 1))
-        exponents = t * law.values
-        top = float(exponents.max())
-        tilted = law.shares * np.exp(exponents - top)
-        whole = float(tilted.sum())
+        tilted, log_of_law = law.tilted(t)
         place = law.values / cell
-        mean = float(place @ tilted) / whole
+        mean = float(place @ tilted)
         # about its mean, where the logarithm is that of the first branch
-        transform = np.fft.rfft(_divided(place - mean, tilted / whole, cells))
+        transform = np.fft.rfft(_divided(place - mean, tilted, cells))
         with np.errstate(divide="ignore", invalid="ignore"):
             logs += number * np.log(transform)
         if total is None:
-            log += number * (math.log(whole) + top)
+            log += number * log_of_law
             middle += number * mean
         else:
             logs -= number * (transform - 1)

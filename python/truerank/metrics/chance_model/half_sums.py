@@ -70,19 +70,6 @@ def number_of_sums(numbers: FloatArray) -> int:
     return sum(doublings) + 2 * len(numbers)
 
 
-class _Scaled:
-    """A law under the weight exp(t X), ascending, whose shares add up to 1; `log` undoes this."""
-
-    def __init__(self, law: Law, t: float) -> None:
-        exponents = t * law.values + np.log(np.maximum(law.shares, 1e-300))
-        top = float(exponents.max())
-        shares = np.exp(exponents - top)
-        whole = float(shares.sum())
-        order = np.argsort(law.values)
-        self.law = Law(law.values[order], (shares / whole)[order])
-        self.log = math.log(whole) + top
-
-
 def _halves(
     total: RankSum, laws: list[Law], t: float, *, most: int, binned: bool
 ) -> tuple[Law, Law, float] | None:
@@ -91,9 +78,10 @@ def _halves(
     log = 0.0
     odd = 0
     for law, count in zip(laws, total.numbers.tolist(), strict=True):
-        scaled = _Scaled(law, t)
-        log += count * scaled.log
-        start = _condensed(scaled.law, most, binned)
+        shares, log_of_law = law.tilted(t)
+        log += count * log_of_law
+        ascending = np.argsort(law.values)
+        start = _condensed(Law(law.values[ascending], shares[ascending]), most, binned)
         if start is None:
             return None
         larger, smaller = (int(count) + 1) // 2, int(count) // 2

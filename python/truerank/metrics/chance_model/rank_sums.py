@@ -33,6 +33,11 @@ class Law(NamedTuple):
     values: FloatArray
     shares: FloatArray
 
+    def tilted(self, t: float) -> tuple[FloatArray, float]:
+        """The shares under the weight exp(t v), and the logarithm of E exp(t v)."""
+        shares, log = _tilted_shares(self.values, self.shares, t)
+        return shares, float(log[0])
+
 
 class Tilt(NamedTuple):
     """A weight exp(t X) under which X is near x, and how far X is from x then.
@@ -158,13 +163,8 @@ class RankSum:
                 shares = np.hstack([hits, size - hits]) / size
             values = self.weights[part, None] * self._f(ranks)
             values = values.clip(self.lowest[part, None], self.highest[part, None])
-            exponents = np.where(shares > 0, t * values, -np.inf)
-            top = exponents.max(axis=1, keepdims=True)
-            terms = shares * np.exp(exponents - top)
-            whole = terms.sum(axis=1, keepdims=True)
-            terms /= whole
+            terms, logs = _tilted_shares(values, shares, t)
             means = (terms * values).sum(axis=1, keepdims=True)
-            logs = np.log(whole) + top
             yield TiltedLaws(self.numbers[part], logs[:, 0], means[:, 0], values - means, terms)
 
     def value(self, i: int, ranks: FloatArray) -> FloatArray:
@@ -227,6 +227,18 @@ class RankSum:
         matters = self.high - self.low > 0.1 * SLACK * abs(self.x)
         shares = np.where(matters, best / self.sizes, 1.0)
         return float(self.numbers @ np.log(shares))
+
+
+def _tilted_shares(
+    values: FloatArray, shares: FloatArray, t: float
+) -> tuple[FloatArray, FloatArray]:
+    """Shares under the weight exp(t v), along the last axis, and the logarithms of E exp(t v)."""
+    with np.errstate(divide="ignore"):  # a share may be 0
+        exponents = t * values + np.log(shares)
+    top = exponents.max(axis=-1, keepdims=True)
+    terms = np.exp(exponents - top)
+    whole = terms.sum(axis=-1, keepdims=True)
+    return terms / whole, np.log(whole) + top
 
 
 def _first_where(holds: Callable[[int], bool], size: int) -> int:
