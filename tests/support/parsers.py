@@ -364,7 +364,8 @@ def _read_id_triples(path: Path) -> Any:
 def _read_stored_ids(path: Path) -> Any:
     found = tr.link_prediction.read_triples(path, entities=1000, relations=100)
     expected = read_by_numpy(path.read_bytes())
-    assert expected is None or np.array_equal(found.ids, expected)
+    # compared as rows: a split without rows has no width of its own
+    assert expected is None or found.ids.tolist() == expected.tolist()
     _use(lambda: tr.alignment.Task(path, left=1000, right=1000))
     return found.ids.tolist()
 
