@@ -115,6 +115,18 @@ def test_unlike_sets_are_refused_and_shown() -> None:
     assert not have_same_tasks(a, b)
 
 
+def test_models_of_unequal_numbers_of_tasks_are_told_which_are_alone() -> None:
+    a = tr.Ranks([0] * 4, [1] * 4, 9, queries=["x", "y", "x", "z"])
+    b = tr.Ranks([0] * 3, [1] * 3, 9, queries=["z", "w", "x"])
+    words = (
+        r"tasks: 4 against 3; only a has 2, the first at position 1 \(query y\); "
+        r"only b has 1, the first at position 1 \(query w\)$"
+    )
+    refusal(ValueError, words, compare, a, b)
+    refusal(ValueError, r"tasks: 4 against 2; only a has 2, [^;]*$", compare, a, a[[3, 0]])
+    refusal(ValueError, "tasks: 4 against 0$", compare, a, a[:0])
+
+
 def test_what_labels_can_pair_is_never_paired_by_position() -> None:
     a = tr.Ranks([0, 10, 20], [1] * 3, 99, queries=["x", "y", "z"])
     b = tr.Ranks([20, 7, 0], [1] * 3, 99, queries=["z", "w", "x"])

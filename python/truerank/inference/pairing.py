@@ -188,16 +188,7 @@ def match_tasks(a: Ranks, b: Ranks) -> Match:
     >>> match_tasks(a, b).order
     array([1, 0, 2])
     """
-    shared: dict[str, tuple[Labels, Labels]] = {}
-    differences = []
-    for name in IDENTITY:
-        one, two = label_of(a, name), label_of(b, name)
-        if one is None or two is None:
-            continue
-        if (one.vocabulary is None) == (two.vocabulary is None):
-            shared[name] = one, two
-        elif name in BY_IDS:  # others belong to the query, which tells tasks apart by itself
-            differences.append(f"{name}: names against integer ids")
+    shared, differences = _shared_labels(a, b)
     order = np.arange(len(a))
     if not all(one.same_as(two) for one, two in shared.values()):
         order, alone = _partners(a, b, shared)
@@ -208,6 +199,21 @@ def match_tasks(a: Ranks, b: Ranks) -> Match:
     if a.unit is not None and b.unit is not None and not _one_to_one(a.unit, b.unit[order]):
         differences.append("unit: tasks of one unit belong to several of the other model's")
     return Match(order, tuple(shared), tuple(differences))
+
+
+def _shared_labels(a: Ranks, b: Ranks) -> tuple[dict[str, tuple[Labels, Labels]], list[str]]:
+    """The labels that say what a task is and that both models have, and what cannot be compared."""
+    shared: dict[str, tuple[Labels, Labels]] = {}
+    differences = []
+    for name in IDENTITY:
+        one, two = label_of(a, name), label_of(b, name)
+        if one is None or two is None:
+            continue
+        if (one.vocabulary is None) == (two.vocabulary is None):
+            shared[name] = one, two
+        elif name in BY_IDS:  # others belong to the query, which tells tasks apart by itself
+            differences.append(f"{name}: names against integer ids")
+    return shared, differences
 
 
 def label_of(ranks: Ranks, name: str) -> Labels | None:
@@ -221,12 +227,7 @@ def _partners(
 ) -> tuple[IntArray, tuple[IntArray, IntArray]]:
     """The position of each task's partner, and the tasks of each model that have none."""
     n = len(a)
-    codes = np.zeros(2 * n, np.int64)
-    for name, pair in shared.items():
-        label = np.unique(join_labels(name, pair).codes, return_inverse=True)[1]
-        codes = np.unique(codes * (label.max() + 1) + label, return_inverse=True)[1]
-    key_a = codes[:n] * n + _occurrences(codes[:n], a.unit)
-    key_b = codes[n:] * n + _occurrences(codes[n:], b.unit)
+    key_a, key_b = _task_keys(a, b, shared)
     _, of_a, of_b = np.intersect1d(key_a, key_b, assume_unique=True, return_indices=True)
     order = np.empty(n, np.int64)
     order[of_a] = of_b
@@ -235,18 +236,52 @@ def _partners(
     return order, alone
 
 
+def _task_keys(
+    a: Ranks, b: Ranks, shared: Mapping[str, tuple[Labels, Labels]]
+) -> tuple[IntArray, IntArray]:
+    """A key of each task of both models: equal for tasks that belong together, unlike in each."""
+    n = len(a)
+    codes = np.zeros(n + len(b), np.int64)
+    for name, pair in shared.items():
+        label = np.unique(join_labels(name, pair).codes, return_inverse=True)[1]
+        codes = np.unique(codes * (label.max() + 1) + label, return_inverse=True)[1]
+    most = max(n, len(b))
+    key_a = codes[:n] * most + _occurrences(codes[:n], a.unit)
+    key_b = codes[n:] * most + _occurrences(codes[n:], b.unit)
+    return key_a, key_b
+
+
+def _describe_unequal(a: Ranks, b: Ranks, names: tuple[str, str]) -> str:
+    """Say how many tasks the models have, and the first task that only one of them has."""
+    numbers = f"tasks: {len(a):,} against {len(b):,}"
+    shared, _ = _shared_labels(a, b)
+    if not shared or not len(a) or not len(b):
+        return numbers
+    keys = _task_keys(a, b, shared)
+    for of, name in ((0, names[0]), (1, names[1])):
+        alone = np.flatnonzero(~np.isin(keys[of], keys[1 - of]))
+        if len(alone):
+            numbers += f"; only {name} has {len(alone):,}, "
+            numbers += f"the first at position {alone[0]} ({_describe_task(alone[0], of, shared)})"
+    return numbers
+
+
+def _describe_task(i: int, of: int, shared: Mapping[str, tuple[Labels, Labels]]) -> str:
+    """What a task of the first (0) or the second (1) model is, by the labels of both."""
+    words = []
+    for name, pair in shared.items():
+        words.append(f"{LABEL_WORDS.get(name, name)} {pair[of][i : i + 1].values[0]}")
+    return ", ".join(words)
+
+
 def _describe_alone(
     alone: tuple[IntArray, IntArray], shared: Mapping[str, tuple[Labels, Labels]]
 ) -> str:
     """Say how many tasks have no partner, and what the first of each model is."""
     of_a, of_b = int(alone[0][0]), int(alone[1][0])
-    one, two = [], []
-    for name, (first, second) in shared.items():
-        word = LABEL_WORDS.get(name, name)
-        one.append(f"{word} {first[of_a : of_a + 1].values[0]}")
-        two.append(f"{word} {second[of_b : of_b + 1].values[0]}")
+    one, two = _describe_task(of_a, 0, shared), _describe_task(of_b, 1, shared)
     number = len(next(iter(shared.values()))[0])
-    first_of_all = f"the first at position {of_a} ({', '.join(one)} against {', '.join(two)})"
+    first_of_all = f"the first at position {of_a} ({one} against {two})"
     return f"tasks: {len(alone[0]):,} of {number:,} differ, {first_of_all}"
 
 
@@ -345,7 +380,7 @@ def pair_ranks(
     first, second = (tasks_of(name, model) for name, model in zip(names, (a, b), strict=True))
     refused = f"cannot be compared with {names[0]}: "
     if len(first) != len(second):
-        raise InputValueError(names[1], f"{refused}tasks: {len(first):,} against {len(second):,}")
+        raise InputValueError(names[1], refused + _describe_unequal(first, second, names))
     match = match_tasks(first, second)
     aligned = align(first, second, match)
     paired = a, in_order(b, aligned, match.order) if aligned is not second else b
