@@ -382,27 +382,32 @@ class Vocabulary:
         array([[ 1,  0],
                [ 1, -1]])
         """
-        if self.names is None:
-            return lists
-        if isinstance(lists, list) and all(map(is_iterable, lists)):
-            lengths = list(map(len, lists))
-            indptr = indptr_of(lengths)
+        if isinstance(lists, list) and all(map(_is_row, lists)):
+            indptr = indptr_of(list(map(len, lists)))
 
             def where(i: int) -> str:
                 row = int(np.searchsorted(indptr, i, side="right")) - 1
                 return f"in list {row}"
 
-            return self.ids_of(name, list(chain.from_iterable(lists)), where), indptr
-        matrix = None if isinstance(lists, tuple) else as_array(lists, name)
-        if matrix is None or matrix.ndim != 2 or matrix.dtype.kind not in "iuOUT":
+            rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in lists]
+            return self.ids_of(name, list(chain.from_iterable(rows)), where), indptr
+        if self.names is None or isinstance(lists, (tuple, list)):
+            return lists
+        matrix = as_array(lists, name)
+        if matrix.ndim != 2 or matrix.dtype.kind not in "iuOUT":
             return lists
         is_id = np.full(matrix.shape, True)
         if matrix.dtype.kind in "iu" and not (self.holds_ints and PAD in (self.names or ())):
             is_id = matrix != PAD
         ids = np.full(matrix.shape, PAD)
-        rows = np.repeat(np.arange(len(matrix)), is_id.sum(axis=1))
-        ids[is_id] = self.ids_of(name, matrix[is_id], lambda i: f"in list {rows[i]}")
+        row_of = np.repeat(np.arange(len(matrix)), is_id.sum(axis=1))
+        ids[is_id] = self.ids_of(name, matrix[is_id], lambda i: f"in list {row_of[i]}")
         return ids
+
+
+def _is_row(value: Any) -> bool:
+    """Return whether this is a list of candidates."""
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
 def _in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:
