@@ -224,6 +224,8 @@ def test_audit_in_words() -> None:
         "test: 6 triples, 5 ranked; known: train 4, valid 2",
         "duplicates: 1 (a likes c), dropped",
         "leaks: in train 1 (a likes b); in valid 1 (a likes b), kept",
+        "in both train and valid: 2 (a likes b, b likes c)",
+        "found: 5 entities, 3 relations",
         "unseen in train: 1 (e hates a), kept",
         "unseen entities: 1 (e)",
         "unseen relations: 1 (hates)",
@@ -234,9 +236,46 @@ def test_audit_in_words() -> None:
     assert plain["unseen_entities"] == {"count": 1, "examples": ["e"]}
     assert plain["rules"] == {"duplicates": "drop", "leaks": "keep", "unseen": "keep"}
     clean = str(Task(TEST, {"train": TRAIN}).audit).splitlines()
-    assert clean[1:4] == ["duplicates: none", "leaks: none", "unseen in train: none"]
+    assert clean[1:3] == ["duplicates: none", "leaks: none"]
+    assert clean[4] == "unseen in train: none"
     assert "unseen: none" in str(Task(TEST, TRAIN).audit)
     assert "\nunfiltered: known= names no splits" in str(Task(TEST).audit)
+
+
+ROWS = st.lists(st.tuples(*[st.integers(0, 2)] * 3), max_size=12)
+
+
+@given(st.tuples(ROWS, ROWS, ROWS))
+@pytest.mark.filterwarnings("ignore:test")
+def test_what_known_splits_repeat_and_share(splits: tuple[list[Any], ...]) -> None:
+    known = dict(zip("abc", splits, strict=True))
+    audit = Task([(0, 0, 1), *splits[0]], known, entities=3, relations=3).audit
+    for name, rows in known.items():
+        seen = [row for i, row in enumerate(rows) if row in rows[:i]]
+        first = [row for row in dict.fromkeys(rows) if rows.count(row) > 1]
+        assert audit.known_duplicates[name].count == len(seen)
+        assert audit.known_duplicates[name].examples == tuple(first[:3])
+    for one, other in ("ab", "ac", "bc"):
+        both = [row for row in dict.fromkeys(known[one]) if row in known[other]]
+        finding = audit.known_shared[f"{one} and {other}"]
+        assert (finding.count, finding.examples) == (len(both), tuple(both[:3]))
+    rows = [(0, 0, 1), *splits[0], *splits[0], *splits[1], *splits[2]]
+    assert audit.entities == len({e for h, _, t in rows for e in (h, t)})
+    assert audit.relations == len({r for _, r, _ in rows})
+
+
+def test_columns_in_another_order_are_a_finding() -> None:
+    """Head, tail, relation, as in files of OpenKE, read as head, relation, tail."""
+    rng = np.random.default_rng(0)
+    heads, tails = rng.integers(0, 50, (2, 400))
+    right = np.stack([heads, rng.integers(0, 12, 400), tails], axis=1)
+    audits = [
+        Task(rows[:9], {"train": rows[9:]}, leaks="drop").audit
+        for rows in (right, right[:, [0, 2, 1]])
+    ]
+    assert [audit.has_many_relations for audit in audits] == [False, True]
+    assert "many relations: 50 heads, 50 relations and 12 tails are distinct" in str(audits[1])
+    assert "many relations" not in str(audits[0])
 
 
 def test_labels_of_qualifiers() -> None:
@@ -263,7 +302,7 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^test: .* got 'd' in column 2 of row 1", TEST, {"entities": ["a", "b", "c"]}),
     (ValueError, "^test: .* got 'knows' in column 1 of row 2", TEST, {"relations": ["likes"]}),
     (ValueError, "^known: .* got ids in column 0", TEST, {"known": INTS}),
-    (ValueError, "^test: .* got 'a' in column 0 of row 0", TEST, {"entities": 4}),
+    (TypeError, "^test: .* got 'a' in column 0 of row 0", TEST, {"entities": 4}),
     (TypeError, "^entities: expected an int, a sequence", INTS, {"entities": 2.0}),
     (ValueError, "^entities: expected an integer .* to 68719476736, got 0", INTS, {"entities": 0}),
     (ValueError, "^entities: expected at least one label", INTS, {"entities": []}),

@@ -25,12 +25,14 @@ from .query_answers import (
     answers_by_query,
     check_queries,
     check_structures,
+    is_pair,
     read_queries,
 )
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
+    from ..tasks.vocabularies import Names
 
 SIDE = "answers"
 STRUCTURE = "structure"  # the label
@@ -77,7 +79,7 @@ class ComplexQueries(OneSidedTask[Report]):
         The queries, in the order of rows of scores.
     structures : tuple of str
         Their structures.
-    entities : tuple of str, or None
+    entities : tuple of str, tuple of int, or None
         The labels of the ids.
     without_hard : int
         The number of queries without hard answers, which are left out of all means.
@@ -114,7 +116,7 @@ class ComplexQueries(OneSidedTask[Report]):
 
     queries: tuple[Hashable, ...]
     structures: tuple[str, ...]
-    entities: tuple[str, ...] | None
+    entities: Names
     without_hard: int
 
     def __init__(
@@ -147,7 +149,10 @@ class ComplexQueries(OneSidedTask[Report]):
         keys = {}
         for title, value in (("easy", easy), ("hard", hard)):
             lists = answers_by_query(title, value, self.queries)
-            keys[title] = _answer_keys(title, lists, self.queries, vocabulary)
+            of_lists = vocabulary
+            if is_pair(value) and value[1].dtype.kind in "iu":  # positions, whatever labels are
+                of_lists = Vocabulary(vocabulary.size, None, vocabulary.of)
+            keys[title] = _answer_keys(title, lists, self.queries, of_lists)
         if not len(keys["hard"]):
             raise InputValueError("hard", expected="at least one hard answer", got="none")
         self.entities = vocabulary.names
@@ -182,7 +187,7 @@ class ComplexQueries(OneSidedTask[Report]):
             filter=queries.answers,
             labels={
                 "queries": Labels(of_query, names),
-                "targets": Labels(queries.targets, vocabulary.names),
+                "targets": vocabulary.labels(queries.targets),
                 STRUCTURE: as_labels(STRUCTURE, self.structures, len(self.queries))[of_query],
             },
             test_rows=of_query,

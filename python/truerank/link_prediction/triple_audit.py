@@ -14,6 +14,7 @@ from ..tasks.row_keys import distinct, look_up, row_keys
 from ..tasks.split_audit import Audited, SplitAudit, SplitFinding, audit_split
 
 if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
     from .triples import TripleSplits
 
 TRAIN = "train"  # the name of the known split on which a model was trained
@@ -87,6 +88,14 @@ class TaskAudit(SplitAudit):
         Those entities and relations.
     rules : dict of str to {"keep", "drop"}
         What was done with "duplicates", "leaks" and "unseen".
+    known_duplicates : dict of str to SplitFinding
+        Triples that repeat an earlier one of the same known split, by split.
+    known_shared : dict of str to SplitFinding
+        Distinct triples that two known splits have, by the names of both, as "train and valid".
+    entities, relations : int
+        How many of them the triples of all splits have.
+    heads, tails : int
+        How many distinct entities are heads, and how many are tails.
     times : TimeAudit, or None
         Findings about times. None if no column was read as times.
     unfiltered : bool
@@ -106,11 +115,20 @@ class TaskAudit(SplitAudit):
     times: TimeAudit | None = None
     unfiltered: bool = False
     headers: tuple[str, ...] = ()
+    entities: int = 0
+    relations: int = 0
+    heads: int = 0
+    tails: int = 0
 
     rows: ClassVar[str] = "triples"
 
     def __str__(self) -> str:
         lines = [super().__str__()]
+        lines.append(f"found: {self.entities:,} entities, {self.relations:,} relations")
+        if self.has_many_relations:
+            counts = f"{self.heads:,} heads, {self.relations:,} relations and {self.tails:,} tails"
+            question = "are the columns in the order head, relation, tail?"
+            lines.append(f"many relations: {counts} are distinct; {question}")
         if self.unseen is not None:
             where = f" in {TRAIN}" if TRAIN in self.known else ""
             lines += [
@@ -124,6 +142,36 @@ class TaskAudit(SplitAudit):
         lines += [f"unfiltered: {reason}"] * self.unfiltered
         lines += (printable(f"header: {note}") for note in self.headers)
         return "\n".join(lines)
+
+    @property
+    def has_many_relations(self) -> bool:
+        """Whether there are as many relations as heads, or as tails, or nearly as many.
+
+        So it is where a file has its columns in another order, as head, tail, relation. Few
+        relations, at most 10, tell nothing.
+        """
+        return self.relations > max(10, 0.9 * min(self.heads, self.tails))
+
+
+def _count_distinct(splits: TripleSplits) -> dict[str, int]:
+    """Count the entities, the relations, the heads and the tails of all triples."""
+    heads = _distinct_ids(splits.triples[:, 0], splits.entities.size)
+    tails = _distinct_ids(splits.triples[:, 2], splits.entities.size)
+    return {
+        "entities": len(np.union1d(heads, tails)),
+        "relations": len(_distinct_ids(splits.triples[:, 1], splits.relations.size)),
+        "heads": len(heads),
+        "tails": len(tails),
+    }
+
+
+def _distinct_ids(ids: IntArray, size: int) -> IntArray:
+    """Return the ids that occur, in memory that grows with their number, whatever they are."""
+    if size > 4 * len(ids):
+        return distinct(ids)
+    occurs = np.zeros(size, dtype=bool)  # several times as quick as to sort
+    occurs[ids] = True
+    return np.flatnonzero(occurs)
 
 
 def audit_triples(
@@ -176,6 +224,7 @@ def audit_triples(
         times=times,
         unfiltered=unfiltered,
         headers=splits.notes,
+        **_count_distinct(splits),
         **unseen,
     )
     return kept, notes if times is None else [*notes, *times.notes], audit

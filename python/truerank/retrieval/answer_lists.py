@@ -70,14 +70,14 @@ def lists_in_order(
     (array([2, 0]), array([0, 0, 2]))
     """
     if all_known:
-        queries.ids_of("ids", lists.queries)
+        queries.ids_of("ids", lists.queries, is_text=True)
     rows = np.full(queries.size, len(lists))
     names = [str(queries.label_of(code)) for code in asked.tolist()]
     rows[asked] = lists.rows_of("ids", names)
     lengths = np.diff(lists.indptr, append=lists.indptr[-1])[rows]
     where, indptr = join_ranges(lists.indptr[rows], lengths), indptr_of(lengths)
     used, ids = np.flatnonzero(np.bincount(lists.ids[where])), np.zeros(len(lists.names), int)
-    ids[used] = entities.ids_of("ids", [lists.names[code] for code in used.tolist()])
+    ids[used] = entities.ids_of("ids", [lists.names[code] for code in used.tolist()], is_text=True)
     scores = None if lists.scores is None else (lists.scores[where], indptr)
     return (ids[lists.ids[where]], indptr), scores
 
@@ -101,7 +101,7 @@ def lists_of_ids(ids: Any, scores: Any, entities: Vocabulary) -> tuple[Any, Any]
     rows = ids if isinstance(ids, list | tuple) else ()
     filled = (row for row in rows if isinstance(row, list | tuple) and len(row))
     if isinstance(next(filled, (0,))[0], str):
-        codes = entities.ids_of("ids", list(chain.from_iterable(ids)))
+        codes = entities.ids_of("ids", list(chain.from_iterable(ids)), is_text=True)
         ids = codes, indptr_of(list(map(len, ids)))
     return ids, scores
 

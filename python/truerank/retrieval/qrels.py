@@ -84,7 +84,10 @@ def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
             got = ", ".join(str(len(column)) for column in columns)
             raise InputValueError(title, expected=expected, got=f"columns of {got}")
         gains = _checked_gains(title, columns[2]) if len(columns) == 3 else None
-    queries, entities = (reader.column(title, j, each) for j, each in enumerate(columns[:2]))
+    is_text = isinstance(value, Qrels)
+    queries, entities = (
+        reader.column(title, j, each, is_text=is_text) for j, each in enumerate(columns[:2])
+    )
     return JudgedPairs(queries, entities, gains, queries)
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
+    from ..tasks.vocabularies import Names
 
 
 SIDE = "answers"
@@ -117,7 +118,7 @@ def _rows_of(column: Column, queries: Vocabulary, of_qrels: bool) -> IntArray:
         kinds = ("ids", "labels") if index is None else ("labels", "ids")
         raise InputValueError(column.split, f"{kinds[0]} of queries, where qrels have {kinds[1]}")
     if index is not None:
-        return queries.codes_of(tuple(index.codes))[codes]
+        return queries.find("queries", tuple(index.codes), is_text=True)[codes]
     if codes.min(initial=0) < 0:
         raise InputValueError(column.split, expected="query ids from 0 on", got=codes.min())
     return codes
@@ -236,8 +237,8 @@ def make_side(
         candidates = (*drawn, rows)
     rows, target = np.append(rows, judged // size), np.append(target, judged % size)
     query = queries[rows]
-    labels = {"queries": Labels(query, sets.queries.names)}
-    labels["targets"] = Labels(target, sets.entities.names)
+    labels = {"queries": sets.queries.labels(query)}
+    labels["targets"] = sets.entities.labels(target)
     if groups is not None:
         labels["group"] = _read_groups(groups, sets.queries, queries)[rows]
     return SideTasks(
@@ -375,8 +376,8 @@ class Task(OneSidedTask[RetrievalReport]):
     """
 
     gains: FloatArray | None
-    queries: tuple[str, ...] | None
-    entities: tuple[str, ...] | None
+    queries: Names
+    entities: Names
     without_answers: int
     leaked: int
 

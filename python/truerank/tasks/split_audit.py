@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from .row_keys import look_up, row_keys
+from .row_keys import distinct, look_up, row_keys
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -80,6 +80,8 @@ class SplitAudit:
     leaks: dict[str, SplitFinding]
     leaked: int
     rules: dict[str, str]
+    known_duplicates: dict[str, SplitFinding]
+    known_shared: dict[str, SplitFinding]
 
     rows: ClassVar[str] = "rows"
 
@@ -89,10 +91,18 @@ class SplitAudit:
         in_splits = [f"in {name} {leaks}" for name, leaks in self.leaks.items() if leaks.count]
         leaks = "; ".join(in_splits) or "none"
         duplicates = f"{self.duplicates}{self._format_rule('duplicates', self.duplicates.count)}"
-        lines = f"{of_split}; known: {known}", f"duplicates: {duplicates}"
-        return "\n".join(
-            map(printable, [*lines, f"leaks: {leaks}{self._format_rule('leaks', self.leaked)}"])
-        )
+        lines = [
+            f"{of_split}; known: {known}",
+            f"duplicates: {duplicates}",
+            f"leaks: {leaks}{self._format_rule('leaks', self.leaked)}",
+        ]
+        for name, finding in self.known_duplicates.items():
+            if finding.count:
+                lines.append(f"duplicates within {name}: {finding}")
+        for names, finding in self.known_shared.items():
+            if finding.count:
+                lines.append(f"in both {names}: {finding}")
+        return "\n".join(map(printable, lines))
 
     def _format_rule(self, rule: str, count: int) -> str:
         return f", {'dropped' if self.rules[rule] == 'drop' else 'kept'}" if count else ""
@@ -130,7 +140,7 @@ def audit_split(
     rules : mapping of str to {"keep", "drop", "raise"}
         For "duplicates", "leaks" and the other cases.
     labels_of : callable
-        Returns the labels of a row of the evaluated split.
+        Returns the labels of a row of all splits.
     more_cases : mapping of str to (ndarray of bool, str), optional
         Further cases, of which no note is made: by the name of the rule, which is also the name of
         a field of the audit, the rows and what these do, as in "repeat an earlier one".
@@ -177,6 +187,9 @@ def audit_split(
     if not len(kept):
         raise InputValueError(split, f"nothing is left: {tested} {audit_type.rows} were dropped")
     findings.pop("leaks")
+    starts = dict(zip(dict(known), ends[:-1].tolist(), strict=True))
+    named_keys = dict(zip(starts, known_keys, strict=True))
+    known_duplicates, known_shared = _compare_known(named_keys, starts, labels_of)
     audit = audit_type(
         split=split,
         given=tested,
@@ -185,7 +198,43 @@ def audit_split(
         leaks={name: finding(mask) for name, mask in is_leak.items()},
         leaked=int(np.count_nonzero(leaks)),
         rules=dict(rules),
+        known_duplicates=known_duplicates,
+        known_shared=known_shared,
         **findings,
         **fields,
     )
     return kept, notes, audit
+
+
+def _compare_known(
+    keys: Mapping[str, IntArray], starts: Mapping[str, int], labels_of: Callable[[int], Any]
+) -> tuple[dict[str, SplitFinding], dict[str, SplitFinding]]:
+    """Find rows that a known split has twice, and distinct rows that two known splits have.
+
+    `keys` are those of the rows of each split, and `starts` where its rows begin among all.
+    """
+    in_order = {name: np.sort(of_split, kind="stable") for name, of_split in keys.items()}
+
+    def finding(name: str, wanted: IntArray, count: int) -> SplitFinding:
+        """Show the rows of some keys, which are ascending, in the order of the split."""
+        if not count:
+            return SplitFinding(0)
+        where, which = look_up(wanted, keys[name])
+        shown = np.sort(where[np.unique(which, return_index=True)[1]])[:MAX_EXAMPLES]
+        return SplitFinding(count, tuple(labels_of(starts[name] + i) for i in shown.tolist()))
+
+    repeats, shared = {}, {}
+    distinct_keys = {}
+    for name, ordered in in_order.items():
+        is_repeat = np.diff(ordered) == 0
+        repeats[name] = finding(
+            name, distinct(ordered[1:][is_repeat]), int(np.count_nonzero(is_repeat))
+        )
+        distinct_keys[name] = np.delete(ordered, np.flatnonzero(is_repeat))
+    for one, other in combinations(keys, 2):
+        fewer, more = sorted((distinct_keys[one], distinct_keys[other]), key=len)
+        both = fewer[:0]
+        if len(fewer):
+            both = fewer[np.sort(look_up(fewer, more)[1])]
+        shared[f"{one} and {other}"] = finding(one, both, len(both))
+    return repeats, shared

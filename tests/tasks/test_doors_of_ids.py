@@ -1,0 +1,575 @@
+"""One rule for ids at every door, against the rule in plain Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.refusals import refusal
+from truerank import alignment
+from truerank.link_prediction import (
+    ComplexQueries,
+    Task,
+    read_predictions,
+    read_statements,
+    read_triples,
+)
+
+# -- the rule, in plain Python ---------------------------------------------------------------------
+
+# three things by each kind of vocabulary
+VOCABULARIES: dict[str, Any] = {
+    "str": ("a", "b", "c d"),
+    "str like int": ("a", "02", "7"),
+    "int": (7, 2, -1),
+    "count": 3,
+}
+
+
+def place_of(order: Any, element: Any) -> int:
+    """Return the position of what an element of Python names."""
+    is_int = isinstance(element, (int, np.integer)) and not isinstance(element, (bool, np.bool_))
+    if not is_int and not isinstance(element, str):
+        raise TypeError(element)
+    if isinstance(order, tuple) and isinstance(order[0], str):
+        if isinstance(element, str):
+            return order.index(element)
+        if any(re.fullmatch("[+-]?[0-9]+", label) for label in order):
+            raise TypeError(element)
+        return range(len(order)).index(element)
+    if isinstance(element, str):
+        raise TypeError(element)
+    return (order if isinstance(order, tuple) else range(order)).index(element)
+
+
+def places_of(order: Any, elements: list[Any]) -> list[int]:
+    """Return the positions of elements, which are all str or all int."""
+    if len({isinstance(element, str) for element in elements}) > 1:
+        raise TypeError(elements)
+    places: list[int] = []
+    unknown = None
+    for element in elements:  # a wrong type is told before an unknown name
+        try:
+            places.append(place_of(order, element))
+        except ValueError as error:
+            unknown = error
+    if unknown is not None:
+        raise unknown
+    return places
+
+
+def places_in_text(order: Any, fields: list[str]) -> list[int]:
+    """Return the positions of what fields of text name."""
+    places = []
+    for field in fields:
+        bare = field.strip(" ")
+        if isinstance(order, tuple) and isinstance(order[0], str):
+            places.append(order.index(bare))
+        else:
+            number = int(bare) if re.fullmatch("0|-?[1-9][0-9]*", bare) else None
+            if number is None:
+                raise ValueError(field)
+            places.append(place_of(order, number))
+    return places
+
+
+# -- the doors -------------------------------------------------------------------------------------
+
+
+class Door(NamedTuple):
+    """A way in: what it makes of elements, and what it makes of their positions."""
+
+    read: Callable[[Any, Any], Any]
+    expect: Callable[[list[int]], Any]
+
+
+def first(order: Any) -> Any:
+    """Return an element that names what is at position 0."""
+    return order[0] if isinstance(order, tuple) else 0
+
+
+def rows_of(container: Any, row: Callable[[Any], tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [row(element) for element in container]
+
+
+def same(places: list[int]) -> Any:
+    return places
+
+
+def with_first(places: list[int]) -> Any:
+    return sorted({0, *places})
+
+
+def candidates(places: list[int]) -> Any:
+    """Expect the set, in which the right answer, which is at position 0, must be."""
+    if 0 not in places:
+        raise ValueError(places)
+    return sorted({*places})
+
+
+def listed(places: list[int]) -> Any:
+    """Expect the place of position 0 in a list without repeats, or 0 tied with all others."""
+    if len({*places}) < len(places):
+        raise ValueError(places)
+    return [places.index(0), 1] if 0 in places else [len(places), 3 - len(places)]
+
+
+def counted(ranks: Any) -> list[int]:
+    return [int(ranks.above[0]), int(ranks.tied[0])]
+
+
+def task_of(order: Any, known: Any = None, **options: Any) -> Task:
+    test = [(first(order), "r", first(order))]
+    rows = None if known is None else {"train": known}
+    return Task(test, rows, entities=order, relations=["r"], sides=["tail"], **options)
+
+
+def relation_task(order: Any, **options: Any) -> Task:
+    test = [("a", first(order), "a")]
+    return Task(test, {}, entities=["a"], relations=order, sides=["relation"], **options)
+
+
+def pairs_of(order: Any, known: Any = (), **options: Any) -> alignment.Task:
+    test = [(first(order), first(order))]
+    return alignment.Task(
+        test, known={"seed": known}, left=order, right=order, leaks="drop", **options
+    )
+
+
+def complex_of(order: Any, easy: Any, hard: Any, **options: Any) -> ComplexQueries:
+    return ComplexQueries(["q"], [easy], [hard], structures="1p", entities=order, **options)
+
+
+PYTHON_DOORS: dict[str, Door] = {
+    "facts: heads": Door(
+        lambda order, x: (
+            read_triples(rows_of(x, lambda e: (e, "r", first(order))), entities=order)
+            .ids[:, 0]
+            .tolist()
+        ),
+        same,
+    ),
+    "facts: tails": Door(
+        lambda order, x: (
+            read_triples(rows_of(x, lambda e: (first(order), "r", e)), entities=order)
+            .ids[:, 2]
+            .tolist()
+        ),
+        same,
+    ),
+    "facts: relations": Door(
+        lambda order, x: (
+            read_triples(rows_of(x, lambda e: ("a", e, "a")), relations=order).ids[:, 1].tolist()
+        ),
+        same,
+    ),
+    "test": Door(
+        lambda order, x: (
+            Task(
+                rows_of(x, lambda e: (first(order), "r", e)), {}, entities=order, duplicates="drop"
+            )
+            .test[:, 2]
+            .tolist()
+        ),
+        lambda places: list(dict.fromkeys(places)),
+    ),
+    "known facts": Door(
+        lambda order, x: (
+            task_of(order, rows_of(x, lambda e: (first(order), "r", e)), leaks="keep")
+            .tail.filter[1]
+            .tolist()
+        ),
+        with_first,
+    ),
+    "candidates": Door(
+        lambda order, x: task_of(order, candidates=x).tail.candidates.tolist(), candidates
+    ),
+    "candidates: relations": Door(
+        lambda order, x: relation_task(order, candidates=x).relation.candidates.tolist(),
+        candidates,
+    ),
+    "lists": Door(
+        lambda order, x: counted(task_of(order, []).evaluate_lists([list(x)]).ranks), listed
+    ),
+    "lists of relations": Door(
+        lambda order, x: counted(relation_task(order).evaluate_lists(relation=[list(x)]).ranks),
+        listed,
+    ),
+    "statements: heads": Door(
+        lambda order, x: (
+            read_statements(rows_of(x, lambda e: (e, "r", first(order))), entities=order)
+            .triples[:, 0]
+            .tolist()
+        ),
+        same,
+    ),
+    "statements: values": Door(
+        lambda order, x: (
+            read_statements(
+                rows_of(x, lambda e: (first(order), "r", first(order), "in", e)), entities=order
+            )
+            .qualifiers[:, 1]
+            .tolist()
+        ),
+        same,
+    ),
+    "statements: relations of qualifiers": Door(
+        lambda order, x: (
+            read_statements(rows_of(x, lambda e: ("a", first(order), "a", e, "a")), relations=order)
+            .qualifiers[:, 0]
+            .tolist()
+        ),
+        same,
+    ),
+    "complex queries: hard": Door(
+        lambda order, x: sorted(complex_of(order, [], list(x)).answers.targets.tolist()),
+        lambda places: sorted({*places}),
+    ),
+    "complex queries: easy": Door(
+        lambda order, x: complex_of(order, list(x), [first(order)]).answers.filter[1].tolist(),
+        lambda places: with_first(places) if 0 not in places else candidates([]),  # hard, too
+    ),
+    "complex queries: candidates": Door(
+        lambda order, x: complex_of(
+            order, [], [first(order)], candidates=x
+        ).answers.candidates.tolist(),
+        candidates,
+    ),
+    "aligned pairs: left": Door(
+        lambda order, x: (
+            alignment.Task(
+                rows_of(x, lambda e: (e, first(order))), left=order, right=order, duplicates="drop"
+            )
+            .pairs[:, 0]
+            .tolist()
+        ),
+        lambda places: list(dict.fromkeys(places)),
+    ),
+    "aligned pairs: right": Door(
+        lambda order, x: (
+            alignment.Task(
+                rows_of(x, lambda e: (first(order), e)), left=order, right=order, duplicates="drop"
+            )
+            .pairs[:, 1]
+            .tolist()
+        ),
+        lambda places: list(dict.fromkeys(places)),
+    ),
+    "known pairs": Door(
+        lambda order, x: (
+            alignment.Task(
+                [(first(order), first(order))],
+                known=rows_of(x, lambda e: (first(order), e)),
+                left=order,
+                right=order,
+            )
+            .left_to_right.filter[1]
+            .tolist()
+        ),
+        with_first,
+    ),
+    "candidates: left": Door(
+        lambda order, x: pairs_of(
+            order, candidates=(x, [first(order)])
+        ).right_to_left.candidates.tolist(),
+        candidates,
+    ),
+    "candidates: right": Door(
+        lambda order, x: pairs_of(
+            order, candidates=([first(order)], x)
+        ).left_to_right.candidates.tolist(),
+        candidates,
+    ),
+}
+
+SCORES = np.eye(3) + np.arange(9).reshape(3, 3) / 100
+
+
+def ascending(places: list[int]) -> Any:
+    if not places:
+        raise ValueError(places)
+    return sorted({*places})
+
+
+# functions of matrices, whose vocabulary is how many rows or columns there are
+COUNT_DOORS: dict[str, Door] = {
+    "infer: left ids": Door(
+        lambda _, x: sorted(alignment.infer(SCORES, None, left_ids=x).pairs[:, 0].tolist()),
+        lambda places: sorted({*places}),
+    ),
+    "infer: right ids": Door(
+        lambda _, x: sorted(
+            {*alignment.infer(SCORES, None, right_ids=x, method="mutual").pairs[:, 1].tolist()}
+        ),
+        lambda places: sorted({*places}),
+    ),
+    "most similar: queries": Door(
+        lambda _, x: alignment.most_similar(SCORES, None, queries=x, k=1).queries.tolist(),
+        lambda places: sorted({*places}),
+    ),
+    "most similar: candidates": Door(
+        lambda _, x: alignment.most_similar(
+            SCORES, None, candidates=(None, x), k=1
+        ).candidates.tolist(),
+        ascending,
+    ),
+    "dangling: exclusive": Door(
+        lambda _, x: alignment.dangling(SCORES, None, x).exclusive,
+        lambda places: len(ascending(places)),
+    ),
+}
+
+
+def in_file(folder: Path, text: str) -> Path:
+    path = folder / "facts.txt"
+    path.write_text(text)
+    return path
+
+
+def lines(fields: list[str], form: str, first_field: str) -> str:
+    return "".join(form.format(field, first_field) + "\n" for field in fields)
+
+
+def predicted(order: Any, path: Path) -> list[int]:
+    predictions = read_predictions(path)
+    return counted(predictions.evaluate({}, entities=order, relations=["r"], sides=["tail"]).ranks)
+
+
+TEXT_DOORS: dict[str, tuple[str, Door]] = {
+    "text: heads": (
+        "{0}\tr\t{0}",
+        Door(
+            lambda order, x: read_triples(x, entities=order, relations=["r"]).ids[:, 0].tolist(),
+            same,
+        ),
+    ),
+    "text: relations": (
+        "a\t{0}\ta",
+        Door(lambda order, x: read_triples(x, relations=order).ids[:, 1].tolist(), same),
+    ),
+    "text: test": (
+        "{0}\tr\t{0}",
+        Door(
+            lambda order, x: (
+                Task(x, {}, entities=order, relations=["r"], duplicates="drop").test[:, 0].tolist()
+            ),
+            lambda places: list(dict.fromkeys(places)),
+        ),
+    ),
+    "text: known facts": (
+        "{1}\tr\t{0}",
+        Door(lambda order, x: task_of(order, str(x)).tail.filter[1].tolist(), with_first),
+    ),
+    "text: statements": (
+        "{0}\tr\t{0}\tr\t{0}",
+        Door(
+            lambda order, x: (
+                read_statements(x, entities=order, relations=["r"]).qualifiers[:, 1].tolist()
+            ),
+            same,
+        ),
+    ),
+    "text: aligned pairs": (
+        "{0}\t{0}",
+        Door(
+            lambda order, x: (
+                alignment.Task(x, left=order, right=order, duplicates="drop").pairs[:, 1].tolist()
+            ),
+            lambda places: list(dict.fromkeys(places)),
+        ),
+    ),
+}
+
+
+# -- elements --------------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(["a", "b", "c d", "02", "7", "2", "-1", "0", "z", "a ", np.str_("a")])
+INTS = st.sampled_from([0, 1, 2, 3, 7, -1, np.int32(1), np.uint8(7), np.int64(0)])
+NO_IDS = st.sampled_from(
+    [True, False, np.True_, 1.0, float("nan"), np.float32(2), None, b"a", (1,)]
+)
+ELEMENTS = st.one_of(
+    st.lists(NAMES, min_size=1, max_size=4),
+    st.lists(INTS, min_size=1, max_size=4),
+    st.lists(st.one_of(NAMES, INTS, NO_IDS), min_size=1, max_size=4),
+    st.lists(st.one_of(INTS, NO_IDS), min_size=1, max_size=4),
+)
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """Return a result, or the kind of its error."""
+    try:
+        return call()
+    except tr.InputTypeError:
+        return TypeError
+    except tr.InputValueError:
+        return ValueError
+
+
+def expected(places: Callable[[], list[int]], expect: Callable[[list[int]], Any]) -> Any:
+    try:
+        return expect(places())
+    except (TypeError, ValueError) as error:
+        return type(error)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", VOCABULARIES)
+@pytest.mark.parametrize("door", PYTHON_DOORS)
+@settings(max_examples=60)
+@given(ELEMENTS)
+def test_elements_of_python(door: str, kind: str, elements: list[Any]) -> None:
+    order = VOCABULARIES[kind]
+    read, expect = PYTHON_DOORS[door]
+    right = expected(lambda: places_of(order, elements), expect)
+    assert outcome(lambda: read(order, elements)) == right
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("door", COUNT_DOORS)
+@settings(max_examples=60)
+@given(ELEMENTS)
+def test_elements_beside_a_matrix(door: str, elements: list[Any]) -> None:
+    read, expect = COUNT_DOORS[door]
+    right = expected(lambda: places_of(3, elements), expect)
+    assert outcome(lambda: read(3, elements)) == right
+
+
+FIELDS = st.sampled_from(["a", "b", "c d", "02", "7", "2", "-1", "0", "1", "z", "+1", "1.0"])
+PADDED = st.tuples(st.sampled_from(["", " ", "  "]), FIELDS, st.sampled_from(["", " "]))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", VOCABULARIES)
+@pytest.mark.parametrize("door", TEXT_DOORS)
+@settings(max_examples=60)
+@given(st.lists(PADDED.map("".join), min_size=1, max_size=4))
+def test_fields_of_text(
+    door: str, kind: str, tmp_path_factory: pytest.TempPathFactory, fields: list[str]
+) -> None:
+    order, (form, (read, expect)) = VOCABULARIES[kind], TEXT_DOORS[door]
+    path = in_file(tmp_path_factory.mktemp("text"), lines(fields, form, str(first(order))))
+    right = expected(lambda: places_in_text(order, fields), expect)
+    assert outcome(lambda: read(order, path)) == right
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", VOCABULARIES)
+def test_fields_of_predictions(kind: str, tmp_path: Path) -> None:
+    order = VOCABULARIES[kind]
+    name = first(order)
+    text = f"{name} r {name}\nHeads:\nTails: {name}\t0.5\n"
+    assert predicted(order, in_file(tmp_path, text)) == [0, 1]
+
+
+# -- containers, vocabularies and positions --------------------------------------------------------
+
+
+def test_containers() -> None:
+    pandas = pytest.importorskip("pandas")
+    columns = pandas.DataFrame({"h": ["b", "a"], "r": ["r", "r"], "t": ["a", "c d"]})
+    order = VOCABULARIES["str"]
+    assert read_triples(columns, entities=order).ids.tolist() == [[1, 0, 0], [0, 0, 2]]
+    assert read_triples(columns.astype("category"), entities=order).ids[:, 2].tolist() == [0, 2]
+    for among in (
+        pandas.Series(["b", "a"]),
+        pandas.Index(["b", "a"]),
+        pandas.Categorical(["b", "a"]),
+        np.array(["b", "a"]),
+        np.array(["b", "a"], dtype=object),
+        {"b": 1, "a": 2}.keys(),
+        {"b", "a"},
+        (name for name in ("b", "a")),
+        range(2),
+        np.array([1, 0], dtype=np.uint8),
+    ):
+        assert task_of(order, candidates=among).tail.candidates.tolist() == [0, 1]
+    ids = pandas.DataFrame({"h": [0, 1], "r": [0, 0], "t": pandas.array([1, 2], "Int64")})
+    assert read_triples(ids).ids.tolist() == [[0, 0, 1], [1, 0, 2]]
+    missing = pandas.DataFrame({"h": [0, 1], "r": [0, 0], "t": [1, None]})
+    refusal(TypeError, "got 1.0 in row 0 .pandas makes floats", read_triples, missing)
+    for wrong in (np.ma.masked_array([0, 1], [False, True]), b"a", 1.0):
+        refusal(TypeError, "^candidates: expected", task_of, order, candidates=wrong)
+
+
+@pytest.mark.parametrize(
+    ("order", "kind", "words"),
+    [
+        ([1, "a"], TypeError, "entities: expected labels, all of one type, got 'a' at position 1"),
+        ([1, 2, 1], ValueError, "entities: 1 occurs twice"),
+        ([True, False], TypeError, "entities: expected labels, got True"),
+        ([1.0, 2.0], TypeError, "entities: expected labels, got 1.0 .*pandas"),
+        (["a", "a "], ValueError, "'a' and 'a ' differ only in blanks at their ends"),
+        ({"a", "b"}, TypeError, "entities: expected an int, a sequence .*got set"),
+        ({7: 0, 9: 2}, ValueError, "entities: .* got 2 for 9"),
+        ({7: 0, 9: "1"}, TypeError, "entities: .* got '1' for 9"),
+        ([[1], [2]], TypeError, r"entities: expected labels, got \[1\]"),
+    ],
+)
+def test_what_is_no_vocabulary(order: Any, kind: type[Exception], words: str) -> None:
+    refusal(kind, words, read_triples, [(0, 0, 0)], entities=order)
+
+
+def test_a_mapping_of_int_labels_has_an_order() -> None:
+    triples = read_triples([(9, 0, 7)], entities={9: 1, 7: 0})
+    assert (triples.entities, triples.ids.tolist()) == ((7, 9), [[1, 0, 0]])
+
+
+def test_the_message_names_both_ways_out() -> None:
+    words = r"give str\(...\) for labels, or entities=3 for positions\), got 2 in column 0 of row 0"
+    refusal(TypeError, words, read_triples, [(2, 0, 2)], entities=["1", "2", "3"])
+
+
+@pytest.mark.parametrize("kind", VOCABULARIES)
+def test_pairs_and_the_best_hold_positions(kind: str) -> None:
+    order = VOCABULARIES[kind]
+    task = task_of(order, [])
+    best = tr.TopK(np.array([[2, 0, -1]]), np.array([[3.0, 2.0, np.nan]]))
+    for lists in (best, (np.array([2, 0]), np.array([0, 2]))):
+        assert counted(task.evaluate_lists(lists).ranks) == [1, 1]
+    pair = np.array([0, 1]), np.array([1])
+    complex_task = ComplexQueries(["q"], None, pair, structures="1p", entities=order)
+    assert complex_task.answers.targets.tolist() == [1]
+
+
+def test_labels_that_are_int_stay_int(tmp_path: Path) -> None:
+    """In ranks, groups, files and comparisons, whatever the order of columns."""
+    test = [(7, 30, 2), (2, 20, 7)]
+    reports = []
+    for entities, relations in (((7, 2, 9), (20, 30)), ((9, 7, 2), (30, 20))):
+        task = Task(test, {}, entities=entities, relations=relations, sides=["tail"])
+        scores = [[{7: 3.0, 2: 1.0, 9: 2.0}[name] for name in entities]] * 2
+        reports.append(task.evaluate_scores(scores))
+    ranks = reports[0].ranks
+    assert ranks.relation.values.tolist() == [30, 20]
+    assert (ranks.relation == 30).tolist() == [True, False]
+    assert {20, 30} == {*tr.report(ranks, by="relation").groups}
+    ranks.save(tmp_path / "ranks.npz")
+    assert tr.load(tmp_path / "ranks.npz").relation.values.tolist() == [30, 20]
+    assert reports[0]["mrr"] == reports[1]["mrr"]
+    answers = ComplexQueries([0], None, [[9]], structures="1p", entities=[7, 9])
+    assert answers.answers.labels["targets"].values.tolist() == [9]
+    pairs = alignment.Task([(7, 30)], left=[7, 8], right=[20, 30])
+    assert pairs.left_to_right.labels["targets"].values.tolist() == [30]
+    assert pairs.left == (7, 8)
+
+
+def test_padded_fields_of_a_public_file(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("12 \t0 \t7  \t1\n")
+    (tmp_path / "test.txt").write_text("12   \t0 \t8\t1\n")
+    files = str(tmp_path / "test.txt"), {"train": str(tmp_path / "train.txt")}
+    refusal(ValueError, "all labels of entities are numbers", Task, *files, time=3)
+    options: dict[str, Any] = {"relations": ["0"], "time": 3, "sides": ["tail"]}
+    task = Task(*files, entities=["12", "7", "8"], **options)
+    assert task.tail.filter[1].tolist() == [1, 2]
+    assert task.evaluate_scores([[0.1, 0.9, 0.5]])["mrr"] == 1.0
+    (tmp_path / "train.txt").write_text("12 \t0 \tx  \t1\n")
+    assert Task(*files, **options).entities == ("12", "8", "x")
