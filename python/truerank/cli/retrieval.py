@@ -7,7 +7,8 @@ from functools import partial
 import click
 
 from ..retrieval import Task
-from ..retrieval.answer_report import GAINS, MISSES
+from ..retrieval.answer_report import MISSES
+from ..retrieval.answer_ties import GAINS
 from .files import files_read
 from .model_files import known_splits, open_model
 from .options import (

@@ -19,7 +19,7 @@ from ..metrics.keys import ALL_SIDES, MACRO, quote
 from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from ..ranks.labels import RIGHT_ANSWERS
+from ..ranks.labels import RIGHT_ANSWERS, WITHOUT_ANSWERS
 from ..reporting.audit import Findings, findings
 from ..reporting.keyed_values import (
     GROUPS_SHOWN,
@@ -35,6 +35,7 @@ from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.cells import percent as percentage
 from ..tables.forms import write_json
+from ..tasks.grades import count_without_answers
 from ..tasks.row_keys import row_keys
 from .answer_metrics import ORDER_KINDS, AnswerKey, read_key, rows_of
 from .answer_ties import LEVELS, RankedAnswers
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 JSON_KIND = "truerank.retrieval"
 JSON_FORMAT = 1
 
-GAINS = ("linear", "exponential", "binary")
 DEFAULT_METRICS = (
     *("mrr", "mrr@10", "map", "r_precision", "ndcg", "ndcg@10"),
     *("recall@10", "recall@100", "precision@10", "success@10"),
@@ -161,10 +161,10 @@ class RetrievalReport(KeyedValues):
         gains: FloatArray | None = None,
         *,
         by: LabelsLike | None = None,
-        without_answers: int = 0,
         misses: str = "zero",
     ) -> None:
-        self.gains, self.without_answers, self.misses = gains, without_answers, misses
+        self.gains, self.misses = gains, misses
+        self.without_answers = count_without_answers(ranks.labels)
         self._ranked = RankedAnswers(ranks, gains, misses)
         placed = True if ranks.listed is None or misses == "bounds" else ranks.listed
         self._tied = int(np.count_nonzero((ranks.tied > 1) & placed))
@@ -445,7 +445,8 @@ class RetrievalReport(KeyedValues):
     def _of_group(self, place: int) -> RetrievalReport:
         chosen = self._group_of_query[self._ranked.codes] == place
         gains = None if self.gains is None else self.gains[chosen]
-        group = RetrievalReport(self.ranks[chosen], gains, misses=self.misses)
+        ranks = self.ranks[chosen].with_labels(**{WITHOUT_ANSWERS: None})  # they have no group
+        group = RetrievalReport(ranks, gains, misses=self.misses)
         group._ranked.highest = self._ranked.highest  # of all gains, by which err@k stops
         return group
 

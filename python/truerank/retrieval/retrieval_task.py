@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -12,8 +12,15 @@ from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..ranks.container import Ranks
-from ..ranks.labels import JUDGED, Labels, as_labels
+from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
 from ..ranks.protocol import Protocol
+from ..tasks.grades import (
+    count_without_answers,
+    first_task_counts,
+    gain_labels,
+    gains_of,
+    with_judged,
+)
 from ..tasks.row_keys import distinct, look_up, row_keys
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks
@@ -22,8 +29,8 @@ from ..tasks.split_columns import SplitReader, name_splits
 from ..tasks.task import OneSidedTask
 from ..tasks.vocabularies import Column, Vocabulary, encode_columns, selection_name
 from .answer_lists import lists_in_order, lists_of_ids, read_lists
-from .answer_report import GAINS, MISSES, RetrievalReport
-from .answer_ties import read_gains
+from .answer_report import MISSES, RetrievalReport
+from .answer_ties import GAINS, counted_gains, read_gains
 from .qrels import FORM, is_one_split, read_judged
 
 if TYPE_CHECKING:
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
+    from ..tasks.grades import LabelsByName
 
 
 SIDE = "answers"
@@ -201,7 +209,11 @@ def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None,
 
 
 def make_side(
-    sets: AnswerSets, groups: Any, chosen: IntArray | None = None, sampled: Sampled | None = None
+    sets: AnswerSets,
+    groups: Any,
+    chosen: IntArray | None = None,
+    sampled: Sampled | None = None,
+    gain: str = GAINS[0],
 ) -> SideTasks:
     """Make the tasks: one for each right answer, which is never in the filter of its query.
 
@@ -238,6 +250,11 @@ def make_side(
     query = queries[rows]
     labels = {"queries": Labels(query, sets.queries.names)}
     labels["targets"] = Labels(target, sets.entities.names)
+    if sets.gains is not None:
+        labels[GAIN] = gain_labels(np.append(sets.gains, np.zeros(len(judged))))
+        if gain != GAINS[0]:
+            labels[GAIN_RULE] = as_labels(GAIN_RULE, gain, len(rows))
+    labels[WITHOUT_ANSWERS] = first_task_counts(sets.asked - len(queries), len(rows))
     if groups is not None:
         labels["group"] = _read_groups(groups, sets.queries, queries)[rows]
     return SideTasks(
@@ -265,19 +282,6 @@ def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels:
         expected = "a group for every query with a right answer"
         raise InputValueError("groups", expected=expected, got=f"none for {missing[0]!r}")
     return as_labels("groups", [groups[name] for name in names], len(names))
-
-
-def _with_judged(ranks: Ranks, size: int) -> Ranks:
-    """Return the first ranks, labelled with where those after them are, judged documents."""
-    if len(ranks) == size:
-        return ranks
-    query = cast("Labels", ranks.queries).codes
-    (low, high), (first, last) = (
-        [np.searchsorted(np.sort(keys[size:]), keys[:size], side) for side in ("left", "right")]
-        for keys in (row_keys([query, ranks.above]), query)
-    )
-    counts = zip(JUDGED, (low - first, high - low, last - first), strict=True)
-    return ranks[:size].with_labels(**dict(counts))
 
 
 @public("truerank.retrieval")
@@ -374,10 +378,8 @@ class Task(OneSidedTask[RetrievalReport]):
     1.0
     """
 
-    gains: FloatArray | None
     queries: tuple[str, ...] | None
     entities: tuple[str, ...] | None
-    without_answers: int
     leaked: int
 
     def __init__(
@@ -406,17 +408,46 @@ class Task(OneSidedTask[RetrievalReport]):
             sets = sets._replace(judged=sets.judged[:0])
         elif sampled is not None:
             raise InputValueError("judged", "sampled candidates have no judged documents")
-        side = make_side(sets, groups, chosen, sampled)
-        self._size = len(sets.pairs)  # judged documents, which follow, have no gains
-        self.gains = read_gains(sets.gains, self._size, gain)
+        read_gains(sets.gains, len(sets.pairs), gain)  # gains that cannot be counted are errors now
+        side = make_side(sets, groups, chosen, sampled, gain)
+        self._has_judged = len(side) > len(sets.pairs)
         self.queries, self.entities = sets.queries.names, sets.entities.names
-        self.without_answers = sets.asked - len(side.queries)
         self._has_groups, self._all_queries_known = groups is not None, queries is not None
         if groups is not None and not isinstance(groups, Mapping):
             self._check_rows("groups")
         drawn, known = sampled is not None, tuple(sets.known)
         protocol = Protocol(filter=known, split=split, candidates=name, sampled=drawn)
         super().__init__({SIDE: side}, protocol)
+
+    @property
+    def gains(self) -> FloatArray | None:
+        """What the right answers count for in dcg and ndcg: shape (n,); None: 1 for all.
+
+        Examples
+        --------
+        >>> Task({"u": {"b": 1, "d": 3}}, entities=["a", "b", "c", "d"], gain="exponential").gains
+        array([1., 7.])
+        """
+        return counted_gains(self._right_answers())
+
+    @property
+    def without_answers(self) -> int:
+        """The number of queries that have no right answer.
+
+        Examples
+        --------
+        >>> Task({"u": ["b"], "v": []}, entities=["a", "b"]).without_answers
+        1
+        """
+        return count_without_answers(self._right_answers())
+
+    def _right_answers(self) -> LabelsByName:
+        """Return the labels of the right answers, without those of judged documents."""
+        labels = self.answers.labels
+        gains = gains_of(labels)
+        if gains is None:
+            return labels
+        return {name: each[gains > 0] for name, each in labels.items()}
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -495,18 +526,17 @@ class Task(OneSidedTask[RetrievalReport]):
             raise InputValueError(name, f"{problem}: {way}")
 
     def _report(self, ranks: Ranks, misses: str = "zero") -> RetrievalReport:
-        return RetrievalReport(
-            _with_judged(ranks.with_labels(side=None), self._size),
-            self.gains,
-            by="group" if self._has_groups else None,
-            without_answers=self.without_answers,
-            misses=misses,
-        )
+        ranks = ranks.with_labels(side=None)
+        gains = gains_of(ranks.labels)
+        if self._has_judged and gains is not None:
+            ranks = with_judged(ranks, gains > 0)
+        by = "group" if self._has_groups else None
+        return report(ranks, by=by, misses=misses)
 
     def __repr__(self) -> str:
-        side = self.answers
+        side, right = self.answers, len(self._right_answers()["queries"])
         return (
-            f"Task({self._size:,} right answers of {len(side.queries):,} queries among "
+            f"Task({right:,} right answers of {len(side.queries):,} queries among "
             f"{side.columns:,} entities; {self.protocol})"
         )
 
@@ -517,7 +547,7 @@ def report(
     gains: npt.ArrayLike | None = None,
     *,
     queries: LabelsLike | None = None,
-    gain: str = "linear",
+    gain: str | None = None,
     by: LabelsLike | None = None,
     misses: str = "zero",
 ) -> RetrievalReport:
@@ -530,12 +560,15 @@ def report(
         which the other right answers are not left out. Only answers that are wrong for certain, as
         items of the training data, may be filtered.
     gains : array_like of float, shape (n,), optional
-        What each right answer counts for in dcg and ndcg: above 0, with a finite sum. Default: 1.
+        What each right answer counts for in dcg and ndcg: above 0, with a finite sum. Default: what
+        the ranks say, as those of a `Task` and of `NamedLists.rank` do, whose label "gain" has the
+        grades of the judgements; 1 where they say nothing.
     queries : labels, optional
         The query of each task. Default: those of the ranks.
-    gain : {"linear", "exponential", "binary"}
+    gain : {"linear", "exponential", "binary"}, optional
         What becomes of gains g: g (as in trec_eval), 2^g - 1 (Burges et al.: Learning to rank using
-        gradient descent, 2005; g is at most 1000), 1.
+        gradient descent, 2005; g is at most 1000), 1. Default: that of the `Task` that made the
+        ranks, or linear.
     by : str or labels, optional
         Groups of queries: the name of a label of the ranks, or labels of the tasks.
     misses : {"zero", "bounds", "expected"}
@@ -555,7 +588,8 @@ def report(
         For anything but Ranks, and gains that are not numbers.
     ValueError
         For no tasks, ranks without labels of queries or with weights, gains that are NaN, infinite,
-        0 or less, have no finite sum or are exponential and above 1000, and counts that cannot come
+        0 or less, have no finite sum or are exponential and above 1000, or are others than those of
+        the ranks, ranks of tasks with several rules of `gain`, and counts that cannot come
         from one ranking of a query's candidates: unlike numbers of candidates, ties that overlap or
         hold more right answers than places. Those come from right answers that are filtered or
         given twice, and of ranks of several models.
@@ -568,10 +602,17 @@ def report(
     >>> found = report(ranks, [1, 3], queries=["q", "q"])
     >>> found["map"], found["optimistic.map"], found["pessimistic.map"]
     (0.9166666666666666, 1.0, 0.8333333333333333)
+
+    Grades travel with judgements:
+
+    >>> lists = tr.NamedLists(("q",), ("d1", "d2"), np.array([0, 2]), np.array([0, 1]), None)
+    >>> round(report(lists.rank({"q": {"d1": 1, "d2": 3}}, candidates=10))["ndcg"], 3)
+    0.797
     """
     if not isinstance(ranks, Ranks):
         raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
-    choice("gain", gain, GAINS)
+    if gain is not None:
+        choice("gain", gain, GAINS)
     choice("misses", misses, tuple(MISSES))
     if not len(ranks):
         raise InputValueError("ranks", expected="at least one right answer", got="none")
@@ -585,4 +626,24 @@ def report(
     if protocol.split is not None and protocol.split in protocol.filter:
         expected = "ranks among which no right answer is filtered"
         raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
-    return RetrievalReport(ranks, read_gains(gains, len(ranks), gain), by=by, misses=misses)
+    if gains is not None:
+        ranks = _with_gains(ranks, gains)
+    counted = counted_gains(ranks.labels, gain)
+    if gain is not None and GAIN in ranks.labels:
+        rule = None if gain == GAINS[0] else gain
+        ranks = ranks.with_labels(**{GAIN_RULE: rule})
+    return RetrievalReport(ranks, counted, by=by, misses=misses)
+
+
+def _with_gains(ranks: Ranks, gains: npt.ArrayLike) -> Ranks:
+    """Label ranks with gains; refuse others than those that they carry."""
+    read_gains(gains, len(ranks), GAINS[0])
+    array, carried = np.asarray(gains, np.float64), gains_of(ranks.labels)
+    if carried is None:
+        return ranks.with_labels(**{GAIN: gain_labels(array)})
+    unlike = array != carried
+    if unlike.any():
+        i = int(unlike.argmax())
+        expected = f"those of the ranks ({carried[i]:g} at position {i}), or None"
+        raise InputValueError("gains", expected=expected, got=f"{array[i]:g}")
+    return ranks

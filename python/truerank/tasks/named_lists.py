@@ -24,6 +24,8 @@ from ..inputs.rules import ListOptions, with_options
 from ..inputs.scores import exact_array, exact_number, first_rounded
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
+from ..ranks.labels import GAIN, WITHOUT_ANSWERS, Labels
+from .grades import first_task_counts, gain_labels, with_judged
 from .text import line_of, text_blocks, text_lines
 from .vocabularies import LabelIndex, Vocabulary
 
@@ -110,10 +112,24 @@ class Qrels:
         queries, documents = zip(*pairs, strict=True) if pairs else ((), ())
         return cls(queries, documents, np.fromiter(pairs.values(), np.int64, len(pairs)))
 
+    def pairs(self) -> dict[tuple[str, str], int]:
+        """Return the relevance of each pair of a query and a document."""
+        names = zip(self.queries, self.documents, strict=True)
+        return dict(zip(names, self.relevance.tolist(), strict=True))
+
     def right_answers(self) -> Qrels:
         """Return the judgements from a relevance of 1 on."""
-        rows = zip(self.queries, self.documents, self.relevance.tolist(), strict=True)
-        return self.of_pairs({(query, name): grade for query, name, grade in rows if grade >= 1})
+        return self.of_pairs({pair: grade for pair, grade in self.pairs().items() if grade >= 1})
+
+    def not_right(self, queries: Iterable[str], left_out: Qrels) -> Qrels:
+        """Return the judgements below 1 of some queries, without pairs that are left out."""
+        asked, others = {*queries}, left_out.pairs()
+        judged = {
+            pair: grade
+            for pair, grade in self.pairs().items()
+            if grade < 1 and pair[0] in asked and pair not in others
+        }
+        return self.of_pairs(judged)
 
 
 @public("truerank")
@@ -213,7 +229,10 @@ class NamedLists(Mapping[str, dict[str, Any]]):
         Returns
         -------
         Ranks
-            With the labels `queries` and `targets`, by name, and `unit`, the number of the query.
+            With the labels `queries` and `targets`, by name, and `unit`, the number of the query;
+            "gain", the relevance, where it is not 1 for all; and, unless `filtered`, where the
+            other judged documents of a query are: what `truerank.retrieval.report` needs for ndcg
+            and bpref. The number of queries without a right answer is in the labels, too.
 
         Raises
         ------
@@ -235,41 +254,69 @@ class NamedLists(Mapping[str, dict[str, Any]]):
         >>> ranks.optimistic, ranks.pessimistic
         (array([2, 3]), array([  2, 100]))
         """
-        right = Qrels.of(answers).right_answers()
-        parts = known if isinstance(known, list) else [known] * (known is not None)
-        left_out = [Qrels.of(part).right_answers() for part in parts]
-        left_out += [right] if flag("filtered", filtered) else []
-        asked, index = LabelIndex(), LabelIndex()
-        unit = asked.encode(right.queries)
-        queries = Vocabulary(len(asked.codes), tuple(asked.codes))
-        rows = self.rows_of("answers", list(asked.codes))[unit]
+        judgements = Qrels.of(answers)
+        right = judgements.right_answers()
+        queries = LabelIndex()
+        unit = queries.encode(right.queries)
+        asked = tuple(queries.codes)
+        is_filtered = flag("filtered", filtered)
+        left_out = self._left_out(known, right if is_filtered else None)
+        judged = right.of_pairs({})
+        if not is_filtered:  # counts of other candidates would say nothing about these
+            judged = judgements.not_right(asked, left_out)
+        index = LabelIndex()
         if is_integer(candidates):
             size = integer("candidates", candidates, least=0)
         else:
             names = distinct_names("candidates", candidates, "their number, or their names")
             size = len(index.encode(names))
-        ids, targets = index.encode(self.names)[self.ids], index.encode(right.documents)
-        others = index.encode([name for part in left_out for name in part.documents])
-        of_others = queries.codes_of([name for part in left_out for name in part.queries])
+        ids = index.encode(self.names)[self.ids]
+        targets = index.encode([*right.documents, *judged.documents])
+        others = index.encode(left_out.documents)
         if size < len(index.codes):
             expected = f"at least {len(index.codes)}, as many names occur"
             got = f"{size}, without {list(index.codes)[size]!r}"
             raise InputValueError("candidates", expected=expected, got=got)
-        splits = [split or "test"] * filtered + ["known"] * (known is not None)
-        order = np.argsort(of_others, kind="stable")[np.count_nonzero(of_others < 0) :]
-        lengths = np.bincount(of_others[order], minlength=queries.size)
+        query = np.append(unit, queries.encode(judged.queries))
+        splits = []
+        if is_filtered:
+            splits.append(split or "test")
+        if known is not None:
+            splits.append("known")
+        selection = None
+        if splits:
+            of_others = Vocabulary(len(asked), asked).codes_of(left_out.queries)
+            selection = (*lists_by_query(of_others, others, len(asked)), query)
         indptr = np.append(self.indptr, self.indptr[-1])
         ranks = rank_lists(
             (ids, indptr),
             None if self.scores is None else (self.scores, indptr),
             targets,
             candidates=size,
-            rows=rows,
-            filter=(indptr_of(lengths), others[order], unit) if splits else None,
+            rows=self.rows_of("answers", list(asked))[query],
+            filter=selection,
             **options,
         )
-        labelled = ranks.with_labels(queries=right.queries, targets=right.documents, unit=unit)
-        return labelled.with_protocol(filter=splits, split=split)
+        ranks = ranks.with_labels(queries=Labels(query, asked))
+        if len(judged):
+            ranks = with_judged(ranks, np.arange(len(ranks)) < len(right))
+        given = answers if isinstance(answers, Mapping) else judgements.queries
+        without = len({*given}) - len(asked)
+        ranks = ranks.with_labels(unit=unit, **_labels_of_answers(right, without))
+        return ranks.with_protocol(filter=splits, split=split)
+
+    @staticmethod
+    def _left_out(known: Any, right: Qrels | None) -> Qrels:
+        """Return the right answers that are left out: known ones, and perhaps those ranked."""
+        parts = [] if known is None else [known]
+        if isinstance(known, list):
+            parts = known
+        pairs: dict[tuple[str, str], int] = {}
+        for part in parts:
+            pairs |= Qrels.of(part).right_answers().pairs()
+        if right is not None:
+            pairs |= right.pairs()
+        return Qrels.of_pairs(pairs)
 
     def rows_of(self, argument: str, asked: Sequence[str]) -> IntArray:
         """Return the list of each query that has right answers; an empty one follows all lists.
@@ -289,6 +336,27 @@ class NamedLists(Mapping[str, dict[str, Any]]):
             has = f"{common:,} of {len(asked):,} queries with right answers have a list"
             warn_user(f"{argument}: only {has}; the others count as if theirs were empty")
         return np.where(rows < 0, len(self), rows)
+
+
+def _labels_of_answers(right: Qrels, without_answers: int) -> dict[str, Any]:
+    """Return the targets and gains of right answers, and how many queries have none."""
+    labels: dict[str, Any] = {"targets": right.documents}
+    if (right.relevance != 1).any():
+        labels[GAIN] = gain_labels(right.relevance)
+    labels[WITHOUT_ANSWERS] = first_task_counts(without_answers, len(right))
+    return labels
+
+
+def lists_by_query(queries: IntArray, ids: IntArray, number: int) -> tuple[IntArray, IntArray]:
+    """Return the ids of each query as (indptr, indices); a query of -1 is none.
+
+    Examples
+    --------
+    >>> lists_by_query(np.array([1, -1, 0]), np.array([7, 8, 9]), 2)
+    (array([0, 1, 2]), array([9, 7]))
+    """
+    order = np.argsort(queries, kind="stable")[np.count_nonzero(queries < 0) :]
+    return indptr_of(np.bincount(queries[order], minlength=number)), ids[order]
 
 
 def lists_of_rows(
