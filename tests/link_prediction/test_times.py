@@ -23,10 +23,10 @@ CALENDAR = "".join(f"{FIRST_DAY + timedelta(days)} " for days in range(105 * 366
 
 
 def columns_of(*splits: list[Any], position: int = 3) -> list[Column]:
-    """Return one position of some splits: those of str share their index."""
+    """Return one position of some splits, as text has it: those of str share their index."""
     index = LabelIndex()
     return [
-        Column(f"split {i}", position, index.encode(split), index)
+        Column(f"split {i}", position, index.encode(split), index, is_text=True)
         if split and isinstance(split[0], str)
         else Column(f"split {i}", position, np.array(split, np.int64))
         for i, split in enumerate(splits)

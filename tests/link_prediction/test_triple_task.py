@@ -263,7 +263,7 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^test: .* got 'd' in column 2 of row 1", TEST, {"entities": ["a", "b", "c"]}),
     (ValueError, "^test: .* got 'knows' in column 1 of row 2", TEST, {"relations": ["likes"]}),
     (ValueError, "^known: .* got ids in column 0", TEST, {"known": INTS}),
-    (ValueError, "^test: .* got 'a' in column 0 of row 0", TEST, {"entities": 4}),
+    (TypeError, "^test: .* got 'a' in column 0 of row 0", TEST, {"entities": 4}),
     (TypeError, "^entities: expected an int, a sequence", INTS, {"entities": 2.0}),
     (ValueError, "^entities: expected an integer .* to 68719476736, got 0", INTS, {"entities": 0}),
     (ValueError, "^entities: expected at least one label", INTS, {"entities": []}),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ..inputs.rules import Rules
     from ..inputs.words import IoMode, Similarity
     from ..stores import Store
+    from ..tasks.vocabularies import Names
     from .aligned_pairs import Candidates, PairSplits
 
 
@@ -82,7 +83,7 @@ class Task(tasks.Task[Report]):
         The findings, with counts and examples; `print(task.audit)`.
     pairs : ndarray of int64, shape (n, 2), read-only
         The test pairs that are ranked, as ids.
-    left, right : tuple of str, or None
+    left, right : tuple of str, tuple of int, or None
         The labels of the ids.
     candidates : (left ids, right ids), or None
         The candidates of both graphs, ascending and read-only; None for all.
@@ -124,8 +125,8 @@ class Task(tasks.Task[Report]):
     right_to_left: SideTasks
     audit: PairAudit
     pairs: IntArray
-    left: tuple[str, ...] | None
-    right: tuple[str, ...] | None
+    left: Names
+    right: Names
     candidates: tuple[IntArray, IntArray] | None
 
     def __init__(
@@ -365,11 +366,13 @@ def _make_side(
     queries, rows, targets, answers = make_queries(
         splits.pairs, kept, (query_column,), answer_column
     )
-    has_names = all(graph.names is not None for graph in splits.graphs)
-    labels = {
-        name: Labels(splits.pairs[kept, column], splits.graphs[column].names if has_names else None)
-        for name, column in (("queries", query_column), ("targets", answer_column))
-    }
+    # labels of one direction are joined with those of the other: all of them are of one kind
+    one, other = (graph.names is not None and graph.holds_ints for graph in splits.graphs)
+    are_alike = one == other and all(graph.names is not None for graph in splits.graphs)
+    labels = {}
+    for name, column in (("queries", query_column), ("targets", answer_column)):
+        ids = np.ascontiguousarray(splits.pairs[kept, column])
+        labels[name] = splits.graphs[column].labels(ids) if are_alike else Labels(ids)
     graph = splits.graphs[answer_column]
     of_test: dict[str, Any] = {"test_rows": kept, "height": next(iter(splits.sizes.values()))}
     of_test["candidates"] = None if candidates is None else candidates[answer_column]

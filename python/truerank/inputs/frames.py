@@ -63,7 +63,9 @@ def refuse_labels(name: str, value: Any) -> None:
             raise InputValueError(name, expected=expected, got=got)
 
 
-def check_columns(name: str, scores: Any, labels: tuple[str, ...] | None) -> None:
+def check_columns(
+    name: str, scores: Any, labels: tuple[str, ...] | tuple[int, ...] | None
+) -> None:
     """Refuse a frame whose columns are named in another order than that of the candidates.
 
     Parameters
@@ -72,8 +74,9 @@ def check_columns(name: str, scores: Any, labels: tuple[str, ...] | None) -> Non
         What messages call the scores.
     scores : object
         Anything but a frame has no names of columns, and passes; so does a frame of another width,
-        whose shape is an error of its own, and one that has none of the labels.
-    labels : tuple of str, or None
+        whose shape is an error of its own, and one that has none of the labels or whose columns are
+        only numbered.
+    labels : tuple of str, tuple of int, or None
         Those of the candidates, in their order.
 
     Raises
@@ -84,6 +87,8 @@ def check_columns(name: str, scores: Any, labels: tuple[str, ...] | None) -> Non
     if labels is None or not is_frame(scores):
         return
     names = tuple(scores.columns)
+    if names == tuple(range(len(names))):
+        return
     if names != labels and len(names) == len(labels) and not set(labels).isdisjoint(names):
         i = next(i for i, label in enumerate(labels) if names[i] != label)
         got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs"

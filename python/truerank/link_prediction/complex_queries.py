@@ -31,6 +31,7 @@ from .query_answers import (
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
+    from ..tasks.vocabularies import Names
 
 SIDE = "answers"
 STRUCTURE = "structure"  # the label
@@ -77,7 +78,7 @@ class ComplexQueries(OneSidedTask[Report]):
         The queries, in the order of rows of scores.
     structures : tuple of str
         Their structures.
-    entities : tuple of str, or None
+    entities : tuple of str, tuple of int, or None
         The labels of the ids.
     without_hard : int
         The number of queries without hard answers, which are left out of all means.
@@ -114,7 +115,7 @@ class ComplexQueries(OneSidedTask[Report]):
 
     queries: tuple[Hashable, ...]
     structures: tuple[str, ...]
-    entities: tuple[str, ...] | None
+    entities: Names
     without_hard: int
 
     def __init__(
@@ -182,7 +183,7 @@ class ComplexQueries(OneSidedTask[Report]):
             filter=queries.answers,
             labels={
                 "queries": Labels(of_query, names),
-                "targets": Labels(queries.targets, vocabulary.names),
+                "targets": vocabulary.labels(queries.targets),
                 STRUCTURE: as_labels(STRUCTURE, self.structures, len(self.queries))[of_query],
             },
             test_rows=of_query,

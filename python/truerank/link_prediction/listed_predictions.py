@@ -19,6 +19,7 @@ from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
 from ..tasks.named_lists import read_blocks, refuse_repeats
+from ..tasks.split_columns import TextColumns
 from ..tasks.vocabularies import Vocabulary
 from .triple_task import Task
 
@@ -123,14 +124,21 @@ class Predictions:
         (1.0, 2.0, 10.0)
         """
         ends, middle = self.entities, self.relations
-        test = [(ends[h], middle[r], ends[t]) for h, r, t in self.triples.tolist()]
+        heads, between, tails = self.triples.T.tolist()
+        test = TextColumns(
+            [
+                [ends[code] for code in heads],
+                [middle[code] for code in between],
+                [ends[code] for code in tails],
+            ]
+        )
         task = Task(test, known, entities=entities, relations=relations, sides=sides, split=split)
         columns = next(iter(task.sides.values())).columns
         vocabulary = Vocabulary(columns, task.entities)
         if entities is not None:
-            ids = vocabulary.ids_of("entities", ends)
+            ids = vocabulary.ids_of("entities", ends, is_text=True)
         else:  # names that only lists have come after all others
-            ids = vocabulary.codes_of(ends)
+            ids = vocabulary.find("entities", ends, is_text=True)
             ids[ids < 0] = columns + np.arange(np.count_nonzero(ids < 0))
         size = max(columns, int(ids.max(initial=-1)) + 1)
         n = size if candidates is None else integer("candidates", candidates, least=size)

@@ -17,8 +17,8 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import check_indptr
 from ..tables.writing import replace_text
+from ..tasks.elements import is_label
 from ..tasks.named_lists import json_lines
-from ..tasks.vocabularies import is_label
 
 _FIELDS = ("structure", "query", "easy", "hard")  # of a line, in this order
 _LINE = (

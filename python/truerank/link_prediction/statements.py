@@ -14,6 +14,7 @@ from ..inputs.arrays import index_array, read_only
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import indptr_of
+from ..tasks.elements import without_blanks
 from ..tasks.named_lists import is_json, json_lines
 from ..tasks.row_keys import row_keys
 from ..tasks.split_columns import SplitReader, stack_splits
@@ -23,6 +24,7 @@ from .triples import TripleSplits, encode_names
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from ..tasks.vocabularies import Names
 
 _COLUMNS = ("head", "relation", "tail", "qualifier relation", "value")
 _VOCABULARIES = (0, 1, 0, 1, 0)  # values are entities, and qualifiers have relations
@@ -42,15 +44,15 @@ class Statements(NamedTuple):
         Statement i has the qualifiers ``indptr[i]:indptr[i + 1]``.
     qualifiers : ndarray of int64, shape (m, 2)
         The relation and the value of each qualifier, as given.
-    entities, relations : tuple of str, or None
+    entities, relations : tuple of str, tuple of int, or None
         The labels in the order of the ids; None if the statements held ids.
     """
 
     triples: IntArray
     indptr: IntArray
     qualifiers: IntArray
-    entities: tuple[str, ...] | None
-    relations: tuple[str, ...] | None
+    entities: Names
+    relations: Names
 
 
 class FlatQualifiers(NamedTuple):
@@ -222,10 +224,11 @@ def read_statement_splits(
     lengths, sizes = list[int](), {}
     for name, (title, value) in splits.items():
         rows = _rows_of(title, value)
+        is_text = is_path(value) and not is_json(os.fsdecode(value))
         for j, column in enumerate(columns):
             part = slice(j, j + 1) if j < 3 else slice(j, None, 2)
             members = list(chain.from_iterable(row[part] for row in rows))
-            column.append(reader.column(title, j, members))
+            column.append(reader.column(title, j, members, is_text=is_text))
         lengths += [len(row) // 2 - 1 for row in rows]
         sizes[name] = len(rows)
     head, rel, tail, of_pair, of_value = columns
@@ -264,7 +267,7 @@ def _rows_of(title: str, value: Any) -> list[Any]:
     for number, row in lines:
         if path and not has_json:
             delimiter = delimiter or ("\t" if "\t" in row else ",")
-            row = row.split(delimiter)
+            row = list(map(without_blanks, row.split(delimiter)))
         fields: Any = _fields_of_object(row) if isinstance(row, dict) else row
         is_row = isinstance(fields, (list, tuple, np.ndarray))
         if not is_row or not 3 <= len(fields) <= MAX_COLUMNS or not len(fields) % 2:

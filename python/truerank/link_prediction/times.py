@@ -10,7 +10,12 @@ import numpy as np
 
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputValueError
-from ..tasks.vocabularies import Column, distinct_labels, numbers_of, refuse_ids
+from ..tasks.vocabularies import (
+    Column,
+    distinct_labels,
+    numbers_of,
+    refuse_ids,
+)
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -85,7 +90,7 @@ def encode_times(
     columns : sequence of sequence of Column
         For each position the columns of all splits.
     as_ids : bool
-        Whether triples hold ids, so that integers in text stay integers.
+        Whether triples hold ids, so that integers in text are integers.
 
     Raises
     ------
@@ -103,7 +108,8 @@ def encode_times(
     """
     every = [column for group in columns for column in group]
     bounds, doubtful = _read_labels(sorted(distinct_labels(every)))
-    are_integers = all(map(_INTEGER.fullmatch, bounds))
+    are_text = all(column.is_text for column in every if column.label_index is not None)
+    are_integers = are_text and all(map(_INTEGER.fullmatch, bounds))
     if bounds and not are_integers:
         refuse_ids(every)
     has_ids = any(len(column.values) and column.label_index is None for column in every)

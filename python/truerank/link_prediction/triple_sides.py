@@ -135,7 +135,7 @@ def make_side(
     lists = {name: facts.filter(name, queries) for name in filters}
     heads, tails = (splits.triples[triple, column] for column in (0, 2))
     labels = {
-        "relation": Labels(facts.facts[facts.ranked, 1], splits.relations.names),
+        "relation": splits.relations.labels(facts.facts[facts.ranked, 1]),
         "queries": Labels(queries.rows),
         "targets": Labels(queries.targets),
         "unit": Labels(triple),

@@ -29,6 +29,7 @@ from .triples import QUALIFIER, SIDES, read_splits
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..tasks.side_tasks import SideTasks
+    from ..tasks.vocabularies import Names
     from .statements import QualifierSets
 
 
@@ -107,7 +108,7 @@ class Task(SidedTask[Report]):
         The findings, with counts and examples; `print(task.audit)`.
     test : ndarray of int64, shape (n, 3+), read-only
         The test triples that are ranked, as ids.
-    entities, relations : tuple of str, or None
+    entities, relations : tuple of str, tuple of int, or None
         The labels of the ids.
     qualifiers : tuple
         The labels of each further column, or None.
@@ -245,13 +246,13 @@ class Task(SidedTask[Report]):
         super().__init__(sides_of_task, next(iter(protocols.values())), protocols)
 
     @property
-    def entities(self) -> tuple[str, ...] | None:
+    def entities(self) -> Names:
         """The labels of entities in the order of their ids, which is that of columns of scores."""
         self._unread_orders.discard("entities")
         return self._entities
 
     @property
-    def relations(self) -> tuple[str, ...] | None:
+    def relations(self) -> Names:
         """The labels of relations in the order of their ids."""
         self._unread_orders.discard("relations")
         return self._relations

@@ -16,9 +16,9 @@ from ..tasks.text import RowForm
 from ..tasks.vocabularies import (
     Column,
     Vocabulary,
+    are_integers_in_text,
     distinct_labels,
     encode_columns,
-    is_integer_text,
     numbers_of,
     parse_integers,
     refuse_ids,
@@ -27,6 +27,7 @@ from .times import Times, check_times, encode_times
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from ..tasks.vocabularies import Names
 
 
 # How headers of files call the columns. Single letters could be names of a small example.
@@ -49,15 +50,15 @@ class Triples(NamedTuple):
     ----------
     ids : ndarray of int64, shape (n, 3 + qualifiers)
         Head, relation and tail, then the qualifiers.
-    entities, relations : tuple of str, or None
+    entities, relations : tuple of str, tuple of int, or None
         The labels in the order of the ids; None if the triples held ids.
     qualifiers : tuple
         The labels of each column of qualifiers, or None.
     """
 
     ids: IntArray
-    entities: tuple[str, ...] | None
-    relations: tuple[str, ...] | None
+    entities: Names
+    relations: Names
     qualifiers: tuple[tuple[str, ...] | None, ...] = ()
 
 
@@ -222,7 +223,7 @@ def _encode_qualifier(
     Labels are numbered in ascending order; if triples hold ids, integers in text stay integers.
     """
     labels = distinct_labels(columns)
-    if not labels or (as_ids and all(map(is_integer_text, labels))):
+    if not labels or (as_ids and are_integers_in_text(columns)):
         return None, parse_integers(columns)
     refuse_ids(columns)
     names = tuple(sorted(labels))

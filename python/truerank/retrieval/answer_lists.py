@@ -137,9 +137,18 @@ def lists_of_ids(
     """
     if isinstance(ids, TopK) and scores is not None:
         ids = ids.ids
-    if is_list_of_lists(ids):
-        codes = ids_of_names(list(chain.from_iterable(ids)), False)
-        ids = codes, indptr_of(list(map(len, ids)))
+    if not is_list_of_lists(ids):
+        return ids, scores
+    flat = list(chain.from_iterable(ids))
+    elements = read_elements("ids", flat, "labels or ids of entities")
+    if not isinstance(elements, np.ndarray):
+        return (ids_of_names(elements, False), indptr_of(list(map(len, ids)))), scores
+    is_pad = elements == PAD
+    codes = np.full(len(elements), PAD)
+    codes[~is_pad] = ids_of_names(elements[~is_pad], False)
+    if (codes != elements).any():
+        ends = np.cumsum(list(map(len, ids))).tolist()
+        ids = [codes[end - len(row) : end].tolist() for end, row in zip(ends, ids, strict=True)]
     return ids, scores
 
 
@@ -151,7 +160,11 @@ def is_list_of_lists(ids: Any) -> bool:
     >>> is_list_of_lists([["a"], []]), is_list_of_lists(([2, 0], [0, 2]))
     (True, False)
     """
-    return isinstance(ids, list) and all(isinstance(row, (list, tuple)) for row in ids)
+    if not isinstance(ids, (list, tuple)) or isinstance(ids, TopK):
+        return False
+    rows = [row for row in ids if isinstance(row, (list, tuple))]
+    has_names = any(isinstance(row[0], str) for row in rows if row)
+    return len(rows) == len(ids) and (isinstance(ids, list) or has_names)
 
 
 @public("truerank")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from ..inputs.checks import choice
+from ..inputs.checks import choice, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
-from ..inputs.rules import ListOptions, with_options
+from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
 from ..ranks.protocol import Protocol
+from ..tasks.elements import read_elements
 from ..tasks.grades import (
     count_without_answers,
     first_task_counts,
@@ -27,8 +28,8 @@ from ..tasks.side_tasks import Sampled, SideTasks
 from ..tasks.split_audit import check_rules
 from ..tasks.split_columns import SplitReader, name_splits
 from ..tasks.task import OneSidedTask
-from ..tasks.vocabularies import Column, Vocabulary, encode_columns, selection_name
-from .answer_lists import lists_in_order, lists_of_ids, read_lists
+from ..tasks.vocabularies import Column, LabelIndex, Vocabulary, encode_columns, selection_name
+from .answer_lists import is_list_of_lists, lists_in_order, lists_of_ids, read_lists
 from .answer_report import MISSES, RetrievalReport
 from .answer_ties import GAINS, counted_gains, read_gains
 from .qrels import FORM, is_one_split, read_judged
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
     from ..tasks.grades import LabelsByName
+    from ..tasks.named_lists import NamedLists
+    from ..tasks.vocabularies import Names
 
 
 SIDE = "answers"
@@ -60,6 +63,9 @@ class AnswerSets(NamedTuple):
         The number of queries that the qrels have, with right answers or without.
     judged : ndarray of int64, shape (j, 2)
         Distinct pairs of a gain of 0.
+    names_alone : bool
+        Whether entities have names and a number, but no order: the first of the ids are those that
+        the qrels name, and any other name may stand for one of the others.
     """
 
     queries: Vocabulary
@@ -69,6 +75,7 @@ class AnswerSets(NamedTuple):
     known: dict[str, IntArray]
     asked: int
     judged: IntArray = np.zeros((0, 2), np.int64)
+    names_alone: bool = False
 
     def select(self, where: Any) -> AnswerSets:
         """Return some of the right answers, in this order."""
@@ -109,26 +116,72 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
             stays &= judged.gains > 0
         rows[name] = codes[stays]
         columns.append(judged.entities._replace(values=judged.entities.values[stays]))
-    entity_ids, (targets, *others) = encode_columns("entities", entities, columns)
+    names_alone = is_integer(entities) and any(map(has_names, columns))
+    if names_alone:
+        entity_ids = read_names_alone(entities, columns)
+        targets, *others = [column.values for column in columns]
+    else:
+        entity_ids, (targets, *others) = encode_columns("entities", entities, columns)
     known_pairs = {
         name: np.stack([rows[name], ids], axis=1) for name, ids in zip(rows, others, strict=True)
     }
     pairs = np.stack([tasks, targets], axis=1)
-    sets = AnswerSets(query_ids, entity_ids, pairs, tested.gains, known_pairs, len(distinct(asked)))
-    return _distinct_answers(sets)
+    number = len(distinct(asked))
+    sets = AnswerSets(query_ids, entity_ids, pairs, tested.gains, known_pairs, number)
+    return _distinct_answers(sets._replace(names_alone=names_alone))
+
+
+def has_names(column: Column) -> bool:
+    """Whether a column has names, and not integers."""
+    return column.label_index is not None and len(column.values) > 0
+
+
+def read_names_alone(entities: Any, columns: Sequence[Column]) -> Vocabulary:
+    """Return the number of entities, of which columns name some, with these names.
+
+    Raises
+    ------
+    InputTypeError
+        For integers beside names.
+    InputValueError
+        For more names than there are entities.
+    """
+    size = Vocabulary.read("entities", entities).size
+    names: dict[str, None] = {}
+    for column in columns:
+        if len(column.values) and column.label_index is None:
+            named = next(filter(has_names, columns)).split
+            expected = f"names that are str, as {named} has (entities={size} gives no positions)"
+            got = f"{column.entry(0)!r} in {column.where(0)}"
+            raise InputTypeError(column.split, expected=expected, got=got)
+        if column.label_index is not None:
+            names.update(dict.fromkeys(column.label_index.codes))
+    check_number_of_names(size, len(names))
+    return Vocabulary(size, tuple(names))
+
+
+def check_number_of_names(size: int, names: int) -> None:
+    """Refuse more names than there are entities."""
+    if names > size:
+        expected = f"at least {names:,}, as so many names occur"
+        raise InputValueError("entities", expected=expected, got=size)
 
 
 def _rows_of(column: Column, queries: Vocabulary, of_qrels: bool) -> IntArray:
-    """Return the ids of known queries, -1 or above all others for those without one."""
+    """Return the ids of known queries, -1 for those that are not in the task."""
     codes, index = column.values, column.label_index
-    if of_qrels and (index is None) != (queries.names is None) and len(codes):
-        kinds = ("ids", "labels") if index is None else ("labels", "ids")
-        raise InputValueError(column.split, f"{kinds[0]} of queries, where qrels have {kinds[1]}")
+    if not len(codes):
+        return codes
     if index is not None:
-        return queries.codes_of(tuple(index.codes))[codes]
-    if codes.min(initial=0) < 0:
+        names = tuple(index.codes)
+        return queries.find(column.split, names, is_text=column.is_text)[codes]
+    if of_qrels and queries.words is not None:
+        expected = "labels of queries, as qrels have, whose order nobody gave"
+        got = f"{column.entry(0)!r} in {column.where(0)}"
+        raise InputValueError(column.split, expected=expected, got=got)
+    if queries.names is None and codes.min() < 0:
         raise InputValueError(column.split, expected="query ids from 0 on", got=codes.min())
-    return codes
+    return queries.find(column.split, codes, where=column.where)
 
 
 def _distinct_answers(sets: AnswerSets) -> AnswerSets:
@@ -194,6 +247,9 @@ def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None,
         if sampled.typed:
             raise InputValueError("candidates", "queries have no types, from which to draw")
         value = sampled.among
+    if sets.names_alone and (sampled is not None or not (value is None or isinstance(value, str))):
+        expected = "all, or a known split, as not all entities have names"
+        raise InputValueError("candidates", expected=expected, got=type(value).__name__)
     if value is None or (isinstance(value, str) and value == "all"):
         return "all" if sampled is None else sampled.name, None, sampled
     if isinstance(value, str):
@@ -248,8 +304,8 @@ def make_side(
         candidates = (*drawn, rows)
     rows, target = np.append(rows, judged // size), np.append(target, judged % size)
     query = queries[rows]
-    labels = {"queries": Labels(query, sets.queries.names)}
-    labels["targets"] = Labels(target, sets.entities.names)
+    labels = {"queries": sets.queries.labels(query)}
+    labels["targets"] = sets.entities.labels(target)
     if sets.gains is not None:
         labels[GAIN] = gain_labels(np.append(sets.gains, np.zeros(len(judged))))
         if gain != GAINS[0]:
@@ -268,7 +324,7 @@ def make_side(
         labels=labels,
         test_rows=query,
         height=sets.queries.size,
-        names=sets.entities.names,
+        names=None if sets.names_alone else sets.entities.names,
     )
 
 
@@ -378,8 +434,8 @@ class Task(OneSidedTask[RetrievalReport]):
     1.0
     """
 
-    queries: tuple[str, ...] | None
-    entities: tuple[str, ...] | None
+    queries: Names
+    entities: Names
     leaked: int
 
     def __init__(
@@ -411,10 +467,11 @@ class Task(OneSidedTask[RetrievalReport]):
         read_gains(sets.gains, len(sets.pairs), gain)  # gains that cannot be counted are errors now
         side = make_side(sets, groups, chosen, sampled, gain)
         self._has_judged = len(side) > len(sets.pairs)
-        self.queries, self.entities = sets.queries.names, sets.entities.names
+        self.queries, self.entities = sets.queries.names, side.names
+        self._named = sets.entities if sets.names_alone else None
         self._has_groups, self._all_queries_known = groups is not None, queries is not None
         if groups is not None and not isinstance(groups, Mapping):
-            self._check_rows("groups")
+            self._check_order_of_queries("groups")
         drawn, known = sampled is not None, tuple(sets.known)
         protocol = Protocol(filter=known, split=split, candidates=name, sampled=drawn)
         super().__init__({SIDE: side}, protocol)
@@ -504,20 +561,76 @@ class Task(OneSidedTask[RetrievalReport]):
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
         choice("misses", misses, tuple(MISSES))
-        side = self.answers
-        entities, named = Vocabulary(side.columns, side.names), read_lists("ids", ids)
+        named = read_lists("ids", ids)
+        use = None
         if named is None:
-            self._check_rows("ids")
-            ids, scores = lists_of_ids(ids, scores, entities)
+            if not is_list_of_lists(ids):
+                self._check_columns_of("ids")
+            self._check_order_of_queries("ids")
+            ids, scores = lists_of_ids(ids, scores, self._ids_of_names)
         elif scores is not None:
             raise InputTypeError("scores", expected="None, as the lists have names")
         else:
-            queries, asked = Vocabulary(side.height, self.queries, "queries"), side.queries[:, 0]
-            ids, scores = lists_in_order(named, queries, entities, asked, self._all_queries_known)
+            self._check_queries(named)
+            queries = Vocabulary(self.answers.height, self.queries, "queries")
+            asked, is_strict = self.answers.queries[:, 0], self._all_queries_known
+            ordered = lists_in_order(named, queries, asked, is_strict, self._ids_of_names)
+            ids, scores, use = ordered
         report = super().evaluate_lists(ids, scores, **options)
-        return report if misses == "zero" else self._report(report.ranks, misses)
+        if misses != "zero":
+            report = self._report(report.ranks, misses)
+        report.list_use = use
+        return report
+
+    def _check_queries(self, lists: NamedLists) -> None:
+        """Refuse positions of queries whose order nobody gave."""
+        are_ints = len(lists) > 0 and not isinstance(lists.queries[0], str)
+        if are_ints and Vocabulary(self.answers.height, self.queries).words is not None:
+            self._check_order_of_queries("ids")
+
+    def _ids_of_names(self, names: Any, is_text: bool) -> IntArray:
+        """Return the ids of names in lists, which need no name in the task if these are alone."""
+        entities = self._named
+        if entities is None:
+            entities = Vocabulary(self.answers.columns, self.entities)
+            if is_text and entities.names is None and len(names):
+                ways = f"give qrels of str, or entities=range({entities.size}), whose digits are"
+                expected = f"ids of entities, as qrels have, and no names in text ({ways} names)"
+                raise InputTypeError("ids", expected=expected, got=repr(names[0]))
+            return entities.ids_of("ids", names, is_text=is_text)
+        elements = read_elements("ids", names, "names that are str, as qrels have")
+        if isinstance(elements, np.ndarray):
+            if not len(elements):
+                return elements
+            expected = f"names that are str, as qrels have (entities={entities.size} gives no ids)"
+            raise InputTypeError("ids", expected=expected, got=f"{elements[0]} at position 0")
+        ids = entities.codes_of(elements)
+        known, is_new = len(entities.names or ()), ids < 0
+        index = LabelIndex()
+        ids[is_new] = known + index.encode([elements[i] for i in np.flatnonzero(is_new).tolist()])
+        check_number_of_names(entities.size, known + len(index.codes))
+        return ids
+
+    def _evaluate(
+        self, scorers: Mapping[str, Any], name: str = "", **options: Unpack[BatchOptions]
+    ) -> RetrievalReport:
+        self._check_columns_of(name)
+        return super()._evaluate(scorers, name, **options)
 
     def _check_rows(self, name: str) -> None:
+        """Refuse columns where entities have no order, and rows where queries have none."""
+        self._check_columns_of(name)
+        self._check_order_of_queries(name)
+
+    def _check_columns_of(self, name: str) -> None:
+        """Refuse columns of entities of which only names and their number are known."""
+        if self._named is not None:
+            got = f"entities={self._named.size}: they have names, which are in no order"
+            way = f"give Task(..., entities=...) the names, or range({self._named.size}) if these"
+            problem = f"a task of {got}, evaluates lists by name alone; {way} are digits in order"
+            raise InputValueError(name, problem)
+
+    def _check_order_of_queries(self, name: str) -> None:
         """Refuse rows where queries have names, and nobody said whose row is the first."""
         if not self._all_queries_known and self.queries is not None and len(self.queries) > 1:
             some = ", ".join(map(repr, self.queries[:2]))

@@ -17,6 +17,7 @@ from .sampling import join_ranges
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from .vocabularies import Names
 
 
 class SideQueries(NamedTuple):
@@ -156,7 +157,7 @@ class SideTasks:
         The row of each task's triple (or pair, or query) in the test split as it was given.
     height : int
         The number of test triples that were given. Default: all of them are tasks, in order.
-    names : tuple of str, or None
+    names : tuple of str, tuple of int, or None
         The labels of the columns.
     candidate_kind : str
         What columns are: "entities" or "relations".
@@ -174,7 +175,7 @@ class SideTasks:
     labels: dict[str, Labels] = field(default_factory=dict)
     test_rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     height: int = -1
-    names: tuple[str, ...] | None = None
+    names: Names = None
     candidate_kind: str = "entities"
     other_filters: dict[str, tuple[IntArray, ...] | None] = field(default_factory=dict)
 

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import index_array
-from ..inputs.checks import is_integer, is_number
+from ..inputs.arrays import as_array
+from ..inputs.checks import is_number
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
+from .elements import is_label, read_elements
 from .named_lists import Qrels
 from .text import RowForm, is_path, read_text
-from .vocabularies import Column, LabelIndex, is_label
+from .vocabularies import Column, LabelIndex
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 Splits = Mapping[str, tuple[str, Any]]
+
+
+class TextColumns(NamedTuple):
+    """A split that was read from text: the fields of each column, which have no type."""
+
+    columns: Sequence[Sequence[str]]
 
 
 class SplitReader:
@@ -75,8 +82,15 @@ class SplitReader:
             path = os.fsdecode(split)
             if not path.endswith(".npy"):
                 codes = read_text(title, path, self._encode, self.form, self.notes)
-                return [Column(title, j, each, self.index(j)) for j, each in enumerate(codes)]
+                return [
+                    Column(title, j, each, self.index(j), is_text=True)
+                    for j, each in enumerate(codes)
+                ]
             title, split = f"{title}: {path}", read_npy(title, path)
+        if isinstance(split, TextColumns):
+            return [
+                self.column(title, j, each, is_text=True) for j, each in enumerate(split.columns)
+            ]
         return [self.column(title, j, each) for j, each in enumerate(self.columns(title, split))]
 
     def _encode(self, j: int, labels: Sequence[str]) -> IntArray:
@@ -96,16 +110,29 @@ class SplitReader:
                     )
                     raise error(title, expected=f"{expected}, as many in each", got=got)
             return list(zip(*split, strict=True))
-        array = np.asarray(split)
+        if is_frame(split):
+            return self._columns_of_frame(title, split, expected)
+        array = as_array(split, title, expected)
         is_masked = isinstance(split, np.ma.MaskedArray)
         if is_masked or array.ndim != 2 or not form.fits(array.shape[1]):
             error = InputValueError if array.ndim and not is_masked else InputTypeError
             got = f"{type(split).__name__} of shape {array.shape}"
             raise error(title, expected=expected, got=got)
-        if is_frame(split):
-            self._check_headings(title, split.columns)
         # a file of a few bytes can declare any number of columns without rows
         return list(array.T) if len(array) else []
+
+    def _columns_of_frame(self, title: str, frame: Any, expected: str) -> list[Any]:
+        """Return the columns of a frame, each of its own type."""
+        names = list(frame.columns)
+        if not self.form.fits(len(names)):
+            got = f"{type(frame).__name__} of shape {frame.shape}"
+            raise InputValueError(title, expected=expected, got=got)
+        self._check_headings(title, names)
+        if not len(frame):
+            return []
+        if hasattr(frame, "iloc"):
+            return [frame.iloc[:, j] for j in range(len(names))]
+        return list(frame.get_columns())
 
     def read_all(self, splits: Splits) -> dict[str, list[Column]]:
         """Read splits, by name their title and themselves, which have the same number of columns.
@@ -126,23 +153,18 @@ class SplitReader:
                 raise InputValueError(title, expected=expected, got=len(read[name]))
         return read
 
-    def column(self, title: str, j: int, values: Any) -> Column:
-        """Read the values of a column, which are either labels or ids."""
-        if isinstance(values, np.ndarray):
-            if values.dtype.kind in "iu":
-                return Column(title, j, index_array(title, values))
-            values = values.tolist()
-        kinds = {*map(type, values)}
-        if all(issubclass(kind, str) for kind in kinds):
-            if "" not in values or j >= len(self.form.columns):
-                return Column(title, j, self._encode(j, values), self.index(j))
-        elif all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
-            return Column(title, j, index_array(title, values))
-        is_right = is_integer if is_integer(values[0]) else is_label
-        row = next(row for row, value in enumerate(values) if not is_right(value))
-        got = f"{values[row]!r} in row {row}"
-        error = InputValueError if values[row] == "" else InputTypeError
-        raise error(title, expected=f"integers or labels in column {j}", got=got)
+    def column(self, title: str, j: int, values: Any, *, is_text: bool = False) -> Column:
+        """Read the values of a column, which are either labels or integers."""
+        expected = f"integers or labels in column {j}"
+        elements = read_elements(title, values, expected, "in row {}".format)
+        if isinstance(elements, np.ndarray):
+            return Column(title, j, elements)
+        codes = self._encode(j, elements)
+        empty = self.index(j).codes.get("", -1)
+        if empty >= 0 and j < len(self.form.columns):
+            row = int(np.argmax(codes == empty))
+            raise InputValueError(title, expected=expected, got=f"'' in row {row}")
+        return Column(title, j, codes, self.index(j), is_text=is_text)
 
     def _check_headings(self, title: str, columns: Sequence[Any]) -> None:
         """Refuse a frame whose columns have the names of the form's columns at other places.

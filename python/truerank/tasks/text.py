@@ -14,6 +14,7 @@ from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input
 from ..inputs.naming import printable
 from ..inputs.progress_listeners import Progress, as_listener
+from .elements import without_blanks
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -90,8 +91,9 @@ def read_text(
 ) -> list[IntArray]:
     """Read the columns of a tab-separated file.
 
-    Lines end in LF or CRLF; empty lines are skipped, and a byte order mark is dropped. Fields are
-    read verbatim: there is no quoting, and blanks are kept. A header is left out, with a note.
+    Lines end in LF or CRLF; empty lines are skipped, and a byte order mark is dropped. There is no
+    quoting. Blanks at the ends of a field belong to no label, and are left out; those within it are
+    kept. A header is left out, with a note.
 
     Parameters
     ----------
@@ -135,7 +137,10 @@ def read_text(
                 rows = rows[1:]
         is_right = not rows or (form.fits(width) and _tab_counts(rows) == {width - 1})
         if rows and is_right:
-            fields = "\t".join(rows).split("\t")
+            joined = "\t".join(rows)
+            fields = joined.split("\t")
+            if " \t" in joined or "\t " in joined or joined[0] == " " or joined[-1] == " ":
+                fields = list(map(without_blanks, fields))
             columns = [fields[column::width] for column in range(width)]
         if not is_right or any("" in column for column in columns[: len(form.columns)]):
             raise _wrong_line(where, lines, line, width, form)
@@ -155,7 +160,7 @@ def _wrong_line(
     """Return the error for the first line with empty fields, or with another number of them."""
 
     def is_wrong(row: str) -> bool:
-        fields = row.split("\t", MAX_COLUMNS)
+        fields = list(map(without_blanks, row.split("\t", MAX_COLUMNS)))
         is_right = form.fits(width) and len(fields) == width and all(fields[: len(form.columns)])
         return row.strip(" ") != "" and not is_right
 

@@ -1,25 +1,40 @@
-"""Vocabularies: labels of entities and relations, and the ids that stand for them."""
+"""Vocabularies: labels of entities and relations, the ids that stand for them, and the rule."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from .. import _core
-from ..inputs.arrays import index_array
-from ..inputs.checks import check_shape, distinct_names, integer, is_integer, is_iterable
+from ..inputs.checks import distinct_names, integer, is_integer, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
+from ..ranks.labels import Labels
+from .elements import (
+    at_position,
+    first_like_an_integer,
+    is_id,
+    is_integer_text,
+    read_elements,
+    without_blanks,
+)
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from .elements import Elements
+
+    # labels in the order of their positions
+    Names: TypeAlias = tuple[str, ...] | tuple[int, ...] | None
 
 MAX_IDS = 1 << 36  # ids of a vocabulary: keys of two entities and a relation stay possible
 
 _NO_NUMBER = int(np.iinfo(np.int64).min)  # of a label
+_ORDERS = "an int, a sequence of labels, or a mapping of labels to the ids 0, 1, 2, ..."
 
 
 class LabelIndex:
@@ -37,24 +52,65 @@ class LabelIndex:
 
 
 class Column(NamedTuple):
-    """One column of a split: ids, or numbers of labels."""
+    """One column of a split: integers, or numbers of labels.
+
+    Attributes
+    ----------
+    split : str
+        The split, for messages.
+    position : int
+    values : ndarray of int64, shape (n,)
+    label_index : LabelIndex, or None
+        What the numbers stand for; None: the values are integers.
+    path : str
+        Of a file whose lines are its rows.
+    is_text : bool
+        Whether its labels are fields of text, which have no type.
+    """
 
     split: str
     position: int
     values: IntArray
     label_index: LabelIndex | None = None
-    path: str = ""  # of a file whose lines are its rows
+    path: str = ""
+    is_text: bool = False
 
     def where(self, row: int) -> str:
         """Return the place of an entry, for messages."""
         return f"column {self.position} of row {row}"
 
+    def entry(self, row: int) -> str | int:
+        """Return a label or an integer, for messages."""
+        number = int(self.values[row])
+        return number if self.label_index is None else list(self.label_index.codes)[number]
 
-class Vocabulary(NamedTuple):
-    """The number of ids, their labels if there are any, and whose they are, for messages."""
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """How many things there are, and their labels: it decides what an element of Python names.
+
+    ===================  ==========================  =====================  =======================
+    Vocabulary           a `str` of Python           an int of Python       a field of text
+    ===================  ==========================  =====================  =======================
+    labels that are str  is a label                  is a position, unless  is a label, whatever
+                                                     a label is written     blanks are at its ends
+                                                     like an integer
+    labels that are int  is refused                  is a label             is an int if it is
+                                                                            written as Python does
+    a number of ids      is refused                  is a position          likewise
+    ===================  ==========================  =====================  =======================
+
+    Parameters
+    ----------
+    size : int
+    names : tuple of str, tuple of int, or None
+        The labels, in the order of their positions; None: there are none.
+    of : str
+        Whose they are, which is the argument that gives them.
+    """
 
     size: int
-    names: tuple[str, ...] | None
+    names: Names
     of: str = "entities"
 
     @classmethod
@@ -65,33 +121,70 @@ class Vocabulary(NamedTuple):
         ----------
         name : str
             The argument, "entities" or "relations".
-        order : int, sequence of str, or mapping of str to int
-            The number of ids, labels in the order of their ids, or a mapping to ids.
+        order : int, sequence of labels, or mapping of labels to int
+            The number of ids, labels in the order of their ids, or a mapping to ids. Labels are all
+            str or all int, in a list, a tuple, an array, or a Series or Index of pandas.
 
         Raises
         ------
         TypeError, ValueError
-            For anything else, labels that occur twice, and ids that are not 0, 1, 2, ...
+            For anything else, labels that occur twice or differ only in blanks at their ends, and
+            ids that are not 0, 1, 2, ...
 
         Examples
         --------
         >>> Vocabulary.read("entities", {"b": 1, "a": 0})
         Vocabulary(size=2, names=('a', 'b'), of='entities')
+        >>> Vocabulary.read("entities", [20, 10])
+        Vocabulary(size=2, names=(20, 10), of='entities')
         """
         if is_integer(order):
             size = integer(name, order, least=1, most=MAX_IDS)
             return cls(size, None, name)
-        expected = "an int, a sequence of labels, or a mapping of labels to the ids 0, 1, 2, ..."
         if isinstance(order, Mapping):
-            labels = sorted(order, key=order.__getitem__)
-            if wrong := [label for i, label in enumerate(labels) if order[label] != i]:
-                got = f"{order[wrong[0]]!r} for {wrong[0]!r}"
-                raise InputValueError(name, expected=expected, got=got)
-            order = labels
-        names = distinct_names(name, order, expected)
-        if not names:
+            order = _in_order(name, order)
+        if isinstance(order, (str, bytes, Set)) or not is_iterable(order):
+            raise InputTypeError(name, expected=_ORDERS, got=type(order).__name__)
+        labels = read_elements(name, order, "labels")
+        if not len(labels):
             raise InputValueError(name, expected="at least one label", got="none")
-        return cls(len(names), names, name)
+        if not isinstance(labels, np.ndarray):
+            names = distinct_names(name, labels)
+            vocabulary = cls(len(names), names, name)
+            _refuse_blanks(name, vocabulary)
+            return vocabulary
+        ints, numbers = np.unique(labels, return_counts=True)
+        if len(ints) < len(labels):
+            repeated = ints[numbers > 1][0]
+            raise InputValueError(name, f"{repeated} occurs twice")
+        return cls(len(labels), tuple(labels.tolist()), name)
+
+    @cached_property
+    def holds_ints(self) -> bool:
+        """Whether the labels are int."""
+        return self.names is not None and any(isinstance(each, int) for each in self.names[:1])
+
+    @property
+    def words(self) -> tuple[str, ...] | None:
+        """The labels if they are str; otherwise None."""
+        return None if self.holds_ints else cast("tuple[str, ...] | None", self.names)
+
+    @cached_property
+    def _like_an_integer(self) -> str | None:
+        """The first label that an int could be confused with."""
+        return None if self.words is None else first_like_an_integer(self.words)
+
+    @cached_property
+    def _bare_words(self) -> tuple[str, ...]:
+        """The labels as text has them, without blanks at their ends."""
+        return tuple(map(without_blanks, self.words or ()))
+
+    @cached_property
+    def _sorted_ints(self) -> tuple[IntArray, IntArray]:
+        """The labels that are int in ascending order, and the position of each."""
+        ints = np.array(self.names, dtype=np.int64)
+        order = np.argsort(ints)
+        return ints[order], order
 
     @property
     def expected(self) -> str:
@@ -101,48 +194,143 @@ class Vocabulary(NamedTuple):
         --------
         >>> Vocabulary(2, ("a", "b")).expected, Vocabulary(2, None, "relations").expected
         ("labels of entities, as 'a', or ids from 0 to 1", 'ids of relations from 0 to 1')
+        >>> Vocabulary(2, ("8", "9")).expected, Vocabulary(2, (8, 9)).expected
+        ("labels of entities, as '8'", 'labels of entities, as 8')
         """
         ids = f"from 0 to {self.size - 1}"
         if not self.names:
             return f"ids of {self.of} {ids}"
-        return f"labels of {self.of}, as {self.names[0]!r}, or ids {ids}"
+        labels = f"labels of {self.of}, as {self.names[0]!r}"
+        takes_positions = not self.holds_ints and self._like_an_integer is None
+        return f"{labels}, or ids {ids}" if takes_positions else labels
 
     def label_of(self, code: int) -> str | int:
         """Return the label of an id, or the id if there are no labels."""
         return code if self.names is None else self.names[code]
 
-    def numbers(self, labels: Iterable[str]) -> dict[str, int]:
-        """Return the id of each label that has one; where ids have no labels, of digits."""
-        if self.names is not None:
-            return dict(zip(self.names, range(self.size), strict=True))
-        return {label: int(label) for label in labels if is_integer_text(label)}
+    def labels(self, codes: IntArray) -> Labels:
+        """Return ids as labels of tasks: names, integers that are labels, or ids.
 
-    def codes_of(self, names: Sequence[str]) -> IntArray:
-        """Return the ids of names, -1 for those without one; where ids have no labels, of digits.
+        Labels that are int stay integers, as they came: `compare`, groups and files of ranks have
+        them as such, and two models are compared by them wherever they have their columns.
 
         Examples
         --------
-        >>> Vocabulary(2, ("a", "b")).codes_of(["b", "c"]), Vocabulary(2, None).codes_of(["1", "2"])
-        (array([ 1, -1]), array([ 1, -1]))
+        >>> Vocabulary(2, ("a", "b")).labels([1]).values, Vocabulary(2, (8, 9)).labels([1]).values
+        (array(['b'], dtype='<U1'), array([9]))
         """
-        if self.names is not None:
-            return _core.codes_among(names, self.names)
-        ids = self.numbers(names)
-        codes = np.array([ids.get(name, -1) for name in names], dtype=np.int64)
-        return np.where(codes < self.size, codes, -1)
+        if self.holds_ints:
+            return Labels(np.array(self.names, dtype=np.int64)[codes])
+        return Labels(codes, self.words)
 
-    def ids_of(
-        self, name: str, values: Any, where: Callable[[int], str] = "at position {}".format
+    def find(
+        self,
+        name: str,
+        elements: Elements,
+        *,
+        is_text: bool = False,
+        where: Callable[[int], str] = at_position,
     ) -> IntArray:
-        """Return the ids of labels or ids.
+        """Return the position of what each element names, -1 where it names nothing: the rule.
+
+        Every door that reads names goes through this function, and no other one decides what an
+        element of Python or a field of text names.
 
         Parameters
         ----------
         name : str
             The argument.
-        values : array_like of int or str, shape (n,)
+        elements : ndarray of int64, or sequence of str
+            As `read_elements` returns them.
+        is_text : bool
+            Whether they are fields of text, which have no type.
+        where : callable, optional
+            The place of an element, for messages.
+
+        Raises
+        ------
+        InputTypeError
+            For elements of a type that names nothing here.
+
+        Examples
+        --------
+        >>> Vocabulary(2, ("a", "b")).find("candidates", ["b", "c"])
+        array([ 1, -1])
+        >>> Vocabulary(2, (8, 9)).find("candidates", np.array([9, 0]))
+        array([ 1, -1])
+        >>> Vocabulary(2, (8, 9)).find("test", ["9", "09"], is_text=True)
+        array([ 1, -1])
+        >>> Vocabulary(2, ("1", "2")).find("ids", np.array([1]))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        truerank.inputs.errors.InputTypeError: ids: expected labels of entities, as '1' (an int ...
+        """
+        if not isinstance(elements, np.ndarray):
+            if self.words is not None:
+                words = self._bare_words if is_text else self.words
+                return _core.codes_among(elements, words)
+            if not is_text:
+                return self._refuse_str(name, elements, where)
+            is_int = np.fromiter(map(is_integer_text, elements), dtype=bool, count=len(elements))
+            ints = [int(text) for text in elements if is_integer_text(text)]
+            positions = np.full(len(elements), -1)
+            positions[is_int] = self._find_ints(np.array(ints, dtype=np.int64))
+            return positions
+        if len(elements) and self._like_an_integer is not None:
+            ways = f"give str(...) for labels, or {self.of}={self.size} for positions"
+            reason = "an int could be a position, or the label that is written like it"
+            expected = f"labels of {self.of}, as {self._like_an_integer!r} ({reason}: {ways})"
+            raise InputTypeError(name, expected=expected, got=f"{elements[0]} {where(0)}")
+        return self._find_ints(elements)
+
+    def _find_ints(self, ints: IntArray) -> IntArray:
+        """Return the positions of integers, which are labels or are positions themselves."""
+        if not self.holds_ints:
+            if _core.first_outside(np.ascontiguousarray(ints), self.size) < 0:
+                return ints
+            return np.where((ints >= 0) & (ints < self.size), ints, -1)
+        ordered, positions = self._sorted_ints
+        places = np.minimum(np.searchsorted(ordered, ints), self.size - 1)
+        return np.where(ordered[places] == ints, positions[places], -1)
+
+    def _refuse_str(
+        self, name: str, elements: Sequence[str], where: Callable[[int], str]
+    ) -> IntArray:
+        if not len(elements):
+            return np.zeros(0, dtype=np.int64)
+        reason = "" if self.holds_ints else f", as {self.of}={self.size} gives no labels"
+        expected = f"{self.expected}, each an int{reason}"
+        raise InputTypeError(name, expected=expected, got=f"{elements[0]!r} {where(0)}")
+
+    def codes_of(self, names: Sequence[str]) -> IntArray:
+        """Return the ids of labels that are str, -1 for those that this does not have.
+
+        Examples
+        --------
+        >>> Vocabulary(2, ("a", "b")).codes_of(["b", "c"])
+        array([ 1, -1])
+        """
+        return self.find(self.of, names)
+
+    def ids_of(
+        self,
+        name: str,
+        values: Any,
+        where: Callable[[int], str] = at_position,
+        *,
+        is_text: bool = False,
+    ) -> IntArray:
+        """Return the ids of labels or ids, as `find` does, and refuse those that name nothing.
+
+        Parameters
+        ----------
+        name : str
+            The argument.
+        values : object, shape (n,)
+            As `read_elements` takes them.
         where : callable, optional
             The place of an entry, for messages.
+        is_text : bool
+            Whether they are fields of text.
 
         Raises
         ------
@@ -154,18 +342,39 @@ class Vocabulary(NamedTuple):
         >>> Vocabulary(3, ("a", "b", "c")).ids_of("candidates", ["b", "a", "b"])
         array([1, 0, 1])
         """
-        if isinstance(values, str) or not is_iterable(values):
-            raise InputTypeError(name, expected=self.expected, got=repr(values))
-        listed = values if isinstance(values, (list, tuple)) else np.asarray(values)
-        if len(listed) and isinstance(listed[0], str):
-            ids = self.codes_of(list(listed))
-        else:
-            ids = index_array(name, listed)
-            check_shape(name, ids.shape, 1, "a 1-D array")
-        if (wrong := _core.first_outside(ids, self.size)) >= 0:
-            got = f"{np.asarray(listed[wrong]).tolist()!r} {where(wrong)}"
-            raise InputValueError(name, expected=self.expected, got=got)
+        elements = read_elements(name, values, f"labels or ids of {self.of}", where)
+        ids = self.find(name, elements, is_text=is_text, where=where)
+        row = _core.first_outside(ids, self.size)
+        if row >= 0:
+            element = elements[row]
+            shown = repr(element) if isinstance(element, str) else str(element)
+            raise InputValueError(name, expected=self.expected, got=f"{shown} {where(row)}")
         return ids
+
+
+def _in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:
+    """Return labels in the order of their ids, which are to be 0, 1, 2, ..."""
+    for label, place in places.items():
+        if not is_integer(place):
+            raise InputTypeError(name, expected=_ORDERS, got=f"{place!r} for {label!r}")
+    labels = sorted(places, key=places.__getitem__)
+    for i, label in enumerate(labels):
+        if places[label] != i:
+            got = f"{places[label]!r} for {label!r}"
+            raise InputValueError(name, expected=_ORDERS, got=got)
+    return labels
+
+
+def _refuse_blanks(name: str, vocabulary: Vocabulary) -> None:
+    """Refuse labels that differ from one another only in blanks at their ends."""
+    if vocabulary._bare_words == vocabulary.words:
+        return
+    first: dict[str, str] = {}
+    for label, bare in zip(vocabulary.words or (), vocabulary._bare_words, strict=True):
+        other = first.setdefault(bare, label)
+        if other != label:
+            problem = f"{other!r} and {label!r} differ only in blanks at their ends"
+            raise InputValueError(name, problem)
 
 
 def encode_columns(
@@ -180,7 +389,7 @@ def encode_columns(
     order : object
         As `Vocabulary.read` takes it; None: the labels in ascending order, or ids from 0 to the
         largest. It is refused if all labels are numbers: in ascending order, "10" would come before
-        "2". Text holds ids if there are no labels.
+        "2".
     columns : sequence of Column
         All columns with these labels or ids.
 
@@ -193,7 +402,8 @@ def encode_columns(
     Raises
     ------
     TypeError, ValueError
-        For a vocabulary of another type, ids out of range, and labels that are unknown or no ids.
+        For a vocabulary of another type, ids out of range, and what names nothing, as
+        `Vocabulary.find` says.
 
     Examples
     --------
@@ -211,16 +421,42 @@ def encode_columns(
             problem = f"all labels of {name} are numbers, as {order[0]!r}; {way}"
             raise InputValueError(name, problem)
     vocabulary = Vocabulary.read(name, MAX_IDS if order is None else order)
-    ids = numbers_of(columns, vocabulary.numbers(labels), vocabulary.expected)
+    ids = _ids_of_columns(vocabulary, columns)
     for column, values in zip(columns, ids, strict=True):
         row = _core.first_outside(np.ascontiguousarray(values), vocabulary.size)
         if row >= 0:
-            got = f"{values[row]} in {column.where(row)}"
+            got = f"{column.entry(row)!r} in {column.where(row)}"
             raise InputValueError(column.split, expected=vocabulary.expected, got=got)
     if order is None:
         largest = max([-1, *(int(values.max(initial=-1)) for values in ids)])
         vocabulary = Vocabulary(largest + 1, None, name)
     return vocabulary, ids
+
+
+def _ids_of_columns(vocabulary: Vocabulary, columns: Sequence[Column]) -> list[IntArray]:
+    """Return the position of each entry of some columns, -1 where it names nothing."""
+    tables: dict[tuple[LabelIndex, bool], IntArray] = {}
+    of_columns = []
+    for column in columns:
+        index, values, split = column.label_index, column.values, column.split
+
+        def where(row: int, column: Column = column) -> str:
+            return f"in {column.where(row)}"
+
+        if index is None:
+            of_columns.append(vocabulary.find(split, values, where=where))
+            continue
+        if not len(values):
+            of_columns.append(values)
+            continue
+        key = index, column.is_text
+        if key not in tables:
+            labels = list(index.codes)
+            if vocabulary.words is None and not column.is_text:
+                labels = [labels[values[0]]]  # which is refused
+            tables[key] = vocabulary.find(split, labels, is_text=column.is_text, where=where)
+        of_columns.append(tables[key][values])
+    return of_columns
 
 
 def distinct_labels(columns: Sequence[Column]) -> set[str]:
@@ -268,33 +504,31 @@ def numbers_of(
             missing = values == _NO_NUMBER  # labels that no row has may be without a number
             if expected and missing.any():
                 row = int(missing.argmax())
-                label = list(index.codes)[column.values[row]]
-                got = f"{label!r} in {column.where(row)}"
+                got = f"{column.entry(row)!r} in {column.where(row)}"
                 raise InputValueError(column.split, expected=expected, got=got)
         of_columns.append(values)
     return of_columns
 
 
+def are_integers_in_text(columns: Sequence[Column]) -> bool:
+    """Return whether columns have labels only in text, where all are written as Python writes ints.
+
+    Examples
+    --------
+    >>> index = LabelIndex()
+    >>> column = Column("test", 3, index.encode(["7", "-5"]), index, is_text=True)
+    >>> are_integers_in_text([column]), are_integers_in_text([column._replace(is_text=False)])
+    (True, False)
+    """
+    are_text = all(column.is_text for column in columns if column.label_index is not None)
+    return are_text and all(map(is_integer_text, distinct_labels(columns)))
+
+
 def parse_integers(columns: Sequence[Column]) -> list[IntArray]:
-    """Read the labels of columns, where there are any, as integers."""
-    numbers = Vocabulary(0, None).numbers(distinct_labels(columns))
+    """Read the labels of text, where there are any, as integers."""
+    labels = distinct_labels(columns)
+    numbers = {label: int(label) for label in labels if is_integer_text(label)}
     return numbers_of(columns, numbers, "integers, as no labels are given")
-
-
-def is_id(label: str) -> bool:
-    """Return whether this is written like an id: digits without a sign or leading zeros."""
-    return label.isascii() and label.isdecimal() and (label[0] != "0" or label == "0")
-
-
-def is_label(value: object) -> bool:
-    """Return whether this is a str that is not empty."""
-    return isinstance(value, str) and value != ""
-
-
-def is_integer_text(text: str) -> bool:
-    """Return whether this is an integer of at most 18 digits, perhaps negative."""
-    digits = text.removeprefix("-")
-    return digits.isascii() and digits.isdigit() and len(digits) < 19
 
 
 def selection_name(*lists: IntArray) -> str:

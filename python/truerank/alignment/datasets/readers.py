@@ -15,6 +15,7 @@ import numpy as np
 from ...inputs.checks import integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
+from ...tasks.elements import is_id, is_integer_text
 from ...tasks.row_keys import first_rows, row_keys
 from ...tasks.text import TRIPLE, RowForm, is_path, line_of, read_text
 from ...tasks.vocabularies import (
@@ -22,8 +23,6 @@ from ...tasks.vocabularies import (
     LabelIndex,
     distinct_labels,
     encode_columns,
-    is_id,
-    is_integer_text,
 )
 from ..aligned_pairs import GRAPHS
 from .graphs import SPLITS, AlignmentData, Graph
@@ -301,7 +300,7 @@ def _read_data(
         vocabulary, ids = encode_columns(own.title, own.order, columns)
         if triples is not None:
             rows = np.stack([ids[-2], places[0], ids[-1]], axis=1)
-        names = own.names or vocabulary.names
+        names = own.names or vocabulary.words
         graphs.append(Graph(rows, vocabulary.size, names, kinds.names, own.ids, kinds.ids))
         columns_of_pairs.append(ids[: len(tables)])
     parts = [np.stack(both, axis=1) for both in zip(*columns_of_pairs, strict=True)]
@@ -336,7 +335,10 @@ def _read_columns(
     if not columns and not empty:
         raise InputValueError(where, expected=f"lines of {' and '.join(nouns)}", got="none")
     columns = columns or [np.zeros(0, np.int64) for _ in nouns]
-    return [_FileColumn(where, j, columns[j], index, place) for j, index in enumerate(indexes)]
+    return [
+        _FileColumn(where, j, columns[j], index, place, is_text=True)
+        for j, index in enumerate(indexes)
+    ]
 
 
 def _read_list(path: str | None, by_id: bool) -> _Labels | None:

@@ -1,0 +1,156 @@
+"""Elements that name things: labels and integers, read from Python in any container, or from text.
+
+Each element is looked at, and none is converted: what is no `str` and no integer names nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..inputs.arrays import as_array, device_of, index_array
+from ..inputs.checks import check_shape, is_iterable
+from ..inputs.errors import InputTypeError
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+
+    Elements = IntArray | Sequence[str]
+
+BLANKS = " \t\r\n"  # at the ends of a field they belong to no label
+_CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_LIKE_AN_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
+_MISSING = "pandas makes floats of ints where values are missing"
+
+without_blanks: Callable[[str], str] = methodcaller("strip", BLANKS)
+
+
+def at_position(i: int) -> str:
+    """Return the place of an element, for messages.
+
+    Examples
+    --------
+    >>> at_position(3)
+    'at position 3'
+    """
+    return f"at position {i}"
+
+
+def read_elements(
+    name: str, values: Any, expected: str, where: Callable[[int], str] = at_position
+) -> Elements:
+    """Read elements that are all labels or all integers.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for messages.
+    values : object, shape (n,)
+        A list, tuple, set, range, the keys of a dict, or an array of integers, of str or of
+        objects; a Series or an Index of pandas (a categorical by its categories), and whatever else
+        numpy reads.
+    expected : str
+        What messages expect.
+    where : callable, optional
+        The place of an element, for messages.
+
+    Returns
+    -------
+    ndarray of int64, or sequence of str
+        No elements at all are an array.
+
+    Raises
+    ------
+    InputTypeError
+        For one name, a mapping, an array with a mask, and for elements that are neither str nor
+        integers: bool, bytes, floats (pandas makes floats of missing values), None; for labels
+        beside integers.
+    InputValueError
+        For another shape, and integers beyond 64 bits.
+
+    Examples
+    --------
+    >>> read_elements("candidates", ["b", "a"], "labels"), read_elements("rows", range(2), "ids")
+    (['b', 'a'], array([0, 1]))
+    >>> read_elements("candidates", ["b", 1], "labels")
+    Traceback (most recent call last):
+    truerank.inputs.errors.InputTypeError: candidates: expected labels, all of one type, got 1 at \
+position 1
+    """
+    listed = _listed(name, values, expected)
+    if isinstance(listed, np.ndarray) or not listed:
+        return index_array(name, listed)
+    kinds = {*map(type, listed)}
+    if all(issubclass(kind, str) for kind in kinds):
+        labels: Sequence[str] = listed
+        return labels
+    if all(map(_is_integer_type, kinds)):
+        return index_array(name, listed)
+    first_is_label = isinstance(listed[0], str)
+    for i, value in enumerate(listed):
+        is_label = isinstance(value, str)
+        if is_label != first_is_label:
+            got = f"{value!r} {where(i)}"
+            raise InputTypeError(name, expected=f"{expected}, all of one type", got=got)
+        if not is_label and not _is_integer_type(type(value)):
+            hint = f" ({_MISSING})" if isinstance(value, (float, np.floating)) else ""
+            raise InputTypeError(name, expected=expected, got=f"{value!r} {where(i)}{hint}")
+    raise AssertionError  # one of them was refused
+
+
+def _listed(name: str, values: Any, expected: str) -> Any:
+    """Return elements as a list or a tuple, or as an array of integers."""
+    if isinstance(values, (list, tuple)):
+        return values
+    is_one = isinstance(values, (str, bytes, Mapping)) or not is_iterable(values)
+    if is_one or isinstance(values, np.ma.MaskedArray):
+        got = "an array with a mask" if isinstance(values, np.ma.MaskedArray) else repr(values)
+        raise InputTypeError(name, expected=expected, got=got)
+    if not hasattr(values, "__array__") and not device_of(values):
+        return list(values)
+    array = as_array(values, name, expected)
+    check_shape(name, array.shape, 1, "a 1-D array")
+    if array.dtype.kind in "iu":
+        return array
+    # numpy makes integers of dates, and Python has numbers for the rest
+    return list(array) if array.dtype.kind in "mMV" else array.tolist()
+
+
+def _is_integer_type(kind: type) -> bool:
+    return issubclass(kind, (int, np.integer)) and not issubclass(kind, bool)
+
+
+def is_id(label: str) -> bool:
+    """Return whether this is written like an id: digits without a sign or leading zeros."""
+    return is_integer_text(label) and not label.startswith("-")
+
+
+def is_integer_text(text: str) -> bool:
+    """Return whether this is an integer of at most 18 digits, written as Python writes it.
+
+    Examples
+    --------
+    >>> is_integer_text("-7"), is_integer_text("007"), is_integer_text("+7")
+    (True, False, False)
+    """
+    return _CANONICAL.fullmatch(text) is not None
+
+
+def first_like_an_integer(labels: Sequence[str]) -> str | None:
+    """Return the first label that is written like an integer, perhaps with zeros in front.
+
+    Examples
+    --------
+    >>> first_like_an_integer(["oslo", "007", "8"]), first_like_an_integer(["oslo", "1.5"])
+    ('007', None)
+    """
+    return next(filter(_LIKE_AN_INTEGER.fullmatch, labels), None)
+
+
+def is_label(value: object) -> bool:
+    """Return whether this is a str that is not empty."""
+    return isinstance(value, str) and value != ""
