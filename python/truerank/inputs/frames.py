@@ -63,9 +63,7 @@ def refuse_labels(name: str, value: Any) -> None:
             raise InputValueError(name, expected=expected, got=got)
 
 
-def check_columns(
-    name: str, scores: Any, labels: tuple[str, ...] | tuple[int, ...] | None
-) -> None:
+def check_columns(name: str, scores: Any, labels: tuple[str, ...] | tuple[int, ...] | None) -> None:
     """Refuse a frame whose columns are named in another order than that of the candidates.
 
     Parameters

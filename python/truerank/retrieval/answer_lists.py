@@ -242,6 +242,8 @@ def write_run(
     if labels is not None and len(lists.ids) and int(lists.ids.max()) >= len(labels):
         expected = f"a name for every id, up to {int(lists.ids.max())}"
         raise InputValueError("entities", expected=expected, got=f"{len(labels)} names")
+    if not isinstance(tag, str):
+        raise InputTypeError("tag", expected="str", got=type(tag).__name__)
     _fields("tag", [tag])
     shown: Sequence[Any] = labels or range(int(lists.ids.max(initial=-1)) + 1)
     refuse_repeats("top", query_names.__getitem__, shown, lists.indptr, lists.ids, "")

@@ -249,7 +249,8 @@ def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None,
         value = sampled.among
     if sets.names_alone and (sampled is not None or not (value is None or isinstance(value, str))):
         expected = "all, or a known split, as not all entities have names"
-        raise InputValueError("candidates", expected=expected, got=type(value).__name__)
+        got = "a list of them" if sampled is None else "a sample"
+        raise InputValueError("candidates", expected=expected, got=got)
     if value is None or (isinstance(value, str) and value == "all"):
         return "all" if sampled is None else sampled.name, None, sampled
     if isinstance(value, str):
@@ -548,7 +549,9 @@ class Task(OneSidedTask[RetrievalReport]):
         Warns
         -----
         UserWarning
-            If less than half of the queries with right answers have a list.
+            If queries with right answers have no list: it names the first three, and lists of other
+            queries whose names differ from theirs only in blanks or case. The audit of the report
+            has both, too.
 
         Examples
         --------
@@ -577,6 +580,8 @@ class Task(OneSidedTask[RetrievalReport]):
             ordered = lists_in_order(named, queries, asked, is_strict, self._ids_of_names)
             ids, scores, use = ordered
         report = super().evaluate_lists(ids, scores, **options)
+        if use is not None:
+            use.warn("ids")
         if misses != "zero":
             report = self._report(report.ranks, misses)
         report.list_use = use
@@ -625,10 +630,11 @@ class Task(OneSidedTask[RetrievalReport]):
     def _check_columns_of(self, name: str) -> None:
         """Refuse columns of entities of which only names and their number are known."""
         if self._named is not None:
-            got = f"entities={self._named.size}: they have names, which are in no order"
-            way = f"give Task(..., entities=...) the names, or range({self._named.size}) if these"
-            problem = f"a task of {got}, evaluates lists by name alone; {way} are digits in order"
-            raise InputValueError(name, problem)
+            size = self._named.size
+            problem = f"entities={size} beside names in qrels says nothing of columns, so that"
+            problem += " only lists by name can be evaluated"
+            ways = f"give Task(..., entities=...) the names in their order, or range({size})"
+            raise InputValueError(name, f"{problem}; {ways} if they are its digits")
 
     def _check_order_of_queries(self, name: str) -> None:
         """Refuse rows where queries have names, and nobody said whose row is the first."""

@@ -17,7 +17,7 @@ import numpy as np
 from .. import _core
 from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
-from ..inputs.checks import distinct_names, flag, integer, is_integer, is_number, several
+from ..inputs.checks import flag, integer, is_integer, is_number, several
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
@@ -25,8 +25,8 @@ from ..inputs.scores import exact_array, exact_number, first_rounded
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, WITHOUT_ANSWERS, Labels
-from .grades import first_task_counts, gain_labels, with_judged
 from .elements import read_elements
+from .grades import first_task_counts, gain_labels, with_judged
 from .text import line_of, text_blocks, text_lines
 from .vocabularies import LabelIndex, Vocabulary
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..inputs.progress_listeners import Listener, Progress
 
-    Name = str | int
-    Names = tuple[str, ...] | tuple[int, ...]
+    Name = Any  # a str or an int
+    Names = tuple[Any, ...]  # all str, or all int
 
 
 _MARK = "\ufeff"  # the byte order mark
@@ -188,7 +188,9 @@ class Qrels:
             For a pair of two relevances.
         """
         grades = self.relevance.tolist()
-        pairs = dict(zip(zip(self.queries, self.documents, strict=True), grades, strict=True))
+        pairs: dict[tuple[Name, Name], int] = dict(
+            zip(zip(self.queries, self.documents, strict=True), grades, strict=True)
+        )
         if len(pairs) < len(self):
             for query, name, grade in zip(self.queries, self.documents, grades, strict=True):
                 other = pairs[query, name]
@@ -229,6 +231,20 @@ class ListUse(NamedTuple):
     missing: Names
     unused: Names
 
+    def warn(self, argument: str) -> None:
+        """Warn of queries without a list, and of unused lists whose names look like theirs."""
+        if not self.missing:
+            return
+        text = (
+            f"{len(self.missing):,} of {len(self.rows):,} queries with right answers have no list "
+            f"({first_names(self.missing)}), and count as if theirs were empty"
+        )
+        alike = _pairs_alike(self.missing, self.unused)
+        if alike:
+            pairs = ", ".join(f"{other!r} for {name!r}" for name, other in alike[:3])
+            text += f"; there are lists of names that differ only in blanks or case: {pairs}"
+        warn_user(f"{argument}: {text}")
+
 
 def lists_in_use(argument: str, listed: Names, places: IntArray, asked: Sequence[Name]) -> ListUse:
     """Give each query that has right answers its list, and say what is left over.
@@ -248,11 +264,6 @@ def lists_in_use(argument: str, listed: Names, places: IntArray, asked: Sequence
     ValueError
         For lists of other queries alone.
 
-    Warns
-    -----
-    UserWarning
-        If a query has no list.
-
     Examples
     --------
     >>> lists_in_use("ids", ("q9", "q2"), np.array([-1, 0]), ["q2"])
@@ -267,14 +278,6 @@ def lists_in_use(argument: str, listed: Names, places: IntArray, asked: Sequence
         some, others = (", ".join(map(repr, names[:3])) for names in (asked, listed))
         problem = f"no query in common: right answers are of {some}, ..., lists of {others}"
         raise InputValueError(argument, f"{problem}, ...")
-    if missing:
-        has = f"{len(missing):,} of {len(asked):,} queries with right answers have no list"
-        text = f"{has} ({first_names(missing)}), and count as if theirs were empty"
-        alike = _pairs_alike(missing, unused)
-        if alike:
-            pairs = ", ".join(f"{other!r} for {name!r}" for name, other in alike[:3])
-            text += f"; there are lists of names that differ only in blanks or case: {pairs}"
-        warn_user(f"{argument}: {text}")
     return ListUse(rows, missing, unused)
 
 
@@ -432,7 +435,7 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         Warns
         -----
         UserWarning
-            If a query with right answers has no list.
+            If queries with right answers have no list; it names the first three.
 
         Examples
         --------
@@ -485,6 +488,7 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
             filter=selection,
             **options,
         )
+        use.warn("answers")
         ranks = ranks.with_labels(queries=_labels_of_names(asked, query))
         if len(judged):
             ranks = with_judged(ranks, np.arange(len(ranks)) < len(right))
@@ -496,14 +500,11 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
     def _candidates(self, candidates: Any) -> tuple[int, LabelIndex]:
         """Return the number of candidates, and an index of their names."""
         index = LabelIndex()
-        if is_integer(candidates):
-            return integer("candidates", candidates, least=0), index
-        names = checked_names("candidates", candidates)
+        given = Vocabulary.read("candidates", candidates)
+        names: Names = given.names or ()
         same_kind("candidates", names, self.names)
         index.encode(names)
-        if len(index.codes) < len(names):
-            raise InputValueError("candidates", expected="names, each of them once")
-        return len(names), index
+        return given.size, index
 
     def _left_out(self, known: Any, right: Qrels, is_filtered: bool) -> Qrels:
         """Return the right answers that are left out: known ones, and perhaps those ranked."""
@@ -600,7 +601,8 @@ def lists_of_rows(
     every = np.concatenate([*ids, np.zeros(0, np.int64)])
     indptr = indptr_of(list(map(len, ids)))
     columns = indptr, every, _joined_scores(argument, scores, dtype)
-    queries_of_lists, names_of_lists = tuple(queries.codes), tuple(index.codes)
+    queries_of_lists: Names = tuple(queries.codes)
+    names_of_lists: Names = tuple(index.codes)
     if not place:
         queries_of_lists = checked_names(argument, queries_of_lists)
         names_of_lists = checked_names(argument, names_of_lists)
