@@ -139,17 +139,8 @@ def lists_of_ids(
         ids = ids.ids
     if not is_list_of_lists(ids):
         return ids, scores
-    flat = list(chain.from_iterable(ids))
-    elements = read_elements("ids", flat, "labels or ids of entities")
-    if not isinstance(elements, np.ndarray):
-        return (ids_of_names(elements, False), indptr_of(list(map(len, ids)))), scores
-    is_pad = elements == PAD
-    codes = np.full(len(elements), PAD)
-    codes[~is_pad] = ids_of_names(elements[~is_pad], False)
-    if (codes != elements).any():
-        ends = np.cumsum(list(map(len, ids))).tolist()
-        ids = [codes[end - len(row) : end].tolist() for end, row in zip(ends, ids, strict=True)]
-    return ids, scores
+    codes = ids_of_names(list(chain.from_iterable(ids)), False)
+    return (codes, indptr_of(list(map(len, ids)))), scores
 
 
 def is_list_of_lists(ids: Any) -> bool:

@@ -590,7 +590,9 @@ class Task(OneSidedTask[RetrievalReport]):
     def _check_queries(self, lists: NamedLists) -> None:
         """Refuse positions of queries whose order nobody gave."""
         are_ints = len(lists) > 0 and not isinstance(lists.queries[0], str)
-        if are_ints and Vocabulary(self.answers.height, self.queries).words is not None:
+        queries = Vocabulary(self.answers.height, self.queries, "queries")
+        if are_ints and queries.words is not None:
+            queries.ids_of("ids", lists.queries[:1])
             self._check_order_of_queries("ids")
 
     def _ids_of_names(self, names: Any, is_text: bool) -> IntArray:
