@@ -230,7 +230,7 @@ CANDIDATE_ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (TypeError, "^candidates: expected one of all, .*, got int", 100, {}),
     (TypeError, "^candidates: .*, got Sampled", Sampled(3), {}),
     (TypeError, "^candidates: .*, got tuple", ([0, 1],), {}),
-    (TypeError, r"^candidates\[0\]: expected labels or ids .*, got 0", [0, 1], {}),
+    (TypeError, r"^candidates\[0\]: expected integers, .* left, got 0", [0, 1], {}),
     (TypeError, r"^candidates\[1\]: .* got 0.0 at .*pandas", ([0, 1], [0.0, 2.0]), {}),
     (ValueError, r"^candidates\[1\]: .* got 5 at position 2", ([0, 1], [0, 2, 5]), {}),
     (TypeError, r"^candidates\[0\]: .* left from 0 to 5, .* got 'a'", (["a"], [0]), {}),

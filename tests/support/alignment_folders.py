@@ -40,7 +40,7 @@ def fill_folder(folder: Path, files: Mapping[str, str | bytes | None]) -> Path:
 
 def lines(text: str) -> list[list[str]]:
     """Return the fields of each line."""
-    return [line.split("\t") for line in text.split("\n") if line]
+    return [[field.strip(" ") for field in line.split("\t")] for line in text.split("\n") if line]
 
 
 def plain(files: Mapping[str, str], fold: str = "") -> dict[str, Any]:

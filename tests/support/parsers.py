@@ -338,7 +338,8 @@ def _plain_rows(path: Path) -> list[list[str]]:
     data = path.read_bytes()
     text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
     lines = [line.removesuffix("\r") for line in text.split("\n")]
-    return [line.split("\t") for line in lines if line.strip(" ")]
+    rows = [line.split("\t") for line in lines if line.strip(" ")]
+    return [[field.strip(" ") for field in row] for row in rows]
 
 
 def _read_triples(path: Path) -> Any:

@@ -29,7 +29,7 @@ from ..reporting import Report
 from ..reporting import report as make_report
 from ..tasks.batches import rank_batches
 from ..tasks.side_tasks import SideTasks
-from ..tasks.split_columns import name_known_splits
+from ..tasks.split_columns import Positions, name_known_splits
 from ..tasks.task import split_report
 
 import_extra("pykeen", "truerank.adapters.pykeen")
@@ -357,7 +357,7 @@ def evaluate_model(
     count = model.num_entities if mode is None else model._get_entity_len(mode=mode)
     names = vocabularies(triples, known, entities=count, relations=model.num_real_relations)
     names |= {"sides": sides, "candidates": candidates, "split": split}
-    task = Task(ids_of(triples), ids_of(known), **names)
+    task = Task(as_positions(triples), as_positions(known), **names)
     if "relation" in task.sides:  # PyKEEN's models differ in the candidates of relations
         raise InputValueError("sides", expected="heads and tails", got="'relation'")
     heights = [len(side.queries) for side in task.sides.values()]
@@ -390,6 +390,19 @@ def ids_of(triples: Any) -> Any:
         return [ids_of(split) for split in triples]
     ids = triples.mapped_triples if isinstance(triples, CoreTriplesFactory) else triples
     return ids.cpu().numpy() if isinstance(ids, torch.Tensor) else ids
+
+
+def as_positions(triples: Any) -> Any:
+    """Return the ids of triples, or of several splits, as positions under every vocabulary.
+
+    Those of PyKEEN are positions, also where its labels are written like integers.
+    """
+    ids = ids_of(triples)
+    if isinstance(ids, dict):
+        return {name: as_positions(split) for name, split in ids.items()}
+    if isinstance(ids, list) and all(isinstance(split, np.ndarray) for split in ids):
+        return list(map(as_positions, ids))
+    return Positions(ids) if isinstance(ids, np.ndarray) else ids
 
 
 def vocabularies(triples: Any, known: Any, **sizes: int) -> dict[str, Any]:

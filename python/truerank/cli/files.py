@@ -101,17 +101,19 @@ def read_label(argument: str, text: str) -> str | NDArray[Any]:
 # -- text ------------------------------------------------------------------------------------------
 
 
-def read_names(argument: str, path: str) -> list[str]:
+def read_names(argument: str, path: str) -> list[str] | list[int]:
     """Read labels in the order of their ids, from lines of text, perhaps gzipped, or from .npy."""
     if path.endswith(".npy"):
         names = read_array(argument, path)
-        if names.ndim != 1 or names.dtype.kind != "U":
+        if names.ndim != 1 or names.dtype.kind not in "Uiu":
             got = f"{names.dtype} of shape {names.shape}"
-            raise InputValueError(argument, expected="words in one dimension", got=got, place=path)
-        listed: list[str] = names.tolist()
+            expected = "words or integers in one dimension"
+            raise InputValueError(argument, expected=expected, got=got, place=path)
+        listed: list[str] | list[int] = names.tolist()
         return listed
     blocks = text_blocks(argument, note_file(path))
-    lines = list(chain.from_iterable(text.removesuffix("\n").split("\n") for text in blocks))
+    fields = chain.from_iterable(text.removesuffix("\n").split("\n") for text in blocks)
+    lines = [field.strip(" ") for field in fields]  # blanks at the ends belong to no label
     for number, line in enumerate(lines or [""], 1):
         if not line or "\t" in line:
             place = f"{path}: line {number}"

@@ -25,6 +25,7 @@ from .query_answers import (
     answers_by_query,
     check_queries,
     check_structures,
+    is_pair,
     read_queries,
 )
 
@@ -148,7 +149,10 @@ class ComplexQueries(OneSidedTask[Report]):
         keys = {}
         for title, value in (("easy", easy), ("hard", hard)):
             lists = answers_by_query(title, value, self.queries)
-            keys[title] = _answer_keys(title, lists, self.queries, vocabulary)
+            of_lists = vocabulary
+            if is_pair(value) and value[1].dtype.kind in "iu":  # positions, whatever labels are
+                of_lists = Vocabulary(vocabulary.size, None, vocabulary.of)
+            keys[title] = _answer_keys(title, lists, self.queries, of_lists)
         if not len(keys["hard"]):
             raise InputValueError("hard", expected="at least one hard answer", got="none")
         self.entities = vocabulary.names

@@ -206,8 +206,7 @@ def answers_by_query(title: str, value: Any, queries: Sequence[Hashable]) -> lis
     """
     if value is None:
         return [[] for _ in queries]
-    parts = value if isinstance(value, tuple) and len(value) == 2 else (None,)
-    if all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts):
+    if is_pair(value):
         indptr = index_array(f"{title}: indptr", value[0])
         check_indptr(title, indptr, len(queries), len(value[1]))
         return [value[1][start:end].tolist() for start, end in pairwise(indptr.tolist())]
@@ -221,6 +220,18 @@ def answers_by_query(title: str, value: Any, queries: Sequence[Hashable]) -> lis
         _items(title, answers, expected, unlike=(str, bytes, Mapping), where=f" for {query!r}")
         for query, answers in zip(queries, lists, strict=True)
     ]
+
+
+def is_pair(value: Any) -> bool:
+    """Return whether these are lists one after the other, as (indptr, answers).
+
+    Examples
+    --------
+    >>> is_pair((np.array([0, 1]), np.array([7]))), is_pair(([0, 1], [7]))
+    (True, False)
+    """
+    parts = value if isinstance(value, tuple) and len(value) == 2 else (None,)
+    return all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts)
 
 
 # -- JSON ------------------------------------------------------------------------------------------

@@ -223,12 +223,13 @@ def read_statement_splits(
     columns: list[list[Column]] = [[], [], [], [], []]
     lengths, sizes = list[int](), {}
     for name, (title, value) in splits.items():
-        rows = _rows_of(title, value)
+        rows, are_keys = _rows_of(title, value)
         is_text = is_path(value) and not is_json(os.fsdecode(value))
         for j, column in enumerate(columns):
             part = slice(j, j + 1) if j < 3 else slice(j, None, 2)
             members = list(chain.from_iterable(row[part] for row in rows))
-            column.append(reader.column(title, j, members, is_text=is_text))
+            has_no_type = is_text or (are_keys and _VOCABULARIES[j] == 1)
+            column.append(reader.column(title, j, members, is_text=has_no_type))
         lengths += [len(row) // 2 - 1 for row in rows]
         sizes[name] = len(rows)
     head, rel, tail, of_pair, of_value = columns
@@ -250,13 +251,17 @@ def read_statement_splits(
     return TripleSplits(triples, sizes, entity, relation, (tuple(names),), beside=flat)
 
 
-def _rows_of(title: str, value: Any) -> list[Any]:
-    """Read the statements of a split in any form, as rows of an odd number of members."""
+def _rows_of(title: str, value: Any) -> tuple[list[Any], bool]:
+    """Read the statements of a split in any form, as rows of an odd number of members.
+
+    Say whether relations are keys of JSON, which have no type.
+    """
     path = os.fsdecode(value) if is_path(value) else ""
     if not path and not isinstance(value, (list, tuple, np.ndarray)):
         expected = f"a path, or a list of tuples ({_FORM})"
         raise InputTypeError(title, expected=expected, got=type(value).__name__)
     has_json, rows, delimiter = is_json(path), list[Any](), ""
+    are_keys = False
     lines: Iterable[tuple[int, Any]]
     if not path:
         lines = enumerate(value)
@@ -274,7 +279,8 @@ def _rows_of(title: str, value: Any) -> list[Any]:
             got = f"{shorten(str(row), 60)} in {'line' if path else 'statement'} {number}"
             raise InputValueError(title, expected=_FORM, got=got, place=path)
         rows.append(fields)
-    return rows
+        are_keys |= isinstance(row, dict)
+    return rows, are_keys
 
 
 def _fields_of_object(statement: dict[str, Any]) -> list[Any] | None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import is_integer
 from ..inputs.errors import warn_user
 from ..inputs.naming import public
 from ..tasks.row_keys import distinct
@@ -199,7 +198,7 @@ def read_splits(
     entity, relation, ids, relation_ids = encode_names(
         entities, relations, heads_and_tails, [split[1] for split in columns]
     )
-    holds_ids = is_integer(entities)
+    holds_ids = entities is not None and entity.words is None
     further = {j: [split[j] for split in columns] for j in range(3, len(columns[0]))}
     coded, times = {}, None  # labels and ids of each further column
     if time is not None:
@@ -235,10 +234,13 @@ def encode_names(
 ) -> tuple[Vocabulary, Vocabulary, list[IntArray], list[IntArray]]:
     """Turn columns of entities and of relations into ids, and return both vocabularies.
 
-    Where entities are a number, so that text holds ids, relations without a vocabulary are ids too.
+    Where entities are a number or have labels that are int, so that text holds integers, relations
+    without a vocabulary are ids too.
     """
     entity, ids = encode_columns("entities", entities, of_entities)
-    if relations is None and is_integer(entities) and distinct_labels(of_relations):
+    holds_ids = entities is not None and entity.words is None
+    has_text = any(column.is_text and len(column.values) for column in of_relations)
+    if relations is None and holds_ids and has_text:
         parts = parse_integers(of_relations)
         relations = 1 + max(int(part.max(initial=0)) for part in parts)
     relation, relation_ids = encode_columns("relations", relations, of_relations)

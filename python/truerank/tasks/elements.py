@@ -126,7 +126,7 @@ def _is_integer_type(kind: type) -> bool:
 
 def is_id(label: str) -> bool:
     """Return whether this is written like an id: digits without a sign or leading zeros."""
-    return is_integer_text(label) and not label.startswith("-")
+    return label.isascii() and label.isdecimal() and (label[0] != "0" or label == "0")
 
 
 def is_integer_text(text: str) -> bool:

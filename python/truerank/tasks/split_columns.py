@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,10 +25,18 @@ if TYPE_CHECKING:
 Splits = Mapping[str, tuple[str, Any]]
 
 
-class TextColumns(NamedTuple):
+@dataclass(frozen=True)
+class TextColumns:
     """A split that was read from text: the fields of each column, which have no type."""
 
     columns: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Positions:
+    """A split whose integers are positions, under every vocabulary, as those of other toolkits."""
+
+    rows: Any
 
 
 class SplitReader:
@@ -91,6 +100,9 @@ class SplitReader:
             return [
                 self.column(title, j, each, is_text=True) for j, each in enumerate(split.columns)
             ]
+        if isinstance(split, Positions):
+            columns = self.read(title, split.rows)
+            return [column._replace(are_positions=True) for column in columns]
         return [self.column(title, j, each) for j, each in enumerate(self.columns(title, split))]
 
     def _encode(self, j: int, labels: Sequence[str]) -> IntArray:
@@ -259,4 +271,5 @@ def is_split(value: object) -> bool:
     if isinstance(value, (list, tuple)):
         return not value or isinstance(value[0], (list, tuple, np.ndarray))
     has_columns = is_frame(value) or getattr(value, "ndim", None) == 2
-    return has_columns or is_path(value) or isinstance(value, Qrels)
+    is_own = isinstance(value, (Qrels, TextColumns, Positions))
+    return has_columns or is_path(value) or is_own

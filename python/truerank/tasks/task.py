@@ -40,6 +40,7 @@ from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .query_rows import first_tasks, mismatched_rows, mismatched_stored_rows, with_mismatched
 from .side_tasks import SideTasks
+from .vocabularies import Vocabulary
 
 if TYPE_CHECKING:
     import os
@@ -235,8 +236,12 @@ class Task(Generic[AnyReport]):
             if side.candidates is not None:
                 has = f"the candidates here are {self.protocol.candidates}"
                 raise InputValueError(title, f"lists are of all candidates, {has}; evaluate scores")
-            ids, of_ids = value if isinstance(value, TopK) else (value, None)
-            ids = as_lists(ids, of_ids, options.get("dtype"), title)
+            of_columns = Vocabulary(side.columns, side.names, side.candidate_kind)
+            if isinstance(value, TopK):
+                listed, scores = value
+            else:
+                listed, scores = of_columns.lists_of(title, value), None
+            ids = as_lists(listed, scores, options.get("dtype"), title)
             rows, height, noun = side.rows_of(unique)
             if len(ids.indptr) != height + 1:
                 expected = f"{height} lists, one for each {noun}"

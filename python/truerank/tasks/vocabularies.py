@@ -6,14 +6,17 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from .. import _core
+from ..inputs.arrays import as_array
+from ..inputs.candidate_lists import PAD
 from ..inputs.checks import distinct_names, integer, is_integer, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.selection import indptr_of
 from ..ranks.labels import Labels
 from .elements import (
     at_position,
@@ -66,6 +69,8 @@ class Column(NamedTuple):
         Of a file whose lines are its rows.
     is_text : bool
         Whether its labels are fields of text, which have no type.
+    are_positions : bool
+        Whether its integers are positions, whatever the labels are.
     """
 
     split: str
@@ -74,6 +79,7 @@ class Column(NamedTuple):
     label_index: LabelIndex | None = None
     path: str = ""
     is_text: bool = False
+    are_positions: bool = False
 
     def where(self, row: int) -> str:
         """Return the place of an entry, for messages."""
@@ -203,6 +209,17 @@ class Vocabulary:
         labels = f"labels of {self.of}, as {self.names[0]!r}"
         takes_positions = not self.holds_ints and self._like_an_integer is None
         return f"{labels}, or ids {ids}" if takes_positions else labels
+
+    @property
+    def _elements(self) -> str:
+        """What messages expect of the type of elements."""
+        if self.names is None:
+            return f"integers, the ids of {self.of}"
+        return (
+            f"labels of {self.of}, each an int"
+            if self.holds_ints
+            else f"labels or ids of {self.of}"
+        )
 
     def label_of(self, code: int) -> str | int:
         """Return the label of an id, or the id if there are no labels."""
@@ -342,13 +359,49 @@ class Vocabulary:
         >>> Vocabulary(3, ("a", "b", "c")).ids_of("candidates", ["b", "a", "b"])
         array([1, 0, 1])
         """
-        elements = read_elements(name, values, f"labels or ids of {self.of}", where)
+        elements = read_elements(name, values, self._elements, where)
         ids = self.find(name, elements, is_text=is_text, where=where)
         row = _core.first_outside(ids, self.size)
         if row >= 0:
             element = elements[row]
             shown = repr(element) if isinstance(element, str) else str(element)
             raise InputValueError(name, expected=self.expected, got=f"{shown} {where(row)}")
+        return ids
+
+    def lists_of(self, name: str, lists: Any) -> Any:
+        """Return lists of labels or ids as lists of ids, in a form that `rank_lists` takes.
+
+        Rows of a list or of a matrix, which may end in pads of -1, name things as `find` says. What
+        is no such thing stays as it is: a pair (ids, indptr) has positions.
+
+        Examples
+        --------
+        >>> Vocabulary(3, ("a", "b", "c")).lists_of("tail", [["b", "a"], ["c"]])
+        (array([1, 0, 2]), array([0, 2, 3]))
+        >>> Vocabulary(2, (8, 9)).lists_of("tail", np.array([[9, 8], [9, -1]]))
+        array([[ 1,  0],
+               [ 1, -1]])
+        """
+        if self.names is None:
+            return lists
+        if isinstance(lists, list) and all(map(is_iterable, lists)):
+            lengths = list(map(len, lists))
+            indptr = indptr_of(lengths)
+
+            def where(i: int) -> str:
+                row = int(np.searchsorted(indptr, i, side="right")) - 1
+                return f"in list {row}"
+
+            return self.ids_of(name, list(chain.from_iterable(lists)), where), indptr
+        matrix = None if isinstance(lists, tuple) else as_array(lists, name)
+        if matrix is None or matrix.ndim != 2 or matrix.dtype.kind not in "iuOUT":
+            return lists
+        is_id = np.full(matrix.shape, True)
+        if matrix.dtype.kind in "iu" and not (self.holds_ints and PAD in (self.names or ())):
+            is_id = matrix != PAD
+        ids = np.full(matrix.shape, PAD)
+        rows = np.repeat(np.arange(len(matrix)), is_id.sum(axis=1))
+        ids[is_id] = self.ids_of(name, matrix[is_id], lambda i: f"in list {rows[i]}")
         return ids
 
 
@@ -443,11 +496,11 @@ def _ids_of_columns(vocabulary: Vocabulary, columns: Sequence[Column]) -> list[I
         def where(row: int, column: Column = column) -> str:
             return f"in {column.where(row)}"
 
+        if not len(values) or column.are_positions:
+            of_columns.append(values)
+            continue
         if index is None:
             of_columns.append(vocabulary.find(split, values, where=where))
-            continue
-        if not len(values):
-            of_columns.append(values)
             continue
         key = index, column.is_text
         if key not in tables:

@@ -215,7 +215,7 @@ PAIRS_DAMAGE: list[tuple[str, dict[str, Any], str]] = [
     ("1\tb\n", {}, "^left: all labels of left are numbers"),
     ("a\tb\n\nx\tb\n", {"left": ["a"]}, "pairs: .* got 'x' in line 3"),
     ("a\tb\n", {"left": 4}, "expected .* got 'a' in line 1"),
-    ("1\tb\n4\tb\n", {"left": 4}, "expected .* got 4 in line 2"),
+    ("1\tb\n4\tb\n", {"left": 4}, "expected .* got '4' in line 2"),
     ("", {}, "expected lines of left entity and right entity, got none"),
     ("a\tb\n", {"pairs": {}}, "^pairs: expected at least one file"),
     ("a\tb\n", {"left_triples": "pairs.tsv"}, r"^left_triples: .*line 1: .*got 'a\\tb'"),

@@ -152,7 +152,7 @@ ERRORS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     ([], {}, ValueError, "exclusive: .* one entity, got none"),
     (None, {}, ValueError, "exclusive: .* one entity, got none"),
     ([1, 4], {}, ValueError, "exclusive: .* entities from 0 to 3, got 4"),
-    ([0.5], {}, TypeError, "exclusive: .* integers, got dtype float64"),
+    ([0.5], {}, TypeError, "exclusive: .* integers, .* got 0.5 at position 0"),
     ([1, 2], {"matched": [0, 2]}, ValueError, "matched: expected .* 2"),
     ([1, 2], {"matched": [-1]}, ValueError, "matched: expected .* got -1"),
     ([1], {"candidates": [7]}, ValueError, "candidates: .* 0 to 3, got 7"),
