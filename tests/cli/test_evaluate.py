@@ -179,7 +179,7 @@ def test_findings(run: Run, style: str) -> None:
 # -- lists -----------------------------------------------------------------------------------------
 
 RUN = "q1 Q0 a 1 0.9 t\nq1 Q0 b 2 0.5 t\nq1 Q0 c 3 0.5 t\nq2 Q0 c 1 0.3 t\n"
-QRELS = "q1 0 b 1\nq1 0 a 2\nq2 0 a 1\nq2 0 c 0\nq3 0 a 1\n"
+QRELS = "q1 0 b 1\nq1 0 a 2\nq2 0 a 1\nq2 0 c 0\nq3 0 a 0\n"
 
 
 @pytest.mark.parametrize(

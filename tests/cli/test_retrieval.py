@@ -78,13 +78,32 @@ def test_ids_need_no_names(run: Run) -> None:
         assert outcome == (0, expected.to_csv(), "")
 
 
+def test_lists_by_name_need_a_number_alone(run: Run) -> None:
+    """Digits in text are names beside lists, and numbers of columns beside scores."""
+    expected = Task(QRELS, entities=NAMES).evaluate_lists(LISTS).to_csv()
+    words = ["retrieval", "--qrels", "qrels.txt", "--lists", "run.txt", "--candidates", "5"]
+    assert run(*words, "--format", "csv") == (0, expected, "")
+    Path("digits.txt").write_text("0 0 1 1\n1 0 0 1\n2 0 3 1\n")
+    Path("digits").write_text("0 Q0 1 1 0.5 t\n1 Q0 4 1 0.5 t\n2 Q0 3 1 0.5 t\n")
+    np.savetxt("queries.txt", np.arange(3), "%d")
+    of_ids = Task(np.load("ids.npy"), entities=5)
+    expected = of_ids.evaluate_scores(SCORES).to_csv()
+    line = "--qrels digits.txt --scores S.npy --query-labels queries.txt --format csv"
+    assert run("retrieval", *line.split()) == (0, expected, "")
+    expected = of_ids.evaluate_lists([[1], [4], [3]]).to_csv()
+    for qrels in ("digits.txt", "ids.npy"):
+        line = f"--qrels {qrels} --lists digits --candidates 5 --format csv"
+        assert run("retrieval", *line.split()) == (0, expected, "")
+
+
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
         ("--lists run.txt --candidates 9", 2, "Missing option '--qrels'"),
         ("--qrels qrels.txt", 2, "expected the vectors of a model, or its scores (--scores)"),
         ("--qrels qrels.txt --lists run.txt", 2, "--lists needs --candidates"),
-        ("--qrels qrels.txt --lists run.txt --candidates 9", 1, "expected ids of entities"),
+        ("--qrels qrels.txt --lists run.txt --candidates 3", 1, "entities: expected at least 4"),
+        ("--qrels ids.npy --lists run.txt --candidates 9", 1, "no query in common"),
         ("--qrels ids.npy --lists run.txt --candidates 9 --scores S.npy", 2, "--scores cannot"),
         ("--qrels ids.npy --scores S.npy --save S.npy", 1, "is one of the other files"),
     ],

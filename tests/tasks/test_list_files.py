@@ -371,7 +371,11 @@ def test_ranks_by_name(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ranks = lists.rank(answers, **options)
-    assert len(caught) == (2 * common < len(asked))
+    missing = sorted(asked.difference(lists.queries))
+    assert len(caught) == (len(missing) > 0)
+    for warning in caught:
+        words = f"answers: {len(missing)} of {len(asked)} queries with right answers have no list"
+        assert str(warning.message).startswith(words)
     found = list(zip(ranks.above, ranks.tied, ranks.candidates, strict=True))
     tasks = [(q, d) for q, judged in answers.items() for d, grade in judged.items() if grade > 0]
     assert found == [
@@ -390,7 +394,7 @@ def test_ranks_by_name(
         ({"q": "x"}, 2, "candidates: expected at least 3, as many names"),
         ({"q": "d"}, ["d", "f"], "candidates: expected at least 3, as many .* 2, without 'e'"),
         ({"q": "d"}, ["d", "e", "d"], "candidates: 'd' occurs twice"),
-        ({"q": "d"}, 1.5, "candidates: expected their number, or their names, got float"),
+        ({"q": "d"}, 1.5, "candidates: expected an int, a sequence of labels, .*, got float"),
         ({"Q": "d"}, 9, "answers: no query in common: right answers are of 'Q', .*lists of 'q'"),
         ([("q", "d")], 5, "answers: expected Qrels, or a mapping"),
     ],

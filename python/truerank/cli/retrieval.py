@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import click
 
 from ..retrieval import Task
-from ..retrieval.answer_report import GAINS, MISSES
+from ..retrieval.answer_report import MISSES
+from ..retrieval.answer_ties import GAINS
 from .files import files_read
 from .model_files import known_splits, open_model
 from .options import (
@@ -76,13 +78,15 @@ def retrieve(given: Given) -> None:
     if lists is None:
         model = open_model(given, "scores", "queries entities")
         size = model.sizes({"scores": "entities"}).get("entities") if size is None else size
-        task = Task(**facts, entities=size)
+        task = Task(**facts, entities=_in_columns(size, facts))
         count, what = model.counter(task, given), model.kind
     else:
         if size is None:
             raise click.UsageError("--lists needs --candidates, how many there are in all")
-        task, rules, what = Task(**facts, entities=size), take(given, COUNTING), "lists"
-        rules |= take(given, "misses")
+        if facts["qrels"].endswith(".npy"):  # which has columns, and not names
+            size = _in_columns(size, facts, lists)
+        task, what = Task(**facts, entities=size), "lists"
+        rules = take(given, COUNTING) | take(given, "misses")
         count = partial(task.evaluate_lists, lists, **rules, progress=bar())
     printing, saved = take(given, MEASURED), given.pop("save", None)
     refuse(given, what)
@@ -91,3 +95,13 @@ def retrieve(given: Given) -> None:
     if saved is not None:
         report.ranks.with_protocol(files=files_read()).save(saved)
     show(report, printing)
+
+
+def _in_columns(size: Any, facts: dict[str, Any], *others: str) -> Any:
+    """Return candidates in the order of columns; where text names them by digits, these as labels.
+
+    A number alone would say that text has names, which are in no order.
+    """
+    files = [facts["qrels"], *facts["known"].values(), *others]
+    has_text = not all(file.endswith(".npy") for file in files)
+    return range(size) if isinstance(size, int) and has_text else size

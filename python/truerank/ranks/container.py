@@ -26,7 +26,7 @@ from .counts import (
     checked_listed,
     nonzero_weights,
 )
-from .labels import LABELS, Immutable, Labels, join_labels, named_labels
+from .labels import LABELS, Immutable, Labels, join_labels, named_labels, with_defaults
 from .protocol import Protocol
 from .storage import KIND, archived, open_archive, unarchived, write_archive
 
@@ -488,7 +488,8 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     ----------
     parts : iterable of Ranks
         At least one. Either all parts or none have weights, an audit, and labels of each name.
-        Where only some are from lists, the others have no misses.
+        Where only some are from lists, the others have no misses; where only some have gains of
+        retrieval, those of the others are 1.
 
     Returns
     -------
@@ -517,9 +518,10 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     arrays = [part._arrays for part in parts]
     if any("listed" in each for each in arrays):
         arrays = [{"listed": np.ones(len(p), bool), **p._arrays} for p in parts]
+    labels_of_parts = [part._labels for part in parts]
     labels = {
         name: join_labels(name, values)
-        for name, values in _in_all_parts([part._labels for part in parts])
+        for name, values in _in_all_parts(with_defaults(labels_of_parts, [*map(len, parts)]))
     }
     joined = {name: np.concatenate(each, -1) for name, each in _in_all_parts(arrays)}
     return Ranks._of(joined, labels, protocol)

@@ -34,6 +34,12 @@ RIGHT_ANSWERS = "retrieval_answers"
 # Of the documents that are judged not to be right answers of its query, how many are above the
 # target of a task, tied with it, and how many there are: labels of the same ranks.
 JUDGED = ("judged_above", "judged_tied", "judged")
+# What a right answer counts for, a number in text; what becomes of it where it is not counted as it
+# is ("exponential", "binary"); and of the queries without a right answer those that are counted
+# with a task (all with the first, so that slices and joined parts add up): labels of retrieval.
+GAIN, GAIN_RULE, WITHOUT_ANSWERS = "gain", "gain_rule", "without_answers"
+# What tasks without these labels have where they are joined with others: the code 0 of this.
+DEFAULTS = {GAIN: ("1",), GAIN_RULE: ("linear",), WITHOUT_ANSWERS: None}
 
 
 class Immutable:
@@ -295,6 +301,27 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     ]
     has_names = has_ids != {True} and any(part.vocabulary is not None for part in parts)
     return Labels._trusted(np.concatenate(codes), tuple(positions) if has_names else None)
+
+
+def with_defaults(parts: Sequence[Mapping[str, Labels]], sizes: Sequence[int]) -> list[Any]:
+    """Return the labels of parts, with those of `DEFAULTS` in all of them if one part has them.
+
+    Examples
+    --------
+    >>> with_defaults([{"gain": Labels([0], ("2",))}, {}], [1, 2])[1]["gain"].values
+    array(['1', '1'], dtype='<U1')
+    """
+    present = set().union(*parts)
+    filled: list[Any] = []
+    for labels, size in zip(parts, sizes, strict=True):
+        zeros = np.zeros(size, np.int64)
+        others = {
+            name: Labels._trusted(zeros, vocabulary)
+            for name, vocabulary in DEFAULTS.items()
+            if name in present and name not in labels
+        }
+        filled.append({**labels, **others})
+    return filled
 
 
 def _of_codes(name: str, codes: object, vocabulary: object) -> Labels:

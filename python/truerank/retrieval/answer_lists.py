@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,12 @@ from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
 from ..inputs.selection import indptr_of
 from ..tables.writing import replace_text
+from ..tasks.elements import read_elements
 from ..tasks.named_lists import (
+    ListUse,
     NamedLists,
+    checked_names,
+    lists_in_use,
     lists_of_file,
     lists_of_rows,
     refuse_repeats,
@@ -29,6 +33,7 @@ from ..tasks.text import is_path
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from ..tasks.named_lists import Names
     from ..tasks.vocabularies import Vocabulary
 
 
@@ -42,19 +47,39 @@ def read_lists(argument: str, value: Any) -> NamedLists | None:
     return lists_of_rows(argument, value.items())
 
 
+class OrderedLists(NamedTuple):
+    """Lists in the order of the ids of queries, and what was left over of them.
+
+    Attributes
+    ----------
+    ids, scores : lists, as `truerank.rank_lists` takes them
+    use : ListUse
+    """
+
+    ids: Any
+    scores: Any
+    use: ListUse
+
+
 def lists_in_order(
-    lists: NamedLists, queries: Vocabulary, entities: Vocabulary, asked: IntArray, all_known: bool
-) -> tuple[Any, Any]:
+    lists: NamedLists,
+    queries: Vocabulary,
+    asked: IntArray,
+    all_known: bool,
+    ids_of_names: Callable[[Names, bool], IntArray],
+) -> OrderedLists:
     """Return ids and scores of named lists, one for each query in the order of ids.
 
     Parameters
     ----------
     lists : NamedLists
-    queries, entities : Vocabulary
+    queries : Vocabulary
     asked : ndarray of int64
         The queries with right answers.
     all_known : bool
         Whether a query that the vocabulary lacks is an error; otherwise its list is not used.
+    ids_of_names : callable
+        f(names, is_text) -> the ids of entities.
 
     Raises
     ------
@@ -66,30 +91,44 @@ def lists_in_order(
     >>> from truerank.tasks.vocabularies import Vocabulary
     >>> queries, entities = Vocabulary(2, ("u", "v")), Vocabulary(3, ("a", "b", "c"))
     >>> lists = lists_of_rows("ids", {"v": {"c": 0.5, "a": 0.25}}.items())
-    >>> lists_in_order(lists, queries, entities, np.array([1]), True)[0]
+    >>> lists_in_order(
+    ...     lists, queries, np.array([1]), True, lambda names, _: entities.ids_of("ids", names)
+    ... ).ids
     (array([2, 0]), array([0, 0, 2]))
     """
     if all_known:
-        queries.ids_of("ids", lists.queries, is_text=True)
+        found = queries.ids_of("ids", lists.queries, is_text=lists.is_text)
+    else:
+        elements = read_elements("ids", lists.queries, "queries")
+        found = queries.find("ids", elements, is_text=lists.is_text)
+    place_of = np.full(queries.size, -1)
+    place_of[asked] = np.arange(len(asked))
+    places = np.full(len(lists), -1)
+    places[found >= 0] = place_of[found[found >= 0]]
+    names: list[Any] = [queries.label_of(code) for code in asked.tolist()]
+    use = lists_in_use("ids", lists.queries, places, names)
     rows = np.full(queries.size, len(lists))
-    names = [str(queries.label_of(code)) for code in asked.tolist()]
-    rows[asked] = lists.rows_of("ids", names)
+    rows[asked] = use.rows
     lengths = np.diff(lists.indptr, append=lists.indptr[-1])[rows]
     where, indptr = join_ranges(lists.indptr[rows], lengths), indptr_of(lengths)
-    used, ids = np.flatnonzero(np.bincount(lists.ids[where])), np.zeros(len(lists.names), int)
-    ids[used] = entities.ids_of("ids", [lists.names[code] for code in used.tolist()], is_text=True)
+    used = np.flatnonzero(np.bincount(lists.ids[where]))
+    ids = np.zeros(len(lists.names), int)
+    ids[used] = ids_of_names(tuple(lists.names[code] for code in used.tolist()), lists.is_text)
     scores = None if lists.scores is None else (lists.scores[where], indptr)
-    return (ids[lists.ids[where]], indptr), scores
+    return OrderedLists((ids[lists.ids[where]], indptr), scores, use)
 
 
-def lists_of_ids(ids: Any, scores: Any, entities: Vocabulary) -> tuple[Any, Any]:
+def lists_of_ids(
+    ids: Any, scores: Any, ids_of_names: Callable[[Any, bool], IntArray]
+) -> tuple[Any, Any]:
     """Return ids and scores of lists without queries, one for each row.
 
     Parameters
     ----------
-    ids : TopK, list of lists of labels, or lists as `rank_lists` takes them
+    ids : TopK, list of lists of labels or ids, or lists as `rank_lists` takes them
     scores : as `rank_lists` takes them, or None
-    entities : Vocabulary
+    ids_of_names : callable
+        f(names, is_text) -> the ids of entities.
 
     Raises
     ------
@@ -98,12 +137,25 @@ def lists_of_ids(ids: Any, scores: Any, entities: Vocabulary) -> tuple[Any, Any]
     """
     if isinstance(ids, TopK) and scores is not None:
         ids = ids.ids
-    rows = ids if isinstance(ids, list | tuple) else ()
-    filled = (row for row in rows if isinstance(row, list | tuple) and len(row))
-    if isinstance(next(filled, (0,))[0], str):
-        codes = entities.ids_of("ids", list(chain.from_iterable(ids)), is_text=True)
-        ids = codes, indptr_of(list(map(len, ids)))
-    return ids, scores
+    if not is_list_of_lists(ids):
+        return ids, scores
+    codes = ids_of_names(list(chain.from_iterable(ids)), False)
+    return (codes, indptr_of(list(map(len, ids)))), scores
+
+
+def is_list_of_lists(ids: Any) -> bool:
+    """Whether these are lists of names in Python, and no positions: a matrix, a TopK or a pair.
+
+    Examples
+    --------
+    >>> is_list_of_lists([["a"], []]), is_list_of_lists(([2, 0], [0, 2]))
+    (True, False)
+    """
+    if not isinstance(ids, (list, tuple)) or isinstance(ids, TopK):
+        return False
+    rows = [row for row in ids if isinstance(row, (list, tuple))]
+    has_names = any(isinstance(row[0], str) for row in rows if row)
+    return len(rows) == len(ids) and (isinstance(ids, list) or has_names)
 
 
 @public("truerank")
@@ -111,8 +163,8 @@ def write_run(
     path: str | os.PathLike[str],
     top: Any,
     *,
-    queries: Sequence[str] | None = None,
-    entities: Sequence[str] | None = None,
+    queries: Sequence[str] | Sequence[int] | None = None,
+    entities: Sequence[str] | Sequence[int] | None = None,
     tag: str = "truerank",
 ) -> None:
     """Write lists as a TREC run: lines ``qid Q0 docid rank score tag``.
@@ -129,9 +181,9 @@ def write_run(
         What `topk_embeddings` returns, or ids and scores as `rank_lists` takes them; or lists by
         name, as `retrieval.Task.evaluate_lists` takes them: ``{query: {entity: score}}``, ``{query:
         [entities]}`` in order alone, NamedLists, or a file of them.
-    queries : sequence of str, shape (lists,), optional
+    queries : sequence of str or int, shape (lists,), optional
         The name of each query, for lists without names. Default: their numbers from 0.
-    entities : sequence of str, optional
+    entities : sequence of str or int, optional
         The names of the candidates by their ids, for lists without names. Default: the ids.
     tag : str
         The last field, the name of the system.
@@ -174,13 +226,15 @@ def write_run(
     if len(lists.ids) and int(lists.ids.min()) < 0:
         expected = f"ids from 0 on, and pads ({PAD}) at the end of a row"
         raise InputValueError("ids", expected=expected, got=int(lists.ids.min()))
-    query_names = _fields("queries", map(str, range(height)) if queries is None else queries)
+    query_names = _fields("queries", range(height) if queries is None else queries)
     if len(query_names) != height:
         raise InputValueError("queries", expected=f"{height} names", got=len(query_names))
     labels = None if entities is None else _fields("entities", entities)
     if labels is not None and len(lists.ids) and int(lists.ids.max()) >= len(labels):
         expected = f"a name for every id, up to {int(lists.ids.max())}"
         raise InputValueError("entities", expected=expected, got=f"{len(labels)} names")
+    if not isinstance(tag, str):
+        raise InputTypeError("tag", expected="str", got=type(tag).__name__)
     _fields("tag", [tag])
     shown: Sequence[Any] = labels or range(int(lists.ids.max(initial=-1)) + 1)
     refuse_repeats("top", query_names.__getitem__, shown, lists.indptr, lists.ids, "")
@@ -200,8 +254,9 @@ def write_run(
             file.write("".join(lines).encode())
 
 
-def _fields(argument: str, values: Iterable[str]) -> tuple[str, ...]:
-    fields = distinct_names(argument, values)
+def _fields(argument: str, values: Any) -> tuple[str, ...]:
+    """Return names as fields of text: an int as its digits."""
+    fields = distinct_names(argument, map(str, checked_names(argument, values)))
     for i, field in enumerate(fields):
         is_text = field.isprintable() or field.encode(errors="ignore").decode() == field
         if field.split() != [field] or field.startswith("\ufeff") or not is_text:

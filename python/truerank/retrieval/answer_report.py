@@ -19,7 +19,7 @@ from ..metrics.keys import ALL_SIDES, MACRO, quote
 from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from ..ranks.labels import RIGHT_ANSWERS
+from ..ranks.labels import RIGHT_ANSWERS, WITHOUT_ANSWERS
 from ..reporting.audit import Findings, findings
 from ..reporting.keyed_values import (
     GROUPS_SHOWN,
@@ -30,11 +30,13 @@ from ..reporting.keyed_values import (
     label_text,
     metric_column,
 )
-from ..reporting.sources import Counted
+from ..reporting.sources import Counted, Finding
 from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.cells import percent as percentage
 from ..tables.forms import write_json
+from ..tasks.grades import count_without_answers
+from ..tasks.named_lists import first_names
 from ..tasks.row_keys import row_keys
 from .answer_metrics import ORDER_KINDS, AnswerKey, read_key, rows_of
 from .answer_ties import LEVELS, RankedAnswers
@@ -44,11 +46,11 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
+    from ..tasks.named_lists import ListUse
 
 JSON_KIND = "truerank.retrieval"
 JSON_FORMAT = 1
 
-GAINS = ("linear", "exponential", "binary")
 DEFAULT_METRICS = (
     *("mrr", "mrr@10", "map", "r_precision", "ndcg", "ndcg@10"),
     *("recall@10", "recall@100", "precision@10", "success@10"),
@@ -154,6 +156,7 @@ class RetrievalReport(KeyedValues):
     candidates: IntArray
     without_answers: int
     misses: str
+    list_use: ListUse | None
 
     def __init__(
         self,
@@ -161,10 +164,10 @@ class RetrievalReport(KeyedValues):
         gains: FloatArray | None = None,
         *,
         by: LabelsLike | None = None,
-        without_answers: int = 0,
         misses: str = "zero",
     ) -> None:
-        self.gains, self.without_answers, self.misses = gains, without_answers, misses
+        self.gains, self.misses, self.list_use = gains, misses, None
+        self.without_answers = count_without_answers(ranks.labels)
         self._ranked = RankedAnswers(ranks, gains, misses)
         placed = True if ranks.listed is None or misses == "bounds" else ranks.listed
         self._tied = int(np.count_nonzero((ranks.tied > 1) & placed))
@@ -307,7 +310,8 @@ class RetrievalReport(KeyedValues):
         """List what makes the numbers suspect, by those checks of `Report.audit` that fit.
 
         They find sampled candidates, queries whose candidates all have one score, and, if scores
-        were audited, NaN, infinite and saturated ones.
+        were audited, NaN, infinite and saturated ones. Of lists by name they find queries without a
+        list, and lists of other queries than those with right answers.
 
         Parameters
         ----------
@@ -321,7 +325,7 @@ class RetrievalReport(KeyedValues):
         >>> [finding.name for finding in tr.retrieval.report(ranks).audit()]
         ['sampled']
         """
-        every = findings(Counted(self.ranks, 0), _CHECKS)
+        every = findings(Counted(self.ranks, 0), _CHECKS) + _left_over(self.list_use)
         chosen = [finding for finding in every if not names or finding.name in names]
         return Findings(chosen, self.protocol, None)
 
@@ -445,7 +449,8 @@ class RetrievalReport(KeyedValues):
     def _of_group(self, place: int) -> RetrievalReport:
         chosen = self._group_of_query[self._ranked.codes] == place
         gains = None if self.gains is None else self.gains[chosen]
-        group = RetrievalReport(self.ranks[chosen], gains, misses=self.misses)
+        ranks = self.ranks[chosen].with_labels(**{WITHOUT_ANSWERS: None})  # they have no group
+        group = RetrievalReport(ranks, gains, misses=self.misses)
         group._ranked.highest = self._ranked.highest  # of all gains, by which err@k stops
         return group
 
@@ -585,3 +590,19 @@ class RetrievalReport(KeyedValues):
     def __repr__(self) -> str:
         values = (f"{metric} {self[metric]:.4g}" for metric in _FEW_METRICS)
         return printable(f"RetrievalReport({self._sizes()}, {', '.join(values)})")
+
+
+def _left_over(use: ListUse | None) -> list[Finding]:
+    """Find queries without a list, and lists that were not used."""
+    found = []
+    if use is not None and use.missing:
+        n = len(use.missing)
+        queries = format_count(n, "query", "queries")
+        message = f"{queries} with right answers without a list, as {first_names(use.missing)}"
+        found.append(Finding("missing lists", float(n), 0.0, message))
+    if use is not None and use.unused:
+        n = len(use.unused)
+        lists = format_count(n, "list")
+        message = f"{lists} of queries without right answers, as {first_names(use.unused)}"
+        found.append(Finding("unused lists", float(n), 0.0, message))
+    return found

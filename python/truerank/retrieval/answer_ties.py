@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.arrays import checked_weights, read_only
+from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..ranks.grouping import group_codes
-from ..ranks.labels import JUDGED
+from ..ranks.labels import GAIN_RULE, JUDGED
+from ..tasks.grades import gains_of
 from ..tasks.row_keys import row_keys
 
 if TYPE_CHECKING:
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..metrics.keys import Key
     from ..ranks.container import Ranks
+    from ..tasks.grades import LabelsByName
 
 LEVELS = ("chance", "optimum")  # what a value is compared with; they are no kinds, but have none
+GAINS = ("linear", "exponential", "binary")  # what becomes of gains
 BEYOND = 1 << 62  # a place behind all others, and the cutoff that leaves out none of them
 _CHUNK = 1 << 15  # queries whose ties are in a cache at a time
 _MOST_EXPONENT = 1000  # of exponential gains, so that the sum of many is finite, too
@@ -305,3 +309,37 @@ def read_gains(gains: object, length: int, gain: str) -> FloatArray | None:
         got = f"up to {array.max()}"
         raise InputValueError("gains", expected="numbers whose sum is finite", got=got)
     return counted
+
+
+def counted_gains(labels_by_name: LabelsByName, gain: str | None = None) -> FloatArray | None:
+    """Return what right answers with these labels count for; None: all the same.
+
+    Parameters
+    ----------
+    labels_by_name : mapping of str to Labels
+    gain : {"linear", "exponential", "binary"}, optional
+        What becomes of gains. Default: what the label "gain_rule" says, or linear.
+
+    Raises
+    ------
+    ValueError
+        For labels that are no gains, and for several rules.
+
+    Examples
+    --------
+    >>> from truerank.ranks.labels import Labels
+    >>> rule = Labels([0, 0], ("exponential",))
+    >>> counted_gains({"gain": Labels([1, 3]), "gain_rule": rule})
+    array([1., 7.])
+    """
+    gains = gains_of(labels_by_name)
+    rules = labels_by_name.get(GAIN_RULE)
+    if gain is None:
+        present: list[Any] = [GAINS[0]]
+        if rules is not None:
+            present = [rule for rule, tasks in rules.counts().items() if tasks]
+        if len(present) > 1:
+            some = ", ".join(map(str, present))
+            raise InputValueError("gain", f"the ranks have several ({some}): say which")
+        gain = choice("gain", present[0], GAINS)
+    return None if gains is None else read_gains(gains, len(gains), gain)

@@ -75,8 +75,8 @@ def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
             np.float64
         )  # those below 0 are none, as in trec_eval
     else:
-        are_arrays = isinstance(value, tuple) and all(hasattr(each, "ndim") for each in value)
-        columns = list(map(np.asarray, value)) if are_arrays else reader.columns(title, value)
+        are_arrays = isinstance(value, tuple) and all(map(is_column, value))
+        columns = list(value) if are_arrays else reader.columns(title, value)
         columns = columns or [np.zeros(0, np.int64)] * 2
         lengths = {*map(len, columns)}
         if len(columns) not in (2, 3) or len(lengths) > 1:
@@ -84,11 +84,22 @@ def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
             got = ", ".join(str(len(column)) for column in columns)
             raise InputValueError(title, expected=expected, got=f"columns of {got}")
         gains = _checked_gains(title, columns[2]) if len(columns) == 3 else None
-    is_text = isinstance(value, Qrels)
+    is_text = isinstance(value, Qrels) and value.is_text
     queries, entities = (
         reader.column(title, j, each, is_text=is_text) for j, each in enumerate(columns[:2])
     )
     return JudgedPairs(queries, entities, gains, queries)
+
+
+def is_column(value: object) -> bool:
+    """Whether this is an array of one dimension, or a Series.
+
+    Examples
+    --------
+    >>> is_column(np.zeros(3)), is_column([0.0])
+    (True, False)
+    """
+    return hasattr(value, "__array__") and len(getattr(value, "shape", ())) == 1
 
 
 def is_one_split(known: object) -> bool:

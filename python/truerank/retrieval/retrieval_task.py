@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from ..inputs.checks import choice
+from ..inputs.checks import choice, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
-from ..inputs.rules import ListOptions, with_options
+from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..ranks.container import Ranks
-from ..ranks.labels import JUDGED, Labels, as_labels
+from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
 from ..ranks.protocol import Protocol
+from ..tasks.elements import read_elements
+from ..tasks.grades import (
+    count_without_answers,
+    first_task_counts,
+    gain_labels,
+    gains_of,
+    with_judged,
+)
 from ..tasks.row_keys import distinct, look_up, row_keys
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks
 from ..tasks.split_audit import check_rules
 from ..tasks.split_columns import SplitReader, name_splits
 from ..tasks.task import OneSidedTask
-from ..tasks.vocabularies import Column, Vocabulary, encode_columns, selection_name
-from .answer_lists import lists_in_order, lists_of_ids, read_lists
-from .answer_report import GAINS, MISSES, RetrievalReport
-from .answer_ties import read_gains
+from ..tasks.vocabularies import Column, LabelIndex, Vocabulary, encode_columns, selection_name
+from .answer_lists import is_list_of_lists, lists_in_order, lists_of_ids, read_lists
+from .answer_report import MISSES, RetrievalReport
+from .answer_ties import GAINS, counted_gains, read_gains
 from .qrels import FORM, is_one_split, read_judged
 
 if TYPE_CHECKING:
@@ -31,6 +39,8 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
+    from ..tasks.grades import LabelsByName
+    from ..tasks.named_lists import NamedLists
     from ..tasks.vocabularies import Names
 
 
@@ -53,6 +63,9 @@ class AnswerSets(NamedTuple):
         The number of queries that the qrels have, with right answers or without.
     judged : ndarray of int64, shape (j, 2)
         Distinct pairs of a gain of 0.
+    names_alone : bool
+        Whether entities have names and a number, but no order: the first of the ids are those that
+        the qrels name, and any other name may stand for one of the others.
     """
 
     queries: Vocabulary
@@ -62,6 +75,7 @@ class AnswerSets(NamedTuple):
     known: dict[str, IntArray]
     asked: int
     judged: IntArray = np.zeros((0, 2), np.int64)
+    names_alone: bool = False
 
     def select(self, where: Any) -> AnswerSets:
         """Return some of the right answers, in this order."""
@@ -102,26 +116,72 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
             stays &= judged.gains > 0
         rows[name] = codes[stays]
         columns.append(judged.entities._replace(values=judged.entities.values[stays]))
-    entity_ids, (targets, *others) = encode_columns("entities", entities, columns)
+    names_alone = is_integer(entities) and any(map(has_names, columns))
+    if names_alone:
+        entity_ids = read_names_alone(entities, columns)
+        targets, *others = [column.values for column in columns]
+    else:
+        entity_ids, (targets, *others) = encode_columns("entities", entities, columns)
     known_pairs = {
         name: np.stack([rows[name], ids], axis=1) for name, ids in zip(rows, others, strict=True)
     }
     pairs = np.stack([tasks, targets], axis=1)
-    sets = AnswerSets(query_ids, entity_ids, pairs, tested.gains, known_pairs, len(distinct(asked)))
-    return _distinct_answers(sets)
+    number = len(distinct(asked))
+    sets = AnswerSets(query_ids, entity_ids, pairs, tested.gains, known_pairs, number)
+    return _distinct_answers(sets._replace(names_alone=names_alone))
+
+
+def has_names(column: Column) -> bool:
+    """Whether a column has names, and not integers."""
+    return column.label_index is not None and len(column.values) > 0
+
+
+def read_names_alone(entities: Any, columns: Sequence[Column]) -> Vocabulary:
+    """Return the number of entities, of which columns name some, with these names.
+
+    Raises
+    ------
+    InputTypeError
+        For integers beside names.
+    InputValueError
+        For more names than there are entities.
+    """
+    size = Vocabulary.read("entities", entities).size
+    names: dict[str, None] = {}
+    for column in columns:
+        if len(column.values) and column.label_index is None:
+            named = next(filter(has_names, columns)).split
+            expected = f"names that are str, as {named} has (entities={size} gives no positions)"
+            got = f"{column.entry(0)!r} in {column.where(0)}"
+            raise InputTypeError(column.split, expected=expected, got=got)
+        if column.label_index is not None:
+            names.update(dict.fromkeys(column.label_index.codes))
+    check_number_of_names(size, len(names))
+    return Vocabulary(size, tuple(names))
+
+
+def check_number_of_names(size: int, names: int) -> None:
+    """Refuse more names than there are entities."""
+    if names > size:
+        expected = f"at least {names:,}, as so many names occur"
+        raise InputValueError("entities", expected=expected, got=size)
 
 
 def _rows_of(column: Column, queries: Vocabulary, of_qrels: bool) -> IntArray:
-    """Return the ids of known queries, -1 or above all others for those without one."""
+    """Return the ids of known queries, -1 for those that are not in the task."""
     codes, index = column.values, column.label_index
-    if of_qrels and (index is None) != (queries.names is None) and len(codes):
-        kinds = ("ids", "labels") if index is None else ("labels", "ids")
-        raise InputValueError(column.split, f"{kinds[0]} of queries, where qrels have {kinds[1]}")
+    if not len(codes):
+        return codes
     if index is not None:
-        return queries.find("queries", tuple(index.codes), is_text=True)[codes]
-    if codes.min(initial=0) < 0:
+        names = tuple(index.codes)
+        return queries.find(column.split, names, is_text=column.is_text)[codes]
+    if of_qrels and queries.words is not None:
+        expected = "labels of queries, as qrels have, whose order nobody gave"
+        got = f"{column.entry(0)!r} in {column.where(0)}"
+        raise InputValueError(column.split, expected=expected, got=got)
+    if queries.names is None and codes.min() < 0:
         raise InputValueError(column.split, expected="query ids from 0 on", got=codes.min())
-    return codes
+    return queries.find(column.split, codes, where=column.where)
 
 
 def _distinct_answers(sets: AnswerSets) -> AnswerSets:
@@ -187,6 +247,10 @@ def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None,
         if sampled.typed:
             raise InputValueError("candidates", "queries have no types, from which to draw")
         value = sampled.among
+    if sets.names_alone and (sampled is not None or not (value is None or isinstance(value, str))):
+        expected = "all, or a known split, as not all entities have names"
+        got = "a list of them" if sampled is None else "a sample"
+        raise InputValueError("candidates", expected=expected, got=got)
     if value is None or (isinstance(value, str) and value == "all"):
         return "all" if sampled is None else sampled.name, None, sampled
     if isinstance(value, str):
@@ -202,7 +266,11 @@ def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None,
 
 
 def make_side(
-    sets: AnswerSets, groups: Any, chosen: IntArray | None = None, sampled: Sampled | None = None
+    sets: AnswerSets,
+    groups: Any,
+    chosen: IntArray | None = None,
+    sampled: Sampled | None = None,
+    gain: str = GAINS[0],
 ) -> SideTasks:
     """Make the tasks: one for each right answer, which is never in the filter of its query.
 
@@ -239,6 +307,11 @@ def make_side(
     query = queries[rows]
     labels = {"queries": sets.queries.labels(query)}
     labels["targets"] = sets.entities.labels(target)
+    if sets.gains is not None:
+        labels[GAIN] = gain_labels(np.append(sets.gains, np.zeros(len(judged))))
+        if gain != GAINS[0]:
+            labels[GAIN_RULE] = as_labels(GAIN_RULE, gain, len(rows))
+    labels[WITHOUT_ANSWERS] = first_task_counts(sets.asked - len(queries), len(rows))
     if groups is not None:
         labels["group"] = _read_groups(groups, sets.queries, queries)[rows]
     return SideTasks(
@@ -252,7 +325,7 @@ def make_side(
         labels=labels,
         test_rows=query,
         height=sets.queries.size,
-        names=sets.entities.names,
+        names=None if sets.names_alone else sets.entities.names,
     )
 
 
@@ -266,19 +339,6 @@ def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels:
         expected = "a group for every query with a right answer"
         raise InputValueError("groups", expected=expected, got=f"none for {missing[0]!r}")
     return as_labels("groups", [groups[name] for name in names], len(names))
-
-
-def _with_judged(ranks: Ranks, size: int) -> Ranks:
-    """Return the first ranks, labelled with where those after them are, judged documents."""
-    if len(ranks) == size:
-        return ranks
-    query = cast("Labels", ranks.queries).codes
-    (low, high), (first, last) = (
-        [np.searchsorted(np.sort(keys[size:]), keys[:size], side) for side in ("left", "right")]
-        for keys in (row_keys([query, ranks.above]), query)
-    )
-    counts = zip(JUDGED, (low - first, high - low, last - first), strict=True)
-    return ranks[:size].with_labels(**dict(counts))
 
 
 @public("truerank.retrieval")
@@ -375,10 +435,8 @@ class Task(OneSidedTask[RetrievalReport]):
     1.0
     """
 
-    gains: FloatArray | None
     queries: Names
     entities: Names
-    without_answers: int
     leaked: int
 
     def __init__(
@@ -407,17 +465,47 @@ class Task(OneSidedTask[RetrievalReport]):
             sets = sets._replace(judged=sets.judged[:0])
         elif sampled is not None:
             raise InputValueError("judged", "sampled candidates have no judged documents")
-        side = make_side(sets, groups, chosen, sampled)
-        self._size = len(sets.pairs)  # judged documents, which follow, have no gains
-        self.gains = read_gains(sets.gains, self._size, gain)
-        self.queries, self.entities = sets.queries.names, sets.entities.names
-        self.without_answers = sets.asked - len(side.queries)
+        read_gains(sets.gains, len(sets.pairs), gain)  # gains that cannot be counted are errors now
+        side = make_side(sets, groups, chosen, sampled, gain)
+        self._has_judged = len(side) > len(sets.pairs)
+        self.queries, self.entities = sets.queries.names, side.names
+        self._named = sets.entities if sets.names_alone else None
         self._has_groups, self._all_queries_known = groups is not None, queries is not None
         if groups is not None and not isinstance(groups, Mapping):
-            self._check_rows("groups")
+            self._check_order_of_queries("groups")
         drawn, known = sampled is not None, tuple(sets.known)
         protocol = Protocol(filter=known, split=split, candidates=name, sampled=drawn)
         super().__init__({SIDE: side}, protocol)
+
+    @property
+    def gains(self) -> FloatArray | None:
+        """What the right answers count for in dcg and ndcg: shape (n,); None: 1 for all.
+
+        Examples
+        --------
+        >>> Task({"u": {"b": 1, "d": 3}}, entities=["a", "b", "c", "d"], gain="exponential").gains
+        array([1., 7.])
+        """
+        return counted_gains(self._right_answers())
+
+    @property
+    def without_answers(self) -> int:
+        """The number of queries that have no right answer.
+
+        Examples
+        --------
+        >>> Task({"u": ["b"], "v": []}, entities=["a", "b"]).without_answers
+        1
+        """
+        return count_without_answers(self._right_answers())
+
+    def _right_answers(self) -> LabelsByName:
+        """Return the labels of the right answers, without those of judged documents."""
+        labels = self.answers.labels
+        gains = gains_of(labels)
+        if gains is None:
+            return labels
+        return {name: each[gains > 0] for name, each in labels.items()}
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -461,7 +549,9 @@ class Task(OneSidedTask[RetrievalReport]):
         Warns
         -----
         UserWarning
-            If less than half of the queries with right answers have a list.
+            If queries with right answers have no list: it names the first three, and lists of other
+            queries whose names differ from theirs only in blanks or case. The audit of the report
+            has both, too.
 
         Examples
         --------
@@ -474,20 +564,81 @@ class Task(OneSidedTask[RetrievalReport]):
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
         choice("misses", misses, tuple(MISSES))
-        side = self.answers
-        entities, named = Vocabulary(side.columns, side.names), read_lists("ids", ids)
+        named = read_lists("ids", ids)
+        use = None
         if named is None:
-            self._check_rows("ids")
-            ids, scores = lists_of_ids(ids, scores, entities)
+            if not is_list_of_lists(ids):
+                self._check_columns_of("ids")
+            self._check_order_of_queries("ids")
+            ids, scores = lists_of_ids(ids, scores, self._ids_of_names)
         elif scores is not None:
             raise InputTypeError("scores", expected="None, as the lists have names")
         else:
-            queries, asked = Vocabulary(side.height, self.queries, "queries"), side.queries[:, 0]
-            ids, scores = lists_in_order(named, queries, entities, asked, self._all_queries_known)
+            self._check_queries(named)
+            queries = Vocabulary(self.answers.height, self.queries, "queries")
+            asked, is_strict = self.answers.queries[:, 0], self._all_queries_known
+            ordered = lists_in_order(named, queries, asked, is_strict, self._ids_of_names)
+            ids, scores, use = ordered
         report = super().evaluate_lists(ids, scores, **options)
-        return report if misses == "zero" else self._report(report.ranks, misses)
+        if use is not None:
+            use.warn("ids")
+        if misses != "zero":
+            report = self._report(report.ranks, misses)
+        report.list_use = use
+        return report
+
+    def _check_queries(self, lists: NamedLists) -> None:
+        """Refuse positions of queries whose order nobody gave."""
+        are_ints = len(lists) > 0 and not isinstance(lists.queries[0], str)
+        queries = Vocabulary(self.answers.height, self.queries, "queries")
+        if are_ints and queries.words is not None:
+            queries.ids_of("ids", lists.queries[:1])
+            self._check_order_of_queries("ids")
+
+    def _ids_of_names(self, names: Any, is_text: bool) -> IntArray:
+        """Return the ids of names in lists, which need no name in the task if these are alone."""
+        entities = self._named
+        if entities is None:
+            entities = Vocabulary(self.answers.columns, self.entities)
+            if is_text and entities.names is None and len(names):
+                ways = f"give qrels of str, or entities=range({entities.size}), whose digits are"
+                expected = f"ids of entities, as qrels have, and no names in text ({ways} names)"
+                raise InputTypeError("ids", expected=expected, got=repr(names[0]))
+            return entities.ids_of("ids", names, is_text=is_text)
+        elements = read_elements("ids", names, "names that are str, as qrels have")
+        if isinstance(elements, np.ndarray):
+            if not len(elements):
+                return elements
+            expected = f"names that are str, as qrels have (entities={entities.size} gives no ids)"
+            raise InputTypeError("ids", expected=expected, got=f"{elements[0]} at position 0")
+        ids = entities.codes_of(elements)
+        known, is_new = len(entities.names or ()), ids < 0
+        index = LabelIndex()
+        ids[is_new] = known + index.encode([elements[i] for i in np.flatnonzero(is_new).tolist()])
+        check_number_of_names(entities.size, known + len(index.codes))
+        return ids
+
+    def _evaluate(
+        self, scorers: Mapping[str, Any], name: str = "", **options: Unpack[BatchOptions]
+    ) -> RetrievalReport:
+        self._check_columns_of(name)
+        return super()._evaluate(scorers, name, **options)
 
     def _check_rows(self, name: str) -> None:
+        """Refuse columns where entities have no order, and rows where queries have none."""
+        self._check_columns_of(name)
+        self._check_order_of_queries(name)
+
+    def _check_columns_of(self, name: str) -> None:
+        """Refuse columns of entities of which only names and their number are known."""
+        if self._named is not None:
+            size = self._named.size
+            problem = f"entities={size} beside names in qrels says nothing of columns, so that"
+            problem += " only lists by name can be evaluated"
+            ways = f"give Task(..., entities=...) the names in their order, or range({size})"
+            raise InputValueError(name, f"{problem}; {ways} if they are its digits")
+
+    def _check_order_of_queries(self, name: str) -> None:
         """Refuse rows where queries have names, and nobody said whose row is the first."""
         if not self._all_queries_known and self.queries is not None and len(self.queries) > 1:
             some = ", ".join(map(repr, self.queries[:2]))
@@ -496,18 +647,17 @@ class Task(OneSidedTask[RetrievalReport]):
             raise InputValueError(name, f"{problem}: {way}")
 
     def _report(self, ranks: Ranks, misses: str = "zero") -> RetrievalReport:
-        return RetrievalReport(
-            _with_judged(ranks.with_labels(side=None), self._size),
-            self.gains,
-            by="group" if self._has_groups else None,
-            without_answers=self.without_answers,
-            misses=misses,
-        )
+        ranks = ranks.with_labels(side=None)
+        gains = gains_of(ranks.labels)
+        if self._has_judged and gains is not None:
+            ranks = with_judged(ranks, gains > 0)
+        by = "group" if self._has_groups else None
+        return report(ranks, by=by, misses=misses)
 
     def __repr__(self) -> str:
-        side = self.answers
+        side, right = self.answers, len(self._right_answers()["queries"])
         return (
-            f"Task({self._size:,} right answers of {len(side.queries):,} queries among "
+            f"Task({right:,} right answers of {len(side.queries):,} queries among "
             f"{side.columns:,} entities; {self.protocol})"
         )
 
@@ -518,7 +668,7 @@ def report(
     gains: npt.ArrayLike | None = None,
     *,
     queries: LabelsLike | None = None,
-    gain: str = "linear",
+    gain: str | None = None,
     by: LabelsLike | None = None,
     misses: str = "zero",
 ) -> RetrievalReport:
@@ -531,12 +681,15 @@ def report(
         which the other right answers are not left out. Only answers that are wrong for certain, as
         items of the training data, may be filtered.
     gains : array_like of float, shape (n,), optional
-        What each right answer counts for in dcg and ndcg: above 0, with a finite sum. Default: 1.
+        What each right answer counts for in dcg and ndcg: above 0, with a finite sum. Default: what
+        the ranks say, as those of a `Task` and of `NamedLists.rank` do, whose label "gain" has the
+        grades of the judgements; 1 where they say nothing.
     queries : labels, optional
         The query of each task. Default: those of the ranks.
-    gain : {"linear", "exponential", "binary"}
+    gain : {"linear", "exponential", "binary"}, optional
         What becomes of gains g: g (as in trec_eval), 2^g - 1 (Burges et al.: Learning to rank using
-        gradient descent, 2005; g is at most 1000), 1.
+        gradient descent, 2005; g is at most 1000), 1. Default: that of the `Task` that made the
+        ranks, or linear.
     by : str or labels, optional
         Groups of queries: the name of a label of the ranks, or labels of the tasks.
     misses : {"zero", "bounds", "expected"}
@@ -556,7 +709,8 @@ def report(
         For anything but Ranks, and gains that are not numbers.
     ValueError
         For no tasks, ranks without labels of queries or with weights, gains that are NaN, infinite,
-        0 or less, have no finite sum or are exponential and above 1000, and counts that cannot come
+        0 or less, have no finite sum or are exponential and above 1000, or are others than those of
+        the ranks, ranks of tasks with several rules of `gain`, and counts that cannot come
         from one ranking of a query's candidates: unlike numbers of candidates, ties that overlap or
         hold more right answers than places. Those come from right answers that are filtered or
         given twice, and of ranks of several models.
@@ -569,10 +723,17 @@ def report(
     >>> found = report(ranks, [1, 3], queries=["q", "q"])
     >>> found["map"], found["optimistic.map"], found["pessimistic.map"]
     (0.9166666666666666, 1.0, 0.8333333333333333)
+
+    Grades travel with judgements:
+
+    >>> lists = tr.NamedLists(("q",), ("d1", "d2"), np.array([0, 2]), np.array([0, 1]), None)
+    >>> round(report(lists.rank({"q": {"d1": 1, "d2": 3}}, candidates=10))["ndcg"], 3)
+    0.797
     """
     if not isinstance(ranks, Ranks):
         raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
-    choice("gain", gain, GAINS)
+    if gain is not None:
+        choice("gain", gain, GAINS)
     choice("misses", misses, tuple(MISSES))
     if not len(ranks):
         raise InputValueError("ranks", expected="at least one right answer", got="none")
@@ -586,4 +747,24 @@ def report(
     if protocol.split is not None and protocol.split in protocol.filter:
         expected = "ranks among which no right answer is filtered"
         raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
-    return RetrievalReport(ranks, read_gains(gains, len(ranks), gain), by=by, misses=misses)
+    if gains is not None:
+        ranks = _with_gains(ranks, gains)
+    counted = counted_gains(ranks.labels, gain)
+    if gain is not None and GAIN in ranks.labels:
+        rule = None if gain == GAINS[0] else gain
+        ranks = ranks.with_labels(**{GAIN_RULE: rule})
+    return RetrievalReport(ranks, counted, by=by, misses=misses)
+
+
+def _with_gains(ranks: Ranks, gains: npt.ArrayLike) -> Ranks:
+    """Label ranks with gains; refuse others than those that they carry."""
+    read_gains(gains, len(ranks), GAINS[0])
+    array, carried = np.asarray(gains, np.float64), gains_of(ranks.labels)
+    if carried is None:
+        return ranks.with_labels(**{GAIN: gain_labels(array)})
+    unlike = array != carried
+    if unlike.any():
+        i = int(unlike.argmax())
+        expected = f"those of the ranks ({carried[i]:g} at position {i}), or None"
+        raise InputValueError("gains", expected=expected, got=f"{array[i]:g}")
+    return ranks

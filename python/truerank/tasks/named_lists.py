@@ -10,20 +10,23 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
 from .. import _core
 from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
-from ..inputs.checks import distinct_names, flag, integer, is_integer, is_number, several
+from ..inputs.checks import flag, integer, is_integer, is_number, several
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.scores import exact_array, exact_number, first_rounded
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
+from ..ranks.labels import GAIN, WITHOUT_ANSWERS, Labels
+from .elements import read_elements
+from .grades import first_task_counts, gain_labels, with_judged
 from .text import line_of, text_blocks, text_lines
 from .vocabularies import LabelIndex, Vocabulary
 
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import IntArray
     from ..inputs.progress_listeners import Listener, Progress
+
+    Name = Any  # a str or an int
+    Names = tuple[Any, ...]  # all str, or all int
 
 
 _MARK = "\ufeff"  # the byte order mark
@@ -48,6 +54,39 @@ def without_ranx(value: Any) -> Any:
     return value.to_dict() if type(value).__module__.startswith("ranx.") else value
 
 
+def checked_names(argument: str, values: Any) -> Names:
+    """Return names, which are all str or all int, as they came.
+
+    Examples
+    --------
+    >>> checked_names("queries", np.array([3, 1])), checked_names("queries", ["3", "1"])
+    ((3, 1), ('3', '1'))
+    """
+    elements = read_elements(argument, values, "names that are str or int")
+    if isinstance(elements, np.ndarray):
+        return tuple(elements.tolist())
+    return tuple(map(str, elements))
+
+
+def same_kind(argument: str, names: Sequence[Name], others: Sequence[Name]) -> None:
+    """Refuse names that are int beside names that are str.
+
+    Examples
+    --------
+    >>> same_kind("answers", [1, 2], ["1", "2"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    truerank.inputs.errors.InputTypeError: answers: expected names that are str, as '1' ...
+    """
+    if not names or not others or isinstance(names[0], str) == isinstance(others[0], str):
+        return
+    kind, way = "str", "str(...)"
+    if isinstance(names[0], str):
+        kind, way = "int", "int(...)"
+    expected = f"names that are {kind}, as {others[0]!r} of the lists ({way} makes them)"
+    raise InputTypeError(argument, expected=expected, got=repr(names[0]))
+
+
 @public("truerank")
 @dataclass(eq=False, repr=False)
 class Qrels:
@@ -55,10 +94,19 @@ class Qrels:
 
     Parameters
     ----------
-    queries, documents : tuple of str
-        The query and the document of each judgement.
+    queries, documents : tuple of str, or of int
+        The query and the document of each judgement. All queries are of one type, and all
+        documents.
     relevance : ndarray of int64, shape (n,)
         A document is relevant from 1 on.
+    is_text : bool
+        Whether the names are from a file, where 7 has no type: such names are also read by
+        vocabularies of int, which take no str.
+
+    Raises
+    ------
+    TypeError
+        For names that are neither str nor int, or some of them str and others int.
 
     Examples
     --------
@@ -66,11 +114,15 @@ class Qrels:
     Qrels(2 judgements of 1 queries, 1 relevant)
     """
 
-    queries: tuple[str, ...]
-    documents: tuple[str, ...]
+    queries: Names
+    documents: Names
     relevance: IntArray
+    is_text: bool = False
 
     def __post_init__(self) -> None:
+        if not self.is_text:
+            self.queries = checked_names("queries", self.queries)
+            self.documents = checked_names("documents", self.documents)
         self.relevance = read_only(np.array(self.relevance, np.int64))
 
     def __len__(self) -> int:
@@ -81,58 +133,205 @@ class Qrels:
         return f"Qrels({judged}, {np.count_nonzero(self.relevance >= 1):,} relevant)"
 
     @classmethod
-    def of(cls, value: Any) -> Qrels:
+    def of(cls, value: Any, argument: str = "answers") -> Qrels:
         """Read judgements in any of the forms that `NamedLists.rank` takes.
+
+        Names stay what they are, str or int.
 
         Examples
         --------
         >>> Qrels.of({"q1": {"d3": 1, "d9": 0}, "q2": ["d3"]})
         Qrels(3 judgements of 2 queries, 2 relevant)
         """
+        value = without_ranx(value)
         if isinstance(value, Qrels):
             return value
         if not isinstance(value, Mapping):
             expected = "Qrels, or a mapping of queries to answers"
-            raise InputTypeError("answers", expected=expected, got=type(value).__name__)
-        pairs: dict[tuple[str, str], int] = {}
+            raise InputTypeError(argument, expected=expected, got=type(value).__name__)
+        queries: list[Any] = []
+        documents: list[Any] = []
+        relevance: list[int] = []
         for query, judged in value.items():
-            gains = {judged: 1} if isinstance(judged, str) else judged
+            gains = {judged: 1} if isinstance(judged, str) or is_integer(judged) else judged
             if not isinstance(gains, Mapping):
-                gains = dict.fromkeys(several("answers", gains, "names for each query"), 1)
-            for document, grade in gains.items():
-                expected = "integers as relevance"
-                pairs[str(query), str(document)] = integer("answers", grade, expected=expected)
-        return cls.of_pairs(pairs)
+                gains = dict.fromkeys(several(argument, gains, "names for each query"), 1)
+            queries += [query] * len(gains)
+            documents += gains
+            expected = "integers as relevance"
+            relevance += [integer(argument, each, expected=expected) for each in gains.values()]
+        names = checked_names(argument, queries), checked_names(argument, documents)
+        return cls(*names, np.array(relevance, np.int64))
+
+    def of_pairs(self, pairs: Mapping[tuple[Name, Name], int]) -> Qrels:
+        """Return judgements of pairs of a query and a document, whose names are of this kind."""
+        queries, documents = zip(*pairs, strict=True) if pairs else ((), ())
+        relevance = np.fromiter(pairs.values(), np.int64, len(pairs))
+        return Qrels._trusted(queries, documents, relevance, self.is_text)
 
     @classmethod
-    def of_pairs(cls, pairs: Mapping[tuple[str, str], int]) -> Qrels:
-        """Return the judgements of pairs of a query and a document."""
-        queries, documents = zip(*pairs, strict=True) if pairs else ((), ())
-        return cls(queries, documents, np.fromiter(pairs.values(), np.int64, len(pairs)))
+    def _trusted(
+        cls, queries: Names, documents: Names, relevance: IntArray, is_text: bool
+    ) -> Qrels:
+        """Take over names that were checked before."""
+        qrels = cls.__new__(cls)
+        columns = {"queries": queries, "documents": documents, "relevance": read_only(relevance)}
+        vars(qrels).update(columns, is_text=is_text)
+        return qrels
+
+    def pairs(self) -> dict[tuple[Name, Name], int]:
+        """Return the relevance of each pair of a query and a document.
+
+        Raises
+        ------
+        ValueError
+            For a pair of two relevances.
+        """
+        grades = self.relevance.tolist()
+        pairs: dict[tuple[Name, Name], int] = dict(
+            zip(zip(self.queries, self.documents, strict=True), grades, strict=True)
+        )
+        if len(pairs) < len(self):
+            for query, name, grade in zip(self.queries, self.documents, grades, strict=True):
+                other = pairs[query, name]
+                if grade != other:
+                    got = f"{grade} and {other} for {name!r} of query {query!r}"
+                    raise InputValueError("answers", expected="one relevance for a pair", got=got)
+        return pairs
 
     def right_answers(self) -> Qrels:
-        """Return the judgements from a relevance of 1 on."""
-        rows = zip(self.queries, self.documents, self.relevance.tolist(), strict=True)
-        return self.of_pairs({(query, name): grade for query, name, grade in rows if grade >= 1})
+        """Return the judgements from a relevance of 1 on, each pair once."""
+        return self.of_pairs({pair: grade for pair, grade in self.pairs().items() if grade >= 1})
+
+    def not_right(self, queries: Iterable[Name], left_out: Qrels) -> Qrels:
+        """Return the judgements below 1 of some queries, without pairs that are left out."""
+        asked, others = {*queries}, left_out.pairs()
+        judged = {
+            pair: grade
+            for pair, grade in self.pairs().items()
+            if grade < 1 and pair[0] in asked and pair not in others
+        }
+        return self.of_pairs(judged)
+
+
+class ListUse(NamedTuple):
+    """Which lists belong to the queries that have right answers.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (q,)
+        The list of each query; the number of lists, for an empty one, where it has none.
+    missing : tuple of str or int
+        The queries without a list.
+    unused : tuple of str or int
+        The queries of lists that belong to none.
+    """
+
+    rows: IntArray
+    missing: Names
+    unused: Names
+
+    def warn(self, argument: str) -> None:
+        """Warn of queries without a list, and of unused lists whose names look like theirs."""
+        if not self.missing:
+            return
+        text = (
+            f"{len(self.missing):,} of {len(self.rows):,} queries with right answers have no list "
+            f"({first_names(self.missing)}), and count as if theirs were empty"
+        )
+        alike = _pairs_alike(self.missing, self.unused)
+        if alike:
+            pairs = ", ".join(f"{other!r} for {name!r}" for name, other in alike[:3])
+            text += f"; there are lists of names that differ only in blanks or case: {pairs}"
+        warn_user(f"{argument}: {text}")
+
+
+def lists_in_use(argument: str, listed: Names, places: IntArray, asked: Sequence[Name]) -> ListUse:
+    """Give each query that has right answers its list, and say what is left over.
+
+    Parameters
+    ----------
+    argument : str
+    listed : tuple of str or int, length m
+        The queries of the lists.
+    places : ndarray of int64, shape (m,)
+        Their positions among those with right answers; -1: it has none, or is another query.
+    asked : sequence of str or int, length q
+        The queries with right answers.
+
+    Raises
+    ------
+    ValueError
+        For lists of other queries alone.
+
+    Examples
+    --------
+    >>> lists_in_use("ids", ("q9", "q2"), np.array([-1, 0]), ["q2"])
+    ListUse(rows=array([1]), missing=(), unused=('q9',))
+    """
+    is_used = places >= 0
+    rows = np.full(len(asked), len(listed))
+    rows[places[is_used]] = np.flatnonzero(is_used)
+    missing = tuple(asked[i] for i in np.flatnonzero(rows == len(listed)).tolist())
+    unused = tuple(listed[i] for i in np.flatnonzero(~is_used).tolist())
+    if listed and asked and not is_used.any():
+        some, others = (", ".join(map(repr, names[:3])) for names in (asked, listed))
+        problem = f"no query in common: right answers are of {some}, ..., lists of {others}"
+        raise InputValueError(argument, f"{problem}, ...")
+    return ListUse(rows, missing, unused)
+
+
+def first_names(names: Sequence[Name]) -> str:
+    """Return the first three names, for messages.
+
+    Examples
+    --------
+    >>> first_names(["q1", "q2", "q3", "q4"]), first_names([7])
+    ("'q1', 'q2', 'q3', ...", '7')
+    """
+    shown = list(map(repr, names[:3]))
+    if len(names) > len(shown):
+        shown.append("...")
+    return ", ".join(shown)
+
+
+def _pairs_alike(missing: Names, unused: Names) -> list[tuple[Name, Name]]:
+    """Return names without a list, each with one of an unused list that looks like it."""
+    bare = {str(name).strip().casefold(): name for name in unused}
+    pairs = []
+    for name in missing:
+        other = bare.get(str(name).strip().casefold())
+        if other is not None:
+            pairs.append((name, other))
+    return pairs
 
 
 @public("truerank")
 @dataclass(eq=False, repr=False)
-class NamedLists(Mapping[str, dict[str, Any]]):
+class NamedLists(Mapping[Any, dict[Any, Any]]):
     """Lists of scored candidates by name: a mapping of each query to ``{name: score}``.
 
     Parameters
     ----------
-    queries : tuple of str, shape (lists,)
-        The name of each list's query.
-    names : tuple of str
-        The names of the candidates that occur; a candidate's id is its position.
+    queries : tuple of str or int, shape (lists,)
+        The name of each list's query, each once and all of one type.
+    names : tuple of str or int
+        The names of the candidates that occur, all of one type; a candidate's id is its position.
     indptr : ndarray of int64, shape (lists + 1,)
         List i has the entries ``indptr[i]:indptr[i + 1]``.
     ids : ndarray of int, shape (entries,)
         The candidates, as ids.
     scores : ndarray, shape (entries,), or None
         Their scores; None: the order of each list says all.
+    is_text : bool
+        Whether the names are from a file, as in `Qrels`.
+
+    Raises
+    ------
+    TypeError
+        For names that are neither str nor int, or some of them str and others int.
+    ValueError
+        For a query that has two lists.
 
     Examples
     --------
@@ -143,28 +342,35 @@ class NamedLists(Mapping[str, dict[str, Any]]):
     {'d3': 1.0}
     """
 
-    queries: tuple[str, ...]
-    names: tuple[str, ...]
+    queries: Names
+    names: Names
     indptr: IntArray
     ids: npt.NDArray[Any]
     scores: npt.NDArray[Any] | None
+    is_text: bool = False
 
     def __post_init__(self) -> None:
+        if not self.is_text:
+            self.queries = checked_names("queries", self.queries)
+            self.names = checked_names("names", self.names)
         self.indptr, self.ids = read_only(self.indptr), read_only(self.ids)
         self.scores = None if self.scores is None else read_only(self.scores)
         self._rows = dict(zip(self.queries, range(len(self)), strict=True))
+        if len(self._rows) < len(self):
+            last = next(name for i, name in enumerate(self.queries) if self._rows[name] != i)
+            raise InputValueError("queries", f"{last!r} occurs twice")
 
     def __len__(self) -> int:
         return len(self.queries)
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.queries)
 
     def __repr__(self) -> str:
         entries = f"{len(self.ids):,} entries, {len(self.names):,} names"
         return f"NamedLists({len(self):,} lists, {entries})"
 
-    def __getitem__(self, query: str) -> dict[str, Any]:
+    def __getitem__(self, query: Name) -> dict[Any, Any]:
         """Return the scores of a query's list by name, in the order of the list."""
         i = self._rows.get(query, -1)
         if i < 0:
@@ -185,7 +391,7 @@ class NamedLists(Mapping[str, dict[str, Any]]):
         self,
         answers: Any,
         *,
-        candidates: int | Sequence[str],
+        candidates: int | Sequence[Name],
         filtered: bool = False,
         known: Any = None,
         split: str | None = None,
@@ -199,7 +405,8 @@ class NamedLists(Mapping[str, dict[str, Any]]):
             Judgements, of which those of a relevance from 1 on are right answers; or a mapping of
             queries to ``{name: relevance}``, to several names or to a name. Each right answer is a
             task. A query without a list has an empty one; lists of other queries are not used.
-        candidates : int or sequence of str
+            Names are str or int, as in the lists: none is converted.
+        candidates : int or sequence of str or int
             The number of candidates in all, or their names, among which all others must be.
         filtered : bool
             Whether the other right answers of a query are left out.
@@ -213,18 +420,22 @@ class NamedLists(Mapping[str, dict[str, Any]]):
         Returns
         -------
         Ranks
-            With the labels `queries` and `targets`, by name, and `unit`, the number of the query.
+            With the labels `queries` and `targets`, by name, and `unit`, the number of the query;
+            "gain", the relevance, where it is not 1 for all; and, unless `filtered`, where the
+            other judged documents of a query are: what `truerank.retrieval.report` needs for ndcg
+            and bpref. The number of queries without a right answer is in the labels, too.
 
         Raises
         ------
         TypeError, ValueError
-            For other forms, for fewer candidates than there are names, and for lists of other
-            queries alone. As `rank_lists` does.
+            For other forms, names that are str where those of the lists are int or the reverse,
+            fewer candidates than there are names, and lists of other queries alone. As `rank_lists`
+            does.
 
         Warns
         -----
         UserWarning
-            If less than half of the queries with right answers have a list.
+            If queries with right answers have no list; it names the first three.
 
         Examples
         --------
@@ -235,60 +446,111 @@ class NamedLists(Mapping[str, dict[str, Any]]):
         >>> ranks.optimistic, ranks.pessimistic
         (array([2, 3]), array([  2, 100]))
         """
-        right = Qrels.of(answers).right_answers()
-        parts = known if isinstance(known, list) else [known] * (known is not None)
-        left_out = [Qrels.of(part).right_answers() for part in parts]
-        left_out += [right] if flag("filtered", filtered) else []
-        asked, index = LabelIndex(), LabelIndex()
-        unit = asked.encode(right.queries)
-        queries = Vocabulary(len(asked.codes), tuple(asked.codes))
-        rows = self.rows_of("answers", list(asked.codes))[unit]
-        if is_integer(candidates):
-            size = integer("candidates", candidates, least=0)
-        else:
-            names = distinct_names("candidates", candidates, "their number, or their names")
-            size = len(index.encode(names))
-        ids, targets = index.encode(self.names)[self.ids], index.encode(right.documents)
-        others = index.encode([name for part in left_out for name in part.documents])
-        of_others = queries.codes_of([name for part in left_out for name in part.queries])
+        judgements = Qrels.of(answers)
+        same_kind("answers", judgements.queries, self.queries)
+        same_kind("answers", judgements.documents, self.names)
+        right = judgements.right_answers()
+        queries = LabelIndex()
+        unit = queries.encode(right.queries)
+        asked = tuple(queries.codes)
+        is_filtered = flag("filtered", filtered)
+        left_out = self._left_out(known, right, is_filtered)
+        judged = right.of_pairs({})
+        if not is_filtered:  # counts of other candidates would say nothing about these
+            judged = judgements.not_right(asked, left_out)
+        size, index = self._candidates(candidates)
+        ids = index.encode(self.names)[self.ids]
+        targets = index.encode([*right.documents, *judged.documents])
+        others = index.encode(left_out.documents)
         if size < len(index.codes):
             expected = f"at least {len(index.codes)}, as many names occur"
             got = f"{size}, without {list(index.codes)[size]!r}"
             raise InputValueError("candidates", expected=expected, got=got)
-        splits = [split or "test"] * filtered + ["known"] * (known is not None)
-        order = np.argsort(of_others, kind="stable")[np.count_nonzero(of_others < 0) :]
-        lengths = np.bincount(of_others[order], minlength=queries.size)
+        splits = []
+        if is_filtered:
+            splits.append(split or "test")
+        if known is not None:
+            splits.append("known")
+        query = np.append(unit, queries.encode(judged.queries))
+        place_of = dict(zip(asked, range(len(asked)), strict=True))
+        selection = None
+        if splits:
+            of_others = _places(left_out.queries, place_of)
+            selection = (*lists_by_query(of_others, others, len(asked)), query)
+        use = lists_in_use("answers", self.queries, _places(self.queries, place_of), asked)
         indptr = np.append(self.indptr, self.indptr[-1])
         ranks = rank_lists(
             (ids, indptr),
             None if self.scores is None else (self.scores, indptr),
             targets,
             candidates=size,
-            rows=rows,
-            filter=(indptr_of(lengths), others[order], unit) if splits else None,
+            rows=use.rows[query],
+            filter=selection,
             **options,
         )
-        labelled = ranks.with_labels(queries=right.queries, targets=right.documents, unit=unit)
-        return labelled.with_protocol(filter=splits, split=split)
+        use.warn("answers")
+        ranks = ranks.with_labels(queries=_labels_of_names(asked, query))
+        if len(judged):
+            ranks = with_judged(ranks, np.arange(len(ranks)) < len(right))
+        given = answers if isinstance(answers, Mapping) else judgements.queries
+        without = len({*given}) - len(asked)
+        ranks = ranks.with_labels(unit=unit, **_labels_of_answers(right, without))
+        return ranks.with_protocol(filter=splits, split=split)
 
-    def rows_of(self, argument: str, asked: Sequence[str]) -> IntArray:
-        """Return the list of each query that has right answers; an empty one follows all lists.
+    def _candidates(self, candidates: Any) -> tuple[int, LabelIndex]:
+        """Return the number of candidates, and an index of their names."""
+        index = LabelIndex()
+        given = Vocabulary.read("candidates", candidates)
+        names: Names = given.names or ()
+        same_kind("candidates", names, self.names)
+        index.encode(names)
+        return given.size, index
 
-        Raises
-        ------
-        ValueError
-            For lists of other queries alone. It warns if less than half of the queries have one.
-        """
-        rows = Vocabulary(len(self), self.queries).codes_of(asked)
-        common = np.count_nonzero(rows >= 0)
-        if len(self) and asked and not common:
-            some, others = (", ".join(map(repr, names[:3])) for names in (asked, self.queries))
-            problem = f"no query in common: right answers are of {some}, ..., lists of {others}"
-            raise InputValueError(argument, f"{problem}, ...")
-        if 2 * common < len(asked):
-            has = f"{common:,} of {len(asked):,} queries with right answers have a list"
-            warn_user(f"{argument}: only {has}; the others count as if theirs were empty")
-        return np.where(rows < 0, len(self), rows)
+    def _left_out(self, known: Any, right: Qrels, is_filtered: bool) -> Qrels:
+        """Return the right answers that are left out: known ones, and perhaps those ranked."""
+        parts = [] if known is None else [known]
+        if isinstance(known, list):
+            parts = known
+        pairs: dict[tuple[Name, Name], int] = {}
+        for part in parts:
+            judgements = Qrels.of(part, "known")
+            same_kind("known", judgements.queries, self.queries)
+            same_kind("known", judgements.documents, self.names)
+            pairs |= judgements.right_answers().pairs()
+        if is_filtered:
+            pairs |= right.pairs()
+        return right.of_pairs(pairs)
+
+
+def _places(names: Sequence[Name], place_of: Mapping[Name, int]) -> IntArray:
+    """Return the place of each name, -1 for those without one."""
+    return np.fromiter((place_of.get(name, -1) for name in names), np.int64, len(names))
+
+
+def _labels_of_names(names: Names, codes: IntArray) -> Labels:
+    """Return names of tasks as labels: ints are labels themselves."""
+    return Vocabulary(len(names), names).labels(codes)
+
+
+def _labels_of_answers(right: Qrels, without_answers: int) -> dict[str, Any]:
+    """Return the targets and gains of right answers, and how many queries have none."""
+    labels: dict[str, Any] = {"targets": right.documents}
+    if (right.relevance != 1).any():
+        labels[GAIN] = gain_labels(right.relevance)
+    labels[WITHOUT_ANSWERS] = first_task_counts(without_answers, len(right))
+    return labels
+
+
+def lists_by_query(queries: IntArray, ids: IntArray, number: int) -> tuple[IntArray, IntArray]:
+    """Return the ids of each query as (indptr, indices); a query of -1 is none.
+
+    Examples
+    --------
+    >>> lists_by_query(np.array([1, -1, 0]), np.array([7, 8, 9]), 2)
+    (array([0, 1, 2]), array([9, 7]))
+    """
+    order = np.argsort(queries, kind="stable")[np.count_nonzero(queries < 0) :]
+    return indptr_of(np.bincount(queries[order], minlength=number)), ids[order]
 
 
 def lists_of_rows(
@@ -316,38 +578,65 @@ def lists_of_rows(
     ids: list[IntArray] = []
     scores: list[npt.NDArray[Any]] = []
     expected = "{query: {name: number}}, or {query: [name]} for all queries, each of them once"
-    kinds = str if place else (str, int, np.integer)  # files of ids have other forms
+    is_type_of_name = _is_type_of_text if place else _is_type_of_name
     for query, listed in rows:
-        key = str(len(ids) if query is None else query)
+        key = str(len(ids)) if query is None else query
         is_list = isinstance(listed, (Mapping, Sequence, np.ndarray))
         names = listed if is_list and not isinstance(listed, (str, bytes)) else [[]]
+        if isinstance(names, np.ndarray):
+            names = names.tolist()
         values = list(listed.values()) if isinstance(listed, Mapping) else []
         array = exact_array(values) if all(map(is_number, values)) else np.array(None)
         has_scores = isinstance(listed, Mapping)
-        is_right = all(issubclass(kind, kinds) for kind in {*map(type, names)})
-        is_right &= array.dtype != object and key not in queries.codes
+        types_of_names = {*map(type, names)}
+        is_right = all(map(is_type_of_name, types_of_names)) and is_type_of_name(type(key))
+        is_right = is_right and array.dtype != object and key not in queries.codes
         if not is_right or (ids and has_scores != bool(scores)):
             got = f"{key!r}: {listed!r}"  # the query first, for a long list is cut
             raise InputValueError(argument, expected=expected, got=got, place=place)
         queries.encode([key])
-        ids.append(index.encode(list(map(str, names))))
-        scores += [array] if has_scores else []
-    filled = [part for part in scores if len(part)] or [np.zeros(0)]
-    joined = np.concatenate(filled, dtype=dtype) if scores else None
-    whole = [part for part in filled if joined is not None and part.dtype.kind != joined.dtype.kind]
-    if any(part.tolist() != part.astype(np.float64).tolist() for part in whole):
-        raise InputValueError(argument, "integers beyond 2**53 beside floats would be rounded")
+        ids.append(index.encode(list(names)))
+        if has_scores:
+            scores.append(array)
     every = np.concatenate([*ids, np.zeros(0, np.int64)])
     indptr = indptr_of(list(map(len, ids)))
-    lists = NamedLists(tuple(queries.codes), tuple(index.codes), indptr, every, joined)
+    columns = indptr, every, _joined_scores(argument, scores, dtype)
+    queries_of_lists: Names = tuple(queries.codes)
+    names_of_lists: Names = tuple(index.codes)
+    if not place:
+        queries_of_lists = checked_names(argument, queries_of_lists)
+        names_of_lists = checked_names(argument, names_of_lists)
+    lists = NamedLists(queries_of_lists, names_of_lists, *columns, is_text=bool(place))
     refuse_repeats(argument, lists.queries.__getitem__, lists.names, indptr, every, place)
     return lists
 
 
+def _is_type_of_text(kind: type) -> bool:
+    return issubclass(kind, str)
+
+
+def _is_type_of_name(kind: type) -> bool:
+    return issubclass(kind, (str, int, np.integer)) and kind is not bool
+
+
+def _joined_scores(
+    argument: str, scores: Sequence[npt.NDArray[Any]], dtype: Any
+) -> npt.NDArray[Any] | None:
+    """Join the scores of lists, none of which is rounded; None where there are none."""
+    if not scores:
+        return None
+    filled = [part for part in scores if len(part)] or [np.zeros(0)]
+    joined = np.concatenate(filled, dtype=dtype)
+    whole = [part for part in filled if part.dtype.kind != joined.dtype.kind]
+    if any(part.tolist() != part.astype(np.float64).tolist() for part in whole):
+        raise InputValueError(argument, "integers beyond 2**53 beside floats would be rounded")
+    return joined
+
+
 def refuse_repeats(
     argument: str,
-    query_of: Callable[[int], str],
-    names: Sequence[str],
+    query_of: Callable[[int], Name],
+    names: Sequence[Name],
     indptr: IntArray,
     ids: npt.NDArray[Any],
     place: str,
@@ -515,7 +804,7 @@ def qrels_of_file(argument: str, path: str) -> Qrels:
         row = np.setdiff1d(np.arange(len(keys)), np.unique(keys, return_index=True)[1])[0]
         problem = f"line {line_of(path, row)}: {judged[row]!r} is judged twice for {asked[row]!r}"
         raise InputValueError(argument, problem, place=path)
-    return Qrels(tuple(asked.tolist()), tuple(judged.tolist()), relevance)
+    return Qrels(tuple(asked.tolist()), tuple(judged.tolist()), relevance, is_text=True)
 
 
 def lists_of_file(argument: str, path: str) -> NamedLists:
@@ -542,7 +831,7 @@ def _lists_of_run(argument: str, path: str, progress: bool | Listener | None = N
     groups, names = reader.groups(), reader.names()
     indptr = np.searchsorted(queries, np.arange(len(groups) + 1)).astype(np.int64)
     refuse_repeats(argument, groups.__getitem__, names, indptr, documents, path)
-    return NamedLists(groups, names, indptr, documents, scores)
+    return NamedLists(groups, names, indptr, documents, scores, is_text=True)
 
 
 def read_blocks(

@@ -1,0 +1,182 @@
+"""Grades, judged documents and queries without answers stay with ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles import retrieval as oracle
+from support.outcomes import quietly
+from support.refusals import refusal
+from truerank.ranks.labels import JUDGED
+from truerank.retrieval import Task, report
+from truerank.tasks.grades import gain_labels, gains_of
+
+KEYS = ("map", "ndcg", "ndcg@2", "dcg", "optimistic.ndcg@1", "pessimistic.bpref", "bpref", "mrr")
+DOCUMENTS = [f"d{i}" for i in range(5)]
+QUERIES = [f"q{i}" for i in range(4)]
+GAINS = ("linear", "exponential", "binary")
+
+
+@st.composite
+def judged_runs(draw: st.DrawFn) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
+    """Draw judgements with grades from -1 to 3, and lists with ties of some of the documents."""
+    grades = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 3), max_size=5)
+    qrels = draw(st.dictionaries(st.sampled_from(QUERIES), grades, min_size=1))
+    has_right = any(grade > 0 for judged in qrels.values() for grade in judged.values())
+    if not has_right:
+        qrels["q0"] = {"d0": 2, "d1": 0}
+    lists = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([0.0, 1.0, 2.0]))
+    run = draw(st.fixed_dictionaries({query: lists for query in qrels}))
+    return qrels, run
+
+
+def named_lists(run: dict[str, dict[str, float]]) -> tr.NamedLists:
+    names = sorted({name for listed in run.values() for name in listed})
+    indptr = np.cumsum([0, *map(len, run.values())])
+    ids = [names.index(name) for listed in run.values() for name in listed]
+    scores = np.array([score for listed in run.values() for score in listed.values()], float)
+    return tr.NamedLists(tuple(run), tuple(names), indptr, np.array(ids, np.int64), scores)
+
+
+def expected_value(key: str, judged: dict[str, int], listed: dict[str, float]) -> float:
+    """Compute a value over all orders of ties; what is not listed comes last, and adds nothing."""
+    order, _, metric = key.rpartition(".")
+    unlisted = [name for name in DOCUMENTS if name not in listed]
+    unjudged: Any = 0
+    if metric == "bpref":
+        unjudged = None
+    grades = [judged.get(name, unjudged) for name in listed]
+    grades = [0 if grade is not None and grade < 0 else grade for grade in grades]
+    missed = [judged[name] for name in unlisted if judged.get(name, 0) > 0]
+    values = list(oracle.rankings(list(listed.values()), grades))
+    wrong = sum(1 for name in unlisted if judged.get(name, 1) <= 0)
+    found = [metric_of(metric, ranking, missed, wrong) for ranking in values]
+    best = [tuple(-(grade or 0) for grade in ranking) for ranking in values]
+    if order == "optimistic":
+        return found[best.index(min(best))]
+    if order == "pessimistic":
+        return found[best.index(max(best))]
+    return float(np.mean(found))
+
+
+def metric_of(metric: str, ranking: list[Any], missed: list[int], wrong: int) -> float:
+    name, _, cutoff = metric.partition("@")
+    k = int(cutoff or 99)
+    right = [grade for grade in ranking if grade] + missed
+    places = [place for place, grade in enumerate(ranking, 1) if grade]
+    if name == "mrr":
+        return 1 / places[0] if places else 0.0
+    if name == "map":
+        return sum(i / place for i, place in enumerate(places, 1)) / len(right)
+    if name == "bpref":
+        others = [place for place, grade in enumerate(ranking, 1) if grade == 0]
+        most = max(min(len(right), len(others) + wrong), 1)
+        above = [min(sum(other < place for other in others), most) for place in places]
+        return sum(1 - n / most for n in above) / len(right)
+    total = oracle.gained([grade or 0 for grade in ranking], k)
+    if name == "dcg":
+        return total
+    return total / oracle.gained(sorted(right, reverse=True), k)
+
+
+@given(judged_runs(), st.sampled_from(KEYS), st.data())
+def test_ranks_of_judgements_have_all_that_metrics_need(
+    tmp_path_factory: pytest.TempPathFactory,
+    judged_run: tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]],
+    key: str,
+    data: st.DataObject,
+) -> None:
+    """By their definition, as a task has them, saved and read, sliced and joined in any order."""
+    qrels, run = judged_run
+    ranks = quietly(named_lists(run).rank, qrels, candidates=5)
+    if "bpref" in key and not set(JUDGED) <= set(ranks.labels):
+        return
+    found = report(ranks)
+    asked = [query for query, judged in qrels.items() if max(judged.values(), default=0) > 0]
+    expected = {query: expected_value(key, qrels[query], run[query]) for query in asked}
+    values = dict(zip(found.queries, found.per_query(key).tolist(), strict=True))
+    assert values == pytest.approx(expected, rel=1e-12)
+    assert found.without_answers == len(qrels) - len(asked)
+
+    path = tmp_path_factory.getbasetemp() / "ranks.npz"
+    ranks.save(path)
+    assert tr.load(path) == ranks
+    cut = data.draw(st.integers(0, len(ranks)))
+    joined = report(tr.concatenate([ranks[cut:], ranks[:cut]]))
+    assert joined.without_answers == found.without_answers
+    again = dict(zip(joined.queries, joined.per_query(key).tolist(), strict=True))
+    assert again == pytest.approx(values, rel=1e-12)
+
+    rows = tuple((q, d, max(g, 0)) for q, judged in qrels.items() for d, g in judged.items())
+    task = Task(list(rows), entities=DOCUMENTS, judged=True)
+    of_task = quietly(task.evaluate_lists, run)
+    if "bpref" not in key or set(JUDGED) <= set(of_task.ranks.labels):
+        assert of_task[key] == pytest.approx(found[key], rel=1e-12)
+    assert report(of_task.ranks)[key] == of_task[key]
+
+
+@given(st.lists(st.one_of(st.integers(0, 9), st.floats(1e-300, 1e300)), max_size=9))
+def test_gains_are_labels_without_rounding(gains: list[float]) -> None:
+    array, ids = np.array(gains, np.float64), range(len(gains))
+    labels = gain_labels(array)
+    found = gains_of({"gain": labels})
+    assert found is not None
+    assert found.tolist() == array.tolist()
+    ranks = [tr.Ranks([0], [1], 5, labels={"gain": gain_labels(array[[i]])}) for i in ids]
+    if ranks:
+        assert np.asarray(gains_of(tr.concatenate(ranks).labels)).tolist() == array.tolist()
+
+
+def test_what_becomes_of_gains_stays_with_ranks(tmp_path: Path) -> None:
+    qrels = {"u": {"a": 3, "b": 1}, "v": {"c": 2}, "w": {}}
+    run = {"u": ["b", "c", "a"], "v": ["a", "c"]}
+    tasks = {gain: Task(qrels, entities=["a", "b", "c"], gain=gain) for gain in GAINS}
+    found = {gain: task.evaluate_lists(run) for gain, task in tasks.items()}
+    for gain, of_task in found.items():
+        of_task.ranks.save(tmp_path / gain)
+        again = report(tr.load(tmp_path / gain))
+        assert again["ndcg"] == of_task["ndcg"]
+        assert again.without_answers == tasks[gain].without_answers == 1
+        other = report(found["linear"].ranks, gain=gain)
+        assert report(other.ranks)["ndcg"] == other["ndcg"] == of_task["ndcg"]
+    assert found["exponential"]["ndcg"] != found["linear"]["ndcg"]
+    both = tr.concatenate([each.ranks for each in found.values()])
+    refusal(ValueError, "gain: the ranks have several .*linear.*: say which", report, both)
+
+
+def test_other_gains_than_those_of_the_ranks_are_refused() -> None:
+    ranks = named_lists({"u": {"a": 0.5, "b": 0.1}}).rank({"u": {"a": 1, "b": 3}}, candidates=9)
+    assert report(ranks, [1, 3])["ndcg"] == report(ranks)["ndcg"] < 1
+    words = r"gains: expected those of the ranks \(3 at position 1\), or None, got 2"
+    refusal(ValueError, words, report, ranks, [1, 2])
+    ungraded = ranks.with_labels(gain=None)
+    assert report(ungraded, [1, 3])["ndcg"] == report(ranks)["ndcg"]
+    assert report(ungraded)["ndcg"] == 1
+    words = "ranks: expected numbers as labels 'gain'"
+    refusal(ValueError, words, report, ranks.with_labels(gain=["x", "y"]))
+
+
+def test_ranks_without_grades_are_joined_with_graded_ones() -> None:
+    """Gains are 1, and no query was left out, where ranks do not say otherwise."""
+    lists = named_lists({"u": {"a": 0.5, "b": 0.1}})
+    graded = lists.rank({"u": {"a": 1, "b": 3, "c": 0}, "w": {}}, candidates=9)
+    plain = tr.Ranks([4], [1], 9, queries=["x"], targets=["c"], unit=[7], listed=[True])
+    plain = plain.with_protocol(lists="scores")
+    joined = tr.concatenate([plain, graded.with_labels(**dict.fromkeys(JUDGED))])
+    assert joined.labels["gain"].values.tolist() == ["1", "1", "3"]
+    assert report(joined).without_answers == 1
+    refusal(ValueError, "judged_above missing in part 0", tr.concatenate, [plain, graded])
+
+
+def test_groups_of_a_report_have_no_queries_without_answers() -> None:
+    qrels, groups = {"u": {"a": 2}, "v": {"b": 1}, "w": {}}, {"u": "x", "v": "y"}
+    found = Task(qrels, entities=["a", "b"], groups=groups).evaluate_lists({"u": ["b"], "v": ["b"]})
+    assert found.without_answers == 1
+    assert [group.without_answers for group in found.groups.values()] == [0, 0]

@@ -1,0 +1,329 @@
+"""What names queries and entities of retrieval: one rule, whatever they are handed over in."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.outcomes import quietly
+from support.refusals import refusal
+from truerank.retrieval import Sampled, Task
+
+KEYS = ("mrr", "map", "ndcg", "auc", "chance.mrr", "index.map", "bpref")
+Grades = dict[int, dict[int, int]]
+Lists = dict[int, list[int]]
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[Grades, Lists, Grades]:
+    """Draw grades, lists and known answers of queries from 0 to 3 and entities from 0 to 7."""
+    grades = st.dictionaries(st.integers(0, 7), st.integers(0, 2), max_size=4)
+    qrels = draw(st.dictionaries(st.integers(0, 3), grades, min_size=1))
+    qrels[next(iter(qrels))] |= {draw(st.integers(0, 7)): 1}
+    listed = st.lists(st.integers(0, 7), unique=True, max_size=5)
+    lists = {query: draw(listed) for query in qrels}
+    known = draw(st.dictionaries(st.integers(0, 3), grades, max_size=2))
+    return qrels, lists, known
+
+
+def renamed(by_query: dict[int, Any], query: Any, entity: Any) -> dict[Any, Any]:
+    """Name the queries and the entities of grades or of lists by functions."""
+    found: dict[Any, Any] = {}
+    for key, value in by_query.items():
+        named = [entity(name) for name in value]
+        found[query(key)] = named
+        if isinstance(value, dict):
+            found[query(key)] = dict(zip(named, value.values(), strict=True))
+    return found
+
+
+def text_of_qrels(qrels: dict[Any, dict[Any, int]], path: Path) -> Path:
+    rows = [
+        f"{q} 0 {name} {grade}" for q, judged in qrels.items() for name, grade in judged.items()
+    ]
+    path.write_text("\n".join(rows))
+    return path
+
+
+def text_of_run(lists: dict[Any, list[Any]], path: Path) -> Path:
+    rows = [
+        f"{query} Q0 {name} 1 {-place} t"
+        for query, listed in lists.items()
+        for place, name in enumerate(listed)
+    ]
+    path.write_text("\n".join(rows))
+    return path
+
+
+def values_of(task: Task, lists: Any) -> Any:
+    """Return values and the sizes of candidate sets, up to the rounding of sums in any order."""
+    report = quietly(task.evaluate_lists, lists)
+    keys = [key for key in KEYS if key != "bpref" or "judged" in report.ranks.labels]
+    sizes = sorted(report.ranks.candidates.tolist())
+    return [round(report[key], 9) for key in keys], sizes
+
+
+@given(problems(), st.sampled_from(["dict", "json", "run", "read", "tuples"]), st.booleans())
+def test_every_way_to_name_things_gives_the_same(
+    tmp_path_factory: pytest.TempPathFactory,
+    problem: tuple[Grades, Lists, Grades],
+    form: str,
+    in_text: bool,
+) -> None:
+    """Labels that are str or int, positions, and names without an order of entities."""
+    qrels, lists, known = problem
+    folder = tmp_path_factory.getbasetemp()
+    options: dict[str, Any] = {"judged": True, "leaks": "drop"}
+
+    def task_of(query: Any, entity: Any, entities: Any, queries: Any) -> tuple[Task, Any]:
+        of_qrels: Any = renamed(qrels, query, entity)
+        of_lists: Any = renamed(lists, query, entity)
+        if in_text:
+            of_qrels = text_of_qrels(of_qrels, folder / "qrels")
+        elif form == "tuples":
+            of_qrels = [
+                (q, e, gain) for q, judged in of_qrels.items() for e, gain in judged.items()
+            ]
+        if form == "json":
+            (folder / "lists.json").write_text(json.dumps(of_lists))
+            of_lists = folder / "lists.json"
+        elif form in ("run", "read"):
+            of_lists = text_of_run(of_lists, folder / "run")
+            of_lists = tr.read_run(of_lists) if form == "read" else of_lists
+        given_known = {"train": renamed(known, query, entity)}
+        facts = {"entities": entities, "queries": queries, "known": given_known}
+        return quietly(Task, of_qrels, **facts, **options), of_lists
+
+    right = {(q, e) for q, judged in qrels.items() for e, gain in judged.items() if gain}
+    left_out = {(q, e) for q, judged in known.items() for e, gain in judged.items() if gain}
+    if right <= left_out:
+        return
+    words, queries = [f"d{i}" for i in range(8)], [f"q{i}" for i in range(4)]
+    named = words.__getitem__
+    of_str = values_of(*task_of(queries.__getitem__, named, words, queries))
+    assert values_of(*task_of(queries.__getitem__, named, 8, None)) == of_str
+    assert values_of(*task_of(str, str, 8, list("0123"))) == of_str
+    assert values_of(*task_of(str, str, list("01234567"), None)) == of_str
+    lists_are_text = form in ("json", "run", "read")
+    ints, ids = [9, 7, 5, 3, 1, -1, -3, -5], [30, 20, 10, 0]
+    if not in_text and not lists_are_text:
+        assert values_of(*task_of(int, int, 8, None)) == of_str
+    if form != "json":  # whose arrays hold no digits but numbers
+        assert values_of(*task_of(ids.__getitem__, ints.__getitem__, ints, ids)) == of_str
+
+
+@pytest.mark.python_only
+def test_a_perfect_recommender_is_perfect_or_refused() -> None:
+    items, test = ["1", "2", "3", "4", "5"], {1: [2], 2: [3], 3: [4]}
+    lists = {1: [2, 5, 1], 2: [3, 1, 2], 3: [4, 2, 1]}
+    words = r"qrels: .* as '1' .*give str\(\.\.\.\) for labels, or entities=5 .*got 2 in column 1"
+    refusal(TypeError, words, Task, test, entities=items)
+    assert Task(test, entities=[1, 2, 3, 4, 5]).evaluate_lists(lists)["mrr"] == 1
+    named = {str(user): list(map(str, listed)) for user, listed in lists.items()}
+    task = Task({user: listed[:1] for user, listed in named.items()}, entities=items)
+    assert task.evaluate_lists(named)["mrr"] == 1
+    refusal(TypeError, r"ids: .*queries, as '1' .*str\(\.\.\.\)", task.evaluate_lists, lists)
+    for_users = {user: lists[int(user)] for user in named}
+    refusal(TypeError, r"ids: .*entities, as '1' .*str\(\.\.\.\)", task.evaluate_lists, for_users)
+
+
+@pytest.mark.python_only
+def test_ints_are_positions_beside_labels_that_are_no_numbers() -> None:
+    task = Task({"u": ["b"]}, entities=["a", "b", "c"])
+    assert task.evaluate_lists({"u": [0, 1]})["mrr"] == 0.5
+    assert task.evaluate_lists({0: [0, 1]})["mrr"] == 0.5
+    named = Task({"u": ["b"], "v": ["a"]}, entities=["a", "b", "c"])
+    words = "ids: rows do not say whose they are"
+    refusal(ValueError, words, named.evaluate_lists, {0: ["b"], 1: ["a"]})
+    ordered = Task({"u": ["b"], "v": ["a"]}, entities=["a", "b", "c"], queries=["v", "u"])
+    assert ordered.evaluate_lists({1: ["b"], 0: ["a"]})["mrr"] == 1
+    assert ordered.evaluate_lists([[0], [1]])["mrr"] == 1
+    of_ints = Task({1: [20]}, entities=[10, 20, 30], queries=[1])
+    assert of_ints.evaluate_lists([[10, 20]])["mrr"] == 0.5
+    assert of_ints.evaluate_lists([[10, 20]], [[0.5, 0.5]])["mrr"] == 0.75
+    assert of_ints.evaluate_lists(np.array([[0, 1, -1]]))["mrr"] == 0.5
+    words = "ids: .* labels of entities, as 10, got 1 at"
+    refusal(ValueError, words, of_ints.evaluate_lists, [[1]])
+
+
+def test_columns_of_frames_and_categoricals() -> None:
+    pandas = pytest.importorskip("pandas")
+    users, items = ["u", "v", "u"], ["b", "a", "c"]
+    for read in (np.array, pandas.Series, lambda x: pandas.Series(x, dtype="category")):
+        columns, known = (read(users), read(items)), (read(["u", "w"]), read(["d", "a"]))
+        task = Task(columns, entities=list("abcd"), known=known, queries=["u", "v"])
+        assert task.answers.targets.tolist() == [1, 2, 0]
+        assert [each.tolist() for each in task.answers.filter or ()] == [[0, 1, 1], [3]]
+        graded = Task((*columns, read([1, 2, 3])), entities=list("abcd"))
+        assert np.asarray(graded.gains).tolist() == [1, 3, 2]
+    numbers = (pandas.Series([7, 9], dtype="category"), pandas.Series([20, 10], dtype="category"))
+    task = Task(numbers, entities=[10, 20], queries=[9, 7], known=(numbers[0], numbers[1][::-1]))
+    assert task.evaluate_lists({7: [20], 9: [10]})["mrr"] == 1
+    words = r"qrels: .* got 1.0 in row 0 \(pandas makes floats"
+    refusal(TypeError, words, Task, (pandas.Series([1.0, 2.0]), pandas.Series([1, 2])), entities=5)
+
+
+# -- names and a number ----------------------------------------------------------------------------
+
+
+@pytest.mark.python_only
+def test_names_beside_a_number_have_no_columns() -> None:
+    task = Task(
+        {"u": ["7"]}, entities=100, known={"train": {"u": ["9"]}, "pool": {"v": ["7", "8"]}}
+    )
+    found = task.evaluate_lists({"u": ["9", "1", "7"]})
+    assert (task.entities, found["mrr"], found.candidates.tolist()) == (None, 0.5, [99])
+    assert found.protocol.candidates == "all"
+    assert found.ranks.targets is not None
+    assert found.ranks.targets.values.tolist() == ["7"]
+    words = "entities=100 beside names in qrels says nothing of columns"
+    top = tr.TopK(np.array([[0]]), np.array([[1.0]]))
+    for argument, call, given_value in [
+        ("scores", task.evaluate_scores, np.ones((1, 100))),
+        ("scorer", task.evaluate, lambda _: np.ones((1, 100))),
+        ("ids", task.evaluate_lists, np.array([[7]])),
+        ("ids", task.evaluate_lists, top),
+        ("ids", task.evaluate_lists, (np.array([7]), np.array([0, 1]))),
+    ]:
+        refusal(ValueError, f"^{argument}: {words}", call, given_value)
+    vectors = np.ones((100, 2))
+    refusal(ValueError, f"^queries: {words}", task.evaluate_embeddings, vectors[:1], vectors)
+    words = "ids: expected names that are str, as qrels have .* got 7 at position 0"
+    for lists in ({"u": [7]}, [[7]]):
+        refusal(TypeError, words, task.evaluate_lists, lists)
+    assert task.evaluate_lists([["1", "7"]])["mrr"] == 0.5
+
+
+@pytest.mark.python_only
+def test_names_and_ints_in_one_task_and_too_many_names_are_refused(tmp_path: Path) -> None:
+    words = "expected names that are str, as qrels has .* got 3 in column 1 of row 0"
+    refusal(TypeError, f"known: {words}", Task, {"u": ["7"]}, entities=9, known={"u": [3]})
+    of_ints = Task({"u": [7]}, entities=9)
+    words = "ids: expected ids of entities from 0 to 8, each an int, .* got '7'"
+    refusal(TypeError, words, of_ints.evaluate_lists, {"u": ["7"]})
+    run = text_of_run({"u": [7]}, tmp_path / "run")
+    words = r"ids: .* no names in text .*entities=range\(9\)"
+    refusal(TypeError, words, of_ints.evaluate_lists, run)
+    assert Task({"u": [7]}, entities=range(9)).evaluate_lists(run)["mrr"] == 1
+    task = Task({"u": ["7"]}, entities=3)
+    words = "entities: expected at least 4, as so many names occur, got 3"
+    refusal(ValueError, words, task.evaluate_lists, {"u": ["1", "2", "3"]})
+    assert task.evaluate_lists({"u": ["1", "2"]})["mrr"] == 0
+    refusal(ValueError, words, Task, {"u": list("abcd")}, entities=3)
+    words = "candidates: expected all, or a known split, .* got a"
+    for candidates in (["7"], Sampled(1)):
+        refusal(ValueError, words, Task, {"u": ["7"]}, entities=3, candidates=candidates)
+
+
+# -- names of lists and judgements -----------------------------------------------------------------
+
+
+@given(problems(), st.booleans(), st.sampled_from([int, np.int64]))
+def test_lists_of_ints_rank_as_those_of_str(
+    problem: tuple[Grades, Lists, Grades], filtered: bool, kind: Any
+) -> None:
+    qrels, lists, known = problem
+    found = []
+    for name in (str, kind):
+        of_lists = renamed(lists, name, name)
+        indptr = np.cumsum([0, *map(len, of_lists.values())])
+        names = [name(i) for i in range(8)]
+        ids = np.array([int(i) for listed in of_lists.values() for i in listed], np.int64)
+        run = tr.NamedLists(tuple(of_lists), tuple(names), indptr, ids, None)
+        answers, others = renamed(qrels, name, name), renamed(known, name, name)
+        options: dict[str, Any] = {"known": others, "filtered": filtered, "split": "dev"}
+        ranks = quietly(run.rank, answers, candidates=names, **options)
+        by_number = quietly(run.rank, answers, candidates=8, **options)
+        assert by_number == ranks
+        found.append(ranks)
+    of_str, of_ints = found
+    for name in ("queries", "targets"):
+        texts = list(map(str, getattr(of_ints, name)))
+        assert texts == list(getattr(of_str, name))
+    plain = [each.with_labels(queries=None, targets=None) for each in found]
+    assert plain[0] == plain[1]
+
+
+@pytest.mark.python_only
+def test_names_of_two_types_are_refused(tmp_path: Path) -> None:
+    indptr, ids = np.array([0, 1]), np.array([0])
+    run = tr.NamedLists((1,), (5,), indptr, ids, None)
+    assert dict(run) == {1: {5: None}}
+    for answers in ({"1": [5]}, {1: ["5"]}, {1: {"5": 1}}):
+        words = r"answers: expected names that are int, as . of the lists \(int\(\.\.\.\) makes"
+        refusal(TypeError, words, run.rank, answers, candidates=9)
+    refusal(TypeError, "known: expected names", run.rank, {1: 5}, candidates=9, known={"1": [5]})
+    refusal(TypeError, "candidates: expected names", run.rank, {1: 5}, candidates=["5"])
+    words = "all of one type, got '2' at position 1"
+    refusal(TypeError, f"queries: .*{words}", tr.Qrels, (1, "2"), (5, 6), np.ones(2, int))
+    refusal(TypeError, f"names: .*{words}", tr.NamedLists, (1,), (1, "2"), indptr, ids, None)
+    refusal(TypeError, f"ids: .*{words}", Task({1: [5]}, entities=9).evaluate_lists, {1: [1, "2"]})
+    words = "queries: 1 occurs twice"
+    refusal(ValueError, words, tr.NamedLists, (1, 1), (5,), np.arange(3), np.zeros(2, int), None)
+    for wrong in (True, 1.0, b"a", None):
+        refusal(TypeError, "queries: expected names that are", tr.Qrels, (wrong,), ("a",), [1])
+    words = "answers: expected one relevance for a pair, got 2 and 1 for 'a' of query 'q'"
+    twice = tr.Qrels(("q", "q"), ("a", "a"), np.array([2, 1]))
+    of_str = tr.NamedLists(("q",), ("a",), indptr, ids, None)
+    refusal(ValueError, words, of_str.rank, twice, candidates=9)
+    tr.write_run(tmp_path / "run", {7: [12, 3]})
+    assert dict(tr.read_run(tmp_path / "run")) == {"7": {"12": 2, "3": 1}}
+    tr.write_run(tmp_path / "run", ([[1, 0]], None), queries=[4], entities=[30, 40])
+    assert dict(tr.read_run(tmp_path / "run")) == {"4": {"40": 2, "30": 1}}
+
+
+# -- what is left over -----------------------------------------------------------------------------
+
+
+@given(st.sets(st.integers(0, 9), min_size=1), st.sets(st.integers(0, 12)), st.booleans())
+def test_queries_without_lists_warn_and_unused_lists_are_found(
+    asked: set[int], listed: set[int], of_ranks: bool
+) -> None:
+    qrels, lists = (
+        {f"q{i}": {"a": 1} for i in sorted(asked)},
+        {f"q{i}": ["a"] for i in sorted(listed)},
+    )
+    missing, unused = sorted(asked - listed), sorted(listed - asked)
+    if listed and not asked & listed:
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if of_ranks:
+            indptr = np.arange(len(lists) + 1)
+            run = tr.NamedLists(tuple(lists), ("a",), indptr, np.zeros(len(lists), int), None)
+            run.rank(qrels, candidates=9)
+        else:
+            findings = {f.name: f for f in Task(qrels, entities=9).evaluate_lists(lists).audit()}
+    texts = [str(each.message) for each in caught]
+    assert len(texts) == (len(missing) > 0)
+    if missing:
+        number = f"{len(missing)} of {len(asked)} queries with right answers have no list"
+        first = ", ".join(f"'q{i}'" for i in missing[:3])
+        assert f"{number} ({first}" in texts[0]
+    if not of_ranks:
+        expected = {"missing lists": len(missing), "unused lists": len(unused)}
+        found = {name: findings[name].value for name in expected if name in findings}
+        assert found == {name: n for name, n in expected.items() if n}
+
+
+@pytest.mark.python_only
+@pytest.mark.parametrize("name", ["q3 ", "Q3", "\tq3"])
+def test_names_that_look_alike_are_named(name: str) -> None:
+    qrels = {f"q{i}": {"a": 1} for i in range(5)}
+    lists = {f"q{i}": ["a"] for i in range(5) if i != 3} | {name: ["a"]}
+    task = Task(qrels, entities=["a", "b"])
+    with pytest.warns(
+        UserWarning, match="1 of 5 .*'q3'.* differ only in blanks or case: '.*' for 'q3'"
+    ):
+        found = task.evaluate_lists(lists)
+    assert found["mrr"] == 0.8
+    assert [finding.name for finding in found.audit()][-2:] == ["missing lists", "unused lists"]
+    assert repr(name) in found.audit("unused lists")[0].message
