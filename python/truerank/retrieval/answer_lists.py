@@ -67,7 +67,7 @@ def lists_in_order(
     >>> queries, entities = Vocabulary(2, ("u", "v")), Vocabulary(3, ("a", "b", "c"))
     >>> lists = lists_of_rows("ids", {"v": {"c": 0.5, "a": 0.25}}.items())
     >>> lists_in_order(lists, queries, entities, np.array([1]), True)[0]
-    (array([2, 0]), array([0, 0, 2]))
+    (array([0, 0, 2]), array([2, 0]))
     """
     if all_known:
         queries.ids_of("ids", lists.queries)
@@ -78,8 +78,8 @@ def lists_in_order(
     where, indptr = join_ranges(lists.indptr[rows], lengths), indptr_of(lengths)
     used, ids = np.flatnonzero(np.bincount(lists.ids[where])), np.zeros(len(lists.names), int)
     ids[used] = entities.ids_of("ids", [lists.names[code] for code in used.tolist()])
-    scores = None if lists.scores is None else (lists.scores[where], indptr)
-    return (ids[lists.ids[where]], indptr), scores
+    scores = None if lists.scores is None else (indptr, lists.scores[where])
+    return (indptr, ids[lists.ids[where]]), scores
 
 
 def lists_of_ids(ids: Any, scores: Any, entities: Vocabulary) -> tuple[Any, Any]:
@@ -102,7 +102,7 @@ def lists_of_ids(ids: Any, scores: Any, entities: Vocabulary) -> tuple[Any, Any]
     filled = (row for row in rows if isinstance(row, list | tuple) and len(row))
     if isinstance(next(filled, (0,))[0], str):
         codes = entities.ids_of("ids", list(chain.from_iterable(ids)))
-        ids = codes, indptr_of(list(map(len, ids)))
+        ids = indptr_of(list(map(len, ids))), codes
     return ids, scores
 
 
