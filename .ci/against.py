@@ -18,6 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
 from itertools import product
 from operator import attrgetter, methodcaller
 from pathlib import Path
@@ -113,6 +114,8 @@ class Results:
         for dtype, similarity in product(["float32", "float64"], SIMILARITIES):
             pair = [normal(size=(n, 16)).astype(dtype) for n in (60, 90)]
             name, given = f"{similarity}.{dtype}", {"similarity": similarity}
+            if similarity == "complex_l1" and "layout" in signature(tr.rank_embeddings).parameters:
+                given["layout"] = "interleaved"
             tasks = {"rows": self.rows, "filter": self.filter, **given}
             key = f"rank_embeddings.{name}"
             self.add(key, counts, tr.rank_embeddings, *pair, self.targets, **tasks)

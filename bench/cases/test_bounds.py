@@ -18,6 +18,7 @@ from harness import Compare, Pair, Team
 from harness.comparing import assert_same_counts
 from harness.synthetic import Sizes
 from harness.vectors import HOSTILE, VectorProblem, draw_clustered
+from peers.embeddings import scored_by
 from truerank import _core
 
 FASTEST = ""  # levels of this machine
@@ -42,7 +43,7 @@ def contestants_of(problem: VectorProblem, threads: int | None) -> dict[str, Cal
         assert _core.choose_bounds(levels)
         return tr.rank_embeddings(
             *(problem.queries, problem.entities, problem.targets),
-            similarity=problem.similarity,
+            **scored_by(problem.similarity),
             threads=threads,
         )
 

@@ -16,7 +16,15 @@ from baselines.compiled import PeakFMA
 from harness import Compare, Pair, Results, Team, Times
 from harness.synthetic import Sizes, draw_embeddings, draw_filter, draw_targets
 from peers import CHECKS, Counts, prepare_peers
-from peers.embeddings import SCORING, SLOW, EmbeddingProblem, check_scores, check_top_k, top_k_peers
+from peers.embeddings import (
+    SCORING,
+    SLOW,
+    EmbeddingProblem,
+    check_scores,
+    check_top_k,
+    scored_by,
+    top_k_peers,
+)
 
 DIMS = (64, 256, 1024)
 DIM = 256  # in cases of one dimension
@@ -64,7 +72,7 @@ def goal(name: str, sizes: Sizes) -> float | None:
 def check_counts(ranks: tr.Ranks, problem: EmbeddingProblem, similarity: str) -> None:
     """Compare the counts of some queries with those of their scores, and check the scores."""
     sample = problem.first(CHECKED)
-    scores = tr.score_embeddings(sample.queries, sample.entities, similarity=similarity)
+    scores = tr.score_embeddings(sample.queries, sample.entities, **scored_by(similarity))
     check_scores(scores, sample, similarity)
     true_scores = scores[np.arange(CHECKED), sample.targets][:, None]
     above, tied = (scores > true_scores).sum(1), (scores == true_scores).sum(1)
@@ -120,7 +128,7 @@ def compare_and_check(
 
 def ours(problem: EmbeddingProblem, similarity: str, threads: int | None) -> Contestant:
     """Return truerank as a contestant, counting included."""
-    rank = partial(tr.rank_embeddings, similarity=similarity, threads=threads)
+    rank = partial(tr.rank_embeddings, **scored_by(similarity), threads=threads)
     return Contestant(
         lambda: rank(problem.queries, problem.entities, problem.targets),
         problem.work,

@@ -63,6 +63,12 @@ EXACT: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
+def scored_by(similarity: Any) -> dict[str, Any]:
+    """Return the options of a similarity; complex numbers have their parts in turn."""
+    layout = "interleaved" if similarity == "complex_l1" else None
+    return {"similarity": similarity, "layout": layout}
+
+
 def check_scores(
     result: Array, problem: EmbeddingProblem, similarity: str, returns: str = "scores"
 ) -> None:

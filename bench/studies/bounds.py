@@ -33,6 +33,7 @@ import truerank as tr
 from baselines.compiled import PeakFMA
 from harness import Results, time_in_turn
 from harness.vectors import HOSTILE, VectorProblem
+from peers.embeddings import scored_by
 from truerank import _core
 
 Array = NDArray[Any]
@@ -123,7 +124,7 @@ def counts(source: Source, name: str, threads: int) -> Job:
     """Count the ranks of a problem."""
     given = problem(source, name)
     vectors = given.queries, given.entities, given.targets
-    options = {"similarity": given.similarity, "rows": given.rows, "filter": given.filter}
+    options = scored_by(given.similarity) | {"rows": given.rows, "filter": given.filter}
 
     def count() -> Counted:
         ranks = tr.rank_embeddings(*vectors, threads=threads, **options)
@@ -136,7 +137,7 @@ def top_k(source: Source, name: str, threads: int) -> Job:
     """Find the k most similar of each query."""
     name, k = name.split(", k = ")
     given = problem(source, name)
-    vectors, options = (given.queries, given.entities), {"similarity": given.similarity}
+    vectors, options = (given.queries, given.entities), scored_by(given.similarity)
 
     def find() -> Counted:
         top = tr.topk_embeddings(*vectors, int(k), threads=threads, **options)

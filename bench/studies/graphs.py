@@ -83,4 +83,6 @@ def rank_model(folder: Path, model: str) -> tr.Ranks:
         entities, similarity = arrays["entities"], str(arrays["similarity"])
         task = tr.link_prediction.Task(triples["test"], known, entities=len(entities))
         queries = arrays["queries_tail"], arrays["queries_head"]
-        return task.evaluate_embeddings(*queries, entities, similarity=similarity).ranks
+        layout = "interleaved" if similarity == "complex_l1" else None
+        options = {"similarity": similarity, "layout": layout}
+        return task.evaluate_embeddings(*queries, entities, **options).ranks

@@ -223,7 +223,10 @@ def evaluate(name: str, graph: Graph, entities: Array, relations: Array) -> tr.R
     """Return the filtered report of the test triples."""
     task, vectors = task_of(name, graph, entities, relations)
     similarity = RECIPES[name].similarity
-    return task.evaluate_embeddings(*vectors, entities, similarity=similarity, unique=True)
+    options = {"similarity": similarity, "unique": True}
+    if similarity == "complex_l1":
+        options["layout"] = "interleaved"
+    return task.evaluate_embeddings(*vectors, entities, **options)
 
 
 def train(name: str, graph: Graph, dim: int, path: Path, seed: int = 0) -> None:

@@ -182,8 +182,8 @@ std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(
 }  // namespace
 
 Embeddings EmbeddingArrays::view() const {
-    Embeddings embeddings{queries.view(), entities.view(), similarity};
-    for (const Scores& vectors : {embeddings.queries, embeddings.entities}) {
+    Embeddings embeddings{queries.vectors(), entities.vectors(), similarity};
+    for (const VectorMatrix& vectors : {embeddings.queries, embeddings.entities}) {
         require(vectors.dtype <= DType::float64, "vectors: no floats");
     }
     require(embeddings.queries.columns == embeddings.entities.columns, "vectors: of different lengths");

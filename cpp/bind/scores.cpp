@@ -15,12 +15,15 @@ struct NamedDType {
     std::string_view name;
     DType dtype;
     std::int64_t size;
+    bool is_complex = false;  // then two numbers of the dtype
 };
 constexpr NamedDType kDTypes[] = {
     {"float16", DType::float16, 2}, {"bfloat16", DType::bfloat16, 2}, {"float32", DType::float32, 4},
     {"float64", DType::float64, 8}, {"int8", DType::int8, 1},         {"int16", DType::int16, 2},
     {"int32", DType::int32, 4},     {"int64", DType::int64, 8},       {"uint8", DType::uint8, 1},
     {"uint16", DType::uint16, 2},   {"uint32", DType::uint32, 4},     {"uint64", DType::uint64, 8},
+    {"complex64", DType::float32, 8, true},
+    {"complex128", DType::float64, 16, true},
 };
 
 const NamedDType& find_dtype(std::string_view dtype) {
@@ -49,12 +52,14 @@ ScoreArray::ScoreArray(py::array array, py::str dtype, bool swapped)
     const NamedDType& type = find_dtype(name_.cast<std::string_view>());
     dtype_ = type.dtype;
     size_ = type.size;
+    is_complex_ = type.is_complex;
     require(array_.itemsize() == size_, "scores: not of this dtype");
 }
 
 Scores ScoreArray::view() const {
     const auto depth = array_.ndim();
-    require((depth == 1 || depth == 2) && array_.itemsize() == size_, "scores: not a matrix of this dtype");
+    require((depth == 1 || depth == 2) && array_.itemsize() == size_ && !is_complex_,
+            "scores: not a matrix of this dtype");
     return {static_cast<const char*>(array_.data()),
             depth == 1 ? 1 : array_.shape(0),
             array_.shape(depth - 1),
@@ -62,6 +67,21 @@ Scores ScoreArray::view() const {
             array_.strides(depth - 1),
             dtype_,
             swapped_};
+}
+
+VectorMatrix ScoreArray::vectors() const {
+    const auto depth = array_.ndim();
+    const bool in_halves = depth == 3 && !is_complex_;
+    if (!is_complex_ && !in_halves) return view();
+    require((in_halves ? array_.shape(1) == 2 : depth == 1 || depth == 2) && array_.itemsize() == size_,
+            "vectors: not a matrix of this dtype");
+    const std::int64_t rows = depth == 1 ? 1 : array_.shape(0), numbers = array_.shape(depth - 1);
+    const std::ptrdiff_t row_stride = depth == 1 ? 0 : array_.strides(0), stride = array_.strides(depth - 1);
+    const std::ptrdiff_t part_stride = in_halves ? array_.strides(1) : static_cast<std::ptrdiff_t>(size_ / 2);
+    Scores vectors{static_cast<const char*>(array_.data()), rows, 2 * numbers, row_stride, stride, dtype_, swapped_};
+    if (stride != 2 * part_stride || in_halves) return {vectors, part_stride};
+    vectors.column_stride = part_stride;  // of parts in turn, which are as good as real numbers
+    return vectors;
 }
 
 ScoreFile::ScoreFile(int descriptor, std::int64_t offset, Pair shape, Pair strides, py::str name,

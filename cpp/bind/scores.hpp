@@ -7,18 +7,23 @@
 #include <utility>
 
 #include "bind/calls.hpp"
+#include "engine/embeddings.hpp"
 #include "engine/file.hpp"
 #include "engine/rank.hpp"
 
 namespace truerank::bind {
 
-// An array of one or two dimensions, the dtype of its scores, and whether its byte order is not the machine's.
+// An array of one or two dimensions, the dtype of its scores, and whether its byte order is not the machine's. Vectors
+// may also be complex numbers, or real numbers in three dimensions: of each vector, first all real parts of complex
+// numbers and then all imaginary parts.
 class ScoreArray {
   public:
     ScoreArray(py::array array, py::str dtype, bool swapped);
     // The scores as they are now; an array of one dimension is a row. Python owns the array, and may give it another
     // shape.
     Scores view() const;
+    // Vectors as they are now, of real or complex numbers.
+    VectorMatrix vectors() const;
     std::int64_t size() const { return size_; }  // of a score, in bytes
     const py::array& array() const { return array_; }
     const py::str& dtype() const { return name_; }
@@ -29,6 +34,7 @@ class ScoreArray {
     py::str name_;
     DType dtype_;
     std::int64_t size_;
+    bool is_complex_;
     bool swapped_;
 };
 

@@ -2,6 +2,7 @@
 // and not stored unless they are what the caller asks for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "engine/rank.hpp"
@@ -11,12 +12,24 @@
 
 namespace truerank {
 
+// A matrix with one vector in each row. Of vectors of complex numbers, whose parts may lie anywhere, columns are still
+// counted as real numbers: number j has its real part at j * column_stride and its imaginary part `part_stride` after
+// it, and they are columns 2 j and 2 j + 1.
+struct VectorMatrix : Scores {
+    bool in_parts = false;  // else its columns are real numbers, column_stride apart
+    std::ptrdiff_t part_stride = 0;
+    VectorMatrix() : Scores{} {}
+    VectorMatrix(const Scores& real_numbers) : Scores(real_numbers) {}
+    VectorMatrix(const Scores& complex_numbers, std::ptrdiff_t part_stride_)
+        : Scores(complex_numbers), in_parts(true), part_stride(part_stride_) {}
+};
+
 // Matrices with one vector in each row. If either of them holds doubles, scores are doubles, else floats; bias and
 // means are of the same type. The bias is one number for each entity, or null. The means, which CSLS subtracts, are one
 // for each query and one for each entity; both are given or both are null.
 struct Embeddings {
-    Scores queries;
-    Scores entities;
+    VectorMatrix queries;
+    VectorMatrix entities;
     Similarity similarity;
     const void* bias = nullptr;
     const void* query_means = nullptr;

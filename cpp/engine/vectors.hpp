@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "engine/embeddings.hpp"
 #include "engine/rank.hpp"
 #include "engine/reader.hpp"
 #include "kernels/count.hpp"
@@ -62,7 +63,7 @@ struct Packing {
 template <class C>
 class Vectors {
   public:
-    explicit Vectors(const Scores& matrix)
+    explicit Vectors(const VectorMatrix& matrix)
         : matrix_(matrix), in_place_(is_in_place(matrix)), read_(reader(matrix.dtype)) {}
 
     std::int64_t count() const { return matrix_.rows; }
@@ -150,19 +151,44 @@ class Vectors {
   private:
     // Vectors that are packed at once: a cache line of floats.
     static constexpr std::int64_t kVectorsAtOnce = 16;
-    using Read = void (*)(const Scores&, std::int64_t, C*);
+    using Read = void (*)(const VectorMatrix&, std::int64_t, C*);
+    static constexpr std::int64_t kNumbersAtOnce = 64;
 
     template <class T>
-    static void read(const Scores& matrix, std::int64_t row, C* out) {
+    static void read(const VectorMatrix& matrix, std::int64_t row, C* out) {
+        if (matrix.in_parts) return read_parts<T>(matrix, row, out);
         const Reader<T> from(matrix);
         if (from.contiguous_rows()) return widen(from.in_place(row, 0), matrix.columns, out);
-        constexpr std::int64_t at_once = 64;
-        T buffer[at_once];
-        for (std::int64_t k = 0; k < matrix.columns; k += at_once) {
-            const std::int64_t n = std::min(at_once, matrix.columns - k);
-            for (std::int64_t i = 0; i < n; ++i) buffer[i] = from.load(row, k + i);
-            widen(buffer, n, out + k);
+        for (std::int64_t k = 0; k < matrix.columns; k += kNumbersAtOnce) {
+            read_some(from, row, k, std::min(kNumbersAtOnce, matrix.columns - k), out + k);
         }
+    }
+    // Real and imaginary parts come in turn, wherever they lie.
+    template <class T>
+    static void read_parts(const VectorMatrix& matrix, std::int64_t row, C* out) {
+        const Scores& real_parts = matrix;
+        Scores imaginary_parts = matrix;
+        imaginary_parts.data += matrix.part_stride;
+        const Reader<T> real_from(real_parts), imaginary_from(imaginary_parts);
+        C real[kNumbersAtOnce], imaginary[kNumbersAtOnce];
+        const std::int64_t numbers = matrix.columns / 2;
+        for (std::int64_t j = 0; j < numbers; j += kNumbersAtOnce) {
+            const std::int64_t n = std::min(kNumbersAtOnce, numbers - j);
+            read_some(real_from, row, j, n, real);
+            read_some(imaginary_from, row, j, n, imaginary);
+            for (std::int64_t i = 0; i < n; ++i) {
+                out[2 * (j + i)] = real[i];
+                out[2 * (j + i) + 1] = imaginary[i];
+            }
+        }
+    }
+    // Reads n numbers, at most kNumbersAtOnce, of a row from a column on.
+    template <class T>
+    static void read_some(const Reader<T>& from, std::int64_t row, std::int64_t column, std::int64_t n, C* out) {
+        if (from.contiguous_rows()) return widen(from.in_place(row, column), n, out);
+        T buffer[kNumbersAtOnce];
+        for (std::int64_t i = 0; i < n; ++i) buffer[i] = from.load(row, column + i);
+        widen(buffer, n, out);
     }
     template <class T>
     static void widen(const T* from, std::int64_t n, C* out) {
@@ -187,12 +213,13 @@ class Vectors {
                 return read<float>;
         }
     }
-    static bool is_in_place(const Scores& matrix) {
+    static bool is_in_place(const VectorMatrix& matrix) {
+        if (matrix.in_parts) return false;
         const bool same = matrix.dtype == (sizeof(C) == 4 ? DType::float32 : DType::float64);
         return same && Reader<C>(matrix).contiguous_rows();
     }
 
-    Scores matrix_;
+    VectorMatrix matrix_;
     bool in_place_;
     Read read_;
     const RowKernels<C>& kernels_ = row_kernels<C>();

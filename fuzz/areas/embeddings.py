@@ -11,7 +11,7 @@ import truerank as tr
 from fuzz.check import Fault, check
 from fuzz.oracles.vectors import score
 from oracles.counting import count_large
-from oracles.embeddings import SIMILARITIES
+from oracles.embeddings import SIMILARITIES, scored_by
 from strategies.embeddings import Tasks, Vectors, tasks, vectors
 from strategies.embeddings import check as compare
 
@@ -53,7 +53,8 @@ def shapes(
     d = queries[1]
     fit = d == entities[1] and d > 0 and (similarity != "complex_l1" or d % 2 == 0)
     fit = fit and bias in (None, entities[0])
-    given = {"similarity": similarity, "bias": None if bias is None else np.ones(bias, np.float32)}
+    biases = None if bias is None else np.ones(bias, np.float32)
+    given = scored_by(similarity) | {"bias": biases}
     calls = {
         "scores": lambda: tr.score_embeddings(*arrays, **given).shape == (queries[0], entities[0]),
         "top k": lambda: tr.topk_embeddings(*arrays, 2, **given).ids.shape == (queries[0], 2),
@@ -85,7 +86,7 @@ FAULTS = [
     Fault(
         "a checked size left out",
         "python/truerank/embeddings/vectors.py",
-        '(similarity == "complex_l1" and length % 2)',
-        '(similarity == "complex_l1" and length % 2 and length > 1)',
+        "(layout is not None and length % 2)",
+        "(layout is not None and length % 2 and length > 1)",
     ),
 ]

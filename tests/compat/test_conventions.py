@@ -166,7 +166,7 @@ def test_sampled_and_full_agree(data: st.DataObject) -> None:
     whole = compat.table(scores, np.zeros(shape[0], int))
     others = scores[:, 1:]
     indptr = np.arange(shape[0] + 1) * (shape[1] - 1)
-    for form in (others, (others.ravel(), indptr)):
+    for form in (others, (indptr, others.ravel())):
         sampled = compat.table_against(scores[:, 0], form)
         assert sampled.exact.ranks.protocol.sampled
         for name in whole:

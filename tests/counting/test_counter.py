@@ -178,20 +178,27 @@ REFUSED: list[tuple[type[Exception], str, Any]] = [
     (V, "^block: .*task 1 reads that row", lambda _: counter(rows=[0, 2]).update(SCORES)),
     (V, r"^block: expected a matrix \(tasks, k\)", lambda _: tr.RankCounter(TRUE).update(TRUE)),
     (V, "^start: expected none", lambda _: tr.RankCounter(TRUE).update(SCORES, start=0)),
-    (V, "others: expected a matrix", lambda _: tr.rank_against(TRUE, [0.1, 0.2])),
-    (V, "others: expected 2 rows", lambda _: tr.rank_against(TRUE, SCORES[:1])),
+    (V, r"others: expected \(2, k\), a list for", lambda _: tr.rank_against(TRUE, np.ones((3, 1)))),
+    (V, "true_scores: expected one", lambda _: tr.rank_against(SCORES, SCORES)),
     (V, "got 1 members", lambda _: tr.rank_against(TRUE, (SCORES[0],))),
-    (V, "1-D values", lambda _: tr.rank_against(TRUE, (SCORES, [0, 1, 2]))),
-    (V, "indptr of length 3", lambda _: tr.rank_against(TRUE, (SCORES[0], [0, 4]))),
-    (V, "from 0 to 4", lambda _: tr.rank_against(TRUE, (SCORES[0], [0, 1, 3]))),
-    (V, "that never falls", lambda _: tr.rank_against(TRUE, (SCORES[0], [0, 5, 4]))),
-    (T, "indptr: expected integers", lambda _: tr.rank_against(TRUE, (SCORES[0], [0.0, 1, 4]))),
-    (T, "expected float64", lambda _: tr.rank_against(TRUE, (NARROW[0], [0, 1, 4]))),
+    (V, "1-D values", lambda _: tr.rank_against(TRUE, ([0, 1, 2], SCORES))),
+    (V, "indptr of length 3", lambda _: tr.rank_against(TRUE, ([0, 4], SCORES[0]))),
+    (V, "from 0 to 4", lambda _: tr.rank_against(TRUE, ([0, 1, 3], SCORES[0]))),
+    (V, "that never falls", lambda _: tr.rank_against(TRUE, ([0, 5, 4], SCORES[0]))),
+    (T, "indptr: expected integers", lambda _: tr.rank_against(TRUE, ([0.0, 1, 4], SCORES[0]))),
+    (T, "expected float64", lambda _: tr.rank_against(TRUE, ([0, 1, 4], NARROW[0]))),
+    (T, "expected float64", lambda _: tr.rank_against(TRUE, NARROW[0])),
+    (
+        V,
+        r"others: expected \(indptr, values\), got \(values, indptr\)",
+        lambda _: tr.rank_against(TRUE, (SCORES[0], [0, 1, 4])),
+    ),
     (
         V,
         "position 1, of task 1, is NaN",
-        lambda _: tr.rank_against(TRUE, (WITH_NAN, [0, 1, 3])),
+        lambda _: tr.rank_against(TRUE, ([0, 1, 3], WITH_NAN)),
     ),
+    (V, "the score at position 1 is NaN", lambda _: tr.rank_against(TRUE, WITH_NAN)),
     (T, "^candidates: expected an integer, the number", lambda _: counter(candidates=None)),
     (T, "^candidates: expected an integer, the number", lambda _: counter(candidates=[0, 1])),
     (V, "^candidates: expected an integer, the number", lambda _: counter(candidates=-1)),
@@ -272,7 +279,7 @@ def test_sampled_negatives_are_counted_as_given(
     true_scores, lengths = rng.permuted(scores, axis=1)[:, 0], rng.integers(0, 10, 6)
     beside = np.concatenate([true_scores[:, None], scores], axis=1)
     ragged = np.concatenate([row[:n] for row, n in zip(scores, lengths, strict=True)])
-    sampled = {"all": (scores, [9] * 6), "ragged": ((ragged, [0, *np.cumsum(lengths)]), lengths)}
+    sampled = {"all": (scores, [9] * 6), "ragged": (([0, *np.cumsum(lengths)], ragged), lengths)}
     for others, sizes in sampled.values():
         kept = [[0, *range(1, n + 1)] for n in sizes]
         expected = attempt(tr.rank, beside, 0, candidates=kept, **rules)
@@ -283,6 +290,69 @@ def test_sampled_negatives_are_counted_as_given(
             continue
         assert got.protocol.sampled
         assert_equal(got.with_protocol(sampled=False, candidates="selection"), expected)
+
+
+def bits_of(values: Array, dtype: str) -> Array:
+    """Return numbers in a dtype; those of bfloat16 as its bits."""
+    if dtype != "bfloat16":
+        return values.astype(dtype)
+    return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+@given(
+    st.data(),
+    st.sampled_from(["f2", "f4", ">f4", "f8", "i1", "i8", "u8", "bfloat16"]),
+    ORDERS,
+    st.sampled_from(["raise", "worst", "omit"]),
+    st.booleans(),
+)
+def test_one_list_for_all_is_that_list_for_each(
+    data: st.DataObject, dtype: str, order: str, nan: str, audit: bool
+) -> None:
+    """Sorting gives what counting gives, the audit and repeats, zeros and infinities included."""
+    is_float = dtype.lstrip(">")[0] in "fb"
+    values = [0.0, 1.0, 2.0, 64.0]
+    if is_float:
+        values += [-0.0, -1.0, -1.5, np.inf, -np.inf, np.nan]
+    drawn = st.lists(st.sampled_from(values), max_size=7)
+    true_scores = bits_of(np.array(data.draw(drawn)), dtype)
+    others = bits_of(np.array(data.draw(drawn)), dtype)
+    rules: dict[str, Any] = {"order": order, "nan": nan, "audit": audit}
+    if dtype == "bfloat16":
+        rules["dtype"] = dtype
+    of_each = np.broadcast_to(others, (len(true_scores), len(others)))
+    expected = attempt(tr.rank_against, true_scores, of_each, **rules)
+    forms = [others, others[::-1][::-1]]
+    if len(true_scores) != 1:
+        forms.append(others[None])
+    for form in forms:
+        for column in (true_scores, true_scores[:, None]):
+            got = attempt(tr.rank_against, column, form, **rules)
+            if isinstance(expected, Exception) or isinstance(got, Exception):
+                # without tasks, no matrix has the NaN that the list has
+                assert "is NaN" in str(got)
+                assert "is NaN" in str(expected) or not len(true_scores)
+                continue
+            assert_equal(got, expected)
+
+
+def test_one_list_for_all_is_read_from_files_and_maps(tmp_path: Path) -> None:
+    true_scores = np.array([0.5, 0.25, 4.0])
+    others = np.array([0.5, 0.1, 0.5, np.inf])
+    np.save(tmp_path / "others.npy", others)
+    expected = tr.rank_against(true_scores, np.tile(others, (3, 1)))
+    for form in (str(tmp_path / "others.npy"), np.load(tmp_path / "others.npy", mmap_mode="r")):
+        assert_equal(tr.rank_against(true_scores, form), expected)
+    assert expected.above.tolist() == [1, 3, 1]
+    assert expected.tied.tolist() == [3, 1, 1]
+
+
+def test_one_list_for_all_is_not_compared_pair_by_pair() -> None:
+    """A million of both would be 10^12 pairs."""
+    scores = np.random.default_rng(3).permutation(1_000_000)
+    ranks = tr.rank_against(scores, scores)
+    assert (ranks.above == 999_999 - scores).all()
+    assert (ranks.tied == 2).all()
 
 
 @given(st.integers(0, 2**32), DTYPES, ORDERS)

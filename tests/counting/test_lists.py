@@ -87,8 +87,8 @@ def in_form(problem: Problem) -> tuple[Any, Any]:
         indptr = np.cumsum([0, *map(len, ids)])
         flat = np.array([x for one in ids for x in one], index)
         if scores is None:
-            return (flat, indptr), None
-        return (flat, indptr), (np.array([x for one in scores for x in one], dtype), indptr)
+            return (indptr, flat), None
+        return (indptr, flat), (indptr, np.array([x for one in scores for x in one], dtype))
     if problem.form == "lists" and dtype == "float64":
         return ids, scores
     arrays = [np.array(one, index) for one in ids]
@@ -160,15 +160,20 @@ def test_bfloat16_is_what_dtype_says() -> None:
         (dict(ids=[3, 1]), r"ids: expected a matrix \(lists, width\) .*, got shape \(\)"),
         (dict(ids=np.zeros((1, 2))), "ids: expected integers, got dtype float64"),
         (dict(ids=[[1], 2]), r"ids: expected .*, got shape \(\)"),
-        (dict(ids=([1, 2], [0, 1])), "ids: expected an indptr .* from 0 to 2"),
-        (dict(ids=([1, 2], [0, 2, 1, 2])), "ids: expected an indptr that never falls"),
+        (dict(ids=([0, 1], [1, 2])), "ids: expected an indptr .* from 0 to 2"),
+        (dict(ids=([0, 2, 1, 2], [1, 2])), "ids: expected an indptr that never falls"),
+        (dict(ids=([1, 2], [0, 2])), r"ids: expected \(indptr, values\), got \(values, indptr\)"),
+        (
+            dict(ids=([0, 1], [1]), scores=([0.5], [0, 1])),
+            r"scores: expected \(indptr, values\), got \(values, indptr\)",
+        ),
         (dict(ids=np.array([[-1, 2]])), r"at the end of a row, got -1 in list 0, at position 0"),
         (dict(ids=np.array([[3, -1, 2, -1]])), "only at the end, got an id after a pad in list 0"),
         (dict(ids=np.array([[2, 2]])), "once in a list, got 2 in list 0, at positions 0 and 1"),
         (dict(ids=np.array([[1, 9]])), r"ids from 0 to 4 \(5 candidates\), got 9 in list 0, at"),
         (dict(scores=[]), r"scores: expected lists that end at \[2\], .* got \[\]"),
         (dict(ids=np.array([[0, 1]]), scores=np.ones(2)), r"scores: expected .*, got shape \(2,\)"),
-        (dict(ids=([1], [0, 1]), scores=([1.0], [0, 1, 1])), r"as those of ids, got \[1 1\]"),
+        (dict(ids=([0, 1], [1]), scores=([0, 1, 1], [1.0])), r"as those of ids, got \[1 1\]"),
         (dict(scores=[["a", "b"]]), "scores: expected one of float16"),
         (dict(targets=[5]), r"targets: expected integers from 0 to 4 \(5 candidates\), got 5"),
         (dict(targets=[1, 2]), "targets: expected 1 integers, one for each list, or one for all"),

@@ -292,7 +292,7 @@ def test_many_nans_of_many_lists_are_told_at_once() -> None:
     indptr = np.arange(tasks + 1) * 50
     values = np.full(50 * tasks, np.nan, np.float32)
     with pytest.raises(ValueError, match="position 0, of task 0, is NaN"):
-        tr.rank_against(np.zeros(tasks, np.float32), (values, indptr))
+        tr.rank_against(np.zeros(tasks, np.float32), (indptr, values))
 
 
 # -- what a store is -------------------------------------------------------------------------------

@@ -203,7 +203,7 @@ DOORS: dict[str, Callable[[Callable[[Array], Any]], Any]] = {
     "samples": lambda there: tr.rank_against(there(TRUE), there(SCORES)),
     "samples, true scores here": lambda there: tr.rank_against(TRUE, there(SCORES)),
     "samples in lists": lambda there: tr.rank_against(
-        there(TRUE), (there(SCORES.ravel()), np.arange(0, 601, 30))
+        there(TRUE), (np.arange(0, 601, 30), there(SCORES.ravel()))
     ),
     "vectors": lambda there: tr.rank_embeddings(
         there(QUERIES), there(ENTITIES), TARGETS, similarity="l1", bias=there(BIAS)

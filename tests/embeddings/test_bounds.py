@@ -14,6 +14,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from oracles.embeddings import scored_by
 from strategies.near_ties import (
     COVERED,
     FAMILIES,
@@ -44,7 +45,7 @@ def check_lists(made: NearTies, k: int) -> None:
     def lists() -> list[tuple[Array, ...]]:
         found = tr.topk_embeddings(
             *(made.queries, made.entities, k),
-            similarity=made.similarity,
+            **scored_by(made.similarity),
             bias=made.bias,
             nan="worst",
             candidates=made.allowed,
@@ -65,7 +66,7 @@ def check_means(made: NearTies, k: int) -> None:
     def means() -> list[tuple[Array, ...]]:
         found = csls_means(
             *(made.queries, made.entities, k),
-            similarity=made.similarity,
+            **scored_by(made.similarity),
             candidates=(None, made.allowed),
             nan="omit",
             block=made.block,
@@ -93,7 +94,7 @@ def beside(scores: Array, rng: np.random.Generator) -> Array:
 
 def check_thresholds(made: NearTies) -> None:
     """Compare counts for thresholds that no pair can have as its score."""
-    added: dict[str, Any] = {"similarity": made.similarity, "bias": made.bias, "csls": made.csls}
+    added = scored_by(made.similarity) | {"bias": made.bias, "csls": made.csls}
     scores = tr.score_embeddings(made.queries, made.entities, **added)
     asked = beside(scores, np.random.default_rng(len(scores)))
     expected = tr.count_above(scores, asked, nan="worst", candidates=made.allowed)
@@ -205,7 +206,11 @@ def test_thresholds_on_values_in_rational_arithmetic(similarity: str, family: st
 def assert_within_thresholds(made: NearTies) -> None:
     """Compare the exact value of every pair with the thresholds that its own score gives."""
     scores = tr.score_embeddings(
-        made.queries, made.entities, similarity=made.similarity, bias=made.bias, csls=made.csls
+        made.queries,
+        made.entities,
+        **scored_by(made.similarity),
+        bias=made.bias,
+        csls=made.csls,
     )
     with np.errstate(invalid="ignore"):
         usable = np.isfinite(scores) & (np.abs(scores) < LARGEST_ADDEND)
@@ -328,7 +333,7 @@ def test_bounds_spare_most_scores(similarity: str) -> None:
         entities, queries = entities / 16, queries / 16
     before = _core.bounds_tally()
     with levels("int16!"):
-        tr.topk_embeddings(queries, entities, 2, similarity=similarity, threads=1)
+        tr.topk_embeddings(queries, entities, 2, **scored_by(similarity), threads=1)
     pairs, bounded, still_open, _ = (
         b - a for a, b in zip(before, _core.bounds_tally(), strict=True)
     )

@@ -44,7 +44,12 @@ T, V = tr.InputTypeError, tr.InputValueError
 PAIR = vectors_of("float32").queries, vectors_of("float32").entities
 ONE = np.ones((4, 10), np.float32)
 EMPTY = ONE[:, :0]
-ODD = {"queries": ONE[:, :5], "entities": ONE[:, :5], "similarity": "complex_l1"}
+ODD = {
+    "queries": ONE[:, :5],
+    "entities": ONE[:, :5],
+    "similarity": "complex_l1",
+    "layout": "halves",
+}
 RAW = vectors_of("bfloat16 in V2").entities
 DTYPES = "expected one of float16, bfloat16, float32, float64, got "
 # What is wrong in any call on vectors: the kind and the words of the error, what is given.
@@ -80,7 +85,7 @@ for name in ("queries", "entities"):
         (T, f"^{name}: {DTYPES}dtype ", {name: np.zeros((3, 10), [("a", "f4")])}),
         (T, f"^{name}: expected a dense array", {name: scipy.sparse.csr_array(ONE)}),
         (T, f"^{name}: .*, got a masked", {name: np.ma.masked_array(ONE, ONE > 2)}),
-        (T, f"^{name}: .* got dtype complex64; array.view", {name: ONE + 1j * ONE}),
+        (T, f"^{name}: {DTYPES}dtype complex64, which only complex_l1", {name: ONE + 1j * ONE}),
         (FileNotFoundError, "no-such-file", {name: "no-such-file.npy"}),
     ]
 

@@ -14,8 +14,7 @@ from truerank.embeddings.vectors import Embeddings
 
 
 def opened(drawn: Vectors) -> Embeddings:
-    given = (drawn.similarity, drawn.bias, drawn.dtype, drawn.csls)
-    return Embeddings(drawn.queries, drawn.entities, *given)
+    return Embeddings(drawn.queries, drawn.entities, **drawn.keywords)
 
 
 @st.composite

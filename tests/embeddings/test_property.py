@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.counting import count, count_large
-from oracles.embeddings import SIMILARITIES
+from oracles.embeddings import SIMILARITIES, scored_by
 from strategies.embeddings import (
     ENTITIES,
     Tasks,
@@ -106,7 +106,7 @@ def test_tile_edges(similarity: str, dtype: str) -> None:
     """With sizes around those of tiles, no candidate is invented or left out."""
     rng = np.random.default_rng(5)
     wide = (rng.integers(-3, 4, (13 + 129, 6)) / 16).astype(dtype)
-    scores = tr.score_embeddings(wide[:13], wide[13:], similarity=similarity)
+    scores = tr.score_embeddings(wide[:13], wide[13:], **scored_by(similarity))
     for n in ENTITIES:
         for q in range(1, 14) if n in (17, 129) else (1, 6, 13):
             targets = rng.integers(0, n, q)
@@ -114,7 +114,12 @@ def test_tile_edges(similarity: str, dtype: str) -> None:
             for block in (None, 1, 4):
                 vectors = wide[:q], wide[13 : 13 + n]
                 assert_same(
-                    tr.rank_embeddings(*vectors, targets, similarity=similarity, block=block),
+                    tr.rank_embeddings(
+                        *vectors,
+                        targets,
+                        **scored_by(similarity),
+                        block=block,
+                    ),
                     expected,
                 )
 
@@ -125,7 +130,10 @@ def test_long_vectors(similarity: str) -> None:
     made = [(rng.standard_normal((n, d)) / (2 * np.sqrt(d))).astype(np.float32) for n in (3, 18)]
     queries, entities = made[0], made[1].astype(np.float16)
     expected = count(Vectors(queries, entities, similarity).scores(), [0, 17, 5])
-    assert_same(tr.rank_embeddings(queries, entities, [0, 17, 5], similarity=similarity), expected)
+    assert_same(
+        tr.rank_embeddings(queries, entities, [0, 17, 5], **scored_by(similarity)),
+        expected,
+    )
     Vectors(queries[:2], entities[:3].astype(np.float64), similarity).scores()
 
 

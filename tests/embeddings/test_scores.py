@@ -17,7 +17,7 @@ import pytest
 
 import truerank as tr
 from oracles.counting import count_large
-from oracles.embeddings import EXACT, SIMILARITIES, same_bits, score
+from oracles.embeddings import EXACT, SIMILARITIES, same_bits, score, scored_by
 from strategies.embeddings import Vectors
 from support.problems import Array, assert_same, csr
 from support.refusals import refusal
@@ -56,7 +56,7 @@ def test_formulas(similarity: str) -> None:
         queries, entities = (vectors.astype(dtype) for vectors in made)
         wide = [vectors.astype(np.float64) for vectors in made]
         expected = [[PLAIN[similarity](q, e) for e in wide[1]] for q in wide[0]]
-        scores = tr.score_embeddings(queries, entities, similarity=similarity)
+        scores = tr.score_embeddings(queries, entities, **scored_by(similarity))
         assert scores.dtype == (np.float64 if dtype == "float64" else np.float32)
         np.testing.assert_allclose(scores, expected, rtol=most, atol=most / 100)
 
@@ -131,11 +131,16 @@ def larger(similarity: str, dtype: str = "float32") -> tuple[Vectors, Array, Any
 )
 def test_threads_and_blocks_change_nothing(similarity: str) -> None:
     drawn, targets, filter = larger(similarity)
-    scores = tr.score_embeddings(drawn.queries, drawn.entities, similarity=similarity, threads=1)
+    scores = tr.score_embeddings(
+        drawn.queries,
+        drawn.entities,
+        **scored_by(similarity),
+        threads=1,
+    )
     if similarity in EXACT:
         assert same_bits(scores[:5], score(drawn.queries[:5], drawn.entities, similarity))
     expected = count_large(scores, targets.tolist(), filter=filter)
-    best = tr.topk_embeddings(drawn.queries, drawn.entities, 10, similarity=similarity)
+    best = tr.topk_embeddings(drawn.queries, drawn.entities, 10, **scored_by(similarity))
     order = np.argsort(-scores, axis=1, kind="stable")[:, :10]
     np.testing.assert_array_equal(best.ids, order)
     for threads, block in ((1, None), (2, None), (3, 1), (4, 50), (None, 1000)):
@@ -209,9 +214,12 @@ with np.errstate(all="ignore"):
         bias = rng.standard_normal(203).astype("float32")
         for similarity in SIMILARITIES:
             whole = hashlib.sha256()
-            means = csls_means(queries, entities, 3, similarity=similarity, nan="omit")
+            scored = {"similarity": similarity}
+            if similarity == "complex_l1":
+                scored["layout"] = "interleaved"
+            means = csls_means(queries, entities, 3, **scored, nan="omit")
             for added, csls in ((None, None), (bias, None), (None, means)):
-                options = {"similarity": similarity, "bias": added, "csls": csls}
+                options = scored | {"bias": added, "csls": csls}
                 scores = tr.score_embeddings(queries, entities, **options)
                 scores[np.isnan(scores)] = np.nan
                 whole.update(scores.tobytes())

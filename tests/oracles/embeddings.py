@@ -111,6 +111,12 @@ def _squares(q: Array, e: Array, kind: Any) -> Array:
     return summed(lambda s, a, b, fma: fma(a - b, a - b, s), q, e, kind)
 
 
+def scored_by(similarity: Any) -> dict[str, Any]:
+    """Return the options of a similarity; complex numbers have their parts in turn."""
+    layout = "interleaved" if similarity == "complex_l1" else None
+    return {"similarity": similarity, "layout": layout}
+
+
 def _complex_l1(q: Array, e: Array, kind: Any) -> Array:
     def step(s: Array, re: Array, re_e: Array, im: Array, im_e: Array, fma: Any) -> Array:
         u, v = re - re_e, im - im_e

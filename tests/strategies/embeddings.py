@@ -18,6 +18,7 @@ from oracles.embeddings import (
     kind_of,
     same_bits,
     score,
+    scored_by,
     top_k,
     with_bias,
     with_csls,
@@ -59,11 +60,16 @@ class Vectors:
     dtype: str | None = None
     csls: CSLS | None = None
     oracle: Callable[..., Array] = score
+    layout: str | None = None
+    interleaved: tuple[Array, Array] | None = None  # the same vectors, of complex numbers
 
     @property
     def keywords(self) -> dict[str, Any]:
-        names = ("similarity", "bias", "dtype", "csls")
-        return {name: getattr(self, name) for name in names}
+        names = ("similarity", "bias", "dtype", "csls", "layout")
+        keywords = {name: getattr(self, name) for name in names}
+        if self.interleaved is None:
+            keywords |= scored_by(self.similarity)
+        return keywords
 
     @property
     def height(self) -> int:
@@ -71,16 +77,19 @@ class Vectors:
 
     def scores(self) -> Array:
         """Return the package's scores of all pairs, after a comparison with the oracle."""
-        matrix = self.queries[None] if self.queries.ndim == 1 else self.queries
+        queries, entities = self.interleaved or (self.queries, self.entities)
+        matrix = queries[None] if queries.ndim == 1 else queries
         got = tr.score_embeddings(self.queries, self.entities, **self.keywords)
+        plain = {name: value for name, value in self.keywords.items() if name != "layout"}
         if self.similarity in EXACT:
-            expected = self.oracle(matrix, self.entities, **self.keywords)
+            expected = self.oracle(matrix, entities, **plain)
             assert_scores(got, expected, self.similarity)
             return got
         # A bias or a mean may cancel with the score, which magnifies relative errors.
         keywords = {**self.keywords, "bias": None, "csls": None}
         alone = tr.score_embeddings(self.queries, self.entities, **keywords)
-        assert_scores(alone, self.oracle(matrix, self.entities, **keywords), self.similarity)
+        plain |= {"bias": None, "csls": None}
+        assert_scores(alone, self.oracle(matrix, entities, **plain), self.similarity)
         assert same_bits(got, with_csls(with_bias(alone, self.bias, self.dtype), self.csls))
         return got
 
@@ -148,6 +157,20 @@ def in_ball(vectors: Array, kind: str) -> Array:
         return (wide / (longest * 1.02)).astype(vectors.dtype) if longest > 0 else vectors
 
 
+def in_complex_form(form: str, made: list[Array]) -> tuple[list[Array], str | None]:
+    """Return interleaved vectors in another form, and their layout; narrow ones stay real."""
+    if form == "interleaved":
+        return made, form
+    parts = {"f4": np.complex64, "f8": np.complex128}
+    are_wide = [x.dtype.str[1:] in parts for x in made]
+    if form == "complex" and all(are_wide):
+        return [x.view(parts[x.dtype.str[1:]]) for x in made], None
+    halves = [np.concatenate([x[:, ::2], x[:, 1::2]], axis=1) for x in made]
+    if form == "complex and halves" and are_wide[0]:
+        halves[0] = made[0].view(parts[made[0].dtype.str[1:]])
+    return halves, "halves"
+
+
 @st.composite
 def vectors(
     draw: st.DrawFn,
@@ -188,8 +211,13 @@ def vectors(
         made[1][rng.integers(n)] = made[0][rng.integers(q)]
     if similarity == "poincare" and values != "specials":
         made = [in_ball(x, kind) for x, kind in zip(made, kinds, strict=True)]
+    interleaved, layout = None, None
+    if similarity == "complex_l1":
+        interleaved = made[0], made[1]
+        form = draw(st.sampled_from(("interleaved", "halves", "complex", "complex and halves")))
+        made, layout = in_complex_form(form, made)
     layouts = [LAYOUTS[draw(st.sampled_from(list(LAYOUTS)))] for _ in made]
-    queries, entities = (layout(x) for layout, x in zip(layouts, made, strict=True))
+    queries, entities = (place(x) for place, x in zip(layouts, made, strict=True))
     bias = None
     if draw(st.booleans()):
         wide = kind_of(queries, entities).__name__
@@ -200,6 +228,7 @@ def vectors(
     disguised = any(kind in DISGUISES for kind in kinds)
     if len(queries) and draw(st.integers(0, 9)) == 0:
         queries = queries[0]
+        interleaved = interleaved and (interleaved[0][0], interleaved[1])
     csls = None
     if draw(st.integers(0, 3)) == 0:
         values = draw(st.sampled_from(choices))
@@ -207,7 +236,7 @@ def vectors(
         sizes = (1 if queries.ndim == 1 else len(queries), n)
         csls = CSLS(*(numbers(rng, values, kind, size, nan=nan) for size in sizes), 3)
     dtype = "bfloat16" if disguised else None
-    return Vectors(queries, entities, similarity, bias, dtype, csls, oracle)
+    return Vectors(queries, entities, similarity, bias, dtype, csls, oracle, layout, interleaved)
 
 
 @dataclass

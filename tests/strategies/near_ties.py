@@ -15,6 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import truerank as tr
+from oracles.embeddings import scored_by
 from support.problems import Array
 from truerank import _core
 from truerank.alignment import CSLS
@@ -136,7 +137,7 @@ def near_ties(
         entities = np.where(moved, np.nextafter(entities, towards), entities)
     made = NearTies(queries, entities, similarity)
     wide = np.float64 if kind == "float64" else np.float32
-    scores = tr.score_embeddings(queries, entities, similarity=similarity)
+    scores = tr.score_embeddings(queries, entities, **scored_by(similarity))
     if added == "bias":
         made.bias = (rng.standard_normal(columns) * 10.0 ** rng.integers(-9, 10)).astype(wide)
         if rng.integers(2):  # some biases are too large, or no numbers
@@ -265,7 +266,7 @@ def check_levels(made: NearTies) -> Tally:
     of these were open, and how many were scored.
     """
     chosen, rows, targets, filtered = all_tasks(made)
-    added: dict[str, Any] = {"similarity": made.similarity, "bias": made.bias, "csls": made.csls}
+    added = scored_by(made.similarity) | {"bias": made.bias, "csls": made.csls}
     scores = tr.score_embeddings(made.queries, made.entities, **added)
     inside = np.isin(np.arange(scores.shape[1]), chosen) & ~filtered
 
@@ -292,7 +293,11 @@ def check_grid(made: NearTies) -> Tally:
     if len(chosen) == 0:
         return (0, 0, 0, 0)  # a grid has queries and entities
     scores = tr.score_embeddings(
-        made.queries, made.entities, similarity=made.similarity, bias=made.bias, csls=made.csls
+        made.queries,
+        made.entities,
+        **scored_by(made.similarity),
+        bias=made.bias,
+        csls=made.csls,
     )
     height, columns = scores.shape
     to_left = filtered[:, np.arange(height) % columns]
@@ -301,7 +306,14 @@ def check_grid(made: NearTies) -> Tally:
         expected_counts(scores, rows, targets, inside),
         expected_counts(scores.T, targets, rows, ~to_left),
     ]
-    opened = Embeddings(made.queries, made.entities, made.similarity, made.bias, None, made.csls)
+    opened = Embeddings(
+        made.queries,
+        made.entities,
+        made.similarity,
+        made.bias,
+        csls=made.csls,
+        layout=scored_by(made.similarity)["layout"],
+    )
     core_grid = _core.Grid(opened.core(), np.arange(height), chosen)
     filters = [None, None]
     if made.filtered is not None:

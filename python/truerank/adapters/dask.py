@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from .._core import Scores
     from ..inputs.arrays import IntArray
     from ..inputs.progress_listeners import Listener
-    from ..inputs.words import Similarity
+    from ..inputs.words import Layout, Similarity
     from ..ranks.container import Ranks
 
     Array = npt.NDArray[Any]
@@ -84,12 +84,15 @@ class Reader(NamedTuple):
     threads : int
     similarity : str, optional
         None: the chunks are scores.
+    layout : {"interleaved", "halves"}, optional
+        Of real vectors, with a similarity of complex ones.
     """
 
     dtype: str
     raw: Any
     threads: int
     similarity: Similarity | None = None
+    layout: Layout | None = None
 
     def opened(self, arrays: Sequence[Any], shape: tuple[int, int]) -> Scores | Store:
         """Return the scores of a chunk, which must be what the Dask array says."""
@@ -97,7 +100,8 @@ class Reader(NamedTuple):
             scores = read_scores(arrays[0], self.raw)
         else:
             queries, entities, bias = (*arrays, None)[:3]
-            pairs = Embeddings(queries, entities, self.similarity, bias, self.raw)
+            how = self.similarity, bias, self.raw
+            pairs = Embeddings(queries, entities, *how, layout=self.layout)
             scores = pairs.with_fields(threads=self.threads)
         if (scores.dtype, shape_of(scores)) != (self.dtype, shape):
             kind = InputValueError if scores.dtype == self.dtype else InputTypeError
@@ -445,7 +449,7 @@ def rank_embeddings(
         As in `truerank.rank_embeddings`; without CSLS.
     bias : array_like or dask.array.Array, shape (n,), optional
         Added to the scores of each entity. Each chunk of entities is sent only its own values.
-    rows, filter, candidates, nan, dtype, audit
+    rows, filter, candidates, nan, dtype, layout, audit
         As in `truerank.rank_embeddings`. Each chunk is sent only its own entries of a selection.
     threads : int, optional
         The number of threads of each Dask task. Default: one.
@@ -475,7 +479,8 @@ def rank_embeddings(
     entities_seen = _seen("entities", entities, "truerank.rank_embeddings")
     queries_seen, bias_seen = _seen("queries", queries), _seen("bias", bias)
     rules = read_rules(options, EmbeddingOptions)
-    pairs = Embeddings(queries_seen, entities_seen, similarity, bias_seen, rules.dtype)
+    how = similarity, bias_seen, rules.dtype
+    pairs = Embeddings(queries_seen, entities_seen, *how, layout=rules.layout)
     shape, nouns = shape_of(pairs), pairs.roles.nouns
     job = prepare_job(shape, targets, rows, filter, candidates, rules, nouns)
     if queries is queries_seen:  # workers may not have the file, nor Dask a word for bfloat16
@@ -487,7 +492,7 @@ def rank_embeddings(
     if bias is not None:
         bias = da.from_array(pairs.bias, -1) if bias is bias_seen else bias
         arrays.append((bias.rechunk(entities.chunks[:1]).persist(), "j"))
-    reader = Reader(pairs.dtype, rules.dtype, job.threads or 1, similarity)
+    reader = Reader(pairs.dtype, rules.dtype, job.threads or 1, similarity, rules.layout)
     count = ChunkedCount(arrays, (queries.chunks[0], entities.chunks[0]), job, reader)
     return count.ranks(rules.progress).with_protocol(similarity=similarity)
 

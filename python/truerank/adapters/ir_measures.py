@@ -174,7 +174,7 @@ class RankedRuns(base.Evaluator):
         ids = np.arange(indptr[-1]) - np.repeat(indptr[:-1], np.diff(indptr))
         scores = np.array(list(chain.from_iterable(lists.values())))
         most = max(*np.diff(indptr).tolist(), *targets) + 1
-        ranks = rank_lists((ids, indptr), (scores, indptr), targets, candidates=most, rows=rows)
+        ranks = rank_lists((indptr, ids), (indptr, scores), targets, candidates=most, rows=rows)
         ranks = ranks.with_labels(queries=Labels(rows, tuple(lists)))
         return report(ranks, gains, gain=GAINS[measure["dcg"]] if is_graded else "binary")
 

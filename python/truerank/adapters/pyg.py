@@ -16,7 +16,7 @@ from ..inputs.arrays import index_array
 from ..inputs.checks import check_range, integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra
-from ..inputs.rules import CountOptions, EmbeddingOptions, read_rules, with_options
+from ..inputs.rules import AuditOptions, SimilarityOptions, read_rules, with_options
 from ..inputs.selection import indptr_of
 from ..link_prediction import Task
 
@@ -47,7 +47,7 @@ class ExactKNNIndex:
     similarity : str
         As in `truerank.rank_embeddings`: "dot" as `MIPSKNNIndex`, "sql2" as `L2KNNIndex`, whose
         scores are the distances themselves.
-    nan, dtype, threads, progress : optional
+    layout, nan, dtype, threads, progress : optional
         As in `truerank.topk_embeddings`.
 
     Attributes
@@ -73,11 +73,11 @@ class ExactKNNIndex:
     tensor(0.7500)
     """
 
-    @with_options(CountOptions)
+    @with_options(SimilarityOptions)
     def __init__(
-        self, emb: Any, similarity: Similarity = "dot", **options: Unpack[CountOptions]
+        self, emb: Any, similarity: Similarity = "dot", **options: Unpack[SimilarityOptions]
     ) -> None:
-        read_rules(options, CountOptions)
+        read_rules(options, SimilarityOptions)
         self.emb = emb
         self.options: dict[str, Any] = {"similarity": similarity, **options}
         self.tied = np.zeros(0, np.bool_)
@@ -121,7 +121,7 @@ class ExactKNNIndex:
         return knn.KNNOutput(*(torch.from_numpy(each).to(emb.device) for each in (scores, ids)))
 
 
-@with_options(EmbeddingOptions)
+@with_options(AuditOptions)
 def evaluate_model(
     model: Any,
     triples: Any,
@@ -131,7 +131,7 @@ def evaluate_model(
     candidates: Any = None,
     split: str = "test",
     fused: bool | None = None,
-    **options: Unpack[EmbeddingOptions],
+    **options: Unpack[AuditOptions],
 ) -> Report:
     """Evaluate a `KGEModel` on triples, filtered; its own `test` ranks tails, unfiltered.
 

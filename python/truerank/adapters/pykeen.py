@@ -20,7 +20,7 @@ from ..embeddings.scoring import rank_embeddings, score_embeddings
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import import_extra
 from ..inputs.progress_listeners import reporter
-from ..inputs.rules import EmbeddingOptions, read_rules, with_options
+from ..inputs.rules import AuditOptions, read_rules, with_options
 from ..inputs.words import NanRule
 from ..link_prediction import Task
 from ..metrics.keys import NEGATED, PYKEEN_NAMES, Key, parse
@@ -293,7 +293,7 @@ def rank_own_scores(
     return rank_batches(score, side, report=tell, batch_size=batch_size and most, **rules)
 
 
-@with_options(EmbeddingOptions)
+@with_options(AuditOptions)
 def evaluate_model(
     model: Any,
     triples: Any,
@@ -306,7 +306,7 @@ def evaluate_model(
     batch_size: int | None = None,
     slice_size: int | None = None,
     mode: str | None = None,
-    **options: Unpack[EmbeddingOptions],
+    **options: Unpack[AuditOptions],
 ) -> Report:
     """Evaluate a model of PyKEEN on triples, and return a Report; each query is scored once.
 
@@ -351,7 +351,7 @@ def evaluate_model(
     >>> print(report.protocol)
     split test, filtered by train + test, all candidates, nan raise, float32, dot
     """
-    progress = read_rules(options, EmbeddingOptions).progress
+    progress = read_rules(options, AuditOptions).progress
     if not isinstance(model, Model):
         raise InputTypeError("model", expected="a pykeen Model", got=type(model).__name__)
     count = model.num_entities if mode is None else model._get_entity_len(mode=mode)

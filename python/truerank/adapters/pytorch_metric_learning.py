@@ -14,7 +14,7 @@ from ..embeddings.vectors import SIMILARITIES
 from ..inputs.checks import choice, integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra
-from ..inputs.rules import CountOptions, read_rules, with_options
+from ..inputs.rules import SimilarityOptions, read_rules, with_options
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,7 +42,7 @@ class ExactKNN:
     similarity : str
         As in `truerank.rank_embeddings`; "sql2", the squared Euclidean distance, is what `FaissKNN`
         takes, and "cosine" what ``CustomKNN(CosineSimilarity())`` takes.
-    nan, dtype, threads, progress : optional
+    layout, nan, dtype, threads, progress : optional
         As in `truerank.topk_embeddings`.
 
     Attributes
@@ -75,10 +75,12 @@ class ExactKNN:
 
     tied: npt.NDArray[np.bool_]
 
-    @with_options(CountOptions)
-    def __init__(self, similarity: Similarity = "sql2", **options: Unpack[CountOptions]) -> None:
+    @with_options(SimilarityOptions)
+    def __init__(
+        self, similarity: Similarity = "sql2", **options: Unpack[SimilarityOptions]
+    ) -> None:
         self.similarity = choice("similarity", similarity, SIMILARITIES)
-        read_rules(options, CountOptions)
+        read_rules(options, SimilarityOptions)
         self.options = options
         self.tied = np.zeros(0, np.bool_)
 

@@ -15,7 +15,7 @@ from ..inputs.arrays import index_array, read_only
 from ..inputs.checks import check_shape, choice, is_integer, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.rules import CountOptions, read_rules, with_options
+from ..inputs.rules import SimilarityOptions, read_rules, with_options
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels
 from ..reporting.reports import Report
@@ -57,7 +57,7 @@ class MostSimilar(NamedTuple):
 
 
 @public("truerank.alignment")
-@with_options(CountOptions)
+@with_options(SimilarityOptions)
 @default_arithmetic()
 def most_similar(
     left: Any,
@@ -69,7 +69,7 @@ def most_similar(
     candidates: Any = None,
     similarity: Similarity = "cosine",
     csls: Any = None,
-    **options: Unpack[CountOptions],
+    **options: Unpack[SimilarityOptions],
 ) -> MostSimilar:
     """Find the k most similar entities of the other graph, without a matrix of all similarities.
 
@@ -93,7 +93,7 @@ def most_similar(
         The number of candidates in the means of CSLS, or means from `csls_means`.
     nan : {"raise", "omit"}
         "raise": a similarity that is NaN is an error. "omit": it is left out.
-    dtype, threads
+    dtype, layout, threads
         As in `rank_embeddings`.
     progress : callable or bool, optional
         As in `infer`, in bytes of scores. True: a bar of tqdm.
@@ -120,7 +120,7 @@ def most_similar(
     """
     choice("direction", direction, DIRECTIONS)
     most = positive_integer("k", k)
-    rules = read_rules(options, CountOptions)
+    rules = read_rules(options, SimilarityOptions)
     source = open_similarities(left, right, similarity, rules, 1 + is_integer(csls))
     among = as_ids_of_both(candidates, source.shape)
     for graph, ids in zip(GRAPHS, among, strict=True):
@@ -289,7 +289,7 @@ class DanglingCurve(AsTable):
 
 
 @public("truerank.alignment")
-@with_options(CountOptions)
+@with_options(SimilarityOptions)
 @default_arithmetic()
 def dangling(
     left: Any,
@@ -302,13 +302,13 @@ def dangling(
     direction: str = "left_to_right",
     similarity: Similarity = "cosine",
     csls: Any = None,
-    **options: Unpack[CountOptions],
+    **options: Unpack[SimilarityOptions],
 ) -> DanglingCurve:
     """Predict entities without a counterpart by a threshold, and count how often that is right.
 
     Parameters
     ----------
-    left, right, similarity, csls, dtype, threads
+    left, right, similarity, layout, csls, dtype, threads
         As in `truerank.alignment.infer`, which also takes a matrix, or its file, in place of
         embeddings. The means of csls are over the considered entities and the candidates.
     exclusive : array_like of int
@@ -359,7 +359,7 @@ def dangling(
     """
     choice("by", by, ("similarity", "margin"))
     query_side = DIRECTIONS.index(choice("direction", direction, DIRECTIONS))
-    rules = read_rules(options, CountOptions)
+    rules = read_rules(options, SimilarityOptions)
     source = open_similarities(left, right, similarity, rules, 1 + is_integer(csls))
     sizes = source.shape[:: 1 - 2 * query_side]
     exclusive_ids = as_ids("exclusive", exclusive, sizes[0])

@@ -18,7 +18,7 @@ from ..inputs.arithmetic import default_arithmetic
 from ..inputs.checks import forbidden_nan, positive_integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.rules import CountOptions, Rules, read_rules, with_options
+from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..inputs.scores import widen_bfloat16
 from ..stores.store import Store, Tile, block_array
 from .aligned_pairs import BACKWARD, FORWARD, as_ids_of_both
@@ -36,7 +36,7 @@ TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
 
 
 @public("truerank.alignment")
-@with_options(CountOptions)
+@with_options(SimilarityOptions)
 def csls_means(
     left: Any,
     right: Any,
@@ -45,7 +45,7 @@ def csls_means(
     similarity: Similarity = "cosine",
     candidates: Any = None,
     block: int | None = None,
-    **options: Unpack[CountOptions],
+    **options: Unpack[SimilarityOptions],
 ) -> CSLS:
     """Return the mean score of every entity with its k most similar entities of the other side.
 
@@ -70,7 +70,7 @@ def csls_means(
         Either of the two may be None as well.
     nan : {"raise", "worst", "omit"}
         "raise": a score that is NaN is an error. Else it is left out; the mean of no scores is 0.
-    dtype, block, threads, progress
+    dtype, layout, block, threads, progress
         As in `rank_embeddings`.
 
     Returns
@@ -112,9 +112,11 @@ def csls_means(
     >>> csls_means(left, right, 2).queries
     array([1. , 0.5])
     """
-    rules = read_rules(options, CountOptions)
+    rules = read_rules(options, SimilarityOptions)
     size = positive_integer("block", block) if block is not None else 0
-    pairs = Embeddings(left, right, similarity, None, rules.dtype, roles=FORWARD)
+    pairs = Embeddings(
+        left, right, similarity, None, rules.dtype, roles=FORWARD, layout=rules.layout
+    )
     among = as_ids_of_both(candidates, pairs.shape)
     with watching(rules.progress, pairs.nbytes) as watch:
         return means_of_vectors(pairs, positive_integer("k", k), among, rules, size, watch)

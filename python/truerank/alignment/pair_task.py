@@ -14,7 +14,14 @@ from ..inputs.arrays import read_only
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
-from ..inputs.rules import BatchOptions, EmbeddingOptions, RuleOptions, read_rules, with_options
+from ..inputs.rules import (
+    BatchOptions,
+    EmbeddingOptions,
+    MatrixOptions,
+    RuleOptions,
+    read_rules,
+    with_options,
+)
 from ..inputs.scores import FLOATS
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
@@ -184,7 +191,7 @@ class Task(tasks.Task[Report]):
         csls : int or CSLS, optional
             The number of neighbours for cross-domain similarity local scaling, or means from
             `csls_means`; see Notes.
-        nan, dtype, block, threads, audit, progress : optional
+        layout, nan, dtype, block, threads, audit, progress : optional
             As in `truerank.rank_embeddings`. `progress` counts the bytes of all passes, of which a
             number of neighbours takes one more.
 
@@ -220,7 +227,9 @@ class Task(tasks.Task[Report]):
         (1.5, 1.25)
         """
         rules = read_rules(options, EmbeddingOptions)
-        vectors = Embeddings(left, right, similarity, None, rules.dtype, roles=FORWARD)
+        vectors = Embeddings(
+            left, right, similarity, None, rules.dtype, roles=FORWARD, layout=rules.layout
+        )
         return self._evaluate_similarities(vectors, csls, rules, block=block)
 
     def _evaluate_similarities(
@@ -381,7 +390,7 @@ def _make_side(
 
 
 @public("truerank.alignment")
-@with_options(RuleOptions)
+@with_options(MatrixOptions)
 def evaluate(
     left: Any,
     right: Any,
@@ -396,7 +405,7 @@ def evaluate(
     leaks: str = "keep",
     block: int | None = None,
     io: IoMode | None = None,
-    **options: Unpack[RuleOptions],
+    **options: Unpack[MatrixOptions],
 ) -> Report:
     """Evaluate an alignment in one call: rank counterparts in both directions.
 
@@ -409,7 +418,7 @@ def evaluate(
         The pairs to rank, as ids: rows of `left` and `right`.
     candidates, known, split, duplicates, leaks : optional
         As in `Task`.
-    similarity, block : optional
+    similarity, layout, block : optional
         As in `Task.evaluate_embeddings`; only for embeddings.
     order, io : optional
         As in `Task.evaluate_scores`; only for a matrix.
@@ -442,11 +451,12 @@ def evaluate(
     >>> evaluate([[0.9, 0.2, 0.3], [0.8, 0.5, 0.6]], None, [(0, 0), (1, 1)])["mr"]
     1.5
     """
-    rules = read_rules(options)
+    rules = read_rules(options, MatrixOptions)
     kind = "a matrix" if right is None else "vectors"
     unsuitable = {"order": rules.order != "descending", "io": io is not None}
     if right is None:
         unsuitable = {"similarity": similarity != "cosine", "block": block is not None}
+        unsuitable["layout"] = rules.layout is not None
     for name, is_set in unsuitable.items():
         if is_set:
             raise InputValueError(name, expected=f"none beside {kind}")
@@ -456,7 +466,9 @@ def evaluate(
             opened = read_scores(left, rules.dtype, "left", tiled=True)
             stack.enter_context(owned(opened, left))
         else:
-            opened = Embeddings(left, right, similarity, None, rules.dtype, roles=FORWARD)
+            opened = Embeddings(
+                left, right, similarity, None, rules.dtype, roles=FORWARD, layout=rules.layout
+            )
         if right is left:
             warn_user(
                 "left and right are the same vectors: pairs are rows of each, and every entity is "

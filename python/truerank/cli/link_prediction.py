@@ -76,7 +76,8 @@ def parse_candidates(name: str, text: str) -> Any:
 
 @command(
     "link-prediction",
-    f"train valid known split duplicates leaks unseen similarity bias {COUNTING} io {REPORTING}",
+    "train valid known split duplicates leaks unseen similarity layout bias "
+    f"{COUNTING} io {REPORTING}",
     short_help="Evaluate link prediction, from triples to the table.",
 )
 @option("--test", INPUT, "Triples to rank.")

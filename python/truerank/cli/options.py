@@ -15,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..embeddings.vectors import SIMILARITIES
-from ..inputs.checks import NAN_RULES, ORDERS
+from ..inputs.checks import LAYOUTS, NAN_RULES, ORDERS
 from ..inputs.naming import printable
 from . import files
 
@@ -126,6 +126,12 @@ OPTIONS: dict[str, Decorator] = {
         "--threads", POSITIVE, "Number of threads. Default: all that the process may use."
     ),
     "similarity": option("--similarity", click.Choice(SIMILARITIES), "Similarity of two vectors."),
+    "layout": option(
+        "--layout",
+        click.Choice(LAYOUTS),
+        "Where real vectors have the parts of complex numbers, for --similarity complex_l1: in "
+        "turn (interleaved), or all real parts before all imaginary parts (halves).",
+    ),
     "bias": option("--bias", ARRAY, "A number for each entity, added to its scores: .npy."),
     # tasks
     "filter": option(

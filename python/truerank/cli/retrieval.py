@@ -30,7 +30,8 @@ from .output import bar, check_printing, show
 
 @command(
     "retrieval",
-    f"candidates train valid known split leaks similarity bias {COUNTING} io save {MEASURED}",
+    "candidates train valid known split leaks similarity layout bias "
+    f"{COUNTING} io save {MEASURED}",
     short_help="Evaluate retrieval and recommendation.",
 )
 @option(

@@ -380,8 +380,8 @@ def report_against(
     ----------
     true_scores : array_like, shape (tasks,)
         The score of each task's true candidate.
-    others : array_like, shape (tasks, k), or (values, indptr)
-        The scores of each task's negatives, as in `rank_against`.
+    others : array_like, shape (tasks, k) or (k,), or (indptr, values)
+        The scores of each task's negatives, or of one list for all, as in `rank_against`.
     preset, order, dtype, side
         As in `report`.
 
@@ -429,7 +429,8 @@ def table_against(
     order, dtype = rules.order, rules.dtype
     exact = rank_against(true_scores, others, order=order, dtype=dtype, nan="worst", audit=True)
     true = as_scores(true_scores, dtype, "true_scores")
-    negatives = as_scores(others[0] if isinstance(others, tuple) else others, dtype, "others")
+    true = true.with_array(true.array.reshape(-1))
+    negatives = as_scores(others[1] if isinstance(others, tuple) else others, dtype, "others")
     flat = negatives.with_array(negatives.array.reshape(-1))
     blocks = partial(sampled_blocks, true, flat, exact.candidates - 1, order)
     return _evaluate(exact, blocks, chosen, options.get("side"))

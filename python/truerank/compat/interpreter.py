@@ -135,14 +135,21 @@ def _selected(selection: Selection | None, where: slice, columns: int, default: 
 def sampled_blocks(
     true_scores: Scores, negatives: Scores, lengths: IntArray, order: str
 ) -> Iterator[Block]:
-    """Yield bare scores, which follow each other: rows of unlike lengths are padded."""
+    """Yield bare scores, which follow each other, or are one list for all tasks.
+
+    Rows of unlike lengths are padded.
+    """
     indptr, widest = indptr_of(lengths), int(lengths.max(initial=0))
+    is_shared = len(lengths) > 1 and len(negatives.array) != indptr[-1]
     true_column = as_floats(true_scores, order)[:, None]
     for where in task_slices(len(lengths), widest):
         is_listed = np.arange(widest) < lengths[where, None]
-        part = negatives.array[indptr[where.start] : indptr[where.stop]]
         values = np.zeros(is_listed.shape, true_column.dtype)
-        values[is_listed] = as_floats(negatives.with_array(part), order)
+        if is_shared:
+            values[:] = as_floats(negatives, order)
+        else:
+            part = negatives.array[indptr[where.start] : indptr[where.stop]]
+            values[is_listed] = as_floats(negatives.with_array(part), order)
         nowhere = np.zeros_like(is_listed)
         yield Block(values, true_column[where], is_listed, nowhere, nowhere)
 

@@ -125,7 +125,9 @@ class RankCounter:
             expected = "an integer, the number of columns in all, beside targets"
             most = int(np.iinfo(np.int64).max)
             columns = integer("candidates", candidates, least=0, most=most, expected=expected)
-            job = prepare_job((tasks, columns), targets, None, filter, None, rules, _NOUNS)
+            job = prepare_job(
+                (tasks, columns), targets, None, filter, None, rules, _NOUNS, shared=False
+            )
         if job.filter is not None:  # a copy, for a counter lives longer than the call
             indptr, indices, lists, shared = selection_arrays(job.filter)
             job = job._replace(filter=Selection(indptr, indices.copy(), lists, shared))

@@ -162,19 +162,22 @@ def prepare_job(
     rules: Rules,
     nouns: ScoreNouns = SCORES,
     tasks: int = 1,
+    *,
+    shared: bool = True,
 ) -> Job:
     """Check the arguments of `rank`; raises its errors.
 
-    The shape of the scores is (rows, columns), or (columns,) of a single row that all tasks read.
-    Without targets (``...``), all candidates are counted, and `tasks` read a single row, unless
-    `rows` do.
+    The shape of the scores is (rows, columns), or (columns,). A single row is
+    read by all tasks unless `rows` are given; so is a matrix of one row, if it may be `shared`.
+    Without targets (``...``), all candidates are counted, and `tasks` read a single row.
     """
     *heights, columns = shape
+    is_single_row = not heights or (shared and heights == [1])
     task_rows = None if rows is None else index_array("rows", rows)
     if task_rows is not None:
         check_shape("rows", task_rows.shape, 1, "a 1-D array")
         tasks = len(task_rows)
-    elif heights:
+    elif not is_single_row:
         tasks = heights[0]
     if targets is ...:
         task_targets = np.full(tasks, NO_COLUMN, np.int64)
@@ -184,7 +187,9 @@ def prepare_job(
             # Before memory is taken: scores without columns can have any number of rows.
             check_range("targets", task_targets.reshape(1)[:tasks], columns, nouns.columns)
             task_targets = np.full(tasks, task_targets, dtype=np.int64)
-        if task_targets.ndim > 1 or (len(task_targets) != tasks and (heights or rows is not None)):
+        if task_targets.ndim > 1 or (
+            len(task_targets) != tasks and not (is_single_row and rows is None)
+        ):
             each = nouns.row if rows is None else "entry of rows"
             expected = f"{tasks} integers, one for each {each}, or one for all"
             raise InputValueError("targets", expected=expected, got=f"shape {task_targets.shape}")
@@ -192,7 +197,7 @@ def prepare_job(
         tasks = len(task_targets)
     if task_rows is not None:
         check_range("rows", task_rows, heights[0] if heights else 1, nouns.rows)
-    elif not heights:
+    elif is_single_row:
         task_rows = np.zeros(tasks, np.int64)
     threads = rules.num_threads
     if filter is not None:

@@ -54,11 +54,11 @@ def rank_lists(
 
     Parameters
     ----------
-    ids : array_like of int, shape (lists, width), or (values, indptr), or list of lists
+    ids : array_like of int, shape (lists, width), or (indptr, values), or list of lists
         The candidates of each list, from 0 to `candidates` - 1, each at most once in a list. Short
-        rows of a matrix end with pads, -1. In ``(values, indptr)``, list i has
+        rows of a matrix end with pads, -1. In ``(indptr, values)``, list i has
         ``values[indptr[i]:indptr[i + 1]]``.
-    scores : array_like, (values, indptr), list of lists, or None
+    scores : array_like, (indptr, values), list of lists, or None
         Their scores, of the same form and shape and of a dtype that `rank` takes, in any order: the
         scores decide, not the positions. None: the positions decide, the best first, and no two
         that are listed are tied.
@@ -120,7 +120,7 @@ def rank_lists(
     n = integer("candidates", candidates, least=0, most=int(np.iinfo(np.int64).max))
     lists = as_lists(ids, scores, rules.dtype)
     height = len(lists.indptr) - 1
-    job = prepare_job((height, n), targets, rows, filter, None, rules, _NOUNS)
+    job = prepare_job((height, n), targets, rows, filter, None, rules, _NOUNS, shared=False)
     by_list = np.argsort(job.all_rows, kind="stable")  # as the core takes tasks
     job = job.part(by_list, job.all_rows[by_list])
     sizes = lists.ids.nbytes, 0 if lists.scores is None else lists.scores.array.nbytes

@@ -57,14 +57,17 @@ class TrueScores:
 def read_true_scores(value: Any, dtype: Any, rule: str) -> TrueScores:
     """Check and copy true scores: one for each task, and none that is NaN unless the rule allows.
 
+    They are of shape (tasks,), or a column of shape (tasks, 1).
+
     Examples
     --------
     >>> read_true_scores([0.5, float("nan")], None, "worst").nan
     array([False,  True])
     """
     scores = as_scores(value, dtype, "true_scores")
-    check_shape("true_scores", scores.array.shape, 1, "one score for each task")
-    true_scores = TrueScores(np.array(scores.array, order="C"), scores.dtype)
+    array = scores.array[:, 0] if scores.array.shape[1:] == (1,) else scores.array
+    check_shape("true_scores", array.shape, 1, "one score for each task")
+    true_scores = TrueScores(np.array(array, order="C"), scores.dtype)
     task = true_scores.first_nan(rule)
     if task >= 0:
         raise forbidden_nan("true_scores", f"the true score of task {task}", rule)

@@ -57,7 +57,7 @@ def rank(
         The column of each task's true candidate; one for all tasks.
     rows : array_like of int, shape (tasks,), optional
         The row that each task reads, in any order and with repeats. Default: task i reads row i; if
-        there is a single row, all tasks read it.
+        there is a single row, (columns,) or (1, columns), all tasks read it.
     filter : selection, optional
         Columns to leave out, per task: ``(indptr, indices)`` as in a CSR matrix;
         ``(indptr, indices, lists)``, where task i has list ``lists[i]``; a scipy.sparse matrix of

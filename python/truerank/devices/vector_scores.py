@@ -6,6 +6,7 @@ panel takes 16 MB at most, and so does what it is made of.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
@@ -40,7 +41,8 @@ class VectorScores(ScoreSource):
 
     Parameters
     ----------
-    queries, entities : Tensor, shape (q, d) and (n, d)
+    queries, entities : Tensor, shape (q, d) and (n, d), or (q, d / 2, 2) and (n, d / 2, 2)
+        Real numbers, or the parts of complex ones, as `in_parts` gives them.
         float16, bfloat16, float32 or float64, with any strides, on one device.
     similarity : str
         As in `rank_embeddings`.
@@ -115,7 +117,7 @@ class VectorScores(ScoreSource):
 
     def _panels(self, vectors: _Vectors, which: Tensor) -> Iterator[tuple[slice, _Panel]]:
         """Yield some places at a time, and the panel of the vectors that have these numbers."""
-        most = max(1, PANEL_BYTES // int(self.like.shape[1] * self.dtype.itemsize))
+        most = max(1, PANEL_BYTES // (math.prod(self.like.shape[1:]) * self.dtype.itemsize))
         for start in range(0, len(which), most):
             some = slice(start, min(start + most, len(which)))
             yield some, self._panel(vectors, which[some])
@@ -125,6 +127,7 @@ class VectorScores(ScoreSource):
 
         taken: Tensor
         taken, bias, means = ((x if x is None else x[which]) for x in vectors)
+        taken = taken.flatten(1)
         components = self.empty(taken.shape[::-1], self.dtype).copy_(taken.T)
         squares = None
         if self._similarity in ("cosine", "poincare"):
@@ -199,11 +202,22 @@ def scores_right(device: Any, similarity: str, dtype: str) -> bool:
     return bool(scores.tobytes() == expected.tobytes() and (counts == right).all())
 
 
+def in_parts(vectors: Tensor, layout: str | None) -> Tensor:
+    """Return the parts of complex vectors as (n, d, 2), and real vectors as they are; no copy."""
+    if vectors.is_complex():
+        return sys.modules["torch"].view_as_real(vectors)
+    if layout == "halves":
+        return vectors.unflatten(1, (2, -1)).transpose(1, 2)
+    return vectors
+
+
 def tensor_on(device: Any, vectors: Scores | DeviceStore) -> Tensor:
     """Return vectors as a tensor on a device, without a copy if they are there."""
     torch = sys.modules["torch"]
     dtype = getattr(torch, vectors.dtype)
     if isinstance(vectors, DeviceStore):
-        return vectors.array.resolve_neg().view(dtype).to(device)
+        return vectors.array.resolve_conj().resolve_neg().view(dtype).to(device)
     array = vectors.array.astype(vectors.array.dtype.newbyteorder("="))
+    if dtype.is_complex:
+        return torch.from_numpy(array).to(device)
     return torch.from_numpy(array.view(f"i{array.itemsize}")).view(dtype).to(device)

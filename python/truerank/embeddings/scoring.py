@@ -13,9 +13,9 @@ from ..inputs.checks import positive_integer
 from ..inputs.naming import public
 from ..inputs.rules import (
     PLAIN,
-    CountOptions,
     EmbeddingOptions,
     Rules,
+    SimilarityOptions,
     read_rules,
     with_options,
 )
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from ..inputs.words import Similarity
+    from ..inputs.words import Layout, Similarity
     from ..ranks.container import Ranks
     from .vectors import CSLS
     from .watching import Watch
@@ -98,8 +98,9 @@ def rank_embeddings(
     ----------
     queries : array_like, shape (q, d) or (d,), or path
         float16, bfloat16, float32 or float64, in any layout, as `rank` takes scores: slices,
-        read-only arrays, torch tensors, memory maps, the path of a `.npy` file. A single vector is
-        the query of all tasks. If a model makes its query of a head and a relation, this is the
+        read-only arrays, torch tensors, memory maps, the path of a `.npy` file. With "complex_l1"
+        also complex64 and complex128. A single vector, (d,) or (1, d), is the query of all tasks
+        unless `rows` are given. If a model makes its query of a head and a relation, this is the
         vector that is compared with the tails: head * relation for DistMult, head + relation for
         TransE.
 
@@ -116,6 +117,12 @@ def rank_embeddings(
     similarity : str
         "dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1" or "inverse_l2":
         how a query and an entity are scored; see Notes.
+    layout : {"interleaved", "halves"}, optional
+        How real vectors hold complex numbers; required with "complex_l1" unless all vectors are
+        complex, and refused with anything else. "interleaved": real and imaginary parts in turn, as
+        in ``.view(np.float32)`` of a complex64 array and ``torch.view_as_real(x).flatten(-2)``.
+        "halves": first all real parts, then all imaginary parts, as in RotatE's and DGL-KE's
+        checkpoints. If queries or entities are complex, it says how the others hold theirs.
     bias : array_like of float, shape (n,), optional
         Added to the scores of each entity as the last step, as in ConvE (Dettmers et al. 2018). A
         bias of a wider dtype than the scores is rounded to theirs.
@@ -123,7 +130,8 @@ def rank_embeddings(
         Means from `truerank.alignment.csls_means`: a score s becomes 2 s - (m + n), where m is the
         mean of the query and n that of the entity. The sum is rounded once, the result once more.
     rows : array_like of int, shape (tasks,), optional
-        The query of each task, in any order and with repeats. Default: task i is query i.
+        The query of each task, in any order and with repeats. Default: task i is query i; if there
+        is a single query, it is that of all tasks.
     filter : selection, optional
         Entities to leave out, per task, in the forms of `rank`. The target is never left out.
     candidates : selection, or array_like of int, optional
@@ -160,12 +168,13 @@ def rank_embeddings(
     Raises
     ------
     TypeError
-        For vectors that are not floats, and for indices that are not integers.
+        For vectors that are not floats (or, with complex_l1, complex numbers), and for indices that
+        are not integers.
     ValueError
-        For shapes that do not fit, vectors of length 0, odd lengths with complex_l1, an unknown
-        similarity, indices out of range, a target that is not among its candidates, a NaN that the
-        rule forbids (the error names the first query and entity), and files that are damaged or too
-        short.
+        For shapes that do not fit, vectors of length 0, odd lengths with complex_l1, no `layout`
+        where it is needed, or one where it is not, an unknown similarity, indices out of range, a
+        target that is not among its candidates, a NaN that the rule forbids (the error names the
+        first query and entity), and files that are damaged or too short.
     OSError
         For files that are missing or cannot be read.
 
@@ -180,8 +189,7 @@ def rank_embeddings(
     l2            -sqrt(sum of (q[k] - e[k])^2)
     sql2          -(sum of (q[k] - e[k])^2)
     complex_l1    -(sum of |q[j] - e[j]|, moduli of complex numbers), as in RotatE (Sun et al.
-                  2019); real and imaginary parts alternate in a vector, as in a complex64 array's
-                  ``.view(np.float32)`` and in ``torch.view_as_real(x).flatten(-2)``
+                  2019), in vectors of complex numbers, or of real numbers in a `layout`
     poincare      -arcosh(1 + 2 |q - e|^2 / ((1 - |q|^2) (1 - |e|^2)))^2, as in MuRP (Balazevic et
                   al. 2019) with curvature 1; NaN unless both are inside of the unit ball
     inverse_l1    1 / (1 + d), with the distance d of l1: between 0 and 1
@@ -202,6 +210,9 @@ def rank_embeddings(
     that they should have. poincare takes |q - e|^2 from sql2 and the squares of |q| and |e| from
     cosine (without that factor), and goes on in float64 with arithmetic and square roots alone; the
     result is rounded once.
+
+    The real part of the sum of q[j] times the conjugate of e[j], ComplEx's score, is the dot of the
+    real vectors, in either layout.
 
     l2 and sql2 give the same order, except for ties: different sums may have the same rounded root,
     so candidates that differ under sql2 may tie under l2, never the other way round. The same holds
@@ -235,9 +246,21 @@ def rank_embeddings(
     (array([1, 1]), array([2, 2]))
     >>> rank_embeddings(queries, entities, [2, 3], filter=[[3], []]).optimistic
     array([1, 1])
+
+    The moduli of 3 + 4j and 0 + 0j, the same numbers in each form:
+
+    >>> zeros, options = np.zeros((1, 4)), {"similarity": "complex_l1"}
+    >>> score_embeddings(np.array([[3.0, 0, 4, 0]]), zeros, layout="halves", **options)
+    array([[-5.]])
+    >>> score_embeddings(np.array([[3.0, 4, 0, 0]]), zeros, layout="interleaved", **options)
+    array([[-5.]])
+    >>> score_embeddings(np.array([[3 + 4j, 0]]), np.zeros((1, 2), complex), **options)
+    array([[-5.]])
     """
     rules = read_rules(options, EmbeddingOptions)
-    embeddings = Embeddings(queries, entities, similarity, bias, rules.dtype, csls)
+    embeddings = Embeddings(
+        queries, entities, similarity, bias, rules.dtype, csls, layout=rules.layout
+    )
     tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
     how: dict[str, Any] = {"block": block, "checkpoint": checkpoint}
     with watching(rules.progress, embeddings.nbytes) as watch:
@@ -271,19 +294,20 @@ def score_embeddings(
     csls: CSLS | None = None,
     rows: Any = None,
     dtype: Any = None,
+    layout: Layout | None = None,
     threads: int | None = None,
 ) -> npt.NDArray[Any]:
     """Return the scores that `rank_embeddings` counts, bit for bit, as an array.
 
     Parameters
     ----------
-    queries, entities, similarity, bias, csls, dtype, threads
+    queries, entities, similarity, bias, csls, dtype, layout, threads
         As in `rank_embeddings`.
     targets : array_like of int, shape (tasks,), or int, optional
         The entity of each task whose score with the task's query is returned. Default: the scores
         of all entities are returned.
     rows : array_like of int, shape (tasks,), optional
-        The query of each task. Default: task i is query i.
+        The query of each task. Default: task i is query i; a single query is that of all tasks.
 
     Returns
     -------
@@ -304,7 +328,7 @@ def score_embeddings(
     >>> score_embeddings([[1.0, 2.0], [3.0, 4.0]], entities, [2, 0, 1], rows=[0, 1, 1])
     array([3., 4., 3.])
     """
-    embeddings = Embeddings(queries, entities, similarity, bias, dtype, csls)
+    embeddings = Embeddings(queries, entities, similarity, bias, dtype, csls, layout=layout)
     nouns, asked = embeddings.roles.nouns, ... if targets is None else targets
     tasks = asked, rows, None, None, Rules(threads=threads), nouns
     job = prepare_job(shape_of(embeddings), *tasks)
@@ -312,7 +336,7 @@ def score_embeddings(
 
 
 @public("truerank")
-@with_options(CountOptions)
+@with_options(SimilarityOptions)
 def topk_embeddings(
     queries: Any,
     entities: Any,
@@ -325,13 +349,13 @@ def topk_embeddings(
     filter: Any = None,
     candidates: Any = None,
     block: int | None = None,
-    **options: Unpack[CountOptions],
+    **options: Unpack[SimilarityOptions],
 ) -> TopK:
     """Return the k most similar candidates of every task, in order, without storing other scores.
 
     Parameters
     ----------
-    queries, entities, similarity, bias, csls, dtype, block, threads
+    queries, entities, similarity, bias, csls, dtype, layout, block, threads
         As in `rank_embeddings`.
     k : int
         The number of candidates to return, at least 1.
@@ -368,8 +392,10 @@ def topk_embeddings(
     >>> topk_embeddings(np.array([[1, 2]], np.float32), entities, 3, filter=[[0, 2]]).ids
     array([[ 3,  1, -1]])
     """
-    rules = read_rules(options, CountOptions)
-    embeddings = Embeddings(queries, entities, similarity, bias, rules.dtype, csls)
+    rules = read_rules(options, SimilarityOptions)
+    embeddings = Embeddings(
+        queries, entities, similarity, bias, rules.dtype, csls, layout=rules.layout
+    )
     tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
     with watching(rules.progress, embeddings.nbytes) as watch:
         return topk_open_embeddings(embeddings, k, rules, **tasks, block=block, watch=watch)

@@ -12,7 +12,7 @@ from ..counting.score_thresholds import (
 from ..counting.tiles import TileCount, count_tiles
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.rules import ListOptions, read_rules, with_options
+from ..inputs.rules import ThresholdOptions, read_rules, with_options
 from ..stores import shape_of
 from ..stores.store import cut_tiles
 from .vectors import Embeddings
@@ -29,7 +29,7 @@ TILE_BYTES = 16 << 20
 
 
 @public("truerank")
-@with_options(ListOptions)
+@with_options(ThresholdOptions)
 def count_above(
     queries: Any,
     entities: Any,
@@ -42,7 +42,7 @@ def count_above(
     filter: Any = None,
     candidates: Any = None,
     block: int | None = None,
-    **options: Unpack[ListOptions],
+    **options: Unpack[ThresholdOptions],
 ) -> ThresholdCounts:
     """Count, for every task, the candidates above each of its thresholds, and those equal to it.
 
@@ -64,7 +64,7 @@ def count_above(
         or equal to the threshold -r. One for all tasks, one for each, or m for each, in any order
         and with repeats. Infinities are allowed. They need not be of the dtype of the scores: each
         is compared as the number that it is, without rounding (see Notes).
-    similarity, bias, csls, block
+    similarity, layout, bias, csls, block
         As in `rank_embeddings`, "dot" by default; only for vectors.
     rows : array_like of int, shape (tasks,), optional
         The query, or row of scores, of each task, in any order and with repeats. Default: task i
@@ -117,10 +117,11 @@ def count_above(
            [1, 0]]), array([[1, 0],
            [2, 0]]))
     """
-    rules = read_rules(options, ListOptions)
+    rules = read_rules(options, ThresholdOptions)
     tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
     if thresholds is ... or entities is None:
         only_vectors = {"similarity": similarity, "bias": bias, "csls": csls, "block": block}
+        only_vectors["layout"] = rules.layout
         for name, value in only_vectors.items():
             if value is not None:
                 raise InputValueError(name, expected="none for scores, which are made already")
@@ -129,7 +130,9 @@ def count_above(
     if rules.order != "descending":
         expected = "'descending' for vectors, whose similarities are higher for what is nearer"
         raise InputValueError("order", expected=expected, got=repr(rules.order))
-    embeddings = Embeddings(queries, entities, similarity or "dot", bias, rules.dtype, csls)
+    embeddings = Embeddings(
+        queries, entities, similarity or "dot", bias, rules.dtype, csls, layout=rules.layout
+    )
     asked = prepare_thresholds(
         *(shape_of(embeddings), embeddings.dtype, thresholds),
         rules=rules,

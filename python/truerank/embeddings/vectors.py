@@ -14,14 +14,22 @@ from ..counting.job import ScoreNouns, digest
 from ..counting.partial_counts import PartialCounts, TrueScores
 from ..counting.tiles import count_store
 from ..devices.task_counts import DeviceCounts
-from ..devices.vector_scores import VectorScores, scores_right, tensor_on
+from ..devices.vector_scores import VectorScores, in_parts, scores_right, tensor_on
 from ..devices.ways import ways_of
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.arrays import is_tensor
-from ..inputs.checks import check_shape, choice, positive_integer
+from ..inputs.checks import LAYOUTS, check_shape, choice, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.scores import FLOATS, Form, as_scores, check_dimensions, dtype_name, widen_bfloat16
+from ..inputs.scores import (
+    FLOATS,
+    PARTS,
+    Form,
+    as_scores,
+    check_dimensions,
+    dtype_name,
+    widen_bfloat16,
+)
 from ..inputs.words import Similarity
 from ..stores import Store, Tile, in_one_array, owned, read_scores, shape_of
 from ..stores.on_device import DeviceStore
@@ -30,13 +38,14 @@ from .watching import listener_of, report_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Self
 
     import numpy.typing as npt
 
     from ..counting.job import Job
     from ..inputs.arrays import IntArray
+    from ..inputs.words import Layout
     from ..ranks.container import Ranks
     from .watching import Watch
 
@@ -44,12 +53,19 @@ if TYPE_CHECKING:
 
 # Tiles of vectors are larger than those of scores, for something has to be prepared for each.
 TIMES_AS_LARGE = 4
+_MATRIX = "a matrix (entities, d)"
+_REAL = (
+    ", which only complex_l1 compares (the real part of q times the conjugate of e is the dot of "
+    "array.view of their real dtype)"
+)
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 
 
-def _vector_form(shape: str, *dimensions: int) -> Form:
-    hint = "; array.view of its real dtype has real and imaginary parts in turn"
-    return Form(shape, dimensions, FLOATS, hint)
+def vector_form(shape: str, dimensions: tuple[int, ...], similarity: str) -> Form:
+    """Return what vectors must be for a similarity."""
+    if similarity == "complex_l1":
+        return Form(shape, dimensions, (*FLOATS, *PARTS))
+    return Form(shape, dimensions, FLOATS, _REAL)
 
 
 class Roles(NamedTuple):
@@ -68,8 +84,7 @@ class Roles(NamedTuple):
 
 
 QUERIES = Roles()
-_ENTITIES = _vector_form("a matrix (entities, d)", 2)
-BIAS = _vector_form("one number for each entity", 1)
+BIAS = Form("one number for each entity", (1,), FLOATS)
 
 
 @public("truerank.alignment")
@@ -103,7 +118,7 @@ class Embeddings(Store):
 
     Parameters
     ----------
-    queries, entities, similarity, bias, dtype, csls
+    queries, entities, similarity, bias, dtype, csls, layout
         As in `rank_embeddings`.
     roles : Roles
         What messages call them.
@@ -138,22 +153,35 @@ class Embeddings(Store):
         dtype: Any = None,
         csls: CSLS | None = None,
         roles: Roles = QUERIES,
+        layout: Layout | None = None,
     ) -> None:
         self.similarity, self.roles = choice("similarity", similarity, SIMILARITIES), roles
-        form = _vector_form(roles.shape, 1, 2)
+        form = vector_form(roles.shape, (1, 2), similarity)
         left, left_files, left_device = read_vectors(roles.queries, queries, dtype, form)
-        right, files, right_device = read_vectors(roles.entities, entities, dtype, _ENTITIES)
+        right, files, right_device = read_vectors(
+            roles.entities, entities, dtype, self._matrix_form
+        )
         self.vector_shapes = shape_of(left), shape_of(right)
-        (*heights, length), (size, other_length) = self.vector_shapes
+        dtypes = left.dtype, right.dtype
+        check_layout(layout, similarity, dtypes)
+        self.layout = layout
+        *heights, length = self.vector_shapes[0]
+        size, other_length = self.vector_shapes[1]
+        if (left.dtype in PARTS) != (right.dtype in PARTS):  # a complex number has two parts
+            length *= 2 if left.dtype in PARTS else 1
+            other_length *= 2 if right.dtype in PARTS else 1
         if other_length != length:
             expected = f"vectors of length {length}, as in {roles.queries}"
+            if right.dtype in PARTS and left.dtype not in PARTS:
+                expected = f"vectors of {length / 2:g} complex numbers, as in {roles.queries}"
             got = f"shape {self.vector_shapes[1]}"
             raise InputValueError(roles.entities, expected=expected, got=got)
-        if length == 0 or (similarity == "complex_l1" and length % 2):
+        if length == 0 or (layout is not None and length % 2):
             expected = "vectors of length 1 or more, of an even length for complex_l1"
             got = f"shape {self.vector_shapes[0]}"
             raise InputValueError(roles.queries, expected=expected, got=got)
-        carrier = np.dtype(np.float64 if "float64" in (left.dtype, right.dtype) else np.float32)
+        is_wide = not {"float64", "complex128"}.isdisjoint(dtypes)
+        carrier = np.dtype(np.float64 if is_wide else np.float32)
         if bias is not None:
             read, bias_files, _ = read_vectors("bias", bias, dtype, BIAS)
             expected = f"{size} numbers, one for each entity"
@@ -170,11 +198,15 @@ class Embeddings(Store):
         self.entities: Any
         if isinstance(right, DeviceStore) and self._is_scored_on(right.array.device):
             self.on_device, self._stream, to = True, right.stream, right.array.device
-            self.queries = tensor_on(to, left).reshape(shape[0], length)
+            self.queries = tensor_on(to, left).reshape(shape[0], self.vector_shapes[0][-1])
             self.entities = tensor_on(to, right)
             return
         asked, self.entities = in_one_array(left), in_one_array(right)
         self.queries = asked if heights else asked.with_array(asked.array[None, :])
+
+    @property
+    def _matrix_form(self) -> Form:
+        return vector_form(_MATRIX, (2,), self.similarity)
 
     def _is_scored_on(self, device: Any) -> bool:
         return "triton" in ways_of(device) and scores_right(device, self.similarity, self.dtype)
@@ -189,7 +221,8 @@ class Embeddings(Store):
         """Return them in the host's memory, without a copy if they are there."""
         if not self.on_device:
             return self
-        queries, entities = as_scores(self.queries), as_scores(self.entities)
+        queries = as_scores(self.queries, form=self._matrix_form)
+        entities = as_scores(self.entities, form=self._matrix_form)
         return self.with_fields(queries=queries, entities=entities, on_device=False)
 
     def with_csls(self, csls: CSLS | None) -> Self:
@@ -213,8 +246,8 @@ class Embeddings(Store):
 
     @property
     def query_array(self) -> Array:
-        """The queries in the host's memory."""
-        return as_scores(self.queries).array
+        """The queries in the host's memory, in the layout in which they were handed over."""
+        return as_scores(self.queries, form=self._matrix_form).array
 
     @property
     def way(self) -> str | None:
@@ -230,16 +263,24 @@ class Embeddings(Store):
         """Return the embeddings, or those of a tile of the scores, as the core takes them."""
         host, (top, left, height, width) = self.on_host(), tile or Tile(0, 0, *self.shape)
         rows, columns = slice(top, top + height), slice(left, left + width)
-        queries = host.queries.with_array(host.queries.array[rows])
-        entities = host.entities.with_array(host.entities.array[columns])
+        queries = self._for_core(host.queries, rows)
+        entities = self._for_core(host.entities, columns)
         bias = None if self.bias is None else self.bias[columns]
         means = self.csls and (self.csls.queries[rows], self.csls.entities[columns])
         return _core.Embeddings(queries, entities, self.similarity, bias, means)
 
+    def _for_core(self, vectors: Scores, some: slice) -> Scores:
+        """Return some vectors as the core takes them: halves have a dimension of their own."""
+        array = vectors.array[some]
+        if self.layout == "halves" and vectors.dtype not in PARTS:
+            array = array.reshape(len(array), 2, -1)  # which copies nothing
+        return vectors.with_array(array)
+
     def there(self) -> VectorScores:
         """Return the scores on a device; the bias and the means are copied there."""
         assert self._stream is not None
-        vectors = self.queries, self.entities, self.similarity
+        queries, entities = (in_parts(x, self.layout) for x in (self.queries, self.entities))
+        vectors = queries, entities, self.similarity
         return VectorScores(*vectors, self._stream, self.bias, self.csls and self.csls[:2])
 
     def ranks(self, job: Job, counts: Mapping[str, IntArray], way: str | None) -> Ranks:
@@ -300,10 +341,49 @@ class Embeddings(Store):
     def state(self) -> list[Any]:
         """As in `Store`: a digest of the vectors, and how a pair of them is scored."""
         arrays = self.queries.array, self.entities.array, self.bias, *(self.csls or ())
-        return [digest(*arrays), self.similarity, self.dtype]
+        said = [digest(*arrays), self.similarity, self.dtype]
+        return said if self.layout is None else [*said, self.layout]
 
     def close(self) -> None:
         """Do nothing: maps last as long as the vectors."""
+
+
+def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) -> None:
+    """Check that it is said where real vectors have the parts of complex numbers.
+
+    Parameters
+    ----------
+    layout : {"interleaved", "halves"} or None
+    similarity : str
+    dtypes : sequence of str
+        The dtypes of queries and of entities.
+
+    Raises
+    ------
+    ValueError
+        For real vectors without a layout with complex_l1, and for a layout of anything else.
+
+    Examples
+    --------
+    >>> check_layout("halves", "complex_l1", ["complex64", "float32"])
+    """
+    if layout is not None:
+        choice("layout", layout, LAYOUTS)
+    if similarity != "complex_l1":
+        if layout is not None:
+            expected = f"none with {similarity}, which compares real numbers"
+            raise InputValueError("layout", expected=expected, got=repr(layout))
+        return
+    are_complex = PARTS.keys() >= {*dtypes}
+    if are_complex and layout is not None:
+        expected = "none for complex arrays, where all is said"
+        raise InputValueError("layout", expected=expected, got=repr(layout))
+    if not are_complex and layout is None:
+        expected = (
+            '"interleaved" (real and imaginary parts in turn) or "halves" (all real parts, then '
+            "all imaginary parts) for real arrays with complex_l1"
+        )
+        raise InputValueError("layout", expected=expected, got="None")
 
 
 def read_vectors(

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Scores
-from .arrays import as_array, index_array, native_indices
+from .arrays import as_array, native_indices
 from .checks import check_shape
 from .errors import InputValueError
 from .scores import as_scores
-from .selection import check_indptr, indptr_of
+from .selection import indptr_of, indptr_of_pair
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .arrays import IntArray
 
 PAD = -1
-_FORMS = f"a matrix (lists, width) padded with {PAD}, (values, indptr), or a list of lists"
+_FORMS = f"a matrix (lists, width) padded with {PAD}, (indptr, values), or a list of lists"
 
 
 class CandidateLists(NamedTuple):
@@ -46,9 +46,9 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> Can
 
     Parameters
     ----------
-    ids : array_like of int, shape (lists, width), (values, indptr), or list of lists
+    ids : array_like of int, shape (lists, width), (indptr, values), or list of lists
         A matrix has pads, -1, only at the end of a row. `CandidateLists` stay as they are.
-    scores : array_like, (values, indptr), list of lists, or None
+    scores : array_like, (indptr, values), list of lists, or None
         Of the same form and shape; what is at a pad is ignored.
     dtype : str or dtype, optional
         What raw 16-bit scores are.
@@ -96,11 +96,9 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> Can
 def _joined(name: str, value: Any) -> tuple[Any, IntArray]:
     """Return all lists as a matrix, or one after another, and where each of them begins."""
     if isinstance(value, tuple) and len(value) == 2:
-        values, indptr = value[0], index_array(f"{name}: indptr", value[1])
-        check_shape(name, np.shape(values), 1, "1-D values")
-        check_shape(f"{name}: indptr", indptr.shape, 1, "a 1-D array")
-        check_indptr(name, indptr, len(indptr) - 1, len(values), "values")
-        return values, indptr
+        values = value[1]
+        check_shape(name, np.shape(values), 1, "(indptr, values) with 1-D values")
+        return values, indptr_of_pair(name, value, len(values))
     if isinstance(value, list):
         arrays = [as_array(item, name, _FORMS) for item in value]
         for array in arrays:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _core
 from .errors import InputTypeError, InputValueError
-from .words import IoMode, NanRule, ScoreOrder, near_words
+from .words import IoMode, Layout, NanRule, ScoreOrder, near_words
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,6 +22,7 @@ Word = TypeVar("Word", bound=str)
 ORDERS: tuple[ScoreOrder, ...] = get_args(ScoreOrder)
 NAN_RULES: tuple[NanRule, ...] = get_args(NanRule)
 IO: tuple[IoMode, ...] = get_args(IoMode)
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 _MAX_INTEGER = 1 << 40  # no array has more entries, and larger numbers might not fit into 64 bits
 
 

@@ -14,13 +14,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from .. import _core
-from .checks import NAN_RULES, ORDERS, choice, flag, integer
+from .checks import LAYOUTS, NAN_RULES, ORDERS, choice, flag, integer
 from .errors import InputTypeError
 from .words import suggest
 
 if TYPE_CHECKING:
     from .progress_listeners import Progress
-    from .words import NanRule, ScoreOrder
+    from .words import Layout, NanRule, ScoreOrder
 
 F = TypeVar("F", bound=Callable[..., Any])
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -36,10 +36,20 @@ class CountOptions(TypedDict, total=False):
     progress: bool | Callable[[Progress], object] | None
 
 
-class EmbeddingOptions(CountOptions, total=False):
-    """Options of functions that rank embeddings, whose higher similarities are always better."""
+class SimilarityOptions(CountOptions, total=False):
+    """Options of functions that compare embeddings."""
+
+    layout: Layout | None
+
+
+class AuditOptions(CountOptions, total=False):
+    """Options of functions that rank what a model scores, where higher scores are better."""
 
     audit: bool
+
+
+class EmbeddingOptions(SimilarityOptions, AuditOptions, total=False):
+    """Options of functions that rank embeddings, whose higher similarities are always better."""
 
 
 class ListOptions(CountOptions, total=False):
@@ -48,8 +58,16 @@ class ListOptions(CountOptions, total=False):
     order: ScoreOrder
 
 
-class RuleOptions(EmbeddingOptions, ListOptions, total=False):
+class ThresholdOptions(ListOptions, SimilarityOptions, total=False):
+    """Options of functions that count such parts of scores, or of those of embeddings."""
+
+
+class RuleOptions(ListOptions, AuditOptions, total=False):
     """All options of `rank` that other functions share."""
+
+
+class MatrixOptions(RuleOptions, EmbeddingOptions, total=False):
+    """Options of functions that rank a matrix of scores, or embeddings."""
 
 
 class BatchOptions(RuleOptions, total=False):
@@ -77,6 +95,8 @@ class Rules:
         Whether to count NaN, infinities and ties with the best score as well.
     progress : callable or bool, optional
         Who is told how far a call has come.
+    layout : {"interleaved", "halves"}, optional
+        Where real vectors have the parts of complex numbers; checked where they are read.
 
     Examples
     --------
@@ -90,11 +110,14 @@ class Rules:
     threads: int | None = None
     audit: bool = False
     progress: bool | Callable[[Progress], object] | None = None
+    layout: Layout | None = None
 
     def __post_init__(self) -> None:
         choice("order", self.order, ORDERS)
         choice("nan", self.nan, NAN_RULES)
         flag("audit", self.audit)
+        if self.layout is not None:
+            choice("layout", self.layout, LAYOUTS)
         if self.threads is not None:
             integer("threads", self.threads, least=1)
 

@@ -26,6 +26,8 @@ DTYPES = (
     *("int8", "int16", "int32", "int64"),
     *("uint8", "uint16", "uint32", "uint64"),
 )
+# Complex numbers, which are vectors alone, and the dtype of their parts.
+PARTS = {"complex64": "float32", "complex128": "float64"}
 # 16-bit floats may also come as raw bytes, or as integers with the same bits.
 _EXACT = 1 << 53  # integers below it are floats of 64 bits
 _TINY = re.compile(r"e-\d{3,}[ \t]")
@@ -186,7 +188,8 @@ def dtype_name(
         For a dtype that scores cannot have, and if the caller says that they have another.
     """
     name_of = known or dtype.name
-    if asked is not None and name_of != (expected := named_dtype(asked)[0]):
+    numbers = PARTS.get(name_of, name_of)
+    if asked is not None and numbers != (expected := named_dtype(asked)[0]):
         if expected in _NARROW and name_of in _RAW_BITS:
             name_of = expected
         elif form is SCORES or expected not in _NARROW:  # of others, only raw ones are narrow

@@ -15,7 +15,7 @@ import numpy as np
 from .._core import Selection
 from .arrays import as_array, index_array, native_indices
 from .checks import check_range, check_shape, integer
-from .errors import InputTypeError, InputValueError
+from .errors import InputError, InputTypeError, InputValueError
 from .frames import is_frame, refuse_labels
 from .naming import public
 
@@ -102,6 +102,53 @@ def check_indptr(
     if indptr[0] != 0 or indptr[-1] != entries or (np.diff(indptr) < 0).any():
         expected = f"an indptr that never falls, from 0 to {entries}, the number of {what}"
         raise InputValueError(name, expected=expected, got=indptr)
+
+
+def indptr_of_pair(name: str, pair: tuple[Any, ...], entries: int, lists: int = -1) -> IntArray:
+    """Check the `indptr` of a pair (indptr, values), of lists that follow each other.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the pair.
+    pair : (array_like of int, object)
+    entries : int
+        The number of values.
+    lists : int, optional
+        How many lists there must be.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything else, and for (values, indptr), where it can be told.
+
+    Examples
+    --------
+    >>> indptr_of_pair("ids", ([0, 2, 3], [7, 8, 9]), 3)
+    array([0, 2, 3])
+    >>> indptr_of_pair("ids", ([7, 8, 9], [0, 2, 3]), 3)
+    Traceback (most recent call last):
+    ...
+    truerank.inputs.errors.InputValueError: ids: expected (indptr, values), got (values, indptr)
+    """
+    first, second = pair
+    if not _is_indptr(first, entries) and _is_indptr(second, len(first)):
+        raise InputValueError(name, expected="(indptr, values)", got="(values, indptr)")
+    indptr = index_array(f"{name}: indptr", first)
+    check_shape(f"{name}: indptr", indptr.shape, 1, "a 1-D array")
+    check_indptr(name, indptr, lists if lists >= 0 else len(indptr) - 1, entries, "values")
+    return indptr
+
+
+def _is_indptr(value: Any, entries: int) -> bool:
+    """Whether a value says where lists begin that have a number of entries together."""
+    try:
+        indptr = index_array("indptr", value)
+    except InputError:
+        return False
+    if indptr.ndim != 1 or not len(indptr) or indptr[0] != 0 or indptr[-1] != entries:
+        return False
+    return not (np.diff(indptr) < 0).any()
 
 
 @public("truerank.inputs.selection")

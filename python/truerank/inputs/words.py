@@ -9,6 +9,7 @@ ScoreOrder = Literal["descending", "ascending"]
 NanRule = Literal["raise", "worst", "omit"]
 IoMode = Literal["map", "read"]
 AnswerOrder = Literal["expected", "optimistic", "pessimistic", "chance", "optimum"]
+Layout = Literal["interleaved", "halves"]
 Similarity = Literal[
     "dot",
     "cosine",

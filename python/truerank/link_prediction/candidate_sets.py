@@ -38,7 +38,7 @@ class Negatives(NamedTuple):
 
     Attributes
     ----------
-    tail, head, relation : array of int, (values, indptr), or list of lists
+    tail, head, relation : array of int, (indptr, values), or list of lists
         For each predicted side, the ids of the negatives of every test triple as it was given: an
         array of shape (n, k), in which -1 fills short rows, or lists of any lengths as `rank_lists`
         takes them. They are sets: a repeated negative counts once, and so does the answer, in the

@@ -94,7 +94,7 @@ def lists_in_order(
     >>> lists_in_order(
     ...     lists, queries, np.array([1]), True, lambda names, _: entities.ids_of("ids", names)
     ... ).ids
-    (array([2, 0]), array([0, 0, 2]))
+    (array([0, 0, 2]), array([2, 0]))
     """
     if all_known:
         found = queries.ids_of("ids", lists.queries, is_text=lists.is_text)
@@ -114,8 +114,8 @@ def lists_in_order(
     used = np.flatnonzero(np.bincount(lists.ids[where]))
     ids = np.zeros(len(lists.names), int)
     ids[used] = ids_of_names(tuple(lists.names[code] for code in used.tolist()), lists.is_text)
-    scores = None if lists.scores is None else (lists.scores[where], indptr)
-    return OrderedLists((ids[lists.ids[where]], indptr), scores, use)
+    scores = None if lists.scores is None else (indptr, lists.scores[where])
+    return OrderedLists((indptr, ids[lists.ids[where]]), scores, use)
 
 
 def lists_of_ids(
@@ -140,7 +140,7 @@ def lists_of_ids(
     if not is_list_of_lists(ids):
         return ids, scores
     codes = ids_of_names(list(chain.from_iterable(ids)), False)
-    return (codes, indptr_of(list(map(len, ids)))), scores
+    return (indptr_of(list(map(len, ids))), codes), scores
 
 
 def is_list_of_lists(ids: Any) -> bool:
@@ -148,7 +148,7 @@ def is_list_of_lists(ids: Any) -> bool:
 
     Examples
     --------
-    >>> is_list_of_lists([["a"], []]), is_list_of_lists(([2, 0], [0, 2]))
+    >>> is_list_of_lists([["a"], []]), is_list_of_lists(([0, 2], [2, 0]))
     (True, False)
     """
     if not isinstance(ids, (list, tuple)) or isinstance(ids, TopK):

@@ -525,9 +525,9 @@ class Task(OneSidedTask[RetrievalReport]):
             `NamedLists`, or the path of a file that `truerank.read_run` reads, or, if it ends in
             .json or .jsonl (or these with .gz), `truerank.read_json_lists`. Or a list for each
             query, in the order of their ids: what `truerank.topk_embeddings` returns, a matrix
-            (queries, width) padded with -1, ``(values, indptr)``, or a list of lists of ids or
+            (queries, width) padded with -1, ``(indptr, values)``, or a list of lists of ids or
             labels.
-        scores : array_like, (values, indptr), list of lists, or None
+        scores : array_like, (indptr, values), list of lists, or None
             Their scores, of the same form; None: they are by name, or the order says all.
         misses : {"zero", "bounds", "expected"}
             What a right answer counts for that its list misses, as in `report`: nothing, or the

@@ -383,8 +383,8 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
     @property
     def entries(self) -> tuple[Any, Any]:
         """The ids and the scores of all lists, as `rank_lists` takes them."""
-        scores = None if self.scores is None else (self.scores, self.indptr)
-        return (self.ids, self.indptr), scores
+        scores = None if self.scores is None else (self.indptr, self.scores)
+        return (self.indptr, self.ids), scores
 
     @with_options(ListOptions)
     def rank(
@@ -480,8 +480,8 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         use = lists_in_use("answers", self.queries, _places(self.queries, place_of), asked)
         indptr = np.append(self.indptr, self.indptr[-1])
         ranks = rank_lists(
-            (ids, indptr),
-            None if self.scores is None else (self.scores, indptr),
+            (indptr, ids),
+            None if self.scores is None else (indptr, self.scores),
             targets,
             candidates=size,
             rows=use.rows[query],

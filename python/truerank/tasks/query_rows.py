@@ -58,7 +58,7 @@ def mismatched_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -
     Parameters
     ----------
     array : ndarray, shape (height, width)
-        The matrix, of any dtype of 1, 2, 4 or 8 bytes.
+        The matrix, of any dtype of 1, 2, 4, 8 or 16 bytes.
     rows, others : ndarray of int64, shape (n,)
         The rows of each pair.
 
@@ -74,11 +74,13 @@ def mismatched_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -
     """
     mismatched = np.zeros(len(rows), dtype=np.bool_)
     pairs = np.flatnonzero(rows != others)
-    bits = array.view(f"u{array.dtype.itemsize}")
+    bits = f"u{min(array.dtype.itemsize, 8)}"
     step = max(1, _CHUNK_BYTES // max(1, array.shape[1] * array.dtype.itemsize))
     for start in range(0, len(pairs), step):
         chunk = pairs[start : start + step]
-        mismatched[chunk] = (bits[rows[chunk]] != bits[others[chunk]]).any(axis=1)
+        row = np.ascontiguousarray(array[rows[chunk]]).view(bits)
+        other = np.ascontiguousarray(array[others[chunk]]).view(bits)
+        mismatched[chunk] = (row != other).any(axis=1)
     return mismatched
 
 

@@ -166,7 +166,9 @@ class Task(Generic[AnyReport]):
             nouns = QUERIES.nouns._replace(argument=title)
             roles = QUERIES._replace(queries=title, entities=side.candidate_kind, nouns=nouns)
             how = options.get("similarity", "dot"), biases.get(key), rules.dtype
-            opened[key] = Embeddings(of_queries[key], of_candidates[key], *how, roles=roles)
+            opened[key] = Embeddings(
+                of_queries[key], of_candidates[key], *how, roles=roles, layout=rules.layout
+            )
             opened[key].check_shape((height, side.columns), (noun, "candidate"))
         counted, sizes = [], [pairs.nbytes for pairs in opened.values()]
         with watching(rules.progress, sum(sizes)) as watch:
@@ -345,7 +347,7 @@ class OneSidedTask(Task[AnyReport]):
             A vector for each query, in the order of their ids or positions.
         entities : array_like, shape (entities, d), or path
             A vector for each entity.
-        similarity, bias, block, nan, dtype, threads, audit, progress : optional
+        similarity, layout, bias, block, nan, dtype, threads, audit, progress : optional
             As in `truerank.rank_embeddings`.
 
         Returns
@@ -411,7 +413,7 @@ class OneSidedTask(Task[AnyReport]):
         ----------
         ids : TopK, or lists as `truerank.rank_lists` takes them
             A list for each query, in the order of their ids or positions.
-        scores : array_like, (values, indptr), list of lists, or None
+        scores : array_like, (indptr, values), list of lists, or None
             Their scores, of the same form; None: a `TopK` has them, or the order says all.
         order, nan, dtype, threads, progress : optional
             As in `truerank.rank_lists`.

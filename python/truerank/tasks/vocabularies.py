@@ -372,7 +372,7 @@ class Vocabulary:
         """Return lists of labels or ids as lists of ids, in a form that `rank_lists` takes.
 
         Rows of a list or of a matrix, which may end in pads of -1, name things as `find` says. What
-        is no such thing stays as it is: a pair (ids, indptr) has positions.
+        is no such thing stays as it is: a pair (indptr, ids) has positions.
 
         Examples
         --------

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from oracles.embeddings import scored_by
 from oracles.matching import pairs_of
 from strategies.score_matrices import METHODS, Array, matrices
 from truerank.alignment import csls_means, infer
@@ -72,8 +73,14 @@ def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool, as_mat
     ]
     means = None
     if csls is not None:
-        means = csls_means(left, right, csls, similarity=similarity, candidates=tuple(who))
-    plain = tr.score_embeddings(left, right, similarity=similarity)
+        means = csls_means(
+            left,
+            right,
+            csls,
+            **scored_by(similarity),
+            candidates=tuple(who),
+        )
+    plain = tr.score_embeddings(left, right, **scored_by(similarity))
     found = infer(
         *((plain, None) if as_matrix else (left, right)),
         **({} if as_matrix else {"similarity": similarity}),
@@ -84,7 +91,7 @@ def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool, as_mat
         k=data.draw(st.sampled_from([1, 2, 3, 32])),
         **RULES[rule],
     )
-    scores = tr.score_embeddings(left, right, similarity=similarity, csls=means)
+    scores = tr.score_embeddings(left, right, **scored_by(similarity), csls=means)
     check(found, rule, scores, who)
     np.testing.assert_array_equal(found.left_ids, who[0])
     np.testing.assert_array_equal(found.right_ids, who[1])

@@ -13,7 +13,7 @@ from ...inputs.arrays import read_only
 from ...inputs.checks import choice, is_integer, number, positive_integer
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
-from ...inputs.rules import CountOptions, read_rules, with_options
+from ...inputs.rules import SimilarityOptions, read_rules, with_options
 from ...tables import AsTable, Column, Table
 from ..aligned_pairs import DIRECTIONS, as_ids, as_pairs
 from .one_to_one import StableMatching, dense_pairs, sparse_pairs
@@ -37,7 +37,7 @@ DEFAULT_CANDIDATES = 32
 
 
 @public("truerank.alignment")
-@with_options(CountOptions)
+@with_options(SimilarityOptions)
 @default_arithmetic()
 def infer(
     left: Any,
@@ -52,7 +52,7 @@ def infer(
     direction: str = "left_to_right",
     k: int = 32,
     candidates_per_entity: int | None = None,
-    **options: Unpack[CountOptions],
+    **options: Unpack[SimilarityOptions],
 ) -> Alignment:
     """Align entities: find pairs of left and right entities by their similarities.
 
@@ -88,7 +88,7 @@ def infer(
         they take at most 1 GiB, else 32.
     nan : {"raise", "omit"}
         The rule for scores that are NaN: an error, or the pair is left out.
-    dtype, threads
+    dtype, layout, threads
         As in `rank_embeddings`; for a matrix `dtype` says what raw 16-bit numbers are.
     progress : callable or bool, optional
         True: a bar of tqdm. A callable is called with a `Progress` while scores are made;
@@ -164,7 +164,7 @@ def infer(
         least = number("threshold", threshold)
         if np.isnan(least):
             raise InputValueError("threshold", expected="a number", got="nan")
-    rules = read_rules(options, CountOptions)
+    rules = read_rules(options, SimilarityOptions)
     passes = (method != "greedy") + 1 + is_integer(csls)  # so many are expected
     source = open_similarities(left, right, similarity, rules, passes)
     own_ids = as_ids("left_ids", left_ids, source.shape[0])

@@ -249,12 +249,16 @@ def open_similarities(
     """
     choice("nan", rules.nan, ("raise", "omit"))
     if right is not None:
-        pairs = Embeddings(left, right, similarity, None, rules.dtype, roles=FORWARD)
+        pairs = Embeddings(
+            left, right, similarity, None, rules.dtype, roles=FORWARD, layout=rules.layout
+        )
         if pairs.single_row:
             raise InputValueError("left", expected=FORWARD.shape, got="a single vector")
         return Similarities(pairs.on_host(), rules, passes)
     if similarity != DEFAULT_SIMILARITY:
         raise InputValueError("similarity", expected="none beside a matrix", got=repr(similarity))
+    if rules.layout is not None:
+        raise InputValueError("layout", expected="none beside a matrix", got=repr(rules.layout))
     matrix = in_one_array(read_scores(left, rules.dtype, "left"))
     check_shape("left", matrix.array.shape, 2, "a matrix (left, right)")
     if matrix.dtype in ("int64", "uint64") and matrix.array.size:

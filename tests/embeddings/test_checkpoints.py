@@ -1,0 +1,118 @@
+"""The lines for published checkpoints on the page about embeddings rank as the models do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support.environment import ROOT
+from support.problems import Array
+
+PAGE = (ROOT / "docs/how-to/embeddings.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("## Published checkpoints")[2].partition("\n## ")[0]
+ENTITIES, RELATIONS, DIM, GAMMA = 31, 5, 4, 9.0
+Score = Callable[[Array, Array, Array], Any]  # of the vectors of a head, a relation and a tail
+
+
+def halves(x: Array) -> Array:
+    return x[: len(x) // 2] + 1j * x[len(x) // 2 :]
+
+
+def rotate(head: Array, relation: Array, tail: Array) -> Any:
+    """Return minus the sum of moduli, where a phase of (gamma + 2) / dim is half a turn."""
+    phases = relation * np.pi * DIM / (GAMMA + 2)
+    turned = halves(head) * (np.cos(phases) + 1j * np.sin(phases))
+    return -np.abs(turned - halves(tail)).sum()
+
+
+def complex_product(head: Array, relation: Array, tail: Array) -> Any:
+    """Return the real part of the sum of h r conj(t)."""
+    return (halves(head) * halves(relation) * halves(tail).conj()).real.sum()
+
+
+def quaternion_product(head: Array, relation: Array, tail: Array) -> Any:
+    """Return the inner product of h times the unit quaternions of r, and t."""
+    total = 0.0
+    # of i^2 = j^2 = k^2 = ijk = -1: which unit two units give, and its sign
+    signs = [[1, 1, 1, 1], [1, -1, 1, -1], [1, -1, -1, 1], [1, 1, -1, -1]]
+    for j in range(DIM):
+        a, b, c = (x[j::DIM] for x in (head, relation, tail))
+        b = b / np.linalg.norm(b)
+        product = np.zeros(4)
+        for m in range(4):
+            for n in range(4):
+                product[m ^ n] += signs[m][n] * a[m] * b[n]
+        total += product @ c
+    return total
+
+
+def paired(head: Array, relation: Array, tail: Array) -> Any:
+    """Return minus the L1 distance of both normalised vectors, each times its half of r."""
+    a, b = (x / np.sqrt((x * x).sum()) for x in (head, tail))
+    return -np.abs(a * relation[:DIM] - b * relation[DIM:]).sum()
+
+
+# By the words that a line begins with: the lengths of entities and relations, and the score.
+MODELS: dict[str, tuple[int, int, Score]] = {
+    "RotatE": (2 * DIM, DIM, rotate),
+    "ComplEx": (2 * DIM, 2 * DIM, complex_product),
+    "DGL-KE, RotatE": (2 * DIM, DIM, rotate),
+    "DGL-KE, ComplEx": (2 * DIM, 2 * DIM, complex_product),
+    "PyTorch-BigGraph": (2 * DIM, 2 * DIM, complex_product),
+    "OpenKE, RotatE": (2 * DIM, DIM, rotate),
+    "OpenKE, ComplEx": (2 * DIM, 2 * DIM, complex_product),
+    "QuatE": (4 * DIM, 4 * DIM, quaternion_product),
+    "PairRE": (DIM, 2 * DIM, paired),
+}
+LINES = {
+    cells[0].strip(): re.findall(r"`([^`]+)`", cells[2]) + re.findall(r"`([^`]+)`", cells[3])
+    for row in SECTION.splitlines()
+    if row.startswith("| ") and "`tr." in row
+    for cells in [row.strip("|").split(" | ")]
+}
+
+
+def test_every_checkpoint_has_a_line() -> None:
+    assert len(LINES) == len(MODELS)
+    assert all(map(str.startswith, LINES, MODELS))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_line_ranks_as_the_model_does(model: str) -> None:
+    """Against the formula of the model, in plain numbers, for tails and for heads."""
+    rng = np.random.default_rng(7)
+    of_entities, of_relations, score = MODELS[model]
+    entities = rng.standard_normal((ENTITIES, of_entities)).astype(np.float32)
+    relations, of_heads = rng.standard_normal((2, RELATIONS, of_relations)).astype(np.float32)
+    h, t = rng.integers(0, ENTITIES, (2, 17))
+    r = np.full(17, 3) if model == "PairRE" else rng.integers(0, RELATIONS, 17)
+    names: dict[str, Any] = {"np": np, "tr": tr, "h": h, "r": r, "t": t, "k": 3, "gamma": GAMMA}
+    names |= {"E": entities, "R": relations}
+    if model == "PyTorch-BigGraph":  # which has vectors of their own for heads
+        names["R"] = {"real": relations[:, :DIM], "imag": relations[:, DIM:]}
+        names["S"] = {"real": of_heads[:, :DIM], "imag": of_heads[:, DIM:]}
+    for block in re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL):
+        exec(block, names)  # the page's own functions
+    tails, heads, *among = LINES[[*LINES][[*MODELS].index(model)]]
+    plain = [[score(entities[h[i]], relations[r[i]], e) for e in entities] for i in range(17)]
+    assert_ranks(eval(tails, names), np.array(plain), t)
+    options = dict(re.findall(r'(similarity|layout)="([^"]*)"', tails))
+    candidates = eval(among[0], names) if among else entities
+    if model == "PyTorch-BigGraph":
+        plain = [[score(entities[t[i]], of_heads[r[i]], e) for e in entities] for i in range(17)]
+    else:
+        plain = [[score(e, relations[r[i]], entities[t[i]]) for e in entities] for i in range(17)]
+    ranks = tr.rank_embeddings(eval(heads, names), candidates, h, **options)
+    assert_ranks(ranks, np.array(plain), h)
+
+
+def assert_ranks(ranks: tr.Ranks, scores: Array, targets: Array) -> None:
+    true = scores[np.arange(len(targets)), targets][:, None]
+    assert (np.abs(scores - true)[scores != true] > 1e-5).all()  # rounding decides nothing
+    assert ranks.above.tolist() == (scores > true).sum(axis=1).tolist()
+    assert (ranks.tied == 1).all()
