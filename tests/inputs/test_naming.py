@@ -128,7 +128,7 @@ def test_a_line_break_in_a_name_makes_no_line() -> None:
     assert made.to_latex(notes=True).startswith(f"% {ESCAPED}\n")
     assert made.to_latex(notes=True).count("\n") == 8
     assert made.to_html().count("\n") == 7
-    assert str(evil_task().audit).count("\n") == 5
+    assert str(evil_task().audit).count("\n") == 6
 
 
 def test_what_is_for_programs_keeps_the_true_names() -> None:

@@ -518,6 +518,20 @@ def test_what_is_no_vocabulary(order: Any, kind: type[Exception], words: str) ->
     refusal(kind, words, read_triples, [(0, 0, 0)], entities=order)
 
 
+def test_text_names_labels_of_python_whatever_blanks_they_have(tmp_path: Path) -> None:
+    path = in_file(tmp_path, "a\tr\t b\n")
+    triples = read_triples(path, entities=["b", "a "])
+    assert (triples.ids.tolist(), triples.entities) == ([[1, 0, 0]], ("b", "a "))
+    words = "test: .* got 'a' in column 0 of row 0"
+    refusal(ValueError, words, Task, [("a", "r", "b")], entities=["b", "a "])
+
+
+def test_labels_of_python_and_of_text_differ_in_more_than_blanks(tmp_path: Path) -> None:
+    path = in_file(tmp_path, "a \tr\tb\n")
+    words = "entities: 'a' and 'a ' differ only in blanks at their ends"
+    refusal(ValueError, words, Task, [("a ", "r", "b")], {"train": str(path)})
+
+
 def test_a_mapping_of_int_labels_has_an_order() -> None:
     triples = read_triples([(9, 0, 7)], entities={9: 1, 7: 0})
     assert (triples.entities, triples.ids.tolist()) == ((7, 9), [[1, 0, 0]])

@@ -57,10 +57,12 @@ class Task(tasks.Task[Report]):
     ----------
     pairs : array of int or str, shape (m, 2), list of tuples, or path
         The pairs to rank: an entity of the left graph and its counterpart in the right one.
-        Integers are ids, str are labels; a path ending in .npy is an array of ids, any other file
-        is tab-separated text, gzipped if its name ends in .gz. Text holds labels, unless `left` (or
-        `right`) is an int: then its column holds ids.
-    left, right : int, sequence of str, or mapping of str to int
+        A path ending in .npy is an array of integers, any other file is tab-separated text, gzipped
+        if its name ends in .gz. What an element names is said by `left` and `right`: a str is a
+        label, an int a label where labels are int, else a position, which is refused if any label
+        is written like an integer. Text holds labels, or integers where `left` (or `right`) is an
+        int or has labels that are int.
+    left, right : int, sequence of str or of int, or mapping of these to int
         The number of entities of each graph, including those without a counterpart: the
         number of vectors, or of rows and columns of scores. Or their labels in that order, or a
         mapping to ids.

@@ -60,7 +60,7 @@ class ComplexQueries(OneSidedTask[Report]):
         ``easy=None``: no query has easy answers.
     structures : sequence of str, or str
         The structure of each query, as "2p" or "pni"; one str if it is that of all.
-    entities : int, sequence of str, or mapping of str to int
+    entities : int, sequence of str or of int, or mapping of these to int
         The number of entities, or their labels in the order of the columns of scores, or a mapping
         to these columns.
     candidates : array of entities, optional

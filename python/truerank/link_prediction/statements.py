@@ -171,7 +171,7 @@ def read_statements(statements: Any, *, entities: Any = None, relations: Any = N
         or objects ``{"P39_h": head, "P39_t": tail, "P580": [values], ...}``, as WikiPeople has
         them. Gzipped if the name ends in .gz as well. Or tuples of that form; integers are ids, str
         are labels.
-    entities, relations : None, int, sequence of str, or mapping of str to int
+    entities, relations : None, int, sequence of str or of int, or mapping of these to int
         As in `read_triples`; the values of qualifiers are entities, and their relations are
         relations.
 

@@ -41,10 +41,12 @@ class Task(SidedTask[Report]):
     ----------
     test : array of int or str, shape (n, 3+), list of tuples, or path
         The triples to rank: head, relation, tail, then any qualifiers (a time, the values of a
-        hyper-relational triple). Integers are ids, str are labels; a path ending in .npy is an
-        array of ids, any other file is tab-separated text, gzipped if its name ends in .gz. Text
-        holds labels, unless `entities` is an int: then it holds ids, and ids of relations too
-        unless `relations` names them. If `entities` is None, labels that are all numbers ("0",
+        hyper-relational triple). A path ending in .npy is an array of integers, any other file is
+        tab-separated text, gzipped if its name ends in .gz. What an element names is said by
+        `entities` and `relations`: a str is a label, an int a label where labels are int, else a
+        position, which is refused if any label is written like an integer. Text holds labels, or
+        integers where `entities` is an int or has labels that are int, and integers of relations
+        too unless `relations` names them. If `entities` is None, labels that are all numbers ("0",
         "17") are an error.
     known : dict of str to split, list of splits, one split, or None
         The other splits of known triples; those of a list are named known_0, known_1, ... All known
@@ -53,7 +55,7 @@ class Task(SidedTask[Report]):
         say. An empty dict: the test's own answers alone, as on the command line. The split named
         "train" is the one that `unseen` refers to. The audit counts the test triples that occur in
         these splits, and lists each example once.
-    entities, relations : None, int, sequence of str, or mapping of str to int
+    entities, relations : None, int, sequence of str or of int, or mapping of these to int
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
         number of ids. Labels in the order of the columns of scores, or a mapping to ids.
     sides : sequence of {"head", "tail", "relation", "qualifier"}

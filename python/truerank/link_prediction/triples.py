@@ -132,11 +132,12 @@ def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -
     Parameters
     ----------
     triples : array of int or str, shape (n, 3+), list of tuples, or path
-        Head, relation, tail, then any qualifiers. Integers are ids, str are labels. A path ending
-        in .npy is an array of ids; any other file is tab-separated text in UTF-8, gzipped if the
-        name ends in .gz. Text holds labels, unless `entities` is an int: then it holds ids, and ids
-        of relations too unless `relations` names them.
-    entities, relations : None, int, sequence of str, or mapping of str to int
+        Head, relation, tail, then any qualifiers. A path ending in .npy is an array of integers;
+        any other file is tab-separated text in UTF-8, gzipped if the name ends in .gz. What an
+        element names is said by `entities` and `relations`, as in `Task`. Text holds labels, unless
+        `entities` is an int or has labels that are int: then it holds integers, and integers of
+        relations too unless `relations` names them.
+    entities, relations : None, int, sequence of str or of int, or mapping of these to int
         None: the labels that occur, in ascending order (by code point), or ids from 0 to the
         largest; an error if all labels are numbers written like ids. An int: the number of ids.
         Labels in the order of their ids, or a mapping to ids.

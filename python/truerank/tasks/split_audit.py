@@ -213,7 +213,7 @@ def _compare_known(
 
     `keys` are those of the rows of each split, and `starts` where its rows begin among all.
     """
-    in_order = {name: np.sort(of_split, kind="stable") for name, of_split in keys.items()}
+    in_order = {name: np.sort(of_split) for name, of_split in keys.items()}
 
     def finding(name: str, wanted: IntArray, count: int) -> SplitFinding:
         """Show the rows of some keys, which are ascending, in the order of the split."""

@@ -216,7 +216,7 @@ def read_pairs(
     pairs : path, or dict of str to path
         Lines of a left and a right entity with a tab between them, in UTF-8, gzipped if the name
         ends in .gz. A dict names splits, as ``{"train": "train.tsv", "test": "test.tsv"}``.
-    left, right : None, int, sequence of str, or mapping of str to int
+    left, right : None, int, sequence of str or of int, or mapping of these to int
         The entities of a graph. None: text holds names, which get the ids 0, 1, ... in ascending
         order (by code point); an error if all names are numbers. An int: text holds ids, and this
         is the number of entities. Names in the order of their ids, or a mapping to ids.
