@@ -30,6 +30,7 @@ from ..tasks.named_lists import (
 )
 from ..tasks.sampling import join_ranges
 from ..tasks.text import is_path
+from ..tasks.vocabularies import LabelIndex
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -79,7 +80,7 @@ def lists_in_order(
     all_known : bool
         Whether a query that the vocabulary lacks is an error; otherwise its list is not used.
     ids_of_names : callable
-        f(names, is_text) -> the ids of entities.
+        f(names, is_text) -> the ids of entities; the names are distinct.
 
     Raises
     ------
@@ -112,8 +113,10 @@ def lists_in_order(
     lengths = np.diff(lists.indptr, append=lists.indptr[-1])[rows]
     where, indptr = join_ranges(lists.indptr[rows], lengths), indptr_of(lengths)
     used = np.flatnonzero(np.bincount(lists.ids[where]))
-    ids = np.zeros(len(lists.names), int)
-    ids[used] = ids_of_names(tuple(lists.names[code] for code in used.tolist()), lists.is_text)
+    ids, used_names = np.zeros(len(lists.names), int), lists.names
+    if len(used) < len(lists.names):
+        used_names = tuple(map(lists.names.__getitem__, used.tolist()))
+    ids[used] = ids_of_names(used_names, lists.is_text)
     scores = None if lists.scores is None else (indptr, lists.scores[where])
     return OrderedLists((indptr, ids[lists.ids[where]]), scores, use)
 
@@ -128,7 +131,7 @@ def lists_of_ids(
     ids : TopK, list of lists of labels or ids, or lists as `rank_lists` takes them
     scores : as `rank_lists` takes them, or None
     ids_of_names : callable
-        f(names, is_text) -> the ids of entities.
+        f(names, is_text) -> the ids of entities; the names are distinct.
 
     Raises
     ------
@@ -139,7 +142,13 @@ def lists_of_ids(
         ids = ids.ids
     if not is_list_of_lists(ids):
         return ids, scores
-    codes = ids_of_names(list(chain.from_iterable(ids)), False)
+    index = LabelIndex()
+    flat = read_elements("ids", list(chain.from_iterable(ids)), "labels or ids of entities")
+    if isinstance(flat, np.ndarray):
+        codes = ids_of_names(flat, False)
+    else:
+        numbers = index.encode(flat)
+        codes = ids_of_names(tuple(index.codes), False)[numbers]
     return (indptr_of(list(map(len, ids))), codes), scores
 
 

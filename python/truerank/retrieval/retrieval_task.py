@@ -28,7 +28,7 @@ from ..tasks.side_tasks import Sampled, SideTasks
 from ..tasks.split_audit import check_rules
 from ..tasks.split_columns import SplitReader, name_splits
 from ..tasks.task import OneSidedTask
-from ..tasks.vocabularies import Column, LabelIndex, Vocabulary, encode_columns, selection_name
+from ..tasks.vocabularies import Column, Vocabulary, encode_columns, selection_name
 from .answer_lists import is_list_of_lists, lists_in_order, lists_of_ids, read_lists
 from .answer_report import MISSES, RetrievalReport
 from .answer_ties import GAINS, counted_gains, read_gains
@@ -596,7 +596,7 @@ class Task(OneSidedTask[RetrievalReport]):
             self._check_order_of_queries("ids")
 
     def _ids_of_names(self, names: Any, is_text: bool) -> IntArray:
-        """Return the ids of names in lists, which need no name in the task if these are alone."""
+        """Return the ids of distinct names, any of which may be new where names are alone."""
         entities = self._named
         if entities is None:
             entities = Vocabulary(self.answers.columns, self.entities)
@@ -613,9 +613,9 @@ class Task(OneSidedTask[RetrievalReport]):
             raise InputTypeError("ids", expected=expected, got=f"{elements[0]} at position 0")
         ids = entities.codes_of(elements)
         known, is_new = len(entities.names or ()), ids < 0
-        index = LabelIndex()
-        ids[is_new] = known + index.encode([elements[i] for i in np.flatnonzero(is_new).tolist()])
-        check_number_of_names(entities.size, known + len(index.codes))
+        new = int(np.count_nonzero(is_new))
+        ids[is_new] = known + np.arange(new)
+        check_number_of_names(entities.size, known + new)
         return ids
 
     def _evaluate(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -66,6 +67,13 @@ def checked_names(argument: str, values: Any) -> Names:
     if isinstance(elements, np.ndarray):
         return tuple(elements.tolist())
     return tuple(map(str, elements))
+
+
+def refuse_repeated(argument: str, names: Names) -> None:
+    """Refuse a name that occurs twice."""
+    if len(set(names)) < len(names):
+        repeated = next(name for name, number in Counter(names).items() if number > 1)
+        raise InputValueError(argument, f"{repeated!r} occurs twice")
 
 
 def same_kind(argument: str, names: Sequence[Name], others: Sequence[Name]) -> None:
@@ -331,7 +339,7 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
     TypeError
         For names that are neither str nor int, or some of them str and others int.
     ValueError
-        For a query that has two lists.
+        For a query that has two lists, and a name that occurs twice.
 
     Examples
     --------
@@ -353,12 +361,12 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         if not self.is_text:
             self.queries = checked_names("queries", self.queries)
             self.names = checked_names("names", self.names)
+            refuse_repeated("names", self.names)
         self.indptr, self.ids = read_only(self.indptr), read_only(self.ids)
         self.scores = None if self.scores is None else read_only(self.scores)
         self._rows = dict(zip(self.queries, range(len(self)), strict=True))
         if len(self._rows) < len(self):
-            last = next(name for i, name in enumerate(self.queries) if self._rows[name] != i)
-            raise InputValueError("queries", f"{last!r} occurs twice")
+            refuse_repeated("queries", self.queries)
 
     def __len__(self) -> int:
         return len(self.queries)
