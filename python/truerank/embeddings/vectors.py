@@ -273,7 +273,7 @@ class Embeddings(Store):
         """Return some vectors as the core takes them: halves have a dimension of their own."""
         array = vectors.array[some]
         if self.layout == "halves" and vectors.dtype not in PARTS:
-            array = array.reshape(len(array), 2, -1)  # which copies nothing
+            array = array.reshape(len(array), 2, array.shape[1] // 2)  # which copies nothing
         return vectors.with_array(array)
 
     def there(self) -> VectorScores:
