@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles import embeddings
 from oracles.alignment import Array
+from oracles.embeddings import scored_by
 from strategies.alignments import NAN_RULES, alignments, any_vectors
 from support.alignment_runs import (
     KNOWN,
@@ -45,7 +46,7 @@ def test_vectors(data: st.DataObject, similarity: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for at_once in (True, False):
             patch.setattr(both_directions, "_joint_count_is_cheaper", lambda *_, at=at_once: at)
-            how: dict[str, Any] = {"similarity": similarity, "csls": k, **rules}
+            how = scored_by(similarity) | {"csls": k, **rules}
             how["block"] = data.draw(st.sampled_from([None, 1, 3, 64]))
             how["threads"] = data.draw(st.sampled_from([1, 2, 3]))
             call = partial(drawn.task().evaluate_embeddings, left, right, **how)

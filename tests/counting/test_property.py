@@ -47,7 +47,7 @@ def test_hypothesis_reaches_every_kind_of_refusal() -> None:
     seen: set[str] = set()
 
     @given(problems(nan=True, errors=True))
-    @settings(max_examples=200, database=None, derandomize=True)
+    @settings(max_examples=300, database=None, derandomize=True)
     def collect(problem: Problem) -> None:
         expected = defined(problem)
         seen.add("/".join(expected.names) if isinstance(expected, Refused) else "counted")

@@ -31,7 +31,10 @@ SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]], np.float32)
 
 def check(scores: Any, problem: Problem, data: st.DataObject, *, place: bool = True) -> None:
     """Compare with the definition; `place`: whether an error names the first row and column."""
-    tasks, single = problem.tasks, problem.scores.ndim == 1
+    tasks = problem.tasks
+    single = problem.scores.ndim == 1 or (
+        len(problem.scores) == 1 and "rows" not in problem.keywords
+    )
     asked = data.draw(thresholds(problem.scores, problem.keywords["dtype"], tasks))
     given = {**problem.keywords, **({"rows": [0] * tasks} if single else {})}
     del given["audit"]

@@ -15,7 +15,7 @@ import pytest
 
 import truerank as tr
 from oracles.counting import count
-from oracles.embeddings import SIMILARITIES, same_bits
+from oracles.embeddings import SIMILARITIES, same_bits, scored_by
 from strategies.embeddings import tenths, vectors_of
 from support.problems import FLOATS, Array, assert_same, unaligned
 from support.refusals import refusal
@@ -69,7 +69,7 @@ def test_nothing_to_do(dtype: str) -> None:
     for q, n in ((0, 5), (0, 0), (3, 0), (0, 1)):
         vectors = np.zeros((q, 4), dtype), np.zeros((n, 4), dtype)
         for similarity in SIMILARITIES:
-            options: Any = {"similarity": similarity}
+            options = scored_by(similarity)
             scores = tr.score_embeddings(*vectors, **options)
             assert scores.shape == (q, n)
             assert scores.dtype == ("float64" if dtype == "float64" else "float32")

@@ -144,7 +144,7 @@ def test_threads_and_blocks_change_nothing(similarity: str) -> None:
     order = np.argsort(-scores, axis=1, kind="stable")[:, :10]
     np.testing.assert_array_equal(best.ids, order)
     for threads, block in ((1, None), (2, None), (3, 1), (4, 50), (None, 1000)):
-        options: dict[str, Any] = {"similarity": similarity, "threads": threads}
+        options = scored_by(similarity) | {"threads": threads}
         again = tr.score_embeddings(drawn.queries, drawn.entities, **options)
         assert same_bits(again, scores)
         ranks = tr.rank_embeddings(

@@ -23,15 +23,17 @@ TAKERS: dict[type[Any], list[Any]] = {
     rules.RuleOptions: [task.evaluate_scores for task in TASKS],
     rules.EmbeddingOptions: [tr.rank_embeddings, *(task.evaluate_embeddings for task in TASKS)],
     rules.ListOptions: [task.evaluate_lists for task in TASKS if task is not alignment.Task],
-    rules.CountOptions: [alignment.infer, alignment.dangling, alignment.csls_means],
+    rules.SimilarityOptions: [alignment.infer, alignment.dangling, alignment.csls_means],
+    rules.ThresholdOptions: [tr.count_above],
+    rules.MatrixOptions: [alignment.evaluate],
 }
 TAKERS[rules.RuleOptions] += [tr.rank, tr.rank_blocks, tr.rank_against, tr.RankCounter, tr.evaluate]
-TAKERS[rules.RuleOptions] += [alignment.evaluate]
-TAKERS[rules.ListOptions] += [tr.rank_lists, tr.count_above, Predictions.evaluate]
+TAKERS[rules.ListOptions] += [tr.rank_lists, Predictions.evaluate]
 TAKERS[rules.ListOptions].append(tr.NamedLists.rank)
-TAKERS[rules.CountOptions] += [alignment.most_similar, tr.topk_embeddings]
+TAKERS[rules.SimilarityOptions] += [alignment.most_similar, tr.topk_embeddings]
 DEFAULTS = {"order": "descending", "nan": "raise", "dtype": None, "threads": None}
-DEFAULTS |= {"audit": False, "progress": None}
+DEFAULTS |= {"audit": False, "progress": None, "layout": None}
+ALL = {*rules.BatchOptions.__annotations__, *rules.MatrixOptions.__annotations__}
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,7 @@ DEFAULTS |= {"audit": False, "progress": None}
 )
 def test_every_option_is_shown_with_its_default(kind: type[Any], taker: Any) -> None:
     shown = inspect.signature(taker).parameters
-    options = {*shown} & {*rules.BatchOptions.__annotations__}
+    options = {*shown} & ALL
     assert options == {*kind.__annotations__}
     assert all(shown[name].default == DEFAULTS.get(name) for name in options)
     assert all(each.kind is not each.VAR_KEYWORD for each in shown.values())
@@ -48,7 +50,7 @@ def test_every_option_is_shown_with_its_default(kind: type[Any], taker: Any) -> 
 
 
 def test_the_options_are_those_of_the_rules() -> None:
-    assert {*rules.RuleOptions.__annotations__} == {*DEFAULTS}
+    assert {*rules.MatrixOptions.__annotations__} == {*DEFAULTS}
     assert vars(rules.Rules()) == DEFAULTS
 
 

@@ -65,13 +65,14 @@ def exact(scores: npt.NDArray[Any], dtype: str | None = None) -> list[list[Numbe
 def tasks_of(
     scores: npt.NDArray[Any], targets: int | Sequence[int], rows: Sequence[int] | None
 ) -> tuple[list[int], list[int]]:
-    """Return the target and the row of every task."""
+    """Return the target and the row of every task: a single row is that of all."""
+    is_single = scores.ndim == 1 or len(scores) == 1
     if isinstance(targets, int):
-        everything = 1 if scores.ndim == 1 else len(scores)
+        everything = 1 if is_single else len(scores)
         tasks = everything if rows is None else len(rows)
         targets = [targets] * tasks
     if rows is None:
-        rows = [0] * len(targets) if scores.ndim == 1 else range(len(targets))
+        rows = [0] * len(targets) if is_single else range(len(targets))
     return list(targets), list(rows)
 
 

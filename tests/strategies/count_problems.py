@@ -69,15 +69,16 @@ def tasks(
     """Draw targets, and what `rank` and `rank_embeddings` take beside them.
 
     Selections are plain lists; beside each is the name of its form. `single`: scores or queries
-    have one dimension; `rows`: some rows may be read by several tasks, others by none; `errors`:
-    some indices are out of range, some targets no candidates.
+    have one dimension (all tasks read a matrix of one row as well); `rows`: some rows may be read
+    by several tasks, others by none; `errors`: some indices are out of range, some targets no
+    candidates.
     """
     column, keywords = st.integers(0, columns - 1), dict[str, Any]()
     if height and rows and draw(st.booleans()):
         row = st.integers(0, height - 1)
         keywords["rows"] = draw(st.lists(row, max_size=draw(st.sampled_from([3, 20]))))
     one = bool(height) and draw(st.integers(0, 3)) == 0
-    one_row = (1 if one else draw(st.integers(0, 5))) if single else height
+    one_row = (1 if one else draw(st.integers(0, 5))) if single or height == 1 else height
     each = len(keywords["rows"]) if "rows" in keywords else one_row
     targets: Any = draw(column) if one else draw(st.lists(column, min_size=each, max_size=each))
     all_targets = [targets] * each if one else targets

@@ -83,11 +83,14 @@ def counters_of(drawn: Counted) -> list[tr.RankCounter]:
     scores, keywords = drawn.problem.scores, drawn.problem.call()[1]
     targets, rows = tasks_of(scores, drawn.problem.targets, keywords.get("rows"))
     given, _ = keywords_of(drawn.problem)
+    own_rows = keywords.get("rows")
+    if scores.shape[:-1] == (1,):  # whose row all tasks read; a counter is told so
+        own_rows = rows
     return [
         tr.RankCounter(
             *(np.atleast_2d(scores)[rows, targets], targets),
             candidates=scores.shape[-1],
-            rows=keywords.get("rows") if scores.ndim == 2 else None,
+            rows=own_rows if scores.ndim == 2 else None,
             **given,
         )
         for _ in range(drawn.counters)

@@ -171,6 +171,18 @@ def in_complex_form(form: str, made: list[Array]) -> tuple[list[Array], str | No
     return halves, "halves"
 
 
+def in_turn(vectors: Array, layout: str | None) -> Array:
+    """Return vectors in a form as interleaved ones."""
+    if vectors.dtype.kind == "c":
+        plain = np.ascontiguousarray(vectors, vectors.dtype.newbyteorder("="))
+        return plain.view(plain.real.dtype)
+    if layout == "interleaved":
+        return vectors
+    half = vectors.shape[1] // 2
+    order = np.arange(2 * half).reshape(2, half).T.ravel()
+    return vectors[:, order]
+
+
 @st.composite
 def vectors(
     draw: st.DrawFn,
@@ -211,13 +223,15 @@ def vectors(
         made[1][rng.integers(n)] = made[0][rng.integers(q)]
     if similarity == "poincare" and values != "specials":
         made = [in_ball(x, kind) for x, kind in zip(made, kinds, strict=True)]
-    interleaved, layout = None, None
+    layout = None
     if similarity == "complex_l1":
-        interleaved = made[0], made[1]
         form = draw(st.sampled_from(("interleaved", "halves", "complex", "complex and halves")))
         made, layout = in_complex_form(form, made)
     layouts = [LAYOUTS[draw(st.sampled_from(list(LAYOUTS)))] for _ in made]
     queries, entities = (place(x) for place, x in zip(layouts, made, strict=True))
+    interleaved = None
+    if similarity == "complex_l1":  # as placed, for some places change numbers
+        interleaved = in_turn(queries, layout), in_turn(entities, layout)
     bias = None
     if draw(st.booleans()):
         wide = kind_of(queries, entities).__name__
@@ -308,7 +322,7 @@ def check_top_k(given: Vectors, k: int, keywords: dict[str, Any], plain: dict[st
 
 def with_rows(given: Vectors, asked: Tasks) -> int:
     """Give each task of a single query its row; return how many tasks there are."""
-    if "rows" not in asked.plain and given.queries.ndim == 1:
+    if "rows" not in asked.plain and given.height == 1:
         rows = [0] * len(np.atleast_1d(asked.targets))
         asked.plain["rows"], asked.keywords["rows"] = rows, np.array(rows, np.int64)
     return len(asked.plain.get("rows", range(given.height)))

@@ -38,7 +38,7 @@ def parse_candidates(name: str, text: str) -> Any:
 
 @command(
     "alignment",
-    f"train valid known split duplicates leaks similarity layout {COUNTING} io {REPORTING}",
+    f"train valid known split duplicates leaks similarity complex_layout {COUNTING} io {REPORTING}",
     short_help="Evaluate entity alignment, in both directions.",
 )
 @click.argument("files", type=WORD, nargs=-1, metavar="[LEFT RIGHT] [PAIRS]")

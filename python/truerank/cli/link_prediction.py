@@ -76,7 +76,7 @@ def parse_candidates(name: str, text: str) -> Any:
 
 @command(
     "link-prediction",
-    "train valid known split duplicates leaks unseen similarity layout bias "
+    "train valid known split duplicates leaks unseen similarity complex_layout bias "
     f"{COUNTING} io {REPORTING}",
     short_help="Evaluate link prediction, from triples to the table.",
 )

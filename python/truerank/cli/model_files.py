@@ -55,7 +55,9 @@ def open_model(given: Given, scores: str, vectors: str) -> Model:
     paths = take(given, scores)
     if not paths:
         arrays = take(given, vectors)
-        rules = take(given, "similarity layout bias csls unique nan dtype threads")
+        rules = take(given, "similarity complex_layout bias csls unique nan dtype threads")
+        if "complex_layout" in rules:
+            rules["layout"] = rules.pop("complex_layout")
         if not arrays:
             options = ", ".join(f"--{name.replace('_', '-')}" for name in scores.split())
             raise click.UsageError(f"expected the vectors of a model, or its scores ({options})")

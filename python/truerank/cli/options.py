@@ -126,8 +126,8 @@ OPTIONS: dict[str, Decorator] = {
         "--threads", POSITIVE, "Number of threads. Default: all that the process may use."
     ),
     "similarity": option("--similarity", click.Choice(SIMILARITIES), "Similarity of two vectors."),
-    "layout": option(
-        "--layout",
+    "complex_layout": option(
+        "--complex-layout",
         click.Choice(LAYOUTS),
         "Where real vectors have the parts of complex numbers, for --similarity complex_l1: in "
         "turn (interleaved), or all real parts before all imaginary parts (halves).",

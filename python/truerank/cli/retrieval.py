@@ -30,7 +30,7 @@ from .output import bar, check_printing, show
 
 @command(
     "retrieval",
-    "candidates train valid known split leaks similarity layout bias "
+    "candidates train valid known split leaks similarity complex_layout bias "
     f"{COUNTING} io save {MEASURED}",
     short_help="Evaluate retrieval and recommendation.",
 )

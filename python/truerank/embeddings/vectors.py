@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from copy import copy
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
@@ -61,6 +62,7 @@ _REAL = (
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 
 
+@lru_cache(maxsize=64)
 def vector_form(shape: str, dimensions: tuple[int, ...], similarity: str) -> Form:
     """Return what vectors must be for a similarity."""
     if similarity == "complex_l1":
@@ -180,7 +182,7 @@ class Embeddings(Store):
             expected = "vectors of length 1 or more, of an even length for complex_l1"
             got = f"shape {self.vector_shapes[0]}"
             raise InputValueError(roles.queries, expected=expected, got=got)
-        is_wide = not {"float64", "complex128"}.isdisjoint(dtypes)
+        is_wide = "float64" in dtypes or "complex128" in dtypes
         carrier = np.dtype(np.float64 if is_wide else np.float32)
         if bias is not None:
             read, bias_files, _ = read_vectors("bias", bias, dtype, BIAS)
@@ -273,7 +275,7 @@ class Embeddings(Store):
         """Return some vectors as the core takes them: halves have a dimension of their own."""
         array = vectors.array[some]
         if self.layout == "halves" and vectors.dtype not in PARTS:
-            array = array.reshape(len(array), 2, -1)  # which copies nothing
+            array = array.reshape(len(array), 2, array.shape[1] // 2)  # which copies nothing
         return vectors.with_array(array)
 
     def there(self) -> VectorScores:
