@@ -189,7 +189,11 @@ def _fewer_classes(total: RankSum, most: int, t: float, per_octave: float) -> _C
 
 
 def _on_grids(total: RankSum, tilt: Tilt, work: int) -> Tail:
-    """The tail from two grids, the coarser one of which says how accurate the finer one is."""
+    """The tail from a grid, and two coarser ones that say how accurate it is.
+
+    One alone could have the same error by chance. The two have cells of sizes whose ratio is no
+    power of two, so that outcomes fall into their cells at other places.
+    """
     most = _CLASSES
     if total.two_valued:
         most = _TWO_VALUED
@@ -199,8 +203,10 @@ def _on_grids(total: RankSum, tilt: Tilt, work: int) -> Tail:
     cells = max(min(work // len(fine.question.sizes), _CELLS), _FEWEST_CELLS)
     cells = 1 << (cells.bit_length() - 1)
     log, near = grid_tail(fine.question, tilt, cells, None if fine.fine else total)
-    check = grid_tail(coarse.question, tilt, cells // 2, None if coarse.fine else total)
-    accuracy = max(2 * _difference(log, check.log), near, _LEAST)
+    accuracy = max(2 * near, _LEAST)
+    for fewer in (cells // 2, cells * 3 // 8):
+        check = grid_tail(coarse.question, tilt, fewer, None if coarse.fine else total)
+        accuracy = max(accuracy, 3 * _difference(log, check.log))
     return _of_either_side(log, tilt.t, "convolution", accuracy)
 
 
