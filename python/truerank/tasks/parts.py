@@ -1,0 +1,121 @@
+"""Parts of a task: some of its units, whose ranks join to those of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..inputs.arrays import index_array
+from ..inputs.checks import check_shape
+from ..inputs.errors import InputTypeError
+from ..ranks.labels import POSITION, Labels
+from .row_keys import distinct, row_keys
+from .sampling import join_ranges
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+    from .side_tasks import SideTasks
+
+
+def units_of(sides: Iterable[SideTasks]) -> IntArray:
+    """Return the units of a task in ascending order, each once: an array of int64."""
+    return distinct(np.concatenate([side.labels["unit"].codes for side in sides]))
+
+
+def chosen_units(units: IntArray, index: Any) -> IntArray:
+    """Return some of the units, in the order of an index, which may name one several times.
+
+    Parameters
+    ----------
+    units : ndarray of int64, shape (n,)
+    index : slice, or array_like of int, shape (k,)
+
+    Raises
+    ------
+    TypeError
+        For an index of another type, a mask of booleans included.
+    IndexError
+        For a position out of range.
+
+    Examples
+    --------
+    >>> chosen_units(np.array([3, 5, 7, 9]), slice(1, None, 2))
+    array([5, 9])
+    >>> chosen_units(np.array([3, 5, 7, 9]), [2, 0])
+    array([7, 3])
+    """
+    if isinstance(index, slice):
+        return units[index]
+    expected = "a slice or positions of units, as task[0::4] or task[[7, 3]]"
+    is_one = isinstance(index, (bool, str, int, np.integer)) or index is None
+    if is_one or isinstance(index, Mapping) or getattr(index, "dtype", None) == bool:
+        raise InputTypeError("index", expected=expected, got=repr(index))
+    positions = index_array("index", index)
+    check_shape("index", positions.shape, 1, expected)
+    wrong = np.flatnonzero((positions < -len(units)) | (positions >= len(units)))
+    if len(wrong):
+        first = positions[wrong[0]]
+        raise IndexError(f"index: {first} is out of range for a task of {len(units):,} units")
+    return units[positions]
+
+
+def part_of_side(side: SideTasks, first: int, units: IntArray, tasks: int) -> SideTasks:
+    """Return the tasks of some units of a side, unit after unit.
+
+    Parameters
+    ----------
+    side : SideTasks
+    first : int
+        The position of its first task among those of all sides.
+    units : ndarray of int64, shape (k,)
+        The units, in the order of the part; one that comes several times has its tasks again.
+    tasks : int
+        How many tasks the side has; those after them (judged documents of retrieval, whose counts
+        are read beside those of the right answers) come last in the part, too.
+
+    Returns
+    -------
+    SideTasks
+        With the queries of these tasks only. Rows that a user hands over (`test_rows`) are those of
+        the part: one for each row that its units have in the whole, unit after unit.
+    """
+    unit = side.labels["unit"].codes
+    right, right_place = _tasks_of_units(unit[:tasks], units)
+    further, further_place = _tasks_of_units(unit[tasks:], units)
+    chosen = np.concatenate([right, further + tasks])
+    place = np.concatenate([right_place, further_place])
+    keys = row_keys([place, side.test_rows[chosen]])
+    given, test_rows = np.unique(keys, return_inverse=True)
+    asked, rows = np.unique(side.rows[chosen], return_inverse=True)
+    without, among = side.selections(chosen)
+    other_filters = {}
+    for name, lists in side.other_filters.items():
+        other_filters[name] = replace(side, filter=lists, other_filters={}).selections(chosen)[0]
+    labels = {name: each[chosen] for name, each in side.labels.items()}
+    if POSITION not in labels:
+        labels[POSITION] = Labels._trusted(chosen + first, None)
+    return replace(
+        side,
+        queries=side.queries[asked],
+        rows=rows.reshape(-1).astype(np.int64),
+        targets=side.targets[chosen],
+        filter=without,
+        candidates=among,
+        labels=labels,
+        test_rows=test_rows.reshape(-1).astype(np.int64),
+        height=len(given),
+        other_filters=other_filters,
+    )
+
+
+def _tasks_of_units(unit: IntArray, units: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the tasks of some units, unit after unit, and the place of each one's unit."""
+    order = np.argsort(unit, kind="stable")
+    ordered = unit[order]
+    starts = np.searchsorted(ordered, units, side="left")
+    counts = np.searchsorted(ordered, units, side="right") - starts
+    places = np.repeat(np.arange(len(units)), counts)
+    return order[join_ranges(starts, counts)], places
