@@ -14,7 +14,7 @@ from ..inputs.arrays import index_array, read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..tasks.row_keys import distinct
+from ..inputs.row_keys import distinct
 from ..tasks.split_audit import SplitAudit
 from ..tasks.split_columns import SplitReader, stack_splits
 from ..tasks.text import RowForm

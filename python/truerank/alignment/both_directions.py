@@ -113,7 +113,8 @@ def _joint_count_is_cheaper(forward: SideTasks, backward: SideTasks) -> bool:
         return False
     if backward.filter is None:
         return True
-    known = np.diff(backward.filter[0])[backward.rows]
+    (indptr, _, lists), _ = backward.selections()
+    known = np.diff(indptr)[lists]
     return int(known.sum()) <= _MAX_KNOWN_PER_TASK * len(backward)
 
 

@@ -159,7 +159,7 @@ class Task(tasks.Task[Report]):
         audited = audit_split(PairAudit, columns, splits.sizes, rules, splits.labels_of)
         kept, notes, self.audit = audited
         self.left, self.right = (graph.names for graph in splits.graphs)
-        self.pairs = np.ascontiguousarray(splits.pairs[kept])
+        self.pairs, self._units = np.ascontiguousarray(splits.pairs[kept]), kept
         name, self.candidates = as_candidates(candidates, splits, self.pairs)
         for array in (self.pairs, *(self.candidates or ())):
             read_only(array)
@@ -169,6 +169,10 @@ class Task(tasks.Task[Report]):
         )
         for text in notes:
             warn_user(text)
+
+    def _take_units(self, units: IntArray) -> None:
+        whole = self if self._whole is None else self._whole
+        self.pairs = read_only(whole.pairs[np.searchsorted(whole._units, units)])
 
     @with_options(EmbeddingOptions)
     def evaluate_embeddings(

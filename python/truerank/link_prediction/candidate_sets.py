@@ -10,8 +10,8 @@ import numpy as np
 from ..inputs.candidate_lists import as_lists
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
+from ..inputs.row_keys import distinct, distinct_rows
 from ..inputs.selection import indptr_of
-from ..tasks.row_keys import distinct, distinct_rows
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled
 from ..tasks.vocabularies import digest, selection_name

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
+from ..inputs.row_keys import distinct
 from ..ranks.labels import Labels, as_labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report, report
-from ..tasks.row_keys import distinct
 from ..tasks.sampling import check_among
 from ..tasks.side_tasks import SideTasks, make_queries
 from ..tasks.task import OneSidedTask
@@ -203,8 +203,8 @@ class ComplexQueries(OneSidedTask[Report]):
 
     def _report(self, ranks: Ranks) -> Report:
         """Let every query count once, and group them by structure."""
-        rows = self.answers.rows
-        weights = 1 / np.bincount(rows)[rows]
+        query = self.answers.test_rows  # a part may have a query several times
+        weights = 1 / np.bincount(query)[query]
         return report(ranks.with_weights(weights), by=STRUCTURE)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..inputs.checks import choice, several
 from ..inputs.errors import InputValueError
+from ..inputs.row_keys import distinct, distinct_rows, look_up, row_keys
 from ..inputs.selection import indptr_of
-from ..tasks.row_keys import distinct, distinct_rows, look_up, row_keys
 from ..tasks.sampling import batches_of, join_ranges
 from ..tasks.side_tasks import make_queries
 

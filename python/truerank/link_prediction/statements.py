@@ -13,10 +13,10 @@ import numpy as np
 from ..inputs.arrays import index_array, read_only
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
+from ..inputs.row_keys import row_keys
 from ..inputs.selection import indptr_of
 from ..tasks.elements import without_blanks
 from ..tasks.named_lists import is_json, json_lines
-from ..tasks.row_keys import row_keys
 from ..tasks.split_columns import SplitReader, stack_splits
 from ..tasks.text import MAX_COLUMNS, RowForm, is_path, text_lines
 from ..tasks.vocabularies import Column

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from ..tasks.row_keys import distinct, look_up, row_keys
+from ..inputs.row_keys import distinct, look_up, row_keys
 from ..tasks.split_audit import Audited, SplitAudit, SplitFinding, audit_split
 
 if TYPE_CHECKING:

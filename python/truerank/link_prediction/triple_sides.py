@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..inputs.errors import InputValueError
+from ..inputs.row_keys import distinct_rows, first_rows, row_keys
 from ..ranks.labels import Labels
-from ..tasks.row_keys import distinct_rows, first_rows, row_keys
 from ..tasks.side_tasks import SideTasks
 from .candidate_sets import CandidateSet, candidates_of
 from .known_answers import SideFacts

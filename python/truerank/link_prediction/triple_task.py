@@ -229,7 +229,7 @@ class Task(SidedTask[Report]):
         orders = {"entities": (entities, self._entities), "relations": (relations, self._relations)}
         own = (name for name, (order, labels) in orders.items() if labels and order is None)
         self._unread_orders = set(own)
-        self.test = read_only(np.ascontiguousarray(triples[kept]))
+        self.test, self._units = read_only(np.ascontiguousarray(triples[kept])), kept
         counts, names = TripleCounts(triples, splits.sizes[split]), list(rules_by_filter)
         sides_of_task = {
             side: make_side(side, splits, kept, key_columns, names, chosen, counts)
@@ -271,6 +271,10 @@ class Task(SidedTask[Report]):
             "columns are taken in ascending order of the labels, since no list gives their order"
         )
         return [f"{name}: {order}" for name in sorted(needed)]
+
+    def _take_units(self, units: IntArray) -> None:
+        whole = self if self._whole is None else self._whole
+        self.test = read_only(whole.test[np.searchsorted(whole._units, units)])
 
     def __repr__(self) -> str:
         sides = ", ".join(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.errors import warn_user
 from ..inputs.naming import public
-from ..tasks.row_keys import distinct
+from ..inputs.row_keys import distinct
 from ..tasks.split_columns import SplitReader, stack_splits
 from ..tasks.text import RowForm
 from ..tasks.vocabularies import (

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..inputs.arrays import checked_weights
-from ..inputs.checks import integer, several
+from ..inputs.checks import choice, integer, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra, printable, public
+from ..inputs.row_keys import row_keys
 from .counts import (
     COUNTS,
     Audit,
@@ -26,18 +27,32 @@ from .counts import (
     checked_listed,
     nonzero_weights,
 )
-from .labels import LABELS, Immutable, Labels, join_labels, named_labels, with_defaults
+from .labels import (
+    LABEL_WORDS,
+    LABELS,
+    POSITION,
+    WHOLE,
+    Immutable,
+    Labels,
+    join_labels,
+    named_labels,
+    with_defaults,
+)
 from .protocol import Protocol
 from .storage import KIND, archived, open_archive, unarchived, write_archive
 
 if TYPE_CHECKING:
     import os
+    from typing import Literal, TypeAlias
 
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
     from .labels import LabelsLike
 
+    RepeatRule: TypeAlias = Literal["refuse", "drop", "keep"]
+
+REPEAT_RULES = ("refuse", "drop", "keep")
 RANK_KINDS = ("optimistic", "realistic", "pessimistic")  # attributes of Ranks
 
 
@@ -474,11 +489,13 @@ def load(path: str | os.PathLike[str]) -> Ranks:
 
 
 @public("truerank")
-def concatenate(parts: Iterable[Ranks]) -> Ranks:
-    """Join ranks over tasks, in the given order.
+def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ranks:
+    """Join ranks over tasks, in the given order; parts of one task in the order of the whole.
 
     Vocabularies of labels are merged, weights stay as they are. A provenance field in which the
-    parts differ becomes "mixed".
+    parts differ becomes "mixed". Ranks of ``task[p::n]`` know where their tasks stand in the whole:
+    whatever the order of the parts, they are joined in that of the whole, and once all tasks are
+    there, the result equals the ranks of the whole.
 
     Equal units are one unit, in whichever part they stand: those of a `Task` are rows of the test
     set, so that head and tail ranks of one test set share them. Before ranks of two test sets are
@@ -490,6 +507,11 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
         At least one. Either all parts or none have weights, an audit, and labels of each name.
         Where only some are from lists, the others have no misses; where only some have gains of
         retrieval, those of the others are 1.
+    repeats : {"refuse", "drop", "keep"}
+        What to do where the same task comes twice: the same unit, side, query and target, if the
+        ranks have all of these labels. A sampler that fills its last batch hands some rows out
+        again, and every mean would count them twice. "drop" keeps the first of each, and requires
+        that all have the same counts; "keep" keeps all, as for several runs of one model.
 
     Returns
     -------
@@ -499,13 +521,34 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     ------
     ValueError
         If there are no parts, if parts were counted under different protocols (the error lists the
-        differences), and if only some have weights, labels of a name, or an audit.
+        differences), and if only some have weights, labels of a name, or an audit. For repeats,
+        unless they are kept or dropped, and for dropped ones whose counts differ.
     TypeError
         If a part is not Ranks.
 
     Examples
     --------
     >>> concatenate([Ranks([0], [1], 10), Ranks([3], [2], 10)]).above
+    array([0, 3])
+    >>> from truerank.link_prediction import Task
+    >>> task = Task([(0, 0, 1), (1, 0, 2), (2, 0, 0)], {}, entities=3, sides=["tail"])
+    >>> ranks = [task[p::2].evaluate(lambda q: q[:, :1] * [[0.1, 0.2, 0.3]]).ranks for p in (1, 0)]
+    >>> concatenate(ranks).targets.values
+    array([1, 2, 0])
+    """
+    choice("repeats", repeats, REPEAT_RULES)
+    joined = join_ranks(parts)
+    if repeats != "keep":
+        joined = _without_repeats(joined, repeats)
+    return _in_order_of_the_whole(joined)
+
+
+def join_ranks(parts: Iterable[Ranks]) -> Ranks:
+    """Join ranks in the given order, whether or not tasks are repeated.
+
+    Examples
+    --------
+    >>> join_ranks([Ranks([0], [1], 10), Ranks([3], [2], 10)]).above
     array([0, 3])
     """
     parts = several("parts", parts, "Ranks")
@@ -519,12 +562,80 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     if any("listed" in each for each in arrays):
         arrays = [{"listed": np.ones(len(p), bool), **p._arrays} for p in parts]
     labels_of_parts = [part._labels for part in parts]
+    if not all(POSITION in each for each in labels_of_parts):  # not all of them are parts of a task
+        labels_of_parts = [_without_positions(each) for each in labels_of_parts]
     labels = {
         name: join_labels(name, values)
         for name, values in _in_all_parts(with_defaults(labels_of_parts, [*map(len, parts)]))
     }
     joined = {name: np.concatenate(each, -1) for name, each in _in_all_parts(arrays)}
     return Ranks._of(joined, labels, protocol)
+
+
+def _without_positions(labels: Mapping[str, Labels]) -> dict[str, Labels]:
+    return {name: each for name, each in labels.items() if name not in (POSITION, WHOLE)}
+
+
+def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
+    """Refuse tasks that come twice, or leave all but the first of each out."""
+    identity = ranks.unit, ranks.side, ranks.queries, ranks.targets
+    columns = [each.codes for each in identity if each is not None]
+    if len(columns) < len(identity) or len(ranks) < 2:
+        return ranks
+    keys = row_keys(columns)
+    order = np.argsort(keys, kind="stable")
+    is_again = np.zeros(len(ranks), dtype=bool)
+    is_again[order[1:]] = np.diff(keys[order]) == 0
+    if not is_again.any():
+        return ranks
+    first_of_run = order[np.maximum.accumulate(np.where(is_again[order], 0, np.arange(len(order))))]
+    first = np.empty(len(ranks), dtype=np.int64)
+    first[order] = first_of_run
+    again = np.flatnonzero(is_again)
+    if rule == "refuse":
+        number = f"{len(again):,} of {len(ranks):,} tasks are there twice or more"
+        where = f"the first at the positions {first[again[0]]} and {again[0]}"
+        way = 'repeats="drop" leaves them out, as where a sampler fills its last batch'
+        other = 'repeats="keep" counts them again, as for several runs of one model'
+        problem = f"{number}, {where} ({_described(ranks, again[0])}): {way}; {other}"
+        raise InputValueError("parts", problem)
+    for name in (*COUNTS, "listed"):
+        values = ranks._arrays.get(name)
+        if values is None:
+            continue
+        unlike = again[values[again] != values[first[again]]]
+        if len(unlike):
+            i = unlike[0]
+            task = _described(ranks, i)
+            got = f"{values[first[i]]} at position {first[i]} and {values[i]} at position {i}"
+            problem = f'repeats="drop" needs equal counts, but {name} of one task ({task}) is {got}'
+            raise InputValueError("parts", problem)
+    return ranks[~is_again]
+
+
+def _described(ranks: Ranks, i: int) -> str:
+    """What a task is, by its labels, for messages."""
+    words = []
+    for name in ("unit", "side", "queries", "targets"):
+        label = ranks._labels[name][i : i + 1].values[0]
+        words.append(f"{LABEL_WORDS[name]} {label}")
+    return ", ".join(words)
+
+
+def _in_order_of_the_whole(ranks: Ranks) -> Ranks:
+    """Put the tasks of parts in the order of the whole; once all are there, positions go."""
+    labels = ranks._labels.get(POSITION)
+    if labels is None:
+        return ranks
+    positions = labels.codes
+    if (np.diff(positions) < 0).any():
+        order = np.argsort(positions, kind="stable")
+        ranks, positions = ranks[order], positions[order]
+    tasks = np.arange(len(positions))
+    is_whole = (ranks._labels[WHOLE].codes == len(tasks)).all() and (positions == tasks).all()
+    if len(tasks) and is_whole:
+        return ranks.with_labels(**{POSITION: None, WHOLE: None})
+    return ranks
 
 
 def _in_all_parts(parts: list[dict[str, Any]]) -> Iterator[tuple[str, list[Any]]]:

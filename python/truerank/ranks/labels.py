@@ -38,6 +38,9 @@ JUDGED = ("judged_above", "judged_tied", "judged")
 # is ("exponential", "binary"); and of the queries without a right answer those that are counted
 # with a task (all with the first, so that slices and joined parts add up): labels of retrieval.
 GAIN, GAIN_RULE, WITHOUT_ANSWERS = "gain", "gain_rule", "without_answers"
+# Where a task of a part stands among those of the whole task, and how many these are: joined parts
+# have the order of the whole, and lose both labels when all tasks are there.
+POSITION, WHOLE = "position_in_whole", "tasks_in_whole"
 # What tasks without these labels have where they are joined with others: the code 0 of this.
 DEFAULTS = {GAIN: ("1",), GAIN_RULE: ("linear",), WITHOUT_ANSWERS: None}
 

@@ -65,22 +65,28 @@ class OrderedLists(NamedTuple):
 def lists_in_order(
     lists: NamedLists,
     queries: Vocabulary,
+    order: IntArray,
     asked: IntArray,
     all_known: bool,
     ids_of_names: Callable[[Names, bool], IntArray],
+    elsewhere: IntArray,
 ) -> OrderedLists:
-    """Return ids and scores of named lists, one for each query in the order of ids.
+    """Return ids and scores of named lists, one for each of some queries.
 
     Parameters
     ----------
     lists : NamedLists
     queries : Vocabulary
+    order : ndarray of int64
+        The query of each list that is returned.
     asked : ndarray of int64
         The queries with right answers.
     all_known : bool
         Whether a query that the vocabulary lacks is an error; otherwise its list is not used.
     ids_of_names : callable
         f(names, is_text) -> the ids of entities; the names are distinct.
+    elsewhere : ndarray of int64
+        Queries with right answers in other parts of the task, whose lists are not left over.
 
     Raises
     ------
@@ -93,7 +99,8 @@ def lists_in_order(
     >>> queries, entities = Vocabulary(2, ("u", "v")), Vocabulary(3, ("a", "b", "c"))
     >>> lists = lists_of_rows("ids", {"v": {"c": 0.5, "a": 0.25}}.items())
     >>> lists_in_order(
-    ...     lists, queries, np.array([1]), True, lambda names, _: entities.ids_of("ids", names)
+    ...     lists, queries, np.array([0, 1]), np.array([1]), True,
+    ...     lambda names, _: entities.ids_of("ids", names), np.array([], int),
     ... ).ids
     (array([0, 0, 2]), array([2, 0]))
     """
@@ -107,9 +114,10 @@ def lists_in_order(
     places = np.full(len(lists), -1)
     places[found >= 0] = place_of[found[found >= 0]]
     names: list[Any] = [queries.label_of(code) for code in asked.tolist()]
-    use = lists_in_use("ids", lists.queries, places, names)
+    use = lists_in_use("ids", lists.queries, places, names, np.isin(found, elsewhere))
     rows = np.full(queries.size, len(lists))
     rows[asked] = use.rows
+    rows = rows[order]
     lengths = np.diff(lists.indptr, append=lists.indptr[-1])[rows]
     where, indptr = join_ranges(lists.indptr[rows], lengths), indptr_of(lengths)
     used = np.flatnonzero(np.bincount(lists.ids[where]))

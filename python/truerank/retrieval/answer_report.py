@@ -14,6 +14,7 @@ from ..inputs.arrays import read_only
 from ..inputs.checks import choice, unique_keys
 from ..inputs.errors import UnknownKeyError
 from ..inputs.naming import printable, public
+from ..inputs.row_keys import row_keys
 from ..inputs.words import AnswerOrder
 from ..metrics.keys import ALL_SIDES, MACRO, quote
 from ..metrics.kinds import EXPECTED_KIND, Sample
@@ -37,7 +38,6 @@ from ..tables.cells import percent as percentage
 from ..tables.forms import write_json
 from ..tasks.grades import count_without_answers
 from ..tasks.named_lists import first_names
-from ..tasks.row_keys import row_keys
 from .answer_metrics import ORDER_KINDS, AnswerKey, read_key, rows_of
 from .answer_ties import LEVELS, RankedAnswers
 from .tie_sums import hit_chances

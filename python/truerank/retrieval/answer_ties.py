@@ -9,10 +9,10 @@ import numpy as np
 from ..inputs.arrays import checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
+from ..inputs.row_keys import row_keys
 from ..ranks.grouping import group_codes
 from ..ranks.labels import GAIN_RULE, JUDGED
 from ..tasks.grades import gains_of
-from ..tasks.row_keys import row_keys
 
 if TYPE_CHECKING:
     import numpy.typing as npt

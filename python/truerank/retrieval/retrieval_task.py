@@ -10,6 +10,7 @@ import numpy as np
 from ..inputs.checks import choice, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
+from ..inputs.row_keys import distinct, look_up, row_keys
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
@@ -22,7 +23,6 @@ from ..tasks.grades import (
     gains_of,
     with_judged,
 )
-from ..tasks.row_keys import distinct, look_up, row_keys
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks
 from ..tasks.split_audit import check_rules
@@ -469,6 +469,7 @@ class Task(OneSidedTask[RetrievalReport]):
         side = make_side(sets, groups, chosen, sampled, gain)
         self._has_judged = len(side) > len(sets.pairs)
         self.queries, self.entities = sets.queries.names, side.names
+        self._query_names = Vocabulary(side.height, self.queries, "queries")
         self._named = sets.entities if sets.names_alone else None
         self._has_groups, self._all_queries_known = groups is not None, queries is not None
         if groups is not None and not isinstance(groups, Mapping):
@@ -575,9 +576,20 @@ class Task(OneSidedTask[RetrievalReport]):
             raise InputTypeError("scores", expected="None, as the lists have names")
         else:
             self._check_queries(named)
-            queries = Vocabulary(self.answers.height, self.queries, "queries")
+            queries = self._query_names
             asked, is_strict = self.answers.queries[:, 0], self._all_queries_known
-            ordered = lists_in_order(named, queries, asked, is_strict, self._ids_of_names)
+            elsewhere = np.zeros(0, np.int64)
+            if self._whole is not None:
+                elsewhere = np.setdiff1d(self._whole.answers.queries[:, 0], asked)
+            ordered = lists_in_order(
+                named,
+                queries,
+                self._queries_of_rows(),
+                asked,
+                is_strict,
+                self._ids_of_names,
+                elsewhere,
+            )
             ids, scores, use = ordered
         report = super().evaluate_lists(ids, scores, **options)
         if use is not None:
@@ -587,10 +599,21 @@ class Task(OneSidedTask[RetrievalReport]):
         report.list_use = use
         return report
 
+    def _queries_of_rows(self) -> IntArray:
+        """Return the query of each row that is handed over without names."""
+        if self._whole is None:
+            return np.arange(self.answers.height)
+        queries = np.empty(self.answers.height, np.int64)
+        queries[self.answers.test_rows] = self.answers.labels["unit"].codes
+        return queries
+
+    def _count_joined(self, side: SideTasks) -> int:
+        return len(self._right_answers()["queries"])
+
     def _check_queries(self, lists: NamedLists) -> None:
         """Refuse positions of queries whose order nobody gave."""
         are_ints = len(lists) > 0 and not isinstance(lists.queries[0], str)
-        queries = Vocabulary(self.answers.height, self.queries, "queries")
+        queries = self._query_names
         if are_ints and queries.words is not None:
             queries.ids_of("ids", lists.queries[:1])
             self._check_order_of_queries("ids")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..inputs.row_keys import row_keys
 from ..metrics.ties import mean_power
-from ..tasks.row_keys import row_keys
 
 if TYPE_CHECKING:
     import numpy.typing as npt

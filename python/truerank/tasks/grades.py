@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..inputs.errors import InputValueError
+from ..inputs.row_keys import row_keys
 from ..ranks.labels import GAIN, JUDGED, WITHOUT_ANSWERS, Labels
-from .row_keys import row_keys
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -254,7 +254,13 @@ class ListUse(NamedTuple):
         warn_user(f"{argument}: {text}")
 
 
-def lists_in_use(argument: str, listed: Names, places: IntArray, asked: Sequence[Name]) -> ListUse:
+def lists_in_use(
+    argument: str,
+    listed: Names,
+    places: IntArray,
+    asked: Sequence[Name],
+    elsewhere: npt.NDArray[np.bool_] | None = None,
+) -> ListUse:
     """Give each query that has right answers its list, and say what is left over.
 
     Parameters
@@ -266,6 +272,8 @@ def lists_in_use(argument: str, listed: Names, places: IntArray, asked: Sequence
         Their positions among those with right answers; -1: it has none, or is another query.
     asked : sequence of str or int, length q
         The queries with right answers.
+    elsewhere : ndarray of bool, shape (m,), optional
+        Which lists another part of a task uses. Default: none.
 
     Raises
     ------
@@ -281,8 +289,9 @@ def lists_in_use(argument: str, listed: Names, places: IntArray, asked: Sequence
     rows = np.full(len(asked), len(listed))
     rows[places[is_used]] = np.flatnonzero(is_used)
     missing = tuple(asked[i] for i in np.flatnonzero(rows == len(listed)).tolist())
-    unused = tuple(listed[i] for i in np.flatnonzero(~is_used).tolist())
-    if listed and asked and not is_used.any():
+    is_of_a_task = is_used if elsewhere is None else is_used | elsewhere
+    unused = tuple(listed[i] for i in np.flatnonzero(~is_of_a_task).tolist())
+    if listed and asked and not is_of_a_task.any():
         some, others = (", ".join(map(repr, names[:3])) for names in (asked, listed))
         problem = f"no query in common: right answers are of {some}, ..., lists of {others}"
         raise InputValueError(argument, f"{problem}, ...")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.arrays import index_array
-from ..inputs.checks import check_shape
+from ..inputs.checks import check_shape, is_iterable
 from ..inputs.errors import InputTypeError
-from ..ranks.labels import POSITION, Labels
-from .row_keys import distinct, row_keys
+from ..inputs.row_keys import distinct, row_keys
+from ..ranks.labels import POSITION, WHOLE, Labels
 from .sampling import join_ranges
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def chosen_units(units: IntArray, index: Any) -> IntArray:
     if isinstance(index, slice):
         return units[index]
     expected = "a slice or positions of units, as task[0::4] or task[[7, 3]]"
-    is_one = isinstance(index, (bool, str, int, np.integer)) or index is None
-    if is_one or isinstance(index, Mapping) or getattr(index, "dtype", None) == bool:
+    is_one = isinstance(index, (str, bytes, int, np.integer)) or not is_iterable(index)
+    if is_one or isinstance(index, Mapping) or np.asarray(index).dtype.kind == "b":
         raise InputTypeError("index", expected=expected, got=repr(index))
     positions = index_array("index", index)
     check_shape("index", positions.shape, 1, expected)
@@ -62,19 +62,21 @@ def chosen_units(units: IntArray, index: Any) -> IntArray:
     return units[positions]
 
 
-def part_of_side(side: SideTasks, first: int, units: IntArray, tasks: int) -> SideTasks:
+def part_of_side(
+    side: SideTasks, units: IntArray, tasks: int, *, first: int, of_all: int
+) -> SideTasks:
     """Return the tasks of some units of a side, unit after unit.
 
     Parameters
     ----------
     side : SideTasks
-    first : int
-        The position of its first task among those of all sides.
     units : ndarray of int64, shape (k,)
         The units, in the order of the part; one that comes several times has its tasks again.
     tasks : int
         How many tasks the side has; those after them (judged documents of retrieval, whose counts
         are read beside those of the right answers) come last in the part, too.
+    first, of_all : int
+        The position of its first task among those of all sides, and how many these are.
 
     Returns
     -------
@@ -95,8 +97,8 @@ def part_of_side(side: SideTasks, first: int, units: IntArray, tasks: int) -> Si
     for name, lists in side.other_filters.items():
         other_filters[name] = replace(side, filter=lists, other_filters={}).selections(chosen)[0]
     labels = {name: each[chosen] for name, each in side.labels.items()}
-    if POSITION not in labels:
-        labels[POSITION] = Labels._trusted(chosen + first, None)
+    labels[POSITION] = Labels._trusted(chosen + first, None)
+    labels[WHOLE] = Labels._trusted(np.full(len(chosen), of_all), None)
     return replace(
         side,
         queries=side.queries[asked],

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..inputs.checks import flag, integer
 from ..inputs.errors import InputValueError
+from ..inputs.row_keys import look_up
 from ..inputs.selection import indptr_of
-from .row_keys import look_up
 
 if TYPE_CHECKING:
     import numpy.typing as npt

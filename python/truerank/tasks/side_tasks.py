@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.naming import public
+from ..inputs.row_keys import first_rows, look_up, row_keys
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels
-from .row_keys import first_rows, look_up, row_keys
 from .sampling import join_ranges
 
 if TYPE_CHECKING:

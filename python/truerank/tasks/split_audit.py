@@ -13,7 +13,7 @@ import numpy as np
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from .row_keys import distinct, look_up, row_keys
+from ..inputs.row_keys import distinct, look_up, row_keys
 
 if TYPE_CHECKING:
     import numpy.typing as npt

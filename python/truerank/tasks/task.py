@@ -8,9 +8,11 @@ hands them over by side; those of one side have the methods of `OneSidedTask`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
 
 import numpy as np
 
@@ -34,10 +36,11 @@ from ..inputs.rules import (
     read_rules,
     with_options,
 )
-from ..ranks.container import Ranks, concatenate
+from ..ranks.container import Ranks, join_ranks
 from ..reporting import Report, report
 from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
+from .parts import chosen_units, part_of_side, units_of
 from .query_rows import first_tasks, mismatched_rows, mismatched_stored_rows, with_mismatched
 from .side_tasks import SideTasks
 from .vocabularies import Vocabulary
@@ -45,6 +48,7 @@ from .vocabularies import Vocabulary
 if TYPE_CHECKING:
     import os
 
+    from ..inputs.arrays import IntArray
     from ..inputs.words import IoMode, Similarity
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
@@ -91,6 +95,7 @@ class Task(Generic[AnyReport]):
     sides: dict[str, SideTasks]
     protocol: Protocol
     protocols: dict[str, Protocol]
+    _whole: Self | None = None  # of which this is a part
 
     def __init__(
         self,
@@ -112,6 +117,79 @@ class Task(Generic[AnyReport]):
 
     def _check_rows(self, name: str) -> None:
         """Refuse rows that nobody can tell the queries of."""
+
+    # -- parts -------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """The number of units: test triples, pairs, or queries with right answers."""
+        return len(self._units)
+
+    def __getitem__(self, index: Any) -> Self:
+        """Return a part of the task: some of its units, each with the tasks of all its sides.
+
+        What the parts give joins exactly to what the whole gives: ``task[p::n]`` is evaluated by
+        process p of n, and `truerank.concatenate` joins the ranks in the order of the whole,
+        whatever the order of the parts. Units, labels, protocol and sampled negatives are those of
+        the whole; nothing is drawn or warned of again.
+
+        Parameters
+        ----------
+        index : slice, or array_like of int, shape (k,)
+            The units by position. The part has them in this order. None at all make an empty part.
+
+        Returns
+        -------
+        Task
+            Of the same class. Callables are asked for the queries of the part only. Matrices, lists
+            and vectors of queries have the rows of its units, in their order: a row for each unit
+            (in link prediction, a row for each value of a qualifier on that side), or with
+            ``unique=True`` for each of its distinct queries, as in ``part.tail.queries``. In
+            alignment, matrices and vectors are those of both graphs as a whole. Lists by name may
+            have those of other parts, too. `audit` is that of the whole.
+
+        Raises
+        ------
+        TypeError
+            For another index, such as a mask of booleans or a single position.
+        IndexError
+            For a position out of range.
+
+        Examples
+        --------
+        >>> import numpy as np, truerank
+        >>> from truerank.link_prediction import Task
+        >>> task = Task([(0, 0, 1), (1, 0, 2), (2, 0, 0)], {}, entities=3, sides=["tail"])
+        >>> def model(queries):
+        ...     return np.random.default_rng(0).random((3, 3))[queries[:, 0]]
+        >>> ranks = [task[p::2].evaluate(model).ranks for p in (1, 0)]
+        >>> truerank.concatenate(ranks) == task.evaluate(model).ranks
+        True
+        """
+        units = chosen_units(self._units, index)
+        whole = self if self._whole is None else self._whole
+        part = copy.copy(whole)
+        part._whole, part._units = whole, units
+        part.sides = {}
+        numbers = {name: whole._count_joined(side) for name, side in whole.sides.items()}
+        first, of_all = 0, sum(numbers.values())
+        for name, side in whole.sides.items():
+            part.sides[name] = part_of_side(side, units, numbers[name], first=first, of_all=of_all)
+            first += numbers[name]
+        vars(part).update(part.sides)
+        part._take_units(units)
+        return part
+
+    @cached_property
+    def _units(self) -> IntArray:
+        """The units in the order of the test set; those of a part in its own order."""
+        return units_of(self.sides.values())
+
+    def _count_joined(self, side: SideTasks) -> int:
+        """Return how many tasks of a side are in the ranks of a report, from the first one on."""
+        return len(side)
+
+    def _take_units(self, units: IntArray) -> None:
+        """Make what a protocol keeps beside its sides that of a part."""
 
     # -- four ways to evaluate ---------------------------------------------------------------------
 
@@ -284,7 +362,7 @@ class Task(Generic[AnyReport]):
         of_filters = zip(*labelled, strict=True)
         for (name, protocol), ranks in zip(protocols.items(), of_filters, strict=True):
             fields = {field: getattr(protocol, field) for field in _FIELDS}
-            joined = concatenate([each.with_protocol(**fields) for each in ranks])
+            joined = join_ranks([each.with_protocol(**fields) for each in ranks])
             reports[name] = self._report(joined)
         first = next(iter(reports.values()))
         return cast("AnyReport", first._beside(reports) if self.protocols else first)

@@ -15,7 +15,7 @@ from ...inputs.arrays import integers
 from ...inputs.checks import choice, integer, number
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import printable, public
-from ...tasks.row_keys import distinct_rows, first_rows, row_keys
+from ...inputs.row_keys import distinct_rows, first_rows, row_keys
 from ...tasks.text import MAX_COLUMNS
 from ..aligned_pairs import as_pairs, as_rows, check_ids
 

@@ -15,8 +15,8 @@ import numpy as np
 from ...inputs.checks import integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
+from ...inputs.row_keys import first_rows, row_keys
 from ...tasks.elements import is_id, is_integer_text
-from ...tasks.row_keys import first_rows, row_keys
 from ...tasks.text import TRIPLE, RowForm, is_path, line_of, read_text
 from ...tasks.vocabularies import (
     Column,
