@@ -176,7 +176,7 @@ def in_turn(vectors: Array, layout: str | None) -> Array:
     if vectors.dtype.kind == "c":
         plain = np.ascontiguousarray(vectors, vectors.dtype.newbyteorder("="))
         return plain.view(plain.real.dtype)
-    if layout == "interleaved":
+    if layout != "halves":
         return vectors
     half = vectors.shape[1] // 2
     order = np.arange(2 * half).reshape(2, half).T.ravel()
@@ -229,9 +229,9 @@ def vectors(
         made, layout = in_complex_form(form, made)
     layouts = [LAYOUTS[draw(st.sampled_from(list(LAYOUTS)))] for _ in made]
     queries, entities = (place(x) for place, x in zip(layouts, made, strict=True))
-    interleaved = None
-    if similarity == "complex_l1":  # as placed, for some places change numbers
-        interleaved = in_turn(queries, layout), in_turn(entities, layout)
+    # as placed, for some places change numbers
+    placed = in_turn(queries, layout), in_turn(entities, layout)
+    interleaved = placed if similarity == "complex_l1" else None
     bias = None
     if draw(st.booleans()):
         wide = kind_of(queries, entities).__name__
