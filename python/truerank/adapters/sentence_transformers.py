@@ -112,8 +112,8 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
             raise InputValueError("write_predictions", expected=expected, got="True")
         self.rules: Any = {"nan": nan, "threads": threads}
         read_rules(self.rules)
-        qrels = {str(name): list(map(str, relevant_docs[name])) for name in self.queries_ids}
-        entities, split = list(map(str, self.corpus_ids)), self.name or "test"
+        qrels = {name: list(relevant_docs[name]) for name in self.queries_ids}
+        entities, split = list(self.corpus_ids), self.name or "test"
         self.task = Task(qrels, entities=entities, queries=list(qrels), split=split)
         self.reports: dict[str, RetrievalReport] = {}
 

@@ -103,6 +103,8 @@ class RetrievalReport(KeyedValues):
         The number of queries that were left out, as they have no right answer.
     misses : str
         What right answers count for that their lists miss, as `report` takes it.
+    list_use : ListUse or None
+        Of lists by name, the queries that have none, and those whose list was not used.
 
     Notes
     -----

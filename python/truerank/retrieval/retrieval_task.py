@@ -355,12 +355,17 @@ class Task(OneSidedTask[RetrievalReport]):
         ``(query, entity)`` or ``(query, entity, gain)`` as a list of tuples or an array of int,
         columns ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple of arrays,
         `Qrels`, or the path of a .npy file of rows or of text that `truerank.read_qrels` reads,
-        gzipped if its name ends in .gz. Integers are ids, str are labels. A gain of 0, and in Qrels
+        gzipped if its name ends in .gz. What a str and an int name is decided by `entities` and
+        `queries`; arrays may be Series and categoricals. A gain of 0, and in Qrels
         a relevance below 0 as well, is no right answer. A query without a right answer is left out
         of all means, and counted in `without_answers`.
-    entities : int, sequence of str, or mapping of str to int
+    entities : int, sequence of str or int, or mapping of these to int
         How many entities, documents or items there are, or their labels in the order of the columns
         of scores, or a mapping to these columns. All are candidates, unless `candidates` are given.
+        Beside labels that are str, an int is a column, and refused where a label is written like
+        one. Labels that are int are named by ints, and in text by digits. Beside a number, ints are
+        columns; or else all of qrels, known and lists have names that are str, digits in text too:
+        what no list names then needs no name, and only lists by name can be evaluated.
     queries : int, sequence of str, or mapping of str to int, optional
         The same for queries, and the rows of scores or of embeddings. Default: labels in the order
         in which `qrels` first has them, or ids from 0 to the largest. Rows and lists without names
@@ -521,8 +526,9 @@ class Task(OneSidedTask[RetrievalReport]):
         ----------
         ids : mapping, NamedLists, path, TopK, or lists as `truerank.rank_lists` takes them
             ``{query: {entity: score}}``, or ``{query: [entities]}`` in order alone, by labels or
-            ids. A query without a list has an empty one; lists of queries that `qrels` does not
-            have are not used, unless the task was made with `queries`, where they are an error.
+            ids, as `qrels` name them: none is converted. A query without a list has an empty one;
+            lists of queries that `qrels` does not have are not used, unless the task was made with
+            `queries`, where they are an error.
             `NamedLists`, or the path of a file that `truerank.read_run` reads, or, if it ends in
             .json or .jsonl (or these with .gz), `truerank.read_json_lists`. Or a list for each
             query, in the order of their ids: what `truerank.topk_embeddings` returns, a matrix
