@@ -327,7 +327,7 @@ def test_plots_and_pages(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ranks", "message"),
     [
-        (tr.Ranks([], [], 1, queries=[]), "ranks: expected at least one right answer, got none"),
+        (tr.Ranks([], [], []), "ranks: expected labels of queries"),
         (tr.Ranks([0], [1], 2), "ranks: expected labels of queries"),
         (tr.Ranks([0], [1], 2, queries=[0], weights=[2]), "ranks: expected no weights"),
         (tr.Ranks([0, 0], [1, 1], 2, queries=[5, 5]), r"1 tied of 2 beside 0 .* \(query 5\)"),

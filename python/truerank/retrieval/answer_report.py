@@ -574,6 +574,8 @@ class RetrievalReport(KeyedValues):
         return table.table(**options)
 
     def _lines(self) -> list[str]:
+        if not len(self.ranks):  # of an empty part
+            return [self._sizes()]
         low, high = int(self.candidates.min()), int(self.candidates.max())
         among = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         lines = [f"{self._sizes()}, {self._tied:,} of them tied, among {among} candidates"]

@@ -137,7 +137,7 @@ class RankedAnswers:
         self._ties = np.flatnonzero(is_first | (np.diff(self._above, prepend=-1) != 0))
         self._right = np.diff(self._ties, append=len(order))  # of each tie
         self._place = np.arange(len(order)) - np.repeat(self._ties, self._right)  # within the tie
-        self.highest = float(gain.max())
+        self.highest = float(gain.max(initial=0))
         self.first = order[self._starts]
         self.answers = np.diff(self._starts, append=len(order))
         self.candidates = ranks.candidates[self.first]
@@ -281,7 +281,7 @@ class RankedAnswers:
 
 def _levels(gains: FloatArray) -> IntArray:
     """Return integers from 0 on in the opposite order of some positive gains, small if they are."""
-    most = gains.max()
+    most = gains.max(initial=0)
     if most < 1 << 16 and (gains == gains.astype(np.int64)).all():  # grades, as nearly always
         levels: IntArray = (most - gains).astype(np.int64)
     else:
@@ -336,7 +336,7 @@ def counted_gains(labels_by_name: LabelsByName, gain: str | None = None) -> Floa
     rules = labels_by_name.get(GAIN_RULE)
     if gain is None:
         present: list[Any] = [GAINS[0]]
-        if rules is not None:
+        if rules is not None and len(rules):
             present = [rule for rule, tasks in rules.counts().items() if tasks]
         if len(present) > 1:
             some = ", ".join(map(str, present))

@@ -764,8 +764,6 @@ def report(
     if gain is not None:
         choice("gain", gain, GAINS)
     choice("misses", misses, tuple(MISSES))
-    if not len(ranks):
-        raise InputValueError("ranks", expected="at least one right answer", got="none")
     if ranks.weights is not None:
         raise InputValueError("ranks", expected="no weights, as every query counts once")
     if queries is not None:

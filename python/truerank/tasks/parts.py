@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, is_iterable
-from ..inputs.errors import InputTypeError
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.row_keys import distinct, row_keys
 from ..ranks.labels import POSITION, WHOLE, Labels
 from .sampling import join_ranges
@@ -26,7 +26,7 @@ def units_of(sides: Iterable[SideTasks]) -> IntArray:
 
 
 def chosen_units(units: IntArray, index: Any) -> IntArray:
-    """Return some of the units, in the order of an index, which may name one several times.
+    """Return some of the units, in the order of an index, which names none twice.
 
     Parameters
     ----------
@@ -37,6 +37,8 @@ def chosen_units(units: IntArray, index: Any) -> IntArray:
     ------
     TypeError
         For an index of another type, a mask of booleans included.
+    ValueError
+        For a unit that comes twice.
     IndexError
         For a position out of range.
 
@@ -59,7 +61,13 @@ def chosen_units(units: IntArray, index: Any) -> IntArray:
     if len(wrong):
         first = positions[wrong[0]]
         raise IndexError(f"index: {first} is out of range for a task of {len(units):,} units")
-    return units[positions]
+    chosen = units[positions]
+    kinds, numbers = np.unique(chosen, return_counts=True)
+    if len(kinds) < len(chosen):
+        again = int(np.flatnonzero(chosen == kinds[numbers.argmax()])[1])
+        got = f"{positions[again]} again at position {again}"
+        raise InputValueError("index", expected="each unit at most once", got=got)
+    return chosen
 
 
 def part_of_side(
@@ -71,7 +79,7 @@ def part_of_side(
     ----------
     side : SideTasks
     units : ndarray of int64, shape (k,)
-        The units, in the order of the part; one that comes several times has its tasks again.
+        The units, each once, in the order of the part.
     tasks : int
         How many tasks the side has; those after them (judged documents of retrieval, whose counts
         are read beside those of the right answers) come last in the part, too.

@@ -151,6 +151,8 @@ class Task(Generic[AnyReport]):
         ------
         TypeError
             For another index, such as a mask of booleans or a single position.
+        ValueError
+            For a unit that comes twice.
         IndexError
             For a position out of range.
 

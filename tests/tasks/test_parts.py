@@ -1,0 +1,353 @@
+"""Parts of a task join to the whole: the same ranks, labels, protocol and reports, in any order."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.refusals import refusal
+from truerank.link_prediction import ComplexQueries, Sampled
+
+ENTITIES, RELATIONS = 7, 3
+
+
+class Case(NamedTuple):
+    """A task, and ways to evaluate it or any of its parts."""
+
+    task: Any
+    ways: dict[str, Callable[[Any], Any]]
+    report: Callable[[tr.Ranks], Any] = tr.report
+
+
+def few_values(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Scores with many ties."""
+    return rng.integers(0, 4, shape).astype(np.float32)
+
+
+def link_prediction(rng: np.random.Generator) -> Case:
+    rows = np.stack([rng.integers(0, n, 40) for n in (ENTITIES, RELATIONS, ENTITIES)], axis=1)
+    if rng.random() < 0.3:
+        rows = np.hstack([rows, rng.integers(0, 3, (40, 1))])
+    scores = few_values(rng, ENTITIES, RELATIONS, ENTITIES)
+    options: dict[str, Any] = {"sides": [["head", "tail"], ["tail"], ["head", "relation"]]}
+    options["sides"] = options["sides"][rng.integers(3)]
+    if "relation" not in options["sides"]:
+        options["candidates"] = [None, "typed", Sampled(3), range(ENTITIES)][rng.integers(4)]
+    if rows.shape[1] > 3:
+        options["filters"] = ["fact", "triple", "none"]
+    if rng.random() < 0.5:
+        options["duplicates"] = "drop"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of duplicates and leaks
+        known = {"train": rows[15:]}
+        task = tr.link_prediction.Task(
+            rows[:15], known, entities=ENTITIES, relations=RELATIONS, **options
+        )
+    models: dict[str, Any] = {
+        "head": lambda q: scores[:, q[:, 0], q[:, 1]].T,
+        "tail": lambda q: scores[q[:, 0], q[:, 1]],
+        "relation": lambda q: scores[q[:, 0], :, q[:, 1]],
+    }
+    asked = {side: models[side] for side in task.sides}
+
+    def by_matrices(part: Any) -> Any:
+        unique = {side: model(part.sides[side].queries) for side, model in asked.items()}
+        matrices = {}
+        for side, matrix in unique.items():
+            matrices[side] = np.zeros((part.sides[side].height, matrix.shape[1]), np.float32)
+            matrices[side][part.sides[side].test_rows] = matrix[part.sides[side].rows]
+        return part.evaluate_scores(**matrices)
+
+    def by_unique_matrices(part: Any) -> Any:
+        unique = {side: model(part.sides[side].queries) for side, model in asked.items()}
+        return part.evaluate_scores(**unique, unique=True)
+
+    ways = {"callables": lambda part: part.evaluate(**asked)}
+    ways |= {"matrices": by_matrices, "unique": by_unique_matrices}
+    return Case(task, ways)
+
+
+def alignment(rng: np.random.Generator) -> Case:
+    pairs = np.unique(rng.integers(0, ENTITIES, (9, 2)), axis=0)
+    known = {"train": np.unique(rng.integers(0, ENTITIES, (3, 2)), axis=0)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        task = tr.alignment.Task(
+            pairs,
+            left=ENTITIES,
+            right=ENTITIES,
+            candidates=["all", "test"][rng.integers(2)],
+            known=known,
+        )
+    left, right = few_values(rng, ENTITIES, 3), few_values(rng, ENTITIES, 3)
+    scores = left @ right.T
+    ways = {
+        "vectors": lambda part: part.evaluate_embeddings(left, right, similarity="dot"),
+        "csls": lambda part: part.evaluate_embeddings(left, right, similarity="dot", csls=2),
+        "matrix": lambda part: part.evaluate_scores(scores),
+        "callables": lambda part: part.evaluate(
+            lambda q: scores[q[:, 0]], lambda q: scores.T[q[:, 0]]
+        ),
+    }
+    return Case(task, ways)
+
+
+def retrieval(rng: np.random.Generator) -> Case:
+    items = [f"d{i}" for i in range(ENTITIES)]
+    users = [f"q{i}" for i in range(6)]
+    qrels, runs = {}, {}
+    for user in users:
+        judged = rng.choice(items, rng.integers(1, 4), replace=False).tolist()
+        listed = rng.choice(items, rng.integers(1, 5), replace=False).tolist()
+        qrels[user] = {item: int(rng.integers(0, 3)) for item in judged}
+        runs[user] = {item: float(rng.integers(0, 3)) for item in listed}
+    qrels["q0"] = {"d0": 2}
+    options: dict[str, Any] = {"gain": ["linear", "exponential", "binary"][rng.integers(3)]}
+    if rng.random() < 0.5:
+        options["judged"] = True
+    if rng.random() < 0.5:
+        options["groups"] = ["a", "b", "a", "b", "a", "b"]
+    task = tr.retrieval.Task(qrels, entities=items, queries=users, **options)
+    scores = few_values(rng, len(users), ENTITIES)
+
+    def by_matrix(part: Any) -> Any:
+        rows = np.zeros((part.answers.height, ENTITIES), np.float32)
+        rows[part.answers.test_rows] = scores[part.answers.labels["unit"].codes]
+        return part.evaluate_scores(rows)
+
+    ways = {
+        "lists": lambda part: part.evaluate_lists(runs),
+        "callable": lambda part: part.evaluate(lambda q: scores[q[:, 0]]),
+        "matrix": by_matrix,
+    }
+    by = "group" if "groups" in options else None
+    return Case(task, ways, lambda ranks: tr.retrieval.report(ranks, by=by))
+
+
+def complex_queries(rng: np.random.Generator) -> Case:
+    hard: list[list[int]] = []
+    for _ in range(5):
+        hard.append(rng.choice(ENTITIES, rng.integers(0, 4), replace=False).tolist())
+    hard[0] = [1]
+    queries = [(name, ("r",)) for name in "abcde"]
+    task = ComplexQueries(
+        queries, None, hard, structures=["1p", "2p", "1p", "2p", "1p"], entities=ENTITIES
+    )
+    scores = few_values(rng, 5, ENTITIES)
+    return Case(
+        task,
+        {"callable": lambda part: part.evaluate(lambda q: scores[q])},
+        lambda ranks: tr.report(ranks, by="structure"),
+    )
+
+
+CASES = (link_prediction, alignment, retrieval, complex_queries)
+
+
+def same_values(one: dict[str, Any], two: dict[str, Any]) -> bool:
+    """Whether two reports say the same; nan is nan."""
+    pairs = [(str(one[key]), str(two[key])) for key in one.keys() & two.keys()]
+    return one.keys() == two.keys() and all(a == b for a, b in pairs)
+
+
+def saved_and_read(ranks: tr.Ranks) -> tr.Ranks:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "ranks.npz")
+        ranks.save(path)
+        return tr.load(path)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(CASES), st.integers(0, 2**32 - 1), st.integers(1, 20), st.booleans())
+def test_parts_join_to_the_whole(make: Any, seed: int, number: int, is_saved: bool) -> None:
+    rng = np.random.default_rng(seed)
+    case = make(rng)
+    name = sorted(case.ways)[rng.integers(len(case.ways))]
+    evaluate = case.ways[name]
+    whole = evaluate(case.task)
+    parts = [case.task[p::number] for p in range(number)]
+    if rng.random() < 0.5:  # units in any order
+        order = rng.permutation(len(case.task))
+        parts = [case.task[order[p::number]] for p in range(number)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no part warns of what the whole has warned of
+        ranks = [evaluate(part).ranks for part in parts]
+    assert sum(map(len, parts)) == len(case.task)
+    if is_saved:
+        ranks = [saved_and_read(each) for each in ranks]
+    joined = tr.concatenate([ranks[i] for i in rng.permutation(number)])
+    assert joined == whole.ranks
+    assert (joined.random(7) == whole.ranks.random(7)).all()
+    reported = case.report(joined)
+    assert same_values(reported.to_dict(), whole.to_dict())
+    assert reported.to_text() == case.report(whole.ranks).to_text()
+    if len(whole.ranks) > 3:
+        found = tr.compare(reported, whole, metric="mrr")
+        assert found.units == len(case.task)
+        assert found.estimate == 0
+
+
+def test_parts_join_under_every_filter() -> None:
+    rng = np.random.default_rng(3)
+    rows = np.stack([rng.integers(0, n, 30) for n in (5, 2, 5, 3)], axis=1)
+    task = tr.link_prediction.Task(
+        np.unique(rows, axis=0), {}, entities=5, filters=["fact", "triple", "none"], sides=["tail"]
+    )
+    scores = few_values(rng, 5, 2, 5)
+
+    def evaluate(part: Any) -> dict[str, tr.Ranks]:
+        reports = part.evaluate(lambda q: scores[q[:, 0], q[:, 1]]).filters
+        return {name: report.ranks for name, report in reports.items()}
+
+    whole, parts = evaluate(task), [evaluate(task[p::3]) for p in (2, 0, 1)]
+    assert list(whole) == ["fact", "triple", "none"]
+    for name, ranks in whole.items():
+        assert tr.concatenate([part[name] for part in parts]) == ranks
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(CASES), st.integers(0, 2**32 - 1))
+def test_parts_of_parts_are_parts_of_the_whole(make: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    task, ways, _ = make(rng)
+    evaluate = next(iter(ways.values()))
+    first = rng.permutation(len(task))[:4]
+    second = rng.permutation(len(first))[:3]
+    assert evaluate(task[first][second]).ranks == evaluate(task[first[second]]).ranks
+    assert len(task[first][1:3]) == len(first[1:3])
+
+
+def test_a_part_has_the_tests_of_its_units() -> None:
+    rows = [(0, 0, 1), (1, 0, 2), (1, 0, 2), (2, 0, 0)]
+    task = tr.link_prediction.Task(rows, {}, entities=3, duplicates="drop")
+    assert len(task) == 3
+    part = task[[2, 0]]
+    assert part.test.tolist() == [[2, 0, 0], [0, 0, 1]]
+    assert part.tail.labels["unit"].codes.tolist() == [3, 0]
+    assert part.protocol == task.protocol
+    pairs = tr.alignment.Task([(0, 1), (1, 0), (2, 2)], left=3, right=3)
+    assert pairs[1:].pairs.tolist() == [[1, 0], [2, 2]]
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "words"),
+    [
+        ([True, False, True], TypeError, "a slice or positions of units"),
+        (np.array([True, False, True]), TypeError, "a slice or positions of units"),
+        (1, TypeError, "a slice or positions of units"),
+        ("0", TypeError, "a slice or positions of units"),
+        (None, TypeError, "a slice or positions of units"),
+        ({0: 1}, TypeError, "a slice or positions of units"),
+        ([0.5], TypeError, "index"),
+        ([[0, 1]], ValueError, "a slice or positions of units"),
+        ([2, 0, -1], ValueError, "index: expected each unit at most once, got -1 again at position 2"),
+        ([0, 3], IndexError, "3 is out of range for a task of 3 units"),
+    ],
+)
+def test_other_indices_are_refused(index: Any, error: Any, words: str) -> None:
+    task = tr.link_prediction.Task([(0, 0, 1), (1, 0, 2), (2, 0, 0)], {}, entities=3)
+    with pytest.raises(error, match=words):
+        task[index]
+
+
+# -- repeats ---------------------------------------------------------------------------------------
+
+
+def labelled(rows: list[tuple[int, int]], above: list[int]) -> tr.Ranks:
+    """Ranks of units and targets."""
+    units, targets = [row[0] for row in rows], [row[1] for row in rows]
+    return tr.Ranks(
+        above, [1] * len(rows), 99, side="tail", unit=units, queries=units, targets=targets
+    )
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=5), min_size=1),
+    st.booleans(),
+)
+def test_repeats_as_a_plain_loop_finds_them(
+    parts: list[list[tuple[int, int]]], are_alike: bool
+) -> None:
+    ranks = []
+    for number, rows in enumerate(parts):
+        above = [row[0] + row[1] for row in rows]
+        if not are_alike:
+            above = [each + number for each in above]
+        ranks.append(labelled(rows, above))
+    everything = [row for rows in parts for row in rows]
+    kept = tr.concatenate(ranks, repeats="keep")
+    assert list(zip(kept.unit.codes.tolist(), kept.targets.codes.tolist(), strict=True)) == (
+        everything
+    )
+    counts = Counter(everything)
+    if max(counts.values(), default=1) == 1:
+        assert tr.concatenate(ranks) == kept == tr.concatenate(ranks, repeats="drop")
+        return
+    again = next(i for i, row in enumerate(everything) if row in everything[:i])
+    first = everything.index(everything[again])
+    words = f"tasks are there twice or more, the first at the positions {first} and {again} "
+    refusal(tr.InputValueError, words, tr.concatenate, ranks)
+    values: dict[tuple[int, int], set[int]] = {}
+    for row, above in zip(everything, kept.above.tolist(), strict=True):
+        values.setdefault(row, set()).add(above)
+    if max(map(len, values.values())) > 1:
+        words = r'repeats="drop" needs equal counts, but above of one task \(unit'
+        refusal(tr.InputValueError, words, tr.concatenate, ranks, repeats="drop")
+        return
+    dropped = tr.concatenate(ranks, repeats="drop")
+    assert list(zip(dropped.unit.codes.tolist(), dropped.targets.codes.tolist(), strict=True)) == (
+        list(counts)
+    )
+
+
+def test_a_sampler_that_fills_its_last_batch() -> None:
+    """Four processes of ten units: the last batch is filled with the first units again."""
+    rows = [(i, 0, (3 * i) % 10) for i in range(10)]
+    task = tr.link_prediction.Task(rows, {}, entities=10, sides=["tail"])
+
+    def model(queries: np.ndarray) -> np.ndarray:
+        return np.random.default_rng(0).random((10, 10))[queries[:, 0]]
+
+    whole = task.evaluate(model).ranks
+    order = [*range(10), 0, 1]
+    parts = [task[order[p::4]].evaluate(model).ranks for p in range(4)]
+    refusal(tr.InputValueError, "2 of 12 tasks are there twice", tr.concatenate, parts)
+    assert tr.concatenate(parts, repeats="drop") == whole
+    assert len(tr.concatenate(parts, repeats="keep")) == 12
+    refusal(tr.InputValueError, "repeats", tr.concatenate, parts, repeats="first")
+    assert len(whole[[0, 0, 1]]) == 3
+
+
+def test_what_has_not_all_labels_is_not_looked_at() -> None:
+    ranks = labelled([(0, 1)], [3])
+    for name in ("unit", "side", "queries", "targets"):
+        less = ranks.with_labels(**{name: None})
+        assert len(tr.concatenate([less, less])) == 2
+
+
+def test_positions_stay_until_all_tasks_are_there() -> None:
+    task = tr.link_prediction.Task([(i, 0, i) for i in range(4)], {}, entities=4, sides=["tail"])
+
+    def model(queries: np.ndarray) -> np.ndarray:
+        return np.eye(4)[queries[:, 0]]
+
+    first, second, third = (task[i].evaluate(model).ranks for i in ([0], [3, 1], [2]))
+    some = tr.concatenate([second, first])
+    assert some.labels["position_in_whole"].codes.tolist() == [0, 1, 3]
+    whole = tr.concatenate([third, some])
+    assert "position_in_whole" not in whole.labels
+    assert whole == task.evaluate(model).ranks
+    # beside ranks that are no part, positions mean nothing
+    other = task.evaluate(model).ranks.with_labels(unit=[7, 8, 9, 10])
+    labels = tr.concatenate([some, other]).labels
+    assert "position_in_whole" not in labels
