@@ -33,6 +33,8 @@ def test_means_are_those_of_the_matrix(data: st.DataObject, k: int, similarity: 
         "block": data.draw(st.sampled_from([None, 1, 20, 64])),
         "threads": data.draw(st.sampled_from([1, 2, 3])),
     }
+    if similarity == "complex_l1":
+        options["layout"] = "interleaved"
     if np.isnan(among).any():
         row, column = np.argwhere(np.isnan(among))[0]
         words = f"left {ids[0][row]} and right {ids[1][column]} is"

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.refusals import refusal
+from truerank.inputs import row_keys as rows
 from truerank.link_prediction import Task, read_triples
 from truerank.retrieval import Task as Retrieval
-from truerank.tasks import row_keys as rows
 from truerank.tasks import text
 
 ROWS = [("b", "likes", "ü"), ("a", "knows", "b"), ("b", "likes", "a b")]

@@ -250,7 +250,7 @@ def test_a_part_has_the_tests_of_its_units() -> None:
         ({0: 1}, TypeError, "a slice or positions of units"),
         ([0.5], TypeError, "index"),
         ([[0, 1]], ValueError, "a slice or positions of units"),
-        ([2, 0, -1], ValueError, "index: expected each unit at most once, got -1 again at position 2"),
+        ([2, 0, -1], ValueError, "each unit at most once, got -1 again at position 2"),
         ([0, 3], IndexError, "3 is out of range for a task of 3 units"),
     ],
 )

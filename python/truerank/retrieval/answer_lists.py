@@ -114,7 +114,14 @@ def lists_in_order(
     places = np.full(len(lists), -1)
     places[found >= 0] = place_of[found[found >= 0]]
     names: list[Any] = [queries.label_of(code) for code in asked.tolist()]
-    use = lists_in_use("ids", lists.queries, places, names, np.isin(found, elsewhere))
+    use = lists_in_use(
+        "ids",
+        lists.queries,
+        places,
+        names,
+        are_known=found >= 0,
+        elsewhere=np.isin(found, elsewhere),
+    )
     rows = np.full(queries.size, len(lists))
     rows[asked] = use.rows
     rows = rows[order]

@@ -259,6 +259,8 @@ def lists_in_use(
     listed: Names,
     places: IntArray,
     asked: Sequence[Name],
+    *,
+    are_known: npt.NDArray[np.bool_] | None = None,
     elsewhere: npt.NDArray[np.bool_] | None = None,
 ) -> ListUse:
     """Give each query that has right answers its list, and say what is left over.
@@ -272,6 +274,9 @@ def lists_in_use(
         Their positions among those with right answers; -1: it has none, or is another query.
     asked : sequence of str or int, length q
         The queries with right answers.
+    are_known : ndarray of bool, shape (m,), optional
+        Whether their query belongs to the task, with right answers or without. Default: where
+        `places` says so.
     elsewhere : ndarray of bool, shape (m,), optional
         Which lists another part of a task uses. Default: none.
 
@@ -289,9 +294,13 @@ def lists_in_use(
     rows = np.full(len(asked), len(listed))
     rows[places[is_used]] = np.flatnonzero(is_used)
     missing = tuple(asked[i] for i in np.flatnonzero(rows == len(listed)).tolist())
-    is_of_a_task = is_used if elsewhere is None else is_used | elsewhere
-    unused = tuple(listed[i] for i in np.flatnonzero(~is_of_a_task).tolist())
-    if listed and asked and not is_of_a_task.any():
+    is_left_over = ~is_used
+    if elsewhere is not None:
+        is_left_over &= ~elsewhere
+    unused = tuple(listed[i] for i in np.flatnonzero(is_left_over).tolist())
+    if are_known is None:
+        are_known = is_used
+    if listed and asked and not are_known.any():
         some, others = (", ".join(map(repr, names[:3])) for names in (asked, listed))
         problem = f"no query in common: right answers are of {some}, ..., lists of {others}"
         raise InputValueError(argument, f"{problem}, ...")
