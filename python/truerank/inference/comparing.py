@@ -277,12 +277,13 @@ def gather_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, st
     paired = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
     codes, name = unit_codes(paired.a, options.by)
     macro = group_of_tasks(paired.a, key, options.by, groups)
+    by = None if name == TASK else codes
     units = []
     for model in paired.models:
         found = units_of(
             model,
             key,
-            by=None if name == TASK else codes,
+            by=by,
             groups=macro,
             draw_seed=options.draw_seed,
         )
@@ -302,8 +303,10 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
     pair = gather_pair(a, b, key, options, names)
     first, second = pair.influences(options.level)
     if math.isnan(first.value - second.value):
-        is_difference = key.macro or first.form in DIFFERENCES
-        found = Tested(DIFFERENCE if is_difference else RATIO)
+        effect = RATIO
+        if key.macro or first.form in DIFFERENCES:
+            effect = DIFFERENCE
+        found = Tested(effect)
     elif first.form in DIFFERENCES:
         found = _test_difference(first, second, key, options.level)
     else:

@@ -12,7 +12,8 @@ from ..tables.cells import format_count, percent
 from .intervals import decimals_within
 from .units import describe_units
 
-DIFFERENCE, RATIO = "difference", "ratio"
+DIFFERENCE = "difference"
+RATIO = "ratio"
 # Fields that are no columns of a printed table.
 _FOR_PROGRAMS = "level", "effect", "method", "accuracy", "units", "by", "pairing"
 MORE_DECIMALS = 4  # at most, beyond those of the metric

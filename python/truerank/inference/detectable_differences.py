@@ -184,18 +184,8 @@ def detectable(
     if b is not None and correlation is not None:
         problem = "it is measured from a and b; give it for one model alone"
         raise InputValueError("correlation", problem)
-    assumed = CORRELATION
-    if correlation is not None:
-        assumed = number("correlation", correlation)
-        if not -1 <= assumed < 1:
-            expected = "a number from -1 to below 1"
-            raise InputValueError("correlation", expected=expected, got=correlation)
-    asked = None
-    if difference is not None:
-        asked = abs(number("difference", difference))
-        if not 0 < asked < math.inf:
-            expected = "a finite number other than 0"
-            raise InputValueError("difference", expected=expected, got=difference)
+    assumed = _checked_correlation(correlation)
+    asked = _checked_difference(difference)
     key = metric if isinstance(metric, Key) else reader_of(a)(metric)
     check_comparable(key)
     draw_seed = integer("draw_seed", draw_seed, least=0)
@@ -369,6 +359,26 @@ def _required_units(shift: float, units: int, degrees: float, power: float, alph
         else:
             low = middle
     return high
+
+
+def _checked_correlation(correlation: float | None) -> float:
+    if correlation is None:
+        return CORRELATION
+    found = number("correlation", correlation)
+    if not -1 <= found < 1:
+        expected = "a number from -1 to below 1"
+        raise InputValueError("correlation", expected=expected, got=correlation)
+    return found
+
+
+def _checked_difference(difference: float | None) -> float | None:
+    if difference is None:
+        return None
+    found = abs(number("difference", difference))
+    if not 0 < found < math.inf:
+        expected = "a finite number other than 0"
+        raise InputValueError("difference", expected=expected, got=difference)
+    return found
 
 
 def _share(name: str, value: object, least: float, of: str = "") -> float:

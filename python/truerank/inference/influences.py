@@ -169,7 +169,8 @@ def influences_of(units: Units, level: float = 0.95) -> Influences | None:
         ends = [sums_of_tasks(units, end) for end in ends_of(units)]
         if key.macro:
             return _of_groups(units, top, base, ends, back, form)
-        least, most = sorted(float(x.sum() / y.sum()) for x, y in ends)
+        means = [float(top_of_end.sum() / base_of_end.sum()) for top_of_end, base_of_end in ends]
+        least, most = sorted(means)
         if form == VARIANCE:
             least = 0.0
             most = math.inf
@@ -319,6 +320,8 @@ def _of_groups(
     share = np.bincount(cell, base) / weight[group_of]
     moved = np.bincount(cell, top) / weight[group_of] - means[group_of] * share
     moved = without_rounding(moved * slopes[group_of], values[group_of] * share)
+
+    # groups of one unit vary about one another
     sizes = np.bincount(group_of)
     alone = (sizes == 1) & known
     apart = np.zeros(len(means))
@@ -328,12 +331,16 @@ def _of_groups(
     factors = np.sqrt(sizes / np.maximum(sizes - 1, 1))
 
     def of_units(column: FloatArray) -> FloatArray:
+        """The sums over the cells of each unit, divided by the number of groups."""
         held = np.where(known[group_of], column, 0.0)
         return np.bincount(unit, held, units.number) / number
 
     varies = of_units((moved + apart[group_of]) * factors[group_of])
-    ends = [np.bincount(group, x) / np.bincount(group, y) for x, y in ends_of_tasks]
-    least, most = sorted(float(np.mean([back(x) for x in end[known].tolist()])) for end in ends)
+    means_at_ends = []
+    for top_of_end, base_of_end in ends_of_tasks:
+        end = np.bincount(group, top_of_end) / np.bincount(group, base_of_end)
+        means_at_ends.append(float(np.mean([back(x) for x in end[known].tolist()])))
+    least, most = sorted(means_at_ends)
     if form == VARIANCE:
         least = 0.0
         most = math.inf

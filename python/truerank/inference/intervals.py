@@ -240,12 +240,15 @@ def interval(
         number = len(found.shares)
         if number > 1:
             bounds = bounds_of(found, level)
-    elif key.macro or units.ends is not None:  # there is no value either
+    elif key.macro or units.ends is not None:  # there is no value, either
         value = math.nan
     else:
         value = compute(key, units.sample)
         if number > 1 and not math.isnan(value) and key.metric != COUNT:
             bounds = _bootstrap(units, value, level, seed)
+    by = units.by
+    if number != units.number:  # whole groups are drawn
+        by = GROUP
     notes: tuple[str, ...] = ()
     if bounds.method != "none":
         notes = notes_on_units(units)
@@ -257,7 +260,7 @@ def interval(
         level=level,
         method=bounds.method,
         units=number,
-        by=units.by if number == units.number else GROUP,
+        by=by,
         notes=notes,
         decimals=key.decimals,
     )

@@ -103,20 +103,21 @@ def crossed_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
         apart = means[0] - means[1]
     if units < 2:
         return TwoLevelT(estimate, math.nan, math.nan)
-    of_units = standard_error(apart) ** 2
-    of_runs = 0.0
-    # what units and runs do together: the variance over units of the deviations from the mean run
-    of_both = 0.0
+    # squared errors: of units, of runs, and of what both do together, which is the variance over
+    # units of the deviations from the mean run
+    over_units = standard_error(apart) ** 2
+    over_runs = 0.0
+    over_both = 0.0
     freedom = 0.0
     for values_of_runs, moved_of_runs, mean in zip(values, moved, means, strict=True):
         k = len(values_of_runs)
-        error = float(values_of_runs.var(ddof=1)) / k
-        of_runs += error
-        freedom += error * error / (k - 1)
+        over_runs_of_model = float(values_of_runs.var(ddof=1)) / k
+        over_runs += over_runs_of_model
+        freedom += over_runs_of_model * over_runs_of_model / (k - 1)
         deviations = float(np.square(moved_of_runs - mean).sum())
-        of_both += deviations * units / (units - 1) / (k * (k - 1))
-    total = max(of_runs + of_units - of_both, of_runs, of_units)
-    freedom = of_units**2 / degrees_of_freedom(apart) + freedom
+        over_both += deviations * units / (units - 1) / (k * (k - 1))
+    total = max(over_runs + over_units - over_both, over_runs, over_units)
+    freedom = over_units**2 / degrees_of_freedom(apart) + freedom
     degrees = math.inf
     if freedom > 0:
         degrees = total * total / freedom
@@ -140,11 +141,11 @@ def nested_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
         values.append(value)
         errors.append(standard_error(moved))
     k = len(values)
-    of_folds = float(np.var(values, ddof=1)) / k
-    of_units = float(np.square(errors).sum()) / k**2
-    larger = of_folds
-    if of_units > of_folds:  # not nan, which a fold of one unit makes
-        larger = of_units
+    over_folds = float(np.var(values, ddof=1)) / k
+    over_units = float(np.square(errors).sum()) / k**2
+    larger = over_folds
+    if over_units > over_folds:  # not nan, which a fold of one unit makes
+        larger = over_units
     return TwoLevelT(float(np.mean(values)), math.sqrt(larger), k - 1)
 
 

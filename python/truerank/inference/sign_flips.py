@@ -25,12 +25,14 @@ from .influences import without_rounding
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
 
-EXACT, SADDLE_POINT = "exact sign flips", "saddle-point sign flips"
+EXACT = "exact sign flips"
+SADDLE_POINT = "saddle-point sign flips"
 LARGEST = 12  # so many of the largest differences have all signs at other shifts than the null
 KINDS = 16  # so few kinds of units are told apart at every shift, as those of hits@k are
 GRID_OF_SHIFTS = GRID // 2
 SAMPLE = 1000  # units, of which more than so many kinds are not the few that are looked for
-NORMAL_ABOVE, NORMAL_ERROR = 1e-3, 0.01  # two-sided; below, signs are tilted
+NORMAL_ABOVE = 1e-3  # two-sided; below, signs are tilted
+NORMAL_ERROR = 0.01
 
 
 def error_rate(level: float) -> float:

@@ -205,14 +205,14 @@ def _median_of_runs(
     scale = np.ones(len(starts))
     if weights is not None:
         scale = rescale_weights(weights[kept])
-    each = scale / shares
+    of_number = scale / shares  # the weight of each number of a run
     last = starts + (sizes - 1)
-    slack = 8 * len(starts) * np.finfo(np.float64).eps * float((each * sizes).sum())
+    slack = 8 * len(starts) * np.finfo(np.float64).eps * float((of_number * sizes).sum())
 
     def balance(x: float) -> float:
         """The weight up to x minus the weight after it; its sign is exact."""
         signed = 2 * np.clip(np.floor(x - starts) + 1, 0, sizes) - sizes
-        total = float((each * signed).sum())
+        total = float((of_number * signed).sum())
         if abs(total) > slack:
             return total
         return _exact_sign(scale, signed, shares)

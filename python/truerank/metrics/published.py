@@ -231,15 +231,11 @@ def adjust(
             raise InputValueError("split, side and filtered", "cannot be given without a dataset")
         counts = _candidates_of_tasks(candidates, tasks, weights)
     else:
-        known = known_candidates(dataset, split, side, filtered)
+        counts, least = _counts_of_data_set(dataset, split, side, filtered)
         for name, argument in (("candidates", candidates), ("tasks", tasks), ("weights", weights)):
             if argument is not None:
                 problem = f'cannot be given beside dataset="{dataset}", which has them'
                 raise InputValueError(name, problem)
-        if not known.exact:
-            least = known.values, known.multiplicities
-            known = known_candidates(dataset, split, side)
-        counts = known.values, known.multiplicities
     number_of_tasks = _count_tasks(counts, tasks)
     grouped = grouped_tasks(counts, weights)
     expectation, variance = moments_of_tasks(key, grouped)
@@ -289,6 +285,16 @@ def _candidates_of_tasks(candidates: Any, tasks: int | None, weights: Any) -> An
     if weights is None:
         return [candidates], [count]
     return np.full(count, candidates)
+
+
+def _counts_of_data_set(dataset: str, split: str, side: str, filtered: bool) -> tuple[Any, Any]:
+    """The candidates of tasks, and, where these are not exact, the fewest that they can be."""
+    known = known_candidates(dataset, split, side, filtered)
+    counts = known.values, known.multiplicities
+    if known.exact:
+        return counts, None
+    every = known_candidates(dataset, split, side)
+    return (every.values, every.multiplicities), counts
 
 
 def _count_tasks(candidates: Any, tasks: int | None) -> int:

@@ -49,8 +49,8 @@ def mean_over_tie(
         return f.over_tie(first, tied, candidates, parameter)
     total = np.zeros(len(first))
     for step in range(int(tied.max(initial=0))):
-        here = tied > step
-        total[here] += f.of_ranks(first[here] + step, candidates[here], parameter)
+        reaches = tied > step
+        total[reaches] += f.of_ranks(first[reaches] + step, candidates[reaches], parameter)
     return total / tied
 
 

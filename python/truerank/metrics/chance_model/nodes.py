@@ -187,10 +187,9 @@ def like_tasks(
     """
     sizes, weights, numbers = classes
     logs = np.log(np.stack([sizes, weights / weights.max()]))
-    alike = bool((weights == weights[0]).all())
     if whole:
         points = 1
-    elif alike:
+    elif (weights == weights[0]).all():
         points = 2
     else:
         points = 4
@@ -207,21 +206,25 @@ def like_tasks(
             found.append(classes[:, members])
             continue
         number = numbers[members]
-        mean = np.average(logs[:, members], axis=1, weights=number)[:, None]
-        apart = logs[:, members] - mean
-        if whole:
-            places = mean
-        elif alike:
-            deviation = np.sqrt(np.average(apart**2, axis=1, weights=number))[:, None]
-            places = np.hstack([mean - deviation, mean + deviation])
-        else:
-            variances, directions = np.linalg.eigh(apart * number @ apart.T / number.sum())
-            axes = directions * np.sqrt(2 * np.maximum(variances, 0))
-            places = np.hstack([mean - axes, mean + axes])
-        size = np.maximum(np.exp(places[0]), 1.0)
-        weight = np.exp(places[1]) * weights.max()
+        log_size, log_weight = _points_like(logs[:, members], number, points)
+        size = np.maximum(np.exp(log_size), 1.0)
+        weight = np.exp(log_weight) * weights.max()
         found.append(np.stack([size, weight, np.full(points, number.sum() / points)]))
     return np.hstack(found)
+
+
+def _points_like(places: FloatArray, numbers: FloatArray, points: int) -> FloatArray:
+    """1, 2 or 4 points of equal numbers that are about the mean as places (2, d) are."""
+    mean = np.average(places, axis=1, weights=numbers)[:, None]
+    if points == 1:
+        return mean
+    apart = places - mean
+    if points == 2:  # one coordinate varies
+        deviation = np.sqrt(np.average(apart**2, axis=1, weights=numbers))[:, None]
+        return np.hstack([mean - deviation, mean + deviation])
+    variances, directions = np.linalg.eigh(apart * numbers @ apart.T / numbers.sum())
+    axes = directions * np.sqrt(2 * np.maximum(variances, 0))
+    return np.hstack([mean - axes, mean + axes])
 
 
 def run_nodes(edges: AnyArray, kinks: AnyArray) -> tuple[FloatArray, FloatArray]:

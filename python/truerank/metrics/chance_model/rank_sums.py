@@ -8,7 +8,6 @@ or nodes that stand for runs of ranks.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -225,12 +224,9 @@ class RankSum:
         if value_of_first == value_of_last:
             found = size, size
         else:
-            ranks = range(1, size + 1)
-            another = bisect_left(ranks, True, key=lambda rank: value_at(rank) != value_of_first)
-            first_like_last = bisect_left(
-                ranks, True, key=lambda rank: value_at(rank) == value_of_last
-            )
-            found = ranks[another] - 1, ranks[first_like_last]
+            last_like_first = _first_where(lambda rank: value_at(rank) != value_of_first, size) - 1
+            first_like_last = _first_where(lambda rank: value_at(rank) == value_of_last, size)
+            found = last_like_first, first_like_last
         self._ranks_that_differ[i] = found
         return found
 
@@ -275,6 +271,22 @@ def _tilted_shares(
     return terms / whole, np.log(whole) + top
 
 
+def _first_where(holds: Callable[[int], bool], size: int) -> int:
+    """The first rank of 1..N for which this holds, as it does for all that follow.
+
+    N may be 2**63, of which `bisect` takes no range.
+    """
+    low = 1
+    high = size
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
 def _nodes_from_both_ends(sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Nodes and shares of the ranks 1..N, fine at both ends, as `rank_nodes` are at the first."""
     last_half = np.ceil(sizes / 2)
@@ -296,29 +308,13 @@ def find_tilt(total: RankSum, few: RankSum) -> Tilt:
     few : RankSum
         The same, or fewer classes that stand for its classes roughly.
     """
-    from scipy.optimize import brentq
-
     _, mean, variance = total.cumulants(0.0) @ total.numbers
     _, mean_of_few, variance_of_few = few.cumulants(0.0) @ few.numbers
     if not variance > 0:
         return Tilt(0.0, total.x - total.least, total.greatest - total.x)
     ratio = math.sqrt(float(variance_of_few / variance))
     aim = mean_of_few + ratio * (total.x - mean)
-
-    def excess(t: float) -> float:
-        return float(few.cumulants(t)[1] @ few.numbers - aim)
-
-    t = 0.0
-    start = excess(0.0)
-    if abs(start) > 1e-6 * math.sqrt(variance_of_few):
-        first = math.copysign(1 / math.sqrt(variance_of_few), -start)
-        end = first
-        while excess(end) * end < 0 and abs(end) < _STEEPEST * abs(first):
-            end *= 2
-        t = end
-        if excess(end) * end >= 0:
-            t = float(brentq(excess, 0.0, end, xtol=1e-300, rtol=1e-4))
-        t *= ratio
+    t = _tilt_to(few, float(aim), math.sqrt(variance_of_few)) * ratio
     if few is not total:
         for _ in range(_CORRECTIONS):
             _, mean, variance = total.cumulants(t) @ total.numbers
@@ -341,3 +337,22 @@ def find_tilt(total: RankSum, few: RankSum) -> Tilt:
     below = distance(-1.0, (1 + _MARGIN) * (total.x - total.least))
     above = distance(1.0, (1 + _MARGIN) * (total.greatest - total.x))
     return Tilt(t, below, above)
+
+
+def _tilt_to(classes: RankSum, aim: float, deviation: float) -> float:
+    """The tilt under which the mean of the sum is `aim`; `deviation` is that of the sum."""
+    from scipy.optimize import brentq
+
+    def excess(t: float) -> float:
+        return float(classes.cumulants(t)[1] @ classes.numbers - aim)
+
+    start = excess(0.0)
+    if abs(start) <= 1e-6 * deviation:
+        return 0.0
+    first = math.copysign(1 / deviation, -start)
+    end = first
+    while excess(end) * end < 0 and abs(end) < _STEEPEST * abs(first):
+        end *= 2
+    if not excess(end) * end >= 0:  # the steepest one does not reach it
+        return end
+    return float(brentq(excess, 0.0, end, xtol=1e-300, rtol=1e-4))
