@@ -250,7 +250,7 @@ def test_names_of_pykeen(name: str, meaning: tuple[str, str]) -> None:
     else:
         key = parse(f"tail.pessimistic.{written}")
         assert (key.adjustment, key.metric) == meaning
-    assert (key.side, key.kind) == ("tail", "pessimistic")
+        assert (key.side, key.kind) == ("tail", "pessimistic")
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
