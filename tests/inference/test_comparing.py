@@ -38,7 +38,9 @@ def moved(ranks: tr.Ranks, seed: int, most: int = 4) -> tr.Ranks:
 
 
 def options_of(key: str) -> dict[str, Any]:
-    return {"groups": "relation"} if key.startswith("macro.") else {}
+    if key.startswith("macro."):
+        return {"groups": "relation"}
+    return {}
 
 
 def permutations(f: np.ndarray[Any, Any]) -> float:
@@ -61,15 +63,18 @@ def t_of(f: np.ndarray[Any, Any]) -> float:
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=2, max_size=10))
 def test_p_is_that_of_the_permutation_test(pairs: list[tuple[int, int]]) -> None:
     one, two = (np.array(x, float) for x in zip(*pairs, strict=True))
-    a, b = of_ranks(one.astype(int)), of_ranks(two.astype(int))
+    a = of_ranks(one.astype(int))
+    b = of_ranks(two.astype(int))
     found = compare(a, b, metric="mrr")
     assert found.p_value == pytest.approx(permutations(1 / one - 1 / two))
     assert (found.method, found.accuracy) == ("exact sign flips", 0.0)
     found = compare(a, b, metric="mr")
-    flips, t = permutations(one - two), t_of(one - two)
+    flips = permutations(one - two)
+    t = t_of(one - two)
     assert found.p_value == pytest.approx(max(flips, t))
     if t != pytest.approx(flips):
-        assert found.method == ("t beside sign flips" if t > flips else "exact sign flips")
+        method = "t beside sign flips" if t > flips else "exact sign flips"
+        assert found.method == method
         assert math.isnan(found.accuracy) == (t > flips)
 
 
@@ -97,7 +102,9 @@ def test_no_p_is_smaller_than_sign_flips_can_tell(
 ) -> None:
     one = np.array([1] * wins + [2] * losses)
     found = compare(of_ranks(one), of_ranks(3 - one), metric=key)
-    expected = max(p, t_of(2.0 * one - 3)) if key == "mr" else p
+    expected = p
+    if key == "mr":
+        expected = max(p, t_of(2.0 * one - 3))
     assert found.p_value == pytest.approx(expected, rel=1e-9)
     unlike = np.where(one == 1, np.arange(2, 2 + len(one)), 1)  # no two differences are equal
     if key != "hits@1":
@@ -118,7 +125,7 @@ def test_p_of_many_units_is_that_of_monte_carlo() -> None:
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([2, 6, 10, 24, 60]),
-    st.sampled_from([*RATIOS, *DIFFERENCES]),
+    st.sampled_from(RATIOS + DIFFERENCES),
     st.sampled_from([0.8, 0.95, 0.99]),
     st.sampled_from(["unit", "task", "relation"]),
     st.booleans(),
@@ -161,7 +168,8 @@ def test_size_under_exchangeable_models(key: str) -> None:
         found = compare(of_ranks(both[:, 0], 10**6), of_ranks(both[:, 1], 10**6), metric=key)
         rejected += found.p_value <= 0.05
     # the whole numbers of ranks hide steps of a median, so that its test is conservative
-    assert (0 if key == "median" else 1) <= rejected <= 12
+    least = 0 if key == "median" else 1
+    assert least <= rejected <= 12
 
 
 def test_models_without_any_difference() -> None:
@@ -186,7 +194,8 @@ def test_models_without_any_difference() -> None:
 
 @pytest.mark.parametrize("units", [6, 13, 60])
 def test_models_that_differ_alike_in_every_unit(units: int) -> None:
-    a, b = of_ranks([1] * units, 100), of_ranks([2] * units, 100)
+    a = of_ranks([1] * units, 100)
+    b = of_ranks([2] * units, 100)
     found = compare(a, b, metric="mrr")
     unseen = 1 - 0.025 ** (1 / units)
     assert found.p_value == 2.0 ** (1 - units)
@@ -199,7 +208,8 @@ def test_models_that_differ_alike_in_every_unit(units: int) -> None:
 
 
 def test_five_units_refuse_nothing() -> None:
-    a, b = of_ranks([1, 1, 2, 1, 1], 100), of_ranks([7, 9, 9, 8, 50], 100)
+    a = of_ranks([1, 1, 2, 1, 1], 100)
+    b = of_ranks([7, 9, 9, 8, 50], 100)
     for key, ends in (("mrr", 0.99), ("mr", 99), ("hits@5", 1)):
         found = compare(a, b, metric=key)
         assert found.p_value == pytest.approx(max(0.0625, found.p_value))
@@ -224,12 +234,17 @@ def test_the_interval_of_mean_ranks_is_the_union_of_two() -> None:
 
 
 def test_all_numbers_are_on_the_scale_that_the_effect_names() -> None:
-    a, b = drawn(0, 60), moved(drawn(0, 60), 1)
+    a = drawn(0, 60)
+    b = moved(drawn(0, 60), 1)
     for key in (*RATIOS, "mrr", "mr", "hits@3"):
         found = compare(a, b, metric=key)
         one, two = (tr.report(x)[key] for x in (a, b))
-        expected = one - two if found.effect == "difference" else one / two
-        assert found.effect == ("ratio" if key in RATIOS else "difference")
+        if key in RATIOS:
+            expected = one / two
+            assert found.effect == "ratio"
+        else:
+            expected = one - two
+            assert found.effect == "difference"
         assert found.estimate == pytest.approx(expected)
         assert found.low <= found.estimate <= found.high
         assert found.to_dict()["estimate"] == found.estimate
@@ -239,12 +254,14 @@ def test_all_numbers_are_on_the_scale_that_the_effect_names() -> None:
 
 def test_decimals_and_accuracy_in_print() -> None:
     """A bound at the end of the range, or next to the estimate, has no rounding in print."""
-    a, b = of_ranks([1] * 40, 11), of_ranks([11] * 39 + [10], 11)
+    a = of_ranks([1] * 40, 11)
+    b = of_ranks([11] * 39 + [10], 11)
     for key in ("mr", "mrr", "hits@1", "amri"):
         numbers = re.findall(r"-?\d+\.(\d+)", str(compare(a, b, metric=key)).split("(")[0])
         assert len(numbers) >= 5
         assert max(map(len, numbers)) <= 7
-    a, b = drawn(0, 300), moved(drawn(0, 300), 1)
+    a = drawn(0, 300)
+    b = moved(drawn(0, 300), 1)
     found = compare(a, b, metric="mrr")
     assert (found.method, found.accuracy) == ("saddle-point sign flips", pytest.approx(0.001))
     assert "(saddle-point sign flips within 0.1 %, 150 units)" in str(found)
@@ -257,7 +274,8 @@ def test_decimals_and_accuracy_in_print() -> None:
 
 def test_reports_repeats_and_mappings() -> None:
     a = drawn(0, 40)
-    b, c = moved(a, 1), moved(a, 2)
+    b = moved(a, 1)
+    c = moved(a, 2)
     assert compare(tr.report(a), tr.report(b)) == compare(a, b)
     assert compare(tr.report(a, by="relation"), b, metric="macro.mrr") == compare(
         a, b, metric="macro.mrr", groups="relation"
@@ -321,7 +339,8 @@ def test_bad_arguments(make: Any, error: Any, words: str) -> None:
 
 
 def test_unlike_tasks_are_refused_or_noted() -> None:
-    a, b = of_ranks([1, 2, 3] * 10, 50), of_ranks([1, 2, 3] * 10, 51)
+    a = of_ranks([1, 2, 3] * 10, 50)
+    b = of_ranks([1, 2, 3] * 10, 51)
     refusal(ValueError, "candidates: 30 of 30 tasks differ", compare, a, b)
     found = compare(a, b, allow_unlike=True)
     assert any(note.startswith("unlike candidates") for note in found.notes)
@@ -339,7 +358,7 @@ def test_corrections_by_definition(p: list[float]) -> None:
     holm = np.maximum.accumulate([p[i] * (m - j) for j, i in enumerate(ordered)])
     assert table["bonferroni"] == pytest.approx([min(1, x * m) for x in p])
     assert [table["holm"][i] for i in ordered] == pytest.approx([min(1, x) for x in holm])
-    assert table["bh"] == pytest.approx([*scipy.stats.false_discovery_control(p)])
+    assert table["bh"] == pytest.approx(list(scipy.stats.false_discovery_control(p)))
     assert all(x <= y + 1e-12 for x, y in zip(table["bh"], table["by"], strict=True))
 
 

@@ -173,7 +173,8 @@ def worst_errors(sizes: np.ndarray[Any, Any], steps: int) -> list[tuple[float, f
 @pytest.mark.parametrize("n", [31, 40, 60, 150, 500])
 def test_the_error_of_normals_is_within_its_bound(law: str, n: int) -> None:
     rng = np.random.default_rng((n, len(law)))
-    for _ in range(3 if n < 500 else 1):
+    times = 3 if n < 500 else 1
+    for _ in range(times):
         for error, bound in worst_errors(LAWS[law](rng, n), 60_000):
             assert abs(error) <= bound < 0.1
 

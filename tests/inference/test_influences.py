@@ -26,8 +26,21 @@ from truerank.inference.units import (
 )
 
 SMOOTH = (
-    *("mr", "mrr", "hits@3", "hmr", "imr", "gmr", "igmr", "std", "variance"),
-    *("power_mean:2", "power_mean:-0.5", "power_mean:0", "index.mr", "ratio.mrr", "index.hits@3"),
+    "mr",
+    "mrr",
+    "hits@3",
+    "hmr",
+    "imr",
+    "gmr",
+    "igmr",
+    "std",
+    "variance",
+    "power_mean:2",
+    "power_mean:-0.5",
+    "power_mean:0",
+    "index.mr",
+    "ratio.mrr",
+    "index.hits@3",
 )
 
 
@@ -35,19 +48,27 @@ def drawn(seed: int, n: int = 24, weighted: bool = False, **labels: Any) -> tr.R
     """Ranks with sides, relations, ties, unlike candidates, and units of two tasks."""
     rng = np.random.default_rng(seed)
     candidates = rng.integers(20, 60, n)
-    above, tied = rng.integers(0, candidates - 3), rng.integers(1, 4, n)
-    weights = rng.choice([0.0, 0.5, 1.0, 2.0], n) if weighted else None
+    above = rng.integers(0, candidates - 3)
+    tied = rng.integers(1, 4, n)
+    weights = None
+    if weighted:
+        weights = rng.choice([0.0, 0.5, 1.0, 2.0], n)
     side = ["tail", "head"] * (n // 2)
     relation = rng.integers(0, 3, n)
     made = tr.Ranks(above, tied, candidates, side=side, relation=relation, weights=weights)
     return made.with_labels(unit=np.arange(n) // 2, **labels)
 
 
+def weights_of(ranks: tr.Ranks) -> np.ndarray[Any, Any]:
+    return np.ones(len(ranks)) if ranks.weights is None else ranks.weights
+
+
 def numerical(ranks: tr.Ranks, key: str) -> np.ndarray[Any, Any]:
     """The derivative of a report's value by the weight of each unit, by differences."""
-    weights = np.ones(len(ranks)) if ranks.weights is None else ranks.weights
+    weights = weights_of(ranks)
     unit = ranks.unit.codes
-    slopes, step = [], 1e-5
+    slopes = []
+    step = 1e-5
     for u in range(int(unit.max()) + 1):
         ends = [
             tr.report(ranks, weights=weights * np.where(unit == u, 1 + x, 1.0))[key]
@@ -61,7 +82,8 @@ def numerical(ranks: tr.Ranks, key: str) -> np.ndarray[Any, Any]:
     st.sampled_from(SMOOTH), st.sampled_from(["", "expected.", "tail.", "random."]), st.booleans()
 )
 def test_influences_are_derivatives(name: str, kind: str, weighted: bool) -> None:
-    ranks, key = drawn(1, weighted=weighted), kind + name
+    ranks = drawn(1, weighted=weighted)
+    key = kind + name
     if kind == "tail.":
         ranks = ranks[ranks.side == "tail"]
     units = units_of(ranks, key)
@@ -69,8 +91,7 @@ def test_influences_are_derivatives(name: str, kind: str, weighted: bool) -> Non
     assert found is not None
     assert found.value == pytest.approx(tr.report(ranks)[key], rel=1e-13)
     expected = numerical(ranks, key)
-    weights = np.ones(len(ranks)) if ranks.weights is None else ranks.weights
-    counted = np.unique(ranks.unit.codes[weights > 0])
+    counted = np.unique(ranks.unit.codes[weights_of(ranks) > 0])
     np.testing.assert_allclose(found.on_value_scale(), expected[counted], rtol=2e-5, atol=1e-7)
     assert found.tops.sum() == pytest.approx(found.inner)
     assert found.shares.sum() == pytest.approx(1)
@@ -79,13 +100,16 @@ def test_influences_are_derivatives(name: str, kind: str, weighted: bool) -> Non
 
 @pytest.mark.parametrize("name", ["mrr", "hits@3", "gmr", "std"])
 def test_macro_averages_have_fixed_groups(name: str) -> None:
-    ranks, key = drawn(2, 60), f"macro.{name}"
+    ranks = drawn(2, 60)
+    key = f"macro.{name}"
     units = units_of(ranks, key, groups="relation")
     found = influences_of(units)
     assert found is not None
     assert found.value == pytest.approx(tr.report(ranks, by="relation")[key], rel=1e-12)
     plain = found.tops - found.value * found.shares  # without the correction for small groups
-    unit, weights, step = ranks.unit.codes, np.ones(60), 1e-5
+    unit = ranks.unit.codes
+    weights = np.ones(60)
+    step = 1e-5
     for u in range(30):
         ends = [
             tr.report(ranks, by="relation", weights=weights * np.where(unit == u, 1 + x, 1))[key]
@@ -105,7 +129,7 @@ def test_groups_of_one_unit_are_drawn() -> None:
     ranks = drawn(3, 40)
     units = units_of(ranks, "macro.mrr", by="relation")
     found = influences_of(units)
-    values = np.array([*tr.report(ranks, by="relation").group_values("mrr").values()])
+    values = np.array(list(tr.report(ranks, by="relation").group_values("mrr").values()))
     assert found is not None
     assert found.error == pytest.approx(values.std(ddof=1) / math.sqrt(len(values)))
 
@@ -145,7 +169,7 @@ def test_a_ratio_of_sums_of_any_numbers(values: list[float]) -> None:
 
 def test_degrees_of_freedom_count_the_units_that_carry_the_variance() -> None:
     assert degrees_of_freedom(np.array([1.0, -1.0] * 10)) == 19
-    assert degrees_of_freedom(np.array([1e3, -1e3, *[1e-6] * 50])) == pytest.approx(1)
+    assert degrees_of_freedom(np.array([1e3, -1e3] + [1e-6] * 50)) == pytest.approx(1)
     assert degrees_of_freedom(np.zeros(5)) == 1
     assert math.isnan(standard_error(np.zeros(1)))
 
@@ -184,7 +208,7 @@ def test_notes_say_that_one_unit_is_large() -> None:
     heavy = ranks.with_weights(weights)
     note = "large unit: one task has 40 % of the weight"
     assert notes_on_units(units_of(heavy, "mrr")) == (note,)
-    both = ranks.with_weights([2.0, 1.0, 1.0, *[0.0] * 297])
+    both = ranks.with_weights([2.0, 1.0, 1.0] + [0.0] * 297)
     note = "few units: 3 tasks, one with 50 % of the weight"
     assert notes_on_units(units_of(both, "mr")) == (note,)
     # units of equal weight have a large share each, but none is larger than the others
@@ -194,7 +218,8 @@ def test_notes_say_that_one_unit_is_large() -> None:
 @given(st.integers(2, 40), st.sampled_from(["mr", "mrr", "median"]), st.integers(0, 2**32 - 1))
 def test_notes_do_not_hang_on_ranks(n: int, key: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    weights, unit = rng.pareto(1, n) + 0.1, rng.integers(0, 9, n)
+    weights = rng.pareto(1, n) + 0.1
+    unit = rng.integers(0, 9, n)
     notes = set()
     for above in (np.zeros(n, int), rng.integers(0, 900, n), rng.geometric(0.01, n) % 900):
         ranks = tr.Ranks(above, np.ones(n, int), 900, weights=weights)

@@ -35,7 +35,8 @@ def test_mean_rank_is_the_t_interval_of_a_mean() -> None:
 
 def test_a_large_unit_widens_the_interval_by_what_the_mean_takes_from_it() -> None:
     rng = np.random.default_rng(0)
-    values, weights = rng.integers(1, 9, 60), np.array([25.0, *[1.0] * 59])
+    values = rng.integers(1, 9, 60)
+    weights = np.array([25.0] + [1.0] * 59)
     ranks = of_ranks(values, weights=weights)
     shares = weights / weights.sum()
     left = 1 - 2 * shares + (shares**2).sum()
@@ -50,14 +51,16 @@ def test_a_large_unit_widens_the_interval_by_what_the_mean_takes_from_it() -> No
     share = shares @ hits
     moved = shares * (hits - share)
     trials = share * (1 - share) / ((moved**2 / left).sum() * 59 / 60)
-    counted, missed = trials * share, trials * (1 - share)
+    counted = trials * share
+    missed = trials * (1 - share)
     expected = scipy.stats.beta.ppf(0.025, counted, missed + 1)
     found = interval(ranks, "hits@4")
     assert (found.method, found.low) == ("clopper-pearson", pytest.approx(expected))
 
 
 def test_medians_allow_for_a_large_unit() -> None:
-    values, weights = np.arange(1, 102), np.ones(101)
+    values = np.arange(1, 102)
+    weights = np.ones(101)
     weights[50] = 43.0
     wide = interval(of_ranks(values, weights=weights), "median")
     plain = interval(of_ranks(values), "median")
@@ -79,7 +82,8 @@ def test_medians_allow_for_a_large_unit() -> None:
 )
 def test_functions_of_a_metric_have_its_bounds(key: str, base: str, back: Any) -> None:
     ranks = drawn(5, 200)
-    one, two = interval(ranks, key), interval(ranks, base)
+    one = interval(ranks, key)
+    two = interval(ranks, base)
     assert sorted(map(back, (two.low, two.high))) == pytest.approx([one.low, one.high], rel=1e-9)
 
 
@@ -90,7 +94,8 @@ def test_adjusted_metrics_of_equal_candidates_are_those_of_the_metric(
 ) -> None:
     rng = np.random.default_rng(1)
     ranks = of_ranks(rng.integers(1, 40, 150), 50)
-    one, two = interval(ranks, f"{adjustment}.{name}"), interval(ranks, name)
+    one = interval(ranks, f"{adjustment}.{name}")
+    two = interval(ranks, name)
     mean, variance = tr.chance(name, ranks.candidates)
 
     def back(x: float) -> float:
@@ -130,7 +135,8 @@ def test_many_hits_are_bounded_as_by_wilson() -> None:
 @example([9, 9, 9, 10, 10, 10], 0.9)  # whose bounds are ranks, not the exponential of a logarithm
 def test_medians_lie_between_order_statistics(ranks: list[int], level: float) -> None:
     found = interval(of_ranks(ranks), "median", level=level)
-    ordered, n = np.sort(ranks), len(ranks)
+    ordered = np.sort(ranks)
+    n = len(ranks)
     assert found.low <= np.median(ranks) <= found.high
     assert found.method == "order"
     # the coverage of the bounds is that of a binomial law, up to its normal approximation
@@ -154,7 +160,7 @@ def test_medians_of_ties_count_positions() -> None:
 def test_macro_medians_take_groups_as_drawn() -> None:
     ranks = drawn(0, 60)
     found = interval(ranks, "macro.median", groups="relation")
-    values = np.array([*tr.report(ranks, by="relation").group_values("median").values()])
+    values = np.array(list(tr.report(ranks, by="relation").group_values("median").values()))
     assert (found.units, found.by) == (3, "group")
     assert found.value == pytest.approx(values.mean())
 
@@ -208,7 +214,8 @@ def test_bounds_hold_the_value_and_stay_in_range(name: str, kind: str) -> None:
 def test_weights_and_their_scale() -> None:
     ranks = drawn(3, 40, weighted=True)
     one = interval(ranks, "mrr")
-    plain, some = ranks.with_weights(None), np.asarray(ranks.weights) > 0
+    plain = ranks.with_weights(None)
+    some = np.asarray(ranks.weights) > 0
     assert interval(plain, "mrr", weights=ranks.weights) == one
     for other in (ranks.with_weights(np.asarray(ranks.weights) * 1e300), ranks[some]):
         assert interval(other, "mrr")[1:4] == pytest.approx(one[1:4])
@@ -234,10 +241,10 @@ def test_single_units_and_no_tasks_have_no_bounds() -> None:
     ],
 )
 def test_bad_arguments(change: dict[str, Any], error: type[Exception]) -> None:
-    given_arguments: dict[str, Any] = {"ranks": drawn(0), "metric": "mrr", **change}
+    given_arguments: dict[str, Any] = {"ranks": drawn(0), "metric": "mrr"} | change
     with pytest.raises(error) as raised:
         interval(given_arguments.pop("ranks"), given_arguments.pop("metric"), **given_arguments)
-    words = {"mrrr", "macro.mrr", *change}
+    words = {"mrrr", "macro.mrr"} | set(change)
     assert any(word in str(raised.value) for word in words)
 
 

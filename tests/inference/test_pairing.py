@@ -81,12 +81,14 @@ def test_names_pair_whatever_their_vocabulary() -> None:
     b = tr.Ranks([2, 0, 8], [1, 1, 1], 9, queries=([3, 0, 1], ["x", "y", "w", "z"]))
     found = compare(a, b, metric="mr")
     assert (found.wins, found.ties, found.losses) == (1, 2, 0)
-    assert (found.pairing, found.notes) == ("query ids", ("few units: 3 tasks", *found.notes[1:]))
+    assert found.pairing == "query ids"
+    assert found.notes[0] == "few units: 3 tasks"
 
 
 def test_repeats_are_paired_by_their_units() -> None:
     """Two equal triples: the head task of one unit never goes with the tail task of another."""
-    side, unit = ["tail", "head", "tail", "head"], [0, 0, 1, 1]
+    side = ["tail", "head", "tail", "head"]
+    unit = [0, 0, 1, 1]
     a = tr.Ranks([0, 1, 2, 3], [1] * 4, 9, side=side, unit=unit, queries=[5] * 4)
     order = [3, 0, 2, 1]  # heads of the second unit first, tails of the first one first
     b = a[order]
@@ -154,11 +156,13 @@ def test_position_serves_only_where_there_are_no_labels() -> None:
 
 
 def test_weights_and_candidates_go_with_their_tasks() -> None:
-    candidates, weights = np.array([9, 8, 7]), np.array([1.0, 2.0, 3.0])
+    candidates = np.array([9, 8, 7])
+    weights = np.array([1.0, 2.0, 3.0])
     a = tr.Ranks([0, 1, 5], [1] * 3, candidates, queries=["x", "y", "z"], weights=weights)
     b = tr.Ranks([3, 3, 3], [1] * 3, candidates, queries=["x", "y", "z"], weights=weights)
     order = [2, 0, 1]
-    one, two = compare(a, b, metric="amri"), compare(a, b[order], metric="amri")
+    one = compare(a, b, metric="amri")
+    two = compare(a, b[order], metric="amri")
     assert two == one
     assert compare(tr.report(a), tr.report(b[order]), metric="amri") == one
     refusal(ValueError, "weights", compare, a, b[order].with_weights(weights))

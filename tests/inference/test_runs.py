@@ -41,8 +41,14 @@ def drawn_runs(seed: int, runs: int, units: int) -> np.ndarray[Any, Any]:
 def crossed_by_definition(models: list[np.ndarray[Any, Any]]) -> tuple[float, float, float]:
     """The estimate, its error and the degrees of freedom, of means of ranks (runs, units)."""
     units = models[0].shape[1]
-    estimate = models[0].mean() - (models[1].mean() if len(models) > 1 else 0.0)
-    of_runs, shared, parts = 0.0, 0.0, []
+    estimate = models[0].mean()
+    over_runs = models[0].mean(axis=0)
+    if len(models) > 1:
+        estimate -= models[1].mean()
+        over_runs = over_runs - models[1].mean(axis=0)
+    of_runs = 0.0
+    shared = 0.0
+    parts = []
     for ranks in models:
         runs = len(ranks)
         variance = np.var(ranks.mean(axis=1), ddof=1) / runs
@@ -50,7 +56,6 @@ def crossed_by_definition(models: list[np.ndarray[Any, Any]]) -> tuple[float, fl
         parts.append((variance, runs - 1))
         both = ranks - ranks.mean(axis=1)[:, None] - ranks.mean(axis=0) + ranks.mean()
         shared += (both**2).sum() / ((runs - 1) * (units - 1)) / (runs * units)
-    over_runs = models[0].mean(axis=0) - (models[1].mean(axis=0) if len(models) > 1 else 0.0)
     d = over_runs - over_runs.mean()
     of_units = np.var(over_runs, ddof=1) / units
     freedom = 1.0
@@ -59,7 +64,10 @@ def crossed_by_definition(models: list[np.ndarray[Any, Any]]) -> tuple[float, fl
     parts.append((of_units, freedom))
     total = max(of_runs + of_units - shared, of_runs, of_units)
     spread = sum(variance**2 / degrees for variance, degrees in parts)
-    return estimate, math.sqrt(total), total**2 / spread if spread else math.inf
+    degrees = math.inf
+    if spread:
+        degrees = total**2 / spread
+    return estimate, math.sqrt(total), degrees
 
 
 def influences(ranks: np.ndarray[Any, Any]) -> list[Any]:
@@ -71,7 +79,8 @@ def test_crossed_runs_by_definition(
     seed: int, first: int, second: int, units: int, single: bool
 ) -> None:
     models = [drawn_runs(seed, first, units), drawn_runs(seed + 1, second, units)]
-    models = models[:1] if single else models
+    if single:
+        models = models[:1]
     found = crossed_runs([influences(model) for model in models])
     estimate, error, degrees = crossed_by_definition(models)
     assert found.estimate == pytest.approx(estimate, abs=1e-9)
@@ -86,9 +95,12 @@ def test_crossed_runs_by_definition(
 def test_folds_by_definition(seed: int, sizes: list[int], single: bool) -> None:
     one = [drawn_runs(seed + i, 1, n)[0] for i, n in enumerate(sizes)]
     two = [drawn_runs(seed + 9 + i, 1, n)[0] for i, n in enumerate(sizes)]
-    apart = one if single else [a - b for a, b in zip(one, two, strict=True)]
     models = [[influences(fold[None])[0] for fold in model] for model in (one, two)]
-    found = nested_runs(models[:1] if single else models)
+    apart = [a - b for a, b in zip(one, two, strict=True)]
+    if single:
+        models = models[:1]
+        apart = one
+    found = nested_runs(models)
     means = np.array([fold.mean() for fold in apart])
     assert found.estimate == pytest.approx(means.mean(), abs=1e-9)
     assert found.degrees == len(sizes) - 1
@@ -121,7 +133,8 @@ def test_intervals_over_runs_are_those_of_the_two_level_t() -> None:
 
 def test_comparisons_of_runs_are_those_of_the_two_level_t() -> None:
     rng = np.random.default_rng(4)
-    first, second = seeds(4, rng), seeds(3, rng, shift=0.2)
+    first = seeds(4, rng)
+    second = seeds(3, rng, shift=0.2)
     found = compare(first, second, metric="mr")
     ranks = [np.array([run.realistic for run in model]) for model in (first, second)]
     estimate, error, degrees = crossed_by_definition(ranks)
@@ -138,12 +151,13 @@ def test_runs_in_another_order_are_crossed() -> None:
     rng = np.random.default_rng(0)
     labels = {"queries": np.arange(50), "unit": np.arange(50) // 2, "relation": np.arange(50) % 4}
     runs = [tr.Ranks(run.above, run.tied, run.candidates, **labels) for run in seeds(4, rng)]
-    mixed = [runs[0], *(run[rng.permutation(50)] for run in runs[1:])]
+    mixed = runs[:1] + [run[rng.permutation(50)] for run in runs[1:]]
     for key, options in (("mr", {}), ("macro.mrr", {"groups": "relation"})):
         one, two = (interval_over_runs(x, key, **options) for x in (runs, mixed))
         assert two.units == one.units == 25
         assert (two.low, two.high) == pytest.approx((one.low, one.high), rel=1e-12)
-    one, two = compare(runs[:2], runs[2:]), compare(mixed[:2], mixed[2:])
+    one = compare(runs[:2], runs[2:])
+    two = compare(mixed[:2], mixed[2:])
     assert two.p_value == pytest.approx(one.p_value, rel=1e-9)
     assert (two.units, two.wins, two.losses) == (one.units, one.wins, one.losses)
     assert not any(note.startswith("folds") for note in two.notes)
@@ -163,7 +177,8 @@ def seeds(number: int, rng: Any, shift: float = 0.0) -> list[tr.Ranks]:
 
 
 def test_several_runs_reject_about_as_often_as_they_should() -> None:
-    rng, rejected = np.random.default_rng(3), 0
+    rng = np.random.default_rng(3)
+    rejected = 0
     for _ in range(100):
         both = seeds(6, rng)
         found = compare(both[:3], both[3:], metric="mrr")

@@ -20,7 +20,7 @@ from truerank.inference.sign_flips import NormalMixture, PowerSums, SignFlips
 def flipped(gained: Any, shares: Any, shift: float) -> float:
     """The share of all sign flips whose sum is as large, one by one."""
     d = np.asarray(gained) - shift * np.asarray(shares)
-    signs = np.array([*itertools.product([1, -1], repeat=len(d))])
+    signs = np.array(list(itertools.product([1, -1], repeat=len(d))))
     sums = np.abs(signs @ d)
     return float(np.mean(sums >= abs(d.sum()) - 1e-9 * np.abs(d).sum()))
 
@@ -45,7 +45,8 @@ def test_p_is_the_share_of_all_sign_flips(
 
 def test_an_approximate_p_is_not_below_the_exact_one() -> None:
     """Exact p-values of the same numbers, rounded to a step that is small beside them."""
-    rng, seen = np.random.default_rng(4), []
+    rng = np.random.default_rng(4)
+    seen = []
     for _ in range(20):
         n = int(rng.integers(31, 70))
         d = rng.normal(rng.choice([0.0, 0.5, 1.0]), 1, n).round(3)
@@ -53,7 +54,8 @@ def test_an_approximate_p_is_not_below_the_exact_one() -> None:
         near = SignFlips(d + 1e-6 * rng.normal(size=n), np.ones(n))
         approximate = near.accuracy > 0  # else only few can be flipped
         assert exact.accuracy == 0.0
-        assert near.method == ("saddle-point" if approximate else "exact") + " sign flips"
+        algorithm = "saddle-point" if approximate else "exact"
+        assert near.method == f"{algorithm} sign flips"
         assert exact.p_value(0) * 0.995 <= near.p_value(0)
         assert near.p_value(0) <= exact.p_value(0) * (1.005 + 2 * near.accuracy)
         assert near.p_value(0) >= 2.0 ** (1 - n)
@@ -97,7 +99,8 @@ def test_p_of_many_units_at_any_shift_is_that_of_its_differences() -> None:
     """What does not depend on the number of units agrees with what does."""
     rng = np.random.default_rng(2)
     for _ in range(10):
-        d, s = rng.normal(0.1, 1, 300), rng.random(300)
+        d = rng.normal(0.1, 1, 300)
+        s = rng.random(300)
         mixture = NormalMixture(d, s)
         for x in (-0.3, 0.05, 0.1, 0.4):
             direct = SignFlips(d - x * s, s).p_value(0.0)
@@ -114,7 +117,7 @@ def scanned(gained: Any, shares: Any, alpha: float) -> tuple[float, float]:
     A shift below the estimate is rejected if too few subsets have a smaller mean.
     """
     n = len(gained)
-    subsets = np.array([*itertools.product([0, 1], repeat=n)])[1:]
+    subsets = np.array(list(itertools.product([0, 1], repeat=n)))[1:]
     means = np.sort((subsets @ gained) / (subsets @ shares))
     kept = math.floor(alpha * 2 ** (n - 1) + 1e-9)  # so many sums may be as large, with its own
     if kept < 1:
@@ -127,7 +130,8 @@ def scanned(gained: Any, shares: Any, alpha: float) -> tuple[float, float]:
 def test_bounds_are_means_of_subsets(seed: int, n: int, level: float) -> None:
     """Hartigan's theorem: exact sign flips keep what lies between two such means."""
     rng = np.random.default_rng(seed)
-    d, s = rng.normal(0.5, 1, n), rng.uniform(0.5, 2, n)
+    d = rng.normal(0.5, 1, n)
+    s = rng.uniform(0.5, 2, n)
     flips = SignFlips(d, s)
     low, high = invert(
         flips.p_value, flips.estimate, -9.0, level=level, limits=(-99.0, 99.0), spread=flips.spread

@@ -38,7 +38,7 @@ def test_the_formulas() -> None:
         "mr 1.5 over 2 tasks; chance 2 +- 0.57735: ratio 0.750000, index 0.500000, z -0.866025, "
         "p = 0.333 (exact)"
     )
-    assert found.to_dict() == {**found._asdict(), "notes": []}
+    assert found.to_dict() == found._asdict() | {"notes": []}
 
 
 def figures(found: Any) -> list[float]:
@@ -59,7 +59,8 @@ def test_it_is_what_a_report_says(
 ) -> None:
     """The value of a report alone gives its adjusted values, and the p-value of its ranks."""
     n = len(counts)
-    counts = counts[:1] * n if alike else counts
+    if alike:
+        counts = counts[:1] * n
     above = [data.draw(st.integers(0, size - 1)) for size in counts]
     weights = None
     if metric in ("mr", "mrr", "hits@3", "hmr"):
@@ -75,7 +76,9 @@ def test_it_is_what_a_report_says(
     expected = tr.pvalue(ranks, metric)
     assert found.log10_p == pytest.approx(expected.log10_p, rel=1e-9, abs=1e-9)
     assert found.method == expected.method
-    forms = [{"candidates": counts[0], "tasks": n, "weights": weights}] if alike else []
+    forms = []
+    if alike:
+        forms.append({"candidates": counts[0], "tasks": n, "weights": weights})
     if weights is None:
         forms += [{"candidates": np.unique(counts, return_counts=True)}, {"candidates": counts}]
     for form in forms:
@@ -143,7 +146,8 @@ def test_the_table_is_whole(table: dict[str, dict[str, Any]]) -> None:
             for side, (left_out, multiplicities) in sides.items():
                 assert left_out == sorted(set(left_out))
                 assert left_out[0] >= 0
-                assert left_out[-1] < facts["relations" if side == "relation" else "entities"]
+                ranked = "relations" if side == "relation" else "entities"
+                assert left_out[-1] < facts[ranked]
                 assert min(multiplicities) > 0
                 assert sum(multiplicities) == facts[split]
 
@@ -210,7 +214,7 @@ def test_what_is_refused(
     line: str, change: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     metric, number = line.split()
-    keywords = {"candidates": 40943, "tasks": 6268, **change}
+    keywords = {"candidates": 40943, "tasks": 6268} | change
     refusal(error, message, tr.adjust, metric, float(number), **keywords)
 
 
@@ -256,11 +260,9 @@ def test_bounds_hold_whatever_the_candidates_are(
     least, tasks, exact_counts = known_candidates("bounded", filtered=True)
     assert not exact_counts
     drawn = [rng.integers(least, size + 1) for _ in range(3)]
-    possible = [
-        tr.adjust(metric, value, candidates=(counts, tasks))
-        for counts in (*drawn, least, least * 0 + size)
-    ]
-    for one in (exact, *possible):
+    drawn += [least, least * 0 + size]
+    possible = [tr.adjust(metric, value, candidates=(counts, tasks)) for counts in drawn]
+    for one in itertools.chain([exact], possible):
         for name, (low, high) in found.bounds._asdict().items():
             slack = 1e-12 * abs(high)
             assert low - slack <= getattr(one, name) <= high + slack

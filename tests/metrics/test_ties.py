@@ -30,7 +30,7 @@ CLOSED: dict[str, tuple[Any, Callable[[int], float]]] = {
 }
 
 
-@given(st.lists(st.tuples(firsts, sizes), min_size=1, max_size=5), st.sampled_from([*CLOSED]))
+@given(st.lists(st.tuples(firsts, sizes), min_size=1, max_size=5), st.sampled_from(list(CLOSED)))
 def test_means_of_several_ties(pairs: list[tuple[int, int]], name: str) -> None:
     closed, term = CLOSED[name]
     first, size = np.array(pairs, dtype=np.int64).T
@@ -40,7 +40,8 @@ def test_means_of_several_ties(pairs: list[tuple[int, int]], name: str) -> None:
 
 @given(firsts, sizes, st.floats(-30, 30) | st.sampled_from([-1, 0, 1, 2, 1e-8, 1e3, -1e3, 1e300]))
 def test_mean_of_powers(a: int, m: int, p: float) -> None:
-    scale = float(a + m - 1 if p > 0 else a)
+    greatest = a + m - 1 if p > 0 else a
+    scale = float(greatest)
     (mean,) = ties.mean_power(*over(a, m), p, scale)
     written = math.fsum((r / scale) ** p for r in range(a, a + m)) / m
     assert mean == pytest.approx(written, rel=1e-13 * max(1, min(abs(p), 100)))

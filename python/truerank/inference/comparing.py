@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
     from ..ranks.labels import LabelsLike
 
-FLIPS, T_BEYOND = "sign flips", "t beside sign flips"
+FLIPS = "sign flips"
+T_BEYOND = "t beside sign flips"
 UNBOUNDED = (
     "no bounds: each unit has the same {}, and an unseen one may be any number of ranks away"
 )
@@ -178,16 +179,9 @@ def compare(
     True
     """
     several = isinstance(metric, (list, tuple))
-    keys: Any = metric if several else [metric]
-    read = reader_of(a)
-    parsed: dict[Key, None] = {}  # each key once
-    for key in keys:
-        parsed[key if isinstance(key, Key) else read(key)] = None
-    if not parsed:
-        raise InputValueError("metric", expected="at least one key", got="none")
-    for key in parsed:
-        check_comparable(key)
-    level, draw_seed = confidence(level), integer("draw_seed", draw_seed, least=0)
+    keys = _read_keys(metric, reader_of(a))
+    level = confidence(level)
+    draw_seed = integer("draw_seed", draw_seed, least=0)
     options = Options(by, level, groups, draw_seed, allow_unlike)
     if isinstance(a, Mapping) and not has_protocol(a):
         if b is not None:
@@ -196,15 +190,28 @@ def compare(
     elif several:
         models = {"a": a, "b": b}
     else:
-        (key,) = parsed
-        return _compare_pair(a, b, key, options, ("a", "b"))
+        return _compare_pair(a, b, keys[0], options, ("a", "b"))
     if len(models) < 2:
         raise InputValueError("a", expected="at least two Ranks or Reports", got=len(models))
     pairs = []
-    for key in parsed:
+    for key in keys:
         for one, two in itertools.combinations(models, 2):
             pairs.append(_compare_pair(models[one], models[two], key, options, (one, two)))
     return Comparisons(corrected(pairs))
+
+
+def _read_keys(metric: Any, read: Callable[[str], Key]) -> list[Key]:
+    """The keys of one metric or of several, each once."""
+    metrics = metric if isinstance(metric, (list, tuple)) else [metric]
+    keys: dict[Key, None] = {}
+    for each in metrics:
+        key = each if isinstance(each, Key) else read(each)
+        keys[key] = None
+    if not keys:
+        raise InputValueError("metric", expected="at least one key", got="none")
+    for key in keys:
+        check_comparable(key)
+    return list(keys)
 
 
 def corrected(pairs: Sequence[Comparison]) -> list[Comparison]:
@@ -270,32 +277,40 @@ def gather_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, st
     paired = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
     codes, name = unit_codes(paired.a, options.by)
     macro = group_of_tasks(paired.a, key, options.by, groups)
-    one, two = (
-        units_of(
+    by = None if name == TASK else codes
+    units = []
+    for model in paired.models:
+        found = units_of(
             model,
             key,
-            by=codes if name != TASK else None,
+            by=by,
             groups=macro,
             draw_seed=options.draw_seed,
-        )._replace(by=name)
-        for model in paired.models
-    )
+        )
+        units.append(found._replace(by=name))
+    one, two = units
     return Pair(one, two, paired.pairing, paired.notes)
 
 
 def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, str]) -> Comparison:
-    several = [runs_of(name, model) for name, model in zip(names, (a, b), strict=True)]
-    if several != [None, None]:
-        return _compare_runs(several, key, options, names)
+    runs_a = runs_of(names[0], a)
+    runs_b = runs_of(names[1], b)
+    if runs_a is not None and runs_b is not None:
+        return _compare_runs(runs_a, runs_b, key, options, names)
+    if runs_a is not None or runs_b is not None:
+        single = names[0] if runs_a is None else names[1]
+        raise InputTypeError(single, expected="several runs, as the other model has", got="one")
     pair = gather_pair(a, b, key, options, names)
     first, second = pair.influences(options.level)
-    effect = RATIO
-    if key.macro or first.form in DIFFERENCES:
-        effect = DIFFERENCE
-    found = Tested(effect)
-    if not math.isnan(first.value - second.value):
-        found = _test(first, second, key, options.level)
-    notes = [*notes_on_units(pair.one), *found.notes]
+    if math.isnan(first.value - second.value):
+        effect = RATIO
+        if key.macro or first.form in DIFFERENCES:
+            effect = DIFFERENCE
+        found = Tested(effect)
+    elif first.form in DIFFERENCES:
+        found = _test_difference(first, second, key, options.level)
+    else:
+        found = _test_ratio(first, second, key, options.level)
     return _comparison(
         [pair],
         [pair.one.merits(), pair.two.merits()],
@@ -310,8 +325,8 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
         method=found.method,
         accuracy=found.accuracy,
         units=len(first.shares),
-        effect=effect,
-        notes=tuple(notes),
+        effect=found.effect,
+        notes=notes_on_units(pair.one) + found.notes,
     )
 
 
@@ -329,7 +344,7 @@ def _comparison(
     slack = 1e-12 * np.maximum(np.abs(one), np.abs(two))  # equal means of unlike runs may differ
     wins = int((one - two > slack).sum())
     losses = int((two - one > slack).sum())
-    of_pairs = dict.fromkeys(note for pair in pairs for note in pair.notes)
+    notes_of_pairs = dict.fromkeys(note for pair in pairs for note in pair.notes)
     return Comparison(
         metric=str(key),
         wins=wins,
@@ -337,7 +352,7 @@ def _comparison(
         losses=losses,
         by=pairs[0].one.by,
         pairing=pairs[-1].pairing,
-        notes=(*of_pairs, *notes),
+        notes=tuple(notes_of_pairs) + notes,
         name_a=names[0],
         name_b=names[1],
         title=table_name(key),
@@ -374,14 +389,17 @@ class ShiftT:
     """
 
     def __init__(self, flips: SignFlips, moved: FloatArray, moves: FloatArray) -> None:
-        self._flips, self._sums, self._units = flips, PowerSums(moved, moves), len(moved)
+        self._flips = flips
+        self._sums = PowerSums(moved, moves)
+        self._units = len(moved)
 
     def p_value(self, shift: float) -> float:
         """The two-sided p-value of a shift; 0 where nothing varies, and for a single unit."""
         from scipy.special import stdtr
 
         x = shift - self._flips.null
-        squares, fourths = self._sums.squares(x), self._sums.fourths(x)
+        squares = self._sums.squares(x)
+        fourths = self._sums.fourths(x)
         if self._units < 2 or not squares > 0 or not fourths > 0:
             return 0.0
         carriers = squares * squares / fourths
@@ -390,93 +408,110 @@ class ShiftT:
         return 2 * float(stdtr(degrees, -abs(self._flips.difference(x)) / error))
 
 
-def _test(first: Influences, second: Influences, key: Key, level: float) -> Tested:
-    """Test two models by the difference of a metric, or by its ratio."""
-    if first.form in DIFFERENCES:
-        return _test_difference(first, second, key, level)
-    return _test_ratio(first, second, key, level)
+class ShiftTest:
+    """The p-value of every shift between two models: of sign flips, and of t where that is larger.
+
+    Parameters
+    ----------
+    flips : SignFlips
+    t : ShiftT or None
+        For metrics that hang on few far ranks: the interval is the union of both.
+    level : float
+    """
+
+    def __init__(self, flips: SignFlips, t: ShiftT | None, level: float) -> None:
+        self._flips = flips
+        self._t = t
+        self._level = level
+
+    def of_null(self, effect: str, estimate: float) -> Tested:
+        """The p-value of no difference; its accuracy is unknown where it is that of t."""
+        flips = self._flips
+        p = flips.p_value(flips.null)
+        if self._t is not None:
+            p_of_t = self._t.p_value(flips.null)
+            if p_of_t > p:
+                return Tested(effect, estimate, p_value=p_of_t, method=T_BEYOND)
+        return Tested(effect, estimate, p_value=p, method=flips.method, accuracy=flips.accuracy)
+
+    def p_value(self, shift: float) -> float:
+        """The p-value of a shift, which need not be accurate far below 1 - level."""
+        p = self._flips.p_value(shift, error_rate(self._level))
+        if self._t is None:
+            return p
+        return max(p, self._t.p_value(shift))
+
+    def has_no_bounds(self) -> bool:
+        """Whether nothing varies; with so few units that no p-value refuses a shift it has some."""
+        least = math.ldexp(1.0, 1 - self._flips.units)
+        return self._flips.all_equal() and least <= error_rate(self._level)
+
+    def bounds(self, limits: tuple[float, float]) -> tuple[float, float]:
+        """The ends of the shifts that are not rejected."""
+        flips = self._flips
+        return invert(
+            self.p_value,
+            flips.estimate,
+            flips.null,
+            level=self._level,
+            limits=limits,
+            spread=flips.spread,
+        )
 
 
 def _test_difference(first: Influences, second: Influences, key: Key, level: float) -> Tested:
-    least, most = first.ends
+    """Test two models by the difference of a metric."""
     flips = SignFlips(first.tops - second.tops, second.shares)
-    estimate = first.value - second.value
-    p, method, accuracy = flips.p_value(0.0), flips.method, flips.accuracy
-    test = _inverted(flips, level)
+    t = None
     if has_far_ranks(key):
         # the shift is a fixed number, so that it adds nothing to the error
         moved = first.moved - second.moved
         t = ShiftT(flips, moved, np.zeros(len(moved)))
-        p, method, accuracy = _larger(flips, t)
-        test = _larger_test(test, t)
-    found = Tested(DIFFERENCE, estimate, p_value=p, method=method, accuracy=accuracy)
-    limits = least - most, most - least
-    if flips.all_equal() and not _refuses_nothing(flips, level):
-        if not _is_bounded(key):
-            return found._replace(notes=(UNBOUNDED.format("difference"),))
-        low, high = _unvaried(flips, first, level, limits, p)
+    test = ShiftTest(flips, t, level)
+    estimate = first.value - second.value
+    found = test.of_null(DIFFERENCE, estimate)
+    least, most = first.ends
+    limits = (least - most, most - least)
+    if not test.has_no_bounds():
+        low, high = test.bounds(limits)
+    elif _is_bounded(key):
+        low, high = _unvaried(flips, first, level, limits, found.p_value)
     else:
-        low, high = invert(
-            test, flips.estimate, 0.0, level=level, limits=limits, spread=flips.spread
-        )
+        return found._replace(notes=(UNBOUNDED.format("difference"),))
     scale = slope(second.outward, second.inner)
     return found._replace(low=min(low * scale, estimate), high=max(high * scale, estimate))
 
 
 def _test_ratio(first: Influences, second: Influences, key: Key, level: float) -> Tested:
-    least, most = first.ends
-    estimate = first.value / second.value if second.value else math.nan
+    """Test two models by the ratio of a metric: a shift of logarithms, or a factor of means."""
     is_shift = first.form in (LOGARITHM, MEDIAN)
-    if is_shift:  # of logarithms
+    least, most = first.ends
+    if is_shift:
         flips = SignFlips(first.tops - second.tops, second.shares)
-        limits = least - most, most - least
+        limits = (least - most, most - least)
     else:
         flips = SignFlips(first.tops, second.tops, null=1.0)
-        limits = (least / most, most / least) if least > 0 else (0.0, math.inf)
-    p, method, accuracy = flips.p_value(flips.null), flips.method, flips.accuracy
-    test = _inverted(flips, level)
+        limits = (0.0, math.inf)
+        if least > 0:
+            limits = (least / most, most / least)
+    t = None
     if has_far_ranks(key):
         # Fieller's: of the difference of one mean and the shift times the other
         t = ShiftT(flips, first.moved - second.moved, second.moved)
-        p, method, accuracy = _larger(flips, t)
-        test = _larger_test(test, t)
-    found = Tested(RATIO, estimate, p_value=p, method=method, accuracy=accuracy)
+    test = ShiftTest(flips, t, level)
+    estimate = math.nan
+    if second.value:
+        estimate = first.value / second.value
+    found = test.of_null(RATIO, estimate)
     if not is_shift and not second.inner:
         return found
-    if flips.all_equal() and not _refuses_nothing(flips, level):
+    if test.has_no_bounds():
         return found._replace(notes=(UNBOUNDED.format("ratio"),))
-    shifts = invert(
-        test, flips.estimate, flips.null, level=level, limits=limits, spread=flips.spread
-    )
     ratios = [estimate]
-    for shift in shifts:
+    for shift in test.bounds(limits):
         inner = second.inner + shift if is_shift else second.inner * shift
         ratios.append(second.at(inner) / second.value)
     return found._replace(low=min(ratios), high=max(ratios))
-
-
-def _refuses_nothing(flips: SignFlips, level: float) -> bool:
-    """Whether there are so few units that no p-value refuses a shift."""
-    return math.ldexp(1.0, 1 - flips.units) > error_rate(level)
-
-
-def _inverted(flips: SignFlips, level: float) -> Callable[[float], float]:
-    """The p-value of a shift, which need not be accurate far below 1 - level."""
-    alpha = error_rate(level)
-    return lambda shift: flips.p_value(shift, alpha)
-
-
-def _larger_test(one: Callable[[float], float], t: ShiftT) -> Callable[[float], float]:
-    """The larger p-value of two tests of a shift, whose interval is the union of both."""
-    return lambda shift: max(one(shift), t.p_value(shift))
-
-
-def _larger(flips: SignFlips, t: ShiftT) -> tuple[float, str, float]:
-    """The larger p-value of the null, the method, and the accuracy, which is unknown for t."""
-    p, p_of_t = flips.p_value(flips.null), t.p_value(flips.null)
-    if p_of_t > p:
-        return p_of_t, T_BEYOND, math.nan
-    return p, flips.method, flips.accuracy
 
 
 def has_far_ranks(key: Key) -> bool:
@@ -509,7 +544,9 @@ def _unvaried(
     """The bounds of a difference that is the same in all units: what unseen units may hold."""
     shift = flips.estimate
     unseen = unseen_share(first.shares, level)
-    low, high = (shift + unseen * (limit - shift) for limit in limits)
+    least, most = limits
+    low = shift + unseen * (least - shift)
+    high = shift + unseen * (most - shift)
     if p <= error_rate(level):  # what unseen units may hold does not bring the null back
         if shift > 0:
             low = max(low, math.nextafter(0.0, shift))
@@ -522,57 +559,70 @@ def _unvaried(
 
 
 def _compare_runs(
-    several: list[list[Any] | None], key: Key, options: Options, names: tuple[str, str]
+    runs_a: list[Any], runs_b: list[Any], key: Key, options: Options, names: tuple[str, str]
 ) -> Comparison:
     """Compare the means over the runs of two models, over the same tasks or over folds."""
-    first, second = several
-    if first is None or second is None:
-        which = names[several.index(None)]
-        raise InputTypeError(which, expected="several runs, as the other model has", got="one")
-    labels = [
-        [f"{name}[{i}]" for i in range(len(runs))]
-        for name, runs in zip(names, (first, second), strict=True)
-    ]
-    ranks = [tasks_of(label, run) for label, run in zip(labels[0], first, strict=True)]
-    crossed = all(have_same_tasks(ranks[0], x) for x in ranks[1:])
+    a = {f"{names[0]}[{i}]": run for i, run in enumerate(runs_a)}
+    b = {f"{names[1]}[{i}]": run for i, run in enumerate(runs_b)}
+    ranks = [tasks_of(name, run) for name, run in a.items()]
+    crossed = all(have_same_tasks(ranks[0], other) for other in ranks[1:])
     if crossed:
-        others = zip(
-            [*labels[0][1:], *labels[1]],
-            [*first[1:], *second],
-            strict=True,
-        )
-        pairs = [gather_pair(first[0], x, key, options, (labels[0][0], n)) for n, x in others]
-        units = [pairs[0].one, *(pair.two for pair in pairs)]
-        models = units[: len(first)], units[len(first) :]
+        pairs = _pair_with_first(a, b, key, options)
+        units = [pairs[0].one]
+        units += [pair.two for pair in pairs]
+        units_a = units[: len(a)]
+        units_b = units[len(a) :]
     else:
-        if len(first) != len(second):
-            expected = f"{len(first)} runs, one for each fold of {names[0]}"
-            raise InputValueError(names[1], expected=expected, got=len(second))
-        folds = zip(first, second, *labels, strict=True)
-        pairs = [gather_pair(x, y, key, options, (one, two)) for x, y, one, two in folds]
-        models = [pair.one for pair in pairs], [pair.two for pair in pairs]
-    found = [[influences_of_run(x, options.level) for x in model] for model in models]
-    values = [math.fsum(x.value for x in model) / len(model) for model in found]
-    test = (crossed_runs if crossed else nested_runs)(found)
+        if len(a) != len(b):
+            expected = f"{len(a)} runs, one for each fold of {names[0]}"
+            raise InputValueError(names[1], expected=expected, got=len(b))
+        pairs = [
+            gather_pair(run_a, run_b, key, options, (name_a, name_b))
+            for (name_a, run_a), (name_b, run_b) in zip(a.items(), b.items(), strict=True)
+        ]
+        units_a = [pair.one for pair in pairs]
+        units_b = [pair.two for pair in pairs]
+    found_a = [influences_of_run(units, options.level) for units in units_a]
+    found_b = [influences_of_run(units, options.level) for units in units_b]
+    value_a = math.fsum(found.value for found in found_a) / len(a)
+    value_b = math.fsum(found.value for found in found_b) / len(b)
+    merits_a = [units.merits() for units in units_a]
+    merits_b = [units.merits() for units in units_b]
+    numbers = {names[0]: len(a), names[1]: len(b)}
+    if crossed:
+        test = crossed_runs([found_a, found_b])
+        merits = [np.mean(merits_a, axis=0), np.mean(merits_b, axis=0)]
+        number = units_a[0].number
+        notes = notes_on_runs(numbers)
+    else:
+        test = nested_runs([found_a, found_b])
+        merits = [np.concatenate(merits_a), np.concatenate(merits_b)]
+        number = sum(units.number for units in units_a)
+        notes = notes_on_runs(numbers, folds=len(a))
     low, high = test.bounds(options.level)
-    join = np.mean if crossed else np.concatenate
-    runs = {name: len(model) for name, model in zip(names, models, strict=True)}
-    of_first = models[0][0]
     return _comparison(
         pairs,
-        [join([x.merits() for x in model], 0) for model in models],
+        merits,
         names,
-        value_a=values[0],
-        value_b=values[1],
-        estimate=values[0] - values[1],
+        value_a=value_a,
+        value_b=value_b,
+        estimate=value_a - value_b,
         low=low,
         high=high,
         level=options.level,
         p_value=test.p_value(),
         method=TWO_LEVEL,
         accuracy=math.nan,
-        units=of_first.number if crossed else sum(x.number for x in models[0]),
-        notes=notes_on_runs(runs, 0 if crossed else len(first)) + notes_on_units(of_first),
-        runs_a=len(first),
-        runs_b=len(second),
+        units=number,
+        notes=notes + notes_on_units(units_a[0]),
+        runs_a=len(a),
+        runs_b=len(b),
     )
+
+
+def _pair_with_first(
+    a: Mapping[str, Any], b: Mapping[str, Any], key: Key, options: Options
+) -> list[Pair]:
+    """The first run of a beside each other run of a, and each of b, in the units of the first."""
+    (first_name, first), *others = itertools.chain(a.items(), b.items())
+    return [gather_pair(first, run, key, options, (first_name, name)) for name, run in others]

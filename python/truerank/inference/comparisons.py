@@ -12,7 +12,8 @@ from ..tables.cells import format_count, percent
 from .intervals import decimals_within
 from .units import describe_units
 
-DIFFERENCE, RATIO = "difference", "ratio"
+DIFFERENCE = "difference"
+RATIO = "ratio"
 # Fields that are no columns of a printed table.
 _FOR_PROGRAMS = "level", "effect", "method", "accuracy", "units", "by", "pairing"
 MORE_DECIMALS = 4  # at most, beyond those of the metric
@@ -102,12 +103,10 @@ class Comparison(NamedTuple):
         >>> compare(ranks, ranks).to_dict()["estimate"]
         0.0
         """
-        return {**self._asdict(), "notes": list(self.notes)}
+        return self._asdict() | {"notes": list(self.notes)}
 
     def __str__(self) -> str:
         decimals = self.printed_decimals()
-        numbers = self.value_a, self.value_b, self.estimate, self.low, self.high
-        a, b, effect, low, high = (f"{x:.{decimals}f}" for x in numbers)
         p = f"p {self.p_value:.3g}"
         if self.p_holm is not None:
             p += f" (Holm {self.p_holm:.3g})"
@@ -118,12 +117,15 @@ class Comparison(NamedTuple):
                 format_count(self.losses, "loss", "losses"),
             ]
         )
-        line = (
-            f"{self.metric}: {self.name_a} {a}, {self.name_b} {b}; {self.effect} {effect} "
-            f"[{low}, {high}] ({100 * self.level:g} %), {p} ({self.describe_method()}, "
-            f"{self.describe_units()}); {counts}"
-        )
-        return "\n".join(map(printable, (line, *self.notes)))
+        lines = [
+            f"{self.metric}: {self.name_a} {self.value_a:.{decimals}f}, "
+            f"{self.name_b} {self.value_b:.{decimals}f}; "
+            f"{self.effect} {self.estimate:.{decimals}f} "
+            f"[{self.low:.{decimals}f}, {self.high:.{decimals}f}] ({100 * self.level:g} %), "
+            f"{p} ({self.describe_method()}, {self.describe_units()}); {counts}"
+        ]
+        lines += self.notes
+        return "\n".join(map(printable, lines))
 
     def printed_decimals(self) -> int:
         """How many decimals tell the bounds apart; not many more than the metric has."""
@@ -136,9 +138,10 @@ class Comparison(NamedTuple):
 
     def describe_units(self) -> str:
         """Write the runs, where there are several, and the number of units."""
-        runs = f"{self.runs_a} runs of {self.name_a} and {self.runs_b} of {self.name_b}, "
-        several = runs if self.runs_a > 1 or self.runs_b > 1 else ""
-        return several + describe_units(self.units, self.by)
+        units = describe_units(self.units, self.by)
+        if self.runs_a == 1 and self.runs_b == 1:
+            return units
+        return f"{self.runs_a} runs of {self.name_a} and {self.runs_b} of {self.name_b}, {units}"
 
 
 def format_accuracy(accuracy: float) -> str:
@@ -151,7 +154,9 @@ def format_accuracy(accuracy: float) -> str:
     """
     if math.isnan(accuracy):
         return " of unknown accuracy"
-    return f" within {percent(accuracy)}" if accuracy else ""
+    if not accuracy:
+        return ""
+    return f" within {percent(accuracy)}"
 
 
 @public("truerank.inference")
@@ -191,23 +196,24 @@ class Comparisons(Sequence[Comparison], AsTable):
 
     def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
         """Return a row for each pair, how the pairs were compared, and the notes."""
-        first, several = self._pairs[0], len(self.metrics) > 1
+        first = self._pairs[0]
         decimals = [pair.printed_decimals() for pair in self._pairs]
-        if not several:
-            decimals = [max(decimals)] * len(self)
         effects = " or ".join(dict.fromkeys(pair.effect for pair in self._pairs))
-        of_a = "of a" if several else f"{first.title.partition(' ')[0]} of a"
-        level = f"{100 * first.level:g} % "
         columns = [Column("metric", only="data")]
-        if several:
+        if len(self.metrics) == 1:  # which the heading of the values names
+            decimals = [max(decimals)] * len(self)
+            heading = f"{first.title.partition(' ')[0]} of a"
+        else:
             columns.append(Column("title", "metric", only="print"))
+            heading = "of a"
+        columns.append(Column("name_a", "a"))
+        columns.append(Column("name_b", "b"))
+        names = len(columns)
         columns += [
-            Column("name_a", "a"),
-            Column("name_b", "b"),
-            Column("value_a", of_a, decimals),
+            Column("value_a", heading, decimals),
             Column("value_b", "of b", decimals),
             Column("estimate", effects, decimals),
-            Column("low", f"{level}from", decimals),
+            Column("low", f"{100 * first.level:g} % from", decimals),
             Column("high", "to", decimals),
             Column("p_value", "p"),
             Column("p_holm", "p (Holm)"),
@@ -216,9 +222,9 @@ class Comparisons(Sequence[Comparison], AsTable):
         columns += [Column(name, only="data") for name in _FOR_PROGRAMS]
         rows = ([getattr(pair, column.name) for column in columns] for pair in self._pairs)
         methods = dict.fromkeys(pair.describe_method() for pair in self._pairs)
-        how = f"{', '.join(methods).capitalize()}, {first.describe_units()}."
-        notes = [how, *format_notes(self._pairs)]
-        return Table(columns, rows, names=3 + several, notes=notes).table(metrics, **options)
+        notes = [f"{', '.join(methods).capitalize()}, {first.describe_units()}."]
+        notes += format_notes(self._pairs)
+        return Table(columns, rows, names=names, notes=notes).table(metrics, **options)
 
 
 def format_notes(pairs: Sequence[Comparison]) -> list[str]:
@@ -231,9 +237,14 @@ def format_notes(pairs: Sequence[Comparison]) -> list[str]:
     >>> format_notes(pairs)
     ['paired by position only']
     """
-    several = len({pair.metric for pair in pairs}) > 1
-    names = [f"{pair.metric}, " * several + f"{pair.name_a} - {pair.name_b}" for pair in pairs]
-    return gather_notes(dict(zip(names, (pair.notes for pair in pairs), strict=True)))
+    metrics = {pair.metric for pair in pairs}
+    notes = {}
+    for pair in pairs:
+        name = f"{pair.name_a} - {pair.name_b}"
+        if len(metrics) > 1:
+            name = f"{pair.metric}, {name}"
+        notes[name] = pair.notes
+    return gather_notes(notes)
 
 
 def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
@@ -244,11 +255,13 @@ def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
     >>> gather_notes({"mrr": ["few units: 9 tasks"], "mr": ["few units: 9 tasks", "long tail"]})
     ['few units: 9 tasks', 'mr: long tail']
     """
-    who: dict[str, list[str]] = {}
-    for name, found in notes.items():
-        for note in found:
-            who.setdefault(note, []).append(name)
-    return [
-        note if len(names) == len(notes) else f"{', '.join(names)}: {note}"
-        for note, names in who.items()
-    ]
+    names_by_note: dict[str, list[str]] = {}
+    for name, notes_of_name in notes.items():
+        for note in notes_of_name:
+            names_by_note.setdefault(note, []).append(name)
+    gathered = []
+    for note, names in names_by_note.items():
+        if len(names) < len(notes):
+            note = f"{', '.join(names)}: {note}"
+        gathered.append(note)
+    return gathered

@@ -29,9 +29,10 @@ def correct(p_values: Sequence[float], method: str) -> list[float]:
     >>> correct([0.01, 0.04, 0.03], "holm"), correct([0.01, 0.04, 0.03], "bonferroni")[0]
     ([0.03, 0.06, 0.06], 0.03)
     """
-    p = np.asarray(p_values, dtype=np.float64)
+    p = np.array(p_values, dtype=np.float64)
     known = ~np.isnan(p)
-    found, m = p[known], int(known.sum())
+    m = int(known.sum())
+    found = p[known]
     if method in ("bh", "by") and m:
         from scipy.stats import false_discovery_control
 
@@ -41,7 +42,6 @@ def correct(p_values: Sequence[float], method: str) -> list[float]:
         found[order] = np.maximum.accumulate(found[order] * np.arange(m, 0, -1))
     elif method == "bonferroni":
         found = found * m
-    p = p.copy()
     p[known] = np.minimum(found, 1.0)
     return [float(x) for x in p]
 
@@ -107,10 +107,13 @@ def correct_pvalues(
     found = {str(name): _p_of(str(name), value) for name, value in p_values.items()}
     if not found:
         raise InputValueError("p_values", expected="several p-values", got="none")
-    given = [*found.values()]
-    columns = [[*found], given, *(correct(given, method) for method in chosen)]
-    headings = {"question": "", "p": "", **{method: TITLES[method] for method in chosen}}
-    return Table([Column(*names) for names in headings.items()], zip(*columns, strict=True))
+    given = list(found.values())
+    columns = [Column("question"), Column("p")]
+    cells: list[list[Any]] = [list(found), given]
+    for method in chosen:
+        columns.append(Column(method, TITLES[method]))
+        cells.append(correct(given, method))
+    return Table(columns, zip(*cells, strict=True))
 
 
 def _p_of(name: str, value: Any) -> float:

@@ -88,15 +88,15 @@ class Detectable(NamedTuple):
         >>> detectable(Ranks([0, 3, 1], [1, 1, 1], 10)).to_dict()["units"]
         3
         """
-        return {**self._asdict(), "notes": list(self.notes)}
+        return self._asdict() | {"notes": list(self.notes)}
 
     def __str__(self) -> str:
-        how = "assumed" if self.assumed else "measured"
+        origin = "assumed" if self.assumed else "measured"
         lines = [
             f"{self.metric}: a difference of {self.difference:.4g} is found with a power of "
             f"{percent(self.power)} (two-sided test at {percent(self.alpha)}, "
             f"{describe_units(self.units, self.by)}; standard error "
-            f"{self.standard_error:.4g}, correlation {self.correlation:.2f} {how})"
+            f"{self.standard_error:.4g}, correlation {self.correlation:.2f} {origin})"
         ]
         if self.asked is not None:
             text = f"a difference of {self.asked:.4g}"
@@ -108,7 +108,8 @@ class Detectable(NamedTuple):
                 if self.required_tasks > self.required_units:
                     text += f", about {format_count(self.required_tasks, 'task')}"
             lines.append(text)
-        return "\n".join(map(printable, (*lines, *self.notes)))
+        lines += self.notes
+        return "\n".join(map(printable, lines))
 
 
 @public("truerank")
@@ -183,65 +184,90 @@ def detectable(
     if b is not None and correlation is not None:
         problem = "it is measured from a and b; give it for one model alone"
         raise InputValueError("correlation", problem)
-    assumed = CORRELATION if correlation is None else number("correlation", correlation)
-    if not -1 <= assumed < 1:
-        expected = "a number from -1 to below 1"
-        raise InputValueError("correlation", expected=expected, got=correlation)
-    asked = None if difference is None else abs(number("difference", difference))
-    if asked is not None and not 0 < asked < math.inf:
-        raise InputValueError("difference", expected="a finite number other than 0", got=difference)
+    assumed = _checked_correlation(correlation)
+    asked = _checked_difference(difference)
     key = metric if isinstance(metric, Key) else reader_of(a)(metric)
     check_comparable(key)
     draw_seed = integer("draw_seed", draw_seed, least=0)
     options = Options(by, 0.95, groups, draw_seed, allow_unlike)
-    units, notes, value, moved, error, measured = _errors(a, b, key, options)
     if b is None:
-        error *= math.sqrt(2 * (1 - assumed))
+        errors = _assume_errors(a, key, options, assumed)
+    else:
+        errors = _measure_errors(a, b, key, options)
+    units = errors.units
     found = Detectable(
         metric=str(key),
-        value=value,
+        value=errors.value,
         difference=math.nan,
         alpha=alpha,
         power=power,
-        standard_error=error,
-        correlation=assumed if b is None else measured,
+        standard_error=errors.error,
+        correlation=errors.correlation,
         assumed=b is None,
         units=units.number,
         by=units.by,
         tasks=len(units.unit),
         asked=asked,
-        notes=notes,
+        notes=errors.notes,
     )
-    if not error > 0:  # nan, too
+    if not errors.error > 0:  # nan, too
         return found
-    degrees = degrees_of_freedom(moved)
+    degrees = degrees_of_freedom(errors.moved)
     if asked is not None:
-        needed = _required_units(asked / error, units.number, degrees, power, alpha)
+        shift = asked / errors.error
+        required = _required_units(shift, units.number, degrees, power, alpha)
         found = found._replace(
-            asked_power=power_at(asked / error, degrees, alpha),
-            required_units=needed,
-            required_tasks=math.ceil(needed * found.tasks / units.number),
+            asked_power=power_at(shift, degrees, alpha),
+            required_units=required,
+            required_tasks=math.ceil(required * found.tasks / units.number),
         )
-    return found._replace(difference=shift_for(power, degrees, alpha) * error)
+    return found._replace(difference=shift_for(power, degrees, alpha) * errors.error)
 
 
-def _errors(
-    a: Any, b: Any, key: Key, options: Options
-) -> tuple[Units, tuple[str, ...], float, FloatArray, float, float]:
-    """Units, notes, the value of a, influences, their error, and the correlation."""
-    if b is None:
-        units = units_of(
-            a,
-            key,
-            by=options.by,
-            groups=options.groups,
-            draw_seed=options.draw_seed,
-            name="a",
-        )
-        one = influences_of_run(units, options.level)
-        moved = one.on_value_scale()
-        error = _error_of(moved, one)
-        return units, notes_on_units(units), one.value, moved, error, math.nan
+class _Errors(NamedTuple):
+    """How uncertain the difference between two models is.
+
+    Attributes
+    ----------
+    units : Units
+        Those of the first model.
+    notes : tuple of str
+    value : float
+        The metric of the first model.
+    moved : ndarray of float64, shape (units,)
+        The influences that the degrees of freedom follow from.
+    error : float
+        The standard error of the difference.
+    correlation : float
+        That of the models' errors.
+    """
+
+    units: Units
+    notes: tuple[str, ...]
+    value: float
+    moved: FloatArray
+    error: float
+    correlation: float
+
+
+def _assume_errors(a: Any, key: Key, options: Options, correlation: float) -> _Errors:
+    """The errors of a model and of one like it, which are correlated so much."""
+    units = units_of(
+        a,
+        key,
+        by=options.by,
+        groups=options.groups,
+        draw_seed=options.draw_seed,
+        name="a",
+    )
+    found = influences_of_run(units, options.level)
+    moved = found.on_value_scale()
+    error = _error_of(moved, found) * math.sqrt(2 * (1 - correlation))
+    return _Errors(units, notes_on_units(units), found.value, moved, error, correlation)
+
+
+def _measure_errors(a: Any, b: Any, key: Key, options: Options) -> _Errors:
+    """The errors of two models over the same tasks."""
     pair = gather_pair(a, b, key, options, ("a", "b"))
     one, two = pair.influences(options.level)
     moved_one = one.on_value_scale()
@@ -254,13 +280,15 @@ def _errors(
     if error_one * error_two:
         shared = error_one**2 + error_two**2 - error**2
         correlation = min(1.0, max(-1.0, shared / (2 * error_one * error_two)))
-    notes = (*pair.notes, *notes_on_units(pair.one))
-    return pair.one, notes, one.value, moved, error, correlation
+    notes = pair.notes + notes_on_units(pair.one)
+    return _Errors(pair.one, notes, one.value, moved, error, correlation)
 
 
 def _error_of(moved: FloatArray, model: Influences) -> float:
     """The standard error that influences make, on units with the shares that a model has."""
-    return standard_error(moved, None if model.is_macro else model.shares)
+    if model.is_macro:
+        return standard_error(moved)
+    return standard_error(moved, model.shares)
 
 
 def power_at(shift: float, degrees: float, alpha: float) -> float:
@@ -316,16 +344,41 @@ def _required_units(shift: float, units: int, degrees: float, power: float, alph
         growth = number / units
         return power_at(shift * math.sqrt(growth), max(degrees * growth, 1.0), alpha) >= power
 
-    low = high = math.ceil(1 - math.log2(alpha))
+    low = math.ceil(1 - math.log2(alpha))
+    high = low
     while not finds(high):
-        low, high = high, 2 * high
+        low = high
+        high *= 2
         if high > MOST_UNITS:
             problem = "it is so small that no test set of fewer than 2**62 units can show it"
             raise InputValueError("difference", problem)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if finds(middle) else (middle, high)
+        if finds(middle):
+            high = middle
+        else:
+            low = middle
     return high
+
+
+def _checked_correlation(correlation: float | None) -> float:
+    if correlation is None:
+        return CORRELATION
+    found = number("correlation", correlation)
+    if not -1 <= found < 1:
+        expected = "a number from -1 to below 1"
+        raise InputValueError("correlation", expected=expected, got=correlation)
+    return found
+
+
+def _checked_difference(difference: float | None) -> float | None:
+    if difference is None:
+        return None
+    found = abs(number("difference", difference))
+    if not 0 < found < math.inf:
+        expected = "a finite number other than 0"
+        raise InputValueError("difference", expected=expected, got=difference)
+    return found
 
 
 def _share(name: str, value: object, least: float, of: str = "") -> float:

@@ -21,16 +21,25 @@ if TYPE_CHECKING:
     ComplexArray = npt.NDArray[np.complex128]
 
 HALVES = 30  # so many sizes have all signs, by two halves
-FEW, GRID = 1 << 12, 1 << 17  # combinations of the numbers of flips of each size
+FEW = 1 << 12  # combinations of the numbers of flips of each size: up to so many are counted
+GRID = 1 << 17  # so rather than by halves, and at most so many
 STEPS = 20_000_000  # so many additions are made for a sum of whole steps
 LARGEST = 1 << 12  # so many combinations of the largest sizes stand before the normals
 SLACK = 1e-9  # of the total, within which two sums are equal
 TILTED_BELOW = 5e-4  # one-sided
 ERROR = 0.001  # relative, where nothing is left beyond the frequencies
-SPACING, FIRST, FREQUENCIES = 0.2, 128, 1 << 14  # frequencies, by the spread of the sum
-WORK, CHUNK, NEGLIGIBLE, DECADE = 1_000_000, 250_000, 1e-6, 2.3
-FREQUENT, MOST_FREQUENT, HARMONICS = 5, 8, 12  # equal sizes, whose sums may lie in lumps
-BINS, NARROWEST = 1 << 12, 1e-4  # of the rest of very many sizes, by their logarithms
+SPACING = 0.2  # of frequencies, by the spread of the sum
+FIRST = 128  # frequencies, from the lowest on; then twice as many and so on
+FREQUENCIES = 1 << 14  # at most
+WORK = 1_000_000  # numbers of sizes times frequencies
+CHUNK = 250_000  # of these in memory at once
+NEGLIGIBLE = 1e-6  # what frequencies add, after which no more are looked at
+DECADE = 2.3
+FREQUENT = 5  # so many equal sizes may make sums lie in lumps
+MOST_FREQUENT = 8  # sizes whose lumps are looked for
+HARMONICS = 12  # of each
+BINS = 1 << 12  # of the rest of very many sizes, by their logarithms
+NARROWEST = 1e-4  # beside the largest size: smaller ones are in one bin
 
 
 class Classes(NamedTuple):
@@ -62,6 +71,16 @@ class Classes(NamedTuple):
         return Classes(self.sizes[chosen], self.counts[chosen])
 
 
+class Cumulants(NamedTuple):
+    """The logarithm of E e^(tilt x), and the mean to the fourth cumulant of the tilted sum."""
+
+    log: float
+    mean: float
+    variance: float
+    third: float
+    fourth: float
+
+
 class Share(NamedTuple):
     """A probability, and the bound of its relative error: 0 where it is exact.
 
@@ -85,7 +104,8 @@ def classes_of(sizes: FloatArray, counts: IntArray | None = None) -> Classes:
     least = 1e-12 * float(sizes.max(initial=0.0))
     order = np.argsort(-sizes, kind="stable")
     order = order[sizes[order] > least]
-    sizes, counts = sizes[order], counts[order]
+    sizes = sizes[order]
+    counts = counts[order]
     if not len(sizes):
         return Classes(sizes, counts)
     starts = np.concatenate([[True], sizes[:-1] - sizes[1:] > least])
@@ -140,7 +160,8 @@ def share_by_halves(classes: Classes, limit: float) -> float:
     0.375
     """
     sizes = np.repeat(classes.sizes, classes.counts)
-    first, second = np.sort(subset_sums(sizes[::2])), np.sort(subset_sums(sizes[1::2]))
+    first = np.sort(subset_sums(sizes[::2]))
+    second = np.sort(subset_sums(sizes[1::2]))
     found = int(np.searchsorted(second, limit - first, side="right").sum())
     return math.ldexp(found, -len(sizes))
 
@@ -170,20 +191,20 @@ def share_by_binomials(classes: Classes, limit: float) -> float:
     >>> share_by_binomials(Classes(np.array([3.0, 1.0]), np.array([1, 2])), 1.5)
     0.375
     """
-    last = int(classes.counts.argmax())
-    sums, weights = np.zeros(1), np.ones(1)
+    frequent = int(classes.counts.argmax())
+    sums = np.zeros(1)
+    weights = np.ones(1)
     for i, (size, count) in enumerate(zip(classes.sizes, classes.counts.tolist(), strict=True)):
-        if i == last:
+        if i == frequent:
             continue
-        flipped = np.arange(count + 1)
-        sums = np.add.outer(sums, size * flipped).ravel()
+        sums = np.add.outer(sums, size * np.arange(count + 1)).ravel()
         weights = np.multiply.outer(weights, np.exp(log_binomial(count))).ravel()
         within = sums <= limit
-        sums, weights = sums[within], weights[within]
-    most = int(classes.counts[last])
-    flips = np.minimum(np.floor((limit - sums) / classes.sizes[last]), most).astype(np.int64)
-    law = cumulated_binomial(most)[flips]
-    return float((weights * law).sum())
+        sums = sums[within]
+        weights = weights[within]
+    most = int(classes.counts[frequent])
+    flips = np.minimum(np.floor((limit - sums) / classes.sizes[frequent]), most).astype(np.int64)
+    return float((weights * cumulated_binomial(most)[flips]).sum())
 
 
 @lru_cache(maxsize=8)
@@ -248,15 +269,14 @@ def share_by_steps(classes: Classes, budget: float, step: float) -> Share | None
     0.375
     """
     most = round(budget / step)
-    never = classes.number - classes.up_to((most + 0.5) * step).number
-    classes = classes.up_to((most + 0.5) * step)
-    multiples = np.rint(classes.sizes / step).astype(np.int64).tolist()
-    # a size that is flipped up to c times is added c + 1 times, or, of many, by each single flip
-    if (most + 1) * sum(classes.counts.tolist()) > STEPS:
+    small = classes.up_to((most + 0.5) * step)
+    never = classes.number - small.number  # a larger one is flipped by none of them
+    if (most + 1) * small.number > STEPS:
         return None
-    law = np.zeros(most + 1)
+    multiples = np.rint(small.sizes / step).astype(np.int64).tolist()
+    law = np.zeros(most + 1)  # of the sum of flipped sizes, in steps
     law[0] = 1.0
-    for multiple, count in zip(multiples, classes.counts.tolist(), strict=True):
+    for multiple, count in zip(multiples, small.counts.tolist(), strict=True):
         for _ in range(count):
             moved = law[: most + 1 - multiple] / 2
             law /= 2
@@ -292,8 +312,7 @@ def share_by_normals(classes: Classes, budget: float, step: float = 0.0) -> Shar
     tilt = 0.0
     found = _normals(large, rest, beyond, tilt)
     if found < TILTED_BELOW:
-        gathered = _binned(small) if len(small.sizes) > 2 * BINS else small
-        tilt = saddle_point(gathered, beyond)
+        tilt = saddle_point(_few(small), beyond)
         found = _normals(large, rest, beyond, tilt)
     missing, left = _missing(large, rest, beyond, tilt, step)
     found = min(found + missing, 1.0)
@@ -304,7 +323,8 @@ def share_by_normals(classes: Classes, budget: float, step: float = 0.0) -> Shar
 
 def _split(classes: Classes) -> tuple[Classes, Classes]:
     """The largest sizes, all of whose signs are tried, and the rest."""
-    left, combinations = classes.counts.copy(), 1
+    left = classes.counts.copy()
+    combinations = 1
     for i in range(len(left) - 1):
         count = min(int(left[i]), LARGEST // combinations - 1)
         if not count:
@@ -314,7 +334,21 @@ def _split(classes: Classes) -> tuple[Classes, Classes]:
     taken = classes.counts - left
     large = Classes(classes.sizes[taken > 0], taken[taken > 0])
     rest = Classes(classes.sizes[left > 0], left[left > 0])
-    return large, rest if len(rest.sizes) <= 2 * BINS else _binned(rest)
+    return large, _few(rest)
+
+
+def _few(classes: Classes) -> Classes:
+    """Very many sizes, gathered by their logarithms; the sum of squares in each bin stays."""
+    if len(classes.sizes) <= 2 * BINS:
+        return classes
+    sizes = classes.sizes
+    counts = classes.counts
+    steps = np.log(sizes[0] / sizes) * (BINS / -math.log(NARROWEST))
+    bins = np.minimum(steps, BINS).astype(np.int64)
+    numbers = np.bincount(bins, counts)
+    squares = np.bincount(bins, counts * np.square(sizes))
+    filled = numbers > 0
+    return Classes(np.sqrt(squares[filled] / numbers[filled]), numbers[filled].astype(np.int64))
 
 
 def _missing(
@@ -329,18 +363,22 @@ def _missing(
     every = Classes(
         np.concatenate([large.sizes, rest.sizes]), np.concatenate([large.counts, rest.counts])
     )
-    spread = math.sqrt(_cumulants(every, tilt)[2])
-    width, period = SPACING / spread, math.inf
+    spread = math.sqrt(_cumulants(every, tilt).variance)
+    width = SPACING / spread
     most = int(min(FREQUENCIES, max(WORK / len(every.sizes), FIRST)))
+    period = math.inf
     if step:
         period = math.pi / (2 * step)
         cells = max(1, math.ceil(period / width))
-        if cells <= most:
-            most, width = cells, period / cells
-    added, done, size = 0.0, 0, min(FIRST, most)
+        if cells <= most:  # the whole period, in equal cells
+            most = cells
+            width = period / cells
+    added = 0.0
+    done = 0
+    size = min(FIRST, most)
     while True:
         frequencies = width * (np.arange(done, done + size, dtype=np.float64) + 0.5)
-        terms = _missing_at(frequencies, (large, rest), beyond, tilt, step)
+        terms = _missing_at(frequencies, large, rest, beyond, tilt, step)
         added += float(terms.real.sum()) * width
         done += size
         end = done * width
@@ -351,26 +389,27 @@ def _missing(
     left = 0.0
     if end < period * (1 - 1e-9):  # the rest of the integral, as if it went on for a decade
         left = DECADE * last + _lumps(every, rest, end, tilt, period)
-    scale = math.exp(_cumulants(large, tilt)[0] + _cumulants(rest, tilt)[0] - tilt * beyond)
+    scale = math.exp(_cumulants(large, tilt).log + _cumulants(rest, tilt).log - tilt * beyond)
     return scale * added / math.pi, scale * left / math.pi
 
 
 def _missing_at(
     frequencies: FloatArray,
-    parts: tuple[Classes, Classes],
+    large: Classes,
+    rest: Classes,
     beyond: float,
     tilt: float,
     step: float,
 ) -> ComplexArray:
     """What the mixture of normals misses at some frequencies."""
-    large, rest = parts
     points = tilt + 1j * frequencies
     of_large = _characteristic(large, frequencies, tilt)
-    near = of_large * _normal_characteristic(rest, frequencies, tilt) / points
-    # of whole steps it is a sum in place of an integral
-    divisors = np.sinh(points * step) / step if step else points
-    found = of_large * _characteristic(rest, frequencies, tilt) / divisors
-    terms: ComplexArray = (found - near) * np.exp(-1j * frequencies * beyond)
+    of_mixture = of_large * _normal_characteristic(rest, frequencies, tilt) / points
+    divisors = points
+    if step:  # a sum over whole steps in place of an integral
+        divisors = np.sinh(points * step) / step
+    of_all = of_large * _characteristic(rest, frequencies, tilt) / divisors
+    terms: ComplexArray = (of_all - of_mixture) * np.exp(-1j * frequencies * beyond)
     return terms
 
 
@@ -383,16 +422,18 @@ def _characteristic(classes: Classes, frequencies: FloatArray, tilt: float) -> C
         counts = classes.counts[start : start + rows, None]
         angles = sizes * frequencies
         factors = np.cos(angles) + 1j * np.tanh(tilt * sizes) * np.sin(angles)
-        found *= np.prod(factors if (counts == 1).all() else factors**counts, axis=0)
+        if (counts > 1).any():
+            factors = factors**counts
+        found *= np.prod(factors, axis=0)
     return found
 
 
 def _normal_characteristic(rest: Classes, frequencies: FloatArray, tilt: float) -> ComplexArray:
     """The same of the nearly normal law of the rest."""
-    _, mean, variance, third, fourth = _cumulants(rest, tilt)
+    law = _cumulants(rest, tilt)
     power = 1j * frequencies
-    terms = third * power**3 / 6 + fourth * power**4 / 24 + third**2 * power**6 / 72
-    found: ComplexArray = np.exp(power * mean + variance * power**2 / 2) * (1 + terms)
+    terms = law.third * power**3 / 6 + law.fourth * power**4 / 24 + law.third**2 * power**6 / 72
+    found: ComplexArray = np.exp(power * law.mean + law.variance * power**2 / 2) * (1 + terms)
     return found
 
 
@@ -400,7 +441,8 @@ def _lumps(classes: Classes, rest: Classes, start: float, tilt: float, end: floa
     """A bound of what frequencies beyond `start` add: those at which frequent sizes have peaks."""
     if not (rest.counts >= FREQUENT).any():
         return 0.0
-    sizes, counts = classes
+    sizes = classes.sizes
+    counts = classes.counts
     left = 1 - np.square(np.tanh(tilt * sizes))
     frequent = rest.sizes[np.argsort(-rest.counts, kind="stable")[:MOST_FREQUENT]]
     frequencies = np.unique(np.outer(math.pi / frequent, np.arange(1, HARMONICS + 1)))
@@ -411,20 +453,9 @@ def _lumps(classes: Classes, rest: Classes, start: float, tilt: float, end: floa
     return float((heights / frequencies).sum()) * math.sqrt(2 * math.pi) / spread
 
 
-def _binned(classes: Classes) -> Classes:
-    """Very many sizes, gathered by their logarithms; the sum of squares in each bin stays."""
-    sizes, counts = classes
-    steps = np.log(sizes[0] / sizes) * (BINS / -math.log(NARROWEST))
-    bins = np.minimum(steps, BINS).astype(np.int64)
-    numbers = np.bincount(bins, counts)
-    squares = np.bincount(bins, counts * np.square(sizes))
-    filled = numbers > 0
-    return Classes(np.sqrt(squares[filled] / numbers[filled]), numbers[filled].astype(np.int64))
-
-
-def _cumulants(classes: Classes, tilt: float) -> tuple[float, float, float, float, float]:
-    """The logarithm of E e^(tilt x), and the mean to the fourth cumulant of the tilted sum."""
-    sizes, counts = classes
+def _cumulants(classes: Classes, tilt: float) -> Cumulants:
+    sizes = classes.sizes
+    counts = classes.counts
     tilted = np.tanh(tilt * sizes)
     left = 1 - tilted * tilted
     squares = counts * sizes * sizes
@@ -434,40 +465,46 @@ def _cumulants(classes: Classes, tilt: float) -> tuple[float, float, float, floa
     variance = float(squares @ left)
     third = -2 * float(squares @ (sizes * tilted * left))
     fourth = float(squares @ (sizes * sizes * left * (6 * tilted * tilted - 2)))
-    return log, mean, variance, third, fourth
+    return Cumulants(log, mean, variance, third, fourth)
 
 
 def _normals(large: Classes, rest: Classes, beyond: float, tilt: float) -> float:
     """The probability that sums of all signs of the large sizes and of the rest are beyond."""
-    sums, logs = np.zeros(1), np.zeros(1)
+    sums = np.zeros(1)
+    logs = np.zeros(1)
     for size, count in zip(large.sizes, large.counts.tolist(), strict=True):
         sums = np.add.outer(sums, size * (count - 2.0 * np.arange(count + 1))).ravel()
         logs = np.add.outer(logs, log_binomial(count)).ravel()
-    log, mean, *moments = _cumulants(rest, tilt)
-    return _mixture(beyond - sums - mean, logs + log - tilt * mean, tilt, moments)
+    law = _cumulants(rest, tilt)
+    distances = beyond - sums - law.mean
+    return _mixture(distances, logs + law.log - tilt * law.mean, tilt, law)
 
 
-def _mixture(distances: FloatArray, offset: FloatArray, tilt: float, moments: list[float]) -> float:
-    """Add up e^offset E(e^(-tilt x); x > distance), of a law that is nearly normal.
+def _mixture(distances: FloatArray, offset: FloatArray, tilt: float, law: Cumulants) -> float:
+    """Add up e^offset E(e^(-tilt x); x > distance), of a law about 0 that is nearly normal.
 
     With the standardised z = x / sigma its density is the normal one times 1 + r3 / 6 He3(z) +
     r4 / 24 He4(z) + r3^2 / 72 He6(z), of Hermite's polynomials; each term is integrated by parts.
     """
     from scipy.special import log_ndtr
 
-    variance, third, fourth = moments
-    spread = math.sqrt(variance)
-    slope, z = tilt * spread, distances / spread
-    skewness, excess = third / spread**3, fourth / variance**2
+    spread = math.sqrt(law.variance)
+    slope = tilt * spread
+    z = distances / spread
+    skewness = law.third / spread**3
+    excess = law.fourth / law.variance**2
     exponent = offset - slope * z - z * z / 2
     edge = np.exp(exponent) / math.sqrt(2 * math.pi)
-    integral = np.exp(offset + slope * slope / 2 + log_ndtr(-z - slope))
     weights = {3: skewness / 6, 4: excess / 24, 6: skewness * skewness / 72}
+    integral = np.exp(offset + slope * slope / 2 + log_ndtr(-z - slope))
     added = integral.copy()
-    before, hermite = np.zeros_like(z), np.ones_like(z)
+    before = np.zeros_like(z)
+    hermite = np.ones_like(z)  # of order 0, then 1, ...
     for order in range(1, 7):
         integral = hermite * edge - slope * integral
-        before, hermite = hermite, z * hermite - (order - 1) * before
+        following = z * hermite - (order - 1) * before
+        before = hermite
+        hermite = following
         if order in weights:
             added += weights[order] * integral
     return float(added.sum())
@@ -483,14 +520,16 @@ def saddle_point(classes: Classes, beyond: float) -> float:
     """
     from scipy.optimize import brentq
 
-    sizes, counts = classes
+    sizes = classes.sizes
 
     def excess(tilt: float) -> float:
-        return float(counts @ (sizes * np.tanh(tilt * sizes))) - beyond
+        return float(classes.counts @ (sizes * np.tanh(tilt * sizes))) - beyond
 
-    low, high = 0.0, 1 / float(sizes.max())
+    low = 0.0
+    high = 1 / float(sizes.max())
     while excess(high) < 0 and high * float(sizes.min()) < 20:
-        low, high = high, 2 * high
+        low = high
+        high *= 2
     if excess(high) < 0:
         return high
     return float(brentq(excess, low, high, rtol=1e-6))

@@ -26,10 +26,16 @@ if TYPE_CHECKING:
     Outward = Callable[[float], float]
 
 # What the mean is, which decides how it is bounded and how two models differ in it.
-MEAN, SHARE, LOGARITHM = "mean", "share", "logarithm"
-POWER, VARIANCE, MEDIAN = "power", "variance", "median"
+MEAN = "mean"
+SHARE = "share"
+LOGARITHM = "logarithm"
+POWER = "power"
+VARIANCE = "variance"
+MEDIAN = "median"
+NO_MEAN = ""
 DIFFERENCES = (MEAN, SHARE)  # two models differ by a difference; in other forms by a ratio
-LEAST_POWER, MOST_LOG = 1e-6, 300.0  # smaller powers are logarithms; larger ones leave float64
+LEAST_POWER = 1e-6  # smaller powers are logarithms
+MOST_LOG = 300.0  # of a power; larger ones leave float64
 ROUNDING = 1e-12
 
 
@@ -118,10 +124,12 @@ def influences_of_sums(
     """
     total = bases.sum()
     inner = float(tops.sum() / total)
-    tops, shares = tops / total, bases / total
+    tops = tops / total
+    shares = bases / total
     moved = without_rounding(tops - inner * shares, tops)
-    found = outward(inner) if value is None else value
-    return Influences(found, inner, tops, shares, moved, outward, ends, form)
+    if value is None:
+        value = outward(inner)
+    return Influences(value, inner, tops, shares, moved, outward, ends, form)
 
 
 def influences_of(units: Units, level: float = 0.95) -> Influences | None:
@@ -140,10 +148,12 @@ def influences_of(units: Units, level: float = 0.95) -> Influences | None:
     key = units.key
     if not units.number:
         return None
-    back, form, adjusts = _mean_form(key, units)
-    if key.macro and (adjusts or form in ("", MEDIAN)):
-        return _of_whole_groups(units, is_monotone=form not in ("", VARIANCE))
-    if not form:
+    form = _form_of(key, units)
+    back = _from_mean(key, units)
+    adjusts = _is_adjusted_at_the_end(key, units)
+    if key.macro and (adjusts or form in (NO_MEAN, MEDIAN)):
+        return _of_whole_groups(units, is_monotone=form not in (NO_MEAN, VARIANCE))
+    if form == NO_MEAN:
         return None
     outward = back
     if adjusts:
@@ -159,40 +169,71 @@ def influences_of(units: Units, level: float = 0.95) -> Influences | None:
         ends = [sums_of_tasks(units, end) for end in ends_of(units)]
         if key.macro:
             return _of_groups(units, top, base, ends, back, form)
-        least, most = sorted(float(x.sum() / y.sum()) for x, y in ends)
+        means = [float(top_of_end.sum() / base_of_end.sum()) for top_of_end, base_of_end in ends]
+        least, most = sorted(means)
         if form == VARIANCE:
-            least, most = 0.0, math.inf
-        made = influences_of_sums(
+            least = 0.0
+            most = math.inf
+        value = None
+        if units.ends is None:  # of ranks, as reports compute it, to the last digit
+            value = compute(key, units.sample)
+        found = influences_of_sums(
             units.sums(top),
             units.sums(base),
-            value=compute(key, units.sample) if units.ends is None else None,
+            value=value,
             outward=outward,
             ends=(least, most),
             form=form,
         )
-    return made if math.isfinite(made.value) and math.isfinite(made.inner) else None
+    if not (math.isfinite(found.value) and math.isfinite(found.inner)):
+        return None
+    return found
 
 
-def _mean_form(key: Key, units: Units) -> tuple[Outward, str, bool]:
-    """How the mean of f becomes the metric, its form, and whether it is adjusted after that.
-
-    The form is empty for a metric of no mean.
-    """
-    if units.ends is not None:
-        return float, SHARE if key.metric == "success" else MEAN, False
-    metric, p, adjusts = METRICS[key.metric], float(key.parameter), key.adjustment != NO_ADJUSTMENT
-    if metric.single:
-        return float, SHARE if metric.name == "hits" else MEAN, key.adjustment == "z"
+def _form_of(key: Key, units: Units) -> str:
+    """What the mean is whose function the metric is; NO_MEAN for a metric of no mean."""
+    if units.ends is not None:  # of retrieval
+        return SHARE if key.metric == "success" else MEAN
+    metric = METRICS[key.metric]
+    if metric.single is not None:
+        return SHARE if metric.name == "hits" else MEAN
     if metric.mean is arithmetic:
-        return metric.inverse, LOGARITHM if metric.transform is LOG else POWER, adjusts
-    if metric.mean in (variance, median):
-        return metric.inverse, VARIANCE if metric.mean is variance else MEDIAN, adjusts
+        return LOGARITHM if metric.transform is LOG else POWER
+    if metric.mean is variance:
+        return VARIANCE
+    if metric.mean is median:
+        return MEDIAN
     if metric.mean is power:
+        p = abs(float(key.parameter))
+        if p < LEAST_POWER:
+            return LOGARITHM
+        if p * math.log(units.sample.candidates.max()) <= MOST_LOG:
+            return POWER
+    return NO_MEAN
+
+
+def _from_mean(key: Key, units: Units) -> Outward:
+    """What makes the metric of the mean, without an adjustment."""
+    if units.ends is not None:
+        return float
+    metric = METRICS[key.metric]
+    if metric.single is not None:
+        return float
+    if metric.mean is power:
+        p = float(key.parameter)
         if abs(p) < LEAST_POWER:
-            return math.exp, LOGARITHM, adjusts
-        if abs(p) * math.log(units.sample.candidates.max()) <= MOST_LOG:
-            return lambda mean: float(mean ** (1 / p)), POWER, adjusts
-    return float, "", adjusts
+            return math.exp
+        return lambda mean: float(mean ** (1 / p))
+    return metric.inverse
+
+
+def _is_adjusted_at_the_end(key: Key, units: Units) -> bool:
+    """Whether the metric is adjusted as a whole; ratio and index of a mean are sums over tasks."""
+    if units.ends is not None:
+        return False
+    if METRICS[key.metric].single is not None:
+        return key.adjustment == "z"
+    return key.adjustment != NO_ADJUSTMENT
 
 
 def sums_of_tasks(units: Units, sample: Sample) -> tuple[FloatArray, FloatArray]:
@@ -206,13 +247,17 @@ def sums_of_tasks(units: Units, sample: Sample) -> tuple[FloatArray, FloatArray]
     >>> sums_of_tasks(units, units.sample)
     (array([-4., -1.]), array([-4., -4.]))
     """
-    key, weights = units.key, units.weights
+    key = units.key
+    weights = units.weights
     if units.ends is not None:
         return sample.ranks, weights
-    metric, parameter = METRICS[key.metric], key.parameter
+    metric = METRICS[key.metric]
+    parameter = key.parameter
     if metric.mean is variance:
         centres, inner = tie_centres(sample)
-        groups = np.zeros(len(centres), np.int64) if units.groups is None else units.groups
+        groups = np.zeros(len(centres), np.int64)
+        if units.groups is not None:
+            groups = units.groups
         centres = centres - centres[:1]
         middles = np.bincount(groups, weights * centres) / np.bincount(groups, weights)
         return weights * (np.square(centres - middles[groups]) + inner), weights
@@ -223,7 +268,8 @@ def sums_of_tasks(units: Units, sample: Sample) -> tuple[FloatArray, FloatArray]
     if metric.single is None or key.adjustment in (NO_ADJUSTMENT, "z"):
         return weights * f, weights
     sizes, place = np.unique(sample.candidates, return_inverse=True)
-    chance = metric.single(sizes, parameter)[0][place]
+    means, _ = metric.single(sizes, parameter)
+    chance = means[place]
     if key.adjustment == "ratio":
         return weights * f, weights * chance
     return weights * (f - chance), weights * (metric.optimum - chance)
@@ -264,8 +310,9 @@ def _of_groups(
     number = int(known.sum())
     if not number:
         return None
-    values = np.array([back(x) if ok else 0.0 for x, ok in zip(means, known, strict=True)])
-    slopes = np.nan_to_num([slope(back, x) for x in means.tolist()])
+    values = np.zeros(len(means))
+    values[known] = [back(mean) for mean in means[known]]
+    slopes = np.nan_to_num([slope(back, mean) for mean in means.tolist()])
 
     # a cell has the tasks of a unit in a group
     cells, cell = np.unique(units.unit * len(means) + group, return_inverse=True)
@@ -273,6 +320,8 @@ def _of_groups(
     share = np.bincount(cell, base) / weight[group_of]
     moved = np.bincount(cell, top) / weight[group_of] - means[group_of] * share
     moved = without_rounding(moved * slopes[group_of], values[group_of] * share)
+
+    # groups of one unit vary about one another
     sizes = np.bincount(group_of)
     alone = (sizes == 1) & known
     apart = np.zeros(len(means))
@@ -282,24 +331,32 @@ def _of_groups(
     factors = np.sqrt(sizes / np.maximum(sizes - 1, 1))
 
     def of_units(column: FloatArray) -> FloatArray:
+        """The sums over the cells of each unit, divided by the number of groups."""
         held = np.where(known[group_of], column, 0.0)
         return np.bincount(unit, held, units.number) / number
 
     varies = of_units((moved + apart[group_of]) * factors[group_of])
-    ends = [np.bincount(group, x) / np.bincount(group, y) for x, y in ends_of_tasks]
-    least, most = sorted(float(np.mean([back(x) for x in end[known].tolist()])) for end in ends)
+    means_at_ends = []
+    for top_of_end, base_of_end in ends_of_tasks:
+        end = np.bincount(group, top_of_end) / np.bincount(group, base_of_end)
+        means_at_ends.append(float(np.mean([back(x) for x in end[known].tolist()])))
+    least, most = sorted(means_at_ends)
     if form == VARIANCE:
-        least, most = 0.0, math.inf
+        least = 0.0
+        most = math.inf
+    if form not in DIFFERENCES:  # a mean over groups is one, whatever it is a mean of
+        form = MEAN
     value = float(values[known].mean())
     return Influences(
-        value,
-        value,
-        of_units(moved + values[group_of] * share),
-        of_units(share),
-        varies * math.sqrt(1 - 1 / units.number),  # the formula of the error has u / (u - 1)
-        float,
-        (least, most),
-        form if form in DIFFERENCES else MEAN,
+        value=value,
+        inner=value,
+        tops=of_units(moved + values[group_of] * share),
+        shares=of_units(share),
+        # the formula of the error has u / (u - 1)
+        moved=varies * math.sqrt(1 - 1 / units.number),
+        outward=float,
+        ends=(least, most),
+        form=form,
         is_macro=True,
     )
 
@@ -317,11 +374,11 @@ def _of_whole_groups(units: Units, *, is_monotone: bool) -> Influences | None:
         return None
     ends = (-math.inf, math.inf)
     if is_monotone:
-        first, last = (
-            float(key_values_within(units.key, sample, codes, number)[is_known].mean())
-            for sample in ends_of(units)
-        )
-        ends = min(first, last), max(first, last)
+        means = []
+        for sample in ends_of(units):
+            values_of_groups = key_values_within(units.key, sample, codes, number)
+            means.append(float(values_of_groups[is_known].mean()))
+        ends = (min(means), max(means))
     return influences_of_sums(values[is_known], np.ones(int(is_known.sum())), ends=ends)
 
 
@@ -333,54 +390,69 @@ def _of_median(units: Units, level: float, back: Outward) -> Influences | None:
     """
     from scipy.special import ndtri
 
-    sample, weights = units.sample, units.weights
-    key, tied = units.key, sample.tied
-    total, most = weights.sum(), float(sample.candidates.max())
-
-    def up_to(x: float) -> FloatArray:
-        """The share of each task's positions up to x."""
-        if tied is None:
-            return (sample.ranks <= x).astype(np.float64)
-        reached: FloatArray = np.clip(np.floor(x - sample.ranks) + 1, 0, tied) / tied
-        return reached
-
-    def quantile(share: float) -> float:
-        """The first position, or half of one, up to which the tasks have a share."""
-        low, high = 2, int(2 * most)
-        while low < high:
-            middle = (low + high) // 2
-            reached = float(weights @ up_to(middle / 2)) / total >= share - ROUNDING
-            low, high = (low, middle) if reached else (middle + 1, high)
-        return low / 2
-
-    metric = METRICS[key.metric]
-    middle = METRICS["median"].mean(metric.transform, sample, 0)
-    below = math.nextafter(middle, 0.0)
-    near = [(x, float(weights @ x) / total) for x in (up_to(middle), up_to(below))]
-    counted, share = min(near, key=lambda x: abs(x[1] - 0.5))
+    sample = units.sample
+    weights = units.weights
+    total = weights.sum()
+    most = float(sample.candidates.max())
+    plain_median = METRICS["median"]
+    middle = plain_median.mean(plain_median.transform, sample, 0)
+    # the share of tasks up to the median, or below it, whichever is nearer to a half
+    counted = _shares_up_to(sample, middle)
+    share = float(weights @ counted) / total
+    below = _shares_up_to(sample, math.nextafter(middle, 0.0))
+    share_below = float(weights @ below) / total
+    if abs(share_below - 0.5) < abs(share - 0.5):
+        counted = below
+        share = share_below
     shares = units.sums(weights) / total
     moved = units.sums(weights * (counted - share)) / total
     spread = float(np.sqrt((shares**2).sum()))
     if 0 < share < 1 and units.number > 1:
         spread = standard_error(moved, shares) / math.sqrt(share * (1 - share))
     reach = float(ndtri((1 + level) / 2)) / 2 * spread + 0.5 / len(sample.ranks)
-    low = quantile(0.5 - reach) if reach < 0.5 else 1.0
-    high = quantile(0.5 + reach) if reach < 0.5 else most
+    low = 1.0
+    high = most
+    if reach < 0.5:
+        low = _quantile(sample, weights, 0.5 - reach)
+        high = _quantile(sample, weights, 0.5 + reach)
     # ranks are whole numbers: a median moves by steps, of which half may be hidden at either end
     density = math.log((high + 0.5) / (low - 0.5)) / (2 * reach)
     inner = math.log(middle)
     moved = -density * without_rounding(moved, shares)
     return Influences(
-        compute(key, sample),
-        inner,
-        moved + inner * shares,
-        shares,
-        moved,
-        lambda x: back(math.exp(x)),
-        (0.0, math.log(most)),
-        MEDIAN,
-        (back(low), back(high)),
+        value=compute(units.key, sample),
+        inner=inner,
+        tops=moved + inner * shares,
+        shares=shares,
+        moved=moved,
+        outward=lambda x: back(math.exp(x)),
+        ends=(0.0, math.log(most)),
+        form=MEDIAN,
+        bounds=(back(low), back(high)),
     )
+
+
+def _shares_up_to(sample: Sample, x: float) -> FloatArray:
+    """The share of each task's positions up to x."""
+    if sample.tied is None:
+        return (sample.ranks <= x).astype(np.float64)
+    reached: FloatArray = np.clip(np.floor(x - sample.ranks) + 1, 0, sample.tied) / sample.tied
+    return reached
+
+
+def _quantile(sample: Sample, weights: FloatArray, share: float) -> float:
+    """The first position, or half of one, up to which the tasks have a share."""
+    total = weights.sum()
+    low = 2  # in halves
+    high = int(2 * float(sample.candidates.max()))
+    while low < high:
+        middle = (low + high) // 2
+        reached = float(weights @ _shares_up_to(sample, middle / 2)) / total
+        if reached >= share - ROUNDING:
+            high = middle
+        else:
+            low = middle + 1
+    return low / 2
 
 
 def standard_error(moved: FloatArray, shares: FloatArray | None = None) -> float:

@@ -33,10 +33,17 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from .pairing import HasRanks
 
-    Bounds = tuple[float, float, str]
-
 FEW_HITS = 10  # below so many effective hits, or misses, bounds are those of the binomial law
-RESAMPLES, MOST_DRAWN = 1000, 2000
+RESAMPLES = 1000
+MOST_DRAWN = 2000  # units of a resample
+
+
+class IntervalBounds(NamedTuple):
+    """The ends of an interval, and the method."""
+
+    low: float
+    high: float
+    method: str
 
 
 @public("truerank.inference")
@@ -84,10 +91,13 @@ class Interval(NamedTuple):
 
     def __str__(self) -> str:
         decimals = decimals_within(self.decimals, self.low, self.high)
-        numbers = (f"{x:.{decimals}f}" for x in (self.value, self.low, self.high))
-        bounds = "{} {} [{}, {}]".format(self.metric, *numbers)
-        how = f"{100 * self.level:g} %, {self.method}, {describe_units(self.units, self.by)}"
-        return "\n".join(map(printable, (f"{bounds} ({how})", *self.notes)))
+        lines = [
+            f"{self.metric} {self.value:.{decimals}f} "
+            f"[{self.low:.{decimals}f}, {self.high:.{decimals}f}] ({100 * self.level:g} %, "
+            f"{self.method}, {describe_units(self.units, self.by)})"
+        ]
+        lines += self.notes
+        return "\n".join(map(printable, lines))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields by name.
@@ -97,7 +107,7 @@ class Interval(NamedTuple):
         >>> Interval("mrr", 0.3, 0.25, 0.35, 0.95, "t", 40).to_dict()["notes"]
         []
         """
-        return {**self._asdict(), "notes": list(self.notes)}
+        return self._asdict() | {"notes": list(self.notes)}
 
 
 def decimals_within(least: int, low: float, high: float) -> int:
@@ -135,8 +145,11 @@ class Intervals(dict[str, Interval], AsTable):
         columns = [
             Column("metric"),
             Column("value", decimals=decimals),
-            *(Column("low", f"{level}from", decimals), Column("high", "to", decimals)),
-            *map(Column, ("units", "by", "method")),
+            Column("low", f"{level}from", decimals),
+            Column("high", "to", decimals),
+            Column("units"),
+            Column("by"),
+            Column("method"),
         ]
         rows = ([getattr(found, column.name) for column in columns] for found in self.values())
         notes = dict.fromkeys(note for found in self.values() for note in found.notes)
@@ -208,7 +221,8 @@ def interval(
     mr 2.8 [1.0, 13.4] (95 %, t, 8 tasks)
     few units: 8 tasks
     """
-    level, seed = confidence(level), integer("seed", seed, least=0)
+    level = confidence(level)
+    seed = integer("seed", seed, least=0)
     units = units_of(
         ranks,
         metric,
@@ -217,23 +231,42 @@ def interval(
         weights=weights,
         draw_seed=integer("draw_seed", draw_seed, least=0),
     )
-    found, number = influences_of(units, level), units.number
-    low, high, method = math.nan, math.nan, "none"
+    key = units.key
+    number = units.number
+    bounds = IntervalBounds(math.nan, math.nan, "none")
+    found = influences_of(units, level)
     if found is not None:
-        value, number = found.value, len(found.shares)
+        value = found.value
+        number = len(found.shares)
         if number > 1:
-            low, high, method = bounds_of(found, level)
+            bounds = bounds_of(found, level)
+    elif key.macro or units.ends is not None:  # there is no value, either
+        value = math.nan
     else:
-        value = math.nan if units.key.macro or units.ends else compute(units.key, units.sample)
-        if number > 1 and not math.isnan(value) and units.key.metric != COUNT:
-            low, high, method = *_bootstrap(units, value, level, seed), "bootstrap"
-    notes = () if method == "none" else notes_on_units(units)
-    by = units.by if number == units.number else GROUP
-    about = number, by, notes, units.key.decimals
-    return Interval(str(units.key), value, low, high, level, method, *about)
+        value = compute(key, units.sample)
+        if number > 1 and not math.isnan(value) and key.metric != COUNT:
+            bounds = _bootstrap(units, value, level, seed)
+    by = units.by
+    if number != units.number:  # whole groups are drawn
+        by = GROUP
+    notes: tuple[str, ...] = ()
+    if bounds.method != "none":
+        notes = notes_on_units(units)
+    return Interval(
+        metric=str(key),
+        value=value,
+        low=bounds.low,
+        high=bounds.high,
+        level=level,
+        method=bounds.method,
+        units=number,
+        by=by,
+        notes=notes,
+        decimals=key.decimals,
+    )
 
 
-def bounds_of(found: Influences, level: float) -> Bounds:
+def bounds_of(found: Influences, level: float) -> IntervalBounds:
     """Return the bounds of a metric, and the method.
 
     Examples
@@ -244,13 +277,14 @@ def bounds_of(found: Influences, level: float) -> Bounds:
     (1.486, 6.514, 't')
     """
     if found.bounds is not None:
-        return min(found.bounds), max(found.bounds), "order"
-    low, high, method = _inner_bounds(found, level)
-    low, high = found.at(low), found.at(high)
-    return min(low, high), max(low, high), method
+        return IntervalBounds(min(found.bounds), max(found.bounds), "order")
+    inner = _inner_bounds(found, level)
+    one = found.at(inner.low)
+    other = found.at(inner.high)
+    return IntervalBounds(min(one, other), max(one, other), inner.method)
 
 
-def _inner_bounds(found: Influences, level: float) -> Bounds:
+def _inner_bounds(found: Influences, level: float) -> IntervalBounds:
     """The bounds on the scale of the mean."""
     from scipy.special import stdtrit
 
@@ -260,7 +294,9 @@ def _inner_bounds(found: Influences, level: float) -> Bounds:
     at_end = found.form == SHARE and min(inner - least, most - inner) <= ROUNDING * extent
     if at_end or not found.moved.any():
         unseen = unseen_share(found.shares, level)
-        return inner + unseen * (least - inner), inner + unseen * (most - inner), "unseen"
+        low = inner + unseen * (least - inner)
+        high = inner + unseen * (most - inner)
+        return IntervalBounds(low, high, "unseen")
     quantile = float(stdtrit(degrees_of_freedom(found.moved), (1 + level) / 2))
     if found.form == SHARE:
         share = (inner - least) / extent
@@ -268,16 +304,18 @@ def _inner_bounds(found: Influences, level: float) -> Bounds:
         # u trials of equal weight have p (1 - p) / u, without the factor u / (u - 1) of the error
         variance = (found.error / extent) ** 2 * (units - 1) / units
         trials = share * (1 - share) / variance
-        low, high, method = share_bounds(share, trials, quantile, level)
-        return least + low * extent, least + high * extent, method
+        bounds = share_bounds(share, trials, quantile, level)
+        return IntervalBounds(
+            least + bounds.low * extent, least + bounds.high * extent, bounds.method
+        )
     if found.form == VARIANCE:  # on the scale of its logarithm
         factor = math.exp(min(quantile * found.error / inner, 700.0))
-        return inner / factor, inner * factor, "t"
+        return IntervalBounds(inner / factor, inner * factor, "t")
     reach = quantile * found.error
-    return max(inner - reach, least), min(inner + reach, most), "t"
+    return IntervalBounds(max(inner - reach, least), min(inner + reach, most), "t")
 
 
-def share_bounds(share: float, trials: float, quantile: float, level: float) -> Bounds:
+def share_bounds(share: float, trials: float, quantile: float, level: float) -> IntervalBounds:
     """Return Wilson's bounds of a share, or those of Clopper and Pearson where hits are few.
 
     Parameters
@@ -301,11 +339,12 @@ def share_bounds(share: float, trials: float, quantile: float, level: float) -> 
     tail = (1 - level) / 2
     if min(hits, misses) < FEW_HITS - 1e-9:  # 10 hits are 10, however their share is rounded
         low = float(betaincinv(hits, misses + 1, tail))
-        return low, float(betaincinv(hits + 1, misses, 1 - tail)), "clopper-pearson"
+        high = float(betaincinv(hits + 1, misses, 1 - tail))
+        return IntervalBounds(low, high, "clopper-pearson")
     square = quantile * quantile / trials
     middle = (share + square / 2) / (1 + square)
     reach = math.sqrt(share * (1 - share) * square + square * square / 4) / (1 + square)
-    return middle - reach, middle + reach, "wilson"
+    return IntervalBounds(middle - reach, middle + reach, "wilson")
 
 
 def unseen_share(shares: FloatArray, level: float) -> float:
@@ -320,12 +359,13 @@ def unseen_share(shares: FloatArray, level: float) -> float:
     return float(1 - ((1 - level) / 2) ** (1 / effective))
 
 
-def _bootstrap(units: Units, value: float, level: float, seed: int) -> tuple[float, float]:
+def _bootstrap(units: Units, value: float, level: float, seed: int) -> IntervalBounds:
     """The percentiles of the metric of resampled units.
 
     Of very many units fewer are drawn, which vary more, by the root of the numbers.
     """
-    random, drawn = np.random.default_rng(seed), min(units.number, MOST_DRAWN)
+    random = np.random.default_rng(seed)
+    drawn = min(units.number, MOST_DRAWN)
     order = np.argsort(units.unit, kind="stable")
     sizes = np.bincount(units.unit)
     starts = np.cumsum(sizes) - sizes
@@ -338,4 +378,4 @@ def _bootstrap(units: Units, value: float, level: float, seed: int) -> tuple[flo
         values[i] = compute(units.key, take(units.sample, tasks))
     away = (values[~np.isnan(values)] - value) * math.sqrt(drawn / units.number)
     low, high = np.quantile(away, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    return value + low, value + high
+    return IntervalBounds(value + low, value + high, "bootstrap")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 from .sign_flips import error_rate
 
@@ -45,51 +46,72 @@ def invert(
     (-0.96, 2.96)
     """
     alpha = error_rate(level)
-    low, high = (_end(p_value, estimate, null, alpha, limit, spread) for limit in limits)
+    p_null = p_value(null)
+    first_step = 2 * spread or abs(estimate) or 1.0
+    ends = []
+    for limit in limits:
+        sign = math.copysign(1.0, limit - estimate)
+        known = None
+        if (null - estimate) * sign > 0:  # the null is on this side
+            known = Shift(null, p_null)
+        ends.append(_end(p_value, estimate, known, alpha, limit, first_step))
+    low, high = ends
     return low, high
+
+
+class Shift(NamedTuple):
+    """A shift between two models, and its p-value."""
+
+    x: float
+    p: float
 
 
 def _end(
     p_value: Callable[[float], float],
     estimate: float,
-    null: float,
+    null: Shift | None,
     alpha: float,
     limit: float,
-    spread: float,
+    step: float,
 ) -> float:
-    """The last shift towards a limit that is not rejected."""
+    """The last shift towards a limit that is not rejected; the null, if it is on this side."""
     sign = math.copysign(1.0, limit - estimate)
-    is_beyond = (null - estimate) * sign > 0  # the null is on this side
-    may_end = not is_beyond or p_value(null) > alpha  # else the interval ends before it
-    if may_end and math.isfinite(limit) and (limit == estimate or p_value(limit) > alpha):
+    ends_before_null = null is not None and null.p <= alpha
+    may_reach_limit = math.isfinite(limit) and not ends_before_null
+    if may_reach_limit and (limit == estimate or p_value(limit) > alpha):
         return limit
-    inside, p_inside = estimate, 1.0
-    outside, p_outside = math.nan, math.nan
-    if is_beyond:
-        p_null = p_value(null)
-        if p_null > alpha:
-            inside, p_inside = null, p_null
-        else:
-            outside, p_outside = null, p_null
-    step = 2 * spread or abs(estimate) or 1.0
+    kept = Shift(estimate, 1.0)
+    rejected: Shift | None = None
+    if ends_before_null:
+        rejected = null
+    elif null is not None:
+        kept = null
+    # further and further out, until a shift is rejected
     for _ in range(DOUBLINGS):
         further = estimate + sign * step
         step *= 2
-        if (limit - further) * sign <= 0 or (outside - further) * sign <= 0:
+        is_out = (limit - further) * sign <= 0
+        if is_out or (rejected is not None and (rejected.x - further) * sign <= 0):
             break
-        p = p_value(further)
-        if p > alpha and (further - inside) * sign > 0:
-            inside, p_inside = further, p
-        elif p <= alpha and (further - inside) * sign > 0:
-            outside, p_outside = further, p
+        if (further - kept.x) * sign <= 0:  # not beyond the null, which is kept
+            continue
+        tried = Shift(further, p_value(further))
+        if tried.p > alpha:
+            kept = tried
+        else:
+            rejected = tried
             break
-    if math.isnan(outside):
+    if rejected is None:
         if not math.isfinite(limit):
             return limit
-        outside, p_outside = limit, p_value(limit)
-    end = _crossing(p_value, alpha, estimate, (inside, p_inside), (outside, p_outside))
-    if outside != null and abs(end - null) <= 2 * TOLERANCE * abs(end - estimate):
-        return null if p_value(null) > alpha else end
+        rejected = Shift(limit, p_value(limit))
+    end = _crossing(p_value, alpha, estimate, kept, rejected)
+    if null is None or rejected.x == null.x:
+        return end
+    # p may have a step at the null, which is then the end itself
+    is_at_null = abs(end - null.x) <= 2 * TOLERANCE * abs(end - estimate)
+    if is_at_null and null.p > alpha:
+        return null.x
     return end
 
 
@@ -97,37 +119,40 @@ def _crossing(
     p_value: Callable[[float], float],
     alpha: float,
     estimate: float,
-    kept: tuple[float, float],
-    rejected: tuple[float, float],
+    kept: Shift,
+    rejected: Shift,
 ) -> float:
     """Narrow the gap between a shift that is kept and one that is rejected; return the first.
 
     Steps of interpolation, on the scale on which the tail of a normal law is a line, alternate with
     halves, so that no step of p can make it slower than twice bisection.
     """
-    (inside, p_inside), (outside, p_outside) = kept, rejected
-    target = _height(alpha)
+    height = _height(alpha)
     for i in range(EVALUATIONS):
-        gap = outside - inside
-        nearest = TOLERANCE * max(abs(outside - estimate), 1e-300)
+        gap = rejected.x - kept.x
+        nearest = TOLERANCE * max(abs(rejected.x - estimate), 1e-300)
         if abs(gap) <= nearest:
             break
-        middle = inside + gap / 2
-        if i % 3 < 2:
-            ends = _height(p_inside), _height(p_outside)
-            if ends[1] > ends[0]:
-                share = (target - ends[0]) / (ends[1] - ends[0])
-                # a little beyond the guess, so that both ends close in
-                share += (1 - 2 * (i % 3)) * max(0.01 * min(share, 1 - share), nearest / abs(gap))
-                middle = inside + gap * min(max(share, 0.001), 0.999)
-        if middle in (inside, outside):
+        middle = kept.x + gap / 2
+        height_kept = _height(kept.p)
+        height_rejected = _height(rejected.p)
+        if i % 3 < 2 and height_rejected > height_kept:
+            share = (height - height_kept) / (height_rejected - height_kept)
+            # a little beyond the guess, then a little before it, so that both ends close in
+            margin = max(0.01 * min(share, 1 - share), nearest / abs(gap))
+            if i % 3 == 0:
+                share += margin
+            else:
+                share -= margin
+            middle = kept.x + gap * min(max(share, 0.001), 0.999)
+        if middle in (kept.x, rejected.x):
             break
-        p = p_value(middle)
-        if p > alpha:
-            inside, p_inside = middle, p
+        tried = Shift(middle, p_value(middle))
+        if tried.p > alpha:
+            kept = tried
         else:
-            outside, p_outside = middle, p
-    return inside
+            rejected = tried
+    return kept.x
 
 
 def _height(p: float) -> float:

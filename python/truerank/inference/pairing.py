@@ -115,13 +115,16 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     if isinstance(model, Ranks):
         return of_single_tasks(name, model)
     try:
-        ranks, weights = of_single_tasks(name, model.ranks), model.weights
+        ranks = of_single_tasks(name, model.ranks)
+        weights = model.weights
     except RanksMissingError as error:
         raise InputValueError(name, str(error)) from None
     except AttributeError:
         got = type(model).__name__
         raise InputTypeError(name, expected="Ranks or a Report", got=got) from None
-    return ranks if weights is ranks.weights else ranks.with_weights(weights)
+    if weights is ranks.weights:
+        return ranks
+    return ranks.with_weights(weights)
 
 
 def measures_queries(model: object) -> bool:
@@ -131,14 +134,17 @@ def measures_queries(model: object) -> bool:
 
 def tasks_of(name: str, model: Any) -> Ranks:
     """The ranks of a model: right answers of a report of retrieval, else as `weighted_ranks`."""
-    ranks: Ranks = model.ranks if measures_queries(model) else weighted_ranks(name, model)
-    return ranks
+    if measures_queries(model):
+        ranks: Ranks = model.ranks
+        return ranks
+    return weighted_ranks(name, model)
 
 
 def reader_of(model: Any) -> Callable[[str], Key]:
     """What reads a key of a model, or of the first of several: retrieval has keys of its own."""
     while isinstance(model, (list, tuple, Mapping)) and model and not has_protocol(model):
-        model = next(iter(model.values() if isinstance(model, Mapping) else model))
+        models = model.values() if isinstance(model, Mapping) else model
+        model = next(iter(models))
     reader: Callable[[str], Key] = getattr(model, "read_key", parse)
     return reader
 
@@ -188,63 +194,71 @@ def match_tasks(a: Ranks, b: Ranks) -> Match:
     >>> match_tasks(a, b).order
     array([1, 0, 2])
     """
-    shared, differences = _shared_labels(a, b)
+    shared = _shared_labels(a, b)
+    labels = tuple(shared.of_a)
+    differences = shared.differences
     order = np.arange(len(a))
-    if not all(one.same_as(two) for one, two in shared.values()):
-        order, alone = _partners(a, b, shared)
-        if len(alone[0]):
-            differences.append(_describe_alone(alone, shared))
-        if len(alone[0]) == len(a):
-            shared = {}
+    pairs = zip(shared.of_a.values(), shared.of_b.values(), strict=True)
+    if not all(one.same_as(two) for one, two in pairs):
+        key_a, key_b = _task_keys(a, b, shared)
+        _, in_a, in_b = np.intersect1d(key_a, key_b, assume_unique=True, return_indices=True)
+        alone_a = np.setdiff1d(np.arange(len(a)), in_a)
+        alone_b = np.setdiff1d(np.arange(len(b)), in_b)
+        order[in_a] = in_b
+        order[alone_a] = alone_b
+        if len(alone_a):
+            task_of_a = _describe_task(alone_a[0], shared.of_a)
+            task_of_b = _describe_task(alone_b[0], shared.of_b)
+            differences.append(
+                f"tasks: {len(alone_a):,} of {len(a):,} differ, the first at position "
+                f"{alone_a[0]} ({task_of_a} against {task_of_b})"
+            )
+        if len(alone_a) == len(a):  # labels say nothing
+            labels = ()
     if a.unit is not None and b.unit is not None and not _one_to_one(a.unit, b.unit[order]):
         differences.append("unit: tasks of one unit belong to several of the other model's")
-    return Match(order, tuple(shared), tuple(differences))
+    return Match(order, labels, tuple(differences))
 
 
-def _shared_labels(a: Ranks, b: Ranks) -> tuple[dict[str, tuple[Labels, Labels]], list[str]]:
+class _SharedLabels(NamedTuple):
     """The labels that say what a task is and that both models have, and what cannot be compared."""
-    shared: dict[str, tuple[Labels, Labels]] = {}
-    differences = []
+
+    of_a: dict[str, Labels]
+    of_b: dict[str, Labels]
+    differences: list[str]
+
+
+def _shared_labels(a: Ranks, b: Ranks) -> _SharedLabels:
+    shared = _SharedLabels({}, {}, [])
     for name in IDENTITY:
-        one, two = label_of(a, name), label_of(b, name)
+        one = label_of(a, name)
+        two = label_of(b, name)
         if one is None or two is None:
             continue
         if (one.vocabulary is None) == (two.vocabulary is None):
-            shared[name] = one, two
+            shared.of_a[name] = one
+            shared.of_b[name] = two
         elif name in BY_IDS:  # others belong to the query, which tells tasks apart by itself
-            differences.append(f"{name}: names against integer ids")
-    return shared, differences
+            shared.differences.append(f"{name}: names against integer ids")
+    return shared
 
 
 def label_of(ranks: Ranks, name: str) -> Labels | None:
     """The labels of a name, one of the attributes of Ranks or another one."""
-    found: Labels | None = getattr(ranks, name, None) if name in LABELS else ranks.labels.get(name)
-    return found
+    if name in LABELS:
+        found: Labels | None = getattr(ranks, name, None)
+        return found
+    return ranks.labels.get(name)
 
 
-def _partners(
-    a: Ranks, b: Ranks, shared: Mapping[str, tuple[Labels, Labels]]
-) -> tuple[IntArray, tuple[IntArray, IntArray]]:
-    """The position of each task's partner, and the tasks of each model that have none."""
-    n = len(a)
-    key_a, key_b = _task_keys(a, b, shared)
-    _, of_a, of_b = np.intersect1d(key_a, key_b, assume_unique=True, return_indices=True)
-    order = np.empty(n, np.int64)
-    order[of_a] = of_b
-    alone = np.setdiff1d(np.arange(n), of_a), np.setdiff1d(np.arange(n), of_b)
-    order[alone[0]] = alone[1]
-    return order, alone
-
-
-def _task_keys(
-    a: Ranks, b: Ranks, shared: Mapping[str, tuple[Labels, Labels]]
-) -> tuple[IntArray, IntArray]:
+def _task_keys(a: Ranks, b: Ranks, shared: _SharedLabels) -> tuple[IntArray, IntArray]:
     """A key of each task of both models: equal for tasks that belong together, unlike in each."""
     n = len(a)
     codes = np.zeros(n + len(b), np.int64)
-    for name, pair in shared.items():
-        label = np.unique(join_labels(name, pair).codes, return_inverse=True)[1]
-        codes = np.unique(codes * (label.max() + 1) + label, return_inverse=True)[1]
+    for name in shared.of_a:
+        joined = join_labels(name, (shared.of_a[name], shared.of_b[name]))
+        _, label = np.unique(joined.codes, return_inverse=True)
+        _, codes = np.unique(codes * (label.max() + 1) + label, return_inverse=True)
     most = max(n, len(b))
     key_a = codes[:n] * most + _occurrences(codes[:n], a.unit)
     key_b = codes[n:] * most + _occurrences(codes[n:], b.unit)
@@ -254,35 +268,29 @@ def _task_keys(
 def _describe_unequal(a: Ranks, b: Ranks, names: tuple[str, str]) -> str:
     """Say how many tasks the models have, and the first task that only one of them has."""
     numbers = f"tasks: {len(a):,} against {len(b):,}"
-    shared, _ = _shared_labels(a, b)
-    if not shared or not len(a) or not len(b):
+    shared = _shared_labels(a, b)
+    if not shared.of_a or not len(a) or not len(b):
         return numbers
-    keys = _task_keys(a, b, shared)
-    for of, name in ((0, names[0]), (1, names[1])):
-        alone = np.flatnonzero(~np.isin(keys[of], keys[1 - of]))
+    key_a, key_b = _task_keys(a, b, shared)
+    name_a, name_b = names
+    for name, keys, other_keys, labels in (
+        (name_a, key_a, key_b, shared.of_a),
+        (name_b, key_b, key_a, shared.of_b),
+    ):
+        alone = np.flatnonzero(~np.isin(keys, other_keys))
         if len(alone):
+            task = _describe_task(alone[0], labels)
             numbers += f"; only {name} has {len(alone):,}, "
-            numbers += f"the first at position {alone[0]} ({_describe_task(alone[0], of, shared)})"
+            numbers += f"the first at position {alone[0]} ({task})"
     return numbers
 
 
-def _describe_task(i: int, of: int, shared: Mapping[str, tuple[Labels, Labels]]) -> str:
-    """What a task of the first (0) or the second (1) model is, by the labels of both."""
+def _describe_task(i: int, labels: Mapping[str, Labels]) -> str:
+    """What a task is, by its labels."""
     words = []
-    for name, pair in shared.items():
-        words.append(f"{LABEL_WORDS.get(name, name)} {pair[of][i : i + 1].values[0]}")
+    for name, of_tasks in labels.items():
+        words.append(f"{LABEL_WORDS.get(name, name)} {of_tasks[i : i + 1].values[0]}")
     return ", ".join(words)
-
-
-def _describe_alone(
-    alone: tuple[IntArray, IntArray], shared: Mapping[str, tuple[Labels, Labels]]
-) -> str:
-    """Say how many tasks have no partner, and what the first of each model is."""
-    of_a, of_b = int(alone[0][0]), int(alone[1][0])
-    one, two = _describe_task(of_a, 0, shared), _describe_task(of_b, 1, shared)
-    number = len(next(iter(shared.values()))[0])
-    first_of_all = f"the first at position {of_a} ({one} against {two})"
-    return f"tasks: {len(alone[0]):,} of {number:,} differ, {first_of_all}"
 
 
 def _occurrences(codes: IntArray, unit: Labels | None) -> IntArray:
@@ -311,13 +319,19 @@ def _one_to_one(one: Labels, two: Labels) -> bool:
 
 def _fatal_differences(a: Ranks, b: Ranks) -> list[str]:
     """Differences of matched tasks that forbid a comparison in any case."""
-    shares = []
-    for ranks in (a, b):
-        weights = np.ones(len(ranks)) if ranks.weights is None else ranks.weights
-        shares.append(weights / weights.max(initial=0.0) if weights.any() else weights)
-    if not np.allclose(shares[0], shares[1], rtol=1e-12, atol=0):
-        return ["weights: they differ; give both the same with ranks.with_weights(...)"]
-    return []
+    if np.allclose(_relative_weights(a), _relative_weights(b), rtol=1e-12, atol=0):
+        return []
+    return ["weights: they differ; give both the same with ranks.with_weights(...)"]
+
+
+def _relative_weights(ranks: Ranks) -> FloatArray:
+    """The weights divided by the greatest one; 1 where there are none."""
+    if ranks.weights is None:
+        return np.ones(len(ranks))
+    if not ranks.weights.any():
+        return ranks.weights
+    relative: FloatArray = ranks.weights / ranks.weights.max()
+    return relative
 
 
 def _format_difference(name: str, one: Any, two: Any) -> str:
@@ -383,32 +397,39 @@ def pair_ranks(
         raise InputValueError(names[1], refused + _describe_unequal(first, second, names))
     match = match_tasks(first, second)
     aligned = align(first, second, match)
-    paired = a, in_order(b, aligned, match.order) if aligned is not second else b
-    second = aligned
+    if aligned is not second:
+        b = in_order(b, aligned, match.order)
+        second = aligned
     unlike = [f"protocol: {x}" for x in first.protocol.differences(second.protocol)]
     if (first.candidates != second.candidates).any():
         unlike.append(_format_difference("candidates", first.candidates, second.candidates))
     unlike += match.differences
     fatal = _fatal_differences(first, second)
-    for name in ("gains", "misses"):
-        one: Any = getattr(paired[0], name, None)
-        two: Any = getattr(paired[1], name, None)
-        if not fatal and not np.array_equal(one, two):
-            unlike.append(f"{name}: they differ")
     if fatal:
-        raise InputValueError(names[1], refused + "; ".join([*fatal, *unlike]))
+        raise InputValueError(names[1], refused + "; ".join(fatal + unlike))
+    for name in ("gains", "misses"):  # of retrieval
+        one: Any = getattr(a, name, None)
+        two: Any = getattr(b, name, None)
+        if not np.array_equal(one, two):
+            unlike.append(f"{name}: they differ")
     if unlike and not allow_unlike:
         advice = "; allow_unlike=True compares them all the same"
         raise InputValueError(names[1], refused + "; ".join(unlike) + advice)
-    known = [word for name, word in BY_IDS.items() if name in match.labels]
-    pairing = f"{' and '.join(known)} ids" if known else BY_POSITION
     notes = [f"unlike {x}" for x in unlike]
-    if not known:
+    known = [word for name, word in BY_IDS.items() if name in match.labels]
+    if known:
+        pairing = f"{' and '.join(known)} ids"
+    else:
+        pairing = BY_POSITION
         notes.append(BY_POSITION_ONLY)
-    side = first.side if first.side is not None else second.side
+    side = first.side
+    if side is None:
+        side = second.side
     first = first.with_labels(side=side)
     second = second.with_labels(side=side).with_weights(first.weights)
-    models = (first, second) if not measures_queries(a) else paired
+    models = first, second
+    if measures_queries(a):
+        models = a, b
     return Paired(first, second, models, pairing, tuple(notes))
 
 
@@ -422,9 +443,12 @@ def align(a: Ranks, b: Ranks, match: Match) -> Ranks:
         b = b[match.order]
     labels: dict[str, Any] = {}
     for name in match.labels:
-        one, two = label_of(a, name), label_of(b, name)
+        one = label_of(a, name)
+        two = label_of(b, name)
         if one is None or two is None or one.vocabulary == two.vocabulary:
             continue
         if one.same_as(two):
             labels[name] = one
-    return b.with_labels(**labels) if labels else b
+    if not labels:
+        return b
+    return b.with_labels(**labels)

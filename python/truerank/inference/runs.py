@@ -15,7 +15,7 @@ import numpy as np
 from ..inputs.checks import confidence
 from ..inputs.errors import InputValueError
 from ..metrics import Key, compute
-from .influences import Influences, degrees_of_freedom, influences_of, standard_error
+from .influences import NO_MEAN, Influences, degrees_of_freedom, influences_of, standard_error
 from .intervals import Interval
 from .pairing import (
     HasRanks,
@@ -60,8 +60,9 @@ class TwoLevelT(NamedTuple):
 
         if abs(self.estimate) <= 1e-12 * self.error or not self.estimate:
             return 1.0
-        away = -abs(self.estimate)
-        return 2 * float(stdtr(self.degrees, away / self.error)) if self.error > 0 else math.nan
+        if not self.error > 0:
+            return math.nan
+        return 2 * float(stdtr(self.degrees, -abs(self.estimate) / self.error))
 
     def bounds(self, level: float) -> tuple[float, float]:
         """The shifts whose p-value exceeds 1 - level, as their two ends."""
@@ -93,7 +94,8 @@ def crossed_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
     """
     values = [np.array([run.value for run in model]) for model in models]
     moved = [np.array([run.on_value_scale() for run in model]) for model in models]
-    means, units = [x.mean(axis=0) for x in moved], moved[0].shape[1]
+    means = [moved_of_runs.mean(axis=0) for moved_of_runs in moved]
+    units = len(means[0])
     estimate = float(values[0].mean())
     apart = means[0]
     if len(models) > 1:
@@ -101,17 +103,24 @@ def crossed_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
         apart = means[0] - means[1]
     if units < 2:
         return TwoLevelT(estimate, math.nan, math.nan)
-    of_units = standard_error(apart) ** 2
-    of_runs = [float(v.var(ddof=1)) / len(v) for v in values]
-    # what units and runs do together: the variance over units of the deviations from the mean run
-    shared = sum(
-        float(np.square(x - mean).sum()) * units / (units - 1) / (len(x) * (len(x) - 1))
-        for x, mean in zip(moved, means, strict=True)
-    )
-    total = max(sum(of_runs) + of_units - shared, sum(of_runs), of_units)
-    freedom = of_units**2 / degrees_of_freedom(apart)
-    freedom += sum(x * x / (len(v) - 1) for x, v in zip(of_runs, values, strict=True))
-    degrees = total * total / freedom if freedom > 0 else math.inf
+    # squared errors: of units, of runs, and of what both do together, which is the variance over
+    # units of the deviations from the mean run
+    over_units = standard_error(apart) ** 2
+    over_runs = 0.0
+    over_both = 0.0
+    freedom = 0.0
+    for values_of_runs, moved_of_runs, mean in zip(values, moved, means, strict=True):
+        k = len(values_of_runs)
+        over_runs_of_model = float(values_of_runs.var(ddof=1)) / k
+        over_runs += over_runs_of_model
+        freedom += over_runs_of_model * over_runs_of_model / (k - 1)
+        deviations = float(np.square(moved_of_runs - mean).sum())
+        over_both += deviations * units / (units - 1) / (k * (k - 1))
+    total = max(over_runs + over_units - over_both, over_runs, over_units)
+    freedom = over_units**2 / degrees_of_freedom(apart) + freedom
+    degrees = math.inf
+    if freedom > 0:
+        degrees = total * total / freedom
     return TwoLevelT(estimate, math.sqrt(total), degrees)
 
 
@@ -121,19 +130,22 @@ def nested_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
     Each fold has tasks of its own. The error of the mean is at least what the standard errors over
     the units of each fold make of it, with as many degrees of freedom as there are folds, less one.
     """
-    folds = list(zip(*models, strict=True))
-    k = len(folds)
-    values, errors = [], []
-    for first, *others in folds:
-        value, moved = first.value, first.on_value_scale()
+    values = []
+    errors = []
+    for first, *others in zip(*models, strict=True):
+        value = first.value
+        moved = first.on_value_scale()
         for other in others:
             value -= other.value
             moved = moved - other.on_value_scale()
         values.append(value)
         errors.append(standard_error(moved))
-    of_folds = float(np.var(values, ddof=1)) / k
-    of_units = float(np.square(errors).sum()) / k**2
-    larger = of_folds if math.isnan(of_units) else max(of_folds, of_units)
+    k = len(values)
+    over_folds = float(np.var(values, ddof=1)) / k
+    over_units = float(np.square(errors).sum()) / k**2
+    larger = over_folds
+    if over_units > over_folds:  # not nan, which a fold of one unit makes
+        larger = over_units
     return TwoLevelT(float(np.mean(values)), math.sqrt(larger), k - 1)
 
 
@@ -147,11 +159,21 @@ def influences_of_run(units: Units, level: float) -> Influences:
     2.5
     """
     found = influences_of(units, level)
-    if not (found or units.ends or math.isnan(compute(units.key, units.sample))):
+    if found is not None:
+        return found
+    if units.ends is None and not math.isnan(compute(units.key, units.sample)):
         raise InputValueError("metric", NO_INFLUENCES.format(units.key))
     nothing = np.zeros(units.number)
-    empty = nothing, nothing, nothing
-    return found or Influences(math.nan, math.nan, *empty, float, (math.nan, math.nan), "")
+    return Influences(
+        value=math.nan,
+        inner=math.nan,
+        tops=nothing,
+        shares=nothing,
+        moved=nothing,
+        outward=float,
+        ends=(math.nan, math.nan),
+        form=NO_MEAN,
+    )
 
 
 def notes_on_runs(numbers: dict[str, int], folds: int = 0) -> tuple[str, ...]:
@@ -205,33 +227,50 @@ def interval_over_runs(
     level = confidence(level)
     if len(runs) < 2:
         raise InputValueError("runs", expected="at least two", got=len(runs))
-    first, *others = (tasks_of(f"reports[{i}]", run) for i, run in enumerate(runs))
-    crossed = all(have_same_tasks(first, other) for other in others)
+    ranks_of_runs = [tasks_of(f"reports[{i}]", run) for i, run in enumerate(runs)]
+    first = ranks_of_runs[0]
+    crossed = all(have_same_tasks(first, other) for other in ranks_of_runs[1:])
     codes, name = unit_codes(first, by)
     units = []
-    for run, ranks in zip(runs, (first, *others), strict=True):
+    for run, ranks in zip(runs, ranks_of_runs, strict=True):
         seed = getattr(run, "seed", 0)
         if crossed:
             # the tasks of all runs in the order of the first, and in its units and groups
             match = match_tasks(first, ranks)
             aligned = in_order(run, align(first, ranks, match), match.order)
             key = metric if isinstance(metric, Key) else reader_of(run)(metric)
-            each = codes if name != TASK else None
+            units_of_first = None if name == TASK else codes
             macro = group_of_tasks(first, key, by, groups_of(runs[0], groups))
-            found = units_of(aligned, key, by=each, groups=macro, draw_seed=seed)
+            found = units_of(aligned, key, by=units_of_first, groups=macro, draw_seed=seed)
         else:
             found = units_of(run, metric, by=by, groups=groups, draw_seed=seed)
         units.append(found._replace(by=name))
-    influences = [influences_of_run(x, level) for x in units]
-    number = units[0].number if crossed else sum(x.number for x in units)
-    value = math.fsum(x.value for x in influences) / len(influences)
-    low = high = math.nan
+    influences = [influences_of_run(units_of_run, level) for units_of_run in units]
+    value = math.fsum(found.value for found in influences) / len(influences)
+    if crossed:
+        number = units[0].number
+        test_runs = crossed_runs
+        notes = notes_on_runs({"one model": len(runs)})
+    else:
+        number = sum(units_of_fold.number for units_of_fold in units)
+        test_runs = nested_runs
+        notes = notes_on_runs({"one model": len(runs)}, folds=len(runs))
+    low = math.nan
+    high = math.nan
     if number > 1 and not math.isnan(value):
-        test = (crossed_runs if crossed else nested_runs)([influences])
         least, most = sorted(influences[0].at(end) for end in influences[0].ends)
-        low, high = test.bounds(level)
-        low, high = max(low, least), min(high, most)
-    notes = notes_on_runs({"one model": len(runs)}, 0 if crossed else len(runs))
-    notes += notes_on_units(units[0])
-    about = number, name, notes, units[0].key.decimals
-    return Interval(str(units[0].key), value, low, high, level, TWO_LEVEL, *about)
+        low, high = test_runs([influences]).bounds(level)
+        low = max(low, least)
+        high = min(high, most)
+    return Interval(
+        metric=str(units[0].key),
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        method=TWO_LEVEL,
+        units=number,
+        by=name,
+        notes=notes + notes_on_units(units[0]),
+        decimals=units[0].key.decimals,
+    )

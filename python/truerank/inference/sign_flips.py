@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,12 +25,14 @@ from .influences import without_rounding
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
 
-EXACT, SADDLE_POINT = "exact sign flips", "saddle-point sign flips"
+EXACT = "exact sign flips"
+SADDLE_POINT = "saddle-point sign flips"
 LARGEST = 12  # so many of the largest differences have all signs at other shifts than the null
 KINDS = 16  # so few kinds of units are told apart at every shift, as those of hits@k are
 GRID_OF_SHIFTS = GRID // 2
 SAMPLE = 1000  # units, of which more than so many kinds are not the few that are looked for
-NORMAL_ABOVE, NORMAL_ERROR = 1e-3, 0.01  # two-sided; below, signs are tilted
+NORMAL_ABOVE = 1e-3  # two-sided; below, signs are tilted
+NORMAL_ERROR = 0.01
 
 
 def error_rate(level: float) -> float:
@@ -82,10 +84,14 @@ class SignFlips:
     def __init__(self, gained: FloatArray, shares: FloatArray, null: float = 0.0) -> None:
         apart = without_rounding(gained - null * shares, np.abs(gained) + np.abs(shares * null))
         self.null = null
-        self._apart, self._shares = apart, shares
-        self._total, self._whole = float(apart.sum()), float(shares.sum())
+        self._apart = apart
+        self._shares = shares
+        self._total = float(apart.sum())
+        self._whole = float(shares.sum())
         # where the second model varies in nothing, there is no ratio, but a p-value
-        self.estimate = null + self._total / self._whole if self._whole else math.nan
+        self.estimate = math.nan
+        if self._whole:
+            self.estimate = null + self._total / self._whole
         self.spread = math.sqrt(float(apart @ apart)) / (self._whole or 1.0)
         self._kinds = _kinds_of(apart, shares)
         self._mixture: NormalMixture | None = None
@@ -114,8 +120,8 @@ class SignFlips:
         if x == 0:
             return self._p_of_null
         if self._kinds is not None:
-            gained, shares, counts = self._kinds
-            return self._share(gained - x * shares, counts).value
+            kinds = self._kinds
+            return self._share(kinds.gained - x * kinds.shares, kinds.counts).value
         if self.units <= HALVES:
             return self._share(self._apart - x * self._shares, None).value
         if self._mixture is None:
@@ -128,7 +134,9 @@ class SignFlips:
     def _share(self, apart: FloatArray, counts: IntArray | None, at_null: bool = False) -> Share:
         """The two-sided p-value of differences, each of which so many units have."""
         sizes = np.abs(apart)
-        numbers = np.ones(len(apart)) if counts is None else counts
+        numbers: FloatArray | IntArray = np.ones(len(apart))
+        if counts is not None:
+            numbers = counts
         classes = classes_of(sizes, counts)
         total = float(numbers @ apart)
         if abs(total) <= SLACK * classes.total:
@@ -144,22 +152,28 @@ class SignFlips:
 
 def _one_sided(classes: Classes, budget: float, at_null: bool) -> Share:
     """The share of flips within a budget, by the first method that can tell."""
-    found = share_exactly(classes, budget, GRID if at_null else GRID_OF_SHIFTS)
+    if not at_null:  # where there is hardly ever a step
+        found = share_exactly(classes, budget, GRID_OF_SHIFTS)
+        return found or share_by_normals(classes, budget)
+    found = share_exactly(classes, budget, GRID)
     if found is not None:
         return found
-    step = step_of(classes.sizes) if at_null else 0.0  # at other shifts there is hardly any
+    step = step_of(classes.sizes)
     if step:
         found = share_by_steps(classes, budget, step)
     return found or share_by_normals(classes, budget, step)
 
 
-def _kinds_of(
-    gained: FloatArray, shares: FloatArray
-) -> tuple[FloatArray, FloatArray, IntArray] | None:
-    """The few kinds of units that have the same numbers, and how many there are of each.
+class Kinds(NamedTuple):
+    """Kinds of units that have the same numbers, and how many there are of each."""
 
-    None if there are more than 16 kinds, or not more units than twice the kinds.
-    """
+    gained: FloatArray
+    shares: FloatArray
+    counts: IntArray
+
+
+def _kinds_of(gained: FloatArray, shares: FloatArray) -> Kinds | None:
+    """The few kinds of units; None if there are more than 16, or at most two of each on average."""
     if len(gained) > SAMPLE and _kinds_of(gained[:SAMPLE], shares[:SAMPLE]) is None:
         return None
     scale = 1e-12 * (np.abs(gained).max(initial=0.0) + np.abs(shares).max(initial=0.0))
@@ -177,7 +191,7 @@ def _kinds_of(
         left = left[~same]
     if len(gained) <= 2 * len(kinds):
         return None
-    return gained[kinds], shares[kinds], np.array(counts, np.int64)
+    return Kinds(gained[kinds], shares[kinds], np.array(counts, np.int64))
 
 
 class NormalMixture:
@@ -195,8 +209,10 @@ class NormalMixture:
 
     def __init__(self, apart: FloatArray, shares: FloatArray) -> None:
         order = np.argpartition(-np.abs(apart), LARGEST)
-        large, rest = order[:LARGEST], order[LARGEST:]
-        self._total, self._whole = float(apart.sum()), float(shares.sum())
+        large = order[:LARGEST]
+        rest = order[LARGEST:]
+        self._total = float(apart.sum())
+        self._whole = float(shares.sum())
         # the sum of one model with signs is that of all less twice those that are flipped
         self._gained = apart[large].sum() - 2 * subset_sums(apart[large])
         self._shares = shares[large].sum() - 2 * subset_sums(shares[large])
@@ -231,20 +247,24 @@ class PowerSums:
     """
 
     def __init__(self, d: FloatArray, s: FloatArray) -> None:
-        self._squares = _products(d, s)
-        self._fourths = _products(d * d, d * s), _products(d * s, s * s)
+        d2 = d * d
+        ds = d * s
+        s2 = s * s
+        self._d2 = float(d @ d)
+        self._ds = float(d @ s)
+        self._s2 = float(s @ s)
+        self._d4 = float(d2 @ d2)
+        self._d3s = float(d2 @ ds)
+        self._d2s2 = float(ds @ ds)
+        self._ds3 = float(ds @ s2)
+        self._s4 = float(s2 @ s2)
 
     def squares(self, x: float) -> float:
         """The sum of the squares at x."""
-        d2, ds, s2 = self._squares
-        return max(d2 - 2 * x * ds + x * x * s2, 0.0)
+        return max(self._d2 - 2 * x * self._ds + x * x * self._s2, 0.0)
 
     def fourths(self, x: float) -> float:
         """The sum of the fourth powers at x."""
-        (d4, d3s, d2s2), (_, ds3, s4) = self._fourths
-        return max(d4 - 4 * x * d3s + 6 * x**2 * d2s2 - 4 * x**3 * ds3 + x**4 * s4, 0.0)
-
-
-def _products(a: FloatArray, b: FloatArray) -> tuple[float, float, float]:
-    """The sums of a a, a b and b b."""
-    return float(a @ a), float(a @ b), float(b @ b)
+        found = self._d4 - 4 * x * self._d3s + 6 * x**2 * self._d2s2
+        found = found - 4 * x**3 * self._ds3 + x**4 * self._s4
+        return max(found, 0.0)

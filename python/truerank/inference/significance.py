@@ -72,11 +72,15 @@ class PValue(NamedTuple):
         return self.p
 
     def __str__(self) -> str:
-        side = "" if self.alternative == "better" else f"{self.alternative} "
-        if self.method == "none":
-            return "\n".join([f"{side}p = nan (no tasks)", *self.notes])
-        how = spelled_method(self.method, self.accuracy)
-        return "\n".join([f"{side}{spelled_p(self.log10_p)} ({how})", *self.notes])
+        line = "p = nan (no tasks)"
+        if self.method != "none":
+            method = spelled_method(self.method, self.accuracy)
+            line = f"{spelled_p(self.log10_p)} ({method})"
+        if self.alternative != "better":
+            line = f"{self.alternative} {line}"
+        lines = [line]
+        lines += self.notes
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields by name.
@@ -86,7 +90,7 @@ class PValue(NamedTuple):
         >>> PValue(0.25, -0.602, "exact", 0.0, 1.0).to_dict()["alternative"]
         'better'
         """
-        return {**self._asdict(), "notes": list(self.notes)}
+        return self._asdict() | {"notes": list(self.notes)}
 
 
 @public("truerank")
@@ -202,17 +206,29 @@ def pvalue_of_sample(
     tasks = compress(sample.candidates, sample.weights)
     if not tasks.count:
         return PValue(math.nan, math.nan, "none", math.nan, math.nan, alternative)
-    z = _z_score(key, sample, memo)
-    sides = [False, True] if alternative == "two-sided" else [alternative == "worse"]
-    metric = METRICS[key.metric]
     value = compute(key.alone, sample)
-    tails = [tail(metric, key.parameter, tasks, value, worse=worse) for worse in sides]
-    log, method, accuracy = min(tails)
-    if len(tails) == 2:
-        log = min(log + math.log(2), 0.0)
-    notes = _discreteness(key, tasks, alternative)
-    log10 = log / math.log(10) + 0.0
-    return PValue(math.exp(log), log10, method, accuracy, z, alternative, notes)
+    mean, variance = kept_moments(memo, key, sample)
+    z = math.nan
+    if variance > 0 and math.isfinite(variance):
+        z = (value - mean) / math.sqrt(variance)
+    metric = METRICS[key.metric]
+    if alternative == "two-sided":
+        better = tail(metric, key.parameter, tasks, value)
+        worse = tail(metric, key.parameter, tasks, value, worse=True)
+        found = min(better, worse)  # by the logarithm, which comes first
+        log = min(found.log + math.log(2), 0.0)
+    else:
+        found = tail(metric, key.parameter, tasks, value, worse=alternative == "worse")
+        log = found.log
+    return PValue(
+        p=math.exp(log),
+        log10_p=log / math.log(10) + 0.0,
+        method=found.method,
+        accuracy=found.accuracy,
+        z=z,
+        alternative=alternative,
+        notes=_discreteness(key, tasks, alternative),
+    )
 
 
 def _discreteness(key: Key, tasks: Tasks, alternative: str) -> tuple[str, ...]:
@@ -220,17 +236,10 @@ def _discreteness(key: Key, tasks: Tasks, alternative: str) -> tuple[str, ...]:
     if tasks.count > _FEW_TASKS or alternative == "worse" or tasks.sizes[-1] == 1:
         return ()
     best = tail(METRICS[key.metric], key.parameter, tasks, 1.0)  # all ranks are 1
-    factor = 2 if alternative == "two-sided" else 1
-    least = min(factor * math.exp(best.log), 1.0)
+    least = math.exp(best.log)
+    if alternative == "two-sided":
+        least = min(2 * least, 1.0)
     if least <= _COARSE:
         return ()
     counted = format_count(tasks.count, "task")
     return (f"few outcomes: {counted}; no value has a p-value below {least:.3g}",)
-
-
-def _z_score(key: Key, sample: Sample, memo: dict[Any, Any]) -> float:
-    """The difference from chance in standard deviations; nan where the variance is 0."""
-    mean, variance = kept_moments(memo, key, sample)
-    if not (variance > 0 and math.isfinite(variance)):
-        return math.nan
-    return (compute(key.alone, sample) - mean) / math.sqrt(variance)

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
 
-UNIT, TASK, GROUP = "unit", "task", "group"
+UNIT = "unit"
+TASK = "task"
+GROUP = "group"
 # A note is due where intervals of 95 % covered less than 93 % on average over 12 populations; see
 # "Where a note is due" in bench/studies/calibration.md.
 FEW_UNITS = 5
@@ -74,13 +76,15 @@ class Units(NamedTuple):
         """What each task adds to a mean, in which more is better: f(r), or else the rank."""
         if self.ends is not None:
             return self.sample.ranks
-        metric, parameter = METRICS[self.key.metric], self.key.parameter
+        metric = METRICS[self.key.metric]
+        parameter = self.key.parameter
         if metric.mean is not arithmetic:
-            metric, parameter = METRICS["mr"], 0
-        ends = np.array([1.0, 2.0**63])
-        top, far = metric.transform.of_ranks(ends, np.full(2, 2**63 - 1), parameter).tolist()
+            metric = METRICS["mr"]
+            parameter = 0
         f = values_per_task(metric.transform, self.sample, parameter)
-        return f if top > far else -f
+        ends = np.array([1.0, 2.0**63])
+        of_first, of_last = metric.transform.of_ranks(ends, np.full(2, 2**63 - 1), parameter)
+        return f if of_first > of_last else -f
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Add up the values of the tasks of each unit."""
@@ -131,10 +135,12 @@ def units_of(
     """
     ranks = tasks_of(name, model)
     groups = groups_of(model, groups)
-    key = key if isinstance(key, Key) else reader_of(model)(key)
+    if not isinstance(key, Key):
+        key = reader_of(model)(key)
     if measures_queries(model):
-        codes, name = unit_codes(ranks, by)
-        of_queries: Units = model.units(key, codes, name, group_of_tasks(ranks, key, by, groups))
+        codes, unit_name = unit_codes(ranks, by)
+        macro = group_of_tasks(ranks, key, by, groups)
+        of_queries: Units = model.units(key, codes, unit_name, macro)
         return of_queries
     if isinstance(weights, str):
         weights = task_weights_by(ranks, weights)
@@ -143,23 +149,29 @@ def units_of(
     sides = sides_of(ranks)
     sides.check(key.side, str(key))
     # all tasks are ranked and grouped at once, so that the sides agree with the whole
-    sample, chosen = sample_of(ranks, key.kind, draw_seed), sides.mask(key.side)
+    sample = sample_of(ranks, key.kind, draw_seed)
+    codes, unit_name = unit_codes(ranks, by)
+    macro = group_of_tasks(ranks, key, by, groups)
+    chosen = sides.mask(key.side)
     # tasks of weight 0 are left out, but count counts them
     if sample.weights is not None and not sample.weights.all() and key.metric != COUNT:
-        chosen = (sample.weights > 0) & (True if chosen is None else chosen)
-    codes, name = unit_codes(ranks, by)
-    macro = group_of_tasks(ranks, key, by, groups)
+        has_weight = sample.weights > 0
+        chosen = has_weight if chosen is None else chosen & has_weight
     if chosen is not None:
         (tasks,) = np.nonzero(chosen)
-        sample, codes = take(sample, tasks), codes[tasks]
-        macro = None if macro is None else macro[tasks]
+        sample = take(sample, tasks)
+        codes = codes[tasks]
+        if macro is not None:
+            macro = macro[tasks]
     if sample.tied is not None and (sample.tied == 1).all():
         sample = sample._replace(tied=None)
-    number, unit = len(codes), np.arange(len(codes))
-    if name != TASK:
+    if unit_name == TASK:
+        unit = np.arange(len(codes))
+        number = len(codes)
+    else:
         present, unit = np.unique(codes, return_inverse=True)
         number = len(present)
-    return Units(key, sample, safe_weights(sample), unit, number, name, macro)
+    return Units(key, sample, safe_weights(sample), unit, number, unit_name, macro)
 
 
 def unit_codes(ranks: Ranks, by: LabelsLike | None) -> tuple[IntArray, str]:
@@ -175,7 +187,10 @@ def unit_codes(ranks: Ranks, by: LabelsLike | None) -> tuple[IntArray, str]:
             by = "query"
         elif by != UNIT or ranks.unit is None:
             return np.arange(len(ranks)), TASK
-    return group_codes(ranks, by)[0], LABEL_WORDS.get(by, by) if isinstance(by, str) else GROUP
+    codes, _ = group_codes(ranks, by)
+    if isinstance(by, str):
+        return codes, LABEL_WORDS.get(by, by)
+    return codes, GROUP
 
 
 def group_of_tasks(
@@ -195,9 +210,10 @@ def group_of_tasks(
     if groups is None and by is not None and not (isinstance(by, str) and by in (UNIT, TASK)):
         groups = by
     if groups is None:
-        way = "name them with groups=..."
-        raise UnknownKeyError(repr(str(key)), f"a macro average is over groups; {way}")
-    return group_codes(ranks, groups)[0]
+        problem = "a macro average is over groups; name them with groups=..."
+        raise UnknownKeyError(repr(str(key)), problem)
+    codes, _ = group_codes(ranks, groups)
+    return codes
 
 
 def safe_weights(sample: Sample) -> FloatArray:
@@ -232,7 +248,8 @@ def notes_on_units(units: Units) -> tuple[str, ...]:
         return ()
     largest = float(units.sums(units.weights).max() / units.weights.sum())
     is_large = largest > max(LARGE_SHARE, EVEN_SHARES / units.number)
-    is_few = units.number < (FEW_FOR_MEAN_RANKS if hangs_on_large_ranks(units.key) else FEW_UNITS)
+    few = FEW_FOR_MEAN_RANKS if hangs_on_large_ranks(units.key) else FEW_UNITS
+    is_few = units.number < few
     if is_few and is_large:
         counted = describe_units(units.number, units.by)
         return (f"few units: {counted}, one with {percent(largest)} of the weight",)
@@ -264,7 +281,9 @@ def describe_units(number: int, unit: str) -> str:
     >>> describe_units(22812, "query"), describe_units(1, "task"), describe_units(4, "class")
     ('22,812 queries', '1 task', '4 classes')
     """
-    return f"{number:,} {unit if number == 1 else plural(unit)}"
+    if number == 1:
+        return f"1 {unit}"
+    return f"{number:,} {plural(unit)}"
 
 
 def plural(unit: str) -> str:
@@ -277,4 +296,6 @@ def plural(unit: str) -> str:
     """
     if unit[-1:] == "y" and unit[-2:-1] not in tuple("aeiou"):
         return unit[:-1] + "ies"
-    return unit + ("es" if unit.endswith(("s", "x", "ch", "sh")) else "s")
+    if unit.endswith(("s", "x", "ch", "sh")):
+        return unit + "es"
+    return unit + "s"

@@ -47,11 +47,15 @@ def weighted_mean(values: FloatArray, weights: FloatArray | None = None) -> floa
     >>> weighted_mean(np.array([1.0, 4.0]), np.array([2.0, 1.0]))
     2.0
     """
+    if not values.size:
+        return math.nan
     if weights is None:
-        return float(values.mean()) if values.size else math.nan
+        return float(values.mean())
     weights = rescale_weights(weights)
     total = float(weights.sum())
-    return float((weights * values).sum()) / total if total else math.nan
+    if not total:
+        return math.nan
+    return float((weights * values).sum()) / total
 
 
 def rescale_weights(weights: FloatArray) -> FloatArray:
@@ -78,19 +82,26 @@ def power(_: RankFunction, sample: Sample, p: Parameter) -> float:
         return math.nan
     if p == 0:
         return math.exp(arithmetic(LOG, sample))
-    ranks, tied = sample.ranks, sample.tied
-    own = ranks if tied is None or p < 0 else ranks + (tied - 1)
-    extreme = float(own.max() if p > 0 else own.min())
+    # of a tie, the position whose power is the greatest
+    positions = sample.ranks
+    if p > 0:
+        if sample.tied is not None:
+            positions = sample.ranks + (sample.tied - 1)
+        extreme = float(positions.max())
+    else:
+        extreme = float(positions.min())
     if math.isinf(p):
         return extreme
-    logs = p * np.log(own / extreme)
-    if tied is not None:
-        logs += np.log(relative_power(ranks, tied, p))
+    logs = p * np.log(positions / extreme)
+    if sample.tied is not None:
+        logs += np.log(relative_power(sample.ranks, sample.tied, p))
     if abs(p) < 1:  # powers near 1 keep their digits as differences from it
         logarithm = math.log1p(weighted_mean(np.expm1(logs), sample.weights))
     else:
-        weights = np.zeros(len(ranks)) if sample.weights is None else np.log(sample.weights)
-        logarithm = _log_sum(logs + weights) - _log_sum(weights)
+        log_weights = np.zeros(len(logs))
+        if sample.weights is not None:
+            log_weights = np.log(sample.weights)
+        logarithm = _log_sum(logs + log_weights) - _log_sum(log_weights)
     return extreme * math.exp(logarithm / p)
 
 
@@ -146,7 +157,8 @@ def median(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
 def deviation(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
     """The median absolute deviation from the median, times 1.4826; for ties that of the mixture."""
     sample = _drop_weightless(sample)
-    middle, first = median(_, sample), sample.ranks
+    middle = median(_, sample)
+    first = sample.ranks
     if sample.tied is None:
         return MAD_SCALE * median_of(np.abs(first - middle), sample.weights)
     tied = sample.tied.astype(np.float64)
@@ -154,7 +166,9 @@ def deviation(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> floa
     left = np.clip(np.floor(middle - first) + 1, 0, tied)
     starts = np.r_[middle - (first + left - 1), first + left - middle]
     sizes = np.r_[left, tied - left]
-    weights = None if sample.weights is None else np.r_[sample.weights, sample.weights]
+    weights = sample.weights
+    if weights is not None:
+        weights = np.r_[weights, weights]
     return MAD_SCALE * _median_of_runs(starts, sizes, np.r_[tied, tied], weights)
 
 
@@ -170,8 +184,10 @@ def median_of(values: FloatArray, weights: FloatArray | None = None) -> float:
     >>> median_of(np.array([1.0, 2.0, 9.0]), np.array([1.0, 1.0, 2.0]))
     5.5
     """
+    if not values.size:
+        return math.nan
     if weights is None:
-        return float(np.median(values)) if values.size else math.nan
+        return float(np.median(values))
     ones = np.ones(len(values))
     return _median_of_runs(values, (weights > 0) * ones, ones, weights)
 
@@ -181,23 +197,35 @@ def _median_of_runs(
 ) -> float:
     """The median of runs x, x + 1, ... of some sizes; each number has the weight w / share."""
     kept = sizes > 0
-    starts, sizes, shares = starts[kept], sizes[kept], shares[kept]
+    starts = starts[kept]
+    sizes = sizes[kept]
+    shares = shares[kept]
     if not starts.size:
         return math.nan
-    scale = np.ones(len(starts)) if weights is None else rescale_weights(weights[kept])
-    each, last = scale / shares, starts + (sizes - 1)
-    slack = 8 * len(starts) * np.finfo(np.float64).eps * float((each * sizes).sum())
+    scale = np.ones(len(starts))
+    if weights is not None:
+        scale = rescale_weights(weights[kept])
+    of_number = scale / shares  # the weight of each number of a run
+    last = starts + (sizes - 1)
+    slack = 8 * len(starts) * np.finfo(np.float64).eps * float((of_number * sizes).sum())
 
     def balance(x: float) -> float:
         """The weight up to x minus the weight after it; its sign is exact."""
         signed = 2 * np.clip(np.floor(x - starts) + 1, 0, sizes) - sizes
-        total = float((each * signed).sum())
-        return total if abs(total) > slack else _exact_sign(scale, signed, shares)
+        total = float((of_number * signed).sum())
+        if abs(total) > slack:
+            return total
+        return _exact_sign(scale, signed, shares)
 
-    low, high = int(4 * starts.min()), int(4 * last.max())
-    while low < high:  # the smallest multiple of 1/4 with half of the weight up to it
-        quarter = (low + high) // 2
-        low, high = (low, quarter) if balance(quarter / 4) >= 0 else (quarter + 1, high)
+    # the smallest multiple of 1/4 with half of the weight up to it, in quarters
+    low = int(4 * starts.min())
+    high = int(4 * last.max())
+    while low < high:
+        middle = (low + high) // 2
+        if balance(middle / 4) >= 0:
+            high = middle
+        else:
+            low = middle + 1
     found = low / 4
     above = last > found
     if not above.any() or balance(found):
@@ -210,6 +238,8 @@ def _exact_sign(weights: FloatArray, numerators: FloatArray, shares: FloatArray)
     """The sign of a sum of w n / share, without rounding."""
     from fractions import Fraction  # seldom needed, and not free to import
 
+    total = Fraction(0)
     terms = Counter(zip(weights.tolist(), numerators.tolist(), shares.tolist(), strict=True))
-    total = sum((Fraction(w) * Fraction(n) / Fraction(m) * k for (w, n, m), k in terms.items()))
+    for (weight, numerator, share), times in terms.items():
+        total += Fraction(weight) * Fraction(numerator) / Fraction(share) * times
     return float(total > 0) - float(total < 0)

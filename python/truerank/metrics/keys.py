@@ -92,8 +92,9 @@ class Key(NamedTuple):
         >>> parse("hits@10").title, parse("tail.index.mr").title, parse("index.gmr").title
         ('Hits@10', 'tail.AMRI', 'index.gmr')
         """
-        own: str = self.row.title if self.adjustment == NO_ADJUSTMENT else ""
-        title = self.grammar.titles.get((self.adjustment, self.metric), own)
+        title = self.grammar.titles.get((self.adjustment, self.metric), "")
+        if self.adjustment == NO_ADJUSTMENT and not title:
+            title = self.row.title
         return self.grammar.write(self, title)
 
     @property
@@ -105,8 +106,11 @@ class Key(NamedTuple):
         >>> parse("mr").decimals, parse("mrr").decimals, parse("amri").decimals
         (1, 3, 3)
         """
-        is_rank = self.adjustment == NO_ADJUSTMENT and not self.row.increasing
-        return 1 if is_rank else 2 if self.adjustment == "z" else 3
+        if self.adjustment == NO_ADJUSTMENT and not self.row.increasing:  # on the scale of ranks
+            return 1
+        if self.adjustment == "z":
+            return 2
+        return 3
 
     def __str__(self) -> str:
         return self.grammar.write(self)
@@ -121,6 +125,13 @@ class Field(NamedTuple):
     name: str
     default: str
     words: tuple[str, ...] = ()
+
+
+class Meaning(NamedTuple):
+    """What the name of a metric means: "amri" is the metric mr with the adjustment index."""
+
+    adjustment: str
+    metric: str
 
 
 class ParameterForm(NamedTuple):
@@ -180,14 +191,19 @@ class Grammar:
     refused: Mapping[str, str] = field(default_factory=dict)
     numbered: re.Pattern[str] = re.compile(r"(.+)_at_(\d+)")
 
-    def find(self, name: str) -> tuple[str, str] | None:
+    def find(self, name: str) -> Meaning | None:
         """Return the adjustment and the metric of a name in lower case; None if it is none."""
-        return (NO_ADJUSTMENT, name) if name in self.metrics else self.synonyms.get(name)
+        if name in self.metrics:
+            return Meaning(NO_ADJUSTMENT, name)
+        if name in self.synonyms:
+            return Meaning(*self.synonyms[name])
+        return None
 
     def is_taken(self, word: str) -> bool:
         """Whether a word of keys means something; an empty one cannot mean anything else."""
-        words = ("", MACRO, *(word for each in self.fields for word in each.words))
-        return word in words or self.find(word) is not None
+        if word in ("", MACRO) or any(word in each.words for each in self.fields):
+            return True
+        return self.find(word) is not None
 
     def defaults(self) -> dict[str, Any]:
         """What the fields are where a key does not say it."""
@@ -195,14 +211,19 @@ class Grammar:
 
     def write(self, key: Key, title: str = "") -> str:
         """Join the words that are no defaults; a title stands for the adjustment and the metric."""
-        words = [MACRO] if key.macro else []
-        for name, default, _ in self.fields:
-            if getattr(key, name) != default and not (title and name == "adjustment"):
-                words.append(getattr(key, name))
-        metric, mark = title or key.metric, self.metrics[key.metric].mark
+        words = []
+        if key.macro:
+            words.append(MACRO)
+        for each in self.fields:
+            word = getattr(key, each.name)
+            if word != each.default and not (title and each.name == "adjustment"):
+                words.append(word)
+        metric = title or key.metric
+        mark = self.metrics[key.metric].mark
         if mark == ":" or key.parameter:
             metric += mark + str(key.parameter).removesuffix(".0")
-        return ".".join([*words, metric])
+        words.append(metric)
+        return ".".join(words)
 
     def parse(self, key: object, make: type[K]) -> K:
         """Read a key; see `parse`."""
@@ -210,70 +231,84 @@ class Grammar:
             raise UnknownKeyError("key", "", "a str", type(key).__name__)
         before, written, mark, text = _PARTS.fullmatch(key).groups()  # type: ignore[union-attr]
         name = written.lower().replace("-", "_")
-        if not mark and (match := self.numbered.fullmatch(name)) and self.find(match[1]):
-            name, mark, text = match[1], "@", match[2]
-        if (meaning := self.find(name)) is None:
+        if not mark:
+            match = self.numbered.fullmatch(name)
+            if match is not None and self.find(match[1]) is not None:  # "hits_at_10"
+                name, text = match.groups()
+                mark = "@"
+        meaning = self.find(name)
+        if meaning is None:
             why = self.refused.get(name) or self._suggest(name, text)
             fail(key, f"no metric {quote(key.removeprefix(before))}; {why}")
         parameter: Parameter = 0
-        if mark or self.metrics[meaning[1]].needed:
-            parameter = self._read_parameter(key, *meaning, mark, text)
-        fields = self._read_fields(key, before.split(".")[:-1], *meaning)
-        return make(meaning[1], parameter, **fields)
+        if mark or self.metrics[meaning.metric].needed:
+            parameter = self._read_parameter(key, meaning, mark, text)
+        fields = self._read_fields(key, before.split(".")[:-1], meaning)
+        return make(meaning.metric, parameter, **fields)
 
-    def _read_parameter(
-        self, key: str, adjustment: str, metric: str, mark: str, text: str
-    ) -> Parameter:
-        row, name = self.metrics[metric], self._short_name(adjustment, metric)
+    def _read_parameter(self, key: str, meaning: Meaning, mark: str, text: str) -> Parameter:
+        row = self.metrics[meaning.metric]
+        name = self._short_name(meaning)
         if mark not in row.parameter:
-            where = f"; {self.refused[name + mark]}" if name + mark in self.refused else ""
-            fail(key, f"{name} takes no {PARAMETERS[mark].name}{where}")
+            why = f"{name} takes no {PARAMETERS[mark].name}"
+            if name + mark in self.refused:
+                why += f"; {self.refused[name + mark]}"
+            fail(key, why)
         form = PARAMETERS[row.mark]
         if not form.pattern.fullmatch(text):
-            got = quote(text)[1:-1] if len(text) < 1000 else f"one of {len(text):,} characters"
-            fail(key, f"{name}{row.parameter.strip('[]')}: {form.expected}, got {got or 'none'}")
+            got = quote(text)[1:-1] or "none"
+            if len(text) >= 1000:
+                got = f"one of {len(text):,} characters"
+            fail(key, f"{name}{row.parameter.strip('[]')}: {form.expected}, got {got}")
         return form.read(text) + 0  # no minus zero
 
-    def _read_fields(
-        self, key: str, words: list[str], adjustment: str, metric: str
-    ) -> dict[str, Any]:
+    def _read_fields(self, key: str, words: list[str], meaning: Meaning) -> dict[str, Any]:
         """Give each word before the metric to the next field that it fits."""
-        macro = words[:1] == [MACRO]
-        implied = [] if adjustment == NO_ADJUSTMENT else [adjustment]  # as that of "amri"
-        words = words[macro:] + implied
+        is_macro = words[:1] == [MACRO]
+        if is_macro:
+            words = words[1:]
+        implied = []
+        if meaning.adjustment != NO_ADJUSTMENT:  # as that of "amri"
+            implied = [meaning.adjustment]
+        words = words + implied
         values = self.defaults()
         for each in self.fields:
             if words and (words[0] in each.words or not (each.words or self.is_taken(words[0]))):
                 values[each.name] = words.pop(0)
         if words and words == implied:
-            fail(key, f"{self._short_name(adjustment, metric)} is an adjusted metric already")
+            fail(key, f"{self._short_name(meaning)} is an adjusted metric already")
         if words:
             form = "".join(f"[{name}.]" for name in (MACRO, *values)) + self.metric_form
             fail(key, f"expected the form {form}; {quote(words[0])} does not fit there")
-        return {**values, "macro": macro}
+        values["macro"] = is_macro
+        return values
 
     def _suggest(self, name: str, cutoff: str) -> str:
         """Name the metrics that were probably meant by an unknown name, with its cutoff."""
-        meanings = {metric: (NO_ADJUSTMENT, metric) for metric in self.metrics} | {**self.synonyms}
+        meanings = {metric: Meaning(NO_ADJUSTMENT, metric) for metric in self.metrics}
+        for synonym, meaning in self.synonyms.items():
+            meanings[synonym] = Meaning(*meaning)
         for metric, row in self.metrics.items():
-            meanings[row.description.lower().replace(" ", "_")] = NO_ADJUSTMENT, metric
-        forms = {
-            word: self._short_name(adjustment, metric) + self.metrics[metric].needed
-            for word, (adjustment, metric) in meanings.items()
-        }
+            in_words = row.description.lower().replace(" ", "_")
+            meanings[in_words] = Meaning(NO_ADJUSTMENT, metric)
+        forms = {}
+        for word, each in meanings.items():
+            forms[word] = self._short_name(each) + self.metrics[each.metric].needed
         stem = name.rstrip("0123456789")
         near = [forms[word] for word in near_words(stem.strip("_"), forms)]
-        shown = f"did you mean {' or '.join(dict.fromkeys(near))}?"
         if not near:
-            shown = f"known are {', '.join(dict.fromkeys(forms.values()))}"
+            return f"known are {', '.join(dict.fromkeys(forms.values()))}"
+        shown = f"did you mean {' or '.join(dict.fromkeys(near))}?"
         cutoff = cutoff or name.removeprefix(stem)
-        return shown.replace("@k", f"@{cutoff}") if near and cutoff.isdecimal() else shown
+        if cutoff.isdecimal():
+            shown = shown.replace("@k", f"@{cutoff}")
+        return shown
 
-    def _short_name(self, adjustment: str, metric: str) -> str:
+    def _short_name(self, meaning: Meaning) -> str:
         """Write an adjusted metric for messages, as "mr", "amri" and "index.gmr"."""
-        if adjustment == NO_ADJUSTMENT:
-            return metric
-        return self.titles.get((adjustment, metric), f"{adjustment}.{metric}").lower()
+        if meaning.adjustment == NO_ADJUSTMENT:
+            return meaning.metric
+        return self.titles.get(meaning, f"{meaning.adjustment}.{meaning.metric}").lower()
 
 
 # The literature's names of adjusted metrics, as tables print them.
@@ -325,8 +360,8 @@ RANK_KEYS = Grammar(
     METRICS,
     fields=(
         Field("side", default=ALL_SIDES),
-        Field("kind", default=DEFAULT_KIND, words=(*KINDS,)),
-        Field("adjustment", default=NO_ADJUSTMENT, words=(*ADJUSTMENTS,)),
+        Field("kind", default=DEFAULT_KIND, words=tuple(KINDS)),
+        Field("adjustment", default=NO_ADJUSTMENT, words=tuple(ADJUSTMENTS)),
     ),
     metric_form="metric[@k][:p]",
     titles=TITLES,
@@ -374,9 +409,9 @@ def parse(key: str) -> Key:
     >>> str(parse("tail.AH@10")), str(parse("adjusted_arithmetic_mean_rank_index"))
     ('tail.index.hits@10', 'index.mr')
     """
-    if isinstance(key, str):
-        return _read_key(key)
-    return RANK_KEYS.parse(key, Key)  # type: ignore[unreachable]  # a KeyError
+    if not isinstance(key, str):
+        return RANK_KEYS.parse(key, Key)  # type: ignore[unreachable]  # a KeyError
+    return _read_key(key)
 
 
 @lru_cache(4096)
@@ -412,9 +447,11 @@ def increasing(key: str | Key) -> bool | None:
     >>> increasing("mr"), increasing("amri"), increasing("ratio.mrr"), increasing("std")
     (False, True, True, None)
     """
-    parsed = key if isinstance(key, Key) else parse(key)
-    better: bool | None = parsed.row.increasing
-    return True if parsed.adjustment == "index" and better is not None else better
+    parsed = _as_key(key)
+    more_is_better: bool | None = parsed.row.increasing
+    if parsed.adjustment == "index" and more_is_better is not None:  # 1 is perfect
+        return True
+    return more_is_better
 
 
 def table_name(key: str | Key) -> str:
@@ -425,13 +462,19 @@ def table_name(key: str | Key) -> str:
     >>> print(table_name("mrr"), table_name("tail.mr"), table_name("std"), sep=", ")
     MRR ↑, tail.MR ↓, std
     """
-    parsed = key if isinstance(key, Key) else parse(key)
+    parsed = _as_key(key)
     return parsed.title + ARROWS[increasing(parsed)]
+
+
+def _as_key(key: str | Key) -> Key:
+    return key if isinstance(key, Key) else parse(key)
 
 
 def quote(word: str) -> str:
     """Write a word of a key as in Python, and leave out the middle of a very long one."""
-    return repr(word if len(word) < 200 else f"{word[:97]}...{word[-97:]}")
+    if len(word) >= 200:
+        word = f"{word[:97]}...{word[-97:]}"
+    return repr(word)
 
 
 def fail(key: str, why: str) -> NoReturn:
@@ -464,8 +507,8 @@ class Sides(NamedTuple):
     @property
     def total(self) -> int:
         """The number of all tasks, pooled or not."""
-        pooled = self.counts.get(ALL_SIDES, 0)
-        return sum(n for side, n in self.counts.items() if side != ALL_SIDES) or pooled
+        by_side = sum(n for side, n in self.counts.items() if side != ALL_SIDES)
+        return by_side or self.counts.get(ALL_SIDES, 0)
 
     def check(self, side: str, key: str) -> None:
         """Raise a KeyError for an unknown side."""
@@ -474,20 +517,26 @@ class Sides(NamedTuple):
         if side in self.counts:
             return
         if side == ALL_SIDES:
-            own = f"which is read only under its own name, as in '{RELATION_SIDE}.mrr'"
-            fail(key, f"all tasks are of the side {RELATION_SIDE!r}, {own}")
-        words = (*self.counts, *KINDS, *ADJUSTED)
-        have = f"these ranks, which have {', '.join(self.counts)}"
-        fail(key, f"no side {quote(side)} in {have}; {suggest(side, words)}")
+            fail(
+                key,
+                f"all tasks are of the side {RELATION_SIDE!r}, which is read only under its own "
+                f"name, as in '{RELATION_SIDE}.mrr'",
+            )
+        hint = suggest(side, itertools.chain(self.counts, KINDS, ADJUSTED))
+        present = ", ".join(self.counts)
+        fail(key, f"no side {quote(side)} in these ranks, which have {present}; {hint}")
 
     def mask(self, side: str) -> npt.NDArray[np.bool_] | None:
         """A mask of the tasks of a side; None if all belong to it."""
         if self.labels is None or self.labels.vocabulary is None:
             return None
-        words, codes = self.labels.vocabulary, self.labels.codes
+        names = self.labels.vocabulary
+        codes = self.labels.codes
         if side != ALL_SIDES:
-            return np.equal(codes, words.index(side))
-        return np.not_equal(codes, words.index(RELATION_SIDE)) if RELATION_SIDE in words else None
+            return np.equal(codes, names.index(side))
+        if RELATION_SIDE in names:
+            return np.not_equal(codes, names.index(RELATION_SIDE))
+        return None
 
 
 def is_side_name(name: str) -> bool:
@@ -498,7 +547,8 @@ def is_side_name(name: str) -> bool:
     >>> is_side_name("head"), is_side_name("mrr")
     (True, False)
     """
-    return not ({*".:@"} & {*name} or name == ALL_SIDES or RANK_KEYS.is_taken(name))
+    has_mark = any(mark in name for mark in ".:@")
+    return not (has_mark or name == ALL_SIDES or RANK_KEYS.is_taken(name))
 
 
 def sides_of(ranks: Ranks) -> Sides:
@@ -531,4 +581,6 @@ def sides_of(ranks: Ranks) -> Sides:
             f"ranks.with_labels(side=...)",
         )
     pooled = len(ranks) - counts.get(RELATION_SIDE, 0)
-    return Sides(counts if len(ranks) and not pooled else {ALL_SIDES: pooled, **counts}, labels)
+    if len(ranks) and not pooled:  # all are of the side "relation"
+        return Sides(counts, labels)
+    return Sides({ALL_SIDES: pooled} | counts, labels)

@@ -75,16 +75,23 @@ def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None
     >>> sample_of(tr.Ranks([0, 3], [1, 2], 10), "pessimistic").ranks
     array([1., 5.])
     """
-    return Sample(
-        KINDS[kind](ranks, seed).astype(np.float64, copy=False),
-        ranks.candidates,
-        ranks.weights if weights is None else weights,
-        ranks.tied if kind == EXPECTED_KIND else None,
-    )
+    positions = KINDS[kind](ranks, seed).astype(np.float64, copy=False)
+    if weights is None:
+        weights = ranks.weights
+    tied = None
+    if kind == EXPECTED_KIND:
+        tied = ranks.tied
+    return Sample(positions, ranks.candidates, weights, tied)
 
 
 def take(sample: Sample, index: npt.NDArray[Any] | slice | None) -> Sample:
     """Take tasks of a sample by positions, a mask or a slice (without a copy); None takes all."""
     if index is None:
         return sample
-    return Sample(*(None if part is None else part[index] for part in sample))  # type: ignore[arg-type]
+    weights = sample.weights
+    if weights is not None:
+        weights = weights[index]
+    tied = sample.tied
+    if tied is not None:
+        tied = tied[index]
+    return Sample(sample.ranks[index], sample.candidates[index], weights, tied)

@@ -62,7 +62,9 @@ class Row:
     @property
     def needed(self) -> str:
         """What a key must have after the name: empty where the parameter may be left out."""
-        return "" if self.parameter.startswith("[") else self.parameter
+        if self.parameter.startswith("["):
+            return ""
+        return self.parameter
 
 
 @public("truerank.metrics")
@@ -272,11 +274,15 @@ def z(value: float, expectation: float, variance: float, optimum: float) -> floa
     >>> z(1.5, 2.0, 0.0625, 1.0)
     -2.0
     """
-    return _quotient(value - expectation, math.sqrt(variance) if variance >= 0 else math.nan)
+    if not variance >= 0:  # nan, too
+        return math.nan
+    return _quotient(value - expectation, math.sqrt(variance))
 
 
 def _quotient(numerator: float, denominator: float) -> float:
-    return numerator / denominator + 0.0 if denominator else math.nan  # + 0.0: no minus zero
+    if not denominator:
+        return math.nan
+    return numerator / denominator + 0.0  # no minus zero
 
 
 ADJUSTMENTS: dict[str, Adjustment] = {"none": none, "ratio": ratio, "index": index, "z": z}

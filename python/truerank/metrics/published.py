@@ -139,8 +139,11 @@ class Adjusted(NamedTuple):
         >>> round(adjust("mr", 2.0, candidates=4, tasks=1).to_dict()["p_value"], 12)
         0.5
         """
-        bounds = None if self.bounds is None else self.bounds._asdict()
-        return {**self._asdict(), "notes": list(self.notes), "bounds": bounds}
+        fields = self._asdict()
+        fields["notes"] = list(self.notes)
+        if self.bounds is not None:
+            fields["bounds"] = self.bounds._asdict()
+        return fields
 
 
 @public("truerank")
@@ -217,32 +220,35 @@ def adjust(
     >>> adjust("hits@10", 1.0, candidates=[8, 9, 10], weights=[1, 1, 2]).index
     nan
     """
-    key, number = parse_alone(metric), checked_number("value", value)
+    key = parse_alone(metric)
+    number = checked_number("value", value)
     choice("split", split, SPLITS)
     choice("side", side, SIDES)
     flag("filtered", filtered)
-    exact = True
+    least = None  # the fewest candidates that tasks can have, where their numbers are not exact
     if dataset is None:
         if (split, side, filtered) != ("test", ALL_SIDES, False):
             raise InputValueError("split, side and filtered", "cannot be given without a dataset")
-        counts = least = _candidates_of_tasks(candidates, tasks, weights)
+        counts = _candidates_of_tasks(candidates, tasks, weights)
     else:
-        values, multiplicities, exact = known_candidates(dataset, split, side, filtered)
+        counts, least = _counts_of_data_set(dataset, split, side, filtered)
         for name, argument in (("candidates", candidates), ("tasks", tasks), ("weights", weights)):
             if argument is not None:
                 problem = f'cannot be given beside dataset="{dataset}", which has them'
                 raise InputValueError(name, problem)
-        counts = least = values, multiplicities
-        if not exact:
-            counts = known_candidates(dataset, split, side)[:2]
     number_of_tasks = _count_tasks(counts, tasks)
     grouped = grouped_tasks(counts, weights)
-    fewest = grouped if exact else compress(least)
     expectation, variance = moments_of_tasks(key, grouped)
     _check_range(key, number, grouped)
     ratio, index, z = _adjust_all(key, number, expectation, variance)
-    bounds = None if exact else _bounds(key, number, fewest, grouped)
-    log, method, accuracy = tail(METRICS[key.metric], key.parameter, fewest, number)
+    fewest = grouped
+    bounds = None
+    notes: tuple[str, ...] = ()
+    if least is not None:
+        fewest = compress(least)
+        bounds = _bounds(key, number, fewest, grouped)
+        notes = (_bounds_note(bounds, fewest, grouped),)
+    by_chance = tail(METRICS[key.metric], key.parameter, fewest, number)
     return Adjusted(
         metric=str(key),
         value=number,
@@ -251,13 +257,13 @@ def adjust(
         ratio=ratio,
         index=index,
         z=z,
-        p_value=math.exp(log),
-        log10_p=log / math.log(10) + 0.0,
-        method=method,
-        accuracy=accuracy,
+        p_value=math.exp(by_chance.log),
+        log10_p=by_chance.log / math.log(10) + 0.0,
+        method=by_chance.method,
+        accuracy=by_chance.accuracy,
         probability_of_z=0.5 * math.erfc(-z / math.sqrt(2.0)),
         tasks=number_of_tasks,
-        notes=() if bounds is None else (_bounds_note(bounds, fewest, grouped),),
+        notes=notes,
         bounds=bounds,
     )
 
@@ -276,7 +282,19 @@ def _candidates_of_tasks(candidates: Any, tasks: int | None, weights: Any) -> An
             "whose head and tail are both predicted makes two)",
         )
     count = integer("tasks", tasks, least=1)
-    return ([candidates], [count]) if weights is None else np.full(count, candidates)
+    if weights is None:
+        return [candidates], [count]
+    return np.full(count, candidates)
+
+
+def _counts_of_data_set(dataset: str, split: str, side: str, filtered: bool) -> tuple[Any, Any]:
+    """The candidates of tasks, and, where these are not exact, the fewest that they can be."""
+    known = known_candidates(dataset, split, side, filtered)
+    counts = known.values, known.multiplicities
+    if known.exact:
+        return counts, None
+    every = known_candidates(dataset, split, side)
+    return (every.values, every.multiplicities), counts
 
 
 def _count_tasks(candidates: Any, tasks: int | None) -> int:
@@ -292,8 +310,7 @@ def _count_tasks(candidates: Any, tasks: int | None) -> int:
 
 def _adjust_all(key: Key, number: float, mean: float, variance: float) -> list[float]:
     """The ratio, the index and z of a number."""
-    keys = (key._replace(adjustment=name) for name in ADJUSTED)
-    return [adjusted(each, number, mean, variance) for each in keys]
+    return [adjusted(key._replace(adjustment=name), number, mean, variance) for name in ADJUSTED]
 
 
 def _check_range(key: Key, number: float, tasks: Tasks) -> None:
@@ -322,16 +339,19 @@ def _bounds(key: Key, number: float, least: Tasks, most: Tasks) -> Bounds:
     standard deviation: the only metric whose task varies most at some number of candidates that
     data sets can have is hits@k, at 2k.
     """
-    sizes = least.sizes
-    peak = np.clip(int(2 * key.parameter), sizes, most.sizes[-1]) if key.metric == "hits" else sizes
-    middle = compress((peak, least.multiplicities))
-    means, variances = zip(*(moments_of_tasks(key, x) for x in (least, middle, most)), strict=True)
-    rows = [
-        (mean, *_adjust_all(key, number, mean, variance))
-        for mean in (means[0], means[-1])
-        for variance in variances
-    ]
-    return Bounds(*((min(ends), max(ends)) for ends in zip(*rows, strict=True)))
+    most_varied = least.sizes
+    if key.metric == "hits":
+        most_varied = np.clip(int(2 * key.parameter), most_varied, most.sizes[-1])
+    middle = compress((most_varied, least.multiplicities))
+    mean_of_least, variance_of_least = moments_of_tasks(key, least)
+    mean_of_most, variance_of_most = moments_of_tasks(key, most)
+    _, variance_of_middle = moments_of_tasks(key, middle)
+    rows = []
+    for mean in (mean_of_least, mean_of_most):
+        for variance in (variance_of_least, variance_of_middle, variance_of_most):
+            ratio, index, z = _adjust_all(key, number, mean, variance)
+            rows.append((mean, ratio, index, z))
+    return Bounds(*((min(column), max(column)) for column in zip(*rows, strict=True)))
 
 
 def _bounds_note(bounds: Bounds, least: Tasks, most: Tasks) -> str:
@@ -348,35 +368,50 @@ def _bounds_note(bounds: Bounds, least: Tasks, most: Tasks) -> str:
 # -- data sets -------------------------------------------------------------------------------------
 
 
+class KnownCandidates(NamedTuple):
+    """The numbers of candidates of a known data set, or the least that they can be.
+
+    Attributes
+    ----------
+    values, multiplicities : ndarray of int64, shape (d,)
+        Numbers of candidates, and how many tasks have each.
+    exact : bool
+    """
+
+    values: IntArray
+    multiplicities: IntArray
+    exact: bool
+
+
 def known_candidates(
     dataset: str, split: str = "test", side: str = ALL_SIDES, filtered: bool = False
-) -> tuple[IntArray, IntArray, bool]:
+) -> KnownCandidates:
     """Return the numbers of candidates of a known data set, or the least that they can be.
-
-    With each number stands how many tasks have it; at the end, whether the numbers are exact.
 
     Examples
     --------
     >>> known_candidates("FB15k-237")
-    (array([14541]), array([40932]), True)
+    KnownCandidates(values=array([14541]), multiplicities=array([40932]), exact=True)
     >>> known_candidates("hetionet", "test", "tail", filtered=True)
-    (array([27065]), array([225020]), False)
+    KnownCandidates(values=array([27065]), multiplicities=array([225020]), exact=False)
     """
     entry = data_set(dataset)
-    sides = ENTITY_SIDES if side == ALL_SIDES else (side,)
-    size = entry["relations" if side == "relation" else "entities"]
+    sides: tuple[str, ...] = (side,)
+    if side == ALL_SIDES:
+        sides = ENTITY_SIDES
+    size = entry["entities"]
+    if side == "relation":
+        size = entry["relations"]
     if not filtered:
-        return np.array([size]), np.array([entry[split] * len(sides)]), True
+        return KnownCandidates(np.array([size]), np.array([entry[split] * len(sides)]), exact=True)
     for facts in ("left_out", "most_left_out"):
         by_side = entry.get(facts, {}).get(split, {})
         if all(name in by_side for name in sides):
             tables = [np.array(by_side[name])[:, ::-1] for name in sides]
             left_out, tasks = np.concatenate(tables, axis=1)
-            return size - left_out, tasks, facts == "left_out"
-    known, bounded = (
-        ", ".join(name for name, other in data_sets().items() if facts in other)
-        for facts in ("left_out", "most_left_out")
-    )
+            return KnownCandidates(size - left_out, tasks, exact=facts == "left_out")
+    known = ", ".join(name for name, other in data_sets().items() if "left_out" in other)
+    bounded = ", ".join(name for name, other in data_sets().items() if "most_left_out" in other)
     raise InputValueError(
         "filtered",
         f"the exact numbers of candidates are not known for {entry['name']}, only for {known}; "
@@ -401,7 +436,9 @@ def data_set(name: str) -> dict[str, Any]:
     if not isinstance(name, str):
         raise InputTypeError("dataset", expected="a name", got=type(name).__name__)
     for key, entry in data_sets().items():
-        if _letters(name) in map(_letters, (key, *entry.get("aliases", ()))):
+        names = [key]
+        names += entry.get("aliases", [])
+        if _letters(name) in map(_letters, names):
             return entry
     raise InputValueError("dataset", f"no data set {name!r}; {suggest(name, data_sets())}")
 

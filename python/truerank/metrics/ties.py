@@ -49,8 +49,8 @@ def mean_over_tie(
         return f.over_tie(first, tied, candidates, parameter)
     total = np.zeros(len(first))
     for step in range(int(tied.max(initial=0))):
-        here = tied > step
-        total[here] += f.of_ranks(first[here] + step, candidates[here], parameter)
+        reaches = tied > step
+        total[reaches] += f.of_ranks(first[reaches] + step, candidates[reaches], parameter)
     return total / tied
 
 
@@ -108,10 +108,14 @@ def relative_power(first: FloatArray, tied: IntArray, p: Parameter) -> FloatArra
     """
     last = first + (tied - 1)
     reach = np.exp(np.minimum((45 + np.log(tied)) / max(abs(p), 1e-300), 700))
-    if p < 0:
-        begin, end, greatest = first, np.minimum(last, np.ceil(first * reach)), first
+    if p < 0:  # the first positions have the greatest powers
+        greatest = first
+        begin = first
+        end = np.minimum(last, np.ceil(first * reach))
     else:
-        begin, end, greatest = np.maximum(first, np.floor(last / reach)), last, last
+        greatest = last
+        begin = np.maximum(first, np.floor(last / reach))
+        end = last
     return _mean_over(
         lambda x, most: np.power(x / most, p),
         lambda low, high, most: _power_sum(low, high, p, most),
@@ -144,14 +148,16 @@ def _mean_over(
     # equal ties are computed once
     pairs = begin[ties] + 1j * end[ties]
     pairs, index, inverse = np.unique(pairs, return_index=True, return_inverse=True)
-    a, last, most = pairs.real, pairs.imag, greatest[ties][index]
-    single = np.minimum(last, start - 1)
-    total = np.zeros(a.shape)
-    for step in range(int((single - a).max()) + 1):
-        here = a + step <= single
-        total[here] += function(a[here] + step, most[here])
-    rest = last > single
-    low = np.maximum(a, single + 1)[rest]
+    first = pairs.real
+    last = pairs.imag
+    most = greatest[ties][index]
+    last_single = np.minimum(last, start - 1)  # up to which positions are added one by one
+    total = np.zeros(first.shape)
+    for step in range(int((last_single - first).max()) + 1):
+        within = first + step <= last_single
+        total[within] += function(first[within] + step, most[within])
+    rest = last > last_single
+    low = np.maximum(first, last_single + 1)[rest]
     total[rest] += closed_sum(low - 0.5, last[rest] + 0.5, most[rest])
     means[ties] = total[inverse] / tied[ties]
     return means
@@ -173,10 +179,13 @@ def _log_sum(low: FloatArray, high: FloatArray, _: FloatArray) -> FloatArray:
 
 def _power_sum(low: FloatArray, high: FloatArray, p: float, scale: FloatArray) -> FloatArray:
     # (high^q - low^q) / q from the end that is larger, so that nothing overflows
-    q, ratio = p + 1, np.log1p((high - low) / low)
-    base = high if q > 0 else low
-    shape = -np.expm1(-abs(q) * ratio) / abs(q) if q else ratio
-    total = np.power(base / scale, p) * base * shape
+    q = p + 1
+    ratio = np.log1p((high - low) / low)
+    larger = high if q > 0 else low
+    relative = ratio  # the integral of 1 / x
+    if q:
+        relative = -np.expm1(-abs(q) * ratio) / abs(q)
+    total = np.power(larger / scale, p) * larger * relative
     for order, coefficient in _MIDPOINT:
         factor = math.prod(p - i for i in range(order))  # d^order x^p = factor x^(p - order)
         difference = np.power(high / scale, p) / high**order

@@ -90,8 +90,9 @@ def chance(
 
 def grouped_tasks(candidates: Any, weights: Any = None) -> Tasks:
     """Group equal tasks; those of one call have a weight above 0, or there are none."""
-    sizes: Any = [candidates] if is_integer(candidates) else candidates
-    tasks = compress(sizes, weights)
+    if is_integer(candidates):  # of one task
+        candidates = [candidates]
+    tasks = compress(candidates, weights)
     if weights is not None and not tasks.count and np.size(weights):
         expected = "at least one task with a weight above 0"
         raise InputValueError("weights", expected=expected, got="none")
@@ -136,7 +137,10 @@ def compute(key: Key, sample: Sample, memo: dict[Any, Any] | None = None) -> flo
     measured = metric.inverse(metric.mean(metric.transform, sample, key.parameter))
     if key.adjustment == NO_ADJUSTMENT:
         return measured
-    return adjusted(key, measured, *kept_moments({} if memo is None else memo, key, sample))
+    if memo is None:
+        memo = {}
+    mean, variance = kept_moments(memo, key, sample)
+    return adjusted(key, measured, mean, variance)
 
 
 @public("truerank.metrics")
@@ -202,8 +206,11 @@ class Grouping:
         sides: Sides,
         sample_kind: Callable[[str], Sample],
     ) -> None:
-        self.codes, self.names = codes, names
-        self._tasks, self._sides, self._sample_kind = tasks, sides, sample_kind
+        self.codes = codes
+        self.names = names
+        self._tasks = tasks
+        self._sides = sides
+        self._sample_kind = sample_kind
         self._positions = positions_within(codes, len(names))
         self._samples: dict[str, Sample] = {}
         self._moments: dict[Key, tuple[FloatArray, FloatArray]] = {}
@@ -216,20 +223,23 @@ class Grouping:
         """The sample of one group, or of all tasks."""
         if kind not in self._samples:
             self._samples[kind] = self._sample_kind(kind)
-        return take(self._samples[kind], None if group is None else self._positions[group])
+        if group is None:
+            return self._samples[kind]
+        return take(self._samples[kind], self._positions[group])
 
     def counts(self, side: str) -> IntArray:
         """The number of tasks of a side in each group; int64, shape (g,)."""
-        mask = self._sides.mask(side)
-        codes = self.codes if mask is None else self.codes[mask]
-        return np.bincount(codes, minlength=len(self.names))
+        return np.bincount(self._codes_of(side), minlength=len(self.names))
 
     def values(self, key: Key) -> FloatArray:
         """The value of a key in each group, nan where there is none; float64, shape (g,)."""
-        mask = self._sides.mask(key.side)
-        codes = self.codes if mask is None else self.codes[mask]
-        sample = take(self.sample(key.kind), mask)
+        sample = take(self.sample(key.kind), self._sides.mask(key.side))
+        codes = self._codes_of(key.side)
         return key_values_within(key, sample, codes, len(self.names), self._moments)
+
+    def _codes_of(self, side: str) -> IntArray:
+        mask = self._sides.mask(side)
+        return self.codes if mask is None else self.codes[mask]
 
 
 def key_values_within(
@@ -266,10 +276,12 @@ def key_values_within(
     values = values_within(METRICS[key.metric], sample, codes, groups, key.parameter)
     if key.adjustment == NO_ADJUSTMENT:
         return values
-    memo = {} if memo is None else memo
+    if memo is None:
+        memo = {}
     if key.of_tasks not in memo:
         memo[key.of_tasks] = moments_within(key, sample, codes, groups)
-    rows = np.transpose([values, *memo[key.of_tasks]]).tolist()
+    means, variances = memo[key.of_tasks]
+    rows = zip(values.tolist(), means.tolist(), variances.tolist(), strict=True)
     return np.array([adjusted(key, *row) for row in rows], dtype=np.float64)
 
 
@@ -335,10 +347,12 @@ def moments_within(
     known: dict[tuple[bytes, ...], tuple[float, float]] = {}
     rows = []
     for positions in positions_within(codes, groups):
-        _, candidates, weights, _ = take(sample, positions)
-        same = candidates.tobytes(), b"" if weights is None else weights.tobytes()
+        group = take(sample, positions)
+        same: tuple[bytes, ...] = (group.candidates.tobytes(),)
+        if group.weights is not None:
+            same += (group.weights.tobytes(),)
         if same not in known:
-            known[same] = moments(key, candidates, weights)
+            known[same] = moments(key, group.candidates, group.weights)
         rows.append(known[same])
     mean, variance = np.reshape(rows, (-1, 2)).T
     return mean, variance

@@ -41,7 +41,8 @@ def question(
     metric: str, ranks: np.ndarray, sizes: np.ndarray, weights: np.ndarray, *, worse: bool
 ) -> RankSum:
     name, _, parameter = metric.replace("@", ":").partition(":")
-    f, number = METRICS[name].transform, float(parameter or 0)
+    f = METRICS[name].transform
+    number = float(parameter or 0)
     mean = weights @ f.of_ranks(ranks.astype(float), sizes, number) / weights.sum()
     cutoff = number if name == "hits" else None
     return tails._question(compress(sizes, weights), f, number, cutoff, worse, float(mean))
@@ -49,7 +50,9 @@ def question(
 
 def approximations(asked: RankSum) -> dict[str, Tail | None]:
     few = tails._fewer_classes(asked, tails._FEW_CLASSES, 0.0, 16.0)
-    tilt = find_tilt(few.question if few.fine else asked, few.question)
+    tilt = find_tilt(asked, few.question)
+    if few.fine:
+        tilt = find_tilt(few.question, few.question)
     return {
         "a grid": tails._on_grids(asked, tilt, tails._WORK),
         "a finer grid": tails._on_grids(asked, tilt, tails._MORE_WORK),
@@ -72,7 +75,7 @@ def drawn_question(seed: int) -> RankSum:
     weights = np.ones(len(sizes))
     if rng.random() < 0.5 and len(sizes) < 10:
         weights = np.sqrt(np.arange(1.0, len(sizes) + 1))
-    metric = str(rng.choice([*RANK_FUNCTIONS]))
+    metric = str(rng.choice(list(RANK_FUNCTIONS)))
     ranks = rng.integers(1, sizes, endpoint=True)
     return question(metric, ranks, sizes, weights, worse=bool(rng.random() < 0.5))
 
@@ -125,8 +128,11 @@ def test_sums_on_a_lattice(sizes: list[int], cycle: list[int], worse: bool, seed
     rng = np.random.default_rng(seed)
     ranks = rng.integers(1, sizes, endpoint=True)
     observed = int((ranks - 1) @ weights)
-    exact = law[observed:].sum() if worse else law[: observed + 1].sum()
-    alternative = "worse" if worse else "better"
+    exact = law[: observed + 1].sum()
+    alternative = "better"
+    if worse:
+        exact = law[observed:].sum()
+        alternative = "worse"
     given_weights = None if cycle == [1] else weights
     found = pvalue(of_ranks(ranks, sizes, weights=given_weights), "mr", alternative=alternative)
     assert found.method == "exact"
@@ -199,7 +205,8 @@ def test_nearly_the_last_ranks(metric: str) -> None:
 
 def test_what_nothing_resolves_is_unknown() -> None:
     """Four first places, and others whose squares of 1 / r add up to a millionth of theirs."""
-    ranks = [1, 1, 1, 1, 1110, *np.linspace(40_000, 890_000, 46).astype(int)]
+    ranks = [1, 1, 1, 1, 1110]
+    ranks += np.linspace(40_000, 890_000, 46).astype(int).tolist()
     found = pvalue(of_ranks(ranks, 893_353), "power_mean:-2")
     assert math.isnan(found.accuracy) or found.accuracy > 0.1
     assert str(found).endswith(("accuracy unknown)", " %)"))
@@ -257,7 +264,8 @@ def test_simulations(case: str) -> None:
     found = pvalue(of_ranks(ranks, sizes, weights=weights), metric)
     p, error = simulated(metric, sizes, ranks, weights, 40_000)
     assert found.p == pytest.approx(p, abs=4 * error)
-    assert 0 < found.accuracy < (0.2 if metric == "hits@10" else 0.02)
+    most = 0.2 if metric == "hits@10" else 0.02
+    assert 0 < found.accuracy < most
 
 
 def test_thousands_of_unlike_tasks() -> None:

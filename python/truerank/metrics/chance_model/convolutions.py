@@ -57,8 +57,7 @@ def lattice_tail(total: RankSum, tilt: Tilt) -> float | None:
     log = t * at_x * unit
     farthest = 0.0  # from the greatest sum, in units
     transform = np.ones(cells // 2 + 1, dtype=np.complex128)
-    for i, law in enumerate(laws):
-        number = float(total.numbers[i])
+    for i, (law, number) in enumerate(zip(laws, total.numbers.tolist(), strict=True)):
         distance = total.high[i] - law.values
         tilted, log_of_law = Law(-distance, law.shares).tilted(t)
         log += number * log_of_law
@@ -82,7 +81,9 @@ def lattice_tail(total: RankSum, tilt: Tilt) -> float | None:
         weights[0] = 0.0  # x itself
         distance = -distance
     found = float(shares[(at_x - distance) % cells] @ weights)
-    return log + math.log(found) if found > 0 else -math.inf
+    if not found > 0:
+        return -math.inf
+    return log + math.log(found)
 
 
 def _laws_of_outcomes(total: RankSum, length: float) -> list[Law] | None:
@@ -196,15 +197,19 @@ def _divided(place: FloatArray, shares: FloatArray, cells: int) -> FloatArray:
     whole = np.floor(place)
     part = place - whole
     first = whole.astype(np.int64)
-    weights = (
-        -part * (part - 1) * (part - 2) / 6,
-        (part + 1) * (part - 1) * (part - 2) / 2,
-        -(part + 1) * part * (part - 2) / 2,
-        (part + 1) * part * (part - 1) / 6,
-    )
+    less_1 = part - 1
+    less_2 = part - 2
+    more_1 = part + 1
+    weights = {
+        -1: -part * less_1 * less_2 / 6,
+        0: more_1 * less_1 * less_2 / 2,
+        1: -more_1 * part * less_2 / 2,
+        2: more_1 * part * less_1 / 6,
+    }
     found = np.zeros(cells)
-    for offset, weight in zip((-1, 0, 1, 2), weights, strict=True):
-        found += np.bincount(((first + offset) % cells).ravel(), (shares * weight).ravel(), cells)
+    for offset, weight in weights.items():
+        cell = (first + offset) & (cells - 1)  # cells are a power of two
+        found += np.bincount(cell.ravel(), (shares * weight).ravel(), cells)
     return found
 
 
@@ -212,8 +217,7 @@ def _beyond(density: FloatArray, x: int, step: float, log: float) -> GridTail:
     """What lies beyond the cell x of a density under the weight exp(step) for each cell."""
     places = np.arange(len(density)) - x
     weighted = density * np.exp(np.clip(-step * places, -700.0, 700.0))
-    inward = slice(None, None, -1) if step >= 0 else slice(None)
-    reached = np.cumsum(weighted[inward])[inward]
+    reached = np.cumsum(weighted[::-1])[::-1] if step >= 0 else np.cumsum(weighted)
     reached -= weighted / 2
     below = [float(reached[x - k * _CLEAR]) for k in (1, 2, 3)]
     above = [float(reached[x + k * _CLEAR]) for k in (1, 3)]

@@ -8,7 +8,7 @@ outcomes keep their shape at every scale.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,8 @@ def listed_tail(total: RankSum, tilt: Tilt) -> float | None:
         large = 0
         for i, number in enumerate(total.numbers.tolist()):
             first, last = total.ranks_that_differ(i)
-            large += int(number) if last - first >= _LARGE else 0
+            if last - first >= _LARGE:
+                large += int(number)
             if large > 2:
                 return None
     laws = []
@@ -54,14 +55,18 @@ def listed_tail(total: RankSum, tilt: Tilt) -> float | None:
             return None
         laws.append(law)
     halves = _halves(total, laws, tilt.t, most=LISTED, binned=False)
-    return None if halves is None else _tail_of_halves(*halves, total.x, tilt.t)
+    if halves is None:
+        return None
+    return _tail_of_halves(halves, total.x, tilt.t)
 
 
 def binned_tail(total: RankSum, tilt: Tilt, bins: int) -> float:
     """Log of P(X >= x), or of P(X < x) where t < 0, from laws of so many bins each, up to 1,400."""
     laws = [total.nodes(i, bins) for i in range(len(total.sizes))]
     halves = _halves(total, laws, tilt.t, most=bins, binned=True)
-    return -math.inf if halves is None else _tail_of_halves(*halves, total.x, tilt.t)
+    if halves is None:
+        return -math.inf
+    return _tail_of_halves(halves, total.x, tilt.t)
 
 
 def number_of_sums(numbers: FloatArray) -> int:
@@ -70,13 +75,23 @@ def number_of_sums(numbers: FloatArray) -> int:
     return sum(doublings) + 2 * len(numbers)
 
 
+class _Halves(NamedTuple):
+    """The laws of two halves of the tasks under a tilt, and the logarithm that undoes it."""
+
+    one: Law
+    two: Law
+    log: float
+
+
 def _halves(
     total: RankSum, laws: list[Law], t: float, *, most: int, binned: bool
-) -> tuple[Law, Law, float] | None:
-    """The laws of two halves of the tasks under the tilt, and the logarithm that undoes it."""
-    parts: tuple[list[Law], list[Law]] = ([], [])
+) -> _Halves | None:
+    """Divide the tasks of each class by two; None if a law has too many outcomes."""
+    first: list[Law] = []
+    second: list[Law] = []
+    with_more = first
+    with_fewer = second
     log = 0.0
-    odd = 0
     for law, count in zip(laws, total.numbers.tolist(), strict=True):
         shares, log_of_law = law.tilted(t)
         log += count * log_of_law
@@ -84,22 +99,23 @@ def _halves(
         start = _condensed(Law(law.values[ascending], shares[ascending]), most, binned)
         if start is None:
             return None
-        larger, smaller = (int(count) + 1) // 2, int(count) // 2
-        for side, number in ((odd, larger), (1 - odd, smaller)):
+        smaller = int(count) // 2
+        larger = int(count) - smaller
+        for laws_of_half, number in ((with_more, larger), (with_fewer, smaller)):
             power = _power(start, number, most, binned)
             if power is None:
                 return None
             if number:
-                parts[side].append(power)
-        if larger != smaller:
-            odd = 1 - odd
-    halves = []
-    for part in parts:
-        half = _sum_of_all(part, most, binned)
-        if half is None:
-            return None
-        halves.append(half)
-    return halves[0], halves[1], log
+                laws_of_half.append(power)
+        if larger != smaller:  # the other half gets the next task that is left over
+            with_more, with_fewer = with_fewer, with_more
+    one = _sum_of_all(first, most, binned)
+    if one is None:
+        return None
+    two = _sum_of_all(second, most, binned)
+    if two is None:
+        return None
+    return _Halves(one, two, log)
 
 
 def _power(law: Law, number: int, most: int, binned: bool) -> Law | None:
@@ -115,12 +131,15 @@ def _power(law: Law, number: int, most: int, binned: bool) -> Law | None:
         number //= 2
         if number:
             doubled = _sum(doubled, doubled, most, binned)
-    return None if doubled is None else found
+    if doubled is None:
+        return None
+    return found
 
 
 def _sum_of_all(laws: list[Law], most: int, binned: bool) -> Law | None:
     """The law of the sum, the smallest laws first."""
-    waiting = [Law(np.zeros(1), np.ones(1)), *laws]
+    waiting = [Law(np.zeros(1), np.ones(1))]
+    waiting += laws
     while len(waiting) > 1:
         waiting.sort(key=lambda law: -len(law.values))
         summed = _sum(waiting.pop(), waiting.pop(), most, binned)
@@ -138,26 +157,27 @@ def _sum(one: Law, two: Law, most: int, binned: bool) -> Law | None:
     shares = np.multiply.outer(one.shares, two.shares).ravel()
     if binned:
         kept = shares > _NEGLIGIBLE
-        values, shares = values[kept], shares[kept]
+        values = values[kept]
+        shares = shares[kept]
     order = np.argsort(values)
     return _condensed(Law(values[order], shares[order]), most, binned)
 
 
 def _condensed(law: Law, most: int, binned: bool) -> Law | None:
     """Put equal values together, and neighbours where there are too many; ascending."""
-    values, shares = law
-    equal = _EQUAL * max(abs(float(values[0])), abs(float(values[-1])))
-    law = _gathered(law, np.diff(values) > equal)
+    greatest = max(abs(float(law.values[0])), abs(float(law.values[-1])))
+    law = _gathered(law, np.diff(law.values) > _EQUAL * greatest)
     if len(law.values) <= most:
         return law
     if not binned:
         return None
     # Half of the bins have equal shares, the others equal widths; a large share has its own bin.
-    values, shares = law
-    reached = np.cumsum(shares)
-    place = (reached - shares / 2) / reached[-1] + (values - values[0]) / (values[-1] - values[0])
-    bins = np.floor(place * (most / 2))
-    large = shares > reached[-1] / (2 * most)
+    values = law.values
+    reached = np.cumsum(law.shares)
+    by_share = (reached - law.shares / 2) / reached[-1]
+    by_width = (values - values[0]) / (values[-1] - values[0])
+    bins = np.floor((by_share + by_width) * (most / 2))
+    large = law.shares > reached[-1] / (2 * most)
     return _gathered(law, (np.diff(bins) > 0) | large[1:] | large[:-1])
 
 
@@ -174,8 +194,11 @@ def _gathered(law: Law, is_new: AnyArray) -> Law:
     return Law(first + moved / np.maximum(shares, 1e-300), shares)
 
 
-def _tail_of_halves(one: Law, two: Law, log: float, x: float, t: float) -> float:
+def _tail_of_halves(halves: _Halves, x: float, t: float) -> float:
     """Log of P(the sum of both is at least x), or less where t < 0."""
+    one = halves.one
+    two = halves.two
+    # for each value of one the first of two with which the sum is at least x
     first = np.searchsorted(two.values, x - SLACK * abs(x) - one.values)
     with np.errstate(divide="ignore"):
         logs = np.log(two.shares) - t * two.values
@@ -187,4 +210,4 @@ def _tail_of_halves(one: Law, two: Law, log: float, x: float, t: float) -> float
     top = float(terms.max())
     if top == -math.inf:
         return -math.inf
-    return log + top + math.log(float(np.exp(terms - top).sum()))
+    return halves.log + top + math.log(float(np.exp(terms - top).sum()))

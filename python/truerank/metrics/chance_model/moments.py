@@ -118,8 +118,9 @@ def hit_moments(sizes: IntArray, parameter: float) -> tuple[FloatArray, FloatArr
     >>> hit_moments(np.array([10, 3]), 5)
     (array([0.5, 1. ]), array([0.25, 0.  ]))
     """
+    n = sizes.astype(np.float64)
     # no rank is beyond 2**63, while a cutoff may have any number of digits
-    n, k = sizes.astype(np.float64), float(min(parameter, 2**63))
+    k = float(min(parameter, 2**63))
     q = np.minimum(k / n, 1)
     return q, q * np.maximum(n - k, 0) / n
 
@@ -170,10 +171,12 @@ def _product(tasks: Tasks, sign: float) -> Moments:
     log_mean = log_spread = 0.0
     for part in _parts(len(sizes)):
         nodes, shares = rank_nodes(sizes[part])
-        s, logs = sign * weights[part], np.log(nodes)
+        logs = np.log(nodes)
+        s = sign * weights[part]
         centre = (shares * logs).sum(axis=1)
         y = np.expm1(s[:, None] * (logs - centre[:, None]))
-        mean, square = (shares * y).sum(axis=1), (shares * y * y).sum(axis=1)
+        mean = (shares * y).sum(axis=1)
+        square = (shares * y * y).sum(axis=1)
         log_mean += float(numbers[part] @ (s * centre + np.log1p(mean)))
         log_spread += float(numbers[part] @ np.log1p((square - mean**2) / (1 + mean) ** 2))
     product = math.exp(log_mean)
@@ -182,7 +185,8 @@ def _product(tasks: Tasks, sign: float) -> Moments:
 
 _BLOCK = 1 << 19  # numbers in memory at once, times a few
 _ROWS = 1024  # tasks whose nodes are in memory at once
-_TERMS, _SMALL = 14, 0.5  # of a power series, and where its error is below 1e-13
+_TERMS = 14  # of a power series
+_SMALL = 0.5  # up to which its error is below 1e-13
 
 
 def _parts(length: int, step: int = _ROWS) -> list[slice]:
@@ -208,7 +212,9 @@ def inverse_mean(tasks: Tasks, parameter: float = 0) -> Moments:
     >>> round(mean, 12), round(variance, 12)
     (0.708333333333, 0.032986111111)
     """
-    return reciprocal_rank(tasks, 0) if tasks.count == 1 else _power(tasks, 1.0, -1.0)
+    if tasks.count == 1:  # it is 1 / r
+        return reciprocal_rank(tasks, 0)
+    return _power(tasks, 1.0, -1.0)
 
 
 @model
@@ -227,7 +233,9 @@ def harmonic(tasks: Tasks, parameter: float = 0) -> Moments:
     >>> round(mean, 12), round(variance, 12)
     (1.416666666667, 0.131944444444)
     """
-    return mean_rank(tasks, 0) if tasks.count == 1 else _power(tasks, -1.0, -1.0)
+    if tasks.count == 1:  # it is r
+        return mean_rank(tasks, 0)
+    return _power(tasks, -1.0, -1.0)
 
 
 @model
@@ -267,7 +275,9 @@ _SPECIAL_POWERS: dict[float, ChanceModel] = {
     -math.inf: least,
 }
 _NEAR_ZERO = 0.05  # errors are small if |p| is not below it
-_LEAST, _GREATEST = -4.0, 10.0  # beyond them it takes long: the number of nodes grows with p
+# beyond them it takes long: the number of nodes grows with p
+_LEAST = -4.0
+_GREATEST = 10.0
 
 
 def power_mean(tasks: Tasks, parameter: float = 0) -> Moments:
@@ -307,7 +317,9 @@ def power_mean(tasks: Tasks, parameter: float = 0) -> Moments:
 
 @model
 def _power_mean(tasks: Tasks, p: float) -> Moments:
-    return mean_rank(tasks, 0) if tasks.count == 1 else _power(tasks, p, 1 / p)
+    if tasks.count == 1:  # it is r
+        return mean_rank(tasks, 0)
+    return _power(tasks, p, 1 / p)
 
 
 def _power(tasks: Tasks, p: float, q: float) -> Moments:
@@ -322,53 +334,75 @@ def _power(tasks: Tasks, p: float, q: float) -> Moments:
     along z = c (1 + i sinh x)^2, around the negative axis and through c, near the saddle points of
     q and 2 q. Both are trapezoid rules, in log u and in x. Var Y^q = A(2q) - 2 A(q) - A(q)^2.
     """
-    transform, mean = _laplace(tasks, p)
+    best = 1.0  # the rank of the greatest r^p
+    if p > 0:
+        best = float(tasks.sizes[-1])
+    transform, mean = _laplace(tasks, p, best)
     orders = np.array([q, 2 * q])
-    total, ends, first = np.zeros(2), np.full(2, np.inf), 0
+    path = _hankel_path
+    if q < 0:
+        path = _euler_path
+    total = np.zeros(2)
+    ends = np.full(2, np.inf)
+    first = 0
     while (ends > 1e-17 * np.abs(total)).any() or first < 64:
-        k = np.arange(first, first + 16)
-        if q < 0:
-            h = 1 / (5 + max(0.0, -2 * q - 2))
-            v = -(38 + math.log(tasks.count)) / (2 - q) + h * k
-            u = np.exp(v)
-            factors = h * np.exp(-orders[:, None] * v)
-        else:
-            h = 2 * math.pi / (40 + q + math.sqrt(640 * q))
-            root = 1 + 1j * np.sinh(h * k)
-            u = -1.5 * q * root**2
-            # the node on the axis belongs to both halves of the path
-            slope = 3 * q * h / math.pi * root * np.cosh(h * k) * np.where(k > 0, 1.0, 0.5)
-            factors = np.exp(-(orders[:, None] + 1) * np.log(-u)) * slope
+        u, factors = path(np.arange(first, first + 16), q, orders, tasks.count)
         excess, decay = transform(u)
-        near = np.abs(excess) < 0.7
-        small = np.exp(-u) * np.expm1(np.where(near, excess, 0.0))
-        terms = (factors * np.where(near, small, np.exp(-decay) - np.exp(-u))).real
+        near_1 = np.abs(excess) < 0.7
+        small = np.exp(-u) * np.expm1(np.where(near_1, excess, 0.0))
+        terms = (factors * np.where(near_1, small, np.exp(-decay) - np.exp(-u))).real
         total += terms.sum(axis=1)
         ends = np.abs(terms[:, -4:]).max(axis=1)
         first += 16
-    # the greatest r^p is 1, so that nothing overflows
-    scale = mean**q * float(tasks.sizes[-1] if p > 0 else 1) ** (p * q)
-    gammas = [math.gamma(s + 1) if q > 0 else 1 / math.gamma(-s) for s in orders.tolist()]
+    if q > 0:
+        gammas = [math.gamma(order + 1) for order in orders.tolist()]
+    else:
+        gammas = [1 / math.gamma(-order) for order in orders.tolist()]
     one, two = (total * gammas).tolist()
+    # in units of the greatest r^p, so that nothing overflows
+    scale = mean**q * best ** (p * q)
     return scale * (1 + one), scale**2 * max(two - 2 * one - one**2, 0.0)
 
 
-def _laplace(tasks: Tasks, p: float) -> tuple[Transform, float]:
-    """The functions K(u) and u - K(u) of X = sum w r^p, and E X in units of the greatest r^p."""
-    top = float(tasks.sizes[-1]) if p > 0 else 1.0
+def _euler_path(
+    k: IntArray, q: float, orders: FloatArray, count: int
+) -> tuple[FloatArray, FloatArray]:
+    """The k-th nodes u above 0, and the factors of G there for both orders."""
+    h = 1 / (5 + max(0.0, -2 * q - 2))
+    v = -(38 + math.log(count)) / (2 - q) + h * k
+    return np.exp(v), h * np.exp(-orders[:, None] * v)
+
+
+def _hankel_path(
+    k: IntArray, q: float, orders: FloatArray, count: int
+) -> tuple[AnyArray, AnyArray]:
+    """The same of the upper half of the path around the negative axis."""
+    h = 2 * math.pi / (40 + q + math.sqrt(640 * q))
+    root = 1 + 1j * np.sinh(h * k)
+    u = -1.5 * q * root**2
+    # the node on the axis belongs to both halves of the path
+    slope = 3 * q * h / math.pi * root * np.cosh(h * k) * np.where(k > 0, 1.0, 0.5)
+    return u, np.exp(-(orders[:, None] + 1) * np.log(-u)) * slope
+
+
+def _laplace(tasks: Tasks, p: float, best: float) -> tuple[Transform, float]:
+    """The functions K(u) and u - K(u) of X = sum w r^p, and E X in units of best^p."""
     sizes, weights, numbers = stand_ins(tasks.sizes, tasks.weights, tasks.multiplicities, p)
-    parts = _parts(len(sizes))
-    blocks = [_Block(sizes[part], p, top) for part in parts]
     shares = weights * numbers
-    mean = float(sum(shares[part] @ block.means for part, block in zip(parts, blocks, strict=True)))
+    parts = _parts(len(sizes))
+    blocks = [_Block(sizes[part], p, best) for part in parts]
+    mean = 0.0
+    for part, block in zip(parts, blocks, strict=True):
+        mean += float(shares[part] @ block.means)
 
     def transform(u: AnyArray) -> tuple[AnyArray, AnyArray]:
-        excess, decay = np.zeros_like(u), np.zeros_like(u)
+        excess = np.zeros_like(u)
+        decay = np.zeros_like(u)
         for part, block in zip(parts, blocks, strict=True):
-            for i in _parts(len(u), max(1, _BLOCK // block.powers.size)):
-                k, d = block(u[i, None] * (weights[part] / mean))
-                excess[i] += k @ numbers[part]
-                decay[i] += d @ numbers[part]
+            for at in _parts(len(u), max(1, _BLOCK // block.powers.size)):
+                excess_of_tasks, decay_of_tasks = block(u[at, None] * (weights[part] / mean))
+                excess[at] += excess_of_tasks @ numbers[part]
+                decay[at] += decay_of_tasks @ numbers[part]
         return excess, decay
 
     return transform, mean
@@ -381,13 +415,14 @@ class _Block:
     is computed as -log E exp(-t r^p).
     """
 
-    def __init__(self, sizes: FloatArray, p: float, top: float) -> None:
+    def __init__(self, sizes: FloatArray, p: float, best: float) -> None:
         nodes, self.shares = rank_nodes(sizes, p)
-        self.powers = (nodes / top) ** p
+        self.powers = (nodes / best) ** p
         self.means = (self.shares * self.powers).sum(axis=1)
         away = self.powers - self.means[:, None]
-        self.reach, term = np.abs(away).max(axis=1), self.shares * away
+        self.reach = np.abs(away).max(axis=1)
         self.series = np.zeros((len(sizes), _TERMS))
+        term = self.shares * away
         for k in range(2, _TERMS):
             term *= away / -k
             self.series[:, k] = -term.sum(axis=1)

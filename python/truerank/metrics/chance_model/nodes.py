@@ -73,23 +73,30 @@ def rank_nodes(sizes: FloatArray | IntArray, power: float = 1.0) -> tuple[FloatA
     >>> (shares / nodes).sum(axis=1)
     array([0.75      , 0.52083333])
     """
+    most = sizes.max()
+    sizes = sizes.astype(np.float64)
     ratio = 2.0 ** min(1.0, 4 / abs(power))
     edges = list(range(1, _HEAD + 1))  # the first rank of each block
-    while (following := math.ceil(edges[-1] * ratio)) <= sizes.max():
+    following = math.ceil(edges[-1] * ratio)
+    while following <= most:
         edges.append(following)
+        following = math.ceil(following * ratio)
     first = np.array(edges, dtype=np.float64)
-    head = np.arange(1.0, _HEAD)
-    shared, weights = gauss(first[_HEAD - 1 : -1], np.diff(first[_HEAD - 1 :]))
-    shared, weights = (np.append(head, shared), np.append(np.ones(_HEAD - 1), weights))
-    block = np.append(np.arange(_HEAD - 1), np.repeat(np.arange(_HEAD - 1, len(first) - 1), POINTS))
+    # the nodes of whole blocks, which all N share: single ranks, and 12 of each longer block
+    single = _HEAD - 1
+    of_blocks, weights_of_blocks = gauss(first[single:-1], np.diff(first[single:]))
+    shared = np.append(np.arange(1.0, _HEAD), of_blocks)
+    shared_weights = np.append(np.ones(single), weights_of_blocks)
+    longer = np.arange(single, len(first) - 1)
+    block = np.append(np.arange(single), np.repeat(longer, POINTS))  # of each of these nodes
     # each N has the blocks before the one it lies in, and a part of that one
-    last = np.searchsorted(first, sizes.astype(np.float64), side="right") - 1
-    n = sizes.astype(np.float64)[:, None]
-    own, own_weights = gauss(first[last], n[:, 0] - first[last] + 1)
-    used = np.where(block < last[:, None], weights, 0.0)
-    nodes = np.concatenate([np.broadcast_to(shared, used.shape), own], axis=1)
-    # a node that is not used must not overflow
-    return np.clip(nodes, 1.0, n), np.concatenate([used, own_weights], axis=1) / n
+    last = np.searchsorted(first, sizes, side="right") - 1
+    of_part, weights_of_part = gauss(first[last], sizes - first[last] + 1)
+    used_weights = np.where(block < last[:, None], shared_weights, 0.0)
+    nodes = np.concatenate([np.broadcast_to(shared, used_weights.shape), of_part], axis=1)
+    counts = np.concatenate([used_weights, weights_of_part], axis=1)
+    n = sizes[:, None]
+    return np.clip(nodes, 1.0, n), counts / n  # a node that is not used must not overflow
 
 
 def rank_runs(size: float, fine: int) -> tuple[FloatArray, FloatArray]:
@@ -180,10 +187,12 @@ def like_tasks(
     """
     sizes, weights, numbers = classes
     logs = np.log(np.stack([sizes, weights / weights.max()]))
-    alike = bool((weights == weights[0]).all())
-    points = 2 if alike else 4
     if whole:
         points = 1
+    elif (weights == weights[0]).all():
+        points = 2
+    else:
+        points = 4
     while True:
         cells = np.floor(logs / math.log(2) * per_octave)
         _, cell, counts = np.unique(cells, axis=1, return_inverse=True, return_counts=True)
@@ -197,21 +206,25 @@ def like_tasks(
             found.append(classes[:, members])
             continue
         number = numbers[members]
-        mean = np.average(logs[:, members], axis=1, weights=number)[:, None]
-        apart = logs[:, members] - mean
-        if whole:
-            places = mean
-        elif alike:
-            deviation = np.sqrt(np.average(apart**2, axis=1, weights=number))[:, None]
-            places = np.hstack([mean - deviation, mean + deviation])
-        else:
-            variances, directions = np.linalg.eigh(apart * number @ apart.T / number.sum())
-            axes = directions * np.sqrt(2 * np.maximum(variances, 0))
-            places = np.hstack([mean - axes, mean + axes])
-        size = np.maximum(np.exp(places[0]), 1.0)
-        weight = np.exp(places[1]) * weights.max()
+        log_size, log_weight = _points_like(logs[:, members], number, points)
+        size = np.maximum(np.exp(log_size), 1.0)
+        weight = np.exp(log_weight) * weights.max()
         found.append(np.stack([size, weight, np.full(points, number.sum() / points)]))
     return np.hstack(found)
+
+
+def _points_like(places: FloatArray, numbers: FloatArray, points: int) -> FloatArray:
+    """1, 2 or 4 points of equal numbers that are about the mean as places (2, d) are."""
+    mean = np.average(places, axis=1, weights=numbers)[:, None]
+    if points == 1:
+        return mean
+    apart = places - mean
+    if points == 2:  # one coordinate varies
+        deviation = np.sqrt(np.average(apart**2, axis=1, weights=numbers))[:, None]
+        return np.hstack([mean - deviation, mean + deviation])
+    variances, directions = np.linalg.eigh(apart * numbers @ apart.T / numbers.sum())
+    axes = directions * np.sqrt(2 * np.maximum(variances, 0))
+    return np.hstack([mean - axes, mean + axes])
 
 
 def run_nodes(edges: AnyArray, kinks: AnyArray) -> tuple[FloatArray, FloatArray]:
@@ -263,23 +276,28 @@ def stand_ins(
     -----
     Where an octave of N and of w has more tasks than the interpolation has nodes, those near
     Chebyshev points take their place.
+
+    `like_tasks` keeps two moments of a cell; this keeps what is a polynomial of degree 19, as
+    moments of metrics need. A tail cannot be computed from it: a law to a power below 0 is none.
     """
-    sizes, numbers = sizes.astype(np.float64), numbers.astype(np.float64)
+    sizes = sizes.astype(np.float64)
+    numbers = numbers.astype(np.float64)
     if len(sizes) <= _GRID:
-        return sizes.astype(np.float64), weights, numbers.astype(np.float64)
+        return sizes, weights, numbers
     width = max(1.0, abs(power) / 3)
     cells = np.floor(np.log2(sizes) * width) + 1j * np.floor(np.log2(weights / weights.max()))
     order = np.argsort(cells, kind="stable")
     found = []
-    for alike in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
-        size, by_size = _interpolation(sizes[alike], whole=True)
-        weight, by_weight = _interpolation(weights[alike], whole=False)
-        if len(size) * len(weight) >= len(alike):
-            found.append((sizes[alike], weights[alike], numbers[alike]))
+    for members in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
+        size, by_size = _interpolation(sizes[members], whole=True)
+        weight, by_weight = _interpolation(weights[members], whole=False)
+        if len(size) * len(weight) >= len(members):
+            found.append(np.stack([sizes[members], weights[members], numbers[members]]))
             continue
-        grid = (by_size * numbers[alike, None]).T @ by_weight
-        found.append((np.repeat(size, len(weight)), np.tile(weight, len(size)), grid.ravel()))
-    size, weight, number = (np.concatenate(part) for part in zip(*found, strict=True))
+        grid = (by_size * numbers[members, None]).T @ by_weight
+        pairs = [np.repeat(size, len(weight)), np.tile(weight, len(size)), grid.ravel()]
+        found.append(np.stack(pairs))
+    size, weight, number = np.hstack(found)
     return size, weight, number
 
 
@@ -289,10 +307,16 @@ def _interpolation(values: FloatArray, *, whole: bool) -> tuple[FloatArray, Floa
     if len(nodes) <= _GRID:
         return nodes, (values[:, None] == nodes).astype(np.float64)
     half = math.log(nodes[-1] / nodes[0]) / 2
-    angles = np.linspace(0, math.pi, _GRID if half > 1e-6 else 3)
+    degree = _GRID - 1
+    if half <= 1e-6:  # values that are so close differ in few digits
+        degree = 2
+    angles = np.linspace(0, math.pi, degree + 1)
     nodes = nodes[0] * np.exp(half * (1 - np.cos(angles)))
-    nodes = np.unique(np.rint(nodes)) if whole else nodes
-    x, at = np.log(nodes / nodes[0]) / half, np.log(values / nodes[0]) / half
+    if whole:
+        nodes = np.unique(np.rint(nodes))
+    # the barycentric formula, on the scale of the logarithm
+    x = np.log(nodes / nodes[0]) / half
+    at = np.log(values / nodes[0]) / half
     factors = (x[:, None] - x + np.eye(len(x))).prod(axis=1)
     away = at[:, None] - x
     near = np.abs(away) < 1e-14
@@ -315,7 +339,8 @@ def log1p(z: AnyArray) -> AnyArray:
     if not np.iscomplexobj(z):
         return np.log1p(z)
     with np.errstate(all="ignore"):
-        near, far = np.log(np.abs(1 + z)), 0.5 * np.log1p(z.real * (2 + z.real) + z.imag**2)
-    size = np.where(near < -0.7, near, far)
+        near_0 = np.log(np.abs(1 + z))
+        elsewhere = 0.5 * np.log1p(z.real * (2 + z.real) + z.imag**2)
+    modulus = np.where(near_0 < -0.7, near_0, elsewhere)
     # a product of -inf and an angle of 0 is no number
-    return np.asarray(np.maximum(size, -1000.0) + 1j * np.arctan2(z.imag, 1 + z.real))
+    return np.asarray(np.maximum(modulus, -1000.0) + 1j * np.arctan2(z.imag, 1 + z.real))

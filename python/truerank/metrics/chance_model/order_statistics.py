@@ -64,7 +64,8 @@ def inverse_median(tasks: Tasks, parameter: float = 0) -> Moments:
 def _median(tasks: Tasks, name: str) -> Moments:
     if not tasks.equal:
         raise UnknownKeyError(name, "the weighted median has no chance model")
-    return order_moments(tasks, (tasks.count + 1) / 2, inverse=name == "imedian")
+    is_inverse = name == "imedian"
+    return order_moments(tasks, (tasks.count + 1) / 2, inverse=is_inverse)
 
 
 # -- sums of independent events --------------------------------------------------------------------
@@ -83,7 +84,8 @@ def invert(
     centre: FloatArray,
     *,
     point: bool = False,
-    drop: tuple[int, int] = (0, 0),
+    drop_below: bool = False,
+    drop_above: bool = False,
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Invert the generating polynomial of how many ranks are <= x, while no others are <= y.
 
@@ -99,8 +101,8 @@ def invert(
     point : bool
         Whether the term of z^centre is wanted. Else x = y, and it is the sum of the terms before
         the centre or after it, with half of the term at the centre if that is a whole number.
-    drop : tuple of int
-        With (1, 0) the polynomial of x - 1 is subtracted from G, with (0, 1) that of y + 1.
+    drop_below, drop_above : bool
+        Whether the polynomial of x - 1, or that of y + 1, is subtracted from G.
 
     Returns
     -------
@@ -127,18 +129,23 @@ def invert(
     >>> np.exp(logs).round(12), upper  # of four ranks in 1..2 at least three are 1: 5 of 16
     (array([0.3125]), array([ True]))
     """
-    x, y = x[:, None], y[:, None]
-    hit, miss = np.minimum(x / size, 1.0), np.maximum(size - y, 0.0) / size
+    x = x[:, None]
+    y = y[:, None]
+    hit = np.minimum(x / size, 1.0)
+    miss = np.maximum(size - y, 0.0) / size
     lost = (np.minimum(y, size) - np.minimum(x, size)) / size
     s, sigma = _saddle(hit, miss, numbers, centre)
     tilted = hit * np.exp(s)[:, None]
-    share, rest = tilted / (tilted + miss), miss / (tilted + miss)
+    share = tilted / (tilted + miss)
+    rest = miss / (tilted + miss)
     grown = hit * np.expm1(s)[:, None] - lost
     logs = np.where(np.abs(grown) < 0.5, np.log1p(np.maximum(grown, -0.5)), np.log(tilted + miss))
     exponent = logs @ numbers - s * centre
     every = 2 * math.ceil((float(numbers.sum()) + 1 - 1e-6) / 2)  # no frequency is its own mirror
     count = min(every // 2, _FREQUENCIES)
-    period = np.maximum(_PERIOD * sigma, 2.0 * count) if 2 * count < every else every + 0 * s
+    period = np.full(len(s), float(every))
+    if 2 * count < every:
+        period = np.maximum(_PERIOD * sigma, 2.0 * count)
     factor = np.zeros(len(s))
     step = max(1, _CELLS // share.size)
     with np.errstate(divide="ignore"):  # log 0 = -inf: the function is 0 there
@@ -152,9 +159,11 @@ def invert(
             w = s + 1j * t
             if not point:
                 terms *= np.where(centre % 1, 0.5, 0.5 * np.cosh(w / 2)) / np.sinh(w / 2)
-            if any(drop):
+            if drop_below or drop_above:
                 z = np.exp(w)[:, :, None]
-                less = drop[0] * np.clip(size - x + 1, 0, 1) * z + drop[1] * np.clip(size - y, 0, 1)
+                less = np.clip(size - y, 0, 1) + 0j
+                if drop_below:
+                    less = np.clip(size - x + 1, 0, 1) * z
                 terms *= -np.expm1(log1p(-less / ((miss + hit * z) * size)) @ numbers)
             factor += terms.real.sum(axis=0)
     factor *= 2 / period
@@ -181,7 +190,9 @@ def _saddle(
     goal = np.clip(centre - np.where(miss > 0, 0.0, numbers).sum(axis=1), 0.01, total - 0.01)
     target = np.log(goal) - np.log(total - goal)
     s = np.zeros(len(centre))
-    low, high = s - 200.0, s + 200.0  # no odds are beyond 2^63, no numbers beyond 2^53
+    # no odds are beyond 2^63, no numbers beyond 2^53
+    low = s - 200.0
+    high = s + 200.0
     for _ in range(80):
         tilted = hit * np.exp(s)[:, None]
         share = tilted / (tilted + miss)
@@ -192,7 +203,8 @@ def _saddle(
         done |= ~counts.any(axis=1)
         if done.all():
             break
-        high, low = np.where(off > 0, s, high), np.where(off > 0, low, s)
+        high = np.where(off > 0, s, high)
+        low = np.where(off > 0, low, s)
         mean = np.clip(mean, 1e-300, total * (1 - 1e-16))
         slope = variance * total / (mean * (total - mean))
         moved = s + (target - np.log(mean / (total - mean))) / slope
@@ -217,7 +229,7 @@ class _Counts:
         self._slope = np.cumsum((self.numbers / self.sizes)[::-1])[::-1]  # of the mean of B(x)
         self._far: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
 
-    def where(self, means: FloatArray, top: int) -> IntArray:
+    def first_with_mean(self, means: FloatArray, top: int) -> IntArray:
         """The first x in 1..top at which B(x) has at least such a mean."""
         at_sizes = self._certain[1:] + self.sizes * np.append(self._slope[1:], 0.0)
         i = np.minimum(np.searchsorted(at_sizes, means), len(at_sizes) - 1)
@@ -256,7 +268,8 @@ class _Counts:
     def joint(self, x: float, centre: float, top: int) -> tuple[FloatArray, FloatArray]:
         """Nodes y >= x, and P(B(x) = B(y) = centre) times their weights (half at y = x)."""
         size, number, middle = self.split(x, x, centre)
-        hit, left = np.minimum(x / size, 1), np.maximum(size - x, 0)
+        hit = np.minimum(x / size, 1)
+        left = np.maximum(size - x, 0)
         s, _ = _saddle(hit[None], (left / size)[None], number, np.array([middle]))
         tilted = hit * np.exp(s)
 
@@ -264,14 +277,16 @@ class _Counts:
             lower: FloatArray = np.log(np.maximum(left - steps[:, None], 0) / size + tilted)
             return lower @ number
 
-        steps, weights = np.zeros(0), np.zeros(0)
+        y = np.array([x])
+        weights = np.array([0.5])
         if x < top:
-            steps, weights = _falling_nodes(logs, top - x, x, self.sizes - x)
-        y = np.append(x, x + steps)
+            steps, weights_of_steps = _falling_nodes(logs, top - x, x, self.sizes - x)
+            y = np.append(y, x + steps)
+            weights = np.append(weights, weights_of_steps)
         size, number, middle = self.split(x, float(y[-1]), centre)
         each = np.ones(len(y))
         joint, _ = invert(size, number, x * each, y, middle * each, point=True)
-        return y, np.exp(joint) * np.append(0.5, weights)
+        return y, np.exp(joint) * weights
 
 
 def _falling_nodes(
@@ -289,12 +304,14 @@ def _falling_nodes(
     ahead = powers[powers <= last]
     levels = logs(ahead)
     fall = np.maximum(levels[:1], -1e300) - levels
-    most = min([*ahead[fall > _FALL].tolist(), last])
-    width = min([*ahead[fall > 1].tolist(), last, scale])
+    most = float(ahead[fall > _FALL].min(initial=last))
+    width = float(ahead[fall > 1].min(initial=min(last, scale)))
     edges = 1 + width * (powers[1:] - 1)
+    edges = np.concatenate([[1.0], edges[edges < most], [most + 1]])
     kinks = kinks[(kinks > 1) & (kinks <= most)]
-    few = kinks if len(kinks) <= _KINKS else kinks[:0]
-    return run_nodes(np.array([1, *edges[edges < most], most + 1]), few)
+    if len(kinks) > _KINKS:
+        kinks = kinks[:0]
+    return run_nodes(edges, kinks)
 
 
 # -- moments of order statistics -------------------------------------------------------------------
@@ -327,54 +344,76 @@ def order_moments(tasks: Tasks, k: float, *, inverse: bool = False) -> Moments:
     >>> [round(x, 12) for x in order_moments(compress([2, 2]), 1)]  # 1 in three cases of four
     [1.25, 0.1875]
     """
-    counts, centre = _Counts(tasks), k - 0.5
+    counts = _Counts(tasks)
+    centre = k - 0.5
     top = int(counts.sizes[np.argmax(np.cumsum(counts.numbers) > centre)]) - 1
     if top < 1:
         return 1.0, 0.0
-    pivot = int(counts.where(np.array([centre]), top)[0])
+    pivot = int(counts.first_with_mean(np.array([centre]), top)[0])
     share = np.minimum(pivot / counts.sizes, 1)
     spread = max(math.sqrt(counts.numbers @ (share * (1 - share))), 0.5)
-    kinks = np.append(counts.sizes, 2 ** np.arange(3, 63)) if inverse else counts.sizes
-    nodes, sums, size = [], np.zeros(2), 0.0
-    for side in (-1, 1):
-        ends = counts.where(centre + side * spread * _RUNS, top)
+    kinks = counts.sizes
+    if inverse:
+        kinks = np.append(kinks, 2 ** np.arange(3, 63))
+    nodes = []
+    sums = np.zeros(2)
+    size = 0.0  # of the parts of the second sum
+    for side, last in ((-1, 1), (1, top + 1)):
+        ends = counts.first_with_mean(centre + side * spread * _RUNS, top)
         ends[0] = pivot
-        for here, end in itertools.pairwise([*ends.tolist(), 1 if side < 0 else top + 1]):
-            if here == end:
+        for start, end in itertools.pairwise(np.append(ends, last).tolist()):
+            if start == end:
                 continue
-            x, w = run_nodes(np.array([min(here, end), max(here, end)]), kinks)
+            x, w = run_nodes(np.array([min(start, end), max(start, end)]), kinks)
             steps = _steps(x, float(pivot), inverse)
             tail = side * w * counts.tails(x, centre, upper=side < 0)
             part = steps @ tail
             nodes.append((x, w))
-            sums, size = sums + part, size + abs(float(part[1]))
+            sums = sums + part
+            size += abs(float(part[1]))
             if (np.abs(part) <= 1e-18 * np.abs(sums)).all():
                 break
     if k != int(k):
         x, w = np.concatenate(nodes, axis=1)
-        low, high = int(x.min()), int(x.max())
-        inside = int(((counts.sizes > low) & (counts.sizes < high)).sum())
-        every = high - low <= (_ALL if 0 < inside <= _KINKS else _ALL // 8)
-        if every or (
-            inside > _KINKS and len(x) > _NODES
-        ):  # equal steps sum a bell of this width to all digits
-            slope = float(counts.numbers @ ((counts.sizes > pivot) / counts.sizes))
-            step = 1 if every else max(1, int(spread / slope / 8))
-            x = np.arange(low, high + 1, step, dtype=np.float64)
-            w = np.full(len(x), float(step))
+        x, w = _nodes_of_gap(counts, x, w, pivot, spread)
         sums = sums - _gap(counts, centre, top, x, w, float(pivot), inverse)
-    mean, variance = float(sums[0]), float(sums[1] - sums[0] ** 2)
-    # the variance of a nearly certain rank is rounding, and becomes 0
-    return (1 / pivot if inverse else pivot) + mean, variance if variance > 1e-15 * size else 0.0
+    mean = float(sums[0])
+    mean += 1 / pivot if inverse else pivot
+    variance = float(sums[1] - sums[0] ** 2)
+    if not variance > 1e-15 * size:  # that of a nearly certain rank is rounding
+        variance = 0.0
+    return mean, variance
+
+
+def _nodes_of_gap(
+    counts: _Counts, x: FloatArray, w: FloatArray, pivot: int, spread: float
+) -> tuple[FloatArray, FloatArray]:
+    """Nodes for the sum over x of the gap: those of the runs, or fewer in equal steps."""
+    low = int(x.min())
+    high = int(x.max())
+    kinks = int(((counts.sizes > low) & (counts.sizes < high)).sum())
+    most = _ALL // 8
+    if 0 < kinks <= _KINKS:
+        most = _ALL
+    if high - low <= most:  # every x
+        step = 1
+    elif kinks > _KINKS and len(x) > _NODES:  # equal steps sum a bell of this width to all digits
+        slope = float(counts.numbers @ ((counts.sizes > pivot) / counts.sizes))
+        step = max(1, int(spread / slope / 8))
+    else:
+        return x, w
+    x = np.arange(low, high + 1, step, dtype=np.float64)
+    return x, np.full(len(x), float(step))
 
 
 def _steps(x: FloatArray, pivot: float, inverse: bool) -> FloatArray:
     """g(x + 1) - g(x), and the same of g^2."""
     if not inverse:
         return np.stack([np.ones_like(x), 2 * (x - pivot) + 1])
-    here, there = (pivot - x) / (x * pivot), (pivot - x - 1) / ((x + 1) * pivot)
+    g = (pivot - x) / (x * pivot)
+    following = (pivot - x - 1) / ((x + 1) * pivot)
     step = -1 / (x * (x + 1))
-    return np.stack([step, step * (here + there)])
+    return np.stack([step, step * (g + following)])
 
 
 def _gap(
@@ -398,11 +437,13 @@ def _gap(
         u = (x + y + 1) / 2
         if inverse:
             bend = 0.5 / (u * (u - 0.5) * (u + 0.5))
-            after, before = -0.5 / (u * (u + 0.5)), 0.5 / (u * (u - 0.5))
-            down = [bend, 2 * (pivot - u) / (u * pivot) * bend + after**2 + before**2]
+            after = -0.5 / (u * (u + 0.5))
+            before = 0.5 / (u * (u - 0.5))
+            bend_of_square = 2 * (pivot - u) / (u * pivot) * bend + after**2 + before**2
         else:
-            down = [np.zeros_like(u), np.full_like(u, 0.5)]
-        total += weight * (np.stack(down) @ joint)
+            bend = np.zeros_like(u)
+            bend_of_square = np.full_like(u, 0.5)
+        total += weight * (np.stack([bend, bend_of_square]) @ joint)
     return total
 
 
@@ -419,17 +460,22 @@ def count_tail(tasks: Tasks, x: float, k: int, *, fewer: bool = False) -> float:
     0.3125
     """
     x = float(min(x, 2**63))
-    open_ = tasks.sizes > x
-    size, numbers = tasks.sizes[open_].astype(np.float64), tasks.multiplicities[open_]
+    is_uncertain = tasks.sizes > x  # other ranks are <= x in any case
+    size = tasks.sizes[is_uncertain].astype(np.float64)
+    numbers = tasks.multiplicities[is_uncertain]
     k -= tasks.count - int(numbers.sum())
-    if k <= 0 or x < 1 or k > numbers.sum():
-        return 0.0 if (k <= 0) != fewer else -math.inf
+    if k <= 0:  # at least k are <= x, certainly
+        return -math.inf if fewer else 0.0
+    if x < 1 or k > numbers.sum():  # fewer than k are <= x, certainly
+        return 0.0 if fewer else -math.inf
     at = np.array([x])
-    logs, upper = invert(size, numbers.astype(np.float64), at, at, np.array([k - 0.5]))
+    logs, is_upper = invert(size, numbers.astype(np.float64), at, at, np.array([k - 0.5]))
     log = min(float(logs[0]), 0.0)
-    if upper[0] != fewer:
+    if is_upper[0] != fewer:
         return log
-    return math.log1p(-math.exp(log)) if log < 0 else -math.inf
+    if not log < 0:
+        return -math.inf
+    return math.log1p(-math.exp(log))
 
 
 def median_tail(tasks: Tasks, twice: int, *, worse: bool = False) -> float:
@@ -448,31 +494,45 @@ def median_tail(tasks: Tasks, twice: int, *, worse: bool = False) -> float:
     """
     if not worse and twice < 2:
         return -math.inf
-    half, low = tasks.count // 2, (twice + 1) // 2
+    half = tasks.count // 2
+    low = (twice + 1) // 2
     high = twice - low
-    beyond = (low - 1, half) if worse else (high, half + 1)
-    both = count_tail(tasks, *beyond, fewer=worse)
-    if worse:  # no a is above the half-th least size, at which the terms begin to fall
+    if worse:
+        log_of_first = count_tail(tasks, low - 1, half, fewer=True)
+        # no a is above the half-th least size, at which the terms begin to fall
         size_of_a = tasks.sizes[np.searchsorted(np.cumsum(tasks.multiplicities), half)]
         skipped = max(low - 1 - int(size_of_a), 0)
-        low, high = low - skipped, high + skipped
-    size, numbers = tasks.sizes.astype(np.float64), tasks.multiplicities.astype(np.float64)
+        low -= skipped
+        high += skipped
+    else:
+        log_of_first = count_tail(tasks, high, half + 1)
+    size = tasks.sizes.astype(np.float64)
+    numbers = tasks.multiplicities.astype(np.float64)
 
     def logs(j: FloatArray) -> FloatArray:
         """Of P(a <= low - j, b = high + j), or of P(a = low - j, b >= high + j)."""
-        x, y = low - j, high + j - 1
+        x = low - j
+        y = high + j - 1
         possible = ((size > y[:, None]) @ numbers >= half) & (x >= 1)
         result = np.full(len(j), -np.inf)
         if possible.any():
-            centre, drop = np.full(int(possible.sum()), float(half)), (1, 0) if worse else (0, 1)
+            centre = np.full(int(possible.sum()), float(half))
             result[possible], _ = invert(
-                size, numbers, x[possible], y[possible], centre, point=True, drop=drop
+                size,
+                numbers,
+                x[possible],
+                y[possible],
+                centre,
+                point=True,
+                drop_below=worse,
+                drop_above=not worse,
             )
         return result
 
     last = min(low - 1, int(tasks.sizes[-1]) - high)
     if last < 1:
-        return both
+        return log_of_first
     kinks = np.concatenate([low - size, size - high + 1])
     j, weights = _falling_nodes(logs, last, low, kinks)
-    return min(float(np.logaddexp.reduce([both, *(logs(j) + np.log(weights))])), 0.0)
+    terms = np.append(log_of_first, logs(j) + np.log(weights))
+    return min(float(np.logaddexp.reduce(terms)), 0.0)

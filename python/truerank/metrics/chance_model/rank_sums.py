@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SLACK = 1e-12  # of the observed value, relatively, for the rounding of sums
 _MARGIN = 0.25  # how far beyond what matters outcomes are moved, of the distance
 _ROWS = 250  # classes of tasks at a time
+_KEPT = 1 << 14  # so many classes keep their nodes, in about 80 MB
 _STEEP = 4.0  # a power of the rank as steep as that for which nodes of cumulants serve
 _CORRECTIONS = 4  # of a tilt that fewer classes gave
 _STEEPEST = 1e40  # a tilt at most, by that which moves the mean by about a deviation
@@ -35,7 +36,7 @@ class Law(NamedTuple):
 
     def tilted(self, t: float) -> tuple[FloatArray, float]:
         """The shares under the weight exp(t v), and the logarithm of E exp(t v)."""
-        shares, log = _tilted_shares(self.values, self.shares, t)
+        shares, log = _tilted_shares(self.values, _logs_of_shares(self.shares), t)
         return shares, float(log[0])
 
 
@@ -119,7 +120,12 @@ class RankSum:
         self.x = x
         self._f = f
         self._cutoff = cutoff
+        # of hits at a cutoff, how many ranks are hits
+        self._hits = None if cutoff is None else np.minimum(cutoff, sizes)
+        # what was computed already
         self._cumulants: dict[float, FloatArray] = {}
+        self._nodes: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._ranks_that_differ: dict[int, tuple[int, int]] = {}
         ends = weights * np.stack([f(np.ones(len(sizes))), f(sizes)])
         self.low = ends.min(axis=0)
         self.high = ends.max(axis=0)
@@ -154,18 +160,34 @@ class RankSum:
         """The laws of all classes under the weight exp(t v), some classes at a time."""
         for first in range(0, len(self.sizes), _ROWS):
             part = slice(first, first + _ROWS)
-            size = self.sizes[part, None]
-            if self._cutoff is None:
-                ranks, shares = _nodes_from_both_ends(self.sizes[part])
-            else:
-                hits = np.minimum(self._cutoff, size)
-                ranks = np.hstack([np.ones_like(size), size])
-                shares = np.hstack([hits, size - hits]) / size
-            values = self.weights[part, None] * self._f(ranks)
+            unweighted, logs_of_shares = self._coarse_nodes(first)
+            values = self.weights[part, None] * unweighted
             values = values.clip(self.lowest[part, None], self.highest[part, None])
-            terms, logs = _tilted_shares(values, shares, t)
-            means = (terms * values).sum(axis=1, keepdims=True)
-            yield TiltedLaws(self.numbers[part], logs[:, 0], means[:, 0], values - means, terms)
+            shares, logs = _tilted_shares(values, logs_of_shares, t)
+            means = (shares * values).sum(axis=1, keepdims=True)
+            yield TiltedLaws(self.numbers[part], logs[:, 0], means[:, 0], values - means, shares)
+
+    def _coarse_nodes(self, first: int) -> tuple[FloatArray, FloatArray]:
+        """f at coarse nodes of the classes of a part, and the logarithms of the nodes' shares.
+
+        Of the part that begins with class `first`; a single row where its N are all equal. They do
+        not depend on the tilt, and take longer than what does.
+        """
+        if first in self._nodes:
+            return self._nodes[first]
+        sizes = self.sizes[first : first + _ROWS]
+        if (sizes == sizes[0]).all():
+            sizes = sizes[:1]
+        if self._hits is None:
+            ranks, shares = _nodes_from_both_ends(sizes)
+        else:
+            hits = self._hits[first : first + len(sizes)]
+            ranks = np.stack([np.ones_like(sizes), sizes], axis=1)
+            shares = np.stack([hits, sizes - hits], axis=1) / sizes[:, None]
+        found = self._f(ranks), _logs_of_shares(shares)
+        if len(self.sizes) <= _KEPT:
+            self._nodes[first] = found
+        return found
 
     def value(self, i: int, ranks: FloatArray) -> FloatArray:
         """What a task of class i adds at these ranks, cut to the range where it matters."""
@@ -190,27 +212,31 @@ class RankSum:
 
     def ranks_that_differ(self, i: int) -> tuple[int, int]:
         """The last rank with the value of the first one, and the first with that of the last."""
+        if i in self._ranks_that_differ:
+            return self._ranks_that_differ[i]
         size = int(self.sizes[i])
 
         def value_at(rank: int) -> float:
             return float(self.value(i, np.array([float(rank)]))[0])
 
-        best = value_at(1)
-        worst = value_at(size)
-        if best == worst:
-            return size, size
-        return (
-            _first_where(lambda rank: value_at(rank) != best, size) - 1,
-            _first_where(lambda rank: value_at(rank) == worst, size),
-        )
+        value_of_first = value_at(1)
+        value_of_last = value_at(size)
+        if value_of_first == value_of_last:
+            found = size, size
+        else:
+            last_like_first = _first_where(lambda rank: value_at(rank) != value_of_first, size) - 1
+            first_like_last = _first_where(lambda rank: value_at(rank) == value_of_last, size)
+            found = last_like_first, first_like_last
+        self._ranks_that_differ[i] = found
+        return found
 
     def nodes(self, i: int, fine: int) -> Law:
         """Nodes for means over the ranks of a task of class i; the finer, the more there are."""
         size = float(self.sizes[i])
-        if self._cutoff is None:
+        if self._hits is None:
             ranks, counts = rank_runs(size, fine)
         else:
-            hits = min(self._cutoff, size)
+            hits = float(self._hits[i])
             ranks = np.array([1.0, size])
             counts = np.array([hits, size - hits])
         return Law(self.value(i, ranks), counts / size)
@@ -218,23 +244,27 @@ class RankSum:
     def log_of_best(self) -> float:
         """Log of P(X = greatest), where tasks of next to no weight need not do their best."""
         first_is_best = self._f(np.ones(1))[0] >= self._f(self.sizes[-1:])[0]
-        if self._cutoff is None:
-            best = np.ones(len(self.sizes))
+        if self._hits is None:
+            best_ranks = np.ones(len(self.sizes))  # how many there are of each class
         elif first_is_best:
-            best = np.minimum(self._cutoff, self.sizes)
+            best_ranks = self._hits
         else:
-            best = self.sizes - np.minimum(self._cutoff, self.sizes)
+            best_ranks = self.sizes - self._hits
         matters = self.high - self.low > 0.1 * SLACK * abs(self.x)
-        shares = np.where(matters, best / self.sizes, 1.0)
+        shares = np.where(matters, best_ranks / self.sizes, 1.0)
         return float(self.numbers @ np.log(shares))
 
 
+def _logs_of_shares(shares: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):  # a share may be 0
+        return np.log(shares)
+
+
 def _tilted_shares(
-    values: FloatArray, shares: FloatArray, t: float
+    values: FloatArray, logs_of_shares: FloatArray, t: float
 ) -> tuple[FloatArray, FloatArray]:
     """Shares under the weight exp(t v), along the last axis, and the logarithms of E exp(t v)."""
-    with np.errstate(divide="ignore"):  # a share may be 0
-        exponents = t * values + np.log(shares)
+    exponents = t * values + logs_of_shares
     top = exponents.max(axis=-1, keepdims=True)
     terms = np.exp(exponents - top)
     whole = terms.sum(axis=-1, keepdims=True)
@@ -242,8 +272,12 @@ def _tilted_shares(
 
 
 def _first_where(holds: Callable[[int], bool], size: int) -> int:
-    """The first rank of 1..N for which this holds, as it does for all that follow."""
-    low, high = 1, size
+    """The first rank of 1..N for which this holds, as it does for all that follow.
+
+    N may be 2**63, of which `bisect` takes no range.
+    """
+    low = 1
+    high = size
     while low < high:
         middle = (low + high) // 2
         if holds(middle):
@@ -274,29 +308,13 @@ def find_tilt(total: RankSum, few: RankSum) -> Tilt:
     few : RankSum
         The same, or fewer classes that stand for its classes roughly.
     """
-    from scipy.optimize import brentq
-
     _, mean, variance = total.cumulants(0.0) @ total.numbers
     _, mean_of_few, variance_of_few = few.cumulants(0.0) @ few.numbers
     if not variance > 0:
         return Tilt(0.0, total.x - total.least, total.greatest - total.x)
     ratio = math.sqrt(float(variance_of_few / variance))
     aim = mean_of_few + ratio * (total.x - mean)
-
-    def excess(t: float) -> float:
-        return float(few.cumulants(t)[1] @ few.numbers - aim)
-
-    t = 0.0
-    start = excess(0.0)
-    if abs(start) > 1e-6 * math.sqrt(variance_of_few):
-        first = math.copysign(1 / math.sqrt(variance_of_few), -start)
-        end = first
-        while excess(end) * end < 0 and abs(end) < _STEEPEST * abs(first):
-            end *= 2
-        t = end
-        if excess(end) * end >= 0:
-            t = float(brentq(excess, 0.0, end, xtol=1e-300, rtol=1e-4))
-        t *= ratio
+    t = _tilt_to(few, float(aim), math.sqrt(variance_of_few)) * ratio
     if few is not total:
         for _ in range(_CORRECTIONS):
             _, mean, variance = total.cumulants(t) @ total.numbers
@@ -319,3 +337,22 @@ def find_tilt(total: RankSum, few: RankSum) -> Tilt:
     below = distance(-1.0, (1 + _MARGIN) * (total.x - total.least))
     above = distance(1.0, (1 + _MARGIN) * (total.greatest - total.x))
     return Tilt(t, below, above)
+
+
+def _tilt_to(classes: RankSum, aim: float, deviation: float) -> float:
+    """The tilt under which the mean of the sum is `aim`; `deviation` is that of the sum."""
+    from scipy.optimize import brentq
+
+    def excess(t: float) -> float:
+        return float(classes.cumulants(t)[1] @ classes.numbers - aim)
+
+    start = excess(0.0)
+    if abs(start) <= 1e-6 * deviation:
+        return 0.0
+    first = math.copysign(1 / deviation, -start)
+    end = first
+    while excess(end) * end < 0 and abs(end) < _STEEPEST * abs(first):
+        end *= 2
+    if not excess(end) * end >= 0:  # the steepest one does not reach it
+        return end
+    return float(brentq(excess, 0.0, end, xtol=1e-300, rtol=1e-4))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..ties import LOG
-from .convolutions import grid_tail, lattice_tail
+from .convolutions import GridTail, grid_tail, lattice_tail
 from .half_sums import MOST_TASKS, binned_tail, listed_tail, number_of_sums
 from .nodes import like_tasks
 from .order_statistics import count_tail, median_tail
@@ -80,31 +80,49 @@ def tail(metric: Any, parameter: float, tasks: Tasks, value: float, *, worse: bo
     >>> round(math.exp(found.log), 12), found.method  # 8 of 9
     (0.888888888889, 'exact')
     """
-    count, single = tasks.count, bool(metric.single)
+    count = tasks.count
     if tasks.sizes[-1] == 1:
         return Tail(0.0, "exact", 0.0)
     if metric.name == "hits" and tasks.equal:
         slack = min(1e-9 + 1e-15 * value * count, 0.25)
-        hits = math.floor(value * count + slack) + 1 if worse else math.ceil(value * count - slack)
+        hits = math.ceil(value * count - slack)
+        if worse:
+            hits = math.floor(value * count + slack) + 1
         return Tail(count_tail(tasks, parameter, hits, fewer=worse), "exact", 0.0)
-    if single and count == 1:
-        last = _better(metric, parameter, tasks, value, worse)
-        return Tail(count_tail(tasks, last, 1, fewer=worse), "exact", 0.0)
-    # of others, the rank that has this value if all tasks have it
-    rank = 1 / value if metric.increasing and not single else value
+    f = metric.transform
+    if metric.single is not None:  # the metric is itself a mean of f(r)
+        if count == 1:
+            last = _better(metric, parameter, tasks, value, worse)
+            return Tail(count_tail(tasks, last, 1, fewer=worse), "exact", 0.0)
+        cutoff = None
+        if metric.name == "hits":
+            cutoff = float(min(parameter, 2**63))
+        return _tail_of_sum(_question(tasks, f, parameter, cutoff, worse, value))
+    # the rank that has this value if all tasks have it
+    rank = 1 / value if metric.increasing else value
     if metric.name in ("median", "imedian") and count % 2 == 0:
         twice = math.ceil(2 * rank - 1e-9) if worse else math.floor(2 * rank + 1e-9)
         return Tail(median_tail(tasks, twice, worse=worse), "exact", 0.0)
-    extremes = {("power_mean", -math.inf): 1, ("power_mean", math.inf): count}
-    k = extremes.get((metric.name, parameter), 0 if count > 1 else 1)
-    if k or metric.name in ("median", "imedian"):
+    k = _order_of(metric.name, parameter, count)
+    if k is not None:
         slack = min(1e-9 + SLACK * rank, 0.25)
         last = math.ceil(rank - slack) - 1 if worse else math.floor(rank + slack)
-        return Tail(count_tail(tasks, last, k or (count + 1) // 2, fewer=worse), "exact", 0.0)
-    f = LOG if (metric.name, parameter) == ("power_mean", 0) else metric.transform
-    cutoff = float(min(parameter, 2**63)) if metric.name == "hits" else None
-    x = value if single else float(f.of_ranks(np.array([rank]), tasks.sizes[:1], parameter)[0])
-    return _tail_of_sum(_question(tasks, f, parameter, cutoff, worse, x))
+        return Tail(count_tail(tasks, last, k, fewer=worse), "exact", 0.0)
+    if metric.name == "power_mean" and parameter == 0:
+        f = LOG
+    x = float(f.of_ranks(np.array([rank]), tasks.sizes[:1], parameter)[0])
+    return _tail_of_sum(_question(tasks, f, parameter, None, worse, x))
+
+
+def _order_of(name: str, parameter: float, count: int) -> int | None:
+    """The k of a metric that is the k-th least rank or its inverse; None for another one."""
+    if name in ("median", "imedian"):
+        return (count + 1) // 2
+    if count == 1 or (name == "power_mean" and parameter == -math.inf):
+        return 1
+    if name == "power_mean" and parameter == math.inf:
+        return count
+    return None
 
 
 def _question(
@@ -113,7 +131,9 @@ def _question(
     """The sum over tasks of w f(r), with the sign that makes it large where that is asked for."""
     ends = np.array([1.0, float(tasks.sizes[-1])])
     first, last = f.of_ranks(ends, tasks.sizes[-1:], parameter)
-    sign = -1.0 if (last > first) != worse else 1.0
+    sign = 1.0
+    if (last > first) != worse:  # the probability of a sum that is small
+        sign = -1.0
 
     def signed(ranks: FloatArray) -> FloatArray:
         return sign * f.of_ranks(ranks, tasks.sizes[-1:], parameter)
@@ -148,13 +168,17 @@ def _tail_of_sum(total: RankSum) -> Tail:
     if total.x >= total.greatest - slack:
         return Tail(total.log_of_best(), "exact", 0.0)
     few = _fewer_classes(total, _FEW_CLASSES, 0.0, 16.0)
-    tilt = find_tilt(few.question if few.fine else total, few.question)
+    if few.fine:
+        enough = _ENOUGH
+        tilt = find_tilt(few.question, few.question)
+    else:
+        enough = _ENOUGH_OF_MANY
+        tilt = find_tilt(total, few.question)
     for exact in (listed_tail, lattice_tail):
         log = exact(total, tilt)
         if log is not None:
             return _of_either_side(log, tilt.t, "exact", 0.0)
     found = _on_grids(total, tilt, _WORK)
-    enough = _ENOUGH if few.fine else _ENOUGH_OF_MANY
     for approximate in _APPROXIMATIONS:
         if found.accuracy <= enough:
             break
@@ -202,12 +226,18 @@ def _on_grids(total: RankSum, tilt: Tilt, work: int) -> Tail:
     coarse = _fewer_classes(total, most // 2, tilt.t, 8.0)
     cells = max(min(work // len(fine.question.sizes), _CELLS), _FEWEST_CELLS)
     cells = 1 << (cells.bit_length() - 1)
-    log, near = grid_tail(fine.question, tilt, cells, None if fine.fine else total)
-    accuracy = max(2 * near, _LEAST)
+    found = _on_grid(total, fine, tilt, cells)
+    accuracy = max(2 * found.near, _LEAST)
     for fewer in (cells // 2, cells * 3 // 8):
-        check = grid_tail(coarse.question, tilt, fewer, None if coarse.fine else total)
-        accuracy = max(accuracy, 3 * _difference(log, check.log))
-    return _of_either_side(log, tilt.t, "convolution", accuracy)
+        check = _on_grid(total, coarse, tilt, fewer)
+        accuracy = max(accuracy, 3 * _difference(found.log, check.log))
+    return _of_either_side(found.log, tilt.t, "convolution", accuracy)
+
+
+def _on_grid(total: RankSum, classes: _Classes, tilt: Tilt, cells: int) -> GridTail:
+    if classes.fine:
+        return grid_tail(classes.question, tilt, cells)
+    return grid_tail(classes.question, tilt, cells, total)
 
 
 def _in_bins(total: RankSum, tilt: Tilt) -> Tail | None:
@@ -225,7 +255,9 @@ def _in_bins(total: RankSum, tilt: Tilt) -> Tail | None:
 
 
 def _in_bins_of_few(total: RankSum, tilt: Tilt) -> Tail | None:
-    return _in_bins(total, tilt) if total.numbers.sum() <= MOST_TASKS else None
+    if total.numbers.sum() > MOST_TASKS:
+        return None
+    return _in_bins(total, tilt)
 
 
 def _on_finer_grids(total: RankSum, tilt: Tilt) -> Tail:

@@ -104,18 +104,21 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
         sizes, multiplicities = _distinct_sizes(sizes)
     elif multiplicities is None:
         multiplicities = np.ones(len(sizes), dtype=np.int64)
-    n = len(sizes)
-    mass = np.ones(n) if weights is None else significant_weights(weights, n)
+    mass = np.ones(len(sizes))
+    if weights is not None:
+        mass = significant_weights(weights, len(sizes))
     present = (multiplicities > 0) & (mass > 0)
     order = np.flatnonzero(present)[np.lexsort((mass[present], sizes[present]))]
-    sizes, mass, multiplicities = sizes[order], mass[order], multiplicities[order]
-    new = np.ones(len(sizes), dtype=np.bool_)
-    new[1:] = (sizes[1:] != sizes[:-1]) | (mass[1:] != mass[:-1])
-    firsts = np.flatnonzero(new)
-    if len(firsts):
+    sizes = sizes[order]
+    mass = mass[order]
+    multiplicities = multiplicities[order]
+    if len(sizes):
+        is_new = np.ones(len(sizes), dtype=np.bool_)
+        is_new[1:] = (sizes[1:] != sizes[:-1]) | (mass[1:] != mass[:-1])
+        firsts = np.flatnonzero(is_new)
+        sizes = sizes[firsts]
+        mass = mass[firsts]
         multiplicities = np.add.reduceat(multiplicities, firsts)
-    sizes, mass = sizes[firsts], mass[firsts]
-    if len(firsts):
         # a weight is never 0, however many tasks there are
         mass = np.maximum(mass / (mass * multiplicities).sum(), np.finfo(np.float64).tiny)
     return Tasks(sizes, mass, multiplicities, bool((mass == mass[:1]).all()))
@@ -123,9 +126,10 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
 
 def _read_candidates(candidates: Any) -> tuple[IntArray, IntArray | None]:
     """Read candidates and multiplicities in either form."""
-    pair = isinstance(candidates, tuple) and len(candidates) == 2 and has_dimensions(candidates[0])
-    values, counts = candidates if pair else (candidates, None)
-    sizes = integers("candidates", values)
+    counts = None
+    if isinstance(candidates, tuple) and len(candidates) == 2 and has_dimensions(candidates[0]):
+        candidates, counts = candidates
+    sizes = integers("candidates", candidates)
     _check_least("candidates", sizes, 1)
     if counts is None:
         return sizes, None
