@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from support.environment import ROOT
+from tools.idioms import read
 
 PACKAGE = ROOT / "python" / "truerank"
 pytestmark = pytest.mark.skipif(not PACKAGE.is_dir(), reason="no sources beside these tests")
@@ -19,27 +18,6 @@ pytestmark = pytest.mark.skipif(not PACKAGE.is_dir(), reason="no sources beside 
 FOLDERS = ("python/truerank", "tests", "fuzz", "bench")
 LONG_LINES = 20  # of more than 100 characters, in the package
 MOST_LINES = 60  # of code in a function: no docstrings, comments and blank lines
-
-
-class Source(NamedTuple):
-    """A file: its lines, its tree, the numbers of the lines that are code."""
-
-    lines: list[str]
-    tree: ast.Module
-    code: frozenset[int]
-
-
-@cache
-def read(path: Path) -> Source:
-    text = path.read_text(encoding="utf-8")
-    lines, tree = text.splitlines(), ast.parse(text)
-    told: set[int] = set()
-    for node in ast.walk(tree):
-        kinds = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        if isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None:
-            told.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-    written = {i for i, line in enumerate(lines, 1) if line.strip()[:1] not in ("", "#")}
-    return Source(lines, tree, frozenset(written - told))
 
 
 def files_of(folder: str) -> list[Path]:
