@@ -100,22 +100,31 @@ def faults_of(tree: ast.AST) -> Iterator[tuple[str, int]]:
         match node:
             case ast.IfExp():
                 yield from ((name, node.lineno) for name in faults_around(node, parents))
-                if {text_of(node.body), text_of(node.orelse)} & PLURALS:
-                    yield "plural", node.lineno
+            case ast.Starred(value=ast.IfExp()):
+                yield "starred if", node.lineno
             case ast.BinOp(op=ast.Mult(), left=left, right=right):
                 for repeated, times in ((left, right), (right, left)):
                     if is_written_out(repeated) and is_condition(times, parents):
                         yield "times bool", node.lineno
-                        if text_of(repeated) in PLURALS:
-                            yield "plural", node.lineno
-            case ast.Starred(value=ast.IfExp()):
-                yield "starred if", node.lineno
-            case ast.BinOp(op=ast.Add(), right=right) if text_of(right) in PLURALS:
-                yield "plural", node.lineno
-            case ast.JoinedStr(values=values):
-                for before, after in pairwise(values):
-                    if is_plain_field(before) and ENDING.match(text_of(after)):
-                        yield "plural", node.lineno
+        if isinstance(node, ast.expr) and appends_a_plural(node):
+            yield "plural", node.lineno
+
+
+def appends_a_plural(node: ast.expr) -> bool:
+    """Whether an expression makes a word plural, or leaves it as it is."""
+    match node:
+        case ast.IfExp(body=body, orelse=orelse):
+            return bool({text_of(body), text_of(orelse)} & PLURALS)
+        case ast.BinOp(op=ast.Add(), right=right):
+            return text_of(right) in PLURALS
+        case ast.BinOp(op=ast.Mult(), left=left, right=right):
+            return bool({text_of(left), text_of(right)} & PLURALS)
+        case ast.JoinedStr(values=values):
+            return any(
+                is_plain_field(before) and ENDING.match(text_of(after)) is not None
+                for before, after in pairwise(values)
+            )
+    return False
 
 
 def faults_around(node: ast.IfExp, parents: dict[ast.AST, ast.AST]) -> Iterator[str]:
