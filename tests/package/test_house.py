@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,3 +56,12 @@ def test_no_line_is_longer_than_the_formatter_makes_it() -> None:
 def test_no_two_modules_share_a_name() -> None:
     names = Counter(path.stem for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
     assert [name for name, times in names.items() if times > 1] == []
+
+
+def test_commits_are_formatted_by_the_versions_of_the_lint_session() -> None:
+    hooks = ROOT / ".pre-commit-config.yaml"
+    if not hooks.is_file():
+        pytest.skip("no hooks beside these tests")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    pinned = re.findall(r"[\w-]+==[\d.]+", hooks.read_text(encoding="utf-8"))
+    assert sorted({*pinned}) == sorted(project["dependency-groups"]["format"])

@@ -1,6 +1,6 @@
 """Registers and spilled bytes of the kernels of Triton, compiled for an H100; no GPU is needed.
 
-    python .ci/kernel_registers.py
+    python tests/tools/kernel_registers.py
 
 A kernel that spills registers is an error.
 """

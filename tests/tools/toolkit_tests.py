@@ -1,8 +1,8 @@
 """Run the tests that import a library which the README's test line does not install.
 
-`python .ci/toolkit_tests.py PYTEST-OPTIONS...` fails also where a test is skipped. Of a file all of
-whose functions are tests, only those that import one are run. The tests of devices have a session
-of their own.
+`python tests/tools/toolkit_tests.py PYTEST-OPTIONS...` fails also where a test is skipped. Of a
+file all of whose functions are tests, only those that import one are run. The tests of devices have
+a session of their own.
 """
 
 from __future__ import annotations

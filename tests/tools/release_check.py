@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 VERSION = r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?"
 SECTION = re.compile(r"^## +(\S+)(?: +\((.*)\))? *$((?:\n(?!## ).*)*)", re.MULTILINE)
 

@@ -1,10 +1,10 @@
 """Compute the same results by two versions of the package, and say where they differ.
 
-`python .ci/against.py FOLDER` computes results on problems from a fixed seed and puts them into a
-folder, with files of saved ranks, counters and reports; with `--read OTHER` it reads the files of
-another folder, too. It needs no more than a truerank of any version. `python .ci/against.py BEFORE
-AFTER` compares two folders: counts, texts and kinds of errors must be the same, and numbers to a
-relative 1e-12, or to one of TOLERANCES. A difference is a fault unless EXPECTED says why it is
+`python tests/tools/against.py FOLDER` computes results on problems from a fixed seed and puts them
+into a folder, with files of saved ranks, counters and reports; with `--read OTHER` it reads the
+files of another folder, too. It needs no more than a truerank of any version. With two folders,
+BEFORE and AFTER, it compares them: counts, texts and kinds of errors must be the same, and numbers
+to a relative 1e-12, or to one of TOLERANCES. A difference is a fault unless EXPECTED says why it is
 there. What only one of the versions has is listed.
 """
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from email import message_from_bytes
 from pathlib import Path
 
-PYTHON = Path(__file__).parents[1] / "python"
+PYTHON = Path(__file__).parents[2] / "python"
 MOST_BYTES = 3_000_000
 
 # Where people and runners build. After a colon or a word it is a part of an address, for example.

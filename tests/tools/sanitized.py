@@ -1,8 +1,9 @@
 """Run Python under a sanitizer, once it has found the faults that are planted for it.
 
-`python .ci/sanitized.py KIND LIBRARY ARGUMENTS...` with KIND asan (with UBSan), tsan, or threads
-(TSan without OpenMP) compiles planted.cpp to LIBRARY, calls its functions, and then runs Python
-with the arguments: `-m pytest tests/core`, say. The core must have been built with that sanitizer.
+`python tests/tools/sanitized.py KIND LIBRARY ARGUMENTS...` with KIND asan (with UBSan), tsan, or
+threads (TSan without OpenMP) compiles planted.cpp to LIBRARY, calls its functions, and then runs
+Python with the arguments: `-m pytest tests/core`, say. The core must have been built with that
+sanitizer.
 """
 
 from __future__ import annotations
