@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -56,6 +57,12 @@ def test_no_line_is_longer_than_the_formatter_makes_it() -> None:
 def test_no_two_modules_share_a_name() -> None:
     names = Counter(path.stem for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
     assert [name for name, times in names.items() if times > 1] == []
+
+
+def test_no_folder_or_module_hides_one_of_the_standard_library() -> None:
+    """As a folder `html` would for who works in the package's own folder."""
+    names = {path.stem for path in PACKAGE.iterdir()} - {"__init__", "__main__"}
+    assert names & sys.stdlib_module_names == set()
 
 
 def test_commits_are_formatted_by_the_versions_of_the_lint_session() -> None:

@@ -62,7 +62,7 @@ FACTS = {
 }
 
 
-@public("truerank.html")
+@public("truerank.page")
 def save(
     path: str | os.PathLike[str],
     reports: Report | RankedQueries | Mapping[str, Report] | Mapping[str, RankedQueries],
@@ -114,7 +114,7 @@ def save(
     >>> report = tr.report(tr.Ranks([0, 3], [1, 1], 10))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "report.html")
-    ...     tr.html.save(path, report, title="Two tasks")
+    ...     tr.page.save(path, report, title="Two tasks")
     ...     path.read_text()[:15]
     '<!DOCTYPE html>'
     """

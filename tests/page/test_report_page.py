@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,12 @@ from hypothesis import strategies as st
 from support.example_ranks import any_ranks
 from support.html_reader import Page
 from support.refusals import refusal
-from truerank import Protocol, Ranks, Report, compare, html, report
+from truerank import Protocol, Ranks, Report, compare, report
 
 pytest.importorskip("matplotlib", reason="pages have plots")
 
-from truerank.html.pictures import picture
+from truerank.page import save
+from truerank.page.pictures import picture
 from truerank.plot.drawing import COLOURS
 
 EVIL = (
@@ -47,7 +49,7 @@ def saved(reports: Any, **options: Any) -> tuple[str, Page]:
     """Save a page; return its text, and the page as it was parsed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "report.html")
-        html.save(path, reports, **options)
+        save(path, reports, **options)
         text = path.read_text(encoding="utf-8")
     return text, Page(text)
 
@@ -125,7 +127,7 @@ import sys
 import truerank as tr
 names = ["knows", "likes", "knows"]
 ranks = tr.Ranks([0, 3, 1], [1, 2, 1], 10, side=["head", "tail", "tail"], relation=names)
-tr.html.save(sys.argv[1], tr.report(ranks, by="relation"))
+tr.page.save(sys.argv[1], tr.report(ranks, by="relation"))
 """
     (tmp_path / "matplotlibrc").write_text("text.color: red\nfont.size: 30\n")
     seed = "0" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
@@ -204,5 +206,5 @@ def test_pictures_take_the_colours_of_the_page() -> None:
     assert f"stroke: var(--data-0, {COLOURS[0]})" in svg
     assert ": #000000" not in svg
     assert ">#000000<" in svg
-    style = (Path(html.__file__).parent / "page.css").read_text()
+    style = (files("truerank.page") / "page.css").read_text()
     assert [i for i in range(len(COLOURS)) if style.count(f"--data-{i}:") < 2] == []
