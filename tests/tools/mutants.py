@@ -189,7 +189,7 @@ class Tests:
         choices.append(f"Python_EXECUTABLE={sys.executable}")
         found = [sys.executable, "-m", "pybind11", "--cmakedir"]
         choices.append(f"pybind11_DIR={subprocess.check_output(found, text=True).strip()}")
-        command = ["cmake", "-GNinja", f"-S{self.tree}", f"-B{build}"]
+        command = ["cmake", "--no-warn-unused-cli", "-GNinja", f"-S{self.tree}", f"-B{build}"]
         command += [f"-D{choice}" for choice in choices]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         return build
