@@ -154,7 +154,8 @@ def _results(
         shown.append(table(named, keys, allow_unlike=options["allow_unlike"]))
     if len(models) == 1:
         (report,) = models.values()
-        return _tables([*shown, report]), _json(report)
+        shown.append(report)
+        return _tables(shown), _json(report)
     numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
     if _have_ranks(models):
         shown.append(compare(models, metric=keys or ["mrr"], **options))
@@ -174,12 +175,16 @@ def _json(report: Report) -> str:
     if report.by is None or len(report.group_tasks(report.sides[0])) <= MOST_GROUPS:
         return report.to_json(indent=None)
     keys = _usual_keys(report)
-    return report.to_json([*keys, *(f"{MACRO}.{key}" for key in keys)], indent=None)
+    keys += [f"{MACRO}.{key}" for key in keys]
+    return report.to_json(keys, indent=None)
 
 
 def _usual_keys(report: Any) -> list[str]:
-    side, metrics = report.sides[0], METRICS if isinstance(report, Report) else report.few
-    return [metric if side == ALL_SIDES else f"{side}.{metric}" for metric in metrics]
+    metrics = METRICS if isinstance(report, Report) else report.few
+    side = report.sides[0]
+    if side == ALL_SIDES:
+        return list(metrics)
+    return [f"{side}.{metric}" for metric in metrics]
 
 
 def _have_ranks(models: Mapping[str, Report]) -> bool:
@@ -221,8 +226,10 @@ def _evaluated(models: Mapping[str, Report]) -> str:
     if all(facts == next(iter(columns.values())) for facts in columns.values()):
         columns = {"setting": next(iter(columns.values()))}
     names = [name for name in FACTS.values() if any(facts[name] for facts in columns.values())]
-    rows = [[name, *(facts[name] for facts in columns.values())] for name in names]
-    return _tables([Table(["protocol", *columns], rows, names=len(columns) + 1)])
+    cells = {"protocol": names}
+    for column, facts in columns.items():
+        cells[column] = [facts[name] for name in names]
+    return _tables([Table(cells, names=len(cells))])
 
 
 def _facts(report: Report) -> dict[str, str]:
@@ -230,13 +237,17 @@ def _facts(report: Report) -> dict[str, str]:
     for field, name in FACTS.items():
         value = getattr(report.protocol, field)
         value = WORDS.get((field, value), value)
-        facts[name] = ", ".join(value) if isinstance(value, tuple) else value or ""
+        if isinstance(value, tuple):
+            value = ", ".join(value)
+        facts[name] = value or ""
     return facts
 
 
 def _reproduce(numbers: str, command: str) -> str:
     data = base64.b64encode(numbers.encode()).decode()
     link = f'<a download="numbers.json" href="data:application/json;base64,{data}">JSON</a>'
-    made = f"<p>This page was made by</p>\n<pre>{html_text(command)}</pre>\n" if command else ""
     read = "truerank.Report.from_json reads that of a report"
-    return f"{made}<p>All numbers in all their digits, as {link}; {read}.</p>\n"
+    text = f"<p>All numbers in all their digits, as {link}; {read}.</p>\n"
+    if command:
+        text = f"<p>This page was made by</p>\n<pre>{html_text(command)}</pre>\n{text}"
+    return text

@@ -194,7 +194,9 @@ def rank_distribution(
     curves = _curves(named, side, kind, partial(_by_interval, edges[1:] - 1))
     draw_steps(ax, edges, f"{kind} rank", curves, band, chance)
     rank_axis(ax, most + 1, starts[:: -(-len(starts) // _MAX_TICKS)].tolist())
-    ax.set_ylim(0, ax.get_ylim()[1] if any(curve.tasks for curve in curves.values()) else 1)
+    ax.set_ylim(bottom=0)
+    if not any(curve.tasks for curve in curves.values()):
+        ax.set_ylim(top=1)
     ax.set_xlabel(f"{kind} rank")
     ax.set_ylabel("share of tasks")
     return ax
@@ -258,26 +260,37 @@ def hits_curve(
     choice("kind", kind, tuple(KINDS))
     of_tasks = isinstance(next(iter(named.values())), Report)
     ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(named))
-    sizes = (report.candidates.max() for report in named.values())
-    most = max(_most_candidates(named, side) if of_tasks else int(max(sizes)), 2)
+    if of_tasks:
+        most = _most_candidates(named, side)
+    else:
+        most = max(int(report.candidates.max()) for report in named.values())
+    most = max(most, 2)
     apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
     cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
     if of_tasks:
         curves = _curves(named, side, kind, partial(_cumulative, cutoffs))
+        heading = f"{kind} rank"
+        label = "Hits@k"
     else:
         curves = {name: _success(report, kind, cutoffs) for name, report in named.items()}
-    draw_steps(ax, cutoffs, f"{kind} rank" if of_tasks else "queries", curves, band, chance)
+        heading = "queries"
+        label = "Success@k"
     numbers = [one * 10**i for i in range(len(str(most))) for one in (1, 2, 5)]
-    rank_axis(ax, most, [k for k in numbers if k <= most][:: 1 if most < 1000 else 3])
+    ticks = [k for k in numbers if k <= most]
+    if most >= 1000:
+        ticks = ticks[::3]  # the powers of ten alone
+    draw_steps(ax, cutoffs, heading, curves, band, chance)
+    rank_axis(ax, most, ticks)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("k")
-    ax.set_ylabel("Hits@k" if of_tasks else "Success@k")
+    ax.set_ylabel(label)
     return ax
 
 
 def _success(report: RankedQueries, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the steps of a report of retrieval."""
-    order = cast("AnswerOrder", EXPECTED_KIND if kind == DEFAULT_KIND else kind)
+    chosen = EXPECTED_KIND if kind == DEFAULT_KIND else kind
+    order = cast("AnswerOrder", chosen)
     orders: tuple[AnswerOrder, ...] = (order, "pessimistic", "optimistic", "chance")
     line, low, high, chance = (report.success_at(cutoffs, order) for order in orders)
     size = len(report.queries)

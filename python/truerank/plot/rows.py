@@ -110,9 +110,11 @@ def values(
         }
     centres = [step * i + (size - 1) / 2 for i in range(len(keys))]
     write_rows(ax, dict(zip(centres, (key.title for key in read.values()), strict=True)), cells)
-    known = any("[" in cell for cell in cells.values())
+    label = "value"
+    if any("[" in cell for cell in cells.values()):
+        label = f"value, {100 * level:g} % interval"
     ax.margins(x=0.05)
-    ax.set_xlabel(f"value, {100 * level:g} % interval" if known else "value")
+    ax.set_xlabel(label)
     if [*named] != [""]:
         legend_above(ax, handles, list(map(shorten, named)))
     return ax
@@ -181,22 +183,24 @@ def comparison(
             raise InputValueError("a", expected=f"others than {against!r} to compare", got="none")
         pairs = corrected(found)
     ax = axes_for("truerank.plot.comparison", ax, 1.2 + _ROW_HEIGHT * max(len(pairs), 2))
-    effect, sign = pairs[0].effect, "/" if pairs[0].effect == RATIO else "\u2212"
+    effect = pairs[0].effect
+    sign = "/" if effect == RATIO else "\u2212"
     ax.axvline(float(effect == RATIO), color="black", linestyle=":", linewidth=1)
     places = list(range(len(pairs)))
     ax.plot([pair.estimate for pair in pairs], places, "o", color=COLOURS[0], markersize=4.5)
     draw_bounds(ax, places, [(x.low, x.high) for x in pairs], [COLOURS[0]] * len(pairs))
-    most = 16 if against is None else 36
-    names = [
-        " ".join([shorten(x.name_a, most)] + [sign, shorten(x.name_b, most)] * (against is None))
-        for x in pairs
-    ]
-    holm = " (Holm)" * (len(pairs) > 1)
+    if against is None:
+        names = [f"{shorten(x.name_a, 16)} {sign} {shorten(x.name_b, 16)}" for x in pairs]
+    else:
+        names = [shorten(x.name_a, 36) for x in pairs]
+    heading = f"{effect}, p"
+    if len(pairs) > 1:
+        heading += " (Holm)"
     write_rows(
         ax,
         dict(enumerate(names)),
         dict(enumerate(map(_difference_cell, pairs))),
-        f"{effect}, p{holm}",
+        heading,
     )
     ax.margins(x=0.08)
     apart = "" if against is None else f" from {escape_formulas(shorten(against))}"

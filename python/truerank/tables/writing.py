@@ -98,9 +98,10 @@ def writable_place(
     if not isinstance(path, (str, bytes, os.PathLike)):
         raise InputTypeError(argument, expected="the path of a file", got=type(path).__name__)
     name = os.fsdecode(path)
-    if not name or "\0" in name or not os.path.basename(name):
-        got = repr(name) if name else "an empty one"
-        raise InputValueError(argument, expected="the path of a file", got=got)
+    if not name:
+        raise InputValueError(argument, expected="the path of a file", got="an empty one")
+    if "\0" in name or not os.path.basename(name):
+        raise InputValueError(argument, expected="the path of a file", got=repr(name))
     place = os.path.realpath(name)
     try:
         found = os.stat(place)
