@@ -66,15 +66,19 @@ def draw_steps(
     band, chance : bool
         Whether they are drawn.
     """
-    bands, handles, names = [], [], []
+    bands = []
+    handles = []
+    names = []
     colours = colours_for(len(curves))
     sizes = {curve.tasks for curve in curves.values()}
     for i, (colour, (name, curve)) in enumerate(zip(colours, curves.items(), strict=True)):
         low, line, high = (_extend_last_step(x, y) for y in (curve.low, curve.line, curve.high))
         style = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
         handles += ax.plot(x, line, color=colour, **style)
-        tasks = f" ({format_count(curve.tasks, 'task')})" if len(sizes) > 1 else ""
-        names.append((shorten(name) or label) + tasks)
+        name = shorten(name) or label
+        if len(sizes) > 1:
+            name += f" ({format_count(curve.tasks, 'task')})"
+        names.append(name)
         if band and (high - low > _MIN_BAND).any():
             filled = {"color": colour, "alpha": 0.2, "linewidth": 0}
             bands.append(ax.fill_between(x, low, high, step="post", **filled))
@@ -95,7 +99,9 @@ def _draw_chance(
     """Draw chance, in one line if it is the same for all models; return handle and label."""
     lines = [curve.chance for curve in curves.values()]
     if all(np.allclose(line, lines[0], equal_nan=True) for line in lines):
-        lines, colours, label = lines[:1], ["black"], "chance"
+        lines = lines[:1]
+        colours = ["black"]
+        label = "chance"
     else:
         label = "chance, in the colour of each"
     style = {"linestyle": ":", "linewidth": 1.4, "drawstyle": "steps-post"}
@@ -116,7 +122,9 @@ def rank_axis(ax: Axes, end: int, ticks: Sequence[int]) -> None:
 
 def _extend_last_step(x: IntArray, y: FloatArray) -> FloatArray:
     """Repeat the last value where x has the end of the last step."""
-    return np.append(y, y[-1:]) if len(x) > len(y) else y
+    if len(x) == len(y):
+        return y
+    return np.append(y, y[-1:])
 
 
 def _shared_details(curves: Mapping[str, Steps]) -> str:
@@ -312,16 +320,19 @@ def _curves(
     """Compute the steps of each model in turn, so that only one model's ranks are in memory."""
     curves = {}
     for name, report in named.items():
-        sample, *ends = (sample_of(report, side, k) for k in (kind, "optimistic", "pessimistic"))
+        sample = sample_of(report, side, kind)
+        best = sample_of(report, side, "optimistic")
+        worst = sample_of(report, side, "pessimistic")
         tasks = len(sample.ranks)
         details = format_count(tasks, "task"), _format_candidates(sample), report.weighting
-        curves[name] = Steps(*shares_of(sample, *ends), tasks, details)
+        curves[name] = Steps(*shares_of(sample, best, worst), tasks, details)
     return curves
 
 
 def _by_interval(cutoffs: IntArray, sample: Sample, best: Sample, worst: Sample) -> _Shares:
     chance = np.diff(chance_hits(sample, cutoffs), prepend=0.0)
-    return shares(sample, cutoffs), *bounds_of_shares(best, worst, cutoffs), chance
+    low, high = bounds_of_shares(best, worst, cutoffs)
+    return shares(sample, cutoffs), low, high, chance
 
 
 def _cumulative(cutoffs: IntArray, sample: Sample, best: Sample, worst: Sample) -> _Shares:
@@ -332,5 +343,8 @@ def _cumulative(cutoffs: IntArray, sample: Sample, best: Sample, worst: Sample) 
 def _format_candidates(sample: Sample | RankedQueries) -> str:
     if not len(sample.candidates):
         return ""
-    low, high = int(sample.candidates.min()), int(sample.candidates.max())
-    return format_count(high, "candidate") if low == high else f"{low:,} to {high:,} candidates"
+    low = int(sample.candidates.min())
+    high = int(sample.candidates.max())
+    if low == high:
+        return format_count(high, "candidate")
+    return f"{low:,} to {high:,} candidates"
