@@ -136,10 +136,10 @@ def make_and_try_wheel(session: nox.Session, name: str, base: str, marks: str = 
     (path,) = map(str, (built.parent / "repaired").glob("*.whl"))
     session.run("check-wheel-contents", path)
     session.run("twine", "check", "--strict", path)
-    session.run("python", ".ci/audit_wheel.py", path)
+    session.run("python", "tests/tools/audit_wheel.py", path)
     env, source = f"{session.create_tmp()}/{name}", str(session.cache_dir / "source")
     options = ["-m", marks, *FOLDERS]
-    session.run(".ci/try_wheel", base, path, env, source, *options, external=True)
+    session.run("tests/tools/try_wheel", base, path, env, source, *options, external=True)
 
 
 @nox.session(requires=["sdist"])
@@ -161,7 +161,7 @@ def pythons(session: nox.Session) -> None:
             make_and_try_wheel(session, version, version)
     folder = session.cache_dir / "freethreaded"
     if not (folder / "bin/python3.13t").exists():
-        script = ["bash", f"{ROOT}/.ci/build_freethreaded_python", str(folder)]
+        script = ["bash", f"{ROOT}/tests/tools/build_freethreaded_python", str(folder)]
         if status := subprocess.run(script, check=False).returncode:
             (session.skip if status == 77 else session.error)("no CPython 3.13 without the GIL")
     make_and_try_wheel(session, "freethreaded", f"{folder}/bin/python3.13t", "smoke or threads")
@@ -189,7 +189,7 @@ def compilers(session: nox.Session) -> None:
     need(session, f"{GCC} {clang} libomp-14-dev g++-aarch64-linux-gnu qemu-user")
     session.install("--group=cross")
     source = str(session.cache_dir / "source")
-    session.run(".ci/cross", source, session.create_tmp(), external=True)
+    session.run("tests/tools/cross", source, session.create_tmp(), external=True)
     # Wheels of Windows and macOS are as the last: hence Release.
     builds = [(GCC, "ON", "Debug"), (CLANG, "ON", "Debug"), (CLANG, "OFF", "Release")]
     for compiler, openmp, kind in builds:
@@ -250,7 +250,7 @@ def sanitizers(session: nox.Session, kind: str) -> None:
         settings += [f"cmake.define.TRUERANK_OPENMP={openmp}", BASELINE_ONLY]
     session.install(f"{build(session, f'san-{kind}', *settings)}[test,files]")
     planted = os.path.abspath(f"{session.create_tmp()}/planted.so")  # whose faults it finds first
-    under = ["python", ".ci/sanitized.py", kind, planted]
+    under = ["python", "tests/tools/sanitized.py", kind, planted]
     session.env.update(FEW)
     # Reports are not pytest's to capture: one that ends the process would be lost.
     if kind != "asan":
@@ -288,12 +288,24 @@ def fuzz(session: nox.Session) -> None:
         run_fuzzers(session, "--no-core")
 
 
+@nox.session(name="format")
+def format_sources(session: nox.Session) -> None:
+    """Format the sources of the checkout, and mend what ruff can mend."""
+    session.install("--group=format")
+    sources = ["python", "tests", "bench", "fuzz", "noxfile.py"]  # as in .ci/lint
+    sources += ["docs/conf.py", "docs/_ext"]
+    session.run("ruff", "check", "--fix-only", *sources)
+    session.run("ruff", "format", *sources)
+    cpp = [*ROOT.glob("cpp/*/*.[ch]pp"), *ROOT.glob("tests/tools/*.cpp")]
+    session.run("clang-format", "-i", *map(str, cpp), silent=True)
+
+
 @nox.session(requires=["sdist"])
 def mutants(session: nox.Session) -> None:
     """Lines that are changed at random, and which changes no test notices; for minutes or hours."""
     session.install(f"{build(session, 'mutants')}[test,files]", "cmake", "ninja", "pybind11")
     session.env.update(FEW)
-    session.run("python", ".ci/mutants.py", *session.posargs)
+    session.run("python", "tests/tools/mutants.py", *session.posargs)
 
 
 @nox.session(requires=["wheel"])
@@ -307,8 +319,8 @@ def toolkits(session: nox.Session) -> None:
         session.error(f"expected two OpenMP runtimes, found {sorted(runtimes)}")
     session.env["NUMBA_DISABLE_JIT"] = "1"  # ranx would compile for a minute
     session.chdir(session.cache_dir / "source")
-    command = ["timeout", "-k", "10", "1500", "python", ".ci/toolkit_tests.py", "-q", *ALL_CORES]
-    session.run(*command, external=True)
+    command = ["timeout", "-k", "10", "1500", "python", "tests/tools/toolkit_tests.py", "-q"]
+    session.run(*command, *ALL_CORES, external=True)
 
 
 @nox.session(requires=["wheel"], tags=PORTABILITY)
@@ -320,7 +332,7 @@ def device(session: nox.Session) -> None:
     chosen = "devices or geometric"
     others = ["tests/package/test_doctests.py", "tests/retrieval/test_peers.py"]
     run_tests(session, *ALL_CORES, "-k", chosen, "tests/devices", *others)
-    session.run("python", ".ci/kernel_registers.py")
+    session.run("python", "tests/tools/kernel_registers.py")
     # What is not about devices at all must give the same results there.
     tests = ["tests/inputs/test_torch_tensors.py", "tests/adapters/test_torchmetrics.py"]
     session.env["TRUERANK_DEVICE"] = "torch"

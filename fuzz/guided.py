@@ -1,6 +1,6 @@
 """Fuzz a parser of files, guided by the coverage of the package's Python code.
 
-`python -m fuzz.guided PARSER --seconds N` begins with the files of `fuzz/corpus`, keeps
+`python -m fuzz.guided PARSER --seconds N` begins with the files of `fuzz/corpus.zip`, keeps
 every file that runs something new, and prints each finding once. `all` runs every parser for as
 many seconds. It needs atheris.
 """

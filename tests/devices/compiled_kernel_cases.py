@@ -5,20 +5,13 @@ No GPU is needed to compile for one.
 
 from __future__ import annotations
 
-import importlib.util
 import re
 
 import pytest
 from triton.backends.compiler import GPUTarget
 
-from support.environment import ROOT
+from tools import kernel_registers as kernels
 from truerank import _core
-
-_SPEC = importlib.util.spec_from_file_location("kernels", ROOT / ".ci" / "kernel_registers.py")
-assert _SPEC is not None
-assert _SPEC.loader is not None
-kernels = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(kernels)
 
 
 @pytest.mark.parametrize("similarity", ["dot", "l2", "complex_l1"])

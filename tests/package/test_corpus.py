@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from support.hostile_members import check_refusal, hostile_files
 from support.parsers import CORPUS, PARSERS, corpus_files, parse, samples
 from truerank import InputError
 
-pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="no corpus beside these tests")
+pytestmark = pytest.mark.skipif(not CORPUS.is_file(), reason="no corpus beside these tests")
 
 
 @pytest.mark.parametrize("name", PARSERS)
@@ -35,8 +36,8 @@ def test_a_changed_byte_is_noticed(name: str) -> None:
         assert isinstance(found, Exception) or found == expected, place
 
 
-HOSTILE = [("counter", "read-format-1.npz.gz"), ("checkpoint", "read-as-it-is.npz")]
-HOSTILE += [("checkpoint", "read-tiles-of-columns.npz.gz")]
+HOSTILE = [("counter", "read-format-1.npz"), ("checkpoint", "read-as-it-is.npz")]
+HOSTILE += [("checkpoint", "read-tiles-of-columns.npz")]
 
 
 @pytest.mark.parametrize(("name", "file"), HOSTILE)
@@ -60,6 +61,32 @@ def test_members_of_any_other_kind(
 
 
 def test_files_of_the_corpus_are_small_and_belong_to_a_parser() -> None:
-    files = [path for path in CORPUS.rglob("*") if path.is_file()]
-    assert {path.parent.name for path in files} == {*PARSERS}
-    assert [path for path in files if path.stat().st_size >= 2048] == []
+    with zipfile.ZipFile(CORPUS) as archive:
+        members = archive.infolist()
+    assert {member.filename.partition("/")[0] for member in members} == {*PARSERS}
+    assert [member.filename for member in members if member.compress_size >= 2048] == []
+
+
+def test_a_file_is_added_as_its_name_says_it_is_read(tmp_path: Path) -> None:
+    from fuzz import corpus
+
+    copy = tmp_path / "corpus.zip"
+    copy.write_bytes(CORPUS.read_bytes())
+    with zipfile.ZipFile(copy) as archive:
+        before = {name: archive.read(name) for name in archive.namelist()}
+    good, bad = tmp_path / "read-a-name.txt", tmp_path / "no-utf-8.txt"
+    good.write_text("a name\n")
+    bad.write_bytes(b"\xff\n")
+    corpus.add("names", [good, bad], copy)
+    with zipfile.ZipFile(copy) as archive:
+        after = {name: archive.read(name) for name in archive.namelist()}
+    added = {"names/read-a-name.txt": b"a name\n", "names/no-utf-8.txt": b"\xff\n"}
+    assert after == before | added
+    assert list(after) == sorted(after)
+    for wrong, said in (("read-two.txt", "is refused"), ("one.txt", "is read")):
+        path = tmp_path / wrong
+        path.write_bytes(bad.read_bytes() if wrong.startswith("read-") else good.read_bytes())
+        with pytest.raises(ValueError, match=said):
+            corpus.add("names", [good, path], copy)
+    with zipfile.ZipFile(copy) as archive:
+        assert archive.namelist() == list(after)

@@ -173,7 +173,7 @@ def test_architecture_names_what_is_there() -> None:
     assert [path for path in quoted if not any((top / path).exists() for top in tops)] == []
     tops = (*tops, *(ROOT / x for x in ("cpp", "bench", "fuzz")))
     tops = (*tops, *(PACKAGE / x for x in ("metrics", "inference", "stores")))
-    drawn = re.findall(r"(?:^|, )\s*([\w/]+)/", text.split("```")[1], re.M)
+    drawn = re.findall(r"(?:^|, )\s*([\w/]+)/", text.split("```")[1], re.MULTILINE)
     assert len(drawn) > 25
     assert [path for path in drawn if not any((top / path).is_dir() for top in tops)] == []
 
@@ -182,7 +182,7 @@ def test_architecture_lists_all_folders_as_the_contract_does() -> None:
     text = (DOCS / "architecture.md").read_text(encoding="utf-8")
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = pyproject["tool"]["importlinter"]["contracts"][0]["layers"]
-    lines = re.findall(r"^\d+\. ((?:`\w+`(?:, )?)+)$", text, re.M)
+    lines = re.findall(r"^\d+\. ((?:`\w+`(?:, )?)+)$", text, re.MULTILINE)
     listed = [re.findall(r"`(\w+)`", line) for line in lines]
     assert listed == [re.findall(r"truerank\.(\w+)", layer) for layer in layers]
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}

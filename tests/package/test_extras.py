@@ -38,7 +38,7 @@ CASES: list[tuple[str, str, str, Callable[[], object]]] = [
     ("zarr", "files", "scores: store.zarr", lambda: tr.open_scores("store.zarr")),
     ("h5py", "files", "scores: store.h5", lambda: tr.open_scores("store.h5")),
     ("tqdm", "progress", "progress=True", lambda: tr.rank(np.eye(3), 0, progress=True)),
-    ("matplotlib", "plot", "an HTML page", lambda: tr.html.save("x.html", report())),
+    ("matplotlib", "plot", "an HTML page", lambda: tr.page.save("x.html", report())),
 ]
 PLOTS: dict[str, Callable[[Any], object]] = {
     **{name: lambda plot: plot(report()) for name in ("rank_distribution", "hits_curve")},

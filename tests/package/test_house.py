@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from support.environment import ROOT
+from tools.idioms import read
 
 PACKAGE = ROOT / "python" / "truerank"
 pytestmark = pytest.mark.skipif(not PACKAGE.is_dir(), reason="no sources beside these tests")
@@ -19,27 +21,6 @@ pytestmark = pytest.mark.skipif(not PACKAGE.is_dir(), reason="no sources beside 
 FOLDERS = ("python/truerank", "tests", "fuzz", "bench")
 LONG_LINES = 20  # of more than 100 characters, in the package
 MOST_LINES = 60  # of code in a function: no docstrings, comments and blank lines
-
-
-class Source(NamedTuple):
-    """A file: its lines, its tree, the numbers of the lines that are code."""
-
-    lines: list[str]
-    tree: ast.Module
-    code: frozenset[int]
-
-
-@cache
-def read(path: Path) -> Source:
-    text = path.read_text(encoding="utf-8")
-    lines, tree = text.splitlines(), ast.parse(text)
-    told: set[int] = set()
-    for node in ast.walk(tree):
-        kinds = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        if isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None:
-            told.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-    written = {i for i, line in enumerate(lines, 1) if line.strip()[:1] not in ("", "#")}
-    return Source(lines, tree, frozenset(written - told))
 
 
 def files_of(folder: str) -> list[Path]:
@@ -76,3 +57,18 @@ def test_no_line_is_longer_than_the_formatter_makes_it() -> None:
 def test_no_two_modules_share_a_name() -> None:
     names = Counter(path.stem for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
     assert [name for name, times in names.items() if times > 1] == []
+
+
+def test_no_folder_or_module_hides_one_of_the_standard_library() -> None:
+    """As a folder `html` would for who works in the package's own folder."""
+    names = {path.stem for path in PACKAGE.iterdir()} - {"__init__", "__main__"}
+    assert names & sys.stdlib_module_names == set()
+
+
+def test_commits_are_formatted_by_the_versions_of_the_lint_session() -> None:
+    hooks = ROOT / ".pre-commit-config.yaml"
+    if not hooks.is_file():
+        pytest.skip("no hooks beside these tests")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    pinned = re.findall(r"[\w-]+==[\d.]+", hooks.read_text(encoding="utf-8"))
+    assert sorted({*pinned}) == sorted(project["dependency-groups"]["format"])

@@ -1,8 +1,7 @@
-"""What .ci/ looks at before a release: the tag, the changelog, and each wheel."""
+"""What is looked at before a release: the tag, the changelog, and each wheel."""
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -12,22 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from support.environment import ROOT
-
-CI = ROOT / ".ci"
-pytestmark = pytest.mark.skipif(not CI.is_dir(), reason="no .ci/ beside these tests")
-
-
-def script(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A script of .ci/, as a module."""
-    monkeypatch.syspath_prepend(str(CI))
-    spec = importlib.util.spec_from_file_location(name, CI / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
+from tools import audit_wheel, release_check
 
 NEW, OLD = "## 1.2.3 (2026-01-31)\n\n- New.\n\n", "## 1.2.2 (2025-12-01)\n\n- Old.\n"
 TAG = "tag: expected v1.2.3, the version of pyproject.toml, got "
@@ -45,12 +29,10 @@ TAG = "tag: expected v1.2.3, the version of pyproject.toml, got "
         ("v1.2.3", OLD, ["expected 1.2.3 as its first section, got 1.2.2"]),
     ],
 )
-def test_a_tag_and_its_changelog(
-    tag: str, changelog: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tag_and_its_changelog(tag: str, changelog: str, said: list[str], tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "truerank"\nversion = "1.2.3"\n')
     (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n{changelog}")
-    found = list(script("release_check", monkeypatch).faults(tag, tmp_path))
+    found = list(release_check.faults(tag, tmp_path))
     for fault, words in zip(found, said, strict=True):
         assert fault.startswith(("CHANGELOG.md: ", "tag: "))
         assert words in fault
@@ -107,11 +89,10 @@ class Wheel:
 @pytest.fixture
 def audit(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The audit of wheels of a package with few files."""
-    module = script("audit_wheel", monkeypatch)
     metadata = {"METADATA", "RECORD", "WHEEL"}
     files = {"truerank/_core.so", "truerank/demo.py", "truerank/py.typed"}
-    monkeypatch.setattr(module, "package", lambda: metadata | files)
-    return module
+    monkeypatch.setattr(audit_wheel, "package", lambda: metadata | files)
+    return audit_wheel
 
 
 CORE = "truerank/_core.cpython-311.so"

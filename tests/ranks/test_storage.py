@@ -114,7 +114,7 @@ def test_unwritable_targets(tmp_path: Path) -> None:
         assert not stat.S_ISREG(os.stat(os.devnull).st_mode)
 
 
-# -- reading faults: `fuzz/corpus` has more files, and files of other bytes ------------------------
+# -- reading faults: `fuzz/corpus.zip` has more files, and files of other bytes --------------------
 
 
 def test_what_cannot_be_read(saved: Path) -> None:

@@ -316,7 +316,7 @@ def test_plots_and_pages(tmp_path: Path) -> None:
         values = [a[f"{order}.success@{k}"] for k in drawn.get_xdata()]
         assert drawn.get_ydata() == pytest.approx(values, rel=1e-12)
     assert ax.get_ylabel() == "Success@k"
-    tr.html.save(tmp_path / "two.html", {"a": a, "b": b}, metrics=["ndcg@5", "dcg"])
+    tr.page.save(tmp_path / "two.html", {"a": a, "b": b}, metrics=["ndcg@5", "dcg"])
     page = (tmp_path / "two.html").read_text("utf-8")
     assert f"{tr.compare(a, b, metric='ndcg@5').estimate:.3f}".lstrip("-") in page
 

@@ -3,7 +3,7 @@
 `parse` gives the bytes of a file to a parser. It returns what was read, or the error if the file
 was refused with one that is promised. Everything else is a fault: another error, a warning, much
 memory, values that cannot be, and values that an oracle reads otherwise. The fuzzers in `fuzz` make
-files, and a test reads those of `fuzz/corpus`; both use this table.
+files, and a test reads those of `fuzz/corpus.zip`; both use this table.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import tempfile
 import time
 import tracemalloc
 import warnings
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +36,7 @@ from truerank.link_prediction import (
     write_queries,
 )
 
-CORPUS = ROOT / "fuzz" / "corpus"
+CORPUS = ROOT / "fuzz" / "corpus.zip"
 
 MOST_MEMORY = 1 << 28  # bytes that a small file may cost
 MOST_SECONDS = 30  # of this process; they take milliseconds
@@ -111,14 +112,11 @@ def check_text(error: Exception) -> Exception:
 def corpus_files(name: str) -> list[tuple[str, bytes]]:
     """Return the names and contents of a parser's files in the corpus.
 
-    One whose name begins with "read-" must be read, every other one must be refused. Archives that
-    would have more than 2 kB are gzipped: they end in ".npz.gz".
+    One whose name begins with "read-" must be read, every other one must be refused.
     """
-    files = []
-    for path in sorted((CORPUS / name).glob("*")):
-        data = path.read_bytes()
-        files.append((path.name, gzip.decompress(data) if path.name.endswith(".npz.gz") else data))
-    return files
+    with zipfile.ZipFile(CORPUS) as archive:
+        members = [member for member in archive.namelist() if member.startswith(f"{name}/")]
+        return [(member.removeprefix(f"{name}/"), archive.read(member)) for member in members]
 
 
 def samples(name: str) -> list[bytes]:

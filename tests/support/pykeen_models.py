@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("pykeen", reason="PyKEEN is not installed")
 
 import torch
-import torch._dynamo  # by the first optimizer otherwise, after conftest.py froze what there was
+import torch._dynamo  # noqa: F401 - the first optimizer would, after conftest.py froze what there was
 from pykeen.datasets import dataset_resolver
 from pykeen.evaluation import RankBasedEvaluator
 from pykeen.models import model_resolver

@@ -1,12 +1,12 @@
-"""Every file is written whole or not at all, with the permissions of what it replaces."""
+"""Every file is written whole or not at all, with the mode of what it replaces."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import stat
-import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -82,61 +82,10 @@ def not_permitted(*_: object) -> None:
     raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
 
-@pytest.mark.parametrize(
-    ("before", "after"), [(0o660, 0o600), (0o664, 0o644), (0o640, 0o600), (0o666, 0o666)]
-)
-def test_a_group_that_cannot_be_kept_leaves_no_permissions_to_another(
-    target: Path, before: int, after: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target.chmod(before)
-    try:
-        os.chown(target, -1, target.stat().st_gid + 1)
-    except OSError:
-        pytest.skip("the group of a file can be changed by root alone")
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fchown", not_permitted)
-        RANKS.save(target)
-    assert mode(target) == after
-
-
-def test_owner_and_group_are_kept(target: Path) -> None:
-    try:
-        os.chown(target, 1234, 5678)
-    except OSError:
-        pytest.skip("the owner of a file can be changed by root alone")
-    target.chmod(0o640)
-    RANKS.save(target)
-    found = target.stat()
-    assert (found.st_uid, found.st_gid, mode(target)) == (1234, 5678, 0o640)
-
-
-def access_list(user: int, group_object: int, others: int) -> bytes:
-    """Return an access list in the kernel's form: owner, user 99, group, mask, others."""
-    entries = [(1, 6, -1), (2, user, 99), (4, group_object, -1), (16, 6, -1), (32, others, -1)]
-    return struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
-
-
-def test_an_access_list_is_kept(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "system.posix_acl_access"
-    try:
-        os.setxattr(target, name, access_list(6, 0, 0))
-    except (AttributeError, OSError) as error:
-        pytest.skip(f"no access lists: {error}")
-    before = os.getxattr(target, name)
-    assert mode(target) == 0o660  # the mask, not the permissions of the group
-    RANKS.save(target)
-    assert (os.getxattr(target, name), mode(target)) == (before, 0o660)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "setxattr", not_permitted)
-        RANKS.save(target)
-    assert mode(target) == 0o600
-    assert name not in os.listxattr(target)
-
-
 def test_a_file_system_without_modes(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target.chmod(0o644)
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fchmod", not_permitted)
+        patch.setattr(os, "chmod", not_permitted)
         RANKS.save(target)
     assert tr.load(target) == RANKS
     assert mode(target) == 0o600  # less than before rather than more
@@ -212,7 +161,37 @@ def test_a_full_disk_is_an_error_that_names_the_file(
     assert os.listdir(tmp_path) == []
 
 
-# -- killed processes ------------------------------------------------------------------------------
+# -- what ends in the middle -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("a fault"), KeyboardInterrupt(), OSError("no number")]
+)
+@pytest.mark.parametrize("name", ["target", "new"])
+def test_an_error_leaves_the_old_file_and_no_other(
+    name: str, error: BaseException, target: Path
+) -> None:
+    def write_half() -> None:
+        with writing.replace_file(target.with_name(name)) as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(type(error)) as caught:
+        write_half()
+    assert caught.value is error
+    assert target.read_bytes() == b"old"
+    assert os.listdir(target.parent) == ["target"]
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_failing_call_of_the_system_leaves_the_old_file_and_no_other(
+    call: str, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, call, not_permitted)
+    refusal(PermissionError, rf"'{target}'$", RANKS.save, target)
+    assert target.read_bytes() == b"old"
+    assert os.listdir(target.parent) == ["target"]
+
 
 KILLED = """
 import os, signal, sys
@@ -224,57 +203,15 @@ with writing.replace_file(sys.argv[1]) as file:
 """
 
 
-def kill_a_writer(path: Path) -> Path:
-    """Kill a process that writes a file, and return what it leaves."""
-    before = set(path.parent.iterdir())
-    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+def test_a_killed_process_leaves_the_old_file_and_a_hidden_one(target: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, str(target)], check=False)
     assert done.returncode == -signal.SIGKILL
-    (left,) = set(path.parent.iterdir()) - before
-    return left
-
-
-def test_what_a_killed_process_left_is_removed_by_the_next_save(tmp_path: Path) -> None:
-    if writing._system() == "unknown":
-        pytest.skip("this system does not tell its boot")
-    for name in ("ranks.npz", "x" * 200):
-        path = tmp_path / name
-        left = kill_a_writer(path)
-        assert left.name.startswith(f".{name[:31]}")
-        RANKS.save(tmp_path / "other")
-        assert left.exists()  # it belongs to another path
-        RANKS.save(path)
-        assert not left.exists()
-        assert sorted(os.listdir(tmp_path)) == sorted([name, "other"])
-        path.unlink()
-
-
-def test_what_may_belong_to_a_living_process_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "ranks"
-    dead = kill_a_writer(path).name
-    *start, pid, _ = dead.split("-")
-    system = start[-1]
-    names = {
-        f".ranks.truerank-{system}-{os.getpid()}-01234567.tmp",  # this process
-        f".ranks.truerank-{system}-1-01234567.tmp",  # another user's, unless this is root
-        f".ranks.truerank-0123456789abcdef-{pid}-01234567.tmp",  # another host, container or boot
-        f".ranks.truerank-unknown-{pid}-01234567.tmp",
-        f".ranks.truerank-{system}-{pid}-01234567.tmp.npz",
-        f".ranks.truerank-{system}-{pid}-.tmp",
-        f".ranks.truerank-{system}-{10**30}-01234567.tmp",
-        f".ranks.truerank-{system}--{pid}-01234567.tmp",
-        f"ranks.truerank-{system}-{pid}-01234567.tmp",
-        f".ranks2.truerank-{system}-{pid}-01234567.tmp",
-    }
-    for name in names:
-        (tmp_path / name).touch()
-    with monkeypatch.context() as patch:
-        patch.setattr(writing, "_system", lambda: "unknown")
-        RANKS.save(path)
-        assert set(os.listdir(tmp_path)) == names | {"ranks", dead}
-    RANKS.save(path)
-    assert set(os.listdir(tmp_path)) == names | {"ranks"}
+    assert target.read_bytes() == b"old"
+    (left,) = set(os.listdir(target.parent)) - {"target"}
+    assert re.fullmatch(r"\.target\.[0-9a-f]{16}\.tmp", left)
+    RANKS.save(target)
+    assert tr.load(target) == RANKS
+    assert sorted(os.listdir(target.parent)) == [left, "target"]
 
 
 def test_two_that_save_at_once_do_not_disturb_each_other(target: Path) -> None:

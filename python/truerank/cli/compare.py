@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from .. import html, load, report
+from .. import load, report
 from ..inference import compare
+from ..page import save as save_page
 from .files import model_names
 from .options import INPUT, PRINTING, Given, command, flag, option, take
 from .output import check_printing, command_line, show
@@ -47,5 +48,5 @@ def compare_files(given: Given) -> None:
     compared = compare(models, metric=metrics, draw_seed=seed, **given)
     if page is not None:
         reports = {name: report(ranks, by=given.get("by")) for name, ranks in models.items()}
-        html.save(page, reports, metrics=metrics, command=command_line(), **given)
+        save_page(page, reports, metrics=metrics, command=command_line(), **given)
     show(compared, printing)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .. import Report, html, report
+from .. import Report, report
 from ..inference.units import describe_units
 from ..inputs.naming import import_extra, printable, terminal_text
 from ..inputs.progress_listeners import as_listener, size_text
 from ..metrics import parse
+from ..page import save as save_page
 from ..reporting.keyed_values import metric_column
 from ..tables import AsTable, Table
 from ..tables.forms import write_json
@@ -160,7 +161,7 @@ def show_report(
         lines = ["Nothing was found that makes these numbers suspect."]
     if page is not None:
         about: Any = {"title": title, "metrics": keys or None, "notes": findings}
-        html.save(page, made, command=command_line(), **about)
+        save_page(page, made, command=command_line(), **about)
     if by_key:
         show_keys(made, keys, printing, lines, intervals=bool(interval))
     else:

@@ -66,15 +66,19 @@ def draw_steps(
     band, chance : bool
         Whether they are drawn.
     """
-    bands, handles, names = [], [], []
+    bands = []
+    handles = []
+    names = []
     colours = colours_for(len(curves))
     sizes = {curve.tasks for curve in curves.values()}
     for i, (colour, (name, curve)) in enumerate(zip(colours, curves.items(), strict=True)):
         low, line, high = (_extend_last_step(x, y) for y in (curve.low, curve.line, curve.high))
         style = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
         handles += ax.plot(x, line, color=colour, **style)
-        tasks = f" ({format_count(curve.tasks, 'task')})" if len(sizes) > 1 else ""
-        names.append((shorten(name) or label) + tasks)
+        name = shorten(name) or label
+        if len(sizes) > 1:
+            name += f" ({format_count(curve.tasks, 'task')})"
+        names.append(name)
         if band and (high - low > _MIN_BAND).any():
             filled = {"color": colour, "alpha": 0.2, "linewidth": 0}
             bands.append(ax.fill_between(x, low, high, step="post", **filled))
@@ -95,7 +99,9 @@ def _draw_chance(
     """Draw chance, in one line if it is the same for all models; return handle and label."""
     lines = [curve.chance for curve in curves.values()]
     if all(np.allclose(line, lines[0], equal_nan=True) for line in lines):
-        lines, colours, label = lines[:1], ["black"], "chance"
+        lines = lines[:1]
+        colours = ["black"]
+        label = "chance"
     else:
         label = "chance, in the colour of each"
     style = {"linestyle": ":", "linewidth": 1.4, "drawstyle": "steps-post"}
@@ -116,7 +122,9 @@ def rank_axis(ax: Axes, end: int, ticks: Sequence[int]) -> None:
 
 def _extend_last_step(x: IntArray, y: FloatArray) -> FloatArray:
     """Repeat the last value where x has the end of the last step."""
-    return np.append(y, y[-1:]) if len(x) > len(y) else y
+    if len(x) == len(y):
+        return y
+    return np.append(y, y[-1:])
 
 
 def _shared_details(curves: Mapping[str, Steps]) -> str:
@@ -194,7 +202,9 @@ def rank_distribution(
     curves = _curves(named, side, kind, partial(_by_interval, edges[1:] - 1))
     draw_steps(ax, edges, f"{kind} rank", curves, band, chance)
     rank_axis(ax, most + 1, starts[:: -(-len(starts) // _MAX_TICKS)].tolist())
-    ax.set_ylim(0, ax.get_ylim()[1] if any(curve.tasks for curve in curves.values()) else 1)
+    ax.set_ylim(bottom=0)
+    if not any(curve.tasks for curve in curves.values()):
+        ax.set_ylim(top=1)
     ax.set_xlabel(f"{kind} rank")
     ax.set_ylabel("share of tasks")
     return ax
@@ -258,26 +268,37 @@ def hits_curve(
     choice("kind", kind, tuple(KINDS))
     of_tasks = isinstance(next(iter(named.values())), Report)
     ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(named))
-    sizes = (report.candidates.max() for report in named.values())
-    most = max(_most_candidates(named, side) if of_tasks else int(max(sizes)), 2)
+    if of_tasks:
+        most = _most_candidates(named, side)
+    else:
+        most = max(int(report.candidates.max()) for report in named.values())
+    most = max(most, 2)
     apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
     cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
     if of_tasks:
         curves = _curves(named, side, kind, partial(_cumulative, cutoffs))
+        heading = f"{kind} rank"
+        label = "Hits@k"
     else:
         curves = {name: _success(report, kind, cutoffs) for name, report in named.items()}
-    draw_steps(ax, cutoffs, f"{kind} rank" if of_tasks else "queries", curves, band, chance)
+        heading = "queries"
+        label = "Success@k"
     numbers = [one * 10**i for i in range(len(str(most))) for one in (1, 2, 5)]
-    rank_axis(ax, most, [k for k in numbers if k <= most][:: 1 if most < 1000 else 3])
+    ticks = [k for k in numbers if k <= most]
+    if most >= 1000:
+        ticks = ticks[::3]  # the powers of ten alone
+    draw_steps(ax, cutoffs, heading, curves, band, chance)
+    rank_axis(ax, most, ticks)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("k")
-    ax.set_ylabel("Hits@k" if of_tasks else "Success@k")
+    ax.set_ylabel(label)
     return ax
 
 
 def _success(report: RankedQueries, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the steps of a report of retrieval."""
-    order = cast("AnswerOrder", EXPECTED_KIND if kind == DEFAULT_KIND else kind)
+    chosen = EXPECTED_KIND if kind == DEFAULT_KIND else kind
+    order = cast("AnswerOrder", chosen)
     orders: tuple[AnswerOrder, ...] = (order, "pessimistic", "optimistic", "chance")
     line, low, high, chance = (report.success_at(cutoffs, order) for order in orders)
     size = len(report.queries)
@@ -299,16 +320,19 @@ def _curves(
     """Compute the steps of each model in turn, so that only one model's ranks are in memory."""
     curves = {}
     for name, report in named.items():
-        sample, *ends = (sample_of(report, side, k) for k in (kind, "optimistic", "pessimistic"))
+        sample = sample_of(report, side, kind)
+        best = sample_of(report, side, "optimistic")
+        worst = sample_of(report, side, "pessimistic")
         tasks = len(sample.ranks)
         details = format_count(tasks, "task"), _format_candidates(sample), report.weighting
-        curves[name] = Steps(*shares_of(sample, *ends), tasks, details)
+        curves[name] = Steps(*shares_of(sample, best, worst), tasks, details)
     return curves
 
 
 def _by_interval(cutoffs: IntArray, sample: Sample, best: Sample, worst: Sample) -> _Shares:
     chance = np.diff(chance_hits(sample, cutoffs), prepend=0.0)
-    return shares(sample, cutoffs), *bounds_of_shares(best, worst, cutoffs), chance
+    low, high = bounds_of_shares(best, worst, cutoffs)
+    return shares(sample, cutoffs), low, high, chance
 
 
 def _cumulative(cutoffs: IntArray, sample: Sample, best: Sample, worst: Sample) -> _Shares:
@@ -319,5 +343,8 @@ def _cumulative(cutoffs: IntArray, sample: Sample, best: Sample, worst: Sample) 
 def _format_candidates(sample: Sample | RankedQueries) -> str:
     if not len(sample.candidates):
         return ""
-    low, high = int(sample.candidates.min()), int(sample.candidates.max())
-    return format_count(high, "candidate") if low == high else f"{low:,} to {high:,} candidates"
+    low = int(sample.candidates.min())
+    high = int(sample.candidates.max())
+    if low == high:
+        return format_count(high, "candidate")
+    return f"{low:,} to {high:,} candidates"

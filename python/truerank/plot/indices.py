@@ -77,7 +77,8 @@ def metric_against_index(
     >>> ax.collections[0].get_offsets().tolist()
     [[0.5, 1.5]]
     """
-    named, key = check_named("reports", reports, Report), parse(metric)
+    named = check_named("reports", reports, Report)
+    key = parse(metric)
     if key.adjustment != NO_ADJUSTMENT or key.macro:
         raise InputValueError(
             "metric", expected="one without adjustment and no macro average", got=repr(metric)
@@ -85,7 +86,12 @@ def metric_against_index(
     parse(str(key._replace(adjustment="index")))  # a KeyError for a metric without a chance model
     by = reports.by if isinstance(reports, Report) else None
     points = [_read(name, report, key, by is not None) for name, report in named.items()]
-    points = list(map(_with_size, points)) if by is None else _by_decade(points[0])
+    title = None
+    if by is None:
+        points = list(map(_with_size, points))
+    else:
+        points = _by_decade(points[0])
+        title = f"groups by {by}, by their mean number of candidates"
     ax = axes_for("truerank.plot.metric_against_index", ax, height=4.2)
     upward = bool(increasing(metric))
     handles = _draw(ax, points, by is not None, upward)
@@ -99,7 +105,6 @@ def metric_against_index(
     ax.set_xlabel(f"index of {key.title}: 0 is chance, 1 is perfect")
     ax.set_ylabel(key.title)
     ax.spines[["top", "right"]].set_visible(False)
-    title = None if by is None else f"groups by {by}, by their mean number of candidates"
     legend_above(ax, handles, names, title=title)
     return ax
 
@@ -108,10 +113,14 @@ def _read(name: str, report: Report, key: Key, grouped: bool) -> _Points:
     """Read the points of a report: of all tasks, or one for each group."""
 
     def values_of(key: Key) -> FloatArray:
-        found = report.group_values(str(key)).values() if grouped else [report[str(key)]]
-        return np.array(list(found), dtype=np.float64)
+        if grouped:
+            found = list(report.group_values(str(key)).values())
+        else:
+            found = [report[str(key)]]
+        return np.array(found, dtype=np.float64)
 
-    indices, values = values_of(key._replace(adjustment="index")), values_of(key)
+    indices = values_of(key._replace(adjustment="index"))
+    values = values_of(key)
     candidates = np.full(len(values), math.nan)
     mean_rank = Key("mr", kind=key.kind, side=key.side)
     with suppress(UnknownKeyError):  # it was read from JSON, which does not hold these
@@ -124,10 +133,15 @@ def _read(name: str, report: Report, key: Key, grouped: bool) -> _Points:
 def _with_size(point: _Points) -> _Points:
     """Name the point of a report with its mean number of candidates."""
     (size,) = point.candidates.tolist()
-    details = [] if math.isnan(size) else [format_count(round(size), "candidate")]
-    details += [] if np.isfinite(point.indices).all() else ["no index"]
-    suffix = f" ({', '.join(details)})" if details else ""
-    return point._replace(name=(shorten(point.name) or "all tasks") + suffix)
+    details = []
+    if not math.isnan(size):
+        details.append(format_count(round(size), "candidate"))
+    if not np.isfinite(point.indices).all():
+        details.append("no index")
+    name = shorten(point.name) or "all tasks"
+    if details:
+        name += f" ({', '.join(details)})"
+    return point._replace(name=name)
 
 
 def _by_decade(groups: _Points) -> list[_Points]:
@@ -160,7 +174,8 @@ def _line_of_tasks(
 ) -> tuple[FloatArray, FloatArray]:
     """The line of all ranks of the same tasks: chance is at index 0, the optimum 1 at index 1."""
     chance = float(((value - index) / (1 - index))[0])
-    first = min(chance, float(value[0])) if upward else max(chance, float(value[0]))
-    # a curve on a logarithmic axis
-    y = np.array([first, 1.0]) if upward else np.geomspace(first, 1, 101)
+    if upward:
+        y = np.array([min(chance, float(value[0])), 1.0])
+    else:  # a curve on a logarithmic axis
+        y = np.geomspace(max(chance, float(value[0])), 1, 101)
     return (y - chance) / (1 - chance), y

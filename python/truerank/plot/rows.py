@@ -110,9 +110,11 @@ def values(
         }
     centres = [step * i + (size - 1) / 2 for i in range(len(keys))]
     write_rows(ax, dict(zip(centres, (key.title for key in read.values()), strict=True)), cells)
-    known = any("[" in cell for cell in cells.values())
+    label = "value"
+    if any("[" in cell for cell in cells.values()):
+        label = f"value, {100 * level:g} % interval"
     ax.margins(x=0.05)
-    ax.set_xlabel(f"value, {100 * level:g} % interval" if known else "value")
+    ax.set_xlabel(label)
     if [*named] != [""]:
         legend_above(ax, handles, list(map(shorten, named)))
     return ax
@@ -181,22 +183,24 @@ def comparison(
             raise InputValueError("a", expected=f"others than {against!r} to compare", got="none")
         pairs = corrected(found)
     ax = axes_for("truerank.plot.comparison", ax, 1.2 + _ROW_HEIGHT * max(len(pairs), 2))
-    effect, sign = pairs[0].effect, "/" if pairs[0].effect == RATIO else "\u2212"
+    effect = pairs[0].effect
+    sign = "/" if effect == RATIO else "\u2212"
     ax.axvline(float(effect == RATIO), color="black", linestyle=":", linewidth=1)
     places = list(range(len(pairs)))
     ax.plot([pair.estimate for pair in pairs], places, "o", color=COLOURS[0], markersize=4.5)
     draw_bounds(ax, places, [(x.low, x.high) for x in pairs], [COLOURS[0]] * len(pairs))
-    most = 16 if against is None else 36
-    names = [
-        " ".join([shorten(x.name_a, most)] + [sign, shorten(x.name_b, most)] * (against is None))
-        for x in pairs
-    ]
-    holm = " (Holm)" * (len(pairs) > 1)
+    if against is None:
+        names = [f"{shorten(x.name_a, 16)} {sign} {shorten(x.name_b, 16)}" for x in pairs]
+    else:
+        names = [shorten(x.name_a, 36) for x in pairs]
+    heading = f"{effect}, p"
+    if len(pairs) > 1:
+        heading += " (Holm)"
     write_rows(
         ax,
         dict(enumerate(names)),
         dict(enumerate(map(_difference_cell, pairs))),
-        f"{effect}, p{holm}",
+        heading,
     )
     ax.margins(x=0.08)
     apart = "" if against is None else f" from {escape_formulas(shorten(against))}"
@@ -268,7 +272,8 @@ def groups(
     choice("order", order, ORDERS)
     key = report.read_key(metric)
     confidence(level)
-    found, tasks = report.group_values(metric), report.group_tasks(key.side)
+    found = report.group_values(metric)
+    tasks = report.group_tasks(key.side)
     labels = sorted((label for label, n in tasks.items() if n), key=lambda x: -tasks[x])
     if order == "value":
         sign = 1 if increasing(key) is False else -1
@@ -283,7 +288,8 @@ def groups(
     handles, names = _draw_averages(ax, report, metric)
     if interval:
         bounds = [_interval(report.groups[label], metric, level=level) for label in chosen]
-        if line := draw_bounds(ax, places, bounds, ["black"] * len(chosen)):
+        line = draw_bounds(ax, places, bounds, ["black"] * len(chosen))
+        if line is not None:
             handles.append(line)
             names.append(f"{100 * level:g} % interval")
     width = len(f"{max(tasks.values(), default=0):,}")
@@ -291,15 +297,17 @@ def groups(
     heading = "tasks" if isinstance(report, Report) else "queries"
     write_rows(ax, dict(enumerate(map(label_text, chosen))), dict(enumerate(cells)), heading)
     ax.set_xlabel(key.title)
-    number = format_count(len(labels), "group")
-    shown = f"{len(chosen):,} of {number}" if len(labels) > len(chosen) else number
-    legend_above(ax, handles, names, title=f"{shown} by {escape_formulas(report.by)}")
+    title = f"{format_count(len(labels), 'group')} by {escape_formulas(report.by)}"
+    if len(chosen) < len(labels):
+        title = f"{len(chosen):,} of {title}"
+    legend_above(ax, handles, names, title=title)
     return ax
 
 
 def _draw_averages(ax: Axes, report: Any, metric: str) -> tuple[list[Any], list[str]]:
     """Draw a line for each average that the report has; return them with their names."""
-    handles, names = [], []
+    handles = []
+    names = []
     decimals = report.read_key(metric).decimals
     for prefix, name, dash in (("", "micro", "--"), (f"{MACRO}.", MACRO, "-.")):
         try:
@@ -352,7 +360,8 @@ def draw_bounds(
     if not known:
         return None
     low, high = np.array([bounds[i] for i in known]).T
-    rows, chosen = [places[i] for i in known], [colours[i] for i in known]
+    rows = [places[i] for i in known]
+    chosen = [colours[i] for i in known]
     return ax.hlines(rows, low, high, colors=chosen, linewidth=1.8, zorder=3)
 
 
@@ -366,12 +375,17 @@ def _interval(report: Any, key: str, **options: Any) -> tuple[float, float]:
 
 def _value_cell(key: Key, value: float, low: float, high: float) -> str:
     decimals = key.decimals
-    bounds = "" if math.isnan(low + high) else f"  [{low:.{decimals}f}, {high:.{decimals}f}]"
-    return f"{value:.{decimals}f}{bounds}"
+    text = f"{value:.{decimals}f}"
+    if not math.isnan(low + high):
+        text += f"  [{low:.{decimals}f}, {high:.{decimals}f}]"
+    return text
 
 
 def _difference_cell(pair: Comparison) -> str:
     """Write a difference or ratio, and its p-value; signs are as wide as each other."""
-    sign, decimals = ("", 3) if pair.effect == RATIO else ("+", pair.decimals)
+    if pair.effect == RATIO:
+        estimate = f"{pair.estimate:.3f}"
+    else:
+        estimate = f"{pair.estimate:+.{pair.decimals}f}"
     p = pair.p_value if pair.p_holm is None else pair.p_holm
-    return f"{pair.estimate:{sign}.{decimals}f}, p {p:.2g}".replace("-", "\u2212", 1)
+    return f"{estimate}, p {p:.2g}".replace("-", "\u2212", 1)

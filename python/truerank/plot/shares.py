@@ -105,7 +105,8 @@ def bounds_of_shares(
     (array([0., 0., 0.]), array([0., 1., 1.]))
     """
     first, last = (np.searchsorted(cutoffs.astype(np.float64), x.ranks) for x in (best, worst))
-    m, weights = len(cutoffs), best.weights
+    m = len(cutoffs)
+    weights = best.weights
     within = np.where(first == last, first, m)  # m: in no interval
     begun, ended = (np.cumsum(_interval_shares(tasks, weights, m)) for tasks in (first, last))
     greatest = begun - np.concatenate([[0.0], ended[:-1]])
@@ -135,7 +136,7 @@ def _tasks_by_size(sample: Sample) -> Tasks:
 
 def _interval_shares(tasks: IntArray, weights: FloatArray | None, m: int) -> FloatArray:
     """The share of the tasks in each of m intervals; tasks with the number m are in none."""
-    mass = None if weights is None else rescale_weights(weights)
-    total = len(tasks) if mass is None else mass.sum()
-    found: FloatArray = np.bincount(tasks, weights=mass, minlength=m + 1)[:m] / (total or np.nan)
+    mass = np.ones(len(tasks)) if weights is None else rescale_weights(weights)
+    total = mass.sum() or np.nan  # without tasks no share is known
+    found: FloatArray = np.bincount(tasks, weights=mass, minlength=m + 1)[:m] / total
     return found

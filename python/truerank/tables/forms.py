@@ -80,7 +80,8 @@ class Grid(NamedTuple):
         for i, j in self.significant:
             rows[i][j] += dagger
         if self.more:
-            rows.append([write(f"{self.more:,} more"), *[""] * (len(self.columns) - 1)])
+            empty = [""] * (len(self.columns) - 1)
+            rows.append([write(f"{self.more:,} more"), *empty])
         return rows
 
 
@@ -100,17 +101,22 @@ def text(grid: Grid) -> str:
     A       7.25  0.5*
     B      12     0.375
     """
+    rows = grid.cells(printable, "{}*")
     columns = []
-    lines = [list(map(printable, grid.columns)), *grid.cells(printable, "{}*")]
-    for j, (heading, *cells) in enumerate(zip(*lines, strict=True)):
+    for j, heading in enumerate(map(printable, grid.columns)):
         is_name = j < grid.names
-        cells = cells if is_name else _with_aligned_points(cells)
-        width = max(map(_width, [heading, *cells]))
-        columns.append([_pad(text, width, at_left=is_name) for text in (heading, *cells)])
+        cells = [row[j] for row in rows]
+        if not is_name:
+            cells = _with_aligned_points(cells)
+        cells.insert(0, heading)
+        width = max(map(_width, cells))
+        columns.append([_pad(text, width, at_left=is_name) for text in cells])
     table = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
-    legend = [BEST] * bool(grid.legend and grid.best)
+    notes = list(grid.notes)
+    if grid.legend and grid.best:
+        notes.insert(0, BEST)
     above = "\n".join(map(printable, grid.before))
-    below = "\n".join(map(printable, [*legend, *grid.notes]))
+    below = "\n".join(map(printable, notes))
     return "\n\n".join(filter(None, [above, table, below]))
 
 
@@ -118,10 +124,13 @@ def _with_aligned_points(cells: list[str]) -> list[str]:
     """Pad numbers at the right so that, set flush right, their points stand below each other."""
     found = [_NUMBER.fullmatch(text) for text in cells]
     widest = max((_width(number[2]) for number in found if number), default=0)
-    return [
-        text if number is None else text + " " * (widest - _width(number[2]))
-        for text, number in zip(cells, found, strict=True)
-    ]
+    aligned = []
+    for text, number in zip(cells, found, strict=True):
+        blanks = 0
+        if number is not None:
+            blanks = widest - _width(number[2])
+        aligned.append(text + " " * blanks)
+    return aligned
 
 
 def _pad(text: str, width: int, *, at_left: bool) -> str:
@@ -165,8 +174,9 @@ def markdown(grid: Grid) -> str:
     - few units
     """
     heading = [markdown_cell(word) for word in grid.columns]
-    numbers = len(heading) - grid.names
-    lines = [heading, [*[":---"] * grid.names, *["---:"] * numbers]]
+    alignment = [":---"] * grid.names
+    alignment += ["---:"] * (len(heading) - grid.names)
+    lines = [heading, alignment]
     lines += grid.cells(markdown_cell, "**{}**")
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines if cells)
     above = "\n".join(map(markdown_cell, grid.before))
@@ -225,24 +235,20 @@ def latex(grid: Grid) -> str:
     """
     numbers = len(grid.columns) - grid.names
     rows = grid.cells(latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
-    lines = [
-        *(f"% {one_line(line)}" for line in grid.before),
-        f"\\begin{{tabular}}{{{'l' * grid.names}{'r' * numbers}}}",
-        "\\toprule",
-        _latex_row(map(latex_cell, grid.columns)),
-        "\\midrule",
-        *map(_latex_row, rows),
-        "\\bottomrule",
-        "\\end{tabular}",
-        *(f"\\par{{\\footnotesize {latex_cell(line)}\\par}}" for line in grid.notes),
-    ]
+    lines = [f"% {one_line(line)}" for line in grid.before]
+    lines += [f"\\begin{{tabular}}{{{'l' * grid.names}{'r' * numbers}}}", "\\toprule"]
+    lines += [_latex_row(map(latex_cell, grid.columns)), "\\midrule"]
+    lines += map(_latex_row, rows)
+    lines += ["\\bottomrule", "\\end{tabular}"]
+    lines += [f"\\par{{\\footnotesize {latex_cell(line)}\\par}}" for line in grid.notes]
     return "\n".join(lines)
 
 
 def _latex_row(cells: Iterable[str]) -> str:
     line = " & ".join(cells)
-    # a row that begins with [ would be read as the option of the line break before it
-    return f"{{}}{line} \\\\" if line.startswith(("[", "*")) else f"{line} \\\\"
+    if line.startswith(("[", "*")):  # which would belong to the line break before it
+        line = f"{{}}{line}"
+    return f"{line} \\\\"
 
 
 # -- HTML ------------------------------------------------------------------------------------------
@@ -288,7 +294,8 @@ style="text-align: right">value</th></tr></thead>
             for cell, style in zip(cells, styles[1:], strict=True)
         )
         lines.append(f'<tr><th scope="row" style="{styles[0]}">{name}</th>{values}</tr>')
-    return "\n".join([*lines, "</tbody>", "</table>"])
+    lines += ["</tbody>", "</table>"]
+    return "\n".join(lines)
 
 
 def html(grid: Grid) -> str:
@@ -304,8 +311,10 @@ def html(grid: Grid) -> str:
     </table>
     <p>a &lt; b</p>
     """
-    above, below = ([f"<p>{html_text(line)}</p>" for line in x] for x in (grid.before, grid.notes))
-    return "\n".join([*above, html_table(grid), *below])
+    lines = [f"<p>{html_text(line)}</p>" for line in grid.before]
+    lines.append(html_table(grid))
+    lines += [f"<p>{html_text(line)}</p>" for line in grid.notes]
+    return "\n".join(lines)
 
 
 def html_page(title: str, body: str) -> str:
@@ -340,14 +349,17 @@ def csv_text(rows: Iterable[Iterable[object]], *, spreadsheet: bool = False) -> 
     writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
     for row in rows:
         cells = [repr(cell) if isinstance(cell, float) else cell for cell in row]
-        writer.writerow(map(_no_formula, cells) if spreadsheet else cells)
+        if spreadsheet:
+            cells = list(map(_no_formula, cells))
+        writer.writerow(cells)
     return "".join(f"{line[:-2]}\n" for line in lines)
 
 
 def _no_formula(value: object) -> object:
     """Put an apostrophe before a text that a spreadsheet takes for a formula, but not a number."""
-    formula = isinstance(value, str) and value.startswith(_FORMULA) and not _SIGNED.fullmatch(value)
-    return f"'{value}" if formula else value
+    if isinstance(value, str) and value.startswith(_FORMULA) and not _SIGNED.fullmatch(value):
+        return f"'{value}"
+    return value
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -375,6 +387,8 @@ def json_value(value: Any) -> Any:
         return {key: json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [json_value(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, float) and math.isinf(value):
+        return str(value)
     return value

@@ -113,10 +113,13 @@ class AsTable(ABC):
             it. Default: texts are written as they are, for programs.
         """
         table = self.table(metrics, **options).data()
-        rows = [[column.name for column in table.columns], *table]
-        lines = table.grid(notes=False)
+        rows: list[Sequence[Any]] = [[column.name for column in table.columns]]
+        rows += table.rows
         text = forms.csv_text(rows, spreadsheet=flag("spreadsheet", spreadsheet))
-        return text + "".join(f"# {printable(line)}\n" for line in (*lines.before, *lines.notes))
+        grid = table.grid(notes=False)
+        for lines in (grid.before, grid.notes):
+            text += "".join(f"# {printable(line)}\n" for line in lines)
+        return text
 
     def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
         """Return rows, lines and notes as JSON, the rows as objects; nan is null.
@@ -268,15 +271,18 @@ class Table(AsTable):
             if len(row) != len(self.columns):
                 expected = f"{format_count(len(self.columns), 'cell')} in every row"
                 raise InputValueError("rows", expected=expected, got=f"{len(row)} in row {i}")
-        self.before, self.notes = tuple(before), tuple(notes)
+        self.before = tuple(before)
+        self.notes = tuple(notes)
         self._names = integer("names", names, least=0, most=max(1, len(self.columns)))
-        self._best, self._significant = frozenset(best), frozenset(significant)
+        self._best = frozenset(best)
+        self._significant = frozenset(significant)
         known = [column.name for column in self.columns]
         for i, name in self._best | self._significant:
             if i not in range(len(self)) or name not in known:
                 expected = "a row, from 0, and the name of a column"
                 raise InputValueError("best, significant", expected=expected, got=(i, name))
-        self._digits, self._most = check_digits(digits), most
+        self._digits = check_digits(digits)
+        self._most = most
         self._notes_shown: bool | None = None
 
     def __getitem__(self, name: str) -> list[Any]:
@@ -314,14 +320,16 @@ class Table(AsTable):
         if metrics is None:
             return table
         chosen = [metrics] if isinstance(metrics, str) else list(metrics)
-        places = [*range(self._names), *(self._place("metrics", name) for name in chosen)]
+        places = list(range(self._names))
+        places += [self._place("metrics", name) for name in chosen]
         spreads = [self.columns[place].spread for place in places]
         places += [self._place("metrics", name) for name in spreads if name is not None]
         return table._of(places)
 
     def _of(self, places: Iterable[int]) -> Table:
         """Return a table of the columns at some positions."""
-        places, table = list(dict.fromkeys(places)), copy.copy(self)
+        table = copy.copy(self)
+        places = list(dict.fromkeys(places))
         table.columns = tuple(self.columns[place] for place in places)
         table.rows = tuple(tuple(row[place] for place in places) for row in self.rows)
         return table
@@ -347,20 +355,18 @@ class Table(AsTable):
             if column.spread is not None:
                 spread = self._texts(self.columns[self._place("spread", column.spread)])
                 texts[j] = list(map(_join_spread, texts[j], spread))
-        return Grid(
-            [
-                f"{c.heading or c.name} ({c.unit})" if c.unit else c.heading or c.name
-                for c in columns
-            ],
+        grid = Grid(
+            list(map(_heading, columns)),
             [[cells[i] for cells in texts] for i in range(len(self))][: self._most],
             best,
             {(i, place[name]) for i, name in self._significant if name in place},
             names=sum(column in columns for column in self.columns[: self._names]),
-            before=self.before if shown else (),
-            notes=self.notes if shown else (),
             more=len(self) - len(self.rows[: self._most]),
             legend=shown,
         )
+        if shown:
+            grid = grid._replace(before=self.before, notes=self.notes)
+        return grid
 
     def _texts(self, column: Column) -> list[str]:
         """Return the cells of a column as text."""
@@ -372,7 +378,8 @@ class Table(AsTable):
         def write(value: Any, behind: int | None) -> str:
             if behind is not None:
                 behind = max(0, behind + self._digits - DIGITS)
-            value = factor * value if isinstance(value, float) else value
+            if isinstance(value, float):
+                value = factor * value
             return cell(value, self._digits + 1, behind)
 
         return list(map(write, self[column.name], decimals))
@@ -416,8 +423,18 @@ def check_digits(digits: int) -> int:
     return integer("digits", digits, least=0, most=15)
 
 
+def _heading(column: Column) -> str:
+    """Return the heading of a column for people, with its unit."""
+    heading = column.heading or column.name
+    if column.unit:
+        heading += f" ({column.unit})"
+    return heading
+
+
 def _join_spread(text: str, spread: str) -> str:
-    return text if spread in ("", "nan") else f"{text} \u00b1 {spread}"
+    if spread in ("", "nan"):
+        return text
+    return f"{text} \u00b1 {spread}"
 
 
 def _checked_columns(given: Iterable[str | Column]) -> tuple[Column, ...]:
@@ -429,7 +446,8 @@ def _checked_columns(given: Iterable[str | Column]) -> tuple[Column, ...]:
     if len(set(names)) < len(names):
         raise InputValueError("columns", expected="names that differ", got=names)
     for column in found:
-        choice("spread", names[0] if column.spread is None else column.spread, tuple(names))
+        if column.spread is not None:
+            choice("spread", column.spread, tuple(names))
     return tuple(found)
 
 
@@ -446,7 +464,9 @@ def _plain(value: Any) -> Any:
     """Convert a number of NumPy to one of Python."""
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
 
 
 def _are_floats(cells: Sequence[object]) -> bool:

@@ -1,9 +1,0 @@
-"""Reports as a page: one HTML file with tables and plots, which needs no other and no network.
-
-`save` is all that there is. `page.html` is the frame of every page and `page.css` its style;
-`page` fills it, and `pictures` turns plots into SVG.
-"""
-
-from .page import save
-
-__all__ = ["save"]

@@ -1,0 +1,253 @@
+"""The page of a report or of several: results, plots, findings, what was evaluated, the numbers."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from functools import partial
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..inference.comparing import compare
+from ..inference.comparisons import gather_notes
+from ..inference.units import UNIT
+from ..inputs.checks import several, unique_keys
+from ..inputs.naming import public
+from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, increasing
+from ..plot import comparison, groups, hits_curve, rank_distribution, values
+from ..plot.drawing import RankedQueries, check_named
+from ..reporting.reports import Report
+from ..reporting.tables import table
+from ..tables import Table
+from ..tables.forms import html_text
+from ..tables.writing import replace_file
+from .pictures import picture
+
+if TYPE_CHECKING:
+    from ..ranks.labels import LabelsLike
+
+# What HTML may not contain, not even escaped.
+ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+MOST_GROUPS = 1000  # of more groups the page has no JSON, but for the metrics that it shows
+METRICS = ("mrr", "hits@1", "hits@3", "hits@10")
+WORDS = {
+    ("nan", "raise"): "an error",
+    ("nan", "worst"): "the worst score",
+    ("nan", "omit"): "left out",
+    ("order", "descending"): "higher is better",
+    ("order", "ascending"): "lower is better",
+    ("sampled", True): "yes",
+}
+ONE_SCALE = (NO_ADJUSTMENT, "index")  # adjustments after which the best value is 1
+FACTS = {
+    "split": "Split",
+    "filter": "Known answers left out",
+    "filter_rule": "Rule of the filter",
+    "candidates": "Candidates",
+    "sampled": "Sampled candidates",
+    "nan": "NaN among candidates",
+    "order": "Order of scores",
+    "dtype": "Scores",
+    "similarity": "Similarity",
+    "lists": "From lists",
+    "device": "Device",
+    "version": "Counted by truerank",
+    "files": "Files",
+    "fingerprint": "Fingerprint",
+}
+
+
+@public("truerank.page")
+def save(
+    path: str | os.PathLike[str],
+    reports: Report | RankedQueries | Mapping[str, Report] | Mapping[str, RankedQueries],
+    *,
+    title: str | None = None,
+    metrics: str | Iterable[str] | None = None,
+    notes: Iterable[str] = (),
+    command: str = "",
+    by: LabelsLike | None = UNIT,
+    level: float = 0.95,
+    allow_unlike: bool = False,
+) -> None:
+    """Write one report, or several models beside each other, as one HTML file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. It appears whole or not at all, and one that is there is replaced.
+    reports : Report or mapping of name to Report
+        One report, or those of several models, which are compared if they have ranks. They may be
+        reports of retrieval.
+    title : str, optional
+        The heading. Default: the evaluated split, or the names of the models.
+    metrics : iterable of str, optional
+        The keys that are shown first and compared: "mrr", "tail.hits@10", "macro.mrr". Default: the
+        columns of a table of models.
+    notes : iterable of str
+        Lines of your own about the models and the data.
+    command : str
+        The command that made the page, which it then shows.
+    by, level, allow_unlike
+        As in `truerank.compare`.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed, which the extra `plot` brings.
+    KeyError
+        For an unknown key.
+    TypeError, ValueError
+        For anything but Reports, and for models of unlike protocols, as `truerank.table` does.
+    OSError
+        If the file cannot be written; it names the file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import truerank as tr
+    >>> report = tr.report(tr.Ranks([0, 3], [1, 1], 10))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "report.html")
+    ...     tr.page.save(path, report, title="Two tasks")
+    ...     path.read_text()[:15]
+    '<!DOCTYPE html>'
+    """
+    models = check_named("reports", reports, (Report, RankedQueries), "Report")
+    lines = several("notes", notes, "lines")
+    if title is None:
+        (first, *_) = models.values()
+        title = (
+            ", ".join(filter(None, models)) or f"Evaluation of {first.protocol.split or 'ranks'}"
+        )
+    keys = None if metrics is None else unique_keys(metrics)
+    options = {"by": by, "level": level, "allow_unlike": allow_unlike}
+    results, numbers = _results(models, keys, options)
+    content = {
+        "title": html_text(title),
+        "notes": _paragraphs(lines),
+        "results": results,
+        "plots": _plots(models, keys, options),
+        "findings": _findings(models),
+        "evaluated": _evaluated(models),
+        "reproduce": _reproduce(numbers, command),
+        "style": (files(__package__) / "page.css").read_text(encoding="utf-8"),
+        "version": __version__,
+    }
+    frame = Template((files(__package__) / "page.html").read_text(encoding="utf-8"))
+    with replace_file(path) as file:
+        file.write(ILLEGAL.sub("\ufffd", frame.substitute(content)).encode())
+
+
+def _results(
+    models: Mapping[str, Report], keys: list[str] | None, options: Mapping[str, Any]
+) -> tuple[str, str]:
+    """Return the tables, and all numbers as JSON."""
+    shown: list[Any] = []
+    if len(models) > 1 or keys is not None:
+        named = {name or "all tasks": report for name, report in models.items()}
+        shown.append(table(named, keys, allow_unlike=options["allow_unlike"]))
+    if len(models) == 1:
+        (report,) = models.values()
+        shown.append(report)
+        return _tables(shown), _json(report)
+    numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
+    if _have_ranks(models):
+        shown.append(compare(models, metric=keys or ["mrr"], **options))
+        numbers["comparisons"] = json.loads(shown[-1].to_json())
+    return _tables(shown), json.dumps(numbers, allow_nan=False)
+
+
+def _tables(results: Iterable[Any]) -> str:
+    return "".join(f'<div class="scroll">\n{result.to_html()}\n</div>\n' for result in results)
+
+
+def _paragraphs(lines: Iterable[str]) -> str:
+    return "".join(f"<p>{html_text(line)}</p>\n" for line in lines)
+
+
+def _json(report: Report) -> str:
+    if report.by is None or len(report.group_tasks(report.sides[0])) <= MOST_GROUPS:
+        return report.to_json(indent=None)
+    keys = _usual_keys(report)
+    keys += [f"{MACRO}.{key}" for key in keys]
+    return report.to_json(keys, indent=None)
+
+
+def _usual_keys(report: Any) -> list[str]:
+    metrics = METRICS if isinstance(report, Report) else report.few
+    side = report.sides[0]
+    if side == ALL_SIDES:
+        return list(metrics)
+    return [f"{side}.{metric}" for metric in metrics]
+
+
+def _have_ranks(models: Mapping[str, Report]) -> bool:
+    return all(hasattr(report, "ranks") and len(report.ranks) for report in models.values())
+
+
+def _plots(models: Mapping[str, Any], keys: list[str] | None, options: Mapping[str, Any]) -> str:
+    (first, *others) = models.values()
+    one = models if others else first
+    shown = keys or _usual_keys(first)
+    read = {key: first.read_key(key) for key in shown}
+    shares = [x for x, key in read.items() if increasing(key) and key.adjustment in ONE_SCALE]
+    of_units = {"level": options["level"], "by": options["by"]}
+    drawn = [picture("values", "Metrics", partial(values, one, shares or shown[:1], **of_units))]
+    if _have_ranks(models):
+        if others:
+            differences = partial(comparison, models, metric=shown[0], **options)
+            drawn.append(picture("differences", "How far the models are apart", differences))
+        drawn.append(picture("hits", "Tasks whose rank is at most k", partial(hits_curve, one)))
+        if isinstance(first, Report):
+            ranks = partial(rank_distribution, one)
+            drawn.append(picture("ranks", "How many tasks have which rank", ranks))
+    if not others and first.by is not None:
+        key = read[shown[0]]._replace(macro=False)
+        drawn.append(
+            picture("groups", f"{key.title} by {first.by}", partial(groups, first, str(key)))
+        )
+    return "".join(drawn)
+
+
+def _findings(models: Mapping[str, Report]) -> str:
+    lines = gather_notes({name: list(map(str, r.audit())) for name, r in models.items()})
+    return _paragraphs(lines or ["Nothing was found that is suspect."])
+
+
+def _evaluated(models: Mapping[str, Report]) -> str:
+    """Return a table of the protocol: one column if all models have the same."""
+    columns = {name or "setting": _facts(report) for name, report in models.items()}
+    if all(facts == next(iter(columns.values())) for facts in columns.values()):
+        columns = {"setting": next(iter(columns.values()))}
+    names = [name for name in FACTS.values() if any(facts[name] for facts in columns.values())]
+    cells = {"protocol": names}
+    for column, facts in columns.items():
+        cells[column] = [facts[name] for name in names]
+    return _tables([Table(cells, names=len(cells))])
+
+
+def _facts(report: Report) -> dict[str, str]:
+    facts = {}
+    for field, name in FACTS.items():
+        value = getattr(report.protocol, field)
+        value = WORDS.get((field, value), value)
+        if isinstance(value, tuple):
+            value = ", ".join(value)
+        facts[name] = value or ""
+    return facts
+
+
+def _reproduce(numbers: str, command: str) -> str:
+    data = base64.b64encode(numbers.encode()).decode()
+    link = f'<a download="numbers.json" href="data:application/json;base64,{data}">JSON</a>'
+    read = "truerank.Report.from_json reads that of a report"
+    text = f"<p>All numbers in all their digits, as {link}; {read}.</p>\n"
+    if command:
+        text = f"<p>This page was made by</p>\n<pre>{html_text(command)}</pre>\n{text}"
+    return text

@@ -1,0 +1,210 @@
+"""Test the page of reports: its content, that it is one valid file, and that text is escaped."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.example_ranks import any_ranks
+from support.html_reader import Page
+from support.refusals import refusal
+from truerank import Protocol, Ranks, Report, compare, report
+
+pytest.importorskip("matplotlib", reason="pages have plots")
+
+from truerank.page import save
+from truerank.page.pictures import picture
+from truerank.plot.drawing import COLOURS
+
+EVIL = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</text></svg><script>alert(2)</script>",
+    "]]><!-- --> &lt; &amp;lt; <![CDATA[ x",
+    "'; alert(3) //",
+    "$x^2$ \\frac \\",
+    "a\x00b\x0bc\x1b[31m\x7f",
+    "\u202eright to left\u202c \u6f22\u5b57",
+    "a\nb\tc",
+    "</style><style>*{display:none}</style>",
+    "half \ud83d of a character",
+    "#000000",
+    "${title} $style",
+    "",
+)
+
+
+def saved(reports: Any, **options: Any) -> tuple[str, Page]:
+    """Save a page; return its text, and the page as it was parsed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "report.html")
+        save(path, reports, **options)
+        text = path.read_text(encoding="utf-8")
+    return text, Page(text)
+
+
+# -- what is on it ---------------------------------------------------------------------------------
+
+
+def test_everything_is_there(grouped: Report) -> None:
+    options = {"title": "R&D <1>", "notes": ["A model of mine"], "command": "truerank <x>"}
+    text, page = saved(grouped, **options)
+    assert "<title>R&amp;D &lt;1&gt;</title>" in text
+    for heading in ("Results", "Plots", "Findings", "What was evaluated", "Reproduce"):
+        assert f"<h2>{heading}</h2>" in text
+    assert page.count("svg") == 4
+    for words in ("A model of mine", "truerank <x>", *(x.message for x in grouped.audit())):
+        assert words in page.words
+    assert {*map(str, grouped.groups), grouped.protocol.fingerprint} <= set(page.cells)
+    assert Report.from_json(page.json()) == grouped
+    assert grouped.table().to_html() in text
+
+
+def test_protocol_in_words() -> None:
+    how = {"filter": ("train", "valid", "test"), "candidates": "typed", "sampled": True}
+    protocol = Protocol(**how, nan="omit", split="valid", files=("a.npy", "b<c>.npy"))
+    ranks = Ranks([0, 3], [1, 2], [9, 10], side="tail", protocol=protocol)
+    _, page = saved(report(ranks))
+    assert "Evaluation of valid" in page.words
+    cells = dict(zip(page.cells, page.cells[1:], strict=False))
+    assert cells["Known answers left out"] == "train, valid, test"
+    assert (cells["Candidates"], cells["Sampled candidates"]) == ("typed", "yes")
+    assert (cells["NaN among candidates"], cells["Files"]) == ("left out", "a.npy, b<c>.npy")
+
+
+def test_several_models(sided: Ranks) -> None:
+    other = np.maximum(sided.above - 1, 0), sided.tied, sided.candidates
+    better = Ranks(*other, side=sided.side, protocol=sided.protocol)
+    models = {"A": report(sided), "B & C": report(better)}
+    text, page = saved(models, metrics=["mrr"], allow_unlike=True)
+    assert "<title>A, B &amp; C</title>" in text
+    assert page.count("svg") == 4
+    assert {"A", "B & C", "split"} - set(page.cells) == {"split"}  # one protocol, one column
+    pairs = compare(models, metric=["mrr"], allow_unlike=True)
+    assert pairs.to_html() in text
+    numbers = json.loads(page.json())
+    assert numbers["comparisons"] == json.loads(pairs.to_json())
+    back = {name: Report.from_json(json.dumps(x)) for name, x in numbers["models"].items()}
+    assert back == models
+    assert saved(back)[1].count("svg") == 1
+    unlike = {"A": report(sided), "B": report(sided.with_protocol(split="valid"))}
+    refusal(ValueError, "protocol: split: ", saved, unlike)
+    assert {"A", "B", "valid"} <= set(saved(unlike, allow_unlike=True)[1].cells)
+
+
+def test_a_report_without_tasks_or_ranks(grouped: Report) -> None:
+    for by in (None, []):
+        assert "nan" in saved(report(Ranks([], [], 9), by=by))[1].cells
+    only = report(Ranks([0, 3, 1], [1, 1, 1], 9, side="relation"))
+    assert saved(only)[1].count("svg") == 3
+    back = Report.from_json(grouped.to_json())
+    text, page = saved(back)
+    assert page.count("svg") == 2  # the values, and those of groups
+    assert back.table().to_html() in text
+    assert Report.from_json(page.json()) == grouped
+
+
+# -- one file --------------------------------------------------------------------------------------
+
+
+def test_the_same_report_gives_the_same_bytes(
+    tmp_path: Path, run_python: Callable[..., str]
+) -> None:
+    """In another process, with other settings of matplotlib and another order of sets."""
+    script = """
+import sys
+import truerank as tr
+names = ["knows", "likes", "knows"]
+ranks = tr.Ranks([0, 3, 1], [1, 2, 1], 10, side=["head", "tail", "tail"], relation=names)
+tr.page.save(sys.argv[1], tr.report(ranks, by="relation"))
+"""
+    (tmp_path / "matplotlibrc").write_text("text.color: red\nfont.size: 30\n")
+    seed = "0" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    environment = {"PYTHONHASHSEED": seed, "MATPLOTLIBRC": str(tmp_path)}
+    run_python(script, tmp_path / "a.html", env=environment)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["", str(tmp_path / "b.html")])
+        exec(script, {})
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_many_tasks_and_groups_make_no_larger_page() -> None:
+    rng = np.random.default_rng(0)
+    n = 20_000
+    above = np.minimum(rng.pareto(0.5, n), 14_000).astype(np.int64)
+    ranks = Ranks(above, rng.integers(1, 5, n), 14_541)
+    text, page = saved(report(ranks))
+    assert page.count("svg") == 3
+    assert len(text) < 200_000
+    text, page = saved(report(ranks[:800], by=np.arange(800)))
+    assert len(text) < 600_000
+    assert Report.from_json(page.json())["macro.mrr"] > 0
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+def test_names_are_text() -> None:
+    n = len(EVIL)
+    ranks = Ranks(
+        *(np.arange(n), np.ones(n, int), 99),
+        side=[f"side{i % 2}" for i in range(n)],
+        relation=(np.arange(n), EVIL),
+        protocol=Protocol(split=EVIL[0], filter=EVIL[:3], candidates=EVIL[1], files=EVIL[:5]),
+    )
+    measured = report(ranks, by="relation")
+    text, page = saved(measured, title=EVIL[0], notes=EVIL, command=EVIL[2])
+    assert page.count("svg") == 4
+    assert page.count("style") == 1
+    assert "<script" not in text
+    assert "onerror=alert" not in "".join(str(attributes) for _, attributes in page.tags)
+    for name in (*EVIL[:6], *EVIL[-3:], "\\u202eright to left\\u202c \u6f22\u5b57", "a\\nb\\tc"):
+        assert name in page.cells
+        assert page.words.count(name) >= 2  # in the plot, too
+    assert "\x00" not in text
+    saved(dict.fromkeys(EVIL[:3], measured), notes=EVIL)
+
+
+@settings(max_examples=5)
+@given(any_ranks(), st.text(max_size=12))
+def test_any_ranks_and_names(ranks: Ranks, name: str) -> None:
+    measured = report(ranks, by=None if ranks.relation is None else "relation")
+    _, page = saved(measured, title=name, notes=[name], command=name)
+    assert Report.from_json(page.json()) == measured
+
+
+def test_nothing_but_reports() -> None:
+    refusal(TypeError, "reports: expected Report, or a mapping of names to them", saved, 3)
+    one = report(Ranks([0], [1], 9))
+    refusal(TypeError, "notes: expected several lines, got str", saved, one, notes="mrr")
+
+
+# -- pictures --------------------------------------------------------------------------------------
+
+
+def test_pictures_take_the_colours_of_the_page() -> None:
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    ax.plot([0, 1], color=COLOURS[0], label="#000000")
+    ax.set_title("\u6f22\u5b57 <b>")  # a glyph that is missing is no warning
+    ax.legend()
+    svg = picture("x", "y & z", lambda: ax)
+    assert 'aria-label="y &amp; z"' in svg
+    assert "\u6f22\u5b57 &lt;b&gt;" in svg
+    assert f"stroke: var(--data-0, {COLOURS[0]})" in svg
+    assert ": #000000" not in svg
+    assert ">#000000<" in svg
+    style = (files("truerank.page") / "page.css").read_text()
+    assert [i for i in range(len(COLOURS)) if style.count(f"--data-{i}:") < 2] == []

@@ -1,0 +1,374 @@
+"""Compute the same results by two versions of the package, and say where they differ.
+
+`python tests/tools/against.py FOLDER` computes results on problems from a fixed seed and puts them
+into a folder, with files of saved ranks, counters and reports; with `--read OTHER` it reads the
+files of another folder, too. It needs no more than a truerank of any version. With two folders,
+BEFORE and AFTER, it compares them: counts, texts and kinds of errors must be the same, and numbers
+to a relative 1e-12, or to one of TOLERANCES. A difference is a fault unless EXPECTED says why it is
+there. What only one of the versions has is listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable
+from importlib import import_module
+from inspect import signature
+from itertools import product
+from operator import attrgetter, methodcaller
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# Results that changed on purpose, as a pattern of their names, with the reason.
+EXPECTED = {
+    r"interval\.": "closed forms replaced resampling, and the unit is what was drawn",
+    r"compare\.": "signs of whole units are flipped in closed form; no resampling",
+    r"detectable\.": "from influences of units",
+    r"file\.(ranks|counter)\.other": "numpy.savez writes files; earlier ones were not released",
+}
+# Results that are as good as before, but have other digits from some place on: how far they agree.
+TOLERANCES = {r"pvalue\.|adjust\.": 2e-3}  # sums of unlike tasks are known to three digits
+METRICS = ["mr", "mrr", "hits@1", "hits@3", "hits@10", "hmr", "imr", "gmr", "igmr", "median"]
+METRICS += ["imedian", "power_mean:0.5", "power_mean:-1.5", "std", "variance", "mad", "count"]
+KINDS = ["realistic", "optimistic", "pessimistic", "expected", "random"]
+ADJUSTMENTS = ["", "ratio.", "index.", "z."]
+CHOSEN = ["mr", "mrr", "hits@1", "hits@10", "gmr", "median", "index.mrr", "head.mrr", "macro.mrr"]
+NAMES = ["", ".metrics", ".inference", ".reporting", ".link_prediction", ".alignment"]
+NAMES += [".retrieval", ".compat", ".plot"]
+SIMILARITIES = ["dot", "cosine", "l1", "l2", "sql2", "complex_l1", "inverse_l2"]
+
+Form = Callable[[Any], Any]  # what is kept of a result
+
+
+class Results:
+    """Results by name, on problems that are the same for every version of the package."""
+
+    def __init__(self) -> None:
+        import truerank
+
+        self.found: dict[str, Any] = {}
+        self.tr, self.rng = truerank, np.random.default_rng(20)
+        integers = self.rng.integers
+        self.scores = {
+            "ties": integers(0, 25, (60, 90)).astype(np.float32),
+            "float64": self.rng.normal(size=(60, 90)),
+            "int16": integers(-9, 9, (60, 90)).astype(np.int16),
+            "fortran": np.asfortranarray(self.rng.normal(size=(60, 90)).astype(np.float16)),
+        }
+        self.targets, self.rows = integers(0, 90, 140), integers(0, 60, 140)
+        indptr = np.concatenate([[0], np.cumsum(integers(0, 30, 140))])
+        self.filter = (indptr, integers(0, 90, int(indptr[-1])))
+        self.let_in = np.unique(np.concatenate([self.targets, integers(0, 90, 40)]))
+
+    def add(self, name: str, form: Form, function: Any, *args: Any, **options: Any) -> None:
+        """Call a function; keep the form of what it returns, or the error that it raises."""
+        try:
+            self.found[name] = plain(form(function(*args, **options)))
+        except Exception as error:
+            self.found[name] = f"{type(error).__name__}: {error}"
+
+    def ranks(self, scores: str = "ties") -> Any:
+        """Return ranks of two sides and five relations, where queries have several tasks."""
+        tasks = {"rows": self.rows, "filter": self.filter}
+        ranks = self.tr.rank(self.scores[scores], self.targets, **tasks)
+        sides = np.where(np.arange(140) % 2, "head", "tail")
+        return ranks.with_labels(side=sides, relation=self.rows % 5, queries=self.rows)
+
+    def counting(self) -> None:
+        """Add the counts of every door for scores."""
+        tr, ties, floats = self.tr, self.scores["ties"], self.scores["float64"]
+        chosen = {"all": {}, "filter": {"filter": self.filter}, "some": {"candidates": self.let_in}}
+        for name, which, order in product(self.scores, chosen, ["descending", "ascending"]):
+            options = {"rows": self.rows, "order": order, **chosen[which]}
+            key = f"rank.{name}.{which}.{order}"
+            self.add(key, counts, tr.rank, self.scores[name], self.targets, **options)
+        scores, one_each = floats.copy(), self.targets[:60]
+        scores[::3, ::7] = np.nan
+        for rule in ("raise", "worst", "omit"):
+            self.add(f"rank.nan.{rule}", counts, tr.rank, scores, one_each, nan=rule)
+        true_scores = ties[np.arange(60), one_each]
+        halves = [tr.RankCounter(true_scores, one_each, candidates=90) for _ in range(2)]
+        for start in range(0, 90, 20):
+            halves[start % 40 > 0].update(ties[:, start : start + 20], start=start)
+        halves[0].merge(halves[1])
+        self.add("counter", counts, halves[0].ranks)
+        best = np.argsort(-floats, axis=1, kind="stable")[:, :25]
+        listed = {"scores": np.take_along_axis(floats, best, axis=1), "order": None}
+        for name, given in listed.items():
+            key = f"rank_lists.{name}"
+            self.add(key, counts, tr.rank_lists, best, given, one_each, candidates=90)
+        self.add("rank_against", counts, tr.rank_against, ties[:, 0], ties[:, 1:40])
+        count = getattr(tr, "count_scores_above", None) or tr.count_above
+        self.add("thresholds.scores", above, count, ties, ties[:, 5])
+
+    def vectors(self) -> None:
+        """Add what comes of vectors: counts, scores, the best candidates, thresholds."""
+        tr, normal = self.tr, self.rng.normal
+        for dtype, similarity in product(["float32", "float64"], SIMILARITIES):
+            pair = [normal(size=(n, 16)).astype(dtype) for n in (60, 90)]
+            name, given = f"{similarity}.{dtype}", {"similarity": similarity}
+            if similarity == "complex_l1" and "layout" in signature(tr.rank_embeddings).parameters:
+                given["layout"] = "interleaved"
+            tasks = {"rows": self.rows, "filter": self.filter, **given}
+            key = f"rank_embeddings.{name}"
+            self.add(key, counts, tr.rank_embeddings, *pair, self.targets, **tasks)
+            self.add(f"score_embeddings.{name}", np.asarray, tr.score_embeddings, *pair, **given)
+            self.add(f"topk_embeddings.{name}", topk, tr.topk_embeddings, *pair, 7, **given)
+            key = f"thresholds.embeddings.{name}"
+            self.add(key, above, tr.count_above, *pair, np.zeros(60), **given)
+
+    def reports(self) -> None:
+        """Add every metric of every kind and adjustment, by group and weighted, and all forms."""
+        tr, weights = self.tr, 1.0 + self.rows % 3
+        reports = {name: tr.report(self.ranks(name)) for name in self.scores}
+        reports["weighted"] = tr.report(self.ranks().with_weights(weights))
+        reports["groups"] = tr.report(self.ranks(), by="relation")
+        keys = product(reports, ("", "head.", "macro."), KINDS, ADJUSTMENTS, METRICS)
+        for name, side, kind, adjustment, metric in keys:
+            if side == "macro." and name != "groups":
+                continue
+            key = f"{side}{kind}.{adjustment}{metric}"
+            self.add(f"report.{name}.{key}", float, reports[name].__getitem__, key)
+        shown = {name: reports[name] for name in ("ties", "groups")}
+        alike = {name: reports[name] for name in self.scores}
+        shown["table"] = tr.table(alike, ["mrr", "hits@10", "index.mr"])
+        scores, targets = self.scores["ties"], self.targets[:60]
+        shown["compat"] = tr.compat.report(scores, targets, preset="pykeen").table()
+        self.forms(**shown)
+
+    def forms(self, **results: Any) -> None:
+        """Add what results are written as; the notes of LaTeX are comments, and are left out."""
+        for name, form in product(results, ("markdown", "csv", "text", "json", "dict", "latex")):
+            options = {"notes": False} if form == "latex" else {}
+            self.add(
+                f"form.{form}.{name}", methodcaller(f"to_{form}", **options), results.get, name
+            )
+
+    def chance(self) -> None:
+        """Add expectations, variances and p-values under chance, and adjusted numbers."""
+        tr = self.tr
+        for tasks, key in product([1, 7, 300], [*METRICS, "hits@2"]):
+            sizes, weights = 2 + np.arange(tasks) * 37 % 500, 1.0 + np.arange(tasks) % 3
+            self.add(f"chance.{key}.{tasks}", list, tr.chance, key, sizes)
+            self.add(f"chance.{key}.{tasks}.weighted", list, tr.chance, key, sizes, weights)
+        for key, value in {"mr": 170.0, "mrr": 0.3, "hits@10": 0.5, "gmr": 20.0}.items():
+            named = {"dataset": "fb15k-237", "filtered": True}
+            self.add(f"adjust.dataset.{key}", numbers, tr.adjust, key, value, **named)
+            own = {"candidates": 500, "tasks": 100}
+            self.add(f"adjust.candidates.{key}", numbers, tr.adjust, key, value, **own)
+        sides = ("better", "worse", "two-sided")
+        for name, metric, side in product(("ties", "float64"), METRICS, sides):
+            key = f"pvalue.{name}.{metric}.{side}"
+            self.add(key, numbers, tr.pvalue, self.ranks(name), metric, alternative=side)
+
+    def inference(self) -> None:
+        """Add intervals, comparisons and what a test set can show."""
+        tr, report = self.tr, self.tr.report(self.ranks(), by="relation")
+        ends = attrgetter("value", "low", "high")
+        both = [self.ranks(), self.ranks("int16")]
+        for key in CHOSEN:
+            options = {"metric": key, "allow_unlike": True}
+            self.add(f"interval.{key}", ends, report.interval, key)
+            self.add(f"compare.{key}", numbers, tr.compare, *both, **options)
+            self.add(f"detectable.{key}", numbers, tr.detectable, both[0], metric=key)
+
+    def protocols(self) -> None:
+        """Add the reports of link prediction, alignment and retrieval."""
+        tr, rng = self.tr, np.random.default_rng(21)
+        triples = np.stack([rng.integers(0, n, 200) for n in (40, 4, 40)], axis=1)
+        pairs = np.stack([rng.permutation(40)[:30], rng.permutation(50)[:30]], axis=1)
+        matrices = [rng.integers(0, 30, (50, 40)).astype(np.float32) for _ in range(2)]
+        tail, head, entities, right = (rng.normal(size=(n, 8)) for n in (50, 50, 40, 50))
+        task = tr.link_prediction.Task(triples[:50], {"train": triples[50:]}, entities=40)
+        self.add("link_prediction.scores", report_of, task.evaluate_scores, *matrices)
+        vectors = {"tail": tail, "head": head, "entities": entities}
+        self.add("link_prediction.vectors", report_of, task.evaluate_embeddings, **vectors)
+        for similarity, csls in product(("cosine", "dot"), (None, 5)):
+            name, given = f"alignment.{similarity}.{csls}", {"similarity": similarity, "csls": csls}
+            self.add(name, report_of, tr.alignment.evaluate, entities, right, pairs, **given)
+        names = [f"d{d}" for d in range(40)]
+        judged = {f"q{q}": dict(zip(names[q % 30 :], q % 3 * [1, 0, 2])) for q in range(1, 50)}  # noqa: B905
+        queries = tr.retrieval.Task(judged, entities=names, queries=list(judged))
+        self.forms(retrieval=queries.evaluate_scores(matrices[0][: len(judged)]))
+
+    def compat(self) -> None:
+        """Add the numbers of other toolkits."""
+        tr, compat, scores = self.tr, self.tr.compat, self.scores["ties"]
+        targets, sides = self.targets[:60], ["head", "tail"] * 30
+        for name in compat.PRESETS:
+            options = {"preset": name, "side": sides}
+            self.add(f"compat.{name}", dict, compat.report, scores, targets, **options)
+            others = [scores[:, 0], scores[:, 1:]]
+            self.add(f"compat.against.{name}", dict, compat.report_against, *others, **options)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :9]
+        listed = tr.rank_lists(best, None, targets, candidates=90)
+        for name in compat.LIST_PRESETS:
+            self.add(f"compat.lists.{name}", dict, compat.report_lists, listed, preset=name)
+
+    def files(self, folder: Path, other: Path | None) -> None:
+        """Save ranks, a counter and a report; add what is read, also from another folder."""
+        tr, scores = self.tr, self.scores["ties"]
+        self.ranks().save(folder / "ranks.npz")
+        counter = tr.RankCounter(scores[:, 3], np.full(60, 3), candidates=40)
+        counter.update(scores[:, :20], start=0)
+        counter.save(folder / "counter.npz")
+        tr.report(self.ranks(), by="relation").save(folder / "report.json")
+
+        def resumed(path: Path) -> Any:
+            counter = tr.RankCounter.load(path)
+            counter.update(scores[:, 20:40], start=20)
+            return counter.ranks()
+
+        for name, place in {"own": folder, "other": other}.items():
+            if place is not None:
+                self.add(f"file.ranks.{name}", counts, tr.load, place / "ranks.npz")
+                self.add(f"file.counter.{name}", counts, resumed, place / "counter.npz")
+                text, form = (place / "report.json").read_text("utf-8"), methodcaller("to_dict")
+                self.add(f"file.report.{name}", form, tr.Report.from_json, text)
+
+
+def counts(ranks: Any) -> Any:
+    return [ranks.above, ranks.tied, ranks.candidates]
+
+
+def above(found: Any) -> Any:
+    return [found.above, getattr(found, "equal", getattr(found, "tied", None))]
+
+
+def topk(found: Any) -> Any:
+    return [found.ids, found.scores]
+
+
+def report_of(report: Any) -> Any:
+    return [counts(report.ranks), report.to_dict()]
+
+
+def numbers(result: Any) -> Any:
+    fields = result.to_dict().items()  # "error" was the bound of a p-value's own error
+    return {name: value for name, value in fields if is_number(value) and name != "error"}
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def plain(value: Any) -> Any:
+    """Return a result as JSON holds it; floats keep all their bits."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    return value if isinstance(value, (str, bool, int, float, type(None))) else repr(value)
+
+
+def compute(folder: Path, other: Path | None) -> None:
+    """Write the results of the installed version, and its public names, into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    results = Results()
+    doors = [results.counting, results.vectors, results.reports, results.chance]
+    for door in [*doors, results.inference, results.protocols, results.compat]:
+        door()
+    results.files(folder, other)
+    names = []
+    for module in NAMES:
+        try:
+            public = import_module(f"truerank{module}").__all__
+        except ImportError:
+            continue
+        names += [f"truerank{module}.{name}" for name in public]
+    text = json.dumps({"names": names, "results": results.found})
+    (folder / "results.json").write_text(text, encoding="utf-8")
+
+
+def difference(one: Any, two: Any, tolerance: float = 1e-12) -> str:
+    """Say where two results differ, or nothing."""
+    if is_number(one) and is_number(two):
+        near = isinstance(one, float) or isinstance(two, float)
+        same = one == two or (math.isnan(one) and math.isnan(two))
+        same |= near and math.isclose(one, two, rel_tol=tolerance, abs_tol=1e-13)
+        return "" if same else f"{one!r} became {two!r}"
+    if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
+        found = ((f"{key}: ", difference(one[key], two[key], tolerance)) for key in one)
+    elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        pairs = enumerate(zip(one, two, strict=True))
+        found = ((f"[{i}] ", difference(*pair, tolerance)) for i, pair in pairs)
+    elif isinstance(one, str) and isinstance(two, str) and "\n" in one + two:
+        return difference(rounded(one).splitlines(), rounded(two).splitlines(), tolerance)
+    else:
+        same = one == two or (is_error(one) and is_error(two) and is_error(one) == is_error(two))
+        return "" if same else f"{shortened(one)} became {shortened(two)}"
+    return next((where + text for where, text in found if text), "")
+
+
+def rounded(text: str) -> str:
+    """Write the numbers of a text with 12 digits."""
+    return re.sub(r"\d+\.\d{12,}", lambda number: f"{float(number[0]):.12g}", text)
+
+
+def is_error(value: Any) -> str:
+    """Return the kind of an error that stands in place of a result; its words may change."""
+    found = re.match(r"(\w+Error): ", value) if isinstance(value, str) else None
+    return found[1] if found else ""
+
+
+def shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 160 else f"{text[:150]} ... ({len(text):,} characters)"
+
+
+def compare(before: Path, after: Path) -> int:
+    """Print where the results of two folders differ; return the number of faults."""
+    one, two = (json.loads((x / "results.json").read_text("utf-8")) for x in (before, after))
+    # What is read from the other's files must be what the other reads.
+    for reader, writer in ((one["results"], two["results"]), (two["results"], one["results"])):
+        for name in [name for name in reader if name.endswith(".other")]:
+            crossed = f"{name} ({'before' if reader is one['results'] else 'after'})"
+            one["results"][crossed] = writer[name.replace(".other", ".own")]
+            two["results"][crossed] = reader.pop(name)
+    for title, first, second in (("gone", one, two), ("new", two, one)):
+        for part in ("names", "results"):
+            only = [name for name in first[part] if name not in set(second[part])]
+            print(f"{title}, {part}: {', '.join(only) or 'none'}")
+    faults, equal, expected = 0, Counter[str](), {}
+    for name in one["results"].keys() & two["results"].keys():
+        door = name.partition(".")[0]
+        near = [x for pattern, x in TOLERANCES.items() if re.match(pattern, name)]
+        found = difference(one["results"][name], two["results"][name], *near)
+        reasons = [text for pattern, text in EXPECTED.items() if re.match(pattern, name)]
+        if not found:
+            equal[door] += 1
+        elif reasons:
+            expected[name] = f"{found} ({reasons[0]})"
+        else:
+            faults += 1
+            print(f"FAULT {name}: {found}")
+    for name, text in sorted(expected.items()):
+        print(f"expected {name}: {text}")
+    print("equal:", ", ".join(f"{door} {number}" for door, number in sorted(equal.items())))
+    print(f"{equal.total()} results are equal, {len(expected)} differ as expected, {faults} do not")
+    return faults
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("after", type=Path, nargs="?")
+    parser.add_argument("--read", type=Path)
+    options = parser.parse_args()
+    if options.after:
+        return compare(options.folder, options.after) > 0
+    compute(options.folder, options.read)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""Registers and spilled bytes of the kernels of Triton, compiled for an H100; no GPU is needed.
+
+    python tests/tools/kernel_registers.py
+
+A kernel that spills registers is an error.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.compiler import get_ptxas
+from triton.compiler import ASTSource
+
+from truerank import _core
+from truerank.devices import count_kernels, scoring_kernels, vector_scores
+
+H100 = GPUTarget("cuda", 90, 32)
+DTYPES = ("fp32", "fp64")
+STORED = ("fp16", "i16 of bfloat16", "fp32", "fp64", "i8", "u64")
+_VECTORS = ("queries", "entities", "bias", "query_means", "entity_means", "out", "panel")
+
+
+def vector_kernel(kernel: str, similarity: str, dtype: str, target: GPUTarget = H100) -> Any:
+    """Compile a kernel that scores vectors, with a bias and means."""
+    is_small = similarity == "poincare"
+    queries, entities = vector_scores.SMALL_TILE if is_small else vector_scores.TILE
+    constants: dict[str, Any] = {"SIMILARITY": similarity, "PAIRED": False, "QUERIES": queries}
+    constants |= {"ENTITIES": entities, "VECTORS": vector_scores.VECTORS}
+    constants["NORMALISE"] = similarity == "cosine"
+    pointers = dict.fromkeys((*_VECTORS, "true_scores"), dtype)
+    pointers |= dict.fromkeys(("query_squares", "entity_squares", "squares"), "fp64")
+    pointers |= dict.fromkeys(("first", "counts"), "i64")
+    options = {"enable_fp_fusion": False, "num_warps": vector_scores.WARPS}
+    return _compiled(getattr(scoring_kernels, kernel), constants, pointers, {}, target, options)
+
+
+def stored_kernel(kind: str, by_columns: bool, tasks: int = 1, rows: bool = False) -> Any:
+    """Compile the kernel for stored scores of a dtype, in one of the layouts."""
+    dtype, _, name = kind.partition(" of ")
+    tasks = count_kernels.ROWS if by_columns else tasks
+    constants = {"TASKS": tasks, "COLUMNS": count_kernels.TILE // tasks, "BY_COLUMNS": by_columns}
+    constants |= {"IS_BFLOAT16": bool(name), "columns": None} | ({} if rows else {"rows": None})
+    constants["row_stride" if by_columns else "column_stride"] = 1
+    pointers = {"scores": dtype, "true_scores": dtype, "rows": "i64", "counts": "i64"}
+    aligned = (*pointers, "row_stride", "column_stride")
+    return _compiled(
+        count_kernels.count_stored, constants, pointers, aligned, H100, {"enable_fp_fusion": False}
+    )
+
+
+def _compiled(
+    function: Any,
+    constants: dict[str, Any],
+    pointers: dict[str, str],
+    aligned: Any,
+    target: GPUTarget,
+    options: dict[str, Any],
+) -> Any:
+    signature, values, hints = {}, {}, {}
+    for place, name in enumerate(function.arg_names):
+        if name in constants:
+            signature[name], values[place,] = "constexpr", constants[name]
+            continue
+        signature[name] = f"*{pointers[name]}" if name in pointers else "i32"
+        if name in aligned:
+            hints[place,] = [["tt.divisibility", 16]]
+    source = ASTSource(function, signature, values, hints)
+    return triton.compile(source, target=target, options=options)
+
+
+def registers_and_spills(compiled: Any) -> tuple[int, int]:
+    """Return the registers of a thread, and the bytes that it spills, as ptxas tells them."""
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as ptx:
+        ptx.write(compiled.asm["ptx"])
+        ptx.flush()
+        tool = get_ptxas(H100.arch).path
+        options = ["-v", "--fmad=false", "--gpu-name=sm_90a", ptx.name, "-o", "/dev/null"]
+        done = subprocess.run([tool, *options], capture_output=True, text=True, check=True)
+    registers = re.search(r"Used (\d+) registers", done.stderr)
+    spilled = re.search(r"(\d+) bytes spill stores", done.stderr)
+    assert registers, done.stderr
+    assert spilled, done.stderr
+    return int(registers[1]), int(spilled[1])
+
+
+def main() -> int:
+    """Print a line for each kernel and dtype; the number of those that spill is the status."""
+    lines = {}
+    for dtype in DTYPES:
+        for similarity in _core.similarities:
+            for kernel in ("store_scores", "count_scores"):
+                lines[kernel, similarity, dtype] = vector_kernel(kernel, similarity, dtype)
+        lines["sum_squares", "cosine", dtype] = vector_kernel("sum_squares", "cosine", dtype)
+    for kind in STORED:
+        for layout in ("rows", "columns"):
+            lines["count_stored", layout, kind] = stored_kernel(kind, layout == "columns")
+    spilling = 0
+    for words, compiled in lines.items():
+        registers, spilled = registers_and_spills(compiled)
+        print(f"{' '.join(words):45} {registers:4} registers {spilled:5} bytes spilled")
+        spilling += spilled > 0
+    return spilling
+
+
+if __name__ == "__main__":
+    sys.exit(main())
