@@ -46,8 +46,8 @@ FAULTS = [
     Fault(
         "a wrong rule for ties",
         "python/truerank/metrics/chance_model/tails.py",
-        "sign = -1.0 if (last > first) != worse else 1.0",
-        "sign = -1.0 if (last > first) == worse else 1.0",
+        "if (last > first) != worse:",
+        "if (last > first) == worse:",
     ),
     Fault(
         "a check left out",
