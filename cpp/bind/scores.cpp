@@ -18,10 +18,18 @@ struct NamedDType {
     bool is_complex = false;  // then two numbers of the dtype
 };
 constexpr NamedDType kDTypes[] = {
-    {"float16", DType::float16, 2}, {"bfloat16", DType::bfloat16, 2}, {"float32", DType::float32, 4},
-    {"float64", DType::float64, 8}, {"int8", DType::int8, 1},         {"int16", DType::int16, 2},
-    {"int32", DType::int32, 4},     {"int64", DType::int64, 8},       {"uint8", DType::uint8, 1},
-    {"uint16", DType::uint16, 2},   {"uint32", DType::uint32, 4},     {"uint64", DType::uint64, 8},
+    {"float16", DType::float16, 2},
+    {"bfloat16", DType::bfloat16, 2},
+    {"float32", DType::float32, 4},
+    {"float64", DType::float64, 8},
+    {"int8", DType::int8, 1},
+    {"int16", DType::int16, 2},
+    {"int32", DType::int32, 4},
+    {"int64", DType::int64, 8},
+    {"uint8", DType::uint8, 1},
+    {"uint16", DType::uint16, 2},
+    {"uint32", DType::uint32, 4},
+    {"uint64", DType::uint64, 8},
     {"complex64", DType::float32, 8, true},
     {"complex128", DType::float64, 16, true},
 };

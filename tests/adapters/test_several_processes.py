@@ -49,6 +49,20 @@ def test_candidates_of_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert_same(ranks, tr.rank(queries @ entities.T, targets))
 
 
+def test_parts_of_a_task_in_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranks = run_by_torch("parts", tmp_path, monkeypatch)
+    rng = np.random.default_rng(0)
+    triples = np.unique(rng.integers(0, (50, 4, 50), (500, 3)), axis=0)
+    test, train = triples[::5], np.delete(triples, np.s_[::5], axis=0)
+    scores = rng.random((50, 4, 50), np.float32)
+    task = tr.link_prediction.Task(test, {"train": train}, entities=50, relations=4)
+    whole = task.evaluate(
+        tail=lambda q: scores[q[:, 0], q[:, 1]], head=lambda q: scores[:, q[:, 0], q[:, 1]].T
+    )
+    assert ranks == whole.ranks
+    assert len(ranks) == 2 * len(test)
+
+
 def test_workers_of_dask(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="Dask is not installed")
     program("chunks", tmp_path)
