@@ -103,7 +103,7 @@ def test_ties_are_the_mean_over_their_orders() -> None:
     assert values["cosine_mrr@10"] == pytest.approx((11 / 18 + 1) / 2)
     assert evaluator.first_ranks().tolist() == [2, 1]
     assert evaluator.report["optimistic.mrr@10"] == 1
-    assert evaluator.report.queries == ["1", "2"]
+    assert evaluator.report.queries == [1, 2]  # as they came
 
 
 def test_in_a_trainer(tmp_path: Path) -> None:
