@@ -87,7 +87,7 @@ def test_explicit_sets() -> None:
 def test_given_negatives() -> None:
     """Padded, joined with their bounds, or in lists they are the same; a name has their digest."""
     test, lists = [[0, 0, 1], [1, 0, 2]], [[3, 4, 3], [0]]
-    joined = np.array([3, 4, 3, 0]), np.array([0, 3, 4])
+    joined = np.array([0, 3, 4]), np.array([3, 4, 3, 0])
     tasks = [
         Task(test, entities=5, sides=("tail",), candidates=Negatives(tail=form))
         for form in (lists, np.array([[3, 4, 3], [0, -1, -1]]), joined, list(map(np.array, lists)))

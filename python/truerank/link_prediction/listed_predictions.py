@@ -145,8 +145,8 @@ class Predictions:
         ranks_of_sides = []
         for name, side in task.sides.items():
             ranks = rank_lists(
-                (ids[self.ids], self.indptr),
-                None if self.scores is None else (self.scores, self.indptr),
+                (self.indptr, ids[self.ids]),
+                None if self.scores is None else (self.indptr, self.scores),
                 side.targets,
                 candidates=n,
                 rows=self.lists[side.test_rows, _SIDES.index(name)],

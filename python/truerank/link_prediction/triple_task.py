@@ -61,14 +61,17 @@ class Task(SidedTask[Report]):
     sides : sequence of {"head", "tail", "relation", "qualifier"}
         The sides to predict; in Ranks, head comes before tail, and tail before relation. Only
         statements have qualifiers.
-    candidates : None, "all", "typed", name of a known split, array of entities, Sampled, Negatives
+    candidates : None, "all", "typed", name of a split, entities, mapping, Sampled, Negatives
         None or "all": all entities. A known split, as "train" or the graph on which an inductive
         model infers: its entities; a test answer outside it is an error, unless it is "train" and
         ``unseen="drop"``. "typed": those that occur in that position of that relation, in any
         split. An array of ids or labels: these entities; their name in the protocol has their
-        number and a digest, as "selection of 40 (3f2a91c0)". `Sampled`: some negatives for each
-        task, never known answers (nor those of the test if ``known=None``). `Negatives`: given ones
-        for each test triple.
+        number and a digest, as "selection of 40 (3f2a91c0)". A mapping of relations to such arrays:
+        those of each relation of the test, for sides that predict entities; or of all sides of the
+        task to any of these, as ``{"tail": ["a", "b"], "head": {"likes": ["c"]}}``. `Sampled`: some
+        negatives for each task, never known answers (nor those of the test if ``known=None``).
+        `Negatives`: given ones for each test triple. A right answer that is not among its
+        candidates is an error.
     split : str
         The name of the evaluated split.
     keys : sequence of int, optional
@@ -164,6 +167,13 @@ class Task(SidedTask[Report]):
     >>> print(Task(task.test, {}, entities=3).protocol)
     split test, filtered by test, all candidates, nan raise
 
+    Candidates of each relation:
+
+    >>> typed = Task([("a", "likes", "c")], {}, entities=["a", "b", "c"], sides=["tail"],
+    ...     candidates={"likes": ["c", "b"]})
+    >>> typed.tail.candidates
+    (array([0, 2]), array([1, 2]), array([0]))
+
     Statements with qualifiers:
 
     >>> train = [("a", "won", "x", "in", "2001"), ("a", "won", "y", "in", "2002")]
@@ -240,7 +250,7 @@ class Task(SidedTask[Report]):
                 filter=() if name == NONE else (*splits.known, split),
                 filter_rule=rule,
                 candidates=chosen.name,
-                sampled=chosen.sampled is not None or chosen.negatives is not None,
+                sampled=chosen.are_sampled,
                 split=split,
             )
             for name, rule in rules_by_filter.items()

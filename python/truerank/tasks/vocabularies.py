@@ -377,7 +377,7 @@ class Vocabulary:
         Examples
         --------
         >>> Vocabulary(3, ("a", "b", "c")).lists_of("tail", [["b", "a"], ["c"]])
-        (array([1, 0, 2]), array([0, 2, 3]))
+        (array([0, 2, 3]), array([1, 0, 2]))
         >>> Vocabulary(2, (8, 9)).lists_of("tail", np.array([[9, 8], [9, -1]]))
         array([[ 1,  0],
                [ 1, -1]])
@@ -390,7 +390,7 @@ class Vocabulary:
                 return f"in list {row}"
 
             rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in lists]
-            return self.ids_of(name, list(chain.from_iterable(rows)), where), indptr
+            return indptr, self.ids_of(name, list(chain.from_iterable(rows)), where)
         if self.names is None or isinstance(lists, (tuple, list)):
             return lists
         matrix = as_array(lists, name)
