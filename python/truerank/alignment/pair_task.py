@@ -315,7 +315,7 @@ class Task(tasks.Task[Report]):
         with owned(opened, scores):
             return self._evaluate_similarities(opened, csls, rules, io=io)
 
-    @with_options(BatchOptions)
+    @with_options(BatchOptions, pairs=False)
     def evaluate(
         self,
         left_to_right: Callable[[IntArray], Any] | None = None,
@@ -330,9 +330,14 @@ class Task(tasks.Task[Report]):
             f(queries) -> scores: queries (b, 1) int64 are distinct ids of entities; scores
             (b, entities of the other graph) are numpy arrays or torch CPU tensors.
         batch_size : int, optional
-            The number of queries per batch. Default: as many as have about 64 MB of scores.
+            The number of queries per batch. Default: as many as have about 64 MB of scores. Of
+            pairs: their number; default: 65,536.
         device : str or torch.device, optional
             Where the callable wants its queries as a tensor of torch. Default: a numpy array.
+        pairs : bool
+            Whether the callables score pairs: f(queries, candidates) -> scores, with queries
+            (p, ...) and candidates (p,) int64, and scores (p,). They are asked for each pair of a
+            query and one of its candidates once, and for nothing else.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
         progress : callable or bool, optional

@@ -126,7 +126,8 @@ def _is_by_side(value: Any, splits: TripleSplits) -> bool:
     if not isinstance(value, Mapping) or not value or not all(key in words for key in value):
         return False
     relations = set(splits.relations.names or ())
-    if all(key in relations for key in value):
+    has_mappings = any(isinstance(each, Mapping) for each in value.values())
+    if not has_mappings and all(key in relations for key in value):
         keys = ", ".join(map(repr, value))
         problem = f"{keys} may be sides or relations of that name"
         way = 'give {"tail": {relation: [...]}, ...} for lists by relation'
@@ -162,8 +163,11 @@ def _read_set(value: Any, sides: Sequence[str], splits: TripleSplits) -> Candida
     """Read candidates of some sides whose answers are of one kind, if they are not all."""
     sampled, pool = None, value
     if isinstance(value, Sampled):
-        check_sample(value)
-        sampled, pool = value, TYPED if value.typed else value.among
+        sampled = check_sample(value, "answer")
+        if sampled.per is not None:
+            problem = 'every task has its own sample: per is "answer" here, or None'
+            raise InputValueError("candidates", problem)
+        pool = TYPED if sampled.typed else sampled.among
     pool = ALL if pool is None else pool
     if isinstance(pool, Mapping):
         if "relation" in sides:

@@ -169,10 +169,12 @@ class Task(SidedTask[Report]):
 
     Candidates of each relation:
 
-    >>> typed = Task([("a", "likes", "c")], {}, entities=["a", "b", "c"], sides=["tail"],
-    ...     candidates={"likes": ["c", "b"]})
-    >>> typed.tail.candidates
-    (array([0, 2]), array([1, 2]), array([0]))
+    >>> task = Task(
+    ...     [("a", "likes", "c")], {}, entities=["a", "b", "c"], sides=["tail"],
+    ...     candidates={"likes": ["c", "b"]},
+    ... )
+    >>> task.tail.candidates
+    array([1, 2])
 
     Statements with qualifiers:
 
@@ -289,7 +291,7 @@ class Task(SidedTask[Report]):
         )
         return f"{type(self).__name__}({sides}; {self.protocol})"
 
-    @with_options(BatchOptions)
+    @with_options(BatchOptions, pairs=False)
     def evaluate(
         self,
         tail: Callable[[IntArray], Any] | None = None,
@@ -308,9 +310,14 @@ class Task(SidedTask[Report]):
             side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor. Only
             statements have qualifiers to predict.
         batch_size : int, optional
-            The number of queries per batch. Default: as many as have about 64 MB of scores.
+            The number of queries per batch. Default: as many as have about 64 MB of scores. Of
+            pairs: their number; default: 65,536.
         device : str or torch.device, optional
             Where the callable wants its queries as a tensor of torch. Default: a numpy array.
+        pairs : bool
+            Whether the callables score pairs: f(queries, candidates) -> scores, with queries
+            (p, ...) and candidates (p,) int64, and scores (p,). They are asked for each pair of a
+            query and one of its candidates once, and for nothing else.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
         progress : callable or bool, optional
@@ -454,8 +461,9 @@ class Task(SidedTask[Report]):
     ) -> Report:
         """Evaluate lists of the best candidates, which may miss the right ones.
 
-        A right answer that its list misses is tied with all candidates that the list does not have
-        and that are not known: the optimistic and the pessimistic rank are its bounds.
+        A right answer that its list misses is tied with all candidates of the task that the list
+        does not have and that are not known: the optimistic and the pessimistic rank are its
+        bounds.
 
         Parameters
         ----------
@@ -475,7 +483,8 @@ class Task(SidedTask[Report]):
         ------
         TypeError, ValueError
             As `truerank.rank_lists` does, for a side without its lists, another number of lists,
-            and candidates that are not all entities.
+            and for what is listed and no candidate of its query, unless it is filtered or a right
+            answer.
 
         Examples
         --------

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
+from ..embeddings.scoring import TopK
+from ..inputs.candidate_lists import as_lists
 from ..inputs.checks import choice, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import BatchOptions, ListOptions, with_options
+from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
 from ..ranks.protocol import Protocol
@@ -23,7 +26,8 @@ from ..tasks.grades import (
     with_judged,
 )
 from ..tasks.keyed_candidates import KeyedLists, are_among, name_of_sets, read_keyed_lists
-from ..tasks.row_keys import distinct, look_up, row_keys
+from ..tasks.listed_candidates import LISTED
+from ..tasks.row_keys import distinct, distinct_rows, look_up, row_keys
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks
 from ..tasks.split_audit import check_rules
@@ -263,10 +267,13 @@ def read_candidates(value: Any, sets: AnswerSets) -> ChosenCandidates:
     """
     sampled = value if isinstance(value, Sampled) else None
     if sampled is not None:
-        check_sample(sampled)
+        sampled = check_sample(sampled, "query")
+        assert sampled is not None
         if sampled.typed:
             raise InputValueError("candidates", "queries have no types, from which to draw")
         value = sampled.among
+    if isinstance(value, str) and value == LISTED and sampled is None:
+        return ChosenCandidates(LISTED)
     if sets.names_alone and (sampled is not None or not (value is None or isinstance(value, str))):
         expected = "all, or a known split, as not all entities have names"
         got = "a list of them" if sampled is None else "a sample"
@@ -284,7 +291,8 @@ def read_candidates(value: Any, sets: AnswerSets) -> ChosenCandidates:
     if isinstance(value, str):
         if value not in sets.known:
             known = f"the known splits ({', '.join(sets.known) or 'none'})"
-            raise InputValueError("candidates", expected=f"all, or one of {known}", got=repr(value))
+            expected = f"{ALL}, {LISTED}, or one of {known}"
+            raise InputValueError("candidates", expected=expected, got=repr(value))
         chosen, name = distinct(sets.known[value][:, 1]), value if sampled is None else name
     else:
         chosen = distinct(sets.entities.ids_of("candidates", value))
@@ -382,9 +390,16 @@ def _draw_for_queries(
     assert sampled is not None
     columns: Any = np.arange(size) if pool is None else pool
     rng, number = np.random.default_rng(sampled.seed), len(known[0]) - 1
-    every = np.arange(number)
-    pools = np.array([0, len(columns)]), columns, np.zeros_like(every)
-    return draw_candidates(known, every, pools, right, sampled.negatives, rng)
+    drawn_for = np.arange(number)
+    if sampled.per == "answer":
+        drawn_for = right[0]
+    pools = np.array([0, len(columns)]), columns, np.zeros_like(drawn_for)
+    if sampled.per is None:
+        return draw_candidates(known, drawn_for, pools, right, sampled.negatives, rng)
+    answers = np.arange(len(drawn_for)), right[1]
+    indptr, drawn = draw_candidates(known, drawn_for, pools, answers, sampled.negatives, rng)
+    queries, indices = distinct_rows([np.repeat(drawn_for, np.diff(indptr)), drawn])
+    return indptr_of(np.bincount(queries, minlength=number)), indices
 
 
 def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels:
@@ -435,12 +450,15 @@ class Task(OneSidedTask[RetrievalReport]):
     leaks : {"keep", "drop", "raise"}
         What to do with right answers that a known split has, too. "keep" ranks them, does not leave
         them out anywhere, and warns.
-    candidates : None, "all", name of a known split, array of entities, mapping, or Sampled
+    candidates : None, "all", "listed", name of a known split, array of entities, mapping, Sampled
         The entities among which the right answers of each query are ranked: all of them (None or
         "all"), those that a known split has, those of an array (ids or labels), those of each query
         by a mapping ``{query: entities}``, its right answers among them, or all right answers of
         the query and some drawn ones, as in ``Sampled(100, seed=0)``, which are neither known nor
-        right; they are drawn from all, or with ``among="train"`` from those of a known split.
+        right; they are drawn from all, or with ``among="train"`` from those of a known split,
+        and with ``per="answer"`` for each right answer, not for a query once. "listed": what the
+        list of each query has, and the right answer, for lists alone; one that its list misses
+        counts as 0.
         Metrics of sampled candidates are too good and cannot be compared with those of all.
     judged : bool
         Whether documents that `qrels` judge with a gain of 0 are ranked, too, as ``bpref`` needs.
@@ -639,12 +657,21 @@ class Task(OneSidedTask[RetrievalReport]):
             asked, is_strict = self.answers.queries[:, 0], self._all_queries_known
             ordered = lists_in_order(named, queries, asked, is_strict, self._ids_of_names)
             ids, scores, use = ordered
-        report = super().evaluate_lists(ids, scores, **options)
+        if misses != "zero" and self.protocol.candidates == LISTED:
+            expected = f'"zero", as the candidates are those {LISTED}'
+            raise InputValueError("misses", expected=expected, got=repr(misses))
+        if isinstance(ids, TopK) and scores is None:
+            ids, scores = ids
+        lists = as_lists(ids, scores, options.get("dtype"), "ids")
+        opened: Any = lists, None
+        report = super()._evaluate_lists({SIDE: TopK(*opened)}, "ids", **options)
         if use is not None:
             use.warn("ids")
         if misses != "zero":
             report = self._report(report.ranks, misses)
         report.list_use = use
+        if self.protocol.candidates == ALL:
+            report.longest_list = int(np.diff(lists.indptr).max(initial=0))
         return report
 
     def _check_queries(self, lists: NamedLists) -> None:
@@ -681,13 +708,21 @@ class Task(OneSidedTask[RetrievalReport]):
     def _evaluate(
         self, scorers: Mapping[str, Any], name: str = "", **options: Unpack[BatchOptions]
     ) -> RetrievalReport:
+        self._check_lists_are_not_needed(name)
         self._check_columns_of(name)
         return super()._evaluate(scorers, name, **options)
 
     def _check_rows(self, name: str) -> None:
         """Refuse columns where entities have no order, and rows where queries have none."""
+        self._check_lists_are_not_needed(name)
         self._check_columns_of(name)
         self._check_order_of_queries(name)
+
+    def _check_lists_are_not_needed(self, name: str) -> None:
+        """Refuse anything but lists where the candidates are those of lists."""
+        if self.protocol.candidates == LISTED:
+            problem = f'the candidates are those "{LISTED}", so that only lists can be evaluated'
+            raise InputValueError(name, problem)
 
     def _check_columns_of(self, name: str) -> None:
         """Refuse columns of entities of which only names and their number are known."""

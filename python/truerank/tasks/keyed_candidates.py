@@ -205,7 +205,7 @@ def name_of_sets(sets: Sequence[Any]) -> str:
     >>> name_of_sets([np.array([0, 1]), np.array([0, 1])]) == selection_name(np.array([0, 1]))
     True
     >>> name_of_sets([np.array([0, 1]), np.array([2])])
-    'selection of 2 x 1 (0b1ec2c8)'
+    'selection of 2 x 1 (fa1e0462)'
     """
     first = sets[0]
     if all(_are_equal(first, each) for each in sets[1:]):
