@@ -45,7 +45,7 @@ class KeyedLists(NamedTuple):
         Examples
         --------
         >>> KeyedLists(np.array([3, 8]), np.array([0, 1, 3]), np.array([5, 5, 7])).name
-        'selection of 2 lists, 3 in all (ceac4bd8)'
+        'selection of 2 lists, 3 in all (9c791ac9)'
         """
         number, entries = len(self.keys), len(self.indices)
         lists = "list" if number == 1 else "lists"

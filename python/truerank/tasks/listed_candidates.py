@@ -9,7 +9,7 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..inputs.selection import indptr_of
 from .keyed_candidates import are_among
-from .row_keys import distinct, row_keys
+from .row_keys import distinct, distinct_rows, row_keys
 from .sampling import join_ranges
 from .vocabularies import Vocabulary
 
@@ -105,7 +105,7 @@ def candidates_of_lists(lists: CandidateLists, rows: IntArray, side: SideTasks) 
     further = ~is_candidate & ~is_filtered
     chosen = join_ranges(filters[0][selections.filter], np.diff(filters[0])[selections.filter])
     filtered_of = np.repeat(np.arange(len(lengths)), np.diff(filters[0])[selections.filter])
-    filtered = filters[1][chosen].astype(np.int64)
+    filtered_of, filtered = distinct_rows([filtered_of, filters[1][chosen].astype(np.int64)])
     left_out = np.append(filtered_of, entry_of[further]), np.append(filtered, ids[further])
     order = np.argsort(row_keys(left_out), kind="stable")
     indptr = indptr_of(np.bincount(left_out[0], minlength=len(lengths)))
@@ -133,7 +133,7 @@ def as_lists_of_tasks(selection: Any, tasks: int) -> tuple[IntArray, IntArray, I
 
 
 def keys_of_lists(selection: tuple[IntArray, IntArray, IntArray], size: int) -> IntArray:
-    """Return a key for each entry of lists, ascending as the lists are.
+    """Return a key for each entry of lists, ascending: in the order of the lists.
 
     Examples
     --------
@@ -141,7 +141,10 @@ def keys_of_lists(selection: tuple[IntArray, IntArray, IntArray], size: int) -> 
     array([ 5, 12, 15])
     """
     indptr, indices, _ = selection
-    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) * size + indices
+    keys = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) * size + indices
+    if (keys[1:] < keys[:-1]).any():
+        keys.sort()
+    return keys
 
 
 def distinct_selections(
