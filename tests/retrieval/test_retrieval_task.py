@@ -250,7 +250,8 @@ def test_candidates_by_their_definition(problem: dict[str, Any], data: st.DataOb
         of_vectors = task.evaluate_embeddings(table, np.eye(m, dtype=np.float32))
         assert of_batches.ranks == of_vectors.ranks == found.ranks
         assert found.protocol.sampled == (candidates is sampled)
-        refusal(ValueError, "^ids: lists are of all", task.evaluate_lists, [[]] * (n + 1))
+        of_pairs = task.evaluate(lambda queries, items: table[queries[:, 0], items], pairs=True)
+        assert of_pairs.ranks == found.ranks
 
 
 @pytest.mark.python_only
@@ -265,7 +266,7 @@ def test_candidates_are_drawn_uniformly() -> None:
 
 
 BD, AMONG = {"u": ["b", "d"]}, {"known": {"train": {"u": ["a", "c"]}}}
-UNKNOWN = r"candidates: expected all, or one of the known splits \(train\), got 'test'"
+UNKNOWN = r"candidates: expected all, listed, or one of the known splits \(train\), got 'test'"
 MISSING = "candidates: 2 right answers are not among the candidates, first 'b'"
 WRONG: list[tuple[Any, dict[str, Any], str]] = [
     ({}, {}, "qrels: expected at least one right answer, got none"),

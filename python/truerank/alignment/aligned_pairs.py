@@ -227,8 +227,8 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
 
     Parameters
     ----------
-    value : {"all", "test", "unaligned"} or (left_ids, right_ids)
-        The candidates.
+    value : {"all", "test", "unaligned"}, (left_ids, right_ids), or mapping
+        The candidates; of each side, if a mapping.
     splits : PairSplits
         The evaluated split, which comes first, and the known ones.
     test : ndarray of int64, shape (n, 2)
@@ -248,6 +248,8 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
         lists that lack an entity of the test.
     """
     in_test = distinct(test[:, 0]), distinct(test[:, 1])
+    if isinstance(value, Mapping):
+        value = _of_graphs(value)
     if isinstance(value, str):
         choice("candidates", value, CANDIDATE_NAMES)
         if value != "unaligned":
@@ -256,7 +258,7 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
             problem = f'"{value}" leaves out what known pairs align, but there are no known splits'
             raise InputValueError("candidates", f"{problem}; give known=")
     elif not isinstance(value, (tuple, list)) or len(value) != len(GRAPHS):
-        expected = f"one of {', '.join(CANDIDATE_NAMES)}, or (left_ids, right_ids)"
+        expected = f"one of {', '.join(CANDIDATE_NAMES)}, (left_ids, right_ids), or a mapping"
         raise InputTypeError("candidates", expected=expected, got=type(value).__name__)
     known, lists = splits.pairs[next(iter(splits.sizes.values())) :], []
     for j, (name, graph) in enumerate(zip(GRAPHS, splits.graphs, strict=True)):
@@ -278,3 +280,12 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
             raise InputValueError(title, problem)
     name = value if isinstance(value, str) else selection_name(*lists)
     return name, (lists[0], lists[1])
+
+
+def _of_graphs(by_side: Mapping[Any, Any]) -> tuple[Any, Any]:
+    """Return candidates by side as those of both graphs: from left to right they are right ones."""
+    forward, backward = DIRECTIONS
+    if set(by_side) != set(DIRECTIONS):
+        expected = f"those of {forward} and {backward}, the sides of the task"
+        raise InputValueError("candidates", expected=expected, got=", ".join(map(repr, by_side)))
+    return by_side[backward], by_side[forward]

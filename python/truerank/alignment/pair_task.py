@@ -66,11 +66,12 @@ class Task(tasks.Task[Report]):
         The number of entities of each graph, including those without a counterpart: the
         number of vectors, or of rows and columns of scores. Or their labels in that order, or a
         mapping to ids.
-    candidates : {"all", "test", "unaligned"} or (left_ids, right_ids)
+    candidates : {"all", "test", "unaligned"}, (left_ids, right_ids), or mapping
         The entities of the other graph among which a counterpart is ranked. "all": every entity,
         including exclusive ones. "test": those of the test pairs; the fewer they are, the easier
         the task. "unaligned": all except those in a known pair (an entity of a test pair stays,
-        even if a known pair has it). Or ids or labels of both graphs; the protocol names them by
+        even if a known pair has it). Or ids or labels of both graphs, or those of each side, as
+        ``{"left_to_right": right_ids, "right_to_left": left_ids}``; the protocol names them by
         their numbers and a digest, as "selection of 40 x 52 (3f2a91c0)".
     known : dict of str to split, list of splits, one split, or None
         The other splits of known pairs, as training pairs; those of a list are named known_0,
@@ -318,7 +319,7 @@ class Task(tasks.Task[Report]):
         with owned(opened, scores):
             return self._evaluate_similarities(opened, csls, rules, io=io)
 
-    @with_options(BatchOptions)
+    @with_options(BatchOptions, pairs=False)
     def evaluate(
         self,
         left_to_right: Callable[[IntArray], Any] | None = None,
@@ -333,9 +334,14 @@ class Task(tasks.Task[Report]):
             f(queries) -> scores: queries (b, 1) int64 are distinct ids of entities; scores
             (b, entities of the other graph) are numpy arrays or torch CPU tensors.
         batch_size : int, optional
-            The number of queries per batch. Default: as many as have about 64 MB of scores.
+            The number of queries per batch. Default: as many as have about 64 MB of scores. Of
+            pairs: their number; default: 65,536.
         device : str or torch.device, optional
             Where the callable wants its queries as a tensor of torch. Default: a numpy array.
+        pairs : bool
+            Whether the callables score pairs: f(queries, candidates) -> scores, with queries
+            (p, ...) and candidates (p,) int64, and scores (p,). They are asked for each pair of a
+            query and one of its candidates once, and for nothing else.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
         progress : callable or bool, optional

@@ -58,7 +58,7 @@ def parse_candidates(name: str, text: str) -> Any:
     Examples
     --------
     >>> parse_candidates("--candidates", "sampled:50:train")
-    Sampled(negatives=50, typed=False, seed=0, among='train')
+    Sampled(negatives=50, typed=False, seed=0, among='train', per=None)
     """
     if text.endswith(".npy"):
         return read_array(name, text)

@@ -12,7 +12,7 @@ from ..inputs.checks import forbidden_nan, integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener, reporter
-from ..inputs.rules import ListOptions, read_rules, with_options
+from ..inputs.rules import ListOptions, Rules, read_rules, with_options
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from .job import NO_COLUMN, Job, ScoreNouns, prepare_job
@@ -116,36 +116,79 @@ def rank_lists(
 
     """
     rules = read_rules(options, ListOptions)
-    listener = as_listener(rules.progress)
     n = integer("candidates", candidates, least=0, most=int(np.iinfo(np.int64).max))
     lists = as_lists(ids, scores, rules.dtype)
+    return rank_open_lists(lists, targets, n, rules, rows=rows, filter=filter)
+
+
+def rank_open_lists(
+    lists: CandidateLists,
+    targets: Any,
+    n: int,
+    rules: Rules,
+    *,
+    rows: Any = None,
+    filter: Any = None,
+    sizes: IntArray | str | None = None,
+) -> Ranks:
+    """Rank by lists that are open, also where the candidates of a task are some of all.
+
+    Parameters
+    ----------
+    lists : CandidateLists
+    targets, rows, filter
+        As `rank_lists` takes them. What is listed and no candidate is in the filter.
+    n : int
+        The bound of ids.
+    rules : Rules
+    sizes : ndarray of int64, shape (tasks,), "listed", or None
+        How many candidates each task has, its target included, without those that the filter leaves
+        out. "listed": those that its list has, and the target. None: all that the filter leaves.
+
+    Examples
+    --------
+    >>> from truerank.inputs.rules import PLAIN
+    >>> lists = as_lists([[4, 7, 1]], None)
+    >>> rank_open_lists(lists, [2], 10, PLAIN, sizes=np.array([6])).pessimistic
+    array([6])
+    >>> rank_open_lists(lists, [2], 10, PLAIN, sizes="listed").pessimistic
+    array([4])
+    """
+    listener = as_listener(rules.progress)
     height = len(lists.indptr) - 1
     job = prepare_job((height, n), targets, rows, filter, None, rules, _NOUNS, shared=False)
     by_list = np.argsort(job.all_rows, kind="stable")  # as the core takes tasks
     job = job.part(by_list, job.all_rows[by_list])
-    sizes = lists.ids.nbytes, 0 if lists.scores is None else lists.scores.array.nbytes
-    report = reporter(listener, sum(sizes))
+    bytes_read = lists.ids.nbytes, 0 if lists.scores is None else lists.scores.array.nbytes
+    report = reporter(listener, sum(bytes_read))
     report(0)
     listed = _core.Selection(lists.indptr, lists.ids)
     tasks = job.all_rows, job.targets, job.filter, job.threads
     fault, places = _core.find_listed(listed, n, *tasks)
     if fault is not None:
         raise _fault_of_ids(lists, n, *fault)
-    if sizes[1]:
-        report(sizes[0])
+    if bytes_read[1]:
+        report(bytes_read[0])
+    place = places["place"]
+    if sizes is None:
+        size = n - places["filtered"]
+    elif isinstance(sizes, str):
+        lengths = np.diff(lists.indptr)[job.all_rows]
+        size = lengths - places["places"] + (place < 0)
+    else:
+        size = sizes[by_list]
     if lists.scores is None:
-        place, size = places["place"], n - places["filtered"]
         is_listed, ends = place >= 0, lists.indptr[job.all_rows + 1]
         above = np.where(is_listed, place, ends) - lists.indptr[job.all_rows] - places["before"]
         tied = np.where(is_listed, 1, size - above)
         counts = {"above": above, "tied": tied, "candidates": size}
     else:
-        counts = _counts_by_score(lists, lists.scores, job, places, n)
-    if sum(sizes):
-        report(sum(sizes))
+        counts = _counts_by_score(lists, lists.scores, job, places, size)
+    if sum(bytes_read):
+        report(sum(bytes_read))
     ranks = job.ranks(counts, None if lists.scores is None else lists.scores.dtype)
     ranks = ranks.with_protocol(lists="order alone" if lists.scores is None else "scores")
-    return ranks._with(listed=places["place"] >= 0)[np.argsort(by_list)]
+    return ranks._with(listed=place >= 0)[np.argsort(by_list)]
 
 
 def _fault_of_ids(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:
@@ -161,7 +204,11 @@ def _fault_of_ids(lists: CandidateLists, n: int, place: int, earlier: int) -> In
 
 
 def _counts_by_score(
-    lists: CandidateLists, scores: _core.Scores, job: Job, places: dict[str, IntArray], n: int
+    lists: CandidateLists,
+    scores: _core.Scores,
+    job: Job,
+    places: dict[str, IntArray],
+    size: IntArray,
 ) -> dict[str, IntArray]:
     place, rules = places["place"], job.rules
     is_listed = place >= 0
@@ -185,7 +232,8 @@ def _counts_by_score(
         raise _forbidden(lists, counted.fault.column, rules.nan)
     listed_size, listed_nan = counted.arrays["candidates"], counted.arrays["nan"]
     counts = PartialCounts(counted.arrays, rules).final_counts(true)
-    size = n - places["filtered"] - (listed_nan if rules.nan == "omit" else 0)
+    if rules.nan == "omit":
+        size = size - listed_nan
     above = np.where(is_listed, counts["above"], listed_size - listed_nan)
     above = np.where(is_listed & true.nan, size - 1, above)
     # under "worst", what is listed as NaN is behind the tie

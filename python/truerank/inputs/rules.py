@@ -75,6 +75,7 @@ class BatchOptions(RuleOptions, total=False):
 
     batch_size: int | None
     device: Any
+    pairs: bool
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..inputs.candidate_lists import as_lists
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.row_keys import distinct, distinct_rows
 from ..inputs.selection import indptr_of
+from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled
-from ..tasks.vocabularies import digest, selection_name
+from ..tasks.vocabularies import digest
 from .triples import QUALIFIER, SIDES
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 ALL, TYPED = "all", "typed"  # any other str is the name of a known split
 _EXPECTED = (
     'one of all, train, typed, another known split, by its name in known={"train": ...}, an array '
-    "of entities, Sampled or Negatives"
+    "of entities, a mapping of relations or of sides to these, Sampled or Negatives"
 )
 
 
@@ -72,19 +73,29 @@ class CandidateSet(NamedTuple):
     Attributes
     ----------
     name : str
-    pool : str or ndarray of int64
+    pool : str, ndarray of int64, or KeyedLists
         What candidates are, or are drawn from: all, those that occur in that position of that
-        relation ("typed"), those of a known split by its name, or ids.
+        relation ("typed"), those of a known split by its name, ids, or ids for each relation.
     sampled : Sampled or None
         How candidates are drawn.
     negatives : dict of str to (indptr, indices), or None
         Those of every test triple by side, with its answer.
+    by_side : dict of str to CandidateSet, or None
+        Those of each side, where they are not the same.
     """
 
     name: str
-    pool: str | IntArray = ALL
+    pool: str | IntArray | KeyedLists = ALL
     sampled: Sampled | None = None
     negatives: dict[str, Lists] | None = None
+    by_side: dict[str, CandidateSet] | None = None
+
+    @property
+    def are_sampled(self) -> bool:
+        """Whether candidates were drawn, here or by those who gave them."""
+        parts = [] if self.by_side is None else self.by_side.values()
+        is_drawn = self.sampled is not None or self.negatives is not None
+        return is_drawn or any(part.are_sampled for part in parts)
 
 
 def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
@@ -93,30 +104,95 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
     Raises
     ------
     TypeError, ValueError
-        For a name that no known split has, ids out of range, unknown labels, a sample without
-        negatives, or both typed and among a split, "typed" or a list of entities for the side
-        "relation", and negatives that are not those of the sides and triples of the task.
+        For a name that no known split has, ids out of range, unknown labels, relations that are
+        none, a sample without negatives, or both typed and among a split, "typed" or a list of
+        entities for the side "relation", a mapping that lacks a side, and negatives that are not
+        those of the sides and triples of the task.
     """
     if isinstance(value, Negatives):
         return _read_negatives(value, sides, splits)
+    if _is_by_side(value, splits):
+        return _read_sides(value, sides, splits)
+    is_set = not (value is None or isinstance(value, (str, Sampled)))
+    if is_set and "relation" in sides and len(sides) > 1:
+        problem = "a list is of entities or of relations; give a mapping of the sides to lists"
+        raise InputValueError("candidates", problem)
+    return _read_set(value, sides, splits)
+
+
+def _is_by_side(value: Any, splits: TripleSplits) -> bool:
+    """Whether these are candidates by side, and not by relation."""
+    words = (*SIDES, QUALIFIER)
+    if not isinstance(value, Mapping) or not value or not all(key in words for key in value):
+        return False
+    relations = set(splits.relations.names or ())
+    has_mappings = any(isinstance(each, Mapping) for each in value.values())
+    if not has_mappings and all(key in relations for key in value):
+        keys = ", ".join(map(repr, value))
+        problem = f"{keys} may be sides or relations of that name"
+        way = 'give {"tail": {relation: [...]}, ...} for lists by relation'
+        raise InputValueError("candidates", f"{problem}: {way}")
+    return True
+
+
+def _read_sides(
+    value: Mapping[str, Any], sides: Sequence[str], splits: TripleSplits
+) -> CandidateSet:
+    """Read the candidates of each side."""
+    if value.keys() != set(sides):
+        expected = f"those of {', '.join(sides)}, the sides of the task"
+        raise InputValueError("candidates", expected=expected, got=", ".join(value))
+    by_side = {}
+    for side in sides:
+        if isinstance(value[side], (Negatives, Sampled)):
+            kind = type(value[side]).__name__
+            expected = "lists, relations with their lists, or the name of a set for each side"
+            raise InputTypeError("candidates", expected=expected, got=f"{kind} for {side!r}")
+        by_side[side] = _read_set(value[side], [side], splits)
+    parts = list(by_side.values())
+    if all(part.name == parts[0].name for part in parts[1:]):
+        return CandidateSet(parts[0].name, by_side=by_side)
+    named = [part for part in parts if isinstance(part.pool, str)]
+    if named:
+        names = [f"{side} {part.name}" for side, part in by_side.items()]
+        return CandidateSet(", ".join(names), by_side=by_side)
+    return CandidateSet(name_of_sets([_as_one(part.pool) for part in parts]), by_side=by_side)
+
+
+def _read_set(value: Any, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
+    """Read candidates of some sides whose answers are of one kind, if they are not all."""
     sampled, pool = None, value
     if isinstance(value, Sampled):
-        check_sample(value)
-        sampled, pool = value, TYPED if value.typed else value.among
-    pool = ALL if pool is None else pool
-    if not isinstance(pool, str):
-        if "relation" in sides and len(sides) > 1:
-            problem = "a list is of entities or of relations; give relations a task of their own"
+        sampled = check_sample(value, "answer")
+        if sampled.per is not None:
+            problem = 'every task has its own sample: per is "answer" here, or None'
             raise InputValueError("candidates", problem)
+        pool = TYPED if sampled.typed else sampled.among
+    pool = ALL if pool is None else pool
+    if isinstance(pool, Mapping):
+        if "relation" in sides:
+            problem = "lists by relation are of entities; relations are no candidates by relation"
+            raise InputValueError("candidates", problem)
+        lists = read_keyed_lists(pool, splits.relations, splits.entities)
+        return CandidateSet(name_of_sets([_as_one(lists)]), lists)
+    if not isinstance(pool, str):
         vocabulary = splits.relations if "relation" in sides else splits.entities
         pool = distinct(vocabulary.ids_of("candidates", pool))
-        return CandidateSet(selection_name(pool), pool)
+        return CandidateSet(name_of_sets([pool]), pool)
     if pool == TYPED and "relation" in sides:
         raise InputValueError("candidates", "types are those of entities; relations have none")
     if pool not in (ALL, TYPED, *splits.known):
         got = f"{pool!r}; the known splits: {', '.join(splits.known) or 'none'}"
         raise InputValueError("candidates", expected=_EXPECTED, got=got)
     return CandidateSet(sampled.name if sampled else pool, pool, sampled)
+
+
+def _as_one(pool: Any) -> Any:
+    """Return the set that all relations have, or what it was."""
+    if not isinstance(pool, KeyedLists):
+        return pool
+    one_set = pool.the_one_set()
+    return pool if one_set is None else one_set
 
 
 def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
@@ -180,7 +256,14 @@ def candidates_of(
     ValueError
         If an answer is not among its candidates.
     """
+    if candidates.by_side is not None:
+        candidates = candidates.by_side[side]
     pool, sampled, ranked = candidates.pool, candidates.sampled, facts.ranked
+    if isinstance(pool, KeyedLists):
+        relations = facts.facts[ranked, 1]
+        pool.check(relations, queries.targets, splits.relations, splits.entities)
+        one_set = pool.the_one_set()
+        return pool.lists_of(relations) if one_set is None else one_set
     if candidates.negatives is not None:
         return (*candidates.negatives[side], ranked)
     if isinstance(pool, str) and pool in (ALL, TYPED):

@@ -61,14 +61,17 @@ class Task(SidedTask[Report]):
     sides : sequence of {"head", "tail", "relation", "qualifier"}
         The sides to predict; in Ranks, head comes before tail, and tail before relation. Only
         statements have qualifiers.
-    candidates : None, "all", "typed", name of a known split, array of entities, Sampled, Negatives
+    candidates : None, "all", "typed", name of a split, entities, mapping, Sampled, Negatives
         None or "all": all entities. A known split, as "train" or the graph on which an inductive
         model infers: its entities; a test answer outside it is an error, unless it is "train" and
         ``unseen="drop"``. "typed": those that occur in that position of that relation, in any
         split. An array of ids or labels: these entities; their name in the protocol has their
-        number and a digest, as "selection of 40 (3f2a91c0)". `Sampled`: some negatives for each
-        task, never known answers (nor those of the test if ``known=None``). `Negatives`: given ones
-        for each test triple.
+        number and a digest, as "selection of 40 (3f2a91c0)". A mapping of relations to such arrays:
+        those of each relation of the test, for sides that predict entities; or of all sides of the
+        task to any of these, as ``{"tail": ["a", "b"], "head": {"likes": ["c"]}}``. `Sampled`: some
+        negatives for each task, never known answers (nor those of the test if ``known=None``).
+        `Negatives`: given ones for each test triple. A right answer that is not among its
+        candidates is an error.
     split : str
         The name of the evaluated split.
     keys : sequence of int, optional
@@ -164,6 +167,15 @@ class Task(SidedTask[Report]):
     >>> print(Task(task.test, {}, entities=3).protocol)
     split test, filtered by test, all candidates, nan raise
 
+    Candidates of each relation:
+
+    >>> task = Task(
+    ...     [("a", "likes", "c")], {}, entities=["a", "b", "c"], sides=["tail"],
+    ...     candidates={"likes": ["c", "b"]},
+    ... )
+    >>> task.tail.candidates
+    array([1, 2])
+
     Statements with qualifiers:
 
     >>> train = [("a", "won", "x", "in", "2001"), ("a", "won", "y", "in", "2002")]
@@ -240,7 +252,7 @@ class Task(SidedTask[Report]):
                 filter=() if name == NONE else (*splits.known, split),
                 filter_rule=rule,
                 candidates=chosen.name,
-                sampled=chosen.sampled is not None or chosen.negatives is not None,
+                sampled=chosen.are_sampled,
                 split=split,
             )
             for name, rule in rules_by_filter.items()
@@ -283,7 +295,7 @@ class Task(SidedTask[Report]):
         )
         return f"{type(self).__name__}({sides}; {self.protocol})"
 
-    @with_options(BatchOptions)
+    @with_options(BatchOptions, pairs=False)
     def evaluate(
         self,
         tail: Callable[[IntArray], Any] | None = None,
@@ -302,9 +314,14 @@ class Task(SidedTask[Report]):
             side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor. Only
             statements have qualifiers to predict.
         batch_size : int, optional
-            The number of queries per batch. Default: as many as have about 64 MB of scores.
+            The number of queries per batch. Default: as many as have about 64 MB of scores. Of
+            pairs: their number; default: 65,536.
         device : str or torch.device, optional
             Where the callable wants its queries as a tensor of torch. Default: a numpy array.
+        pairs : bool
+            Whether the callables score pairs: f(queries, candidates) -> scores, with queries
+            (p, ...) and candidates (p,) int64, and scores (p,). They are asked for each pair of a
+            query and one of its candidates once, and for nothing else.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
         progress : callable or bool, optional
@@ -448,8 +465,9 @@ class Task(SidedTask[Report]):
     ) -> Report:
         """Evaluate lists of the best candidates, which may miss the right ones.
 
-        A right answer that its list misses is tied with all candidates that the list does not have
-        and that are not known: the optimistic and the pessimistic rank are its bounds.
+        A right answer that its list misses is tied with all candidates of the task that the list
+        does not have and that are not known: the optimistic and the pessimistic rank are its
+        bounds.
 
         Parameters
         ----------
@@ -469,7 +487,8 @@ class Task(SidedTask[Report]):
         ------
         TypeError, ValueError
             As `truerank.rank_lists` does, for a side without its lists, another number of lists,
-            and candidates that are not all entities.
+            and for what is listed and no candidate of its query, unless it is filtered or a right
+            answer.
 
         Examples
         --------

@@ -12,7 +12,7 @@ from ..inference.intervals import Interval, Intervals, interval
 from ..inference.units import Units
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice, unique_keys
-from ..inputs.errors import UnknownKeyError
+from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
 from ..inputs.row_keys import row_keys
 from ..inputs.words import AnswerOrder
@@ -37,6 +37,7 @@ from ..tables.cells import format_count
 from ..tables.cells import percent as percentage
 from ..tables.forms import write_json
 from ..tasks.grades import count_without_answers
+from ..tasks.listed_candidates import LISTED
 from ..tasks.named_lists import first_names
 from .answer_metrics import ORDER_KINDS, AnswerKey, read_key, rows_of
 from .answer_ties import LEVELS, RankedAnswers
@@ -57,6 +58,7 @@ DEFAULT_METRICS = (
 )
 _FEW_METRICS = ("mrr", "map", "ndcg@10", "recall@10")
 _CHECKS = ("constant", "nan", "inf", "saturated", "sampled")
+FEW = 0.1  # the share of candidates up to which lists are short
 _COLUMNS = (*ORDER_KINDS, "chance", "index")  # of a table
 # What becomes of right answers that their lists miss, in the words of a table.
 MISSES = {"zero": "count as 0", "bounds": "have bounds", "expected": "count by their mean"}
@@ -159,6 +161,7 @@ class RetrievalReport(KeyedValues):
     without_answers: int
     misses: str
     list_use: ListUse | None
+    longest_list: int | None
 
     def __init__(
         self,
@@ -169,6 +172,12 @@ class RetrievalReport(KeyedValues):
         misses: str = "zero",
     ) -> None:
         self.gains, self.misses, self.list_use = gains, misses, None
+        self.longest_list = None
+        if misses != "zero" and ranks.protocol.candidates == LISTED:
+            expected = (
+                f'"zero", as the candidates are {LISTED}: there are no others to be tied with'
+            )
+            raise InputValueError("misses", expected=expected, got=repr(misses))
         self.without_answers = count_without_answers(ranks.labels)
         self._ranked = RankedAnswers(ranks, gains, misses)
         placed = True if ranks.listed is None or misses == "bounds" else ranks.listed
@@ -313,7 +322,11 @@ class RetrievalReport(KeyedValues):
 
         They find sampled candidates, queries whose candidates all have one score, and, if scores
         were audited, NaN, infinite and saturated ones. Of lists by name they find queries without a
-        list, and lists of other queries than those with right answers.
+        list, and lists of other queries than those with right answers. "short lists": of any lists
+        without given candidates, the longest has at most a tenth of the candidates. Then chance,
+        index and auc are among many that no list could name: right for the best of a full ranking,
+        wrong where a model ordered a few that were chosen for it, for which `Task` takes
+        `candidates`.
 
         Parameters
         ----------
@@ -328,6 +341,7 @@ class RetrievalReport(KeyedValues):
         ['sampled']
         """
         every = findings(Counted(self.ranks, 0), _CHECKS) + _left_over(self.list_use)
+        every += _short_lists(self.longest_list, int(self.candidates.min()))
         chosen = [finding for finding in every if not names or finding.name in names]
         return Findings(chosen, self.protocol, None)
 
@@ -610,3 +624,15 @@ def _left_over(use: ListUse | None) -> list[Finding]:
         message = f"{lists} of queries without right answers, as {first_names(use.unused)}"
         found.append(Finding("unused lists", float(n), 0.0, message))
     return found
+
+
+def _short_lists(longest: int | None, candidates: int) -> list[Finding]:
+    """Find that no list has more than a few of many candidates."""
+    if longest is None or longest > FEW * candidates:
+        return []
+    names = format_count(longest, "candidate")
+    message = (
+        f"no list has more than {names} of {candidates:,}, among which chance, index and auc are; "
+        'if lists order a few that were chosen, Task takes candidates={query: [...]} or "listed"'
+    )
+    return [Finding("short lists", longest / candidates, FEW, message)]

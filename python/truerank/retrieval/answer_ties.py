@@ -13,6 +13,7 @@ from ..inputs.row_keys import row_keys
 from ..ranks.grouping import group_codes
 from ..ranks.labels import GAIN_RULE, JUDGED
 from ..tasks.grades import gains_of
+from ..tasks.listed_candidates import LISTED
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -127,9 +128,16 @@ class RankedAnswers:
         gain = np.ones(len(ranks)) if gains is None else gains
         level = _levels(gain)
         missed = np.zeros(len(ranks), np.bool_) if ranks.listed is None else ~ranks.listed
+        tied, candidates = ranks.tied, ranks.candidates
+        last = candidates - 1  # the place of a NaN that is ranked last
+        if ranks.protocol.candidates == LISTED:  # and what the list of a query misses, all of it
+            misses_of_query = np.bincount(self.codes, missed).astype(np.int64)[self.codes]
+            last = last - missed
+            tied = np.where(missed, misses_of_query, tied)
+            candidates = candidates - missed + misses_of_query
         beyond = missed & (misses == "zero")
         order = np.argsort(row_keys([self.codes, beyond * 1, ranks.above, level]), kind="stable")
-        columns = (self.codes, np.where(beyond, BEYOND, ranks.above), ranks.tied, level)
+        columns = (self.codes, np.where(beyond, BEYOND, ranks.above), tied, level)
         self._query, self._above, self._tied, self._level = (column[order] for column in columns)
         self._gain, self._stays_tied = gain[order], missed[order] & (misses == "expected")
         is_first = np.diff(self._query, prepend=-1) != 0
@@ -140,12 +148,12 @@ class RankedAnswers:
         self.highest = float(gain.max(initial=0))
         self.first = order[self._starts]
         self.answers = np.diff(self._starts, append=len(order))
-        self.candidates = ranks.candidates[self.first]
+        self.candidates = candidates[self.first]
         labels = ranks.labels
         self._judged = [labels[name].codes[order] for name in JUDGED if name in labels]
         self._held: dict[str, Ties] = {}
         self._values: dict[tuple[Key, str], FloatArray] = {}
-        self._check(ranks.candidates[order], ranks.protocol.nan)
+        self._check(candidates[order], last[order], ranks.protocol.nan)
 
     def ties(self, order: str) -> Ties:
         """Return the ties under an order.
@@ -255,12 +263,12 @@ class RankedAnswers:
             raise InputValueError("by", expected="one group for each query", got=got)
         return own
 
-    def _check(self, candidates: IntArray, nan: str) -> None:
+    def _check(self, candidates: IntArray, last: IntArray, nan: str) -> None:
         """Check that the counts of each query come from one ranking, and place its worst NaN."""
         above, tied = self._above, self._tied
         if nan == "worst":  # such a NaN counts as tied with no other: several share the last places
             right = np.repeat(self._right, self._right)
-            bottom = (above == candidates - 1) & (right > tied)
+            bottom = (above == last) & (right > tied)
             above[bottom] -= right[bottom] - 1
             tied[bottom] = right[bottom]
         gap = np.diff(above)

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
+from ..embeddings.scoring import TopK
+from ..inputs.candidate_lists import as_lists
 from ..inputs.checks import choice, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
-from ..inputs.row_keys import distinct, look_up, row_keys
+from ..inputs.row_keys import distinct, distinct_rows, look_up, row_keys
 from ..inputs.rules import BatchOptions, ListOptions, with_options
+from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
 from ..ranks.protocol import Protocol
@@ -23,12 +26,14 @@ from ..tasks.grades import (
     gains_of,
     with_judged,
 )
+from ..tasks.keyed_candidates import KeyedLists, are_among, name_of_sets, read_keyed_lists
+from ..tasks.listed_candidates import LISTED
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks
 from ..tasks.split_audit import check_rules
 from ..tasks.split_columns import SplitReader, name_splits
 from ..tasks.task import OneSidedTask
-from ..tasks.vocabularies import Column, Vocabulary, encode_columns, selection_name
+from ..tasks.vocabularies import Column, Vocabulary, encode_columns
 from .answer_lists import is_list_of_lists, lists_in_order, lists_of_ids, read_lists
 from .answer_report import MISSES, RetrievalReport
 from .answer_ties import GAINS, counted_gains, read_gains
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
 
 
 SIDE = "answers"
+ALL = "all"
 
 
 class AnswerSets(NamedTuple):
@@ -232,45 +238,71 @@ def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
     return sets, len(leaked)
 
 
-def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None, Sampled | None]:
-    """Return the name of candidates, the entities that they are of if not all, and the sample.
+class ChosenCandidates(NamedTuple):
+    """Checked candidates of a task.
+
+    Attributes
+    ----------
+    name : str
+        What the protocol calls them.
+    pool : ndarray of int64, KeyedLists, or None
+        What they are, for all queries or for each, or what they are drawn from; None: all.
+    sampled : Sampled or None
+        How they are drawn.
+    """
+
+    name: str
+    pool: IntArray | KeyedLists | None = None
+    sampled: Sampled | None = None
+
+
+def read_candidates(value: Any, sets: AnswerSets) -> ChosenCandidates:
+    """Read the argument `candidates`.
 
     Raises
     ------
     TypeError, ValueError
-        For a name that no known split has, ids out of range, unknown labels, a typed sample, and
-        right answers that are not among the candidates.
+        For a name that no known split has, ids out of range, unknown labels, a typed sample,
+        queries without a list, and right answers that are not among the candidates.
     """
     sampled = value if isinstance(value, Sampled) else None
     if sampled is not None:
-        check_sample(sampled)
+        sampled = check_sample(sampled, "query")
+        assert sampled is not None
         if sampled.typed:
             raise InputValueError("candidates", "queries have no types, from which to draw")
         value = sampled.among
+    if isinstance(value, str) and value == LISTED and sampled is None:
+        return ChosenCandidates(LISTED)
     if sets.names_alone and (sampled is not None or not (value is None or isinstance(value, str))):
         expected = "all, or a known split, as not all entities have names"
         got = "a list of them" if sampled is None else "a sample"
         raise InputValueError("candidates", expected=expected, got=got)
-    if value is None or (isinstance(value, str) and value == "all"):
-        return "all" if sampled is None else sampled.name, None, sampled
+    name = ALL if sampled is None else sampled.name
+    if value is None or (isinstance(value, str) and value == ALL):
+        return ChosenCandidates(name, None, sampled)
+    if isinstance(value, Mapping):
+        lists = read_keyed_lists(value, sets.queries, sets.entities)
+        queries, answers = np.ascontiguousarray(sets.pairs.T)
+        lists.check(queries, answers, sets.queries, sets.entities)
+        pool: Any = lists.the_one_set()
+        pool = lists if pool is None else pool
+        return ChosenCandidates(name_of_sets([pool]), pool)
     if isinstance(value, str):
         if value not in sets.known:
             known = f"the known splits ({', '.join(sets.known) or 'none'})"
-            raise InputValueError("candidates", expected=f"all, or one of {known}", got=repr(value))
-        chosen, name = distinct(sets.known[value][:, 1]), value
+            expected = f"{ALL}, {LISTED}, or one of {known}"
+            raise InputValueError("candidates", expected=expected, got=repr(value))
+        chosen, name = distinct(sets.known[value][:, 1]), value if sampled is None else name
     else:
         chosen = distinct(sets.entities.ids_of("candidates", value))
-        name = selection_name(chosen)
+        name = name_of_sets([chosen])
     check_among(chosen, sets.pairs[:, 1], sets.entities, "right answers")
-    return name if sampled is None else sampled.name, chosen, sampled
+    return ChosenCandidates(name, chosen, sampled)
 
 
 def make_side(
-    sets: AnswerSets,
-    groups: Any,
-    chosen: IntArray | None = None,
-    sampled: Sampled | None = None,
-    gain: str = GAINS[0],
+    sets: AnswerSets, groups: Any, candidates: ChosenCandidates, gain: str = GAINS[0]
 ) -> SideTasks:
     """Make the tasks: one for each right answer, which is never in the filter of its query.
 
@@ -287,23 +319,26 @@ def make_side(
     where, judged_rows = look_up(queries, sets.judged[:, 0])
     judged = judged_rows * size + sets.judged[where, 1]
     judged = judged[~np.isin(judged, others)]
-    if chosen is not None:
-        judged = judged[np.isin(judged % size, chosen)]
+    pool = candidates.pool
+    if isinstance(pool, KeyedLists):
+        of_queries = pool.lists_of(queries)
+        listed = np.repeat(np.arange(len(queries)), np.diff(of_queries[0])) * size + of_queries[1]
+        judged = judged[are_among(listed, judged)]
+    elif pool is not None:
+        judged = judged[np.isin(judged % size, pool)]
 
     def lists(keys: IntArray) -> tuple[IntArray, IntArray]:
         indptr = np.searchsorted(keys, np.arange(len(queries) + 1) * size)
         return indptr.astype(np.int64), keys % size
 
-    candidates: Any = chosen
-    if sampled is not None:
-        pool = np.arange(size) if chosen is None else chosen
-        every, rng = np.arange(len(queries)), np.random.default_rng(sampled.seed)
-        answers, pools = lists(np.sort(np.append(right, others))), (np.array([0, len(pool)]), pool)
-        drawn = draw_candidates(
-            answers, every, (*pools, 0 * every), (rows, target), sampled.negatives, rng
-        )
-        candidates = (*drawn, rows)
+    among: Any = pool
+    if candidates.sampled is not None:
+        answers = lists(np.sort(np.append(right, others)))
+        drawn = _draw_for_queries(candidates, answers, (rows, target), size)
+        among = (*drawn, rows)
     rows, target = np.append(rows, judged // size), np.append(target, judged % size)
+    if isinstance(pool, KeyedLists):
+        among = (*of_queries[:2], rows)
     query = queries[rows]
     labels = {"queries": sets.queries.labels(query)}
     labels["targets"] = sets.entities.labels(target)
@@ -321,12 +356,50 @@ def make_side(
         targets=target,
         columns=size,
         filter=lists(others) if sets.known else None,
-        candidates=candidates,
+        candidates=among,
         labels=labels,
         test_rows=query,
         height=sets.queries.size,
         names=None if sets.names_alone else sets.entities.names,
     )
+
+
+def _draw_for_queries(
+    candidates: ChosenCandidates,
+    known: tuple[IntArray, IntArray],
+    right: tuple[IntArray, IntArray],
+    size: int,
+) -> tuple[IntArray, IntArray]:
+    """Draw the candidates of each query, its right answers among them.
+
+    Parameters
+    ----------
+    candidates : ChosenCandidates
+    known : (indptr, indices)
+        For each query what is never drawn.
+    right : (rows, targets)
+        The query of each right answer, and the answer.
+    size : int
+        The number of entities.
+
+    Returns
+    -------
+    indptr, indices : ndarray
+    """
+    sampled, pool = candidates.sampled, candidates.pool
+    assert sampled is not None
+    columns: Any = np.arange(size) if pool is None else pool
+    rng, number = np.random.default_rng(sampled.seed), len(known[0]) - 1
+    drawn_for = np.arange(number)
+    if sampled.per == "answer":
+        drawn_for = right[0]
+    pools = np.array([0, len(columns)]), columns, np.zeros_like(drawn_for)
+    if sampled.per is None:
+        return draw_candidates(known, drawn_for, pools, right, sampled.negatives, rng)
+    answers = np.arange(len(drawn_for)), right[1]
+    indptr, drawn = draw_candidates(known, drawn_for, pools, answers, sampled.negatives, rng)
+    queries, indices = distinct_rows([np.repeat(drawn_for, np.diff(indptr)), drawn])
+    return indptr_of(np.bincount(queries, minlength=number)), indices
 
 
 def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels:
@@ -382,11 +455,15 @@ class Task(OneSidedTask[RetrievalReport]):
     leaks : {"keep", "drop", "raise"}
         What to do with right answers that a known split has, too. "keep" ranks them, does not leave
         them out anywhere, and warns.
-    candidates : None, "all", name of a known split, array of entities, or Sampled
+    candidates : None, "all", "listed", name of a known split, array of entities, mapping, Sampled
         The entities among which the right answers of each query are ranked: all of them (None or
-        "all"), those that a known split has, those listed (ids or labels), or all right answers of
+        "all"), those that a known split has, those of an array (ids or labels), those of each query
+        by a mapping ``{query: entities}``, its right answers among them, or all right answers of
         the query and some drawn ones, as in ``Sampled(100, seed=0)``, which are neither known nor
-        right; they are drawn from all, or with ``among="train"`` from those of a known split.
+        right; they are drawn from all, or with ``among="train"`` from those of a known split,
+        and with ``per="answer"`` for each right answer, not for a query once. "listed": what the
+        list of each query has, and the right answer, for lists alone; one that its list misses
+        counts as 0.
         Metrics of sampled candidates are too good and cannot be compared with those of all.
     judged : bool
         Whether documents that `qrels` judge with a gain of 0 are ranked, too, as ``bpref`` needs.
@@ -465,13 +542,14 @@ class Task(OneSidedTask[RetrievalReport]):
             raise InputTypeError("entities", expected=expected, got="None")
         sets = read_answer_sets(qrels, known, entities, queries, split)
         sets, self.leaked = without_leaks(sets, rule)
-        name, chosen, sampled = read_candidates(candidates, sets)
+        chosen = read_candidates(candidates, sets)
+        is_drawn = chosen.sampled is not None
         if not judged:
             sets = sets._replace(judged=sets.judged[:0])
-        elif sampled is not None:
+        elif is_drawn:
             raise InputValueError("judged", "sampled candidates have no judged documents")
         read_gains(sets.gains, len(sets.pairs), gain)  # gains that cannot be counted are errors now
-        side = make_side(sets, groups, chosen, sampled, gain)
+        side = make_side(sets, groups, chosen, gain)
         self._has_judged = len(side) > len(sets.pairs)
         self.queries, self.entities = sets.queries.names, side.names
         self._query_names = Vocabulary(side.height, self.queries, "queries")
@@ -479,8 +557,8 @@ class Task(OneSidedTask[RetrievalReport]):
         self._has_groups, self._all_queries_known = groups is not None, queries is not None
         if groups is not None and not isinstance(groups, Mapping):
             self._check_order_of_queries("groups")
-        drawn, known = sampled is not None, tuple(sets.known)
-        protocol = Protocol(filter=known, split=split, candidates=name, sampled=drawn)
+        known = tuple(sets.known)
+        protocol = Protocol(filter=known, split=split, candidates=chosen.name, sampled=is_drawn)
         super().__init__({SIDE: side}, protocol)
 
     @property
@@ -597,12 +675,21 @@ class Task(OneSidedTask[RetrievalReport]):
                 elsewhere,
             )
             ids, scores, use = ordered
-        report = super().evaluate_lists(ids, scores, **options)
+        if misses != "zero" and self.protocol.candidates == LISTED:
+            expected = f'"zero", as the candidates are those {LISTED}'
+            raise InputValueError("misses", expected=expected, got=repr(misses))
+        if isinstance(ids, TopK) and scores is None:
+            ids, scores = ids
+        lists = as_lists(ids, scores, options.get("dtype"), "ids")
+        opened: Any = lists, None
+        report = super()._evaluate_lists({SIDE: TopK(*opened)}, "ids", **options)
         if use is not None:
             use.warn("ids")
         if misses != "zero":
             report = self._report(report.ranks, misses)
         report.list_use = use
+        if self.protocol.candidates == ALL:
+            report.longest_list = int(np.diff(lists.indptr).max(initial=0))
         return report
 
     def _queries_of_rows(self) -> IntArray:
@@ -650,13 +737,21 @@ class Task(OneSidedTask[RetrievalReport]):
     def _evaluate(
         self, scorers: Mapping[str, Any], name: str = "", **options: Unpack[BatchOptions]
     ) -> RetrievalReport:
+        self._check_lists_are_not_needed(name)
         self._check_columns_of(name)
         return super()._evaluate(scorers, name, **options)
 
     def _check_rows(self, name: str) -> None:
         """Refuse columns where entities have no order, and rows where queries have none."""
+        self._check_lists_are_not_needed(name)
         self._check_columns_of(name)
         self._check_order_of_queries(name)
+
+    def _check_lists_are_not_needed(self, name: str) -> None:
+        """Refuse anything but lists where the candidates are those of lists."""
+        if self.protocol.candidates == LISTED:
+            problem = f'the candidates are those "{LISTED}", so that only lists can be evaluated'
+            raise InputValueError(name, problem)
 
     def _check_columns_of(self, name: str) -> None:
         """Refuse columns of entities of which only names and their number are known."""

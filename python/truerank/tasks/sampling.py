@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 _NUMBERS_AT_ONCE = 1 << 17  # numbers drawn at a time: they stay in the cache
 
 
-def check_sample(sampled: Any) -> None:
-    """Check the fields of a sample."""
+PER = ("answer", "query")  # what is drawn for
+
+
+def check_sample(sampled: Any, default: str) -> Any:
+    """Check the fields of a sample; return it without a `per` that is the default."""
     for name, least in (("negatives", 1), ("seed", 0)):
         value = getattr(sampled, name)
         integer("candidates", value, least=least, expected=f"{name} >= {least}")
@@ -30,6 +33,10 @@ def check_sample(sampled: Any) -> None:
     if sampled.among is not None and (sampled.typed or not isinstance(sampled.among, str)):
         expected = "a sample that is typed, or among a known split by its name"
         raise InputValueError("candidates", expected=expected, got=repr(sampled))
+    if sampled.per is not None and sampled.per not in PER:
+        expected = f"per, one of {', '.join(PER)}, or None"
+        raise InputValueError("candidates", expected=expected, got=repr(sampled.per))
+    return sampled._replace(per=None) if sampled.per == default else sampled
 
 
 def check_among(chosen: IntArray, answers: IntArray, vocabulary: Vocabulary, what: str) -> None:

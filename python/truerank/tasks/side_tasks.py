@@ -89,8 +89,7 @@ class Sampled(NamedTuple):
     Attributes
     ----------
     negatives : int
-        The number of distinct ones per task, or per query in retrieval, whose right answers share
-        them; all of them if fewer are allowed.
+        The number of distinct ones for each draw, as `per` says; all of them if fewer are allowed.
     typed : bool
         Whether to draw only from the entities that occur in that position of that relation (in any
         split); in link prediction alone.
@@ -99,6 +98,11 @@ class Sampled(NamedTuple):
     among : str, optional
         The known split from whose entities to draw, as the graph on which an inductive model
         infers. Default: all entities.
+    per : {"answer", "query"}, optional
+        What is drawn for. "answer": each right answer of its own. In retrieval a query is one
+        ranking, of all its right answers and what was drawn for any of them, as RecBole's "uni100"
+        has it; a task of link prediction is an answer. "query": in retrieval, a query once.
+        Default: a query in retrieval, an answer in link prediction.
 
     Notes
     -----
@@ -110,18 +114,23 @@ class Sampled(NamedTuple):
     --------
     >>> Sampled(500).name, Sampled(50, among="inference").name
     ('uniform-500 seed 0', 'uniform-50 of inference seed 0')
+    >>> Sampled(100, per="answer").name
+    'uniform-100 per answer seed 0'
     """
 
     negatives: int = 100
     typed: bool = False
     seed: int = 0
     among: str | None = None
+    per: str | None = None
 
     @property
     def name(self) -> str:
         """The name of the sample in the protocol."""
+        kind = "typed" if self.typed else "uniform"
         pool = "" if self.among is None else f" of {self.among}"
-        return f"{'typed' if self.typed else 'uniform'}-{self.negatives}{pool} seed {self.seed}"
+        per = "" if self.per is None else f" per {self.per}"
+        return f"{kind}-{self.negatives}{pool}{per} seed {self.seed}"
 
 
 @public("truerank.tasks")

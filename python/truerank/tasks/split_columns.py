@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Splits = Mapping[str, tuple[str, Any]]
 
+CANDIDATE_WORDS = ("all", "listed")  # of every protocol, which no split may have as its name
+
 
 @dataclass(frozen=True)
 class TextColumns:
@@ -244,7 +246,8 @@ def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, An
     Raises
     ------
     TypeError, ValueError
-        For an empty name, and for one that a known split also has.
+        For an empty name, for one that a known split also has, and for "all" and "listed", which
+        are candidates.
 
     Examples
     --------
@@ -255,6 +258,11 @@ def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, An
     if not isinstance(split, str) or not split or split in others:
         expected = "a name of its own for the test"
         raise InputValueError("split", expected=expected, got=repr(split))
+    for argument, names in (("split", [split]), ("known", others)):
+        for name in CANDIDATE_WORDS:
+            if name in names:
+                expected = "another name of a split, as this one is that of a set of candidates"
+                raise InputValueError(argument, expected=expected, got=repr(name))
     return {split: (split, rows), **others}
 
 

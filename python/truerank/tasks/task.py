@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
 import numpy as np
 
 from ..counting.job import SCORES, prepare_job
-from ..counting.lists import rank_lists
+from ..counting.lists import rank_open_lists
 from ..counting.ranking import rank
 from ..counting.tiles import count_store
 from ..embeddings.scoring import TopK, rank_open_embeddings
 from ..embeddings.vectors import QUERIES, Embeddings
 from ..embeddings.watching import watch_of_part, watching
 from ..inputs.candidate_lists import as_lists
+from ..inputs.checks import flag
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import check_columns, frame_array, is_frame
 from ..inputs.naming import public
@@ -40,6 +41,8 @@ from ..ranks.container import Ranks, join_ranks
 from ..reporting import Report, report
 from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
+from .listed_candidates import LISTED, candidates_of_lists
+from .pair_batches import rank_pairs
 from .parts import chosen_units, part_of_side, units_of
 from .query_rows import first_tasks, mismatched_rows, mismatched_stored_rows, with_mismatched
 from .side_tasks import SideTasks
@@ -198,11 +201,14 @@ class Task(Generic[AnyReport]):
     def _evaluate(
         self, scorers: BySide, name: str = "", **options: Unpack[BatchOptions]
     ) -> AnyReport:
-        """Evaluate callables f(queries (b, c)) -> scores (b, columns).
+        """Evaluate callables f(queries (b, c)) -> scores (b, columns), or of pairs.
+
+        With `pairs` they are f(queries (p, c), candidates (p,)) -> scores (p,).
 
         `progress` counts the queries of all sides.
         """
         progress = read_rules(options, BatchOptions).progress
+        rank_sides = rank_pairs if flag("pairs", options.pop("pairs", False)) else rank_batches
         of_sides = self._by_side(scorers, "a callable", name)
         for key, scorer in of_sides.items():
             if not callable(scorer):
@@ -213,7 +219,7 @@ class Task(Generic[AnyReport]):
         counted = []
         for (key, scorer), tell in zip(of_sides.items(), reports, strict=True):
             side = self.sides[key].under_all_filters()
-            counted.append(rank_batches(scorer, side, name or key, tell, **options))
+            counted.append(rank_sides(scorer, side, name or key, tell, **options))
         self._check_columns()  # now, for a callable may read the order
         return self._make_report(counted)
 
@@ -312,25 +318,28 @@ class Task(Generic[AnyReport]):
         self, lists: BySide, name: str = "", unique: bool = False, **options: Unpack[ListOptions]
     ) -> AnyReport:
         """Evaluate lists of the best candidates: `TopK`, or ids in order alone."""
+        rules = read_rules(options, ListOptions)
         counted = []
         for key, value in self._by_side(lists, "lists", name).items():
             side, title = self.sides[key].under_all_filters(), name or key
-            if side.candidates is not None:
-                has = f"the candidates here are {self.protocol.candidates}"
-                raise InputValueError(title, f"lists are of all candidates, {has}; evaluate scores")
             of_columns = Vocabulary(side.columns, side.names, side.candidate_kind)
             if isinstance(value, TopK):
                 listed, scores = value
             else:
                 listed, scores = of_columns.lists_of(title, value), None
-            ids = as_lists(listed, scores, options.get("dtype"), title)
+            ids = as_lists(listed, scores, rules.dtype, title)
             rows, height, noun = side.rows_of(unique)
             if len(ids.indptr) != height + 1:
                 expected = f"{height} lists, one for each {noun}"
                 raise InputValueError(title, expected=expected, got=len(ids.indptr) - 1)
-            tasks: dict[str, Any] = {"rows": rows, "filter": side.selections()[0]}
-            tasks |= {"candidates": side.columns, **options}
-            counted.append(rank_lists(ids, None, side.targets, **tasks))
+            without, among = side.selections()
+            sizes: Any = None
+            if self.protocol.candidates == LISTED:
+                sizes = LISTED
+            elif among is not None:
+                without, sizes = candidates_of_lists(ids, rows, side)
+            tasks: dict[str, Any] = {"rows": rows, "filter": without, "sizes": sizes}
+            counted.append(rank_open_lists(ids, side.targets, side.columns, rules, **tasks))
         return self._make_report(counted)
 
     # -- arguments by side -------------------------------------------------------------------------
@@ -378,7 +387,7 @@ class OneSidedTask(Task[AnyReport]):
 
     answers: SideTasks
 
-    @with_options(BatchOptions)
+    @with_options(BatchOptions, pairs=False)
     def evaluate(self, scorer: Callable[[Any], Any], **options: Unpack[BatchOptions]) -> AnyReport:
         """Evaluate a model by a callable that scores batches of queries.
 
@@ -388,9 +397,14 @@ class OneSidedTask(Task[AnyReport]):
             f(queries) -> scores: queries (b, ...) int64, rows of ``answers.queries``, each once and
             in order; scores (b, entities), numpy or a torch CPU tensor.
         batch_size : int, optional
-            The number of queries per batch. Default: as many as have about 64 MB of scores.
+            The number of queries per batch. Default: as many as have about 64 MB of scores. Of
+            pairs: their number; default: 65,536.
         device : str or torch.device, optional
             Where the callable wants its queries as a tensor of torch. Default: a numpy array.
+        pairs : bool
+            Whether the callable scores pairs: f(queries, candidates) -> scores, with queries
+            (p, ...) and candidates (p,) int64, and scores (p,). It is asked for each pair of a
+            query and one of its candidates once, and for nothing else.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
         progress : callable or bool, optional
@@ -486,8 +500,9 @@ class OneSidedTask(Task[AnyReport]):
     ) -> AnyReport:
         """Evaluate lists of the best candidates, which may miss right answers.
 
-        A right answer that its list misses is tied with all candidates that the list does not have
-        and that are not left out: the optimistic and the pessimistic rank are its bounds.
+        A right answer that its list misses is tied with all candidates of the task that the list
+        does not have and that are not left out: the optimistic and the pessimistic rank are its
+        bounds.
 
         Parameters
         ----------
@@ -505,8 +520,8 @@ class OneSidedTask(Task[AnyReport]):
         Raises
         ------
         TypeError, ValueError
-            As `truerank.rank_lists` does, for another number of lists, and for candidates that are
-            not all.
+            As `truerank.rank_lists` does, for another number of lists, and for what is listed and
+            no candidate of its query, unless it is filtered or a right answer.
 
         Examples
         --------

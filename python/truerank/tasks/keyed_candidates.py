@@ -1,0 +1,247 @@
+"""Candidates by what is asked: a list for each relation or query, or one set for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.errors import InputValueError
+from ..inputs.row_keys import distinct, distinct_rows
+from ..inputs.selection import indptr_of
+from .elements import read_elements
+from .named_lists import first_names
+from .sampling import check_among, join_ranges
+from .vocabularies import Vocabulary, digest, selection_name
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+
+ARGUMENT = "candidates"
+
+
+class KeyedLists(NamedTuple):
+    """Candidates of relations or queries, a list for each.
+
+    Attributes
+    ----------
+    keys : ndarray of int64, shape (k,)
+        The ids of the relations or queries, ascending and distinct.
+    indptr : ndarray of int64, shape (k + 1,)
+    indices : ndarray of int64
+        The candidates of each, ascending and distinct.
+    """
+
+    keys: IntArray
+    indptr: IntArray
+    indices: IntArray
+
+    @property
+    def name(self) -> str:
+        """What a protocol calls them: their number, what they hold in all, and a digest.
+
+        Examples
+        --------
+        >>> KeyedLists(np.array([3, 8]), np.array([0, 1, 3]), np.array([5, 5, 7])).name
+        'selection of 2 lists, 3 in all (9c791ac9)'
+        """
+        number, entries = len(self.keys), len(self.indices)
+        lists = "list" if number == 1 else "lists"
+        code = digest(self.keys, self.indptr, self.indices)
+        return f"selection of {number} {lists}, {entries} in all ({code})"
+
+    def the_one_set(self) -> IntArray | None:
+        """Return what all lists hold if it is the same, else None.
+
+        Examples
+        --------
+        >>> KeyedLists(np.array([3, 8]), np.array([0, 1, 2]), np.array([5, 5])).the_one_set()
+        array([5])
+        """
+        lengths = np.diff(self.indptr)
+        if not len(lengths) or (lengths != lengths[0]).any():
+            return None
+        table = self.indices.reshape(len(lengths), -1)
+        return None if (table != table[0]).any() else table[0]
+
+    def lists_of(self, keys: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the lists of distinct keys, and for each of some keys the number of its list.
+
+        Parameters
+        ----------
+        keys : ndarray of int64, shape (n,)
+            All of which have a list.
+
+        Returns
+        -------
+        indptr, indices, lists : ndarray
+            As `SideTasks.candidates` takes them.
+
+        Examples
+        --------
+        >>> lists = KeyedLists(np.array([3, 8]), np.array([0, 1, 3]), np.array([5, 5, 7]))
+        >>> lists.lists_of(np.array([8, 8]))
+        (array([0, 2]), array([5, 7]), array([0, 0]))
+        """
+        used, lists = np.unique(keys, return_inverse=True)
+        places = np.searchsorted(self.keys, used)
+        lengths = np.diff(self.indptr)[places]
+        indices = self.indices[join_ranges(self.indptr[places], lengths)]
+        return indptr_of(lengths), indices, lists.reshape(-1)
+
+    def check(
+        self, keys: IntArray, answers: IntArray, of_keys: Vocabulary, of_answers: Vocabulary
+    ) -> None:
+        """Check that keys have lists, and that their right answers are in them.
+
+        Parameters
+        ----------
+        keys, answers : ndarray of int64, shape (n,)
+            The key of each task, and its right answer.
+        of_keys, of_answers : Vocabulary
+
+        Raises
+        ------
+        InputValueError
+            Naming the keys, or the first answer and its key.
+        """
+        missing = distinct(keys[~np.isin(keys, self.keys)])
+        if len(missing):
+            names = first_names([of_keys.label_of(key) for key in missing[:4].tolist()])
+            problem = f"{len(missing):,} {of_keys.of} of the test have no list ({names})"
+            raise InputValueError(ARGUMENT, problem)
+        size = of_answers.size
+        of_entry = np.repeat(self.keys, np.diff(self.indptr))
+        listed = of_entry * size + self.indices  # ascending, as the keys and their lists are
+        wrong = np.flatnonzero(~are_among(listed, keys * size + answers))
+        if len(wrong):
+            answer = of_answers.label_of(int(answers[wrong[0]]))
+            key = of_keys.label_of(int(keys[wrong[0]]))
+            problem = f"{len(wrong):,} right answers are not among their candidates"
+            problem += f", first {answer!r} for {key!r} of the {of_keys.of}"
+            raise InputValueError(ARGUMENT, problem)
+
+
+def are_among(ascending: IntArray, values: IntArray) -> Any:
+    """Return for each value whether it is among ascending ones.
+
+    Examples
+    --------
+    >>> are_among(np.array([2, 5]), np.array([5, 3, 9]))
+    array([ True, False, False])
+    """
+    if not len(ascending):
+        return np.zeros(len(values), dtype=bool)
+    places = np.searchsorted(ascending, values)
+    places[places == len(ascending)] = 0
+    return ascending[places] == values
+
+
+def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabulary) -> KeyedLists:
+    """Read a mapping of relations or queries to lists of candidates, by labels or ids.
+
+    Parameters
+    ----------
+    value : mapping of a label or id to labels or ids
+    keys, members : Vocabulary
+        Of the relations or queries, and of their candidates.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For keys and candidates that name nothing, and for another form; messages name them.
+
+    Examples
+    --------
+    >>> relations, entities = Vocabulary(2, ("likes", "knows"), "relations"), Vocabulary(9, None)
+    >>> read_keyed_lists({"knows": [7, 2, 7], "likes": [3]}, relations, entities)
+    KeyedLists(keys=array([0, 1]), indptr=array([0, 1, 3]), indices=array([3, 2, 7]))
+    """
+    ids = keys.ids_of(ARGUMENT, list(value), lambda i: f"among the {keys.of} of its lists")
+    names = list(value)
+    rows = [_as_row(row, names[i]) for i, row in enumerate(value.values())]
+    lengths = np.array(list(map(len, rows)), dtype=np.int64)
+    ends = np.cumsum(lengths)
+
+    def where(i: int) -> str:
+        return f"in the list of {names[int(np.searchsorted(ends, i, side='right'))]!r}"
+
+    found = members.ids_of(ARGUMENT, _joined(rows), where)
+    places = np.argsort(ids, kind="stable")
+    rank_of_list = np.empty(len(ids), dtype=np.int64)
+    rank_of_list[places] = np.arange(len(ids))
+    of_entry, indices = distinct_rows([np.repeat(rank_of_list, lengths), found])
+    indptr = indptr_of(np.bincount(of_entry, minlength=len(ids)))
+    return KeyedLists(ids[places], indptr, indices)
+
+
+def _as_row(row: Any, key: object) -> Sequence[Any] | IntArray:
+    """Return one list of candidates as a list, a tuple or an array of integers."""
+    if isinstance(row, (list, tuple)):
+        return row
+    title = f"{ARGUMENT}[{key!r}]"
+    return read_elements(title, row, "labels or ids")
+
+
+def _joined(rows: Sequence[Sequence[Any] | IntArray]) -> Any:
+    """Return all lists one after another, arrays of integers without a loop over their entries."""
+    if rows and all(isinstance(row, np.ndarray) for row in rows):
+        return np.concatenate(rows)
+    plain = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
+    return list(chain.from_iterable(plain))
+
+
+def name_of_sets(sets: Sequence[Any]) -> str:
+    """Return what a protocol calls the candidates of several sides.
+
+    Parameters
+    ----------
+    sets : sequence of ndarray or KeyedLists, one for each side
+
+    Examples
+    --------
+    >>> name_of_sets([np.array([0, 1]), np.array([0, 1])]) == selection_name(np.array([0, 1]))
+    True
+    >>> name_of_sets([np.array([0, 1]), np.array([2])])
+    'selection of 2 x 1 (fa1e0462)'
+    """
+    first = sets[0]
+    if all(_are_equal(first, each) for each in sets[1:]):
+        return first.name if isinstance(first, KeyedLists) else selection_name(first)
+    if not any(isinstance(each, KeyedLists) for each in sets):
+        return selection_name(*sets)
+    sizes, arrays = [], []
+    for each in sets:
+        if isinstance(each, KeyedLists):
+            sizes.append(f"{len(each.keys)} lists")
+            arrays += [each.keys, each.indptr, each.indices]
+        else:
+            sizes.append(str(len(each)))
+            arrays.append(each)
+    return f"selection of {' x '.join(sizes)} ({digest(*arrays)})"
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Whether two sides have the same candidates."""
+    if isinstance(one, KeyedLists) != isinstance(other, KeyedLists):
+        return False
+    if isinstance(one, KeyedLists):
+        return all(map(np.array_equal, one, other))
+    return np.array_equal(one, other)
+
+
+def check_set(
+    chosen: IntArray | KeyedLists,
+    keys: IntArray,
+    answers: IntArray,
+    of_keys: Vocabulary,
+    of_answers: Vocabulary,
+    what: str,
+) -> None:
+    """Check that right answers are among their candidates, of one set or by key."""
+    if isinstance(chosen, KeyedLists):
+        chosen.check(keys, answers, of_keys, of_answers)
+    else:
+        check_among(chosen, answers, of_answers, what)

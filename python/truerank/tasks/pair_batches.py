@@ -1,0 +1,228 @@
+"""Batches of pairs: a model scores a query and a candidate at a time, and no other candidates."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
+
+import numpy as np
+
+from ..counting.row_blocks import rank_named_blocks
+from ..inputs.arrays import as_array
+from ..inputs.checks import integer
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import import_extra
+from ..inputs.row_keys import distinct, row_keys
+from ..inputs.selection import indptr_of
+from .keyed_candidates import are_among
+from .listed_candidates import as_lists_of_tasks, distinct_selections, keys_of_lists
+from .sampling import batches_of, join_ranges
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+    from ..inputs.rules import BatchOptions, RuleOptions
+    from ..ranks.container import Ranks
+    from .side_tasks import SideTasks
+
+    Lists = tuple[IntArray, IntArray, IntArray]
+
+BATCH_PAIRS = 1 << 16  # of a batch, unless the user says how many
+_PAIRS_AT_ONCE = 1 << 20  # that are counted together: those of some queries
+
+
+class _Group(NamedTuple):
+    """The pairs of some queries that follow each other, and the tasks of these queries.
+
+    Attributes
+    ----------
+    query, candidate : ndarray of int64, shape (p,)
+        Each pair once, ascending: the row of the query, and the column.
+    targets : ndarray of int64, shape (n,)
+        The pair of each task's right answer.
+    filter, candidates : (indptr, indices, lists)
+        The pairs that a task leaves out, and those that it lets in.
+    """
+
+    query: IntArray
+    candidate: IntArray
+    targets: IntArray
+    filter: Lists
+    candidates: Lists
+
+
+def rank_pairs(
+    scorer: Callable[[Any, Any], Any],
+    side: SideTasks,
+    title: str = "scores",
+    report: Callable[[int], object] = lambda queries: None,
+    **options: Unpack[BatchOptions],
+) -> Ranks:
+    """Rank the tasks of a side by the scores that a callable gives for pairs.
+
+    The callable gets every pair of a query and a candidate of one of its tasks once, and nothing
+    else: what is filtered for all tasks of the query is not asked. Pairs are in the order of the
+    queries, and those of a query in the order of the candidates.
+
+    Parameters
+    ----------
+    scorer : callable
+        f(queries, candidates) -> scores: queries (p, c) and candidates (p,), both int64, which it
+        may change; scores (p,), numpy or a tensor of torch, all of one dtype. It may return the
+        same memory again, since scores are copied.
+    side : SideTasks
+        The tasks, whose candidates are ascending and distinct, as a `Task` makes them.
+    title : str
+        What messages call the callable.
+    report : callable
+        Called with the number of queries that are done.
+    **options
+        As in `rank`, but for `progress`. And `batch_size`, the number of pairs in a batch; and
+        `device`, where queries and candidates become tensors of torch.
+
+    Returns
+    -------
+    Ranks
+        In the order of the tasks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `rank` does; for scores of another shape, and of several dtypes.
+
+    Examples
+    --------
+    >>> from truerank.tasks.side_tasks import SideTasks
+    >>> queries, rows = np.array([[0], [1]]), np.array([1, 0, 1])
+    >>> side = SideTasks("tail", queries, rows, np.array([2, 2, 0]), 3)
+    >>> rank_pairs(lambda query, candidate: -candidate.astype(float), side).optimistic
+    array([3, 3, 1])
+    """
+    size = BATCH_PAIRS
+    batch_size = options.pop("batch_size", None)
+    if batch_size is not None:
+        size = integer("batch_size", batch_size, least=1)
+    device = options.pop("device", None)
+    torch = None if device is None else import_extra("torch", "device=")
+    groups = list(batches_of(_count_pairs(side), _PAIRS_AT_ONCE))
+    rules = cast("RuleOptions", options)
+    rules["progress"] = lambda blocks: report(groups[blocks.done - 1].stop if blocks.done else 0)
+    if not groups:
+        groups = [slice(0, 0)]
+    report(0)
+    ordered = np.argsort(side.rows, kind="stable")  # the tasks of a group are neighbours
+    starts = [0]
+
+    def asked(values: IntArray) -> Any:
+        return values if torch is None else torch.from_numpy(values).to(device)
+
+    def blocks() -> Iterator[dict[str, Any]]:
+        for queries in groups:
+            first, last = np.searchsorted(side.rows[ordered], [queries.start, queries.stop])
+            group = _pairs_of(side, ordered[first:last])
+            pairs = len(group.query)
+            starts.append(starts[-1] + pairs)
+            joined: Any = np.zeros(0)
+            for start in range(0, pairs, size):
+                batch = slice(start, min(start + size, pairs))
+                query = side.queries[group.query[batch]]
+                scores = scorer(asked(query), asked(group.candidate[batch].copy()))
+                place = f"{title}: {starts[-2] + start} pairs on"
+                part = _read_part(scores, batch.stop - batch.start, title, place)
+                if start == 0:
+                    joined = _empty_like(part, pairs)
+                elif type(part) is not type(joined) or part.dtype != joined.dtype:
+                    got = f"{part.dtype} after {joined.dtype}"
+                    raise InputTypeError(title, expected="scores of one dtype", got=got)
+                joined[batch] = part
+            yield {
+                "scores": joined.reshape(1, pairs),
+                "targets": group.targets,
+                "rows": np.zeros_like(group.targets),
+                "filter": group.filter,
+                "candidates": group.candidates,
+            }
+
+    def name(number: int, argument: str) -> str:
+        """Return the name of an argument with the pairs of its group, for messages."""
+        pairs = f"{title}: pairs {starts[number]} to {starts[number + 1] - 1}"
+        return pairs if argument == "scores" else f"{pairs}: {argument}"
+
+    return rank_named_blocks(blocks(), name, **rules)[np.argsort(ordered, kind="stable")]
+
+
+def _count_pairs(side: SideTasks) -> IntArray:
+    """Return how many pairs each query has at most."""
+    _, among = side.selections()
+    if not isinstance(among, tuple):
+        number = side.columns if among is None else len(among)
+        return np.full(len(side.queries), number, dtype=np.int64)
+    indptr, _, lists = among
+    first = np.unique(row_keys([side.rows, lists]), return_index=True)[1]
+    lengths = np.diff(indptr)[lists[first]]
+    counts = np.bincount(side.rows[first], lengths, minlength=len(side.queries))
+    return counts.astype(np.int64)
+
+
+def _pairs_of(side: SideTasks, tasks: IntArray) -> _Group:
+    """Return the pairs of some tasks, all those of their queries."""
+    size, rows, targets = side.columns, side.rows[tasks], side.targets[tasks]
+    without, among = side.selections(tasks)
+    if among is None:
+        among = np.arange(size)
+    filters = as_lists_of_tasks(without, len(tasks))
+    candidates = as_lists_of_tasks(among, len(tasks))
+    # distinct combinations of a query, candidates and a filter
+    chosen = distinct_selections(rows, candidates[2], filters[2], rows)
+    of_candidates, columns = _entries(candidates, chosen.candidates)
+    keys = chosen.row[of_candidates] * size + columns
+    filter_keys = keys_of_lists(filters, size)
+    is_filtered = are_among(filter_keys, chosen.filter[of_candidates] * size + columns)
+    target_keys = rows * size + targets
+    pairs = distinct(np.append(keys[~is_filtered], target_keys))
+    of_filters, filtered = _entries(filters, chosen.filter)
+    filtered_keys = chosen.row[of_filters] * size + filtered
+    number = len(chosen.row)
+    return _Group(
+        query=pairs // size,
+        candidate=pairs % size,
+        targets=np.searchsorted(pairs, target_keys),
+        filter=(*_places(pairs, filtered_keys, of_filters, number), chosen.of_task),
+        candidates=(*_places(pairs, keys, of_candidates, number), chosen.of_task),
+    )
+
+
+def _entries(selection: Lists, chosen: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the entries of chosen lists, and the position of the list of each."""
+    indptr, indices, _ = selection
+    lengths = np.diff(indptr)[chosen]
+    of_entry = np.repeat(np.arange(len(chosen)), lengths)
+    return of_entry, indices[join_ranges(indptr[chosen], lengths)].astype(np.int64)
+
+
+def _places(
+    pairs: IntArray, keys: IntArray, of_list: IntArray, number: int
+) -> tuple[IntArray, IntArray]:
+    """Return lists of keys as lists of places among pairs; what is not asked is left out."""
+    is_asked = are_among(pairs, keys)
+    indptr = indptr_of(np.bincount(of_list[is_asked], minlength=number))
+    return indptr, np.searchsorted(pairs, keys[is_asked])
+
+
+def _is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _read_part(value: Any, pairs: int, title: str, place: str) -> Any:
+    """Return the scores of a batch as an array or a tensor of one dimension."""
+    array = value.detach() if _is_tensor(value) else as_array(value, title)
+    if tuple(array.shape) != (pairs,):
+        expected = f"scores of shape ({pairs},), one for each pair"
+        raise InputValueError(place, expected=expected, got=tuple(array.shape))
+    return array
+
+
+def _empty_like(part: Any, pairs: int) -> Any:
+    """Return memory for all scores of a group."""
+    return part.new_empty(pairs) if _is_tensor(part) else np.empty(pairs, part.dtype)
