@@ -449,7 +449,7 @@ def test_pairs_with_nan_and_one_buffer(nan: str) -> None:
     options: Any = {"nan": nan, "audit": True}
     found = task.evaluate(score, pairs=True, batch_size=3, **options)
     assert found.ranks == task.evaluate_scores(scores, **options).ranks
-    with pytest.raises(tr.InputValueError, match="scorer: pairs 0 to 7: .* NaN"):
+    with pytest.raises(tr.InputValueError, match=r"scorer: pairs 0 to 7: .* NaN"):
         task.evaluate(score, pairs=True, batch_size=3)
 
 
