@@ -364,6 +364,8 @@ def test_listed_candidates_and_what_they_miss() -> None:
     assert (report["recall@10"], report["map"]) == pytest.approx((1 / 3, 1 / 3))
     alone = retrieval.Task({"u": [7]}, entities=1000, candidates="listed").evaluate_lists(run)
     assert (alone["success@10"], alone["mrr"], alone["auc"]) == (0, 0, 0)
+    refusal(ValueError, "^ranks: .* 1 that their lists miss", tr.report, alone.ranks)
+    refusal(ValueError, "^a: .* 1 that their lists miss", tr.compare, alone.ranks, alone.ranks)
     for misses in ("bounds", "expected"):
         refusal(ValueError, "^misses: expected .zero.", missed.evaluate_lists, run, misses=misses)
         refusal(ValueError, "^misses: ", retrieval.report, report.ranks, misses=misses)
@@ -449,7 +451,7 @@ def test_pairs_with_nan_and_one_buffer(nan: str) -> None:
     options: Any = {"nan": nan, "audit": True}
     found = task.evaluate(score, pairs=True, batch_size=3, **options)
     assert found.ranks == task.evaluate_scores(scores, **options).ranks
-    with pytest.raises(tr.InputValueError, match="scorer: pairs 0 to 7: .* NaN"):
+    with pytest.raises(tr.InputValueError, match=r"scorer: pairs 0 to 7: .* NaN"):
         task.evaluate(score, pairs=True, batch_size=3)
 
 
