@@ -364,6 +364,8 @@ def test_listed_candidates_and_what_they_miss() -> None:
     assert (report["recall@10"], report["map"]) == pytest.approx((1 / 3, 1 / 3))
     alone = retrieval.Task({"u": [7]}, entities=1000, candidates="listed").evaluate_lists(run)
     assert (alone["success@10"], alone["mrr"], alone["auc"]) == (0, 0, 0)
+    refusal(ValueError, "^ranks: .* 1 that their lists miss", tr.report, alone.ranks)
+    refusal(ValueError, "^a: .* 1 that their lists miss", tr.compare, alone.ranks, alone.ranks)
     for misses in ("bounds", "expected"):
         refusal(ValueError, "^misses: expected .zero.", missed.evaluate_lists, run, misses=misses)
         refusal(ValueError, "^misses: ", retrieval.report, report.ranks, misses=misses)

@@ -255,7 +255,7 @@ def test_lists_of_all_candidates_count_as_scores(filters: list[str]) -> None:
     assert (two.ranks.optimistic <= expected.ranks.pessimistic).all()
     with pytest.raises(tr.InputValueError, match="head: expected 3 lists, one for each distinct"):
         task.evaluate_lists(top, head=top, unique=True)
-    with pytest.raises(tr.InputValueError, match="tail: expected candidates of the query of each"):
+    with pytest.raises(tr.InputValueError, match="head: expected candidates of the query of each"):
         Task(TEST, entities=5, candidates=[0, 1, 2, 3]).evaluate_lists(top, head=top)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.words import LISTED
 from ..metrics import parse
 from ..ranks.container import Ranks
 from ..ranks.grouping import of_single_tasks
@@ -104,8 +105,8 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     TypeError
         For anything but Ranks and Reports.
     ValueError
-        For a Report that was read from JSON, which holds no ranks, and ranks of retrieval of which
-        several belong to a query.
+        For a Report that was read from JSON, which holds no ranks, ranks of retrieval of which
+        several belong to a query, and misses where the candidates are those of lists.
 
     Examples
     --------
@@ -113,9 +114,9 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
     if isinstance(model, Ranks):
-        return of_single_tasks(name, model)
+        return _ranked_tasks(name, model)
     try:
-        ranks = of_single_tasks(name, model.ranks)
+        ranks = _ranked_tasks(name, model.ranks)
         weights = model.weights
     except RanksMissingError as error:
         raise InputValueError(name, str(error)) from None
@@ -125,6 +126,22 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     if weights is ranks.weights:
         return ranks
     return ranks.with_weights(weights)
+
+
+def _ranked_tasks(name: str, ranks: Ranks) -> Ranks:
+    """Return ranks whose tasks count on their own, and all of which have a rank.
+
+    Where the candidates are those of lists, a target that its list misses would be the last of few.
+    """
+    if ranks.protocol.candidates == LISTED and ranks.listed is not None:
+        misses = int(np.count_nonzero(~ranks.listed))
+        if misses:
+            got = (
+                f"{misses:,} that their lists miss; truerank.retrieval.report(ranks) counts them 0"
+            )
+            expected = f"ranks of targets that are listed, as the candidates are those {LISTED}"
+            raise InputValueError(name, expected=expected, got=got)
+    return of_single_tasks(name, ranks)
 
 
 def measures_queries(model: object) -> bool:

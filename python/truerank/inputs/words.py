@@ -22,6 +22,8 @@ Similarity = Literal[
     "inverse_l2",
 ]
 
+LISTED = "listed"  # the name of candidates that are those of each list
+
 
 def near_words(word: str, known: Iterable[str]) -> list[str]:
     """List the known words that are most similar to a word, at most three.

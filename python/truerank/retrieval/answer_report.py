@@ -15,7 +15,7 @@ from ..inputs.checks import choice, unique_keys
 from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
 from ..inputs.row_keys import row_keys
-from ..inputs.words import AnswerOrder
+from ..inputs.words import LISTED, AnswerOrder
 from ..metrics.keys import ALL_SIDES, MACRO, quote
 from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
@@ -37,7 +37,6 @@ from ..tables.cells import format_count
 from ..tables.cells import percent as percentage
 from ..tables.forms import write_json
 from ..tasks.grades import count_without_answers
-from ..tasks.listed_candidates import LISTED
 from ..tasks.named_lists import first_names
 from .answer_metrics import ORDER_KINDS, AnswerKey, read_key, rows_of
 from .answer_ties import LEVELS, RankedAnswers

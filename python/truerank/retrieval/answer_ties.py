@@ -10,10 +10,10 @@ from ..inputs.arrays import checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import row_keys
+from ..inputs.words import LISTED
 from ..ranks.grouping import group_codes
 from ..ranks.labels import GAIN_RULE, JUDGED
 from ..tasks.grades import gains_of
-from ..tasks.listed_candidates import LISTED
 
 if TYPE_CHECKING:
     import numpy.typing as npt

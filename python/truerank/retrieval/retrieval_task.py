@@ -15,6 +15,7 @@ from ..inputs.naming import public
 from ..inputs.row_keys import distinct, distinct_rows, look_up, row_keys
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..inputs.selection import indptr_of
+from ..inputs.words import LISTED
 from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
 from ..ranks.protocol import Protocol
@@ -27,7 +28,6 @@ from ..tasks.grades import (
     with_judged,
 )
 from ..tasks.keyed_candidates import KeyedLists, are_among, name_of_sets, read_keyed_lists
-from ..tasks.listed_candidates import LISTED
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks
 from ..tasks.split_audit import check_rules

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..inputs.candidate_lists import CandidateLists
     from .side_tasks import SideTasks
 
-LISTED = "listed"  # candidates that are those of each list
-
 
 class ListedCandidates(NamedTuple):
     """What `rank_open_lists` takes of the candidates of tasks.

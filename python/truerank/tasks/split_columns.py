@@ -14,6 +14,7 @@ from ..inputs.checks import is_number
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
+from ..inputs.words import LISTED
 from .elements import is_label, read_elements
 from .named_lists import Qrels
 from .text import RowForm, is_path, read_text
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 Splits = Mapping[str, tuple[str, Any]]
 
-CANDIDATE_WORDS = ("all", "listed")  # of every protocol, which no split may have as its name
+CANDIDATE_WORDS = ("all", LISTED)  # of every protocol, which no split may have as its name
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,12 @@ from ..inputs.rules import (
     read_rules,
     with_options,
 )
+from ..inputs.words import LISTED
 from ..ranks.container import Ranks, join_ranks
 from ..reporting import Report, report
 from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
-from .listed_candidates import LISTED, candidates_of_lists
+from .listed_candidates import candidates_of_lists
 from .pair_batches import rank_pairs
 from .parts import chosen_units, part_of_side, units_of
 from .query_rows import first_tasks, mismatched_rows, mismatched_stored_rows, with_mismatched
