@@ -329,6 +329,28 @@ def test_a_part_is_sent_without_the_whole(make: Any) -> None:
     assert tr.concatenate(ranks) == evaluate(task).ranks
 
 
+def test_a_checkpoint_of_another_part_is_refused(tmp_path: Path) -> None:
+    rows = [(i, 0, (3 * i) % 10) for i in range(10)]
+    task = tr.link_prediction.Task(rows, {}, entities=10, sides=["tail"])
+    vectors = np.random.default_rng(0).random((10, 4), np.float32)
+
+    def count(part: Any) -> tr.Ranks:
+        side = part.tail
+        filtered, _ = side.selections()
+        return tr.rank_embeddings(
+            vectors[side.queries[:, 0]],
+            vectors,
+            side.targets,
+            rows=side.rows,
+            filter=filtered,
+            similarity="dot",
+            checkpoint=tmp_path / "counts",
+        )
+
+    assert count(task[0::2]) == count(task[0::2])
+    refusal(tr.InputValueError, "checkpoint.*this is of another count", count, task[1::2])
+
+
 def test_a_small_part_is_small() -> None:
     rows = np.random.default_rng(0).integers(0, 300, (3000, 3))
     task = tr.link_prediction.Task(np.unique(rows, axis=0), {"train": rows[:0]}, entities=300)
