@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ SIDES = {"head": (2, 0), "tail": (0, 2)}  # columns of a triple: in the query, a
 DIM = 64
 
 Answers = dict[tuple[int, int], set[int]]
+MakeTask = Callable[[], tr.link_prediction.Task]
 
 
 def answers_of(known: NDArray[np.int64]) -> dict[str, Answers]:
@@ -55,6 +57,70 @@ def test_task(compare: Compare, sizes: Sizes) -> None:
             query = tasks.rows[k]
             expected = answers[side][test[k, known], test[k, 1]]
             assert set(indices[indptr[query] : indptr[query + 1]].tolist()) == expected
+
+
+def task_of_a_quarter(sizes: Sizes) -> tuple[tr.link_prediction.Task, MakeTask]:
+    """Return a task, a quarter of whose triples is tested, and what makes it.
+
+    It has two sides: a million tasks in a full run.
+    """
+    entities = sizes.triples // 20
+    triples = draw_triples(sizes.triples, entities, RELATIONS)
+    test, train = np.split(triples, [sizes.triples // 4])
+
+    def make() -> tr.link_prediction.Task:
+        return tr.link_prediction.Task(test, {"train": train}, entities=entities)
+
+    return make(), make
+
+
+def test_parts(compare: Compare, sizes: Sizes) -> None:
+    """Parts of a task against making it."""
+    task, make = task_of_a_quarter(sizes)
+    tasks = sum(len(side) for side in task.sides.values())
+    times = compare(
+        f"parts of {tasks:,} tasks",
+        {
+            "one of four": lambda: task[0::4],
+            "one of a thousand": lambda: task[0::1000],
+            "the whole, made": make,
+        },
+        [
+            Pair("one of four", "the whole, made", "cost", 0.2),
+            Pair("one of a thousand", "the whole, made", "cost", 0.05),
+        ],
+        rounds=3,
+        agree=False,
+    )
+    assert len(times["one of four"].result) == -(-len(task) // 4)
+
+
+def test_joined_parts(compare: Compare, sizes: Sizes) -> None:
+    """Ranks of four parts, joined to those of the whole, against their report."""
+    task, _ = task_of_a_quarter(sizes)
+    whole = rank_at_random(task)
+    counted = [rank_at_random(task[p::4]) for p in range(4)]
+    times = compare(
+        f"ranks of {len(whole):,} tasks, joined from four parts",
+        {
+            "concatenate": lambda: tr.concatenate(counted),
+            "report": lambda: tr.report(whole)["mrr"],
+        },
+        [Pair("concatenate", "report", "cost")],
+        rounds=3,
+        agree=False,
+    )
+    assert times["concatenate"].result == whole
+
+
+def rank_at_random(task: tr.link_prediction.Task) -> tr.Ranks:
+    """Give ranks of both sides that a hash of each task decides, in place of a model."""
+    ranks = []
+    for side in task.sides.values():
+        above = (side.labels["unit"].codes * 7919 + side.targets) % 1000
+        counts = tr.Ranks(above, np.ones_like(above), side.columns)
+        ranks.append(side.labelled(counts))
+    return tr.concatenate(ranks)
 
 
 def test_evaluate_embeddings(compare: Compare, sizes: Sizes, threads: int) -> None:

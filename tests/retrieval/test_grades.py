@@ -147,7 +147,7 @@ def test_what_becomes_of_gains_stays_with_ranks(tmp_path: Path) -> None:
         other = report(found["linear"].ranks, gain=gain)
         assert report(other.ranks)["ndcg"] == other["ndcg"] == of_task["ndcg"]
     assert found["exponential"]["ndcg"] != found["linear"]["ndcg"]
-    both = tr.concatenate([each.ranks for each in found.values()])
+    both = tr.concatenate([each.ranks for each in found.values()], repeats="keep")
     refusal(ValueError, "gain: the ranks have several .*linear.*: say which", report, both)
 
 

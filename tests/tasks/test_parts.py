@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tempfile
 import warnings
 from collections import Counter
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.refusals import refusal
-from truerank.link_prediction import ComplexQueries, Sampled
+from truerank.link_prediction import ComplexQueries, Negatives, Sampled
 
 ENTITIES, RELATIONS = 7, 3
 
@@ -72,9 +73,99 @@ def link_prediction(rng: np.random.Generator) -> Case:
         unique = {side: model(part.sides[side].queries) for side, model in asked.items()}
         return part.evaluate_scores(**unique, unique=True)
 
+    def by_lists(part: Any) -> Any:
+        unique = {side: model(part.sides[side].queries) for side, model in asked.items()}
+        lists = {side: np.argsort(-each, axis=1)[:, :2] for side, each in unique.items()}
+        return part.evaluate_lists(**lists, unique=True)
+
     ways = {"callables": lambda part: part.evaluate(**asked)}
     ways |= {"matrices": by_matrices, "unique": by_unique_matrices}
+    if options.get("candidates") is None:
+        ways["lists"] = by_lists
     return Case(task, ways)
+
+
+def by_vectors(rng: np.random.Generator) -> Case:
+    """Link prediction by vectors, among given negatives or all entities."""
+    rows = np.stack([rng.integers(0, n, 12) for n in (ENTITIES, RELATIONS, ENTITIES)], axis=1)
+    options: dict[str, Any] = {}
+    if rng.random() < 0.5:
+        negatives = rng.integers(0, ENTITIES, (12, 4))
+        options["candidates"] = Negatives(head=negatives, tail=negatives[::-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        task = tr.link_prediction.Task(rows, {}, entities=ENTITIES, relations=RELATIONS, **options)
+    vectors, relations = few_values(rng, ENTITIES, 2), few_values(rng, RELATIONS, 2)
+
+    def of_queries(part: Any) -> dict[str, np.ndarray]:
+        heads, relation, tails = part.test.T
+        return {
+            "tail": vectors[heads] + relations[relation],
+            "head": vectors[tails] - relations[relation],
+        }
+
+    return Case(
+        task,
+        {
+            "vectors": lambda part: part.evaluate_embeddings(
+                **of_queries(part), entities=vectors, similarity="l1"
+            ),
+            "matrices": lambda part: part.evaluate_scores(
+                **{side: each @ vectors.T for side, each in of_queries(part).items()}
+            ),
+        },
+    )
+
+
+def statements(rng: np.random.Generator) -> Case:
+    """Statements with up to two qualifiers, whose values are predicted, too."""
+    rows = []
+    for _ in range(10):
+        row = [rng.integers(ENTITIES), rng.integers(RELATIONS), rng.integers(ENTITIES)]
+        for _ in range(rng.integers(0, 3)):
+            row += [rng.integers(RELATIONS), rng.integers(ENTITIES)]
+        rows.append(tuple(map(int, row)))
+    rows.append((0, 0, 1, 1, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        task = tr.link_prediction.Task(
+            rows,
+            {},
+            entities=ENTITIES,
+            relations=RELATIONS,
+            sides=["tail", "qualifier"],
+            statements=True,
+        )
+    scores = few_values(rng, 50, ENTITIES)
+
+    def model(queries: np.ndarray) -> np.ndarray:
+        return scores[queries.sum(axis=1) % 50]
+
+    def by_matrices(part: Any) -> Any:
+        matrices = {}
+        for name, side in part.sides.items():
+            matrices[name] = np.zeros((side.height, ENTITIES), np.float32)
+            matrices[name][side.test_rows] = model(side.queries)[side.rows]
+        return part.evaluate_scores(**matrices)
+
+    ways = {"callables": lambda part: part.evaluate(tail=model, qualifier=model)}
+    return Case(task, ways | {"matrices": by_matrices})
+
+
+def times(rng: np.random.Generator) -> Case:
+    """Facts with a start and an end, filtered by overlap."""
+    start = rng.integers(0, 6, 14)
+    columns = [rng.integers(0, n, 14) for n in (4, 2, ENTITIES)]
+    rows = np.stack([*columns, start, start + rng.integers(0, 3, 14)], axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        task = tr.link_prediction.Task(
+            rows, {}, entities=ENTITIES, time=(3, 4), filters=["overlap", "triple"], sides=["tail"]
+        )
+    scores = few_values(rng, 50, ENTITIES)
+    return Case(
+        task, {"callables": lambda part: part.evaluate(lambda q: scores[q.sum(axis=1) % 50])}
+    )
 
 
 def alignment(rng: np.random.Generator) -> Case:
@@ -151,7 +242,7 @@ def complex_queries(rng: np.random.Generator) -> Case:
     )
 
 
-CASES = (link_prediction, alignment, retrieval, complex_queries)
+CASES = (link_prediction, by_vectors, statements, times, alignment, retrieval, complex_queries)
 
 
 def same_values(one: dict[str, Any], two: dict[str, Any]) -> bool:
@@ -225,6 +316,46 @@ def test_parts_of_parts_are_parts_of_the_whole(make: Any, seed: int) -> None:
     second = rng.permutation(len(first))[:3]
     assert evaluate(task[first][second]).ranks == evaluate(task[first[second]]).ranks
     assert len(task[first][1:3]) == len(first[1:3])
+
+
+@pytest.mark.parametrize("make", CASES)
+def test_a_part_is_sent_without_the_whole(make: Any) -> None:
+    task, ways, _ = make(np.random.default_rng(1))
+    evaluate = next(iter(ways.values()))
+    ranks = []
+    for p in (1, 0):
+        sent = pickle.loads(pickle.dumps(task[p::2]))
+        ranks.append(evaluate(sent).ranks)
+    assert tr.concatenate(ranks) == evaluate(task).ranks
+
+
+def test_a_checkpoint_of_another_part_is_refused(tmp_path: Path) -> None:
+    rows = [(i, 0, (3 * i) % 10) for i in range(10)]
+    task = tr.link_prediction.Task(rows, {}, entities=10, sides=["tail"])
+    vectors = np.random.default_rng(0).random((10, 4), np.float32)
+
+    def count(part: Any) -> tr.Ranks:
+        side = part.tail
+        filtered, _ = side.selections()
+        return tr.rank_embeddings(
+            vectors[side.queries[:, 0]],
+            vectors,
+            side.targets,
+            rows=side.rows,
+            filter=filtered,
+            similarity="dot",
+            checkpoint=tmp_path / "counts",
+        )
+
+    assert count(task[0::2]) == count(task[0::2])
+    refusal(tr.InputValueError, "checkpoint.*this is of another count", count, task[1::2])
+
+
+def test_a_small_part_is_small() -> None:
+    rows = np.random.default_rng(0).integers(0, 300, (3000, 3))
+    task = tr.link_prediction.Task(np.unique(rows, axis=0), {"train": rows[:0]}, entities=300)
+    whole, part = (len(pickle.dumps(each)) for each in (task, task[:3]))
+    assert part < whole / 50
 
 
 def test_a_part_has_the_tests_of_its_units() -> None:
@@ -326,6 +457,53 @@ def test_a_sampler_that_fills_its_last_batch() -> None:
     assert len(tr.concatenate(parts, repeats="keep")) == 12
     refusal(tr.InputValueError, "repeats", tr.concatenate, parts, repeats="first")
     assert len(whole[[0, 0, 1]]) == 3
+
+
+def test_queries_of_retrieval_that_come_again() -> None:
+    """Ranks of retrieval have no side: the query and the answer tell them apart."""
+    qrels = {f"q{i}": {"d0": 1, "d2": 2} for i in range(10)} | {"none": {}}
+    task = tr.retrieval.Task(qrels, entities=["d0", "d1", "d2"], queries=list(qrels))
+    scores = np.random.default_rng(0).random((11, 3))
+
+    def evaluate(part: Any) -> tr.Ranks:
+        return part.evaluate(lambda queries: scores[queries[:, 0]]).ranks
+
+    order = [*range(10), 0, 1]
+    parts = [evaluate(task[order[p::4]]) for p in range(4)]
+    words = r"4 of 24 tasks are there twice .* \(unit 0, query q0, target d0\)"
+    refusal(tr.InputValueError, words, tr.concatenate, parts)
+    joined = tr.concatenate(parts, repeats="drop")
+    assert joined == evaluate(task)
+    assert tr.retrieval.report(joined).without_answers == task.without_answers == 1
+
+
+def test_the_order_of_tasks_that_are_not_of_one_whole_stays() -> None:
+    """Sides that were made apart have the same positions, which say nothing of them together."""
+    rows = [(i, 0, (3 * i) % 10) for i in range(10)]
+    scores = np.random.default_rng(0).random((10, 10))
+    parts = []
+    for side in ("tail", "head"):
+        task = tr.link_prediction.Task(rows, {}, entities=10, sides=[side])
+        for p in (1, 0):
+            model = {side: lambda queries: scores[queries.max(axis=1)]}
+            parts.append(task[p::2].evaluate(**model).ranks)
+    joined = tr.concatenate(parts)
+    assert joined.unit.codes.tolist() == [*range(1, 10, 2), *range(0, 10, 2)] * 2
+    assert joined.side.values.tolist() == ["tail"] * 10 + ["head"] * 10
+    assert not {"position_in_whole", "tasks_in_whole"} & joined.labels.keys()
+
+
+def test_repeats_that_are_kept_stay_in_the_given_order() -> None:
+    task = tr.link_prediction.Task([(i, 0, i) for i in range(4)], {}, entities=4, sides=["tail"])
+    parts = [
+        task[i].evaluate(lambda queries: np.eye(4)[queries[:, 0]]).ranks for i in ([3, 1], [1, 0])
+    ]
+    kept = tr.concatenate(parts, repeats="keep")
+    assert kept.unit.codes.tolist() == [3, 1, 1, 0]
+    assert "position_in_whole" not in kept.labels
+    dropped = tr.concatenate(parts, repeats="drop")
+    assert dropped.unit.codes.tolist() == [0, 1, 3]
+    assert dropped.labels["position_in_whole"].codes.tolist() == [0, 1, 3]
 
 
 def test_what_has_not_all_labels_is_not_looked_at() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
@@ -171,9 +171,8 @@ class Task(tasks.Task[Report]):
         for text in notes:
             warn_user(text)
 
-    def _take_units(self, units: IntArray) -> None:
-        whole = self if self._whole is None else self._whole
-        self.pairs = read_only(whole.pairs[np.searchsorted(whole._units, units)])
+    def _become_part(self, source: Self, positions: IntArray) -> None:
+        self.pairs = read_only(source.pairs[positions])
 
     @with_options(EmbeddingOptions)
     def evaluate_embeddings(

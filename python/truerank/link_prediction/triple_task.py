@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
@@ -284,9 +284,8 @@ class Task(SidedTask[Report]):
         )
         return [f"{name}: {order}" for name in sorted(needed)]
 
-    def _take_units(self, units: IntArray) -> None:
-        whole = self if self._whole is None else self._whole
-        self.test = read_only(whole.test[np.searchsorted(whole._units, units)])
+    def _become_part(self, source: Self, positions: IntArray) -> None:
+        self.test = read_only(source.test[positions])
 
     def __repr__(self) -> str:
         sides = ", ".join(

@@ -32,6 +32,7 @@ from .labels import (
     LABELS,
     POSITION,
     WHOLE,
+    WITHOUT_ANSWERS,
     Immutable,
     Labels,
     join_labels,
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 
     RepeatRule: TypeAlias = Literal["refuse", "drop", "keep"]
 
+# The labels that tell tasks apart: two that agree in all of them are one task, counted twice.
+IDENTITY = ("unit", "side", "queries", "targets")
 REPEAT_RULES = ("refuse", "drop", "keep")
 RANK_KINDS = ("optimistic", "realistic", "pessimistic")  # attributes of Ranks
 
@@ -509,9 +512,10 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ra
         retrieval, those of the others are 1.
     repeats : {"refuse", "drop", "keep"}
         What to do where the same task comes twice: the same unit, side, query and target, if the
-        ranks have all of these labels. A sampler that fills its last batch hands some rows out
-        again, and every mean would count them twice. "drop" keeps the first of each, and requires
-        that all have the same counts; "keep" keeps all, as for several runs of one model.
+        ranks have all of these labels (those of retrieval have no side). A sampler that fills its
+        last batch hands some rows out again, and every mean would count them twice. "drop" keeps
+        the first of each, and requires that all have the same counts; "keep" keeps all in the given
+        order, as for several runs of one model.
 
     Returns
     -------
@@ -538,9 +542,11 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ra
     """
     choice("repeats", repeats, REPEAT_RULES)
     joined = join_ranks(parts)
-    if repeats != "keep":
+    order = _order_in_whole(joined)
+    if order is None and repeats != "keep":
         joined = _without_repeats(joined, repeats)
-    return _in_order_of_the_whole(joined)
+        order = _order_in_whole(joined)
+    return _in_order_of_the_whole(joined, order)
 
 
 def join_ranks(parts: Iterable[Ranks]) -> Ranks:
@@ -578,11 +584,12 @@ def _without_positions(labels: Mapping[str, Labels]) -> dict[str, Labels]:
 
 def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     """Refuse tasks that come twice, or leave all but the first of each out."""
-    identity = ranks.unit, ranks.side, ranks.queries, ranks.targets
-    columns = [each.codes for each in identity if each is not None]
-    if len(columns) < len(identity) or len(ranks) < 2:
+    identity = [name for name in IDENTITY if name in ranks._labels]
+    # ranks of retrieval have one side, without a label
+    needed = [name for name in IDENTITY if name != "side" or WITHOUT_ANSWERS not in ranks._labels]
+    if not set(needed) <= set(identity) or len(ranks) < 2:
         return ranks
-    keys = row_keys(columns)
+    keys = row_keys([ranks._labels[name].codes for name in identity])
     order = np.argsort(keys, kind="stable")
     is_again = np.zeros(len(ranks), dtype=bool)
     is_again[order[1:]] = np.diff(keys[order]) == 0
@@ -616,25 +623,38 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
 def _described(ranks: Ranks, i: int) -> str:
     """What a task is, by its labels, for messages."""
     words = []
-    for name in ("unit", "side", "queries", "targets"):
-        label = ranks._labels[name][i : i + 1].values[0]
-        words.append(f"{LABEL_WORDS[name]} {label}")
+    for name in IDENTITY:
+        if name in ranks._labels:
+            label = ranks._labels[name][i : i + 1].values[0]
+            words.append(f"{LABEL_WORDS[name]} {label}")
     return ", ".join(words)
 
 
-def _in_order_of_the_whole(ranks: Ranks) -> Ranks:
-    """Put the tasks of parts in the order of the whole; once all are there, positions go."""
-    labels = ranks._labels.get(POSITION)
-    if labels is None:
+def _order_in_whole(ranks: Ranks) -> IntArray | None:
+    """Return the order of the positions of tasks in a whole; None: they are not of one whole.
+
+    Positions that two tasks share, or of wholes of unlike sizes, are those of several tasks, or of
+    repeats that are kept.
+    """
+    if not len(ranks) or not {POSITION, WHOLE} <= ranks._labels.keys():
+        return None
+    labels, sizes = ranks._labels[POSITION], ranks._labels[WHOLE].codes
+    order: IntArray = np.argsort(labels.codes, kind="stable")
+    are_distinct = bool((np.diff(labels.codes[order]) > 0).all())
+    return order if are_distinct and (sizes == sizes[0]).all() else None
+
+
+def _in_order_of_the_whole(ranks: Ranks, order: IntArray | None) -> Ranks:
+    """Put the tasks of parts in the order of the whole; once all are there, positions go.
+
+    Where there is no such order, positions mean nothing any more, and the given order stays.
+    """
+    if POSITION not in ranks._labels or not len(ranks):
         return ranks
-    positions = labels.codes
-    if (np.diff(positions) < 0).any():
-        order = np.argsort(positions, kind="stable")
-        ranks, positions = ranks[order], positions[order]
-    tasks = np.arange(len(positions))
-    is_whole = (ranks._labels[WHOLE].codes == len(tasks)).all() and (positions == tasks).all()
-    if len(tasks) and is_whole:
-        return ranks.with_labels(**{POSITION: None, WHOLE: None})
+    if order is not None and (np.diff(order) != 1).any():
+        ranks = ranks[order]
+    if order is None or len(ranks) == ranks._labels[WHOLE].codes[0]:
+        return Ranks._of(ranks._arrays, _without_positions(ranks._labels), ranks.protocol)
     return ranks
 
 

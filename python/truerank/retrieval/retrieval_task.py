@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -520,6 +520,7 @@ class Task(OneSidedTask[RetrievalReport]):
     queries: Names
     entities: Names
     leaked: int
+    _asked_by_whole: IntArray | None = None  # of a part: the queries of the whole task
 
     def __init__(
         self,
@@ -663,8 +664,8 @@ class Task(OneSidedTask[RetrievalReport]):
             queries = self._query_names
             asked, is_strict = self.answers.queries[:, 0], self._all_queries_known
             elsewhere = np.zeros(0, np.int64)
-            if self._whole is not None:
-                elsewhere = np.setdiff1d(self._whole.answers.queries[:, 0], asked)
+            if self._asked_by_whole is not None:
+                elsewhere = np.setdiff1d(self._asked_by_whole, asked)
             ordered = lists_in_order(
                 named,
                 queries,
@@ -694,7 +695,7 @@ class Task(OneSidedTask[RetrievalReport]):
 
     def _queries_of_rows(self) -> IntArray:
         """Return the query of each row that is handed over without names."""
-        if self._whole is None:
+        if self._asked_by_whole is None:
             return np.arange(self.answers.height)
         queries = np.empty(self.answers.height, np.int64)
         queries[self.answers.test_rows] = self.answers.labels["unit"].codes
@@ -702,6 +703,10 @@ class Task(OneSidedTask[RetrievalReport]):
 
     def _count_joined(self, side: SideTasks) -> int:
         return len(self._right_answers()["queries"])
+
+    def _become_part(self, source: Self, positions: IntArray) -> None:
+        if self._asked_by_whole is None:
+            self._asked_by_whole = source.answers.queries[:, 0]
 
     def _check_queries(self, lists: NamedLists) -> None:
         """Refuse positions of queries whose order nobody gave."""

@@ -25,12 +25,13 @@ def units_of(sides: Iterable[SideTasks]) -> IntArray:
     return distinct(np.concatenate([side.labels["unit"].codes for side in sides]))
 
 
-def chosen_units(units: IntArray, index: Any) -> IntArray:
-    """Return some of the units, in the order of an index, which names none twice.
+def chosen_positions(number: int, index: Any) -> IntArray:
+    """Return the positions of some of the units, in the order of an index, which names none twice.
 
     Parameters
     ----------
-    units : ndarray of int64, shape (n,)
+    number : int
+        How many units there are.
     index : slice, or array_like of int, shape (k,)
 
     Raises
@@ -44,30 +45,30 @@ def chosen_units(units: IntArray, index: Any) -> IntArray:
 
     Examples
     --------
-    >>> chosen_units(np.array([3, 5, 7, 9]), slice(1, None, 2))
-    array([5, 9])
-    >>> chosen_units(np.array([3, 5, 7, 9]), [2, 0])
-    array([7, 3])
+    >>> chosen_positions(4, slice(1, None, 2))
+    array([1, 3])
+    >>> chosen_positions(4, [2, -4])
+    array([2, 0])
     """
     if isinstance(index, slice):
-        return units[index]
+        return np.arange(number)[index]
     expected = "a slice or positions of units, as task[0::4] or task[[7, 3]]"
     is_one = isinstance(index, (str, bytes, int, np.integer)) or not is_iterable(index)
     if is_one or isinstance(index, Mapping) or np.asarray(index).dtype.kind == "b":
         raise InputTypeError("index", expected=expected, got=repr(index))
-    positions = index_array("index", index)
-    check_shape("index", positions.shape, 1, expected)
-    wrong = np.flatnonzero((positions < -len(units)) | (positions >= len(units)))
+    given = index_array("index", index)
+    check_shape("index", given.shape, 1, expected)
+    wrong = np.flatnonzero((given < -number) | (given >= number))
     if len(wrong):
-        first = positions[wrong[0]]
-        raise IndexError(f"index: {first} is out of range for a task of {len(units):,} units")
-    chosen = units[positions]
-    kinds, numbers = np.unique(chosen, return_counts=True)
-    if len(kinds) < len(chosen):
-        again = int(np.flatnonzero(chosen == kinds[numbers.argmax()])[1])
-        got = f"{positions[again]} again at position {again}"
+        first = given[wrong[0]]
+        raise IndexError(f"index: {first} is out of range for a task of {number:,} units")
+    positions = np.where(given < 0, given + number, given)
+    counts = np.bincount(positions, minlength=number)
+    if len(positions) and counts.max() > 1:
+        again = int(np.flatnonzero(positions == counts.argmax())[1])
+        got = f"{given[again]} again at position {again}"
         raise InputValueError("index", expected="each unit at most once", got=got)
-    return chosen
+    return positions
 
 
 def part_of_side(
@@ -84,7 +85,8 @@ def part_of_side(
         How many tasks the side has; those after them (judged documents of retrieval, whose counts
         are read beside those of the right answers) come last in the part, too.
     first, of_all : int
-        The position of its first task among those of all sides, and how many these are.
+        The position of its first task among those of all sides, and how many these are. A side that
+        is itself one of a part has the positions of its tasks in the whole.
 
     Returns
     -------
@@ -105,8 +107,9 @@ def part_of_side(
     for name, lists in side.other_filters.items():
         other_filters[name] = replace(side, filter=lists, other_filters={}).selections(chosen)[0]
     labels = {name: each[chosen] for name, each in side.labels.items()}
-    labels[POSITION] = Labels._trusted(chosen + first, None)
-    labels[WHOLE] = Labels._trusted(np.full(len(chosen), of_all), None)
+    if POSITION not in labels:
+        labels[POSITION] = Labels._trusted(chosen + first, None)
+        labels[WHOLE] = Labels._trusted(np.full(len(chosen), of_all), None)
     return replace(
         side,
         queries=side.queries[asked],

@@ -44,7 +44,7 @@ from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .listed_candidates import candidates_of_lists
 from .pair_batches import rank_pairs
-from .parts import chosen_units, part_of_side, units_of
+from .parts import chosen_positions, part_of_side, units_of
 from .query_rows import first_tasks, mismatched_rows, mismatched_stored_rows, with_mismatched
 from .side_tasks import SideTasks
 from .vocabularies import Vocabulary
@@ -99,7 +99,6 @@ class Task(Generic[AnyReport]):
     sides: dict[str, SideTasks]
     protocol: Protocol
     protocols: dict[str, Protocol]
-    _whole: Self | None = None  # of which this is a part
 
     def __init__(
         self,
@@ -171,18 +170,19 @@ class Task(Generic[AnyReport]):
         >>> truerank.concatenate(ranks) == task.evaluate(model).ranks
         True
         """
-        units = chosen_units(self._units, index)
-        whole = self if self._whole is None else self._whole
-        part = copy.copy(whole)
-        part._whole, part._units = whole, units
+        positions = chosen_positions(len(self), index)
+        part = copy.copy(self)  # and no reference to the whole, so that a part is cheap to send
+        part._units = self._units[positions]
         part.sides = {}
-        numbers = {name: whole._count_joined(side) for name, side in whole.sides.items()}
+        numbers = {name: self._count_joined(side) for name, side in self.sides.items()}
         first, of_all = 0, sum(numbers.values())
-        for name, side in whole.sides.items():
-            part.sides[name] = part_of_side(side, units, numbers[name], first=first, of_all=of_all)
+        for name, side in self.sides.items():
+            part.sides[name] = part_of_side(
+                side, part._units, numbers[name], first=first, of_all=of_all
+            )
             first += numbers[name]
         vars(part).update(part.sides)
-        part._take_units(units)
+        part._become_part(self, positions)
         return part
 
     @cached_property
@@ -194,8 +194,11 @@ class Task(Generic[AnyReport]):
         """Return how many tasks of a side are in the ranks of a report, from the first one on."""
         return len(side)
 
-    def _take_units(self, units: IntArray) -> None:
-        """Make what a protocol keeps beside its sides that of a part."""
+    def _become_part(self, source: Self, positions: IntArray) -> None:
+        """Make what a protocol keeps beside its sides that of some units of the source.
+
+        `self` is a copy of the source, whose sides are those of the part already.
+        """
 
     # -- four ways to evaluate ---------------------------------------------------------------------
 
