@@ -446,7 +446,9 @@ def _read_statements(path: Path) -> Any:
     found = _rows_of(read_statements(path))
     lines = [line for line in _lines_of(path) if line.strip(" ")]
     delimiter = "\t" if lines and "\t" in lines[0] else ","
-    assert found == [line.split(delimiter) for line in lines]
+    # blanks at the ends of a field belong to no label
+    plain = [[field.strip(" \t\r\n") for field in line.split(delimiter)] for line in lines]
+    assert found == plain, f"plain reading gives {plain}, not {found}"
     return found if not found else _task_of(path, found)
 
 
