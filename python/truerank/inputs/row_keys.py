@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    import numpy.typing as npt
+
+    from .arrays import IntArray
 
 _LARGEST_KEY = (1 << 63) - 1
 
@@ -126,6 +128,22 @@ def look_up(ordered: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
     positions[order] = np.searchsorted(ordered[:-1], probable[order])
     hit = ordered[positions] == probable
     return where[hit], positions[hit]
+
+
+def are_among(ascending: IntArray, values: IntArray) -> npt.NDArray[np.bool_]:
+    """Return for each value whether it is among ascending ones.
+
+    Examples
+    --------
+    >>> are_among(np.array([2, 5]), np.array([5, 3, 9]))
+    array([ True, False, False])
+    """
+    if not len(ascending):
+        return np.zeros(len(values), dtype=bool)
+    places = np.searchsorted(ascending, values)
+    places[places == len(ascending)] = 0
+    found: npt.NDArray[np.bool_] = ascending[places] == values
+    return found
 
 
 def _hash_slots(values: IntArray, size: int) -> IntArray:

@@ -12,7 +12,7 @@ from ..inputs.candidate_lists import as_lists
 from ..inputs.checks import choice, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
-from ..inputs.row_keys import distinct, distinct_rows, look_up, row_keys
+from ..inputs.row_keys import are_among, distinct, distinct_rows, look_up, row_keys
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..inputs.selection import indptr_of
 from ..inputs.words import LISTED
@@ -27,7 +27,7 @@ from ..tasks.grades import (
     gains_of,
     with_judged,
 )
-from ..tasks.keyed_candidates import KeyedLists, are_among, name_of_sets, read_keyed_lists
+from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks
 from ..tasks.split_audit import check_rules

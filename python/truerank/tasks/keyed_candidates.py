@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.row_keys import distinct, distinct_rows
+from ..inputs.row_keys import are_among, distinct, distinct_rows
 from ..inputs.selection import indptr_of
 from .elements import read_elements
 from .named_lists import first_names
-from .sampling import check_among, join_ranges
+from .sampling import join_ranges
 from .vocabularies import Vocabulary, digest, selection_name
 
 if TYPE_CHECKING:
@@ -124,21 +124,6 @@ class KeyedLists(NamedTuple):
             raise InputValueError(ARGUMENT, problem)
 
 
-def are_among(ascending: IntArray, values: IntArray) -> Any:
-    """Return for each value whether it is among ascending ones.
-
-    Examples
-    --------
-    >>> are_among(np.array([2, 5]), np.array([5, 3, 9]))
-    array([ True, False, False])
-    """
-    if not len(ascending):
-        return np.zeros(len(values), dtype=bool)
-    places = np.searchsorted(ascending, values)
-    places[places == len(ascending)] = 0
-    return ascending[places] == values
-
-
 def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabulary) -> KeyedLists:
     """Read a mapping of relations or queries to lists of candidates, by labels or ids.
 
@@ -230,18 +215,3 @@ def _are_equal(one: Any, other: Any) -> bool:
     if isinstance(one, KeyedLists):
         return all(map(np.array_equal, one, other))
     return np.array_equal(one, other)
-
-
-def check_set(
-    chosen: IntArray | KeyedLists,
-    keys: IntArray,
-    answers: IntArray,
-    of_keys: Vocabulary,
-    of_answers: Vocabulary,
-    what: str,
-) -> None:
-    """Check that right answers are among their candidates, of one set or by key."""
-    if isinstance(chosen, KeyedLists):
-        chosen.check(keys, answers, of_keys, of_answers)
-    else:
-        check_among(chosen, answers, of_answers, what)

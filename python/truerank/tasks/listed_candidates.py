@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.row_keys import distinct, distinct_rows, row_keys
+from ..inputs.row_keys import are_among, distinct, distinct_rows, row_keys
 from ..inputs.selection import indptr_of
-from .keyed_candidates import are_among
 from .sampling import join_ranges
 from .vocabularies import Vocabulary
 
@@ -101,9 +100,7 @@ def candidates_of_lists(lists: CandidateLists, rows: IntArray, side: SideTasks) 
         _refuse_others(lists, places, is_wrong, side)
 
     further = ~is_candidate & ~is_filtered
-    chosen = join_ranges(filters[0][selections.filter], np.diff(filters[0])[selections.filter])
-    filtered_of = np.repeat(np.arange(len(lengths)), np.diff(filters[0])[selections.filter])
-    filtered_of, filtered = distinct_rows([filtered_of, filters[1][chosen].astype(np.int64)])
+    filtered_of, filtered = distinct_rows(entries_of(filters, selections.filter))
     left_out = np.append(filtered_of, entry_of[further]), np.append(filtered, ids[further])
     order = np.argsort(row_keys(left_out), kind="stable")
     indptr = indptr_of(np.bincount(left_out[0], minlength=len(lengths)))
@@ -143,6 +140,22 @@ def keys_of_lists(selection: tuple[IntArray, IntArray, IntArray], size: int) -> 
     if (keys[1:] < keys[:-1]).any():
         keys.sort()
     return keys
+
+
+def entries_of(
+    selection: tuple[IntArray, IntArray, IntArray], chosen: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return for each entry of chosen lists the place of its list among these, and the entry.
+
+    Examples
+    --------
+    >>> entries_of((np.array([0, 1, 3]), np.array([5, 2, 7]), np.array([0, 1])), np.array([1, 1]))
+    (array([0, 0, 1, 1]), array([2, 7, 2, 7]))
+    """
+    indptr, indices, _ = selection
+    lengths = np.diff(indptr)[chosen]
+    of_entry = np.repeat(np.arange(len(chosen)), lengths)
+    return of_entry, indices[join_ranges(indptr[chosen], lengths)].astype(np.int64)
 
 
 def distinct_selections(

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
 import numpy as np
 
 from ..counting.row_blocks import rank_named_blocks
-from ..inputs.arrays import as_array
+from ..inputs.arrays import as_array, is_tensor
 from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra
-from ..inputs.row_keys import distinct, row_keys
+from ..inputs.row_keys import are_among, distinct, row_keys
 from ..inputs.selection import indptr_of
-from .keyed_candidates import are_among
-from .listed_candidates import as_lists_of_tasks, distinct_selections, keys_of_lists
-from .sampling import batches_of, join_ranges
+from .listed_candidates import (
+    as_lists_of_tasks,
+    distinct_selections,
+    entries_of,
+    keys_of_lists,
+)
+from .sampling import batches_of
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -174,13 +177,13 @@ def _pairs_of(side: SideTasks, tasks: IntArray) -> _Group:
     candidates = as_lists_of_tasks(among, len(tasks))
     # distinct combinations of a query, candidates and a filter
     chosen = distinct_selections(rows, candidates[2], filters[2], rows)
-    of_candidates, columns = _entries(candidates, chosen.candidates)
+    of_candidates, columns = entries_of(candidates, chosen.candidates)
     keys = chosen.row[of_candidates] * size + columns
     filter_keys = keys_of_lists(filters, size)
     is_filtered = are_among(filter_keys, chosen.filter[of_candidates] * size + columns)
     target_keys = rows * size + targets
     pairs = distinct(np.append(keys[~is_filtered], target_keys))
-    of_filters, filtered = _entries(filters, chosen.filter)
+    of_filters, filtered = entries_of(filters, chosen.filter)
     filtered_keys = chosen.row[of_filters] * size + filtered
     number = len(chosen.row)
     return _Group(
@@ -192,14 +195,6 @@ def _pairs_of(side: SideTasks, tasks: IntArray) -> _Group:
     )
 
 
-def _entries(selection: Lists, chosen: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the entries of chosen lists, and the position of the list of each."""
-    indptr, indices, _ = selection
-    lengths = np.diff(indptr)[chosen]
-    of_entry = np.repeat(np.arange(len(chosen)), lengths)
-    return of_entry, indices[join_ranges(indptr[chosen], lengths)].astype(np.int64)
-
-
 def _places(
     pairs: IntArray, keys: IntArray, of_list: IntArray, number: int
 ) -> tuple[IntArray, IntArray]:
@@ -209,14 +204,9 @@ def _places(
     return indptr, np.searchsorted(pairs, keys[is_asked])
 
 
-def _is_tensor(value: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
-
-
 def _read_part(value: Any, pairs: int, title: str, place: str) -> Any:
     """Return the scores of a batch as an array or a tensor of one dimension."""
-    array = value.detach() if _is_tensor(value) else as_array(value, title)
+    array = value.detach() if is_tensor(value) else as_array(value, title)
     if tuple(array.shape) != (pairs,):
         expected = f"scores of shape ({pairs},), one for each pair"
         raise InputValueError(place, expected=expected, got=tuple(array.shape))
@@ -225,4 +215,4 @@ def _read_part(value: Any, pairs: int, title: str, place: str) -> Any:
 
 def _empty_like(part: Any, pairs: int) -> Any:
     """Return memory for all scores of a group."""
-    return part.new_empty(pairs) if _is_tensor(part) else np.empty(pairs, part.dtype)
+    return part.new_empty(pairs) if is_tensor(part) else np.empty(pairs, part.dtype)
