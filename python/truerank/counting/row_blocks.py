@@ -15,7 +15,7 @@ from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import RuleOptions, read_rules, with_options
-from ..ranks.container import Ranks, concatenate
+from ..ranks.container import Ranks, join_ranks
 from ..stores import Store, owned, read_scores
 from .ranking import rank
 
@@ -145,7 +145,7 @@ def rank_named_blocks(
             raise InputValueError("blocks", expected="at least one block", got="none")
         counted.append(running.result())
     report(len(counted))
-    return concatenate(counted)
+    return join_ranks(counted)
 
 
 def _arguments(block: Any) -> dict[str, Any]:

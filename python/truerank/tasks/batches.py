@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ..inputs.naming import import_extra
 from ..stores import read_scores, shape_of
 
 if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
     from ..inputs.rules import BatchOptions, RuleOptions
     from ..ranks.container import Ranks
     from .side_tasks import SideTasks
@@ -71,12 +72,8 @@ def rank_batches(
     array([3, 1, 1])
     """
     height, columns = len(side.queries), side.columns
-    size = max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
-    if (batch_size := options.pop("batch_size", None)) is not None:
-        size = integer("batch_size", batch_size, least=1)
-    device = options.pop("device", None)
-    torch = None if device is None else import_extra("torch", "device=")
-    rules = cast("RuleOptions", options)
+    usual = max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
+    size, asked, rules = read_batch_options(options, usual)
     rules["progress"] = lambda blocks: report(min(blocks.done * size, height))
     report(0)
     ordered = np.argsort(side.rows, kind="stable")  # the tasks of a batch are neighbours
@@ -86,8 +83,7 @@ def rank_batches(
     def batches() -> Iterator[dict[str, Any]]:
         for number, start in enumerate(starts):
             queries = side.queries[start : start + size].copy()
-            asked = queries if torch is None else torch.from_numpy(queries).to(device)
-            scores = read_scores(scorer(asked), rules.get("dtype"), title)
+            scores = read_scores(scorer(asked(queries)), rules.get("dtype"), title)
             check_score_shape(title, shape_of(scores), (len(queries), columns), "query")
             tasks = ordered[bounds[number] : bounds[number + 1]]
             without, among = side.selections(tasks)
@@ -107,6 +103,45 @@ def rank_batches(
         return f"{title}: {queries_text}" + f": {argument}" * (argument != "scores")
 
     return rank_named_blocks(batches(), name, **rules)[np.argsort(ordered, kind="stable")]
+
+
+class ReadBatchOptions(NamedTuple):
+    """Options of scoring by a callable.
+
+    Attributes
+    ----------
+    size : int
+        How many queries, or pairs, are scored at a time.
+    asked : callable
+        Makes of an array what the callable wants: the array, or a tensor on a device.
+    rules : RuleOptions
+        All other options.
+    """
+
+    size: int
+    asked: Callable[[IntArray], Any]
+    rules: RuleOptions
+
+
+def read_batch_options(options: BatchOptions, usual: int) -> ReadBatchOptions:
+    """Read `batch_size`, whose default is the usual one, and `device`.
+
+    Examples
+    --------
+    >>> read_batch_options({"nan": "worst"}, 64).size
+    64
+    """
+    others = dict(options)
+    size, device = usual, others.pop("device", None)
+    batch_size = others.pop("batch_size", None)
+    if batch_size is not None:
+        size = integer("batch_size", batch_size, least=1)
+    torch = None if device is None else import_extra("torch", "device=")
+
+    def asked(values: IntArray) -> Any:
+        return values if torch is None else torch.from_numpy(values).to(device)
+
+    return ReadBatchOptions(size, asked, cast("RuleOptions", others))
 
 
 def check_score_shape(name: str, got: object, shape: tuple[int, int], noun: str) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
 from ..counting.row_blocks import rank_named_blocks
 from ..inputs.arrays import as_array, is_tensor
-from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import import_extra
 from ..inputs.row_keys import are_among, distinct, row_keys
 from ..inputs.selection import indptr_of
+from .batches import read_batch_options
 from .listed_candidates import (
     as_lists_of_tasks,
     distinct_selections,
@@ -24,7 +23,7 @@ from .sampling import batches_of
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..inputs.rules import BatchOptions, RuleOptions
+    from ..inputs.rules import BatchOptions
     from ..ranks.container import Ranks
     from .side_tasks import SideTasks
 
@@ -101,23 +100,14 @@ def rank_pairs(
     >>> rank_pairs(lambda query, candidate: -candidate.astype(float), side).optimistic
     array([3, 3, 1])
     """
-    size = BATCH_PAIRS
-    batch_size = options.pop("batch_size", None)
-    if batch_size is not None:
-        size = integer("batch_size", batch_size, least=1)
-    device = options.pop("device", None)
-    torch = None if device is None else import_extra("torch", "device=")
+    size, asked, rules = read_batch_options(options, BATCH_PAIRS)
     groups = list(batches_of(_count_pairs(side), _PAIRS_AT_ONCE))
-    rules = cast("RuleOptions", options)
     rules["progress"] = lambda blocks: report(groups[blocks.done - 1].stop if blocks.done else 0)
     if not groups:
         groups = [slice(0, 0)]
     report(0)
     ordered = np.argsort(side.rows, kind="stable")  # the tasks of a group are neighbours
     starts = [0]
-
-    def asked(values: IntArray) -> Any:
-        return values if torch is None else torch.from_numpy(values).to(device)
 
     def blocks() -> Iterator[dict[str, Any]]:
         for queries in groups:
