@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.row_keys import row_keys
 from ..inputs.words import LISTED
 from ..metrics import parse
 from ..ranks.container import Ranks
 from ..ranks.grouping import of_single_tasks
-from ..ranks.labels import LABEL_WORDS, LABELS, join_labels
+from ..ranks.labels import LABELS, describe_task, join_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -224,8 +225,8 @@ def match_tasks(a: Ranks, b: Ranks) -> Match:
         order[in_a] = in_b
         order[alone_a] = alone_b
         if len(alone_a):
-            task_of_a = _describe_task(alone_a[0], shared.of_a)
-            task_of_b = _describe_task(alone_b[0], shared.of_b)
+            task_of_a = describe_task(shared.of_a, alone_a[0])
+            task_of_b = describe_task(shared.of_b, alone_b[0])
             differences.append(
                 f"tasks: {len(alone_a):,} of {len(a):,} differ, the first at position "
                 f"{alone_a[0]} ({task_of_a} against {task_of_b})"
@@ -271,15 +272,11 @@ def label_of(ranks: Ranks, name: str) -> Labels | None:
 def _task_keys(a: Ranks, b: Ranks, shared: _SharedLabels) -> tuple[IntArray, IntArray]:
     """A key of each task of both models: equal for tasks that belong together, unlike in each."""
     n = len(a)
-    codes = np.zeros(n + len(b), np.int64)
-    for name in shared.of_a:
-        joined = join_labels(name, (shared.of_a[name], shared.of_b[name]))
-        _, label = np.unique(joined.codes, return_inverse=True)
-        _, codes = np.unique(codes * (label.max() + 1) + label, return_inverse=True)
-    most = max(n, len(b))
-    key_a = codes[:n] * most + _occurrences(codes[:n], a.unit)
-    key_b = codes[n:] * most + _occurrences(codes[n:], b.unit)
-    return key_a, key_b
+    joined = [join_labels(name, (shared.of_a[name], shared.of_b[name])) for name in shared.of_a]
+    codes = row_keys([labels.codes for labels in joined])
+    times = np.append(_occurrences(codes[:n], a.unit), _occurrences(codes[n:], b.unit))
+    keys = row_keys([codes, times])
+    return keys[:n], keys[n:]
 
 
 def _describe_unequal(a: Ranks, b: Ranks, names: tuple[str, str]) -> str:
@@ -296,18 +293,10 @@ def _describe_unequal(a: Ranks, b: Ranks, names: tuple[str, str]) -> str:
     ):
         alone = np.flatnonzero(~np.isin(keys, other_keys))
         if len(alone):
-            task = _describe_task(alone[0], labels)
+            task = describe_task(labels, alone[0])
             numbers += f"; only {name} has {len(alone):,}, "
             numbers += f"the first at position {alone[0]} ({task})"
     return numbers
-
-
-def _describe_task(i: int, labels: Mapping[str, Labels]) -> str:
-    """What a task is, by its labels."""
-    words = []
-    for name, of_tasks in labels.items():
-        words.append(f"{LABEL_WORDS.get(name, name)} {of_tasks[i : i + 1].values[0]}")
-    return ", ".join(words)
 
 
 def _occurrences(codes: IntArray, unit: Labels | None) -> IntArray:

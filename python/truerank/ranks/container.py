@@ -28,13 +28,13 @@ from .counts import (
     nonzero_weights,
 )
 from .labels import (
-    LABEL_WORDS,
     LABELS,
     POSITION,
     WHOLE,
     WITHOUT_ANSWERS,
     Immutable,
     Labels,
+    describe_task,
     join_labels,
     named_labels,
     with_defaults,
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
     RepeatRule: TypeAlias = Literal["refuse", "drop", "keep"]
 
-# The labels that tell tasks apart: two that agree in all of them are one task, counted twice.
-IDENTITY = ("unit", "side", "queries", "targets")
+# Two tasks that agree in all of these labels are one task, counted twice.
+REPEAT_LABELS = ("unit", "side", "queries", "targets")
 REPEAT_RULES = ("refuse", "drop", "keep")
 RANK_KINDS = ("optimistic", "realistic", "pessimistic")  # attributes of Ranks
 
@@ -584,12 +584,13 @@ def _without_positions(labels: Mapping[str, Labels]) -> dict[str, Labels]:
 
 def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     """Refuse tasks that come twice, or leave all but the first of each out."""
-    identity = [name for name in IDENTITY if name in ranks._labels]
-    # ranks of retrieval have one side, without a label
-    needed = [name for name in IDENTITY if name != "side" or WITHOUT_ANSWERS not in ranks._labels]
-    if not set(needed) <= set(identity) or len(ranks) < 2:
+    identity = {name: ranks._labels[name] for name in REPEAT_LABELS if name in ranks._labels}
+    needed = set(REPEAT_LABELS)
+    if WITHOUT_ANSWERS in ranks._labels:  # ranks of retrieval have one side, without a label
+        needed.remove("side")
+    if not needed <= identity.keys() or len(ranks) < 2:
         return ranks
-    keys = row_keys([ranks._labels[name].codes for name in identity])
+    keys = row_keys([each.codes for each in identity.values()])
     order = np.argsort(keys, kind="stable")
     is_again = np.zeros(len(ranks), dtype=bool)
     is_again[order[1:]] = np.diff(keys[order]) == 0
@@ -604,7 +605,7 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
         where = f"the first at the positions {first[again[0]]} and {again[0]}"
         way = 'repeats="drop" leaves them out, as where a sampler fills its last batch'
         other = 'repeats="keep" counts them again, as for several runs of one model'
-        problem = f"{number}, {where} ({_described(ranks, again[0])}): {way}; {other}"
+        problem = f"{number}, {where} ({describe_task(identity, again[0])}): {way}; {other}"
         raise InputValueError("parts", problem)
     for name in (*COUNTS, "listed"):
         values = ranks._arrays.get(name)
@@ -613,21 +614,11 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
         unlike = again[values[again] != values[first[again]]]
         if len(unlike):
             i = unlike[0]
-            task = _described(ranks, i)
+            task = describe_task(identity, i)
             got = f"{values[first[i]]} at position {first[i]} and {values[i]} at position {i}"
             problem = f'repeats="drop" needs equal counts, but {name} of one task ({task}) is {got}'
             raise InputValueError("parts", problem)
     return ranks[~is_again]
-
-
-def _described(ranks: Ranks, i: int) -> str:
-    """What a task is, by its labels, for messages."""
-    words = []
-    for name in IDENTITY:
-        if name in ranks._labels:
-            label = ranks._labels[name][i : i + 1].values[0]
-            words.append(f"{LABEL_WORDS[name]} {label}")
-    return ", ".join(words)
 
 
 def _order_in_whole(ranks: Ranks) -> IntArray | None:

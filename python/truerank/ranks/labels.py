@@ -306,6 +306,20 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     return Labels._trusted(np.concatenate(codes), tuple(positions) if has_names else None)
 
 
+def describe_task(labels: Mapping[str, Labels], i: int) -> str:
+    """Say what a task is, by its labels, for messages.
+
+    Examples
+    --------
+    >>> describe_task({"side": Labels([0, 1], ("head", "tail")), "queries": Labels([7, 9])}, 1)
+    'side tail, query 9'
+    """
+    words = []
+    for name, of_tasks in labels.items():
+        words.append(f"{LABEL_WORDS.get(name, name)} {of_tasks[i : i + 1].values[0]}")
+    return ", ".join(words)
+
+
 def with_defaults(parts: Sequence[Mapping[str, Labels]], sizes: Sequence[int]) -> list[Any]:
     """Return the labels of parts, with those of `DEFAULTS` in all of them if one part has them.
 
