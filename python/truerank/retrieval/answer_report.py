@@ -172,11 +172,7 @@ class RetrievalReport(KeyedValues):
     ) -> None:
         self.gains, self.misses, self.list_use = gains, misses, None
         self.longest_list = None
-        if misses != "zero" and ranks.protocol.candidates == LISTED:
-            expected = (
-                f'"zero", as the candidates are {LISTED}: there are no others to be tied with'
-            )
-            raise InputValueError("misses", expected=expected, got=repr(misses))
+        check_misses(misses, ranks.protocol)
         self.without_answers = count_without_answers(ranks.labels)
         self._ranked = RankedAnswers(ranks, gains, misses)
         placed = True if ranks.listed is None or misses == "bounds" else ranks.listed
@@ -607,6 +603,14 @@ class RetrievalReport(KeyedValues):
     def __repr__(self) -> str:
         values = (f"{metric} {self[metric]:.4g}" for metric in _FEW_METRICS)
         return printable(f"RetrievalReport({self._sizes()}, {', '.join(values)})")
+
+
+def check_misses(misses: str, protocol: Protocol) -> None:
+    """Check what right answers count for that their lists miss."""
+    choice("misses", misses, tuple(MISSES))
+    if misses != "zero" and protocol.candidates == LISTED:
+        expected = f'"zero", as the candidates are {LISTED}: there are no others to be tied with'
+        raise InputValueError("misses", expected=expected, got=repr(misses))
 
 
 def _left_over(use: ListUse | None) -> list[Finding]:

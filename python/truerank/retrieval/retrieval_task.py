@@ -35,7 +35,7 @@ from ..tasks.split_columns import SplitReader, name_splits
 from ..tasks.task import OneSidedTask
 from ..tasks.vocabularies import Column, Vocabulary, encode_columns
 from .answer_lists import is_list_of_lists, lists_in_order, lists_of_ids, read_lists
-from .answer_report import MISSES, RetrievalReport
+from .answer_report import RetrievalReport, check_misses
 from .answer_ties import GAINS, counted_gains, read_gains
 from .qrels import FORM, is_one_split, read_judged
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
-    from ..tasks.grades import LabelsByName
     from ..tasks.named_lists import NamedLists
     from ..tasks.vocabularies import Names
 
@@ -571,7 +570,9 @@ class Task(OneSidedTask[RetrievalReport]):
         >>> Task({"u": {"b": 1, "d": 3}}, entities=["a", "b", "c", "d"], gain="exponential").gains
         array([1., 7.])
         """
-        return counted_gains(self._right_answers())
+        labels, is_right = self.answers.labels, self._is_right()
+        given = {name: labels[name][is_right] for name in (GAIN, GAIN_RULE) if name in labels}
+        return counted_gains(given)
 
     @property
     def without_answers(self) -> int:
@@ -582,15 +583,12 @@ class Task(OneSidedTask[RetrievalReport]):
         >>> Task({"u": ["b"], "v": []}, entities=["a", "b"]).without_answers
         1
         """
-        return count_without_answers(self._right_answers())
+        return count_without_answers(self.answers.labels)
 
-    def _right_answers(self) -> LabelsByName:
-        """Return the labels of the right answers, without those of judged documents."""
-        labels = self.answers.labels
-        gains = gains_of(labels)
-        if gains is None:
-            return labels
-        return {name: each[gains > 0] for name, each in labels.items()}
+    def _is_right(self) -> npt.NDArray[np.bool_]:
+        """Return which tasks are right answers, and not other judged documents."""
+        gains = gains_of(self.answers.labels)
+        return np.ones(len(self.answers), np.bool_) if gains is None else gains > 0
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -649,7 +647,7 @@ class Task(OneSidedTask[RetrievalReport]):
         >>> report["map"], report["optimistic.map"], report["pessimistic.map"]
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
-        choice("misses", misses, tuple(MISSES))
+        check_misses(misses, self.protocol)
         named = read_lists("ids", ids)
         use = None
         if named is None:
@@ -676,13 +674,10 @@ class Task(OneSidedTask[RetrievalReport]):
                 elsewhere,
             )
             ids, scores, use = ordered
-        if misses != "zero" and self.protocol.candidates == LISTED:
-            expected = f'"zero", as the candidates are those {LISTED}'
-            raise InputValueError("misses", expected=expected, got=repr(misses))
         if isinstance(ids, TopK) and scores is None:
             ids, scores = ids
         lists = as_lists(ids, scores, options.get("dtype"), "ids")
-        opened: Any = lists, None
+        opened: Any = lists, None  # open lists have their scores
         report = super()._evaluate_lists({SIDE: TopK(*opened)}, "ids", **options)
         if use is not None:
             use.warn("ids")
@@ -702,7 +697,7 @@ class Task(OneSidedTask[RetrievalReport]):
         return queries
 
     def _count_joined(self, side: SideTasks) -> int:
-        return len(self._right_answers()["queries"])
+        return int(np.count_nonzero(self._is_right()))
 
     def _become_part(self, source: Self, positions: IntArray) -> None:
         if self._asked_by_whole is None:
@@ -784,7 +779,7 @@ class Task(OneSidedTask[RetrievalReport]):
         return report(ranks, by=by, misses=misses)
 
     def __repr__(self) -> str:
-        side, right = self.answers, len(self._right_answers()["queries"])
+        side, right = self.answers, self._count_joined(self.answers)
         return (
             f"Task({right:,} right answers of {len(side.queries):,} queries among "
             f"{side.columns:,} entities; {self.protocol})"
@@ -863,7 +858,6 @@ def report(
         raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
     if gain is not None:
         choice("gain", gain, GAINS)
-    choice("misses", misses, tuple(MISSES))
     if ranks.weights is not None:
         raise InputValueError("ranks", expected="no weights, as every query counts once")
     if queries is not None:
