@@ -203,8 +203,8 @@ class ComplexQueries(OneSidedTask[Report]):
 
     def _report(self, ranks: Ranks) -> Report:
         """Let every query count once, and group them by structure."""
-        query = self.answers.rows
-        weights = 1 / np.bincount(query)[query]
+        rows = self.answers.rows
+        weights = 1 / np.bincount(rows)[rows]
         return report(ranks.with_weights(weights), by=STRUCTURE)
 
 

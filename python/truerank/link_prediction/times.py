@@ -10,12 +10,7 @@ import numpy as np
 
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputValueError
-from ..tasks.vocabularies import (
-    Column,
-    distinct_labels,
-    numbers_of,
-    refuse_ids,
-)
+from ..tasks.vocabularies import Column, are_text, distinct_labels, numbers_of, refuse_ids
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -108,8 +103,7 @@ def encode_times(
     """
     every = [column for group in columns for column in group]
     bounds, doubtful = _read_labels(sorted(distinct_labels(every)))
-    are_text = all(column.is_text for column in every if column.label_index is not None)
-    are_integers = are_text and all(map(_INTEGER.fullmatch, bounds))
+    are_integers = are_text(every) and all(map(_INTEGER.fullmatch, bounds))
     if bounds and not are_integers:
         refuse_ids(every)
     has_ids = any(len(column.values) and column.label_index is None for column in every)

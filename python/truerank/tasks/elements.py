@@ -88,7 +88,7 @@ position 1
     if all(issubclass(kind, str) for kind in kinds):
         labels: Sequence[str] = listed
         return labels
-    if all(map(_is_integer_type, kinds)):
+    if all(map(is_integer_type, kinds)):
         return index_array(name, listed)
     first_is_label = isinstance(listed[0], str)
     for i, value in enumerate(listed):
@@ -96,7 +96,7 @@ position 1
         if is_label != first_is_label:
             got = f"{value!r} {where(i)}"
             raise InputTypeError(name, expected=f"{expected}, all of one type", got=got)
-        if not is_label and not _is_integer_type(type(value)):
+        if not is_label and not is_integer_type(type(value)):
             hint = f" ({_MISSING})" if isinstance(value, (float, np.floating)) else ""
             raise InputTypeError(name, expected=expected, got=f"{value!r} {where(i)}{hint}")
     raise AssertionError  # one of them was refused
@@ -120,7 +120,8 @@ def _listed(name: str, values: Any, expected: str) -> Any:
     return list(array) if array.dtype.kind in "mMV" else array.tolist()
 
 
-def _is_integer_type(kind: type) -> bool:
+def is_integer_type(kind: type) -> bool:
+    """Return whether this is a type of integers that may be ids; bool is none."""
     return issubclass(kind, (int, np.integer)) and not issubclass(kind, bool)
 
 

@@ -26,7 +26,7 @@ from ..inputs.scores import exact_array, exact_number, first_rounded
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, WITHOUT_ANSWERS, Labels
-from .elements import read_elements
+from .elements import is_integer_type, read_elements
 from .grades import first_task_counts, gain_labels, with_judged
 from .text import line_of, text_blocks, text_lines
 from .vocabularies import LabelIndex, Vocabulary
@@ -642,7 +642,7 @@ def _is_type_of_text(kind: type) -> bool:
 
 
 def _is_type_of_name(kind: type) -> bool:
-    return issubclass(kind, (str, int, np.integer)) and kind is not bool
+    return issubclass(kind, str) or is_integer_type(kind)
 
 
 def _joined_scores(

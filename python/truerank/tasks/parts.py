@@ -103,9 +103,8 @@ def part_of_side(
     given, test_rows = np.unique(keys, return_inverse=True)
     asked, rows = np.unique(side.rows[chosen], return_inverse=True)
     without, among = side.selections(chosen)
-    other_filters = {}
-    for name, lists in side.other_filters.items():
-        other_filters[name] = replace(side, filter=lists, other_filters={}).selections(chosen)[0]
+    others = side.other_filters.items()
+    other_filters = {name: side.filter_of(lists, chosen) for name, lists in others}
     labels = {name: each[chosen] for name, each in side.labels.items()}
     if POSITION not in labels:
         labels[POSITION] = Labels._trusted(chosen + first, None)

@@ -217,11 +217,12 @@ class SideTasks:
         >>> side.selections(np.array([2]))
         ((array([0, 2]), array([0, 2]), array([0])), None)
         """
-        without = _with_lists(self.filter, self.rows)
         among = _with_lists(self.candidates, np.arange(len(self)))
-        if tasks is None:
-            return without, among
-        return _select_lists(without, tasks), _select_lists(among, tasks)
+        return self.filter_of(self.filter, tasks), _select_lists(among, tasks)
+
+    def filter_of(self, lists: Any, tasks: IntArray | None = None) -> Any:
+        """Return one of the filters, of some tasks or of all, as `rank` takes it."""
+        return _select_lists(_with_lists(lists, self.rows), tasks)
 
     def under_all_filters(self) -> SideTasks:
         """Return the tasks once for every filter: those of the first one, then those of the others.
@@ -242,7 +243,7 @@ class SideTasks:
         if not self.other_filters:
             return self
         without, among = self.selections()
-        filters = [without, *(_with_lists(each, self.rows) for each in self.other_filters.values())]
+        filters = [without, *map(self.filter_of, self.other_filters.values())]
         times = len(filters)
         if isinstance(among, tuple):
             among = *among[:2], np.tile(among[2], times)
@@ -298,12 +299,14 @@ def _stack_lists(filters: Iterable[Any], tasks: int) -> tuple[IntArray, IntArray
     return indptr_of(np.concatenate(lengths)), np.concatenate(indices), np.concatenate([*shifted])
 
 
-def _select_lists(selection: Any, tasks: IntArray) -> Any:
+def _select_lists(selection: Any, tasks: IntArray | None) -> Any:
     """Return the lists of some tasks, as (indptr, indices, lists), or one list for all as it is.
+
+    Where tasks are None, it stays as it is, too.
 
     Without this, every batch of tasks would search the lists of all other tasks too.
     """
-    if not isinstance(selection, tuple):
+    if tasks is None or not isinstance(selection, tuple):
         return selection
     indptr, indices, lists = selection
     distinct, places = np.unique(lists[tasks], return_inverse=True)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, count
+from itertools import chain, compress, count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -288,7 +288,7 @@ class Vocabulary:
             if not is_text:
                 return self._refuse_str(name, elements, where)
             is_int = np.fromiter(map(is_integer_text, elements), dtype=bool, count=len(elements))
-            ints = [int(text) for text in elements if is_integer_text(text)]
+            ints = list(map(int, compress(elements, is_int)))
             positions = np.full(len(elements), -1)
             positions[is_int] = self._find_ints(np.array(ints, dtype=np.int64))
             return positions
@@ -578,8 +578,12 @@ def are_integers_in_text(columns: Sequence[Column]) -> bool:
     >>> are_integers_in_text([column]), are_integers_in_text([column._replace(is_text=False)])
     (True, False)
     """
-    are_text = all(column.is_text for column in columns if column.label_index is not None)
-    return are_text and all(map(is_integer_text, distinct_labels(columns)))
+    return are_text(columns) and all(map(is_integer_text, distinct_labels(columns)))
+
+
+def are_text(columns: Sequence[Column]) -> bool:
+    """Return whether columns have labels only in text."""
+    return all(column.is_text for column in columns if column.label_index is not None)
 
 
 def parse_integers(columns: Sequence[Column]) -> list[IntArray]:
