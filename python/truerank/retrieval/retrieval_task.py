@@ -570,7 +570,8 @@ class Task(OneSidedTask[RetrievalReport]):
         >>> Task({"u": {"b": 1, "d": 3}}, entities=["a", "b", "c", "d"], gain="exponential").gains
         array([1., 7.])
         """
-        labels, is_right = self.answers.labels, self._is_right()
+        labels = self.answers.labels
+        is_right = self._is_right()
         given = {name: labels[name][is_right] for name in (GAIN, GAIN_RULE) if name in labels}
         return counted_gains(given)
 
@@ -588,7 +589,9 @@ class Task(OneSidedTask[RetrievalReport]):
     def _is_right(self) -> npt.NDArray[np.bool_]:
         """Return which tasks are right answers, and not other judged documents."""
         gains = gains_of(self.answers.labels)
-        return np.ones(len(self.answers), np.bool_) if gains is None else gains > 0
+        if gains is None:
+            return np.ones(len(self.answers), np.bool_)
+        return gains > 0
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -779,7 +782,8 @@ class Task(OneSidedTask[RetrievalReport]):
         return report(ranks, by=by, misses=misses)
 
     def __repr__(self) -> str:
-        side, right = self.answers, self._count_joined(self.answers)
+        side = self.answers
+        right = self._count_joined(side)
         return (
             f"Task({right:,} right answers of {len(side.queries):,} queries among "
             f"{side.columns:,} entities; {self.protocol})"

@@ -132,8 +132,9 @@ def read_batch_options(options: BatchOptions, usual: int) -> ReadBatchOptions:
     64
     """
     others = dict(options)
-    size, device = usual, others.pop("device", None)
     batch_size = others.pop("batch_size", None)
+    device = others.pop("device", None)
+    size = usual
     if batch_size is not None:
         size = integer("batch_size", batch_size, least=1)
     torch = None if device is None else import_extra("torch", "device=")
