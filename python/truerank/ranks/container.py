@@ -400,7 +400,7 @@ class Ranks(Immutable):
 
         The file appears whole or not at all: it is written under a temporary name in the same
         folder, synced and moved to its place. A link is followed, and a file that is replaced
-        leaves its permissions to the new one (see `truerank.tables.writing`). Equal ranks give
+        leaves its mode to the new one (see `truerank.tables.writing`). Equal ranks give
         equal bytes.
 
         Raises
