@@ -6,7 +6,7 @@ from fuzz.check import Fault
 
 TESTS = (
     "tables",
-    "html",
+    "page",
     "reporting/test_rendering.py",
 )
 

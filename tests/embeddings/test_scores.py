@@ -191,9 +191,10 @@ def test_filters_far_longer_than_the_candidates() -> None:
 
 
 def test_vectors_beyond_all_memory_are_refused() -> None:
-    endless = np.broadcast_to(np.float16(0), (1, 2**60))
-    for call in (tr.rank_embeddings, tr.score_embeddings):
-        refusal(ValueError, "vectors: too long", call, endless, endless, [0])
+    for length, words in ((2**39, "vectors: too long"), (2**60, "queries: .* at most 2..40")):
+        endless = np.broadcast_to(np.float16(0), (1, length))
+        for call in (tr.rank_embeddings, tr.score_embeddings):
+            refusal(ValueError, words, call, endless, endless, [0])
 
 
 DIGESTS = """

@@ -77,7 +77,7 @@ WRONG: list[tuple[dict[str, Any], type, str]] = [
     ({"labels": {"category": ["a"]}}, ValueError, "category: expected 2 labels, one for each"),
     ({"labels": {"head degree": [0, 1]}}, ValueError, "labels: expected names .* 'head degree'"),
     ({"labels": {"query": [0, 1]}}, ValueError, "'query' has a meaning already: give queries=..."),
-    ({"labels": {3: [0, 1]}}, TypeError, "keywords must be strings"),
+    ({"labels": {3: [0, 1]}}, TypeError, "keywords must be str|labels: expected str"),
 ]
 
 

@@ -242,7 +242,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
             (["a"], {"digits": x}, "digits: expected an integer from 0")
             for x in (10**400, True, "4")
         ),
-        (["a"], {"best": [(0, "a")]}, "best, significant: expected a row, from 0, and the name"),
+        (["a"], {"best": [(0, "a")]}, "best: expected pairs of a row, from 0, and the name"),
     ],
 )
 def test_errors(columns: Any, options: Any, message: str) -> None:

@@ -80,7 +80,7 @@ def as_ids(name: str, value: Any, size: int) -> IntArray:
     """
     if value is None:
         return np.arange(size)
-    return distinct(Vocabulary(size, None).ids_of(name, value))
+    return Vocabulary(size, None).set_of(name, value)
 
 
 def as_rows(name: str, value: Any, least: int, most: int, expected: str) -> IntArray:
@@ -269,7 +269,7 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
             lists.append(np.flatnonzero(is_free))
             continue
         title = f"candidates[{j}]"
-        lists.append(distinct(graph.ids_of(title, value[j])))
+        lists.append(graph.set_of(title, value[j]))
         missing = np.setdiff1d(in_test[j], lists[j], assume_unique=True)
         if len(missing):
             counts, first = (

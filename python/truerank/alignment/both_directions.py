@@ -79,7 +79,9 @@ def rank_both(
     """
     both = [sides[direction] for direction in DIRECTIONS]
     if not isinstance(similarities, Embeddings):
-        return _rank_matrix(similarities, both, rules, io or similarities.io, watch)
+        if io is None:
+            io = similarities.io
+        return _rank_matrix(similarities, both, rules, io, watch)
     turned = similarities.turned(BACKWARD)
     if rules.audit or similarities.on_device or not _joint_count_is_cheaper(*both):
         ranks, sizes = [], [similarities.nbytes] * 2

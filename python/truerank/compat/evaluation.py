@@ -11,7 +11,7 @@ import numpy as np
 
 from ..counting.job import prepare_job
 from ..counting.sampled import rank_against
-from ..inputs.checks import positive_integer
+from ..inputs.checks import instance, positive_integer, several, unique_keys
 from ..inputs.errors import InputTypeError, UnknownKeyError
 from ..inputs.naming import public
 from ..inputs.rules import read_rules, with_options
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..inputs.words import ScoreOrder
     from ..ranks.labels import LabelsLike
+    from .presets import Metric
 
 Names = str | Iterable[str] | None
 COMMON_KEYS = ("mr", "mrr", "hits@1", "hits@10")
@@ -143,6 +144,12 @@ class CompatReport(dict[str, float], AsTable):
     def __missing__(self, name: str) -> float:
         raise UnknownKeyError("name", "", f"one of {', '.join(self)}", repr(name))
 
+    def _metric(self, name: str) -> Metric:
+        """Return a metric by the toolkit's name of it."""
+        if instance("name", name, str) not in self._metrics:
+            self.__missing__(name)
+        return self._metrics[name]
+
     def bounds(self, name: str) -> tuple[float, float]:
         """Return the least and the greatest number that the toolkit may show, on its scale.
 
@@ -152,7 +159,7 @@ class CompatReport(dict[str, float], AsTable):
         >>> compat.report([[0.5, 0.5, 0.1]], [0], preset="rotate").bounds("MRR")
         (0.5, 1.0)
         """
-        metric = self._metrics[name]
+        metric = self._metric(name)
         _, least, most = self.figures[metric.key]
         return least * metric.scale, most * metric.scale
 
@@ -165,7 +172,7 @@ class CompatReport(dict[str, float], AsTable):
         >>> compat.report([[0.5, 0.5, 0.1]], [0], preset="openke").printed("MRR")
         '1.000000'
         """
-        ends, form = self.bounds(name), self._metrics[name].form
+        ends, form = self.bounds(name), self._metric(name).form
         texts = (repr(float(end)) if form == "repr" else format(end, form) for end in ends)
         return " to ".join(dict.fromkeys(texts))
 
@@ -178,7 +185,7 @@ class CompatReport(dict[str, float], AsTable):
         >>> compat.report([[0.5, 0.5, 0.1]], [0], preset="openea").corrected("hits@5")
         100.0
         """
-        metric = self._metrics[name]
+        metric = self._metric(name)
         return _exact_value(metric.key, self.exact) * metric.scale
 
     def table(self, metrics: Names = None, **options: Any) -> Table:
@@ -261,9 +268,9 @@ class CompatTable(dict[str, CompatReport], AsTable):
 
 
 def _names(chosen: Names, known: Collection[str]) -> list[str]:
-    if chosen is None or chosen == "all":
+    if chosen is None or (isinstance(chosen, str) and chosen == "all"):
         return list(known)
-    names = [chosen] if isinstance(chosen, str) else list(chosen)
+    names = unique_keys(chosen)
     for name in names:
         if name not in known:
             raise UnknownKeyError("metrics", "", f"one of {', '.join(known)}", repr(name))
@@ -328,7 +335,8 @@ def report(
     >>> found["mean_rank"], found.corrected("mean_rank")  # all four tie within its tolerance
     (3.0, 4.0)
     """
-    return next(iter(table(scores, targets, presets=[preset], **options).values()))
+    chosen = look_up([preset], PRESETS, Preset, "preset")
+    return next(iter(table(scores, targets, presets=chosen, **options).values()))
 
 
 @public("truerank.compat")
@@ -394,7 +402,8 @@ def report_against(
     >>> report_against([0.5, 0.2], [[0.1, 0.5], [0.2, 0.3]], preset="ogb")["hits@3_list"]
     1.0
     """
-    return next(iter(table_against(true_scores, others, presets=[preset], **options).values()))
+    chosen = look_up([preset], PRESETS, Preset, "preset")
+    return next(iter(table_against(true_scores, others, presets=chosen, **options).values()))
 
 
 @public("truerank.compat")
@@ -490,7 +499,8 @@ def report_lists(
     >>> report_lists(ranks, preset="k + 1", ks=[3])["mrr"]
     0.41666666666666663
     """
-    (row,) = look_up([preset], LIST_PRESETS, ListPreset)
+    (row,) = look_up([preset], LIST_PRESETS, ListPreset, "preset")
+    cutoffs = [positive_integer("ks", k) for k in several("ks", ks, "integers")]
     listed = getattr(ranks, "listed", None)
     if listed is None:
         raise InputTypeError("ranks", expected="Ranks from lists", got=repr(ranks))
@@ -501,7 +511,7 @@ def report_lists(
     is_hit = listed if row.cut is None else listed & (middle <= row.cut)
     places = np.where(is_hit, middle, place_of_miss)
     values = {"mr": np.where(is_hit, middle, rank_of_miss), "mrr": 1 / places}
-    values |= {f"hits@{k}": places <= k for k in (positive_integer("ks", k) for k in ks)}
+    values |= {f"hits@{k}": places <= k for k in cutoffs}
     if not len(ranks):
         return dict.fromkeys(values, float("nan"))
     return {key: float(np.average(value, weights=ranks.weights)) for key, value in values.items()}

@@ -101,6 +101,7 @@ class Convention:
 
     def says(self, name: str) -> str:
         """Describe the choice for a field, or for "tolerance", in words."""
+        choice("name", name, STEPS)
         if name == "tolerance":
             return f"scores within {self.atol:g} + {self.rtol:g} * |true score| tie"
         return WORDS[name][getattr(self, name)]
@@ -227,16 +228,19 @@ LIST_PRESETS: Mapping[str, ListPreset] = MappingProxyType(
 
 
 def look_up(
-    names: Iterable[str | Row] | None, rows: Mapping[str, Row], kind: type[Row]
+    names: Iterable[str | Row] | None,
+    rows: Mapping[str, Row],
+    kind: type[Row],
+    argument: str = "presets",
 ) -> list[Row]:
     """Return rows by their names, each of which stands once; None means all of them."""
     expected = f"a name or a {kind.__name__}"
     chosen = several("presets", rows if names is None else names, "names or rows")
     for name in chosen:
         if not isinstance(name, (str, kind)):
-            raise InputTypeError("preset", expected=expected, got=type(name).__name__)
+            raise InputTypeError(argument, expected=expected, got=type(name).__name__)
         if isinstance(name, str) and name not in rows:
-            raise UnknownKeyError("preset", "", f"one of {', '.join(rows)}", repr(name))
+            raise UnknownKeyError(argument, "", f"one of {', '.join(rows)}", repr(name))
     wanted = [rows[name] if isinstance(name, str) else name for name in chosen]
     if len({row.name for row in wanted}) < len(wanted):
         got = ", ".join(row.name for row in wanted)
@@ -270,7 +274,7 @@ def preset(name: str | Preset) -> Preset:
     >>> preset(old).convention.atol
     0.0
     """
-    return look_up([name], PRESETS, Preset)[0]
+    return look_up([name], PRESETS, Preset, "preset")[0]
 
 
 @public("truerank.compat")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
-from ..inputs.checks import check_shape, forbidden_nan
+from ..inputs.checks import check_shape, check_size, forbidden_nan
 from ..inputs.errors import InputValueError
 from ..inputs.scores import as_scores
 
@@ -67,6 +67,7 @@ def read_true_scores(value: Any, dtype: Any, rule: str) -> TrueScores:
     scores = as_scores(value, dtype, "true_scores")
     array = scores.array[:, 0] if scores.array.shape[1:] == (1,) else scores.array
     check_shape("true_scores", array.shape, 1, "one score for each task")
+    check_size("true_scores", array.size)
     true_scores = TrueScores(np.array(array, order="C"), scores.dtype)
     task = true_scores.first_nan(rule)
     if task >= 0:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._core import Scores
 from ..inputs.arrays import as_array
+from ..inputs.checks import is_iterable
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
@@ -111,6 +112,9 @@ def rank_named_blocks(
     rules = read_rules(options)  # before the producer works in vain
     of_block: RuleOptions = {**options, "progress": None}
     listener, counted, start = as_listener(rules.progress), list[Ranks](), time.monotonic()
+    if isinstance(blocks, (str, bytes, Mapping)) or not is_iterable(blocks):
+        expected = "an iterable of blocks, each (scores, targets)"
+        raise InputTypeError("blocks", expected=expected, got=type(blocks).__name__)
     known = len(blocks) if isinstance(blocks, Sized) else 0
 
     def report(total: int) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._core import Scores
 from ..inputs.arithmetic import default_arithmetic
+from ..inputs.checks import check_length, check_size
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener, reporter
@@ -60,6 +61,7 @@ def read_thresholds(value: Any, dtype: Any = None) -> npt.NDArray[Any]:
     (dtype('float64'), dtype('O'))
     """
     if isinstance(value, (bool, int, float, list, tuple, range)):
+        check_length("thresholds", value)
         array = np.array(value, dtype=object)
         numbers = [x.item() if isinstance(x, np.generic) else x for x in array.flat]
         kinds = {type(x).__name__ for x in numbers}
@@ -71,6 +73,7 @@ def read_thresholds(value: Any, dtype: Any = None) -> npt.NDArray[Any]:
     else:
         raw_dtype = dtype if getattr(value, "dtype", None) == "V2" else None
         scores = as_scores(value, raw_dtype, "thresholds", _FORM)
+        check_size("thresholds", scores.array.size)
         array = widen_bfloat16(scores.array) if scores.dtype == "bfloat16" else scores.array
         array = array.astype(np.float64) if scores.dtype in FLOATS else array
     with_nan = np.argwhere(array != array)

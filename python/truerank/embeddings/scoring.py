@@ -9,7 +9,7 @@ import numpy as np
 from .. import _core
 from ..counting.job import prepare_job
 from ..devices.top_scores import top_scores
-from ..inputs.checks import positive_integer
+from ..inputs.checks import check_size, positive_integer
 from ..inputs.naming import public
 from ..inputs.rules import (
     PLAIN,
@@ -455,6 +455,7 @@ def topk_open_embeddings(
     size = positive_integer("block", block) if block is not None else 0
     nouns = embeddings.roles.nouns
     job = prepare_job(embeddings.shape, ..., rows, filter, candidates, rules, nouns)
+    check_size("k", length * len(job.all_rows))
     width = min(length, max(1, embeddings.shape[1]))
     lists, is_open = (job.filter, job.candidates), True
     if embeddings.on_device and current_matches is None:

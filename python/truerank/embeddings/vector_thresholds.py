@@ -130,8 +130,16 @@ def count_above(
     if rules.order != "descending":
         expected = "'descending' for vectors, whose similarities are higher for what is nearer"
         raise InputValueError("order", expected=expected, got=repr(rules.order))
+    if similarity is None:
+        similarity = "dot"
     embeddings = Embeddings(
-        queries, entities, similarity or "dot", bias, rules.dtype, csls, layout=rules.layout
+        queries,
+        entities,
+        similarity,
+        bias,
+        rules.dtype,
+        csls,
+        layout=rules.layout,
     )
     asked = prepare_thresholds(
         *(shape_of(embeddings), embeddings.dtype, thresholds),

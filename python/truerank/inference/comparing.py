@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, overloa
 
 import numpy as np
 
-from ..inputs.checks import confidence, integer
+from ..inputs.checks import confidence, flag, integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics import METRICS, Key
@@ -182,7 +182,7 @@ def compare(
     keys = _read_keys(metric, reader_of(a))
     level = confidence(level)
     draw_seed = integer("draw_seed", draw_seed, least=0)
-    options = Options(by, level, groups, draw_seed, allow_unlike)
+    options = Options(by, level, groups, draw_seed, flag("allow_unlike", allow_unlike))
     if isinstance(a, Mapping) and not has_protocol(a):
         if b is not None:
             raise InputTypeError("b", expected="nothing beside a mapping of Ranks or Reports")

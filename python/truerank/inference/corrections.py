@@ -100,8 +100,8 @@ def correct_pvalues(
     hits@1    0.04      0.06                    0.04
     hits@10   0.03      0.06                    0.04
     """
-    methods = dict.fromkeys(several("methods", methods, f"of {', '.join(TITLES)}"))
-    chosen = [choice("methods", method, tuple(TITLES)) for method in methods]
+    asked = several("methods", methods, f"of {', '.join(TITLES)}")
+    chosen = list(dict.fromkeys(choice("methods", method, tuple(TITLES)) for method in asked))
     if not isinstance(p_values, Mapping):
         p_values = dict(enumerate(several("p_values", p_values, "p-values"), 1))
     found = {str(name): _p_of(str(name), value) for name, value in p_values.items()}

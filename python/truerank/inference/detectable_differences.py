@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import integer, number
+from ..inputs.checks import flag, integer, number
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from ..metrics import Key
@@ -189,7 +189,7 @@ def detectable(
     key = metric if isinstance(metric, Key) else reader_of(a)(metric)
     check_comparable(key)
     draw_seed = integer("draw_seed", draw_seed, least=0)
-    options = Options(by, 0.95, groups, draw_seed, allow_unlike)
+    options = Options(by, 0.95, groups, draw_seed, flag("allow_unlike", allow_unlike))
     if b is None:
         errors = _assume_errors(a, key, options, assumed)
     else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .checks import check_shape, choice
+from .checks import check_length, check_shape, check_size, choice
 from .errors import InputError, InputTypeError, InputValueError
 
 if TYPE_CHECKING:
@@ -190,15 +190,34 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
     """
     if type(value) is np.ndarray:
         return value
+    if isinstance(value, range):
+        check_length(name, value)
     try:
         return np.asarray(on_host(value, name))
+    except InputError:  # which says what is wrong
+        raise
+    except MemoryError:
+        got = f"{type(value).__name__} of more than the memory holds"
+        raise InputValueError(name, expected=what, got=got) from None
     except (RuntimeError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):  # which says what is wrong
-            raise
         is_ragged = "inhomogeneous" in str(error)
         got = "lists of unlike lengths" if is_ragged else f"{type(value).__name__}: {error}"
         kind = InputValueError if isinstance(error, ValueError) else InputTypeError
         raise kind(name, expected=what, got=got) from error
+
+
+def refuse_mask(name: str, value: object) -> None:
+    """Refuse a masked array, whose mask would be lost.
+
+    Examples
+    --------
+    >>> refuse_mask("targets", np.ma.masked_array([3, 1], mask=[True, False]))
+    Traceback (most recent call last):
+    ...
+    truerank.inputs.errors.InputTypeError: targets: expected plain numbers, got a masked array
+    """
+    if isinstance(value, np.ndarray) and isinstance(value, np.ma.MaskedArray):
+        raise InputTypeError(name, expected="plain numbers", got="a masked array")
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -237,8 +256,13 @@ def index_array(name: str, value: object, *, copy: bool = True, what: str = "an 
     array([[0, 2]])
     """
     if type(value) is np.ndarray and value.dtype is _INT64:  # the usual case, at the least cost
-        return value.copy() if copy or not value.flags.c_contiguous else value
+        if copy or not value.flags.c_contiguous:
+            check_size(name, value.size)
+            return value.copy()
+        return value
+    refuse_mask(name, value)
     array = as_array(value, name, what)
+    check_size(name, array.size)
     if array.size == 0 and isinstance(value, (list, tuple)):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
@@ -251,6 +275,10 @@ def index_array(name: str, value: object, *, copy: bool = True, what: str = "an 
 def native_indices(name: str, value: object) -> npt.NDArray[Any]:
     """Return native, contiguous int32 or int64, without a copy if they are that already."""
     array = as_array(value, name)
+    if array is not value:
+        refuse_mask(name, value)
+    if not array.flags.c_contiguous:
+        check_size(name, array.size)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
         # an empty one may be aligned for numpy alone
         return np.require(array if array.size else array.copy(), requirements=["C", "A"])
@@ -319,6 +347,7 @@ def checked_weights(
     >>> checked_weights([1, 3], length=2)
     array([1., 3.])
     """
+    refuse_mask(name, value)
     array = as_array(value, name, "a 1-D array of numbers")
     if array.dtype.kind not in "iuf":
         raise InputTypeError(name, expected="real numbers", got=_type_of(array, value))

@@ -10,7 +10,7 @@ from .._core import Scores
 from .arrays import as_array, native_indices
 from .checks import check_shape
 from .errors import InputValueError
-from .scores import as_scores
+from .scores import as_scores, refuse_rounded
 from .selection import indptr_of, indptr_of_pair
 
 if TYPE_CHECKING:
@@ -105,8 +105,12 @@ def _joined(name: str, value: Any) -> tuple[Any, IntArray]:
             check_shape(name, array.shape, 1, _FORMS)
         filled = [array for array in arrays if len(array)]
         indptr = indptr_of([len(array) for array in arrays])
-        return np.concatenate(filled) if filled else np.empty(0), indptr
-    matrix = value if hasattr(value, "shape") else as_array(value, name, _FORMS)
+        joined = np.concatenate(filled) if filled else np.empty(0)
+        refuse_rounded(name, value, joined)
+        return joined, indptr
+    matrix = (
+        value if isinstance(getattr(value, "shape", 0), tuple) else as_array(value, name, _FORMS)
+    )
     check_shape(name, tuple(matrix.shape), 2, _FORMS)
     height, width = matrix.shape
     return matrix, indptr_of(np.full(height, width))

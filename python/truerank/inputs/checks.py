@@ -23,7 +23,7 @@ ORDERS: tuple[ScoreOrder, ...] = get_args(ScoreOrder)
 NAN_RULES: tuple[NanRule, ...] = get_args(NanRule)
 IO: tuple[IoMode, ...] = get_args(IoMode)
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-_MAX_INTEGER = 1 << 40  # no array has more entries, and larger numbers might not fit into 64 bits
+MOST_ENTRIES = 1 << 40  # of any array; larger numbers might not fit into 64 bits
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
@@ -37,14 +37,21 @@ def is_number(value: object) -> TypeGuard[float | np.number[Any]]:
 
 
 def is_iterable(value: object) -> TypeGuard[Iterable[Any]]:
-    """Whether a value can be iterated over; an array without dimensions cannot, though Iterable."""
-    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
+    """Whether a value can be iterated over; neither an array without dimensions can, nor matrices
+    of scipy, though they are Iterable.
+    """
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0 and not is_sparse(value)
+
+
+def is_sparse(value: object) -> bool:
+    """Whether a value is a sparse matrix or array of scipy, in any format."""
+    return hasattr(value, "tocsr")
 
 
 def has_dimensions(value: object) -> bool:
     """Whether a value is more than one number, also lists of unlike lengths."""
     try:
-        return np.ndim(value) > 0  # type: ignore[arg-type]
+        return isinstance(value, range) or np.ndim(value) > 0  # type: ignore[arg-type]
     except ValueError:
         return True
 
@@ -101,7 +108,7 @@ def integer(
 
 def positive_integer(name: str, value: object) -> int:
     """Check an integer of at least 1, and return at most 2**40, which no array's length exceeds."""
-    return min(integer(name, value, least=1), _MAX_INTEGER)
+    return min(integer(name, value, least=1), MOST_ENTRIES)
 
 
 def number(name: str, value: object, *, expected: str = "a number") -> float:
@@ -122,10 +129,49 @@ def number(name: str, value: object, *, expected: str = "a number") -> float:
         raise InputValueError(name, expected=f"{expected} below 1.8e308", got=value) from None
 
 
+def instance(name: str, value: object, kind: type[T], expected: str = "") -> T:
+    """Check that a value is of a class, whose name says what was expected where nothing else does.
+
+    Examples
+    --------
+    >>> instance("key", "mrr", int)
+    Traceback (most recent call last):
+    ...
+    truerank.inputs.errors.InputTypeError: key: expected int, got str
+    """
+    if not isinstance(value, kind):
+        raise InputTypeError(name, expected=expected or kind.__name__, got=type(value).__name__)
+    return value
+
+
+def check_size(name: str, entries: int) -> None:
+    """Refuse more entries than any memory holds, as a range and a broadcast array may declare.
+
+    Examples
+    --------
+    >>> check_size("targets", 1 << 50)
+    Traceback (most recent call last):
+    ...
+    truerank.inputs.errors.InputValueError: targets: expected at most 2**40 entries, got 2**50
+    """
+    if entries > MOST_ENTRIES:
+        got = f"2**{entries.bit_length() - 1}"
+        raise InputValueError(name, expected="at most 2**40 entries", got=got)
+
+
+def check_length(name: str, values: object) -> None:
+    """Refuse, before it is listed, what says that it has more items than any memory holds."""
+    if isinstance(values, range):
+        check_size(name, (values.stop - values.start) // values.step)
+    elif isinstance(values, np.ndarray):
+        check_size(name, values.size)
+
+
 def several(name: str, values: Iterable[T], what: str) -> list[T]:
     """List the values of an iterable that is no str."""
     if isinstance(values, (str, bytes)) or not is_iterable(values):
         raise InputTypeError(name, expected=f"several {what}", got=type(values).__name__)
+    check_length(name, values)
     return list(values)
 
 
@@ -148,6 +194,7 @@ def distinct_names(name: str, words: Any, expected: str = "a sequence of str") -
     """Check names: each is a str, and none occurs twice."""
     if isinstance(words, (str, bytes)) or not is_iterable(words):
         raise InputTypeError(name, expected=expected, got=type(words).__name__)
+    check_length(name, words)
     items = [*words]
     for i, word in enumerate(items):
         if not isinstance(word, str):

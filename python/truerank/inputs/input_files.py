@@ -20,7 +20,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from .errors import InputError, InputValueError
+from .errors import InputError, InputTypeError, InputValueError
+
+
+def path_name(argument: str, path: object, expected: str = "a path") -> str:
+    """Return a path as a str.
+
+    Raises
+    ------
+    InputTypeError
+        For what is no path.
+
+    Examples
+    --------
+    >>> path_name("path", 3)
+    Traceback (most recent call last):
+    ...
+    truerank.inputs.errors.InputTypeError: path: expected a path, got int
+    """
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise InputTypeError(argument, expected=expected, got=type(path).__name__)
+    return os.fsdecode(path)
 
 
 @contextmanager
@@ -53,7 +73,7 @@ def open_input(
     ...
     truerank.inputs.errors.InputValueError: path: /dev/null: expected a regular file, ...
     """
-    name = os.fsdecode(path)
+    name = path_name(argument, path)
     mode = (
         0 if "\0" in name else os.stat(name).st_mode
     )  # before it is opened, which may wait for somebody to write

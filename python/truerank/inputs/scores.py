@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from math import isinf, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 
 from .._core import Scores
 from .arrays import as_array, is_tensor, tensor_array
-from .checks import is_integer
+from .checks import MOST_ENTRIES, check_size, is_integer, is_sparse
 from .errors import InputTypeError, InputValueError
 from .frames import frame_array, is_frame, refuse_labels
 
@@ -147,6 +148,43 @@ def exact_array(values: list[Any]) -> npt.NDArray[Any]:
     return array
 
 
+def refuse_rounded(name: str, values: Any, array: npt.NDArray[Any]) -> None:
+    """Refuse lists whose integers numpy has rounded, to hold them beside floats or other integers.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for the message.
+    values : list or tuple
+        Numbers, also in lists within it.
+    array : ndarray
+        What numpy has made of them.
+
+    Examples
+    --------
+    >>> rounded = [2**53 + 1, 0.5]
+    >>> refuse_rounded("scores", rounded, np.array(rounded))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    truerank.inputs.errors.InputValueError: scores: expected integers that a float64 holds, ...
+    """
+    if array.dtype != np.float64 or not (np.abs(array) >= _EXACT).any():
+        return
+    for value in _numbers_in(values):
+        if is_integer(value) and int(value) != float(value):
+            expected = "integers that a float64 holds, as they are beside others"
+            raise InputValueError(name, expected=expected, got=value)
+
+
+def _numbers_in(values: Any) -> Iterator[Any]:
+    """Yield the numbers in lists, tuples and arrays, however deep."""
+    if not isinstance(values, (list, tuple, np.ndarray)):
+        yield values
+        return
+    for value in values:
+        yield from _numbers_in(value)
+
+
 class Form(NamedTuple):
     """What an array must be, and the words for it in messages."""
 
@@ -262,6 +300,8 @@ def as_scores(
     if name_of is None:
         name_of = dtype_name(array.dtype, dtype, name, form, known=known)
     check_dimensions(array.shape, name, form)
+    if array.size > MOST_ENTRIES:  # in one row or column: files may have more in all
+        check_size(name, max(array.shape))
     return Scores(array, name_of, not array.dtype.isnative)
 
 
@@ -299,7 +339,7 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
         raise InputTypeError(name, expected="plain numbers", got=f"a masked array{hint}")
     if is_tensor(value):
         return tensor_array(value, name)
-    if hasattr(value, "tocsr"):
+    if is_sparse(value):
         raise InputTypeError(name, expected="a dense array", got=type(value).__name__)
     protocols = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
     if hasattr(value, "__dlpack__") and not any(hasattr(value, protocol) for protocol in protocols):
@@ -308,4 +348,7 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
         except (BufferError, RuntimeError) as error:
             got = f"{type(value).__name__} ({error}); torch.from_dlpack reads it on any device"
             raise InputTypeError(name, expected="an array in the host's memory", got=got) from None
-    return as_array(value, name, "a matrix of numbers"), None
+    array = as_array(value, name, "a matrix of numbers")
+    if isinstance(value, (list, tuple)):
+        refuse_rounded(name, value, array)
+    return array, None

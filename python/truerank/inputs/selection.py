@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
-from .arrays import as_array, index_array, native_indices
-from .checks import check_range, check_shape, integer
+from .arrays import as_array, index_array, native_indices, refuse_mask
+from .checks import check_range, check_shape, integer, is_sparse
 from .errors import InputError, InputTypeError, InputValueError
 from .frames import is_frame, refuse_labels
 from .naming import public
@@ -238,7 +238,8 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
     may_be_shared = name == "candidates"
     if is_frame(value):
         refuse_labels(name, value)
-    if hasattr(value, "tocsr"):
+    refuse_mask(name, value)
+    if is_sparse(value):
         shape = tasks, columns
         check_shape(name, value.shape, shape, f"a sparse matrix of shape {shape}")
         csr = value.tocsr()
@@ -259,10 +260,28 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
         return _of_mask(name, array, (tasks, columns))
     if array.ndim == 1 and may_be_shared:
         indices = native_indices(name, array)
+        refuse_mask_of_integers(name, indices, columns)
         return Selection(np.array([0, len(indices)], dtype=np.int64), indices, None, True)
     expected = "(indptr, indices), a sparse matrix, a mask of booleans or index lists"
     got = f"{type(value).__name__} of shape {array.shape}"
     raise InputTypeError(name, expected=f"{expected} (csr_from_padded takes padded ones)", got=got)
+
+
+def refuse_mask_of_integers(name: str, indices: npt.NDArray[Any], columns: int) -> None:
+    """Refuse 0s and 1s for all columns, more than two: a mask that would be read as indices.
+
+    Examples
+    --------
+    >>> mask = np.array([0, 1, 1, 1])
+    >>> refuse_mask_of_integers("candidates", mask, 4)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    truerank.inputs.errors.InputValueError: candidates: expected indices, or a mask of bool, ...
+    """
+    if 2 < len(indices) == columns and ((indices == 0) | (indices == 1)).all():
+        expected = "indices, or a mask of bool"
+        got = f"a mask of integers, 0 or 1 for each of {columns}"
+        raise InputValueError(name, expected=expected, got=got)
 
 
 def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:

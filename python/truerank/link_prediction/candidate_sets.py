@@ -10,7 +10,7 @@ import numpy as np
 from ..inputs.candidate_lists import as_lists
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.row_keys import distinct, distinct_rows
+from ..inputs.row_keys import distinct_rows
 from ..inputs.selection import indptr_of
 from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
@@ -177,7 +177,7 @@ def _read_set(value: Any, sides: Sequence[str], splits: TripleSplits) -> Candida
         return CandidateSet(name_of_sets([_as_one(lists)]), lists)
     if not isinstance(pool, str):
         vocabulary = splits.relations if "relation" in sides else splits.entities
-        pool = distinct(vocabulary.ids_of("candidates", pool))
+        pool = vocabulary.set_of("candidates", pool)
         return CandidateSet(name_of_sets([pool]), pool)
     if pool == TYPED and "relation" in sides:
         raise InputValueError("candidates", "types are those of entities; relations have none")

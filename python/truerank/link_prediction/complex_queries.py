@@ -160,7 +160,7 @@ class ComplexQueries(OneSidedTask[Report]):
         self.without_hard = len(self.queries) - len(side.queries)
         name = "all"
         if candidates is not None:
-            chosen = distinct(vocabulary.ids_of("candidates", candidates))
+            chosen = vocabulary.set_of("candidates", candidates)
             check_among(chosen, side.targets, vocabulary, "hard answers")
             side, name = replace(side, candidates=chosen), selection_name(chosen)
         protocol = Protocol(filter=("easy", "hard"), candidates=name, split=split)

@@ -15,6 +15,7 @@ from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
 from ..inputs.checks import flag, integer
 from ..inputs.errors import InputValueError
+from ..inputs.input_files import path_name
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
@@ -200,7 +201,7 @@ def read_predictions(
     ...     read_predictions(file)
     Predictions(1 triples, 3 entries)
     """
-    name = os.fsdecode(path)
+    name = path_name("path", path)
     has_scores = flag("scored", scored)
     reader = _core.ListReader()
     read_rows = partial(reader.prediction_rows, scored=has_scores)

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import index_array
-from ..inputs.checks import is_integer, is_iterable
+from ..inputs.arrays import as_array, index_array
+from ..inputs.checks import check_length, is_integer, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.input_files import path_name
 from ..inputs.naming import public
 from ..inputs.selection import check_indptr
 from ..tables.writing import replace_text
@@ -82,7 +83,7 @@ def read_queries(path: str | os.PathLike[str]) -> QueryAnswers:
     >>> read.queries, read.easy, read.hard, read.structures
     ((('a', ('r', 's')),), (('b',),), (('c', 'd'),), ('2p',))
     """
-    name = os.fsdecode(path)
+    name = path_name("path", path)
     rows: list[dict[str, Any]] = []
     for line, row in json_lines("path", name):
         if not _is_line(row):
@@ -140,7 +141,10 @@ def _items(
         raise InputTypeError(name, expected=expected, got=type(value).__name__ + where)
     if isinstance(value, Set):
         return sorted(value, key=lambda item: (type(item).__name__, item))
-    return value.tolist() if isinstance(value, np.ndarray) else list(value)
+    check_length(name, value)
+    if hasattr(value, "__array__"):  # also a column of pandas, polars or pyarrow
+        return as_array(value, name).tolist()  # type: ignore[no-any-return]
+    return list(value)
 
 
 def check_queries(queries: Any) -> tuple[Hashable, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.arrays import index_array, read_only
+from ..inputs.checks import is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.row_keys import row_keys
@@ -257,7 +258,7 @@ def _rows_of(title: str, value: Any) -> tuple[list[Any], bool]:
     Say whether relations are keys of JSON, which have no type.
     """
     path = os.fsdecode(value) if is_path(value) else ""
-    if not path and not isinstance(value, (list, tuple, np.ndarray)):
+    if not path and not (isinstance(value, (list, tuple, np.ndarray)) and is_iterable(value)):
         expected = f"a path, or a list of tuples ({_FORM})"
         raise InputTypeError(title, expected=expected, got=type(value).__name__)
     has_json, rows, delimiter = is_json(path), list[Any](), ""

@@ -572,7 +572,7 @@ def sides_of(ranks: Ranks) -> Sides:
         return Sides({ALL_SIDES: len(ranks)})
     counts = {str(name): n for name, n in labels.counts().items()}
     if labels.vocabulary is None:
-        expected = "names of sides, as 'head' and 'tail'"
+        expected = "names of sides, as 'head' and 'tail', in `side`"
         raise InputTypeError("ranks", expected=expected, got="integer ids")
     for name in itertools.filterfalse(is_side_name, counts):
         raise InputValueError(

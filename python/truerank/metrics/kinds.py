@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.checks import choice, instance
 from ..inputs.naming import public
+from ..ranks.container import Ranks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
-    from ..ranks.container import Ranks
 
 KINDS: dict[str, Callable[[Ranks, int], IntArray | FloatArray]] = {
     "optimistic": lambda ranks, seed: ranks.optimistic,
@@ -75,6 +76,8 @@ def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None
     >>> sample_of(tr.Ranks([0, 3], [1, 2], 10), "pessimistic").ranks
     array([1., 5.])
     """
+    instance("ranks", ranks, Ranks)
+    choice("kind", kind, tuple(KINDS))
     positions = KINDS[kind](ranks, seed).astype(np.float64, copy=False)
     if weights is None:
         weights = ranks.weights

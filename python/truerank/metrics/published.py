@@ -281,7 +281,7 @@ def _candidates_of_tasks(candidates: Any, tasks: int | None, weights: Any) -> An
             expected="how many there are, as candidates is one number for all of them (a triple "
             "whose head and tail are both predicted makes two)",
         )
-    count = integer("tasks", tasks, least=1)
+    count = integer("tasks", tasks, least=1, most=(1 << 63) - 1)
     if weights is None:
         return [candidates], [count]
     return np.full(count, candidates)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.checks import is_integer
+from ..inputs.checks import instance, is_integer, number
 from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.naming import public
 from .averages import arithmetic, values_per_task
@@ -102,6 +102,7 @@ def grouped_tasks(candidates: Any, weights: Any = None) -> Tasks:
 @public("truerank.metrics")
 def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, float]:
     """Return the mean and variance under chance of a key's metric; nan without a weight above 0."""
+    instance("key", key, Key, "a Key, as `parse` returns it")
     return moments_of_tasks(key, compress(candidates, weights))
 
 
@@ -133,6 +134,8 @@ def compute(key: Key, sample: Sample, memo: dict[Any, Any] | None = None) -> flo
     >>> compute(parse("hits@3"), Sample(np.array([1.0, 4.0]), np.array([9, 9])))
     0.5
     """
+    instance("key", key, Key, "a Key, as `parse` returns it")
+    instance("sample", sample, Sample)
     metric = METRICS[key.metric]
     measured = metric.inverse(metric.mean(metric.transform, sample, key.parameter))
     if key.adjustment == NO_ADJUSTMENT:
@@ -153,6 +156,10 @@ def adjusted(key: Key, measured: float, mean: float, variance: float) -> float:
     >>> adjusted(parse("amri"), 1.5, 2.0, 1 / 3)
     0.5
     """
+    instance("key", key, Key, "a Key, as `parse` returns it")
+    numbers = {"measured": measured, "mean": mean, "variance": variance}
+    for name, value in numbers.items():
+        number(name, value)
     if math.isnan(measured):
         return math.nan
     return ADJUSTMENTS[key.adjustment](measured, mean, variance, METRICS[key.metric].optimum)

@@ -16,7 +16,7 @@ from .. import __version__
 from ..inference.comparing import compare
 from ..inference.comparisons import gather_notes
 from ..inference.units import UNIT
-from ..inputs.checks import several, unique_keys
+from ..inputs.checks import instance, several, unique_keys
 from ..inputs.naming import public
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, increasing
 from ..plot import comparison, groups, hits_curve, rank_distribution, values
@@ -119,7 +119,10 @@ def save(
     '<!DOCTYPE html>'
     """
     models = check_named("reports", reports, (Report, RankedQueries), "Report")
-    lines = several("notes", notes, "lines")
+    lines = [instance("notes", line, str) for line in several("notes", notes, "lines")]
+    for name, text in (("title", title), ("command", command)):
+        if text is not None:
+            instance(name, text, str)
     if title is None:
         (first, *_) = models.values()
         title = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from ..inputs.checks import choice
+from ..inputs.checks import choice, flag
 from ..inputs.naming import public
 from ..metrics import KINDS
 from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND
@@ -79,13 +79,13 @@ def draw_steps(
         if len(sizes) > 1:
             name += f" ({format_count(curve.tasks, 'task')})"
         names.append(name)
-        if band and (high - low > _MIN_BAND).any():
+        if flag("band", band) and (high - low > _MIN_BAND).any():
             filled = {"color": colour, "alpha": 0.2, "linewidth": 0}
             bands.append(ax.fill_between(x, low, high, step="post", **filled))
     if bands:
         handles.append(bands[0])
         names.append("from optimistic to pessimistic")
-    if chance:
+    if flag("chance", chance):
         handle, label = _draw_chance(ax, x, curves, colours)
         handles.append(handle)
         names.append(label)

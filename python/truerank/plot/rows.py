@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inference.comparing import compare, corrected
 from ..inference.comparisons import RATIO, Comparison
-from ..inputs.checks import choice, confidence, positive_integer, unique_keys
+from ..inputs.checks import choice, confidence, flag, positive_integer, unique_keys
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics import UnknownKeyError
@@ -286,7 +286,7 @@ def groups(
     for place in np.flatnonzero(np.isnan(widths)).tolist():
         ax.text(0, place, " no value", va="center", fontsize="small")
     handles, names = _draw_averages(ax, report, metric)
-    if interval:
+    if flag("interval", interval):
         bounds = [_interval(report.groups[label], metric, level=level) for label in chosen]
         line = draw_bounds(ax, places, bounds, ["black"] * len(chosen))
         if line is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.arrays import as_array, checked_weights, index_array, integers
-from ..inputs.checks import check_shape, is_iterable
+from ..inputs.checks import check_length, check_shape, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 
@@ -55,8 +55,9 @@ def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, In
     above = _counts("above", above, None, 0)
     n = len(above)
     tied = _counts("tied", tied, n, 1)  # the true candidate ties with itself
-    if not isinstance(candidates, list | tuple) and np.ndim(candidates) == 0:
-        candidates = np.repeat(integers("candidates", np.reshape(candidates, 1)), n)
+    if not isinstance(candidates, list | tuple | range) and np.ndim(candidates) == 0:
+        one = as_array(candidates, "candidates").reshape(1)
+        candidates = np.repeat(integers("candidates", one), n)
     candidates = _counts("candidates", candidates, n, 1)
     wrong = tied > candidates - above  # a sum could overflow
     if wrong.any():
@@ -74,6 +75,7 @@ def checked_audit(value: object, length: int) -> IntArray:
     >>> checked_audit([[0, 0], [0, 2], [1, 1]], 2).tolist()
     [[0, 0], [0, 2], [1, 1], [0, 0], [0, 0]]
     """
+    check_length("audit", value)
     parts = list(value) if is_iterable(value) else []
     if not 3 <= len(parts) <= len(Audit._fields):
         raise InputTypeError("audit", expected="an Audit or three arrays", got=type(value).__name__)
@@ -94,7 +96,7 @@ def checked_listed(value: object, length: int) -> npt.NDArray[np.bool_]:
     >>> checked_listed([True, False], 2)
     array([ True, False])
     """
-    array = np.asarray(value)
+    array = as_array(value, "listed", "booleans")
     if array.dtype != np.bool_ and array.size:
         raise InputTypeError("listed", expected="booleans", got=f"dtype {array.dtype}")
     check_shape("listed", array.shape, (length,), f"{length} booleans, one for each task")

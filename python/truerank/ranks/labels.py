@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..inputs.arrays import integers, read_only
-from ..inputs.checks import check_range, distinct_names, has_dimensions, is_iterable
+from ..inputs.checks import check_length, check_range, distinct_names, has_dimensions, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 from .counts import checked_index
@@ -357,6 +357,7 @@ def _of_values(name: str, value: Any) -> Labels:
         raise InputTypeError(name, expected=forms, got=type(value).__name__)
     if isinstance(value, np.ndarray) and value.dtype.kind not in "UOT":  # T: of variable width
         return Labels._trusted(integers(name, value), None)
+    check_length(name, value)
     items = value.tolist() if isinstance(value, np.ndarray) else list(value)
     if not any(isinstance(item, str) for item in items):
         return Labels._trusted(integers(name, items), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..inputs.checks import NAN_RULES, ORDERS, choice, flag, several
+from ..inputs.checks import NAN_RULES, ORDERS, choice, flag, instance, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 
@@ -126,6 +126,7 @@ class Protocol:
         >>> Protocol().differences(Protocol(filter=("train",), nan="omit"))
         ['filter: none against train', 'nan: raise against omit']
         """
+        instance("other", other, Protocol)
         return [
             f"{name}: {_in_words(getattr(self, name))} against {_in_words(getattr(other, name))}"
             for name in COMPARABLE
@@ -148,6 +149,7 @@ class Protocol:
         >>> Protocol(dtype="float32").joined(Protocol(dtype="float16")).dtype
         'mixed'
         """
+        instance("name", name, str)
         if differences := self.differences(other):
             raise InputValueError(name, f"counted under another protocol: {'; '.join(differences)}")
         if vars(self) == vars(other):

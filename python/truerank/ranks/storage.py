@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.input_files import report_damage
+from ..inputs.input_files import path_name, report_damage
 from ..inputs.npy_files import read_npz
 from .counts import COUNTS
 from .labels import Labels
@@ -85,7 +85,7 @@ def open_archive(
     """
     import json
 
-    name = os.fsdecode(path)
+    name = path_name(argument, path)
     _, members = read_npz(argument, name, what=_READABLE)
     try:
         if HEADER not in members:

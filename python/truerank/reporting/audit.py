@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inputs.checks import unique_keys
 from ..inputs.naming import public
 from ..metrics.keys import RELATION_SIDE, parse
 from ..metrics.kinds import DEFAULT_KIND
@@ -141,10 +142,11 @@ def findings(counted: Counted, names: Collection[str] = ()) -> Findings:
     >>> [finding.name for finding in findings(counted, ["sampled"])]
     ['sampled']
     """
+    asked = unique_keys(names, "names")
     found = []
     for name, value, words in _measured(counted):
         threshold = THRESHOLDS.get(name, 0.0)
-        if value > threshold and (not names or name in names):
+        if value > threshold and (not asked or name in asked):
             found.append(Finding(name, float(value), threshold, MESSAGES[name].format(words)))
     return Findings(found, counted.protocol, counted.summary)
 

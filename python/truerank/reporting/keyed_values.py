@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
-from ..inputs.checks import unique_keys
+from ..inputs.checks import flag, unique_keys
 from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.words import suggest
 from ..metrics import KINDS, Key, parse
@@ -262,8 +262,9 @@ def metric_column(name: str, key: Key | None = None, *, percent: bool = False, *
     """
     parsed = parse(name) if key is None else key
     is_share = parsed.adjustment == NO_ADJUSTMENT and parsed.metric in SHARES
-    decimals, unit = (1, "%") if percent and is_share else (parsed.decimals, "")
-    return Column(name, table_name(parsed), decimals, unit, **of)
+    if flag("percent", percent) and is_share:
+        return Column(name, table_name(parsed), 1, "%", **of)
+    return Column(name, table_name(parsed), parsed.decimals, **of)
 
 
 def _label_column(name: str, groups: str | None, labels: set[str]) -> Column:

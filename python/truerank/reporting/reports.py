@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack, overload
 from ..inference.intervals import Interval, Intervals, interval
 from ..inference.pairing import RanksMissingError, weighted_ranks
 from ..inference.units import UNIT
-from ..inputs.checks import integer, unique_keys
+from ..inputs.checks import instance, integer, unique_keys
 from ..inputs.naming import printable, public
 from ..inputs.words import suggest
 from ..metrics import UnknownKeyError, parse
@@ -438,7 +438,8 @@ class Report(KeyedValues):
         >>> report(Ranks([0, 3], [1, 1], [1, 10]), by=["a", "b"]).macro_left_out("macro.amri")
         1
         """
-        return sum(map(math.isnan, self.group_values(key.removeprefix(f"{MACRO}.")).values()))
+        of_groups = instance("key", key, str).removeprefix(f"{MACRO}.")
+        return sum(map(math.isnan, self.group_values(of_groups).values()))
 
     # -- forms -------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from ..inference.pairing import pair_ranks
 from ..inference.runs import interval_over_runs
 from ..inference.sign_flips import error_rate
 from ..inference.units import COUNT, UNIT
-from ..inputs.checks import choice, confidence, distinct_names, several
+from ..inputs.checks import choice, confidence, distinct_names, flag, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import with_options
@@ -290,6 +290,7 @@ def table(
     A      1.0*  1.000*
     B      4.0†  0.250†
     """
+    flag("allow_unlike", allow_unlike)
     if isinstance(reports, KeyedValues) or not isinstance(reports, Mapping):
         runs = _read_runs("reports", reports, allow_unlike)
         rows = {format_count(runs.runs, "run"): runs}

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..inference.intervals import Interval, Intervals, interval
 from ..inference.units import Units
-from ..inputs.arrays import read_only
-from ..inputs.checks import choice, unique_keys
+from ..inputs.arrays import checked_weights, read_only
+from ..inputs.checks import choice, instance, positive_integer, several, unique_keys
 from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
 from ..inputs.row_keys import row_keys
@@ -170,6 +170,9 @@ class RetrievalReport(KeyedValues):
         by: LabelsLike | None = None,
         misses: str = "zero",
     ) -> None:
+        instance("ranks", ranks, Ranks)
+        if gains is not None:
+            gains = checked_weights(gains, length=len(ranks), name="gains", each="right answer")
         self.gains, self.misses, self.list_use = gains, misses, None
         self.longest_list = None
         check_misses(misses, ranks.protocol)
@@ -273,11 +276,12 @@ class RetrievalReport(KeyedValues):
         [0.5, 0.75, 1.0]
         """
         choice("order", order, (*ORDER_KINDS, *LEVELS))
+        ks = [positive_integer("cutoffs", k) for k in several("cutoffs", cutoffs, "integers")]
         ties = self._ranked.ties(order)
         rows = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
         _, where, counts = np.unique(row_keys(rows), return_index=True, return_counts=True)
         above, size, right = (row[where] for row in rows)
-        hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in cutoffs]
+        hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in ks]
         shares: FloatArray = np.array(hits) / counts.sum()
         return shares
 
@@ -561,6 +565,8 @@ class RetrievalReport(KeyedValues):
         if kinds is None:
             kinds = ORDER_KINDS if not self.by and self._tied else EXPECTED_KIND
         rows_of_kind = unique_keys(kinds, "kinds")
+        if not chosen:
+            raise InputValueError("metrics", expected="at least one key", got="none")
         labels = ["micro", *([MACRO] if self.by else []), *map(label_text, self._groups)]
         sizes = [len(self.queries), *([len(self.queries)] if self.by else []), *self._group_sizes]
         rows: list[list[Any]] = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..embeddings.scoring import TopK
 from ..inputs.candidate_lists import as_lists
-from ..inputs.checks import choice, is_integer
+from ..inputs.checks import choice, flag, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.row_keys import are_among, distinct, distinct_rows, look_up, row_keys
@@ -294,7 +294,7 @@ def read_candidates(value: Any, sets: AnswerSets) -> ChosenCandidates:
             raise InputValueError("candidates", expected=expected, got=repr(value))
         chosen, name = distinct(sets.known[value][:, 1]), value if sampled is None else name
     else:
-        chosen = distinct(sets.entities.ids_of("candidates", value))
+        chosen = sets.entities.set_of("candidates", value)
         name = name_of_sets([chosen])
     check_among(chosen, sets.pairs[:, 1], sets.entities, "right answers")
     return ChosenCandidates(name, chosen, sampled)
@@ -544,7 +544,7 @@ class Task(OneSidedTask[RetrievalReport]):
         sets, self.leaked = without_leaks(sets, rule)
         chosen = read_candidates(candidates, sets)
         is_drawn = chosen.sampled is not None
-        if not judged:
+        if not flag("judged", judged):
             sets = sets._replace(judged=sets.judged[:0])
         elif is_drawn:
             raise InputValueError("judged", "sampled candidates have no judged documents")

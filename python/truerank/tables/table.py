@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import choice, flag, integer
+from ..inputs.checks import choice, flag, instance, integer, several, unique_keys
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import import_extra, printable, public, terminal_text
 from . import forms
@@ -266,24 +266,35 @@ class Table(AsTable):
                 raise InputTypeError("rows", "a mapping of columns has their cells already")
             rows = _transposed(columns)
         self.columns = _checked_columns(columns)
-        self.rows = tuple(tuple(map(_plain, row)) for row in rows or ())
+        if rows is None:
+            rows = ()
+        listed = several("rows", rows, "rows")
+        self.rows = tuple(tuple(map(_plain, several("rows", row, "cells"))) for row in listed)
         for i, row in enumerate(self.rows):
             if len(row) != len(self.columns):
                 expected = f"{format_count(len(self.columns), 'cell')} in every row"
                 raise InputValueError("rows", expected=expected, got=f"{len(row)} in row {i}")
-        self.before = tuple(before)
-        self.notes = tuple(notes)
+        self.before = tuple(_checked_lines("before", before))
+        self.notes = tuple(_checked_lines("notes", notes))
         self._names = integer("names", names, least=0, most=max(1, len(self.columns)))
-        self._best = frozenset(best)
-        self._significant = frozenset(significant)
-        known = [column.name for column in self.columns]
-        for i, name in self._best | self._significant:
-            if i not in range(len(self)) or name not in known:
-                expected = "a row, from 0, and the name of a column"
-                raise InputValueError("best, significant", expected=expected, got=(i, name))
+        self._best = self._checked_cells("best", best)
+        self._significant = self._checked_cells("significant", significant)
         self._digits = check_digits(digits)
+        if most is not None:
+            integer("most", most, least=0)
         self._most = most
         self._notes_shown: bool | None = None
+
+    def _checked_cells(self, name: str, cells: Iterable[Any]) -> frozenset[Position]:
+        """Check that cells are each a row and the name of a column."""
+        known = [column.name for column in self.columns]
+        listed = several(name, cells, "cells")
+        for place in listed:
+            is_pair = isinstance(place, tuple) and len(place) == 2
+            if not is_pair or place[0] not in range(len(self)) or place[1] not in known:
+                expected = "pairs of a row, from 0, and the name of a column"
+                raise InputValueError(name, expected=expected, got=place)
+        return frozenset(listed)
 
     def __getitem__(self, name: str) -> list[Any]:
         """Return the cells of a column by its name."""
@@ -319,7 +330,7 @@ class Table(AsTable):
             table._notes_shown = flag("notes", notes)
         if metrics is None:
             return table
-        chosen = [metrics] if isinstance(metrics, str) else list(metrics)
+        chosen = unique_keys(metrics)
         places = list(range(self._names))
         places += [self._place("metrics", name) for name in chosen]
         spreads = [self.columns[place].spread for place in places]
@@ -345,7 +356,9 @@ class Table(AsTable):
 
     def grid(self, *, notes: bool) -> Grid:
         """Return the texts that people read; `notes` says whether the form has lines by default."""
-        shown = notes if self._notes_shown is None else self._notes_shown
+        shown = self._notes_shown
+        if shown is None:
+            shown = flag("notes", notes)
         spreads = {column.spread for column in self.columns}
         columns = [c for c in self.columns if c.only != "data" and c.name not in spreads]
         place = {column.name: j for j, column in enumerate(columns)}
@@ -437,8 +450,15 @@ def _join_spread(text: str, spread: str) -> str:
     return f"{text} \u00b1 {spread}"
 
 
+def _checked_lines(name: str, lines: Iterable[str]) -> list[str]:
+    return [instance(name, line, str) for line in several(name, lines, "lines")]
+
+
 def _checked_columns(given: Iterable[str | Column]) -> tuple[Column, ...]:
-    found = [Column(name) if isinstance(name, str) else name for name in given]
+    found = []
+    for name in several("columns", given, "names"):
+        column = Column(name) if isinstance(name, str) else name
+        found.append(instance("columns", column, Column, "names of columns"))
     for column in found:
         choice("better", column.better or "higher", ("higher", "lower"))
         choice("only", column.only or "print", ("print", "data"))
@@ -453,7 +473,7 @@ def _checked_columns(given: Iterable[str | Column]) -> tuple[Column, ...]:
 
 def _transposed(columns: Mapping[str, Iterable[Any]]) -> list[tuple[Any, ...]]:
     """Return the rows of columns that are equally long."""
-    cells = {name: list(values) for name, values in columns.items()}
+    cells = {name: several("columns", values, "cells") for name, values in columns.items()}
     lengths = {name: len(values) for name, values in cells.items()}
     if len(set(lengths.values())) > 1:
         raise InputValueError("columns", expected="equally many cells in each", got=lengths)

@@ -22,7 +22,8 @@ import stat
 from collections.abc import Iterator
 from typing import IO, cast
 
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputValueError
+from ..inputs.input_files import path_name
 
 _LONGEST_NAME = 40  # 160 bytes in UTF-8; no file system allows less than 255 with what is added
 
@@ -95,9 +96,7 @@ def writable_place(
     ValueError
         If the path is empty or that of a folder, or leads to anything but a regular file.
     """
-    if not isinstance(path, (str, bytes, os.PathLike)):
-        raise InputTypeError(argument, expected="the path of a file", got=type(path).__name__)
-    name = os.fsdecode(path)
+    name = path_name(argument, path, "the path of a file")
     if not name:
         raise InputValueError(argument, expected="the path of a file", got="an empty one")
     if "\0" in name or not os.path.basename(name):

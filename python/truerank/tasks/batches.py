@@ -137,12 +137,24 @@ def read_batch_options(options: BatchOptions, usual: int) -> ReadBatchOptions:
     size = usual
     if batch_size is not None:
         size = integer("batch_size", batch_size, least=1)
-    torch = None if device is None else import_extra("torch", "device=")
+    torch = None
+    if device is not None:
+        torch = import_extra("torch", "device=")
+        device = _checked_device(torch, device)
 
     def asked(values: IntArray) -> Any:
         return values if torch is None else torch.from_numpy(values).to(device)
 
     return ReadBatchOptions(size, asked, cast("RuleOptions", others))
+
+
+def _checked_device(torch: Any, device: Any) -> Any:
+    """Return the device of torch that a name, a number or itself stands for."""
+    try:
+        return torch.device(device)
+    except (RuntimeError, TypeError, ValueError) as error:
+        got = f"{device!r} ({error})"
+        raise InputValueError("device", expected="a device of torch", got=got) from None
 
 
 def check_score_shape(name: str, got: object, shape: tuple[int, int], noun: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.arrays import as_array, device_of, index_array
-from ..inputs.checks import check_shape, is_iterable
+from ..inputs.checks import check_length, check_shape, is_iterable
 from ..inputs.errors import InputTypeError
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def _listed(name: str, values: Any, expected: str) -> Any:
     if is_one or isinstance(values, np.ma.MaskedArray):
         got = "an array with a mask" if isinstance(values, np.ma.MaskedArray) else repr(values)
         raise InputTypeError(name, expected=expected, got=got)
+    check_length(name, values)
     if not hasattr(values, "__array__") and not device_of(values):
         return list(values)
     array = as_array(values, name, expected)

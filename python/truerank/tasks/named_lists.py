@@ -18,8 +18,9 @@ import numpy as np
 from .. import _core
 from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
-from ..inputs.checks import flag, integer, is_integer, is_number, several
+from ..inputs.checks import flag, instance, integer, is_integer, is_number, several
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError, warn_user
+from ..inputs.input_files import path_name
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.scores import exact_array, exact_number, first_rounded
@@ -151,6 +152,7 @@ class Qrels:
         >>> Qrels.of({"q1": {"d3": 1, "d9": 0}, "q2": ["d3"]})
         Qrels(3 judgements of 2 queries, 2 relevant)
         """
+        instance("argument", argument, str)
         value = without_ranx(value)
         if isinstance(value, Qrels):
             return value
@@ -163,13 +165,14 @@ class Qrels:
         for query, judged in value.items():
             gains = {judged: 1} if isinstance(judged, str) or is_integer(judged) else judged
             if not isinstance(gains, Mapping):
-                gains = dict.fromkeys(several(argument, gains, "names for each query"), 1)
+                names = several(argument, gains, "names for each query")
+                gains = dict.fromkeys(checked_names(argument, names), 1)
             queries += [query] * len(gains)
             documents += gains
             expected = "integers as relevance"
             relevance += [integer(argument, each, expected=expected) for each in gains.values()]
-        names = checked_names(argument, queries), checked_names(argument, documents)
-        return cls(*names, np.array(relevance, np.int64))
+        both = checked_names(argument, queries), checked_names(argument, documents)
+        return cls(*both, np.array(relevance, np.int64))
 
     def of_pairs(self, pairs: Mapping[tuple[Name, Name], int]) -> Qrels:
         """Return judgements of pairs of a query and a document, whose names are of this kind."""
@@ -737,7 +740,7 @@ def read_run(
     >>> run["q1"]
     {'d7': 2.5, 'd3': 1.5}
     """
-    return _lists_of_run("path", os.fsdecode(path), progress)
+    return _lists_of_run("path", path_name("path", path), progress)
 
 
 @public("truerank")
@@ -782,7 +785,7 @@ def read_json_lists(
     ...     read_json_lists(file)["q2"]
     {'d3': 0.5}
     """
-    return _lists_of_json("path", os.fsdecode(path), progress)
+    return _lists_of_json("path", path_name("path", path), progress)
 
 
 @public("truerank")
@@ -816,7 +819,7 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     ...     read_qrels(file)
     Qrels(3 judgements of 2 queries, 2 relevant)
     """
-    return qrels_of_file("path", os.fsdecode(path))
+    return qrels_of_file("path", path_name("path", path))
 
 
 def qrels_of_file(argument: str, path: str) -> Qrels:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.checks import flag
 from ..inputs.naming import public
 from ..inputs.row_keys import first_rows, look_up, row_keys
 from ..inputs.selection import indptr_of
@@ -202,7 +203,7 @@ class SideTasks:
 
     def rows_of(self, unique: bool) -> tuple[IntArray, int, str]:
         """Return the row of each task, how many a user hands over, and the noun for their owner."""
-        if unique:
+        if flag("unique", unique):
             return self.rows, len(self.queries), "distinct query"
         return self.test_rows, self.height, "query of the test as given"
 

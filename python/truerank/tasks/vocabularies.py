@@ -16,7 +16,8 @@ from ..inputs.arrays import as_array
 from ..inputs.candidate_lists import PAD
 from ..inputs.checks import distinct_names, integer, is_integer, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.selection import indptr_of
+from ..inputs.row_keys import distinct
+from ..inputs.selection import indptr_of, refuse_mask_of_integers
 from ..ranks.labels import Labels
 from .elements import (
     at_position,
@@ -367,6 +368,20 @@ class Vocabulary:
             shown = repr(element) if isinstance(element, str) else str(element)
             raise InputValueError(name, expected=self.expected, got=f"{shown} {where(row)}")
         return ids
+
+    def set_of(self, name: str, values: Any) -> IntArray:
+        """Return the distinct ids of labels or ids, ascending; a mask of integers is refused.
+
+        Examples
+        --------
+        >>> Vocabulary(3, ("a", "b", "c")).set_of("candidates", ["b", "a", "b"])
+        array([0, 1])
+        """
+        elements = read_elements(name, values, self._elements)
+        ids = self.ids_of(name, elements)
+        if isinstance(elements, np.ndarray):
+            refuse_mask_of_integers(name, elements, self.size)
+        return distinct(ids)
 
     def lists_of(self, name: str, lists: Any) -> Any:
         """Return lists of labels or ids as lists of ids, in a form that `rank_lists` takes.

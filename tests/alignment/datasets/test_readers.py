@@ -274,7 +274,9 @@ def test_names_and_relations_of_graphs() -> None:
     refusal(ValueError, r"^ids: expected 2, one each, got 3", Graph, size=2, ids=np.arange(3))
     refusal(ValueError, "^triples: .* 0 to 0, got -1 in t", Graph, [(0, -1, 1)], 2, relations=["r"])
     words = "^triples: expected relations from 0 to 1, got 2 in tri"
-    refusal(ValueError, words, Graph, [(0, 2, 1)], 2, relations="rst", relation_ids=[7, 8])
+    refusal(
+        ValueError, words, Graph, [(0, 2, 1)], 2, relations=["r", "s", "t"], relation_ids=[7, 8]
+    )
 
 
 def test_nothing_of_the_callers_is_kept_or_changed() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...inputs.arrays import integers
-from ...inputs.checks import choice, integer, number
+from ...inputs.checks import check_size, choice, instance, integer, number, several
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import printable, public
 from ...inputs.row_keys import distinct_rows, first_rows, row_keys
@@ -75,7 +75,7 @@ class Graph:
         rows = _as_triples(triples, size, "size")
         fields: dict[str, Any] = {"triples": rows, "size": int(size)}
         for name, labels in (("names", names), ("relations", relations)):
-            fields[name] = None if labels is None else tuple(labels)
+            fields[name] = None if labels is None else tuple(several(name, labels, "names"))
         for name, value in (("ids", ids), ("relation_ids", relation_ids)):
             fields[name] = None if value is None else integers(name, value)
         for name in ("names", "ids"):
@@ -137,6 +137,7 @@ def degrees(triples: Any, entities: int) -> IntArray:
 def _as_triples(triples: Any, entities: Any, name: str) -> IntArray:
     """Check triples over a number of entities, and return them as new, read-only int64."""
     size = integer(name, entities, least=0, expected="how many there are")
+    check_size(name, size)
     rows = as_rows("triples", triples, 3, MAX_COLUMNS, "shape (n, 3) or wider")
     for column, nouns in ((0, "heads"), (2, "tails")):
         check_ids("triples", rows[:, column], size, nouns, "in triple")
@@ -187,8 +188,14 @@ class AlignmentData:
     def __init__(
         self, left: Graph, right: Graph, pairs: Any, splits: Mapping[str, Any] | None = None
     ) -> None:
-        sizes = left.size, right.size
-        named = {k: as_pairs(f'splits["{k}"]', v, sizes) for k, v in (splits or {}).items()}
+        sizes = instance("left", left, Graph).size, instance("right", right, Graph).size
+        given: Any = splits
+        if given is None:
+            given = {}
+        if not isinstance(given, Mapping):
+            expected = "a mapping of names to pairs"
+            raise InputTypeError("splits", expected=expected, got=type(given).__name__)
+        named = {name: as_pairs(f'splits["{name}"]', rows, sizes) for name, rows in given.items()}
         fields = {"left": left, "right": right, "pairs": as_pairs("pairs", pairs, sizes)}
         for name, value in {**fields, "splits": named}.items():
             object.__setattr__(self, name, value)
@@ -210,7 +217,7 @@ class AlignmentData:
         ValueError
             If there is no split with this name.
         """
-        if split not in self.splits:
+        if instance("split", split, str) not in self.splits:
             there = ", ".join(self.splits) or "none"
             raise InputValueError("split", expected=f"one of the splits ({there})", got=repr(split))
         return {name: pairs for name, pairs in self.splits.items() if name != split}

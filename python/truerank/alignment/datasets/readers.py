@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...inputs.checks import integer
+from ...inputs.checks import instance, integer
 from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.input_files import path_name
 from ...inputs.naming import public
 from ...inputs.row_keys import first_rows, row_keys
 from ...tasks.elements import is_id, is_integer_text
@@ -93,7 +94,7 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     >>> data.pairs, data.right.ids, data.right.triples
     (array([[1, 1]]), array([8, 5, 6]), array([[0, 0, 1]]))
     """
-    root = os.fsdecode(folder)
+    root = path_name("folder", folder)
     names = next(files for files in _PAIR_FILES if _ALL in files or find_file(root, files["train"]))
     return _read_folder(root, {split: _path(root, name) for split, name in names.items()}, True)
 
@@ -169,7 +170,8 @@ def read_openea(
     """
     if fold is not None:
         integer("fold", fold)
-    root = os.fsdecode(folder)
+    instance("folds", folds, str)
+    root = path_name("folder", folder)
     links = _path(root, "ent_links") if fold is None else find_file(root, "ent_links")
     files = {} if links is None else {_ALL: links}
     for split in SPLITS if fold is not None else ():

@@ -186,9 +186,9 @@ def grid_tail(classes: RankSum, tilt: Tilt, cells: int, total: RankSum | None = 
         else:
             logs -= number * (transform - 1)
     shift = classes.x / cell - middle
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # of more tasks than anybody has
         product = np.exp(logs + 1j * frequency * shift - (frequency * _NOISE) ** 2 / 2)
-    density = np.fft.irfft(np.nan_to_num(product), cells)
+        density = np.fft.irfft(np.nan_to_num(product), cells)
     return _beyond(np.roll(density, x), x, t * cell, log)
 
 

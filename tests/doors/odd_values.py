@@ -1,0 +1,179 @@
+"""Values that people hand over by mistake, and one meaning in many forms.
+
+`ODD` are wrong nearly everywhere, and legal here and there; `FORMS` say the same as a list does.
+Each is made anew for each call, since some can be read only once. The libraries that values need
+are named beside them: a value whose library is not installed is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+HUGE = 1 << 50  # entries that are declared and that no memory holds
+
+
+class OddValue(NamedTuple):
+    """A name, what makes the value, and the library that it needs; empty: numpy is enough."""
+
+    name: str
+    make: Callable[[], Any]
+    library: str = ""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the library is installed."""
+        return not self.library or find_spec(self.library) is not None
+
+
+def _table(library: str, values: dict[str, Callable[[Any], Any]]) -> list[OddValue]:
+    """Return values that are made by a library, which is imported when they are."""
+
+    def maker(make: Callable[[Any], Any]) -> Callable[[], Any]:
+        return lambda: make(import_module(library))
+
+    name = library.partition(".")[0]
+    return [OddValue(f"{name}: {text}", maker(make), name) for text, make in values.items()]
+
+
+class _Anything:
+    """An object of a user, which takes whatever it is called with."""
+
+    def __init__(self, *arguments: object, **options: object) -> None:
+        pass
+
+
+def _labels() -> Any:
+    return np.array(["a", "b", "c"], dtype=object)
+
+
+def _masked(data: Any) -> Any:
+    return np.ma.masked_array(data, mask=[False, True, False])
+
+
+PLAIN: dict[str, Callable[[], Any]] = {
+    "None": lambda: None,
+    "True": lambda: True,
+    "a float": lambda: 0.5,
+    "a whole float": lambda: 1.0,
+    "NaN": lambda: math.nan,
+    "a negative integer": lambda: -1,
+    "an integer of 63 bits": lambda: 1 << 62,
+    "an integer beyond 64 bits": lambda: 1 << 70,
+    "a fraction": lambda: Fraction(1, 3),
+    "a complex number": lambda: 1j,
+    "a word": lambda: "nothing-of-that-name",
+    "no letters": lambda: "",
+    "bytes": lambda: b"bytes",
+    "a path that is not there": lambda: Path("not") / "there.tsv",
+    "an empty list": list,
+    "an empty tuple": tuple,
+    "an empty dict": dict,
+    "a dict": lambda: {"a": 1},
+    "a dict of lists": lambda: {0: [1, 2]},
+    "a set": lambda: {0, 1},
+    "a generator": lambda: (number for number in (0, 1)),
+    "a huge range": lambda: range(1 << 62),
+    "rows of unequal length": lambda: [[0, 1], [2]],
+    "None in a list": lambda: [None, None],
+    "labels in a list": lambda: ["a", "b"],
+    "integers and labels": lambda: [0, "a"],
+    "integers beyond 64 bits": lambda: [1 << 70, 1],
+    "integers and floats that round": lambda: [[(1 << 53) + 1, 2.0**53], [1, 2]],
+    "an object": lambda: object(),
+    "a class": lambda: _Anything,
+    "a function": lambda: len,
+    "a module": lambda: math,
+    "an object with attributes": lambda: SimpleNamespace(shape=3, dtype="int64"),
+}
+
+ARRAYS: dict[str, Callable[[], Any]] = {
+    "a 0-d array": lambda: np.array(1),
+    "an empty array": lambda: np.zeros(0),
+    "an empty matrix": lambda: np.zeros((0, 3)),
+    "three dimensions": lambda: np.zeros((2, 2, 2)),
+    "floats that are whole": lambda: np.array([0.0, 1.0, 2.0]),
+    "floats with NaN": lambda: np.array([0.5, math.nan, 0.1]),
+    "negative integers": lambda: np.array([-1, -5]),
+    "integers of 64 bits": lambda: np.array([1 << 63, 1], dtype=np.uint64),
+    "booleans": lambda: np.array([True, False, True]),
+    "a mask of integers": lambda: np.array([0, 1, 1, 1]),
+    "complex numbers": lambda: np.array([1j, 2.0, 3.0]),
+    "labels as objects": _labels,
+    "labels as a matrix": lambda: np.array([["a", "b", "c"]]),
+    "None as objects": lambda: np.array([None, None, None], dtype=object),
+    "dates": lambda: np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"),
+    "a structured array": lambda: np.zeros(3, dtype=[("id", int), ("score", float)]),
+    "masked integers": lambda: _masked([0, 1, 2]),
+    "masked floats": lambda: _masked([0.5, 0.25, 1.0]),
+    "an array that declares 2**50 entries": lambda: np.broadcast_to(np.int64(0), (HUGE,)),
+    "a matrix that declares 2**50 columns": lambda: np.broadcast_to(np.float32(0), (3, HUGE)),
+}
+
+PANDAS: dict[str, Callable[[Any], Any]] = {
+    "a Series": lambda pd: pd.Series([0, 1, 2]),
+    "a Series with an index": lambda pd: pd.Series([0, 1, 2], index=[7, 8, 9]),
+    "an integer Series with gaps": lambda pd: pd.Series([0, None, 2], dtype="Int64"),
+    "categories": lambda pd: pd.Series(["a", "b", "a"], dtype="category"),
+    "a frame": lambda pd: pd.DataFrame({"query": ["a", "b"], "score": [0.5, 0.25]}),
+    "an empty frame": lambda pd: pd.DataFrame(),
+    "two Series": lambda pd: (pd.Series([0, 1]), pd.Series([1, 2])),
+}
+
+POLARS: dict[str, Callable[[Any], Any]] = {
+    "a Series": lambda pl: pl.Series("ids", [0, 1, 2]),
+    "a Series with nulls": lambda pl: pl.Series("ids", [0, None, 2]),
+    "a frame": lambda pl: pl.DataFrame({"query": ["a", "b"], "score": [0.5, 0.25]}),
+}
+
+ARROW: dict[str, Callable[[Any], Any]] = {
+    "an array": lambda pa: pa.array([0, 1, 2]),
+    "an array with nulls": lambda pa: pa.array([0, None, 2]),
+    "a table": lambda pa: pa.table({"query": ["a", "b"], "score": [0.5, 0.25]}),
+}
+
+SPARSE: dict[str, Callable[[Any], Any]] = {
+    "a matrix in COO": lambda sparse: sparse.coo_matrix(np.eye(3)),
+    "an array in LIL": lambda sparse: sparse.lil_array(np.eye(2, 3)),
+}
+
+TORCH: dict[str, Callable[[Any], Any]] = {
+    "integers": lambda torch: torch.tensor([0, 1, 2]),
+    "with a gradient": lambda torch: torch.tensor([0.5, 0.25, 1.0], requires_grad=True),
+    "a sparse one": lambda torch: torch.eye(3).to_sparse(),
+    "on no device": lambda torch: torch.zeros(3, device="meta"),
+    "of no dimensions": lambda torch: torch.tensor(1),
+}
+
+ODD = [OddValue(name, make) for name, make in (PLAIN | ARRAYS).items()]
+ODD += _table("pandas", PANDAS) + _table("scipy.sparse", SPARSE)
+# What the README's test line does not install.
+ODD_OF_TOOLKITS = _table("polars", POLARS) + _table("pyarrow", ARROW) + _table("torch", TORCH)
+
+
+def in_other_forms(values: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what a list or an array says in the containers of numpy and of installed libraries."""
+    array = np.asarray(values)
+    yield "an array", array.copy()
+    yield "an array in the other order", np.asfortranarray(array)
+    yield "an array of objects", array.astype(object)
+    yield "lists", array.tolist()
+    yield "every second entry of a longer array", np.repeat(array, 2, axis=-1)[..., ::2]
+    if find_spec("pandas") is not None:
+        pandas = import_module("pandas")
+        kinds = {1: pandas.Series, 2: pandas.DataFrame}
+        yield "pandas", kinds[array.ndim](array)
+    if find_spec("polars") is not None and array.ndim == 1:
+        yield "polars", import_module("polars").Series(array)
+    if find_spec("pyarrow") is not None and array.ndim == 1:
+        yield "pyarrow", import_module("pyarrow").array(array)
+    if find_spec("torch") is not None and array.dtype.kind in "if":
+        yield "torch", import_module("torch").tensor(array)

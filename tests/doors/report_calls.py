@@ -1,0 +1,136 @@
+"""Good calls of reports, tables, metrics, inference, plots and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import truerank as tr
+from doors.calls import Call
+from doors.counting_calls import SCORES, TARGETS, some_ranks
+
+
+def table_calls(
+    name: str, result: Any, folder: Path, skipped: tuple[str, ...] = ()
+) -> Iterator[Call]:
+    """Yield the calls of the methods that every result with a table has."""
+    for method in ("to_csv", "to_html", "to_json", "to_latex", "to_markdown", "to_pandas"):
+        yield Call(f"{name}.{method}", getattr(result, method), {})
+    yield Call(f"{name}.to_text", result.to_text, {})
+    yield Call(f"{name}.table", result.table, {})
+    yield Call(f"{name}.save", result.save, {"path": folder / "saved.json"})
+
+
+def report_calls(folder: Path) -> list[Call]:
+    """Return the calls of Report and RetrievalReport."""
+    report = tr.report(some_ranks(), by="relation")
+    unweighted = some_ranks().with_weights(None)
+    lists = tr.retrieval.report(unweighted, gains=[1.0, 2.0, 1.0, 1.0], by="relation")
+    name = "retrieval.RetrievalReport"
+    calls = [
+        Call("report", tr.report, {"ranks": some_ranks()}),
+        Call("Report", tr.Report, {"ranks": some_ranks()}),
+        Call("Report.chance", report.chance, {"metric": "mrr"}),
+        Call("Report.from_json", tr.Report.from_json, {"text": report.to_json()}),
+        Call("retrieval.report", tr.retrieval.report, {"ranks": unweighted}),
+        Call(name, tr.retrieval.RetrievalReport, {"ranks": unweighted}),
+        Call(f"{name}.by_query", lists.by_query, {}),
+        Call(f"{name}.per_query", lists.per_query, {"key": "mrr"}),
+        Call(f"{name}.success_at", lists.success_at, {"cutoffs": [1, 2]}),
+    ]
+    for title, made in (("Report", report), (name, lists)):
+        calls += [
+            Call(f"{title}.audit", made.audit, {}),
+            Call(f"{title}.group_tasks", made.group_tasks, {}),
+            Call(f"{title}.group_values", made.group_values, {"key": "mrr"}),
+            Call(f"{title}.interval", made.interval, {"metric": "mrr"}),
+            Call(f"{title}.read_key", made.read_key, {"key": "mrr"}),
+            Call(f"{title}.to_dict", made.to_dict, {}),
+        ]
+        calls += table_calls(title, made, folder)
+    calls += [
+        Call("Report.macro_left_out", report.macro_left_out, {"key": "macro.mrr"}),
+        Call("Report.tasks", report.tasks, {}),
+    ]
+    return calls
+
+
+def shown_calls(folder: Path) -> list[Call]:
+    """Return the calls of tables, pages and plots."""
+    table = tr.Table({"model": ["a", "b"], "mrr": [0.5, 0.25]})
+    reports = {"a": tr.report(some_ranks()), "b": tr.report(some_ranks())}
+    pair = {"a": reports["a"], "b": reports["b"], "metric": "mrr"}
+    grouped = tr.report(some_ranks(), by="relation")
+    calls = [
+        Call("Table", tr.Table, {"columns": ["model", "mrr"], "rows": [["a", 0.5]]}),
+        Call("Table.grid", table.grid, {"notes": True}),
+        Call("table", tr.table, {"reports": reports}),
+        Call("page.save", tr.page.save, {"path": folder / "page.html", "reports": reports}),
+        Call("plot.comparison", tr.plot.comparison, pair),
+        Call("plot.groups", tr.plot.groups, {"report": grouped}),
+        Call("plot.hits_curve", tr.plot.hits_curve, {"reports": reports}),
+        Call("plot.metric_against_index", tr.plot.metric_against_index, {"reports": reports}),
+        Call("plot.rank_distribution", tr.plot.rank_distribution, {"reports": reports}),
+        Call("plot.values", tr.plot.values, {"reports": reports}),
+    ]
+    calls += table_calls("Table", table, folder)
+    return calls
+
+
+def metric_calls(folder: Path) -> list[Call]:
+    """Return the calls of metrics and inference."""
+    metrics, ranks = tr.metrics, some_ranks()
+    models = {"a": ranks, "b": ranks}
+    of_metric = {"metric": "mrr", "candidates": [5, 5, 5]}
+    sample = metrics.sample_of(ranks, "realistic")
+    key = metrics.parse("mrr")
+    comparisons = tr.compare(models, metric="mrr")
+    published = {"metric": "mrr", "value": 0.5, "candidates": 10, "tasks": 5}
+    numbers = {"key": metrics.parse("index.mrr"), "measured": 0.5, "mean": 0.25, "variance": 0.01}
+    calls = [
+        Call("adjust", tr.adjust, published),
+        Call("chance", tr.chance, of_metric),
+        Call("metrics.adjusted", metrics.adjusted, numbers),
+        Call("metrics.compute", metrics.compute, {"key": key, "sample": sample}),
+        Call("metrics.moments", metrics.moments, {"key": key, "candidates": [5, 5]}),
+        Call("metrics.parse", metrics.parse, {"key": "mrr"}),
+        Call("metrics.sample_of", metrics.sample_of, {"ranks": ranks, "kind": "realistic"}),
+        Call("compare", tr.compare, {"a": ranks, "b": ranks, "metric": "mrr"}),
+        Call("detectable", tr.detectable, {"a": ranks, "metric": "mrr"}),
+        Call("pvalue", tr.pvalue, {"ranks": ranks}),
+        Call("inference.correct_pvalues", tr.inference.correct_pvalues, {"p_values": [0.5, 0.01]}),
+        Call("inference.interval", tr.inference.interval, {"ranks": ranks, "metric": "mrr"}),
+    ]
+    calls += table_calls("inference.Comparisons", comparisons, folder)
+    return calls
+
+
+def compat_calls(folder: Path) -> list[Call]:
+    """Return the calls of what computes other toolkits' numbers."""
+    compat = tr.compat
+    scores = {"scores": SCORES, "targets": TARGETS}
+    against = {"true_scores": [0.5, 0.25], "others": [[0.5, 0.75], [0.25, 0.125]]}
+    presets = ["ogb", "pykeen"]
+    report = compat.report(**scores, preset="ogb")
+    table = compat.table(**scores, presets=presets)
+    figure = next(iter(report))
+    convention = compat.Convention()
+    lists = tr.rank_lists([[0, 1], [2, 1]], None, [0, 0], candidates=3)
+    calls = [
+        Call("compat.preset", compat.preset, {"name": "ogb"}),
+        Call("compat.report", compat.report, scores | {"preset": "ogb"}),
+        Call("compat.report_against", compat.report_against, against | {"preset": "ogb"}),
+        Call("compat.report_lists", compat.report_lists, {"ranks": lists, "preset": "middle"}),
+        Call("compat.table", compat.table, scores | {"presets": presets}),
+        Call("compat.table_against", compat.table_against, against | {"presets": presets}),
+        Call("compat.table_lists", compat.table_lists, {"ranks": lists}),
+        Call("compat.CompatReport.bounds", report.bounds, {"name": figure}),
+        Call("compat.CompatReport.corrected", report.corrected, {"name": figure}),
+        Call("compat.CompatReport.printed", report.printed, {"name": figure}),
+        Call("compat.Convention", compat.Convention, {}),
+        Call("compat.Convention.says", convention.says, {"name": "nan"}),
+    ]
+    calls += table_calls("compat.CompatReport", report, folder)
+    calls += table_calls("compat.CompatTable", table, folder)
+    return calls

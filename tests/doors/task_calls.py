@@ -1,0 +1,173 @@
+"""Good calls of link prediction, alignment and retrieval, and of what reads their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import truerank as tr
+from doors.calls import Call
+from doors.counting_calls import VECTORS
+from support.alignment_folders import DBP15K, OPENEA, fill_folder
+
+TRIPLES = [["a", "likes", "b"], ["b", "likes", "c"]]
+KNOWN = [["a", "likes", "c"]]
+LIKES = [[0.5, 0.25, 1.0], [0.125, 0.75, 0.5]]
+MATRIX = [[0.5, 0.25, 1.0], [0.125, 0.75, 0.5], [1.0, 0.0, 0.25]]
+PAIRS = [[0, 0], [1, 1], [2, 2]]
+QRELS = {"q": ["a"], "r": ["b", "c"]}
+ENTITIES = ["a", "b", "c"]
+BOTH_SIDES = ("head", "tail")
+
+
+def two_rows(queries: Any, candidates: Any = None) -> Any:
+    """Score the queries of a batch, or pairs of a query and a candidate."""
+    return scores_of(LIKES, queries, candidates)
+
+
+def scores_of(scores: Any, queries: Any, candidates: Any) -> Any:
+    """Return scores of whole rows, or of pairs, from the first on."""
+    shape = (len(queries), 3) if candidates is None else (len(queries),)
+    return np.resize(np.array(scores), shape)
+
+
+def link_prediction_calls(folder: Path) -> list[Call]:
+    """Return the calls of link prediction."""
+    lp, name = tr.link_prediction, "link_prediction"
+    (folder / "train.txt").write_text("a\tlikes\tb\nb\tlikes\tc\n")
+    (folder / "answers.tsv").write_text("a\tlikes\tb\tc\n")
+    (folder / "predictions.txt").write_text("a likes b\nHeads: a\t0.5\tc\t0.25\nTails: b\t0.5\n")
+    task = lp.Task(TRIPLES, KNOWN, entities=ENTITIES)
+    queries = {"queries": ["q", "r"], "easy": [[0], [1]], "hard": [[1], [2]]}
+    queries["structures"] = ["1p", "1p"]
+    complex_task = lp.ComplexQueries(**queries, entities=3)
+    written = {"path": folder / "queries.jsonl", "queries": ["q"], "easy": [["a"]], "hard": [["b"]]}
+    written["structures"] = ["1p"]
+    lp.write_queries(**written)
+    scores, lists = (
+        {side: LIKES for side in BOTH_SIDES},
+        {side: [[0, 1], [1]] for side in BOTH_SIDES},
+    )
+    vectors = {side: VECTORS[:2] for side in BOTH_SIDES} | {"entities": VECTORS}
+    predictions = lp.read_predictions(folder / "predictions.txt")
+    calls = [
+        Call(f"{name}.Task", lp.Task, {"test": TRIPLES, "known": KNOWN}),
+        Call(f"{name}.Task.evaluate", task.evaluate, {side: two_rows for side in BOTH_SIDES}),
+        Call(f"{name}.Task.evaluate_embeddings", task.evaluate_embeddings, vectors),
+        Call(f"{name}.Task.evaluate_lists", task.evaluate_lists, lists),
+        Call(f"{name}.Task.evaluate_scores", task.evaluate_scores, scores),
+        Call(f"{name}.ComplexQueries", lp.ComplexQueries, queries | {"entities": 3}),
+        Call(f"{name}.Negatives", lp.Negatives, {"tail": [[0, 1], [2]]}),
+        Call(f"{name}.Sampled", lp.Sampled, {"negatives": 2}),
+        Call(f"{name}.read_predictions", lp.read_predictions, {"path": folder / "predictions.txt"}),
+        Call(f"{name}.read_queries", lp.read_queries, {"path": folder / "queries.jsonl"}),
+        Call(f"{name}.read_statements", lp.read_statements, {"statements": folder / "train.txt"}),
+        Call(f"{name}.read_triples", lp.read_triples, {"triples": TRIPLES}),
+        Call(f"{name}.write_queries", lp.write_queries, written),
+        Call(f"{name}.Predictions.evaluate", predictions.evaluate, {}),
+    ]
+    return calls + one_sided_calls(f"{name}.ComplexQueries", complex_task, LIKES)
+
+
+def one_sided_calls(name: str, task: Any, scores: Any) -> list[Call]:
+    """Return the calls of the methods of a task of one side."""
+    vectors = {"queries": VECTORS[: len(scores)], "entities": VECTORS}
+    ids = [[0, 1] for _ in scores]
+
+    def scorer(queries: Any, candidates: Any = None) -> Any:
+        return scores_of(scores, queries, candidates)
+
+    return [
+        Call(f"{name}.evaluate", task.evaluate, {"scorer": scorer}),
+        Call(f"{name}.evaluate_embeddings", task.evaluate_embeddings, vectors),
+        Call(f"{name}.evaluate_lists", task.evaluate_lists, {"ids": ids}),
+        Call(f"{name}.evaluate_scores", task.evaluate_scores, {"scores": scores}),
+    ]
+
+
+def retrieval_calls(folder: Path) -> list[Call]:
+    """Return the calls of retrieval, and of runs and qrels."""
+    retrieval = tr.retrieval
+    (folder / "run.txt").write_text("q Q0 a 1 0.5 tag\nr Q0 b 1 0.5 tag\n")
+    (folder / "qrels.txt").write_text("q 0 a 1\nr 0 b 2\n")
+    (folder / "lists.json").write_text('{"q": {"a": 0.5}, "r": {"b": 0.25}}')
+    task = retrieval.Task(QRELS, entities=ENTITIES, queries=["q", "r"])
+    run, qrels = tr.read_run(folder / "run.txt"), tr.read_qrels(folder / "qrels.txt")
+    top = tr.topk_embeddings(VECTORS[:2], VECTORS, k=2)
+    written = {"path": folder / "new.txt", "top": top, "queries": ["q", "r"], "entities": ENTITIES}
+    calls = [
+        Call("retrieval.Task", retrieval.Task, {"qrels": QRELS, "entities": ENTITIES}),
+        Call("read_run", tr.read_run, {"path": folder / "run.txt"}),
+        Call("read_qrels", tr.read_qrels, {"path": folder / "qrels.txt"}),
+        Call("read_json_lists", tr.read_json_lists, {"path": folder / "lists.json"}),
+        Call("write_run", tr.write_run, written),
+        Call("NamedLists.rank", run.rank, {"answers": qrels, "candidates": 3}),
+        Call("Qrels.of", tr.Qrels.of, {"value": QRELS}),
+    ]
+    return calls + one_sided_calls("retrieval.Task", task, LIKES)
+
+
+def alignment_calls(folder: Path) -> list[Call]:
+    """Return the calls of alignment."""
+    alignment, name = tr.alignment, "alignment"
+    graph = alignment.Graph([[0, 0, 1], [1, 0, 2]], size=3)
+    vectors = {"left": VECTORS, "right": VECTORS[::-1]}
+    made = alignment.Task(PAIRS, left=3, right=3)
+    data = alignment.AlignmentData(graph, graph, PAIRS, {"train": PAIRS[:1], "test": PAIRS[1:]})
+    found = alignment.infer(**vectors)
+    similar = alignment.most_similar(**vectors, k=2)
+    ranks = made.evaluate_embeddings(**vectors).ranks
+    degrees = {"left_degrees": [1, 2, 1], "right_degrees": [1, 2, 1]}
+    many, shares = np.arange(40).reshape(20, 2), {"train": 0.5, "test": 0.5}
+    matrices = {"left_to_right": matrix_of, "right_to_left": matrix_of}
+    calls = [
+        Call(f"{name}.Task", alignment.Task, {"pairs": PAIRS, "left": 3, "right": 3}),
+        Call(f"{name}.Task.evaluate", made.evaluate, matrices),
+        Call(f"{name}.Task.evaluate_embeddings", made.evaluate_embeddings, vectors),
+        Call(f"{name}.Task.evaluate_scores", made.evaluate_scores, {"scores": MATRIX}),
+        Call(f"{name}.Graph", alignment.Graph, {"triples": [[0, 0, 1]], "size": 3}),
+        Call(
+            f"{name}.AlignmentData",
+            alignment.AlignmentData,
+            {"left": graph, "right": graph, "pairs": PAIRS},
+        ),
+        Call(f"{name}.AlignmentData.known", data.known, {"split": "test"}),
+        Call(f"{name}.Alignment.evaluate", found.evaluate, {"reference": PAIRS}),
+        Call(f"{name}.by_degree", alignment.by_degree, {"ranks": ranks, **degrees}),
+        Call(f"{name}.csls_means", alignment.csls_means, vectors | {"k": 2}),
+        Call(f"{name}.dangling", alignment.dangling, vectors | {"exclusive": [0], "matched": [1]}),
+        Call(f"{name}.degrees", alignment.degrees, {"triples": [[0, 0, 1]], "entities": 3}),
+        Call(f"{name}.evaluate", alignment.evaluate, vectors | {"pairs": PAIRS}),
+        Call(f"{name}.five_folds", alignment.five_folds, {"pairs": many, "seed": 0}),
+        Call(f"{name}.hubness", alignment.hubness, {"similar": similar}),
+        Call(f"{name}.infer", alignment.infer, vectors),
+        Call(f"{name}.most_similar", alignment.most_similar, vectors | {"k": 2}),
+        Call(
+            f"{name}.split_pairs",
+            alignment.split_pairs,
+            {"pairs": PAIRS, "shares": shares, "seed": 0},
+        ),
+    ]
+    return calls + folder_calls(folder)
+
+
+def matrix_of(queries: Any, candidates: Any = None) -> Any:
+    """Score the queries of a batch of an alignment."""
+    return scores_of(MATRIX, queries, candidates)
+
+
+def folder_calls(folder: Path) -> list[Call]:
+    """Return the calls of what reads folders of alignment."""
+    dbp15k = fill_folder(folder / "dbp15k", DBP15K)
+    openea = fill_folder(folder / "openea", OPENEA)
+    alignment, name = tr.alignment, "alignment"
+    texts = {"pairs": openea / "ent_links", "left_triples": openea / "rel_triples_1"}
+    texts["right_triples"] = openea / "rel_triples_2"
+    read_openea = {"folder": openea, "fold": 1, "folds": "721_5fold"}
+    return [
+        Call(f"{name}.read_dbp15k", alignment.read_dbp15k, {"folder": dbp15k}),
+        Call(f"{name}.read_openea", alignment.read_openea, read_openea),
+        Call(f"{name}.read_pairs", alignment.read_pairs, texts),
+    ]

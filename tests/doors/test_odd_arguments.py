@@ -1,0 +1,75 @@
+"""Every argument of every public function, asked wrongly: a right result, or a clear error."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from doors.asking import faults_of
+from doors.calls import Call, expected_calls
+from doors.odd_values import ODD, in_other_forms
+from truerank.inputs.errors import InputError
+
+pytestmark = pytest.mark.python_only
+
+
+def test_every_public_function_is_asked(calls: dict[str, Call]) -> None:
+    assert set(calls) == expected_calls()
+
+
+@pytest.mark.parametrize("name", sorted(expected_calls()))
+def test_odd_values_are_taken_or_refused(
+    calls: dict[str, Call], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert faults_of(calls[name], ODD) == {}
+
+
+def plain(value: Any) -> Any:
+    """Return what a result holds as lists, dicts and numbers, whose repr says all."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [plain(each) for each in value]
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    members = getattr(value, "__dict__", None)
+    if members is None or callable(value):
+        return value
+    return {name: plain(each) for name, each in members.items() if not name.startswith("_")}
+
+
+def leaves(value: Any) -> list[Any]:
+    """Return what is in a list, and in the lists within it."""
+    if not isinstance(value, list):
+        return [value]
+    return [leaf for each in value for leaf in leaves(each)]
+
+
+def has_other_forms(value: Any) -> bool:
+    """Whether a value is a list of numbers or of labels, or of equally long ones."""
+    is_plain = isinstance(value, list) and {*map(type, leaves(value))} in ({int}, {float}, {str})
+    lengths = {len(each) for each in value if isinstance(each, list)} if is_plain else set()
+    return is_plain and len(lengths) < 2
+
+
+@pytest.mark.parametrize("name", sorted(expected_calls()))
+def test_what_a_list_says_is_the_same_in_all_forms(calls: dict[str, Call], name: str) -> None:
+    """Or the form is refused."""
+    call = calls[name]
+    lists = {name: value for name, value in call.arguments.items() if has_other_forms(value)}
+    expected = ""
+    if lists:
+        expected = repr(plain(call.run()))
+    for argument, value in lists.items():
+        for form, same in in_other_forms(value):
+            with warnings.catch_warnings(), contextlib.suppress(InputError):
+                warnings.simplefilter("ignore", UserWarning)
+                assert repr(plain(call.run(**{argument: same}))) == expected, (argument, form)
