@@ -27,7 +27,8 @@
 #include "engine/gauge.hpp"
 #include "engine/quantisation.hpp"
 #include "engine/settling.hpp"
-#include "kernels/bounds.hpp"
+#include "kernels/decisions.hpp"
+#include "kernels/sums.hpp"
 
 namespace truerank {
 
@@ -127,7 +128,7 @@ class BoundedPanels {
     template <bool Counts, class Lanes>
     void set_lane_thresholds(const Lanes& lanes) {
         panel_.template set_thresholds<Counts>(lanes);
-        const std::size_t of_lanes = panel_.layers() * kernels().lanes;
+        const std::size_t of_lanes = panel_.layers() * quantiser_.kernels.lanes;
         const std::size_t pairs = static_cast<std::size_t>(queries_.count()) * panel_.layers();
         if (uncounted_.size() < std::max(of_lanes, pairs)) uncounted_.resize(std::max(of_lanes, pairs));
         lane_masks_.resize(kTileQueries * panel_.layers());
@@ -137,7 +138,8 @@ class BoundedPanels {
         if (!panel_.has_sum_thresholds()) return;
         const std::size_t n = queries_.tasks().size();
         for (auto* array : {&sum_above_, &sum_below_}) array->resize(n + BoundedQueries<C>::kVectorRoom);
-        kernels().set_sum_thresholds(queries_.sum_tasks(), n, panel_.sum_panel(), sum_above_.data(), sum_below_.data());
+        decisions_.set_sum_thresholds(queries_.sum_tasks(), n, panel_.sum_panel(), sum_above_.data(),
+                                      sum_below_.data());
     }
 
     // Decides the pairs of a tile, and returns its number of queries.
@@ -145,7 +147,7 @@ class BoundedPanels {
         const std::int64_t n = queries_.rows_of(tile);
         const auto row = static_cast<std::size_t>(tile * kTileRows), rows = static_cast<std::size_t>(n);
         const LevelForm& form = forms()[form_];
-        const std::size_t block_sums = kTileQueries * kernels().lanes, blocks = panel_.blocks();
+        const std::size_t block_sums = kTileQueries * quantiser_.kernels.lanes, blocks = panel_.blocks();
         sums_.resize(blocks * block_sums * sizeof(std::int32_t));
         auto* const sums = reinterpret_cast<std::int32_t*>(sums_.data());
         for (std::size_t block = 0; block < blocks; ++block) {
@@ -157,19 +159,19 @@ class BoundedPanels {
         if (masks_.size() < tasks) masks_.resize(tasks);
         if (tasks == 0) return n;
         if (panel_.has_sum_thresholds()) {
-            kernels().decide_sums(sums, blocks, rows, first, sum_above_.data(), sum_below_.data(), masks_.data());
+            decisions_.decide_sums(sums, blocks, rows, first, sum_above_.data(), sum_below_.data(), masks_.data());
         } else {
-            kernels().decide(form, sums, blocks, rows, queries_.value_rows() + row, panel_.value_lanes(), first,
-                             queries_.above(), queries_.below(), masks_.data());
+            decisions_.decide(form, sums, blocks, rows, queries_.value_rows() + row, panel_.value_lanes(), first,
+                              queries_.above(), queries_.below(), masks_.data());
         }
         return n;
     }
     // Decides the pairs of the tile that was decided last for the tasks of the lanes.
     void decide_lanes(std::int64_t tile, std::int64_t n, std::uint32_t* counters) {
         const auto row = static_cast<std::size_t>(tile * kTileRows);
-        kernels().decide_lanes(forms()[form_], reinterpret_cast<const std::int32_t*>(sums_.data()),
-                               static_cast<std::size_t>(n), queries_.value_rows() + row, panel_.value_lanes(),
-                               queries_.offsets() + row, panel_.thresholds(), counters, lane_masks_.data());
+        decisions_.decide_lanes(forms()[form_], reinterpret_cast<const std::int32_t*>(sums_.data()),
+                                static_cast<std::size_t>(n), queries_.value_rows() + row, panel_.value_lanes(),
+                                queries_.offsets() + row, panel_.thresholds(), counters, lane_masks_.data());
     }
 
     // Adds up what was decided, and lists the open pairs of a tile behind those of others. Returns their number.
@@ -186,7 +188,7 @@ class BoundedPanels {
     std::int64_t collect(const std::vector<PairMasks>& masks, std::size_t first, std::size_t tasks,
                          std::uint32_t* counters, OpenPairs& open) {
         const std::size_t found =
-            kernels().collect(masks.data(), first, tasks, counters, open.room(tasks * kPanelLanes));
+            decisions_.collect(masks.data(), first, tasks, counters, open.room(tasks * kPanelLanes));
         open.count += found;
         return static_cast<std::int64_t>(found);
     }
@@ -227,9 +229,9 @@ class BoundedPanels {
     void settle_lanes(Sink& sink, BoundsTally& tally) {
         settling_.settle(lane_open_, LaneSide<C, Sink>{queries_, panel_, quantiser_, sink}, tally);
     }
-    const BoundKernels<C>& kernels() const { return quantiser_.kernels; }
 
     const Quantiser<C> quantiser_;
+    const DecisionKernels<C>& decisions_ = decision_kernels<C>();
     BoundedQueries<C> queries_{quantiser_};
     BoundedPanel<C> panel_{quantiser_};
     Settling<C> settling_{quantiser_, queries_, panel_};
