@@ -28,6 +28,7 @@
 #include "engine/quantisation.hpp"
 #include "engine/settling.hpp"
 #include "kernels/decisions.hpp"
+#include "kernels/measured.hpp"
 #include "kernels/sums.hpp"
 
 namespace truerank {
@@ -53,7 +54,7 @@ class BoundedPanels {
     // Takes the queries of a cell; the tasks of query i are those from first[i] to first[i + 1].
     void load_queries(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& first) {
         queries_.load(rows, first);
-        usable_ = forced_ || queries_.count() >= kFewQueries;
+        usable_ = forced_ || queries_.count() >= measured::kLeastBoundedQueries;
     }
     // Takes the time in which a panel was scored.
     void record_scored(Gauge::Clock::duration time, std::int64_t width) {
@@ -70,7 +71,9 @@ class BoundedPanels {
         if constexpr (TakesLanes<Sink>) {
             if (sink.lanes().layers() > 0 && sink.lanes().thresholds() == nullptr) return false;
         }
-        if (forced_ && queries_.count() <= kFewQueries) form_ = (form_ + 1) % forms().size();  // for tests
+        if (forced_ && queries_.count() <= measured::kLeastBoundedQueries) {
+            form_ = (form_ + 1) % forms().size();  // for tests
+        }
         if (!forced_ && gauge_.is_trial() && !promises(columns, width, sink)) {
             gauge_.lost();
             return false;
@@ -101,14 +104,10 @@ class BoundedPanels {
   private:
     static constexpr auto kTileRows = BoundedQueries<C>::kTileRows;
     static constexpr std::size_t kOpenAtOnce = 1 << 12;
-    // For fewer queries it takes longer to quantise a candidate than to score it.
-    static constexpr std::int64_t kFewQueries = 24;
-    // Where bytes leave more open than this share, words gain more than their sums take: to settle an open pair takes
-    // as long as sums over words need in addition for 1600 components, and for 10 more for each that it has. (Measured
-    // on Zen 4, from d = 64 to 300.)
+    // Where bytes leave more open than this share, words gain more than their sums take.
     double few_open() const {
         const auto depth = static_cast<double>(quantiser_.size());
-        return depth / (1600 + 10 * depth);
+        return depth / (measured::kSettledDepth + measured::kSettledTimes * depth);
     }
 
     const std::vector<LevelForm>& forms() const { return quantiser_.quantisation.forms; }
@@ -202,7 +201,7 @@ class BoundedPanels {
             if (!quantise_queries<Sink>(sink.thresholds()) || !load_panel(columns, width, sink)) return false;
             share = open_share<Sink>(width);
         }
-        return 6 * share <= 1;  // with more, bounds lose whatever the depth
+        return measured::kOneOpenIn * share <= 1;
     }
     template <class Sink>
     double open_share(std::int64_t width) {
