@@ -219,7 +219,7 @@ def isa(session: nox.Session) -> None:
     vectors = ["tests/embeddings", "--ignore=tests/embeddings/test_thresholds.py"]
     vectors += ["--ignore=tests/embeddings/test_watching.py"]
     vectors += ["--deselect=tests/embeddings/test_scores.py::test_instruction_sets_change_no_bit"]
-    alignments = ["tests/alignment", "--ignore=tests/alignment/inference"]
+    alignments = ["tests/alignment", "--ignore=tests/alignment/matching"]
     session.env.update(FEW)
     for name in sorted({*names} - {best}):
         session.env["TRUERANK_ISA"] = name

@@ -10,7 +10,7 @@
 
 #include "engine/bounded_queries.hpp"
 #include "engine/quantisation.hpp"
-#include "kernels/bounds.hpp"
+#include "kernels/decisions.hpp"
 
 namespace truerank {
 

@@ -27,7 +27,9 @@
 #include "engine/gauge.hpp"
 #include "engine/quantisation.hpp"
 #include "engine/settling.hpp"
-#include "kernels/bounds.hpp"
+#include "kernels/decisions.hpp"
+#include "kernels/measured.hpp"
+#include "kernels/sums.hpp"
 
 namespace truerank {
 
@@ -52,7 +54,7 @@ class BoundedPanels {
     // Takes the queries of a cell; the tasks of query i are those from first[i] to first[i + 1].
     void load_queries(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& first) {
         queries_.load(rows, first);
-        usable_ = forced_ || queries_.count() >= kFewQueries;
+        usable_ = forced_ || queries_.count() >= measured::kLeastBoundedQueries;
     }
     // Takes the time in which a panel was scored.
     void record_scored(Gauge::Clock::duration time, std::int64_t width) {
@@ -69,7 +71,9 @@ class BoundedPanels {
         if constexpr (TakesLanes<Sink>) {
             if (sink.lanes().layers() > 0 && sink.lanes().thresholds() == nullptr) return false;
         }
-        if (forced_ && queries_.count() <= kFewQueries) form_ = (form_ + 1) % forms().size();  // for tests
+        if (forced_ && queries_.count() <= measured::kLeastBoundedQueries) {
+            form_ = (form_ + 1) % forms().size();  // for tests
+        }
         if (!forced_ && gauge_.is_trial() && !promises(columns, width, sink)) {
             gauge_.lost();
             return false;
@@ -100,14 +104,10 @@ class BoundedPanels {
   private:
     static constexpr auto kTileRows = BoundedQueries<C>::kTileRows;
     static constexpr std::size_t kOpenAtOnce = 1 << 12;
-    // For fewer queries it takes longer to quantise a candidate than to score it.
-    static constexpr std::int64_t kFewQueries = 24;
-    // Where bytes leave more open than this share, words gain more than their sums take: to settle an open pair takes
-    // as long as sums over words need in addition for 1600 components, and for 10 more for each that it has. (Measured
-    // on Zen 4, from d = 64 to 300.)
+    // Where bytes leave more open than this share, words gain more than their sums take.
     double few_open() const {
         const auto depth = static_cast<double>(quantiser_.size());
-        return depth / (1600 + 10 * depth);
+        return depth / (measured::kSettledDepth + measured::kSettledTimes * depth);
     }
 
     const std::vector<LevelForm>& forms() const { return quantiser_.quantisation.forms; }
@@ -127,7 +127,7 @@ class BoundedPanels {
     template <bool Counts, class Lanes>
     void set_lane_thresholds(const Lanes& lanes) {
         panel_.template set_thresholds<Counts>(lanes);
-        const std::size_t of_lanes = panel_.layers() * kernels().lanes;
+        const std::size_t of_lanes = panel_.layers() * quantiser_.kernels.lanes;
         const std::size_t pairs = static_cast<std::size_t>(queries_.count()) * panel_.layers();
         if (uncounted_.size() < std::max(of_lanes, pairs)) uncounted_.resize(std::max(of_lanes, pairs));
         lane_masks_.resize(kTileQueries * panel_.layers());
@@ -137,7 +137,8 @@ class BoundedPanels {
         if (!panel_.has_sum_thresholds()) return;
         const std::size_t n = queries_.tasks().size();
         for (auto* array : {&sum_above_, &sum_below_}) array->resize(n + BoundedQueries<C>::kVectorRoom);
-        kernels().set_sum_thresholds(queries_.sum_tasks(), n, panel_.sum_panel(), sum_above_.data(), sum_below_.data());
+        decisions_.set_sum_thresholds(queries_.sum_tasks(), n, panel_.sum_panel(), sum_above_.data(),
+                                      sum_below_.data());
     }
 
     // Decides the pairs of a tile, and returns its number of queries.
@@ -145,7 +146,7 @@ class BoundedPanels {
         const std::int64_t n = queries_.rows_of(tile);
         const auto row = static_cast<std::size_t>(tile * kTileRows), rows = static_cast<std::size_t>(n);
         const LevelForm& form = forms()[form_];
-        const std::size_t block_sums = kTileQueries * kernels().lanes, blocks = panel_.blocks();
+        const std::size_t block_sums = kTileQueries * quantiser_.kernels.lanes, blocks = panel_.blocks();
         sums_.resize(blocks * block_sums * sizeof(std::int32_t));
         auto* const sums = reinterpret_cast<std::int32_t*>(sums_.data());
         for (std::size_t block = 0; block < blocks; ++block) {
@@ -157,19 +158,19 @@ class BoundedPanels {
         if (masks_.size() < tasks) masks_.resize(tasks);
         if (tasks == 0) return n;
         if (panel_.has_sum_thresholds()) {
-            kernels().decide_sums(sums, blocks, rows, first, sum_above_.data(), sum_below_.data(), masks_.data());
+            decisions_.decide_sums(sums, blocks, rows, first, sum_above_.data(), sum_below_.data(), masks_.data());
         } else {
-            kernels().decide(form, sums, blocks, rows, queries_.value_rows() + row, panel_.value_lanes(), first,
-                             queries_.above(), queries_.below(), masks_.data());
+            decisions_.decide(form, sums, blocks, rows, queries_.value_rows() + row, panel_.value_lanes(), first,
+                              queries_.above(), queries_.below(), masks_.data());
         }
         return n;
     }
     // Decides the pairs of the tile that was decided last for the tasks of the lanes.
     void decide_lanes(std::int64_t tile, std::int64_t n, std::uint32_t* counters) {
         const auto row = static_cast<std::size_t>(tile * kTileRows);
-        kernels().decide_lanes(forms()[form_], reinterpret_cast<const std::int32_t*>(sums_.data()),
-                               static_cast<std::size_t>(n), queries_.value_rows() + row, panel_.value_lanes(),
-                               queries_.offsets() + row, panel_.thresholds(), counters, lane_masks_.data());
+        decisions_.decide_lanes(forms()[form_], reinterpret_cast<const std::int32_t*>(sums_.data()),
+                                static_cast<std::size_t>(n), queries_.value_rows() + row, panel_.value_lanes(),
+                                queries_.offsets() + row, panel_.thresholds(), counters, lane_masks_.data());
     }
 
     // Adds up what was decided, and lists the open pairs of a tile behind those of others. Returns their number.
@@ -186,7 +187,7 @@ class BoundedPanels {
     std::int64_t collect(const std::vector<PairMasks>& masks, std::size_t first, std::size_t tasks,
                          std::uint32_t* counters, OpenPairs& open) {
         const std::size_t found =
-            kernels().collect(masks.data(), first, tasks, counters, open.room(tasks * kPanelLanes));
+            decisions_.collect(masks.data(), first, tasks, counters, open.room(tasks * kPanelLanes));
         open.count += found;
         return static_cast<std::int64_t>(found);
     }
@@ -200,7 +201,7 @@ class BoundedPanels {
             if (!quantise_queries<Sink>(sink.thresholds()) || !load_panel(columns, width, sink)) return false;
             share = open_share<Sink>(width);
         }
-        return 6 * share <= 1;  // with more, bounds lose whatever the depth
+        return measured::kOneOpenIn * share <= 1;
     }
     template <class Sink>
     double open_share(std::int64_t width) {
@@ -227,9 +228,9 @@ class BoundedPanels {
     void settle_lanes(Sink& sink, BoundsTally& tally) {
         settling_.settle(lane_open_, LaneSide<C, Sink>{queries_, panel_, quantiser_, sink}, tally);
     }
-    const BoundKernels<C>& kernels() const { return quantiser_.kernels; }
 
     const Quantiser<C> quantiser_;
+    const DecisionKernels<C>& decisions_ = decision_kernels<C>();
     BoundedQueries<C> queries_{quantiser_};
     BoundedPanel<C> panel_{quantiser_};
     Settling<C> settling_{quantiser_, queries_, panel_};

@@ -10,7 +10,7 @@
 
 #include "engine/quantisation.hpp"
 #include "engine/value_scale.hpp"
-#include "kernels/bounds.hpp"
+#include "kernels/decisions.hpp"
 
 namespace truerank {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/bounds.hpp"
+#include "kernels/sums.hpp"
 
 namespace truerank {
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/sweep.hpp"
+#include "kernels/measured.hpp"
 
 namespace truerank {
 
@@ -77,7 +78,7 @@ class CountSink {
             for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
                 TaskState& state = states_[static_cast<std::size_t>(t)];
                 if (state.next > panel_.columns[panel_.width - 1]) continue;
-                work += kScoresPerStep * remove_filtered(row, static_cast<std::size_t>(t), state);
+                work += measured::kScoresPerStep * remove_filtered(row, static_cast<std::size_t>(t), state);
             }
         }
         return work;
@@ -143,7 +144,6 @@ class CountSink {
 
   private:
     static constexpr std::int64_t kNoColumn = std::numeric_limits<std::int64_t>::max();
-    static constexpr std::int64_t kScoresPerStep = 16;  // a step of a filter takes as long as counting so many scores
 
     // What is known of a task beside its counters.
     struct TaskState {

@@ -14,16 +14,10 @@
 #endif
 
 #include "engine/threads.hpp"
+#include "kernels/measured.hpp"
 
 namespace truerank {
 namespace {
-
-// What a thread reads at a time. The system copies it into the second-level cache, where it is then counted. Smaller
-// chunks cost more calls (a quarter slower at 256 kB); larger ones leave the cache before they are counted.
-constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
-// What a thread reads of one column of a file in Fortran order: little, so that a chunk has many columns.
-constexpr std::int64_t kColumnBytes = std::int64_t{1} << 16;
-constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
 
 void read_all(int descriptor, char* into, std::int64_t bytes, std::int64_t offset) {
 #ifdef _WIN32
@@ -76,9 +70,9 @@ FileChunks chunks_of(const FileScores& scores) {
     layout.by_rows = scores.column_stride == scores.size;
     layout.outer = layout.by_rows ? scores.rows : scores.columns;
     layout.inner = layout.by_rows ? scores.columns : scores.rows;
-    const std::int64_t most = (layout.by_rows ? kReadBytes : kColumnBytes) / scores.size;
+    const std::int64_t most = (layout.by_rows ? measured::kReadBytes : measured::kReadBytesOfColumns) / scores.size;
     layout.inner_step = std::clamp<std::int64_t>(layout.inner, 1, most);
-    layout.outer_step = std::max<std::int64_t>(1, kReadBytes / (layout.inner_step * scores.size));
+    layout.outer_step = std::max<std::int64_t>(1, measured::kReadBytes / (layout.inner_step * scores.size));
     return layout;
 }
 
@@ -160,7 +154,7 @@ Fault rank_file(const FileScores& scores, const Tasks& tasks, const Selection& f
                                          tasks.rows);
     };
 
-    const bool small = scores.rows * scores.columns * scores.size < kSerialBytes;
+    const bool small = scores.rows * scores.columns * scores.size < measured::kSerialBytes;
     const Team team(small ? 1 : threads, layout.count());
     struct Worker {
         Buffer buffer;

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "kernels/measured.hpp"
+
 namespace truerank {
 
 // Says whether bounds are worth their time, by what a pair took with them and without. Where they lose, panels are
@@ -16,7 +18,7 @@ class Gauge {
     // Whether the next panel is to go by bounds. The first one is scored, since the time of scores does not depend on
     // data, and now and then another, in case the first was disturbed.
     bool tries_bounds() {
-        if (scored_ == 0 || ++panels_ % kPanelsPerCheck == 0) return false;
+        if (scored_ == 0 || ++panels_ % measured::kPanelsPerCheck == 0) return false;
         if (pause_ == 0) return true;
         --pause_;
         return false;
@@ -25,7 +27,7 @@ class Gauge {
     bool is_trial() const { return bounded_ == 0; }
     void lost() {
         bounded_ = 0;
-        last_pause_ = std::clamp<std::int64_t>(2 * last_pause_, kShortestPause, kLongestPause);
+        last_pause_ = std::clamp<std::int64_t>(2 * last_pause_, measured::kShortestPause, measured::kLongestPause);
         pause_ = last_pause_;
     }
     void record_scored(Clock::duration time, std::int64_t pairs) { scored_ = shortest(scored_, time, pairs); }
@@ -36,10 +38,6 @@ class Gauge {
     }
 
   private:
-    // A trial that loses takes up to three panels' time.
-    static constexpr std::int64_t kShortestPause = 16, kLongestPause = 128;
-    static constexpr std::int64_t kPanelsPerCheck = 256;
-
     // Other work makes times longer, never shorter: the shortest of late counts, and is forgotten slowly.
     static double shortest(double before, Clock::duration time, std::int64_t pairs) {
         const double now =

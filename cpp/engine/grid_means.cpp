@@ -9,6 +9,7 @@
 
 #include "engine/grid.hpp"
 #include "engine/grid_sweep.hpp"
+#include "kernels/measured.hpp"
 
 namespace truerank {
 namespace {
@@ -122,7 +123,7 @@ class TopScoresSink {
                                     reached_.data());
             for (std::int64_t j = 0; j < panel_.width; ++j) {
                 if (reached_[static_cast<std::size_t>(j)] == 0) continue;
-                work += kScoresPerOffer;
+                work += measured::kScoresPerOffer;
                 if (row[j] == row[j]) {
                     rows_.offer(query, row[j]);
                     columns_.offer(begin + j, row[j]);
@@ -186,11 +187,8 @@ class TopScoresSink {
   private:
     // Whether so many scores were offered to some lists before that bounds spare most of what is to come.
     bool knows(const TopScores<C>& lists, std::int64_t before, std::int64_t first, std::int64_t n) const {
-        return are_bounds_forced() || (before >= kScoresPerEntry * lists.k() && lists.are_full(first, n));
+        return are_bounds_forced() || (before >= measured::kCandidatesPerEntry * lists.k() && lists.are_full(first, n));
     }
-
-    static constexpr std::int64_t kScoresPerEntry = 128;  // as in topk.cpp
-    static constexpr std::int64_t kScoresPerOffer = 64;   // an offer takes as long as counting so many scores
 
     const SimilarityKernels<C>& kernels_;
     Shared& shared_;

@@ -6,14 +6,13 @@
 #include <limits>
 
 #include "engine/threads.hpp"
+#include "kernels/measured.hpp"
 
 namespace truerank {
 namespace {
 
 constexpr std::int64_t kChunkEntries = 1 << 14;
 constexpr std::int64_t kMostListsPerChunk = 1 << 12;
-// A filter that is longer than so many times the list is searched for every listed id, and not read.
-constexpr std::int64_t kLongFilter = 8;
 
 // The places of the ids of one list: open addressing, at most half full.
 class PlaceTable {
@@ -55,7 +54,7 @@ class PlaceTable {
 void find_filtered(const Selection& lists, std::int64_t list, const PlaceTable& table, const Selection& filter,
                    std::int64_t filter_list, std::int64_t target, std::vector<std::int64_t>& places) {
     const std::int64_t begin = lists.indptr[list], end = lists.indptr[list + 1];
-    if (filter.length(filter_list) > kLongFilter * (end - begin)) {
+    if (filter.length(filter_list) > measured::kLongFilter * (end - begin)) {
         for (std::int64_t place = begin; place < end; ++place) {
             const std::int64_t id = lists.column(place);
             if (id != target && filter.has(filter_list, id)) places.push_back(place);
@@ -113,7 +112,8 @@ ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTask
                 found.filtered[task] = 0;
                 if (filter) {
                     const std::int64_t filter_list = filter.list(task), length = filter.length(filter_list);
-                    if (stop.requested(worker == 0, 16 * std::min(length, kLongFilter * (end - begin)))) return;
+                    if (stop.requested(worker == 0, 16 * std::min(length, measured::kLongFilter * (end - begin))))
+                        return;
                     found.filtered[task] = length - (filter.has(filter_list, target) ? 1 : 0);
                     find_filtered(lists, list, table, filter, filter_list, target, chunk_places);
                 }

@@ -13,9 +13,9 @@
 #include "engine/embeddings.hpp"
 #include "engine/value_scale.hpp"
 #include "engine/vectors.hpp"
-#include "kernels/bounds.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/similarity.hpp"
+#include "kernels/sums.hpp"
 
 namespace truerank {
 
@@ -65,7 +65,7 @@ struct Quantisation {
             return {};
         }
         Quantisation result;
-        const auto& kernels = bound_kernels<C>();
+        const SumKernels<C>& kernels = sum_kernels<C>();
         result.zeros.assign(static_cast<std::size_t>(depth), C{0});
         switch (similarity) {
             case Similarity::complex_l1:
@@ -188,7 +188,7 @@ class Quantiser {
     const Vectors<C>& queries;
     const Vectors<C>& candidates;
     const SimilarityKernels<C>& scoring;
-    const BoundKernels<C>& kernels = bound_kernels<C>();
+    const SumKernels<C>& kernels = sum_kernels<C>();
     ValueScale<C> scale;
 
     // Norms in floats, rounded up; what shifting, rounding to levels and arithmetic in floats may add to a residue, of

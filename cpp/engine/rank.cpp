@@ -5,19 +5,9 @@
 #include "engine/ranker.hpp"
 #include "engine/scan_body.hpp"
 #include "engine/settle_body.hpp"
+#include "kernels/measured.hpp"
 
 namespace truerank {
-namespace {
-
-// Less than this is counted by the calling thread alone: waking OpenMP's threads costs milliseconds while another
-// process keeps a core busy.
-constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
-// The size of a chunk: small, so that threads end at the same time and soon notice a stop; large compared with the cost
-// of handing it out.
-constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
-
-}  // namespace
-
 template <class T>
 void Ranker<T>::group_tasks() {
     if (tasks_.rows == nullptr) return;
@@ -55,7 +45,7 @@ Plan Ranker<T>::make_plan(int threads) const {
     const std::int64_t average = own_lists ? divide_up(candidates_.entries, candidates_.size) : plan.row_length;
     const std::int64_t row_bytes = std::max<std::int64_t>(size, average * size);
     const std::int64_t depth = tasks_.size / groups();
-    plan.serial = row_bytes < kSerialBytes && groups() * row_bytes * (1 + depth / 8) < kSerialBytes;
+    plan.serial = row_bytes < measured::kSerialBytes && groups() * row_bytes * (1 + depth / 8) < measured::kSerialBytes;
 
     if (plan.column_major) {
         // Strips of about the same height. Where rows have several tasks, strips are low, so that columns stay in the
@@ -70,17 +60,17 @@ Plan Ranker<T>::make_plan(int threads) const {
         plan.chunk_groups = divide_up(divide_up(scores_.rows, strips), kLineBytes) * kLineBytes;
         const std::int64_t bytes = plan.chunk_groups * row_bytes;
         plan.chunks_per_row =
-            std::max(divide_up(bytes, 64 * kChunkBytes),
-                     whole_strips ? 1 : std::min(divide_up(8 * team, strips), divide_up(bytes, kChunkBytes)));
-    } else if (!own_lists && row_bytes * plan.groups_at_once >= 2 * kChunkBytes) {
+            std::max(divide_up(bytes, 64 * measured::kChunkBytes),
+                     whole_strips ? 1 : std::min(divide_up(8 * team, strips), divide_up(bytes, measured::kChunkBytes)));
+    } else if (!own_lists && row_bytes * plan.groups_at_once >= 2 * measured::kChunkBytes) {
         plan.chunk_groups = plan.groups_at_once;
-        plan.chunks_per_row = divide_up(row_bytes * plan.groups_at_once, kChunkBytes);
+        plan.chunks_per_row = divide_up(row_bytes * plan.groups_at_once, measured::kChunkBytes);
     } else {
         plan.chunk_groups =
-            plan.groups_at_once * std::max<std::int64_t>(1, kChunkBytes / (row_bytes * plan.groups_at_once));
+            plan.groups_at_once * std::max<std::int64_t>(1, measured::kChunkBytes / (row_bytes * plan.groups_at_once));
     }
     // A chunk has whole cache lines, or whole visits.
-    const std::int64_t unit = plan.column_major ? 5 * static_cast<std::int64_t>(kColumnsPerVisit) : 64;
+    const std::int64_t unit = plan.column_major ? 5 * static_cast<std::int64_t>(measured::kColumnsPerVisit) : 64;
     plan.chunk_columns =
         divide_up(divide_up(std::max<std::int64_t>(plan.row_length, 1), plan.chunks_per_row), unit) * unit;
     plan.chunks_per_row = std::max<std::int64_t>(1, divide_up(plan.row_length, plan.chunk_columns));

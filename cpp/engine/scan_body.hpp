@@ -3,27 +3,9 @@
 #pragma once
 
 #include "engine/ranker.hpp"
+#include "kernels/measured.hpp"
 
 namespace truerank {
-
-// Scores that cannot be read in place are copied, so many bytes at a time that they stay in the second-level cache.
-constexpr std::int64_t kPackBytes = 65536;
-// So much of the scores stays in the second-level cache beside other data.
-constexpr std::int64_t kCachedBytes = 524288;
-// So much of a filter is prefetched while its row is counted. The lists of as many rows as are counted at a time stay
-// in the second-level cache beside them.
-constexpr std::int64_t kFilterBytes = 8192;
-// Where rows are far apart, scores are prefetched so far ahead, and so many bytes of a row are counted before the next
-// are prefetched: of 2 KB to 16 KB, and of 1 KB to 4 KB, these were the fastest, by a tenth.
-constexpr std::int64_t kAheadBytes = 8192;
-constexpr std::int64_t kBytesAtOnce = 2048;
-// Longer rows are prefetched into the second-level cache: the first takes few lines at a time, and was half as fast.
-// For rows of 400 bytes it was faster by a fifth.
-constexpr std::int64_t kNarrowBytes = 1024;
-// A pass over the columns of many rows serves one task of each row (a layer). If a row has more tasks than kMaxLayers,
-// or fewer than one in kMaxRowsPerGroup rows is read, rows are counted one by one.
-constexpr std::int64_t kMaxLayers = 8;
-constexpr std::int64_t kMaxRowsPerGroup = 8;
 
 // Reads the true scores of the tasks. In an audit it adds the lowest and the highest key, by which the infinities among
 // the scores are counted.
@@ -83,7 +65,7 @@ void Ranker<T>::pack(Worker& worker, std::span<const std::int64_t> rows, std::in
                      const Use& use) const {
     const auto height = static_cast<std::int64_t>(rows.size());
     const std::int64_t width_at_once =
-        std::min(n, std::max<std::int64_t>(64, kPackBytes / static_cast<std::int64_t>(sizeof(T)) / height));
+        std::min(n, std::max<std::int64_t>(64, measured::kPackBytes / static_cast<std::int64_t>(sizeof(T)) / height));
     worker.packed.resize(static_cast<std::size_t>(height * width_at_once));
     for (std::int64_t begin = 0; begin < n && !worker.stopped(height * width_at_once); begin += width_at_once) {
         const std::int64_t width = std::min(width_at_once, n - begin);
@@ -196,12 +178,13 @@ void Ranker<T>::scan_single_tasks(Worker& worker, std::int64_t first, std::int64
     // since it breaks the stream, too.
     const bool finishes_rows = whole_rows && filter_;
     const std::int64_t groups_per_pass =
-        finishes_rows ? std::max<std::int64_t>(1, kCachedBytes / row_bytes) : last - first;
+        finishes_rows ? std::max<std::int64_t>(1, measured::kCachedBytes / row_bytes) : last - first;
     // Rows that are far apart, as those of a slice are, are counted some columns at a time. Meanwhile the same columns
     // of a later row are prefetched: the hardware does that along a row only.
     const bool rows_apart = last - first > 1 && std::abs(scores_.row_stride) > row_bytes;
-    const std::int64_t columns_at_once = rows_apart ? kBytesAtOnce / size : std::max<std::int64_t>(1, end - begin);
-    const std::int64_t rows_ahead = divide_up(kAheadBytes, row_bytes);
+    const std::int64_t columns_at_once =
+        rows_apart ? measured::kBytesOfApartRows / size : std::max<std::int64_t>(1, end - begin);
+    const std::int64_t rows_ahead = divide_up(measured::kAheadBytesOfApartRows, row_bytes);
     for (std::int64_t start = first; start < last; start += groups_per_pass) {
         const std::int64_t next = std::min(last, start + groups_per_pass);
         for (std::int64_t g = start; g < next; ++g) {
@@ -214,7 +197,7 @@ void Ranker<T>::scan_single_tasks(Worker& worker, std::int64_t first, std::int64
             const std::int64_t later = rows_apart && g + rows_ahead < last ? row(group(g + rows_ahead)[0]) : -1;
             for (std::int64_t from = begin; from < end || from == begin; from += columns_at_once) {
                 const std::int64_t to = std::min(end, from + columns_at_once);
-                if (later >= 0) prefetch_scores(later, from, to, row_bytes <= kNarrowBytes);
+                if (later >= 0) prefetch_scores(later, from, to, row_bytes <= measured::kNarrowBytes);
                 count(reader_.in_place(row(task), from), to - from, true_score, !rows_apart, row_counts);
             }
             if (whole_rows && !tasks_.is_partial()) counts_.above[task] = counts_.tied[task] = 0;
@@ -255,7 +238,7 @@ void Ranker<T>::prefetch_filter(std::int64_t task) const {
     const Span span = filter_.span(filter_.list(task));
     const std::int64_t size = filter_.wide ? 8 : 4;
     const auto* start = static_cast<const char*>(filter_.indices) + span.start * size;
-    const std::int64_t bytes = std::min(span.length * size, kFilterBytes);
+    const std::int64_t bytes = std::min(span.length * size, measured::kFilterBytes);
     for (std::int64_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(start + at);
 }
 
@@ -268,7 +251,7 @@ void Ranker<T>::scan_column_major(Worker& worker, const Plan& plan, std::int64_t
     std::int64_t middle = first_group_from(top + lanes);
     std::int64_t layers = 0;
     for (std::int64_t g = first; g < middle; ++g) layers = std::max(layers, static_cast<std::int64_t>(group(g).size()));
-    if (middle == first || layers > kMaxLayers || (middle - first) * kMaxRowsPerGroup < lanes) {
+    if (middle == first || layers > measured::kMaxLayers || (middle - first) * measured::kMaxRowsPerGroup < lanes) {
         middle = first;
     } else {
         scan_columns(worker, first, middle, top, lanes, begin, end, whole_rows);
@@ -293,7 +276,8 @@ void Ranker<T>::scan_columns(Worker& worker, std::int64_t first, std::int64_t la
     const std::int64_t scratch_bytes = 3 * lanes * static_cast<std::int64_t>(sizeof(T));
     worker.lane_scratch.resize(static_cast<std::size_t>(divide_up(scratch_bytes, kLineBytes)));
     // So few columns at a time stay in the cache while several layers pass over them.
-    const std::int64_t columns_at_once = layers == 1 ? end - begin : 5 * static_cast<std::int64_t>(kColumnsPerVisit);
+    const std::int64_t columns_at_once =
+        layers == 1 ? end - begin : 5 * static_cast<std::int64_t>(measured::kColumnsPerVisit);
     for (std::int64_t b = begin; b < end; b += columns_at_once) {
         const std::int64_t columns = std::min(columns_at_once, end - b);
         for (std::int64_t layer = 0; layer < layers; ++layer) {

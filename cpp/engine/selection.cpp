@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "engine/threads.hpp"
+#include "kernels/measured.hpp"
 
 namespace truerank {
 namespace {
 
-constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
 constexpr std::int64_t kChunkEntries = 1 << 17;
 
 // This uses unsigned arithmetic throughout, in which the top bit marks a negative difference: the baseline instruction
@@ -26,7 +26,7 @@ ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound
     const auto last = static_cast<Unsigned>(std::min<std::int64_t>(bound - 1, std::numeric_limits<Index>::max()));
     std::atomic<std::int64_t> falls{0};  // places where an index is not larger than the one before
     std::atomic<bool> outside{bound == 0 && n > 0};
-    const Team team(n * static_cast<std::int64_t>(sizeof(Index)) < kSerialBytes ? 1 : threads,
+    const Team team(n * static_cast<std::int64_t>(sizeof(Index)) < measured::kSerialBytes ? 1 : threads,
                     divide_up(n, kChunkEntries));
     parallel_for(team, divide_up(n, kChunkEntries), interrupted, [&](std::int64_t chunk, int, Stop&) {
         const std::int64_t begin = chunk * kChunkEntries, end = std::min(n, begin + kChunkEntries);
@@ -89,7 +89,7 @@ template <class Index>
 void sort(const Selection& lists, Index* indices, std::int64_t* lengths, std::int64_t bound, int threads,
           bool (*interrupted)()) {
     constexpr std::int64_t lists_per_chunk = 256;
-    const Team team(lists.entries * static_cast<std::int64_t>(sizeof(Index)) < kSerialBytes ? 1 : threads,
+    const Team team(lists.entries * static_cast<std::int64_t>(sizeof(Index)) < measured::kSerialBytes ? 1 : threads,
                     divide_up(lists.size, lists_per_chunk));
     parallel_for(
         team, divide_up(lists.size, lists_per_chunk), interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {

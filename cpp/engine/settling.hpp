@@ -11,7 +11,7 @@
 #include "engine/bounded_queries.hpp"
 #include "engine/bounds.hpp"
 #include "engine/quantisation.hpp"
-#include "kernels/bounds.hpp"
+#include "kernels/decisions.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/similarity.hpp"
 

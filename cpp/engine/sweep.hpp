@@ -18,6 +18,7 @@
 #include "engine/selection.hpp"
 #include "engine/threads.hpp"
 #include "engine/vectors.hpp"
+#include "kernels/measured.hpp"
 #include "kernels/similarity.hpp"
 
 namespace truerank {
@@ -148,7 +149,7 @@ class SweepWorker {
         const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
         const std::int64_t queries = static_cast<std::int64_t>(first_task_.size()) - 1;
         const std::int64_t tiles = divide_up(queries, kTileRows), tile_size = kTileRows * lanes;
-        const std::int64_t passes = std::max<std::int64_t>(1, divide_up(depth, kDepthAtOnce));
+        const std::int64_t passes = std::max<std::int64_t>(1, divide_up(depth, measured::kDepthAtOnce));
         panel_.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, depth) * lanes));
         sums_.resize(static_cast<std::size_t>(passes > 1 ? tiles * tile_size : tile_size));
         // Bounds take as many candidates at once as they can. The tasks of lanes come panel by panel.
@@ -181,7 +182,8 @@ class SweepWorker {
             const auto start = Gauge::Clock::now();
             load_panel(panel);
             for (std::int64_t pass = 0; pass < passes; ++pass) {
-                const std::int64_t k = pass * kDepthAtOnce, length = std::min(kDepthAtOnce, depth - k);
+                const std::int64_t k = pass * measured::kDepthAtOnce,
+                                   length = std::min(measured::kDepthAtOnce, depth - k);
                 for (std::int64_t tile = 0; tile < tiles; ++tile) {
                     work += tile_size * (1 + length / 16);
                     if (work >= kWorkBetweenPolls) {
@@ -269,10 +271,6 @@ class SweepWorker {
 
   private:
     static constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
-    // So many components of a panel stay in the second-level cache while all queries pass over them: half a megabyte
-    // with the widest vectors.
-    static constexpr std::int64_t kDepthAtOnce = 2048;
-
     static constexpr auto kFewRows = static_cast<std::int64_t>(kFewQueries);
 
     bool few() const { return scoring_.few(static_cast<std::int64_t>(query_rows_.size())); }

@@ -8,6 +8,7 @@
 
 #include "engine/embeddings.hpp"
 #include "engine/sweep.hpp"
+#include "kernels/measured.hpp"
 
 namespace truerank {
 namespace {
@@ -203,7 +204,8 @@ class TopKSink {
     const C* thresholds() {
         const auto n = static_cast<std::size_t>(cell_->last_task - cell_->first_task);
         const bool forced = are_bounds_forced();
-        if (!forced && panel_.begin / kCandidatesPerEntry < static_cast<std::int64_t>(shared_.k)) return nullptr;
+        if (!forced && panel_.begin / measured::kCandidatesPerEntry < static_cast<std::int64_t>(shared_.k))
+            return nullptr;
         bounded_thresholds_.resize(n);
         std::size_t full = 0;
         for (std::size_t t = 0; t < n; ++t) {
@@ -264,7 +266,7 @@ class TopKSink {
         const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first_task + t)];
         std::int64_t work = 0;
         for (; reached != 0; reached &= reached - 1) {
-            work += kScoresPerOffer;
+            work += measured::kScoresPerOffer;
             const std::int64_t j = std::countr_zero(reached), column = panel_.columns[j];
             const C score = scores[j];
             const bool nan = score != score;
@@ -289,11 +291,6 @@ class TopKSink {
         const C current = current_scores_[static_cast<std::size_t>(lane)];
         return score > current || (score == current && row < shared_.current_queries[column]);
     }
-
-    // Bounds are used from so many candidates before a panel on, for each entry of a list: with half as many before it,
-    // bounds took longer than scores for 100 entries of 300 components.
-    static constexpr std::int64_t kCandidatesPerEntry = 128;
-    static constexpr std::int64_t kScoresPerOffer = 64;  // an offer takes as long as counting so many scores
 
     const SimilarityKernels<C>& kernels_;
     Shared& shared_;

@@ -4,27 +4,12 @@
 #include <cstring>
 
 #include "kernels/lanes.hpp"
+#include "kernels/measured.hpp"
 #include "kernels/several_body.hpp"
 #include "kernels/simd.hpp"
 
 namespace truerank {
 namespace {
-
-// How far ahead of the scores that are read a cache line is prefetched. On Zen 4, with AVX-512, the hardware does most
-// of this itself: a longer distance was slower by up to a fifth, with large pages and with small ones; among rows that
-// are shorter than a page, twice the distance was up to a tenth faster. On Zen 3, with AVX2 alone, 2 KB read long rows
-// at 0.94 of the rate of a read pass and rows of 1,200 bytes at 0.85, where these distances read 0.81 and 0.63,
-// and 1.5, 3 and 4 KB were slower than 2.
-template <int Bytes>
-constexpr std::size_t kAheadBytes = Bytes == 32 ? 2048 : 256;
-template <int Bytes>
-constexpr std::size_t kAheadBytesOfShortRows = Bytes == 32 ? 2048 : 512;
-// So much of a column of a column-major matrix is counted at a time: the hardware has to find every read of it anew,
-// and with 8 KB of 20,000 rows the rate was three quarters of this; with more, the counters no longer fit into the
-// cache.
-constexpr std::size_t kColumnBytes = 98304;
-// Each column is prefetched so far ahead, into the second-level cache; the first, 512 bytes and 2 KB were slower.
-constexpr std::size_t kAheadBytesOfColumns = 1024;
 
 // Counts one true score, and the NaN, in one pass over the scores at the speed of memory. Returns the number of NaN.
 template <class T, int Bytes>
@@ -35,7 +20,9 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
     constexpr std::size_t step = 2 * line;
     const typename L::Scores true_vector = L::broadcast(true_score);
     const bool is_long = n >= kPageBytes / sizeof(T);
-    const std::size_t ahead = is_long ? kAheadBytes<Bytes> : more_follow ? kAheadBytesOfShortRows<Bytes> : 0;
+    const std::size_t ahead = is_long       ? measured::kAheadBytesOfLongRows<Bytes>
+                              : more_follow ? measured::kAheadBytesOfShortRows<Bytes>
+                                            : 0;
     std::int64_t nans = 0;
     std::size_t i = 0;
     do {
@@ -88,7 +75,7 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
 template <class T, int Bytes>
 TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {
     using Counter = typename Order<T>::Bits;
-    constexpr std::size_t chunk = kCachedKeys<T>;
+    constexpr std::size_t chunk = measured::kCachedKeys<T>;
     alignas(kLine) Key<T> keys[chunk];
     for (std::size_t i = 0; i < n; i += chunk) {
         const std::size_t m = std::min(chunk, n - i);
@@ -113,7 +100,7 @@ TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, K
 }
 
 template <class T>
-constexpr std::size_t kMaxLanes = kColumnBytes / sizeof(T);
+constexpr std::size_t kMaxLanes = measured::kColumnBytes / sizeof(T);
 
 template <class T, int Bytes>
 TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t stride, std::size_t columns,
@@ -122,7 +109,7 @@ TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t strid
     using L = Lanes<T, Bytes>;
     using Counts = typename L::Counts;
     auto* const counters = static_cast<typename L::Counter*>(scratch);
-    constexpr std::size_t side = kColumnsPerVisit;
+    constexpr std::size_t side = measured::kColumnsPerVisit;
     typename L::Counter* const counters_of[] = {counters, counters + lanes, counters + 2 * lanes};
     const auto visit = [&](const char* first, std::size_t width, std::size_t lane) __attribute__((always_inline)) {
         const typename L::Scores true_score = L::load(true_scores + lane);
@@ -133,7 +120,7 @@ TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t strid
 #pragma GCC unroll 16
         for (std::size_t c = 0; c < width; ++c) {
             const char* at = first + static_cast<std::ptrdiff_t>(c) * stride + lane * sizeof(T);
-            __builtin_prefetch(reinterpret_cast<const void*>(address_after(at, kAheadBytesOfColumns)), 0, 2);
+            __builtin_prefetch(reinterpret_cast<const void*>(address_after(at, measured::kAheadBytesOfColumns)), 0, 2);
             const typename L::Scores vector = L::load(reinterpret_cast<const T*>(at));
             L::add(lane_above, vector > true_score);
             L::add(lane_tied, vector == true_score);

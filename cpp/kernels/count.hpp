@@ -9,6 +9,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/measured.hpp"
+
 namespace truerank {
 
 // The 16-bit floating-point formats, held as bits.
@@ -117,10 +119,6 @@ struct PartialCounts {
     std::int64_t tied = 0;
 };
 
-// So many columns of a column-major matrix are counted in one visit to the counters of its rows: each is a stream of
-// reads of its own, and with 8 or 16 of them the rate was lower, by a tenth and by a quarter.
-inline constexpr std::size_t kColumnsPerVisit = 12;
-
 template <class T>
 struct CountKernels {
     // Counts the scores among scores[0..n) that are above the true score, which is not a NaN, and those that equal it;
@@ -148,27 +146,17 @@ struct CountKernels {
     std::size_t max_lanes;
 };
 
-// From so many true scores on, searching for each score among them is cheaper than comparing it with each of them. The
-// wider the score, the fewer comparisons an instruction makes.
-template <class T>
-inline constexpr std::size_t search_threshold = 512 / sizeof(T);
-
-// From so many true scores on, a histogram of the scores is made, with so many bins: comparing in groups costs as much
-// with 32, and with 4,096 bins 1,000 true scores of a normal distribution took a third longer.
-inline constexpr std::size_t kLeastBinned = 32;
-inline constexpr int kBins = 8192;
-
 // Whether a histogram may be used; its tables have 16 bits for the number of a true score.
 template <class T>
 constexpr bool uses_bins(std::size_t true_scores) {
-    return std::is_floating_point_v<T> && true_scores >= kLeastBinned && true_scores <= 65535;
+    return std::is_floating_point_v<T> && true_scores >= measured::kLeastBinned && true_scores <= 65535;
 }
 
 template <class T>
 constexpr std::size_t scratch_size(std::size_t true_scores) {
     const std::size_t found = 2 * true_scores + 2;
-    if (uses_bins<T>(true_scores)) return found + kBins + true_scores / 4 + 1;
-    return true_scores < search_threshold<T> ? 0 : found;
+    if (uses_bins<T>(true_scores)) return found + measured::kBins + true_scores / 4 + 1;
+    return true_scores < measured::kLeastSearched<T> ? 0 : found;
 }
 
 // The kernels of the instruction set chosen at start.

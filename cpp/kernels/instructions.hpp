@@ -1,8 +1,21 @@
-// Instructions that have names in no common language, hence the assembly: for vectors of each width. The three widths
-// of x86-64 are alike, but that of SSE has two operands, and clang wants the set of each function.
+// Instructions that no operator of the compilers' vectors stands for, for vectors of each width. They are intrinsics
+// where these come to the same code or better, else assembly, each for one of these reasons:
+//
+// - set: the instruction is not of the set of the function that it is inlined into. Wrappers have the sets of simd.hpp;
+//   products of VNNI, SSSE3 and Armv8.2 come on top, and are called only where byte_products() says so.
+// - registers: GCC inlines the intrinsics of AVX2 and AVX-512 late, since they have a set of their own, when what is
+//   around them is laid out. Sums are as they were, but decisions get more operands on the stack: AVX2's decide_lanes
+//   of doubles 36 in place of 12, AVX-512's decide_sums twice the instructions.
+// - opaque: GCC sees through the intrinsic, and takes apart or puts together what is loaded at once.
 #pragma once
 
 #include <cstdint>
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#elif defined(__aarch64__) || defined(_M_ARM64)
+#include <arm_neon.h>
+#endif
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/simd.hpp"
@@ -59,8 +72,9 @@ struct Instructions : PlainInstructions<Bytes> {};
 // that must be inlined into a body without it. It is inlined all the same, since the body ends up in a wrapper, if that
 // has the very same set. Vectors are passed by reference: by value they would go different ways in functions of
 // different sets.
+#define TRUERANK_INTRINSIC(set) static inline __attribute__((target(set)))
 #if defined(__clang__)
-#define TRUERANK_INSTRUCTION(set) static inline __attribute__((target(set)))
+#define TRUERANK_INSTRUCTION(set) TRUERANK_INTRINSIC(set)
 #else
 #define TRUERANK_INSTRUCTION(set) static TRUERANK_INLINE
 #endif
@@ -74,68 +88,60 @@ struct InstructionsOfX86 : PlainInstructions<Bytes> {
 
 template <>
 struct Instructions<16> : InstructionsOfX86<16> {
-    static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
+    static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {  // set: VNNI
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
     }
-    static TRUERANK_INLINE void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {
+    static TRUERANK_INLINE void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {  // set: SSSE3
         pairs = (Words)e;
         __asm__("pmaddubsw %1, %0" : "+x"(pairs) : "x"(q));
     }
     static TRUERANK_INLINE void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
-        Ints products = e;
-        __asm__("pmaddwd %1, %0" : "+x"(products) : "xm"(q));
-        sums += products;
+        sums += (Ints)_mm_madd_epi16((__m128i)e, (__m128i)q);
     }
     static TRUERANK_INLINE void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {
-        Distances distances = e;
-        __asm__("psadbw %1, %0" : "+x"(distances) : "x"(q));
-        sums += distances;
+        sums += (Distances)_mm_sad_epu8((__m128i)e, (__m128i)q);
     }
     static TRUERANK_INLINE void rough_inverse_root(Floats& result, const Floats& x) {
-        __asm__("rsqrtps %1, %0" : "=x"(result) : "x"(x));
+        result = (Floats)_mm_rsqrt_ps((__m128)x);
     }
     // One bit for each lane of a mask.
     static TRUERANK_INLINE std::uint64_t lane_bits(const Ints& mask) {
-        unsigned bits;
-        __asm__("movmskps %1, %0" : "=r"(bits) : "x"(mask));
-        return bits;
+        return static_cast<unsigned>(_mm_movemask_ps((__m128)mask));
     }
 };
 
 template <>
 struct Instructions<32> : InstructionsOfX86<32> {
     static constexpr bool has_fused_words = true;
-    // Otherwise GCC loads the levels of several queries at once, and takes them apart at the cost of the sums.
+    // Opaque: otherwise GCC loads the levels of several queries at once, and takes them apart at the cost of the sums.
     TRUERANK_INSTRUCTION(TRUERANK_AVX2) void broadcast(Ints& all, const std::int32_t& levels) {
         __asm__("vpbroadcastd %1, %0" : "=x"(all) : "m"(levels));
     }
     TRUERANK_INSTRUCTION(TRUERANK_AVX2) void broadcast(Distances& all, const std::int64_t& levels) {
         __asm__("vpbroadcastq %1, %0" : "=x"(all) : "m"(levels));
     }
+    // Set: VNNI.
     TRUERANK_INSTRUCTION(TRUERANK_AVX2) void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
     }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {
-        __asm__("vpmaddubsw %2, %1, %0" : "=x"(pairs) : "x"(e), "x"(q));
+    TRUERANK_INTRINSIC(TRUERANK_AVX2) void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {
+        pairs = (Words)_mm256_maddubs_epi16((__m256i)e, (__m256i)q);
     }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
-        Ints products;
-        __asm__("vpmaddwd %2, %1, %0" : "=x"(products) : "x"(e), "xm"(q));
-        sums += products;
+    TRUERANK_INTRINSIC(TRUERANK_AVX2) void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
+        sums += (Ints)_mm256_madd_epi16((__m256i)e, (__m256i)q);
     }
-    // The same for processors with products of bytes in fours: one instruction.
+    // The same for processors with products of bytes in fours: one instruction. Set: VNNI.
     TRUERANK_INSTRUCTION(TRUERANK_AVX2) void add_fused_word_products(Ints& sums, const Ints& e, const Ints& q) {
         __asm__("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
     }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX2)
+    TRUERANK_INTRINSIC(TRUERANK_AVX2)
     void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {
-        Distances distances;
-        __asm__("vpsadbw %2, %1, %0" : "=x"(distances) : "x"(e), "x"(q));
-        sums += distances;
+        sums += (Distances)_mm256_sad_epu8((__m256i)e, (__m256i)q);
     }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void rough_inverse_root(Floats& result, const Floats& x) {
-        __asm__("vrsqrtps %1, %0" : "=x"(result) : "x"(x));
+    TRUERANK_INTRINSIC(TRUERANK_AVX2) void rough_inverse_root(Floats& result, const Floats& x) {
+        result = (Floats)_mm256_rsqrt_ps((__m256)x);
     }
+    // Registers.
     TRUERANK_INSTRUCTION(TRUERANK_AVX2) std::uint64_t lane_bits(const Ints& mask) {
         unsigned bits;
         __asm__("vmovmskps %1, %0" : "=r"(bits) : "x"(mask));
@@ -146,34 +152,33 @@ struct Instructions<32> : InstructionsOfX86<32> {
 template <>
 struct Instructions<64> : InstructionsOfX86<64> {
     static constexpr bool has_fused_words = true;
-    // Otherwise GCC puts the lanes together one by one.
+    // Opaque: otherwise GCC puts the lanes together one by one.
     TRUERANK_INSTRUCTION(TRUERANK_AVX512) void broadcast(Ints& all, const std::int32_t& levels) {
         __asm__("vpbroadcastd %1, %0" : "=v"(all) : "m"(levels));
     }
     TRUERANK_INSTRUCTION(TRUERANK_AVX512) void broadcast(Distances& all, const std::int64_t& levels) {
         __asm__("vpbroadcastq %1, %0" : "=v"(all) : "m"(levels));
     }
+    // Set: VNNI, as add_fused_word_products.
     TRUERANK_INSTRUCTION(TRUERANK_AVX512) void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
         __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
     }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512) void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
-        Ints products;
-        __asm__("vpmaddwd %2, %1, %0" : "=v"(products) : "v"(e), "v"(q));
-        sums += products;
+    TRUERANK_INTRINSIC(TRUERANK_AVX512) void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
+        sums += (Ints)_mm512_madd_epi16((__m512i)e, (__m512i)q);
     }
     TRUERANK_INSTRUCTION(TRUERANK_AVX512) void add_fused_word_products(Ints& sums, const Ints& e, const Ints& q) {
         __asm__("vpdpwssd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
     }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512)
+    TRUERANK_INTRINSIC(TRUERANK_AVX512)
     void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {
-        Distances distances;
-        __asm__("vpsadbw %2, %1, %0" : "=v"(distances) : "v"(e), "v"(q));
-        sums += distances;
+        sums += (Distances)_mm512_sad_epu8((__m512i)e, (__m512i)q);
     }
+    // GCC 12 warns of the intrinsic, since its own header leaves a register undefined.
     TRUERANK_INSTRUCTION(TRUERANK_AVX512) void rough_inverse_root(Floats& result, const Floats& x) {
         __asm__("vrsqrt14ps %1, %0" : "=v"(result) : "v"(x));
     }
-    // One bit for each lane: whether it is greater, or not less. A comparison with a NaN does not hold.
+    // One bit for each lane: whether it is greater, or not less. A comparison with a NaN does not hold. Registers, for
+    // all that follow.
     TRUERANK_INSTRUCTION(TRUERANK_AVX512) std::uint64_t lanes_greater(const Floats& a, const Floats& b) {
         std::uint16_t bits;
         __asm__("vcmpps $30, %2, %1, %0" : "=Yk"(bits) : "v"(a), "v"(b));
@@ -207,11 +212,12 @@ struct Instructions<64> : InstructionsOfX86<64> {
 };
 
 #undef TRUERANK_INSTRUCTION
+#undef TRUERANK_INTRINSIC
 
 #elif defined(TRUERANK_NEON)
 
-// A dot product, of signed bytes (0x4) or of unsigned ones (0x6). Some assemblers take its name only with a later
-// baseline than ours: so it is put together from the numbers of its registers.
+// Set: a dot product, of signed bytes (0x4) or of unsigned ones (0x6), is of Armv8.2. Some assemblers take its name
+// only with a later baseline than ours: so it is put together from the numbers of its registers.
 #define TRUERANK_DOT_PRODUCT(signs, sums, a, b)                                                            \
     __asm__(                                                                                               \
         ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n\t" \
@@ -227,6 +233,7 @@ struct Instructions<16> : PlainInstructions<16> {
     static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
         TRUERANK_DOT_PRODUCT("0x4", sums, e, q);
     }
+    // Registers, as the inverse root: of the intrinsics GCC keeps more results at a time than there are registers.
     static TRUERANK_INLINE void add_byte_distances(Ints& sums, const Ints& e, const Ints& q) {
         Ints distances;
         __asm__("uabd %0.16b, %1.16b, %2.16b" : "=w"(distances) : "w"(e), "w"(q));
@@ -235,8 +242,7 @@ struct Instructions<16> : PlainInstructions<16> {
     }
     // The same for processors with products of bytes: the distances times 1.
     static TRUERANK_INLINE void add_byte_distances_by_products(Ints& sums, const Ints& e, const Ints& q) {
-        Ints distances;
-        __asm__("uabd %0.16b, %1.16b, %2.16b" : "=w"(distances) : "w"(e), "w"(q));
+        const Ints distances = (Ints)vabdq_u8((uint8x16_t)e, (uint8x16_t)q);
         TRUERANK_DOT_PRODUCT("0x6", sums, distances, Ints{} + 0x01010101);
     }
     static TRUERANK_INLINE void rough_inverse_root(Floats& result, const Floats& x) {
@@ -247,9 +253,7 @@ struct Instructions<16> : PlainInstructions<16> {
         result = estimate * factor;
     }
     static TRUERANK_INLINE std::uint64_t lane_bits(const Ints& mask) {
-        Ints bits;
-        __asm__("addv %s0, %1.4s" : "=w"(bits) : "w"(mask & Ints{1, 2, 4, 8}));
-        return static_cast<std::uint32_t>(bits[0]);
+        return vaddvq_u32((uint32x4_t)(mask & Ints{1, 2, 4, 8}));
     }
 };
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "kernels/arithmetic.hpp"
+#include "kernels/measured.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/transpose.hpp"
 
@@ -92,7 +93,7 @@ TRUERANK_INLINE void widen_body(const BFloat16* from, std::size_t n, T* to) {
 #define TRUERANK_WRAP(name, width, several, fused, attribute)                                                        \
     namespace name {                                                                                                 \
     template <class T>                                                                                               \
-    using A = Arithmetic<T, kBlockBytes<width>, fused>;                                                              \
+    using A = Arithmetic<T, measured::kTransposedBytes<width>, fused>;                                               \
     template <class T>                                                                                               \
     attribute void pack(const T* const* vectors, std::size_t n, std::size_t depth, bool adjacent, std::size_t lanes, \
                         T* panel) {                                                                                  \

@@ -6,17 +6,12 @@
 #include <bit>
 
 #include "kernels/lanes.hpp"
+#include "kernels/measured.hpp"
 
 namespace truerank {
 
-// So many scores, or their keys, stay in the first-level cache while several true scores are counted in them. For 8-bit
-// scores the number is what their 8-bit counters allow in the narrowest vectors.
-template <class T>
-constexpr std::size_t kCachedKeys = sizeof(T) == 1 ? 4032 : 16384 / sizeof(T);
 // So many true scores, their counters and a vector of keys fit into the sixteen registers of SSE and AVX2.
 constexpr std::size_t kMaxInRegisters = 5;
-// How far ahead of the scores that are read a cache line is prefetched.
-constexpr std::size_t kSeveralAheadBytes = 2048;
 
 // Writes the keys of n scores, padded to whole cache lines with the lowest key, which is above no key and tied with
 // none but itself. Returns the number of NaN.
@@ -192,18 +187,9 @@ TRUERANK_INLINE bool any_lane(const Vector& masks) {
     return all != 0;
 }
 
-// So many codes are made at a time, and so many vectors of them are counted before it is asked whether any is equal to
-// that of a true score: with fewer, asking costs more; with more, so do the comparisons of scores that follow.
-constexpr std::size_t kCodedScores = 512;
-constexpr std::size_t kTestedVectors = 8;
-// So many codes are looked at before it is decided whether codes are used at all.
-constexpr std::size_t kProbedScores = 128;
-// Shorter rows are counted without codes: there the preparation weighs more, and what codes gain was not measured.
-constexpr std::size_t kLeastCodedBytes = 32768;
-constexpr std::size_t kLeastBinnedScores = 4096;
 constexpr int kFineCodes = 65536;
 // Per lane of a 16-bit counter, at most 65,535 scores are above a true score: sums are made after so many scores.
-constexpr std::size_t kSummedScores = kCodedScores * 512;
+constexpr std::size_t kSummedScores = measured::kCodedScores * 512;
 
 // Compares the scores that have the code of a true score.
 template <class T>
@@ -239,10 +225,10 @@ TRUERANK_INLINE std::size_t count_codes(const std::int16_t* codes, const T* scor
     typename C::Counts above[K];
     for (int j = 0; j < K; ++j) true_code[j] = C::broadcast_key(true_codes[j]);
     std::memcpy(above, above_counters, sizeof above);
-    for (std::size_t i = 0; i < n; i += kTestedVectors * C::size) {
+    for (std::size_t i = 0; i < n; i += measured::kTestedVectors * C::size) {
         typename C::Counts equal = {};
 #pragma GCC unroll 1
-        for (std::size_t v = 0; v < kTestedVectors; ++v) {
+        for (std::size_t v = 0; v < measured::kTestedVectors; ++v) {
             Vector code;
             std::memcpy(&code, codes + i + v * C::size, Bytes);
             for (int j = 0; j < K; ++j) {
@@ -253,15 +239,15 @@ TRUERANK_INLINE std::size_t count_codes(const std::int16_t* codes, const T* scor
         if (__builtin_expect(any_lane(equal), 0)) {
             for (int j = 0; j < K; ++j) {
                 typename C::Counts same = {};
-                for (std::size_t v = 0; v < kTestedVectors; ++v) {
+                for (std::size_t v = 0; v < measured::kTestedVectors; ++v) {
                     Vector code;
                     std::memcpy(&code, codes + i + v * C::size, Bytes);
                     C::add(same, code == true_code[j]);
                 }
                 if (!any_lane(same)) continue;
                 ++hits;
-                compare_equal<T>(codes + i, scores + i, kTestedVectors * C::size, true_codes[j], true_scores[j],
-                                 counts[j], &D::score_at);
+                compare_equal<T>(codes + i, scores + i, measured::kTestedVectors * C::size, true_codes[j],
+                                 true_scores[j], counts[j], &D::score_at);
             }
         }
     }
@@ -315,7 +301,7 @@ TRUERANK_INLINE void codes_of(const T* scores, std::size_t n, CodeMap<T> map, in
     using D = Codes<T, Bytes>;
     for (std::size_t u = 0; u < n; u += D::C::size) {
         for (std::size_t byte = 0; byte < sizeof(T) * D::C::size; byte += kLine) {
-            prefetch(address_after(scores + u, kSeveralAheadBytes + byte));
+            prefetch(address_after(scores + u, measured::kAheadBytesOfSeveral + byte));
         }
         const typename D::Vector vector = D::of(scores + u, map, most, nan);
         std::memcpy(codes + u, &vector, Bytes);
@@ -331,15 +317,15 @@ TRUERANK_INLINE std::size_t count_by_codes(const T* scores, std::size_t n, const
     using C = typename D::C;
     const CodeMap<T> map = code_map<T>(true_scores, k, kFineCodes);
     if (!map) return 0;
-    alignas(kLine) std::int16_t true_codes[kLeastBinned];
-    alignas(kLine) std::uint16_t above[kLeastBinned * C::size] = {};
-    alignas(kLine) std::int16_t codes[kCodedScores];
+    alignas(kLine) std::int16_t true_codes[measured::kLeastBinned];
+    alignas(kLine) std::uint16_t above[measured::kLeastBinned * C::size] = {};
+    alignas(kLine) std::int16_t codes[measured::kCodedScores];
     codes_of_true_scores<T, Bytes>(true_scores, k, map, kFineCodes, true_codes);
     typename L::Counts nan = {};
-    codes_of<T, Bytes>(scores, kProbedScores, map, kFineCodes, codes, nan);
+    codes_of<T, Bytes>(scores, measured::kProbedScores, map, kFineCodes, codes, nan);
     typename C::Counts equal = {};
     for (std::size_t j = 0; j < k; ++j) {
-        for (std::size_t u = 0; u < kProbedScores; u += C::size) {
+        for (std::size_t u = 0; u < measured::kProbedScores; u += C::size) {
             typename D::Vector code;
             std::memcpy(&code, codes + u, Bytes);
             C::add(equal, code == (typename D::Vector{} + true_codes[j]));
@@ -348,19 +334,19 @@ TRUERANK_INLINE std::size_t count_by_codes(const T* scores, std::size_t n, const
     if (C::sum(equal) > 2) return 0;
     nan = typename L::Counts{};
     const std::size_t groups = (k + kMaxInRegisters - 1) / kMaxInRegisters;
-    const std::size_t whole = n - n % kCodedScores;
+    const std::size_t whole = n - n % measured::kCodedScores;
     std::size_t i = 0;
     for (std::size_t hits = 0; i < whole;) {
-        codes_of<T, Bytes>(scores + i, kCodedScores, map, kFineCodes, codes, nan);
+        codes_of<T, Bytes>(scores + i, measured::kCodedScores, map, kFineCodes, codes, nan);
         for (std::size_t g = 0, j = 0; g < groups; ++g) {
             const std::size_t size = (k - j) / (groups - g);
-            hits += count_codes<T, Bytes>(size, codes, scores + i, kCodedScores, true_codes + j, true_scores + j,
-                                          above + j * C::size, counts + j);
+            hits += count_codes<T, Bytes>(size, codes, scores + i, measured::kCodedScores, true_codes + j,
+                                          true_scores + j, above + j * C::size, counts + j);
             j += size;
         }
-        i += kCodedScores;
+        i += measured::kCodedScores;
         // The true scores themselves are hits. Where there are more than a few others, comparing scores is cheaper.
-        const bool dear = hits > 4 + k * (1 + i / (4 * kCodedScores));
+        const bool dear = hits > 4 + k * (1 + i / (4 * measured::kCodedScores));
         if (dear || i >= whole || i % kSummedScores == 0) {
             for (std::size_t j = 0; j < k; ++j) {
                 typename C::Counts counters;
@@ -385,17 +371,17 @@ TRUERANK_INLINE std::size_t count_by_bins(const T* scores, std::size_t n, const 
                                           std::int64_t* memory, std::int64_t* nans) {
     using L = Lanes<T, Bytes>;
     using D = Codes<T, Bytes>;
-    const CodeMap<T> map = code_map<T>(true_scores, k, kBins);
+    const CodeMap<T> map = code_map<T>(true_scores, k, measured::kBins);
     if (!map) return 0;
     // For each bin the number of scores, times two, and in the lowest bit whether it has a true score; for those that
     // have, which is the first, and how many there are; for each true score, its bin.
     auto* const table = reinterpret_cast<std::uint32_t*>(memory);
-    auto* const begin = reinterpret_cast<std::uint16_t*>(table + kBins);
-    auto* const length = begin + kBins;
-    auto* const bin_of = length + kBins;
+    auto* const begin = reinterpret_cast<std::uint16_t*>(table + measured::kBins);
+    auto* const length = begin + measured::kBins;
+    auto* const bin_of = length + measured::kBins;
     const auto bin = [](std::int16_t code) { return static_cast<std::uint16_t>(code + 0x8000); };
-    std::memset(table, 0, kBins * sizeof *table);
-    codes_of_true_scores<T, Bytes>(true_scores, k, map, kBins, reinterpret_cast<std::int16_t*>(bin_of));
+    std::memset(table, 0, measured::kBins * sizeof *table);
+    codes_of_true_scores<T, Bytes>(true_scores, k, map, measured::kBins, reinterpret_cast<std::int16_t*>(bin_of));
     std::size_t most = 0;
     for (std::size_t j = 0; j < k; ++j) {
         const std::uint16_t b = bin_of[j] = bin(static_cast<std::int16_t>(bin_of[j]));
@@ -407,23 +393,25 @@ TRUERANK_INLINE std::size_t count_by_bins(const T* scores, std::size_t n, const 
         most = std::max(most, std::size_t{length[b]});
     }
     const auto steps = static_cast<std::size_t>(std::bit_width(most - 1));  // of a search in a bin
-    alignas(kLine) std::int16_t codes[kCodedScores];
-    std::uint16_t listed[kCodedScores];
+    alignas(kLine) std::int16_t codes[measured::kCodedScores];
+    std::uint16_t listed[measured::kCodedScores];
     typename L::Counts nan = {};
-    codes_of<T, Bytes>(scores, kProbedScores, map, kBins, codes, nan);
+    codes_of<T, Bytes>(scores, measured::kProbedScores, map, measured::kBins, codes, nan);
     std::size_t compared = 0;
-    for (std::size_t u = 0; u < kProbedScores; ++u) compared += table[bin(codes[u])] & 1;
-    // Processor cycles for each score as measured on Zen 4: here, and without bins.
-    const std::size_t otherwise = k < search_threshold<T> ? k / 8 : 16;
-    if (5 * kProbedScores + compared * (10 + 3 * steps) > otherwise * kProbedScores) return 0;
+    for (std::size_t u = 0; u < measured::kProbedScores; ++u) compared += table[bin(codes[u])] & 1;
+    const bool searches = k >= measured::kLeastSearched<T>;
+    const std::size_t otherwise = searches ? measured::kSearchCycles : k / measured::kComparedPerCycle;
+    const std::size_t found = measured::kFoundCycles + measured::kStepCycles * steps;
+    const std::size_t cycles = measured::kBinCycles * measured::kProbedScores + compared * found;
+    if (cycles > otherwise * measured::kProbedScores) return 0;
     nan = typename L::Counts{};
     // Entries of the table have 31 bits for a number of scores.
-    const std::size_t whole = std::min(n - n % kCodedScores, std::size_t{1} << 30);
-    for (std::size_t i = 0; i < whole; i += kCodedScores) {
-        codes_of<T, Bytes>(scores + i, kCodedScores, map, kBins, codes, nan);
+    const std::size_t whole = std::min(n - n % measured::kCodedScores, std::size_t{1} << 30);
+    for (std::size_t i = 0; i < whole; i += measured::kCodedScores) {
+        codes_of<T, Bytes>(scores + i, measured::kCodedScores, map, measured::kBins, codes, nan);
         std::size_t m = 0;
 #pragma GCC unroll 4
-        for (std::size_t u = 0; u < kCodedScores; ++u) {
+        for (std::size_t u = 0; u < measured::kCodedScores; ++u) {
             std::uint32_t& entry = table[bin(codes[u])];
             listed[m] = static_cast<std::uint16_t>(u);
             m += entry & 1;
@@ -444,7 +432,7 @@ TRUERANK_INLINE std::size_t count_by_bins(const T* scores, std::size_t n, const 
         }
     }
     std::uint32_t sum = 0;
-    for (int b = 0; b < kBins; ++b) {
+    for (int b = 0; b < measured::kBins; ++b) {
         sum += (table[b] >> 1) & ((table[b] & 1) - 1);  // 0 for a bin whose scores were compared
         table[b] = sum;
     }
@@ -475,7 +463,7 @@ TRUERANK_INLINE std::int64_t count_directly(const T* scores, std::size_t n, cons
         };
 #pragma GCC unroll 1
         for (; i + line <= stop; i += line) {
-            prefetch(address_after(scores + i, kSeveralAheadBytes));
+            prefetch(address_after(scores + i, measured::kAheadBytesOfSeveral));
             for (std::size_t u = 0; u < line; u += L::size) count_vector(scores + i + u);
         }
 #pragma GCC unroll 1
@@ -501,10 +489,10 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
                                                 std::size_t k, PartialCounts* counts, std::int64_t* scratch) {
     if (k == 2) return count_directly<T, Bytes, 2>(scores, n, true_scores, counts);
     if (k == 3) return count_directly<T, Bytes, 3>(scores, n, true_scores, counts);
-    constexpr std::size_t chunk = kCachedKeys<T>;
+    constexpr std::size_t chunk = measured::kCachedKeys<T>;
     alignas(kLine) Key<T> keys[chunk];
-    const bool many = k >= search_threshold<T>;
-    const bool binned = uses_bins<T>(k) && n >= kLeastBinnedScores;
+    const bool many = k >= measured::kLeastSearched<T>;
+    const bool binned = uses_bins<T>(k) && n >= measured::kLeastBinnedScores;
     std::int64_t* const below = scratch;
     std::int64_t* const equal = many || binned ? scratch + k + 1 : nullptr;
     if (many || binned) std::fill_n(scratch, 2 * k + 2, 0);
@@ -515,7 +503,7 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
         constexpr bool codes_gain = sizeof(T) == 8;
         if (binned) {
             first = count_by_bins<T, Bytes>(scores, n, true_scores, k, counts, below, equal, scratch + 2 * k + 2, &nan);
-        } else if (codes_gain && k > 3 && k < kLeastBinned && n * sizeof(T) >= kLeastCodedBytes) {
+        } else if (codes_gain && k > 3 && k < measured::kLeastBinned && n * sizeof(T) >= measured::kLeastCodedBytes) {
             first = count_by_codes<T, Bytes>(scores, n, true_scores, k, counts, &nan);
         }
     }

@@ -69,6 +69,10 @@ template <int Bytes>
 constexpr std::size_t kTileVectors = Bytes == 64 ? 4 : 2;
 #endif
 
+// The candidates of a block, for vectors of T: the lanes of SumKernels.
+template <class T, int Bytes>
+constexpr std::size_t kBlockLanes = kTileVectors<Bytes> * (Bytes / sizeof(T));
+
 // The sums of a tile of kTileQueries queries and Vectors vectors of candidates, which are packed side by side.
 template <class A, std::size_t Vectors, class Step, class T>
 TRUERANK_INLINE void accumulate_body(const T* queries, const T* panel, std::size_t depth, bool from_zero, T* sums) {

@@ -9,15 +9,11 @@
 #include <utility>
 
 #include "kernels/arithmetic.hpp"
+#include "kernels/measured.hpp"
 
 namespace truerank {
 
-// Bytes of the vectors in which blocks are transposed. Blocks of 16 floats, with the vectors of AVX-512, took up to
-// twice the time: fewer pages are read in turn with blocks of 8.
-template <int Bytes>
-constexpr int kBlockBytes = std::min(Bytes, 32);
-
-// `A` is the arithmetic of vectors of kBlockBytes<Bytes>.
+// `A` is the arithmetic of vectors of measured::kTransposedBytes<Bytes>.
 template <class A>
 struct Transposition {
     using Vector = typename A::Vector;
@@ -122,7 +118,7 @@ TRUERANK_INLINE To added_halves(Vector vector) {
 // taken at a time as a block to transpose has rows: its columns add up to the sums of all of them.
 template <class T, class Make>
 TRUERANK_INLINE void add_lanes(std::size_t n, T* sums, Make make) {
-    constexpr int bytes = kBlockBytes<sizeof(make(0))>;
+    constexpr int bytes = measured::kTransposedBytes<sizeof(make(0))>;
     // Transposition moves bits, whatever they are.
     using Block = Arithmetic<std::conditional_t<sizeof(T) == 4, float, double>, bytes, true>;
     using Numbers = typename Simd<T, bytes>::type;

@@ -7,8 +7,9 @@
 
 #include "engine/embeddings.hpp"
 #include "engine/grid.hpp"
-#include "kernels/bounds.hpp"
+#include "kernels/decisions.hpp"
 #include "kernels/simd.hpp"
+#include "kernels/sums.hpp"
 #include "tests/tests.hpp"
 
 namespace truerank::tests {
@@ -19,8 +20,9 @@ float eighths(Random& random, std::int64_t n) { return static_cast<float>(random
 
 template <class T>
 void check_decisions(Checks& checks, Random& random) {
-    const BoundKernels<T>& kernels = bound_kernels<T>();
-    const std::size_t block = kernels.lanes;
+    const DecisionKernels<T>& kernels = decision_kernels<T>();
+    const SumKernels<T>& summing = sum_kernels<T>();
+    const std::size_t block = summing.lanes;
     constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
     for (int repeat = 0; repeat < 400; ++repeat) {
         const auto rows = static_cast<std::size_t>(1 + random.below(kTileQueries));
@@ -30,7 +32,7 @@ void check_decisions(Checks& checks, Random& random) {
         const bool floats = random.one_in(2), has_error = !floats && random.one_in(2);
         const auto blocks = 1 + static_cast<std::size_t>(random.below(static_cast<std::int64_t>(kPanelLanes / block)));
         const std::size_t lanes = blocks * block;
-        const LevelForm& form = floats ? kernels.squares : kernels.distances[static_cast<int>(Levels::int16)];
+        const LevelForm& form = floats ? summing.squares : summing.distances[static_cast<int>(Levels::int16)];
         std::vector<std::int32_t> sums(blocks * kTileQueries * block);
         std::vector<double> numbers(sums.size());
         const auto at_pair = [&](std::size_t i, std::size_t j) {
@@ -138,7 +140,7 @@ void check_decisions(Checks& checks, Random& random) {
 // Thresholds on sums leave open what they may, and not much more; and sums are compared with them.
 template <class T>
 void check_sum_thresholds(Checks& checks, Random& random) {
-    const BoundKernels<T>& kernels = bound_kernels<T>();
+    const DecisionKernels<T>& kernels = decision_kernels<T>();
     constexpr std::size_t room = 16;
     constexpr double most = 0x1p30;
     for (int repeat = 0; repeat < 300; ++repeat) {
@@ -188,7 +190,7 @@ void check_sum_thresholds(Checks& checks, Random& random) {
         }
         checks.expect(right, "thresholds of sums, %zu bytes, %zu tasks, exponent %d", sizeof(T), tasks, exponent);
 
-        const std::size_t block = kernels.lanes;
+        const std::size_t block = sum_kernels<T>().lanes;
         const auto blocks = 1 + static_cast<std::size_t>(random.below(static_cast<std::int64_t>(kPanelLanes / block)));
         std::vector<std::int32_t> sums(blocks * kTileQueries * block);
         for (std::int32_t& sum : sums) sum = static_cast<std::int32_t>(random.below(19) - 9);
@@ -217,7 +219,7 @@ void check_sum_thresholds(Checks& checks, Random& random) {
 
 template <class T>
 void check_collect(Checks& checks, Random& random) {
-    const BoundKernels<T>& kernels = bound_kernels<T>();
+    const DecisionKernels<T>& kernels = decision_kernels<T>();
     const std::uint64_t all = ~0ULL;
     for (int repeat = 0; repeat < 300; ++repeat) {
         const auto task = static_cast<std::size_t>(random.below(5)), n = static_cast<std::size_t>(random.below(9));

@@ -101,7 +101,7 @@ template <class T>
 void check_several(Checks& checks, const char* name, Random& random) {
     constexpr std::size_t few[] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 40};
     std::vector<std::size_t> sizes(std::begin(few), std::end(few));
-    for (const std::size_t more : {0u, 1u, 37u}) sizes.push_back(search_threshold<T> - 1 + more);
+    for (const std::size_t more : {0u, 1u, 37u}) sizes.push_back(measured::kLeastSearched<T> - 1 + more);
     for_each_block<T>(random, [&](const T* scores, std::size_t n, Distribution distribution) {
         for (const std::size_t most : sizes) {
             if (n * most > 2'000'000) continue;

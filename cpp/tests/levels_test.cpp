@@ -5,8 +5,8 @@
 #include <bit>
 
 #include "engine/quantisation.hpp"
-#include "kernels/bounds.hpp"
 #include "kernels/simd.hpp"
+#include "kernels/sums.hpp"
 #include "tests/tests.hpp"
 
 namespace truerank::tests {
@@ -56,7 +56,7 @@ struct NamedForm {
 };
 template <class T>
 std::vector<NamedForm> forms(std::size_t depth) {
-    const BoundKernels<T>& kernels = bound_kernels<T>();
+    const SumKernels<T>& kernels = sum_kernels<T>();
     const auto words = static_cast<int>(std::min(16383.0, std::sqrt(0x1p30 / static_cast<double>(depth))));
     constexpr int pairs = static_cast<int>(ByteProducts::pairs), fours = static_cast<int>(ByteProducts::fours);
     std::vector<NamedForm> result{
@@ -82,7 +82,7 @@ std::vector<NamedForm> forms(std::size_t depth) {
 
 template <class T>
 void check_level_sums(Checks& checks, Random& random) {
-    const std::size_t lanes = bound_kernels<T>().lanes;
+    const std::size_t lanes = sum_kernels<T>().lanes;
     std::vector<std::size_t> depths{255, 256, 257, 1000, static_cast<std::size_t>(Quantisation<T>::kDeepest)};
     for (std::size_t depth = 1; depth <= 200; depth += depth < 70 ? 1 : 13) depths.push_back(depth);
     for (const std::size_t depth : depths) {
@@ -140,7 +140,7 @@ void check_shift(Checks& checks, Random& random) {
                 if (kind == 3 && random.one_in(10)) x[k] = extreme<T>(random);
             }
             std::vector<float> out(depth + 1, 7.0F);
-            const Extent extent = bound_kernels<T>().shift(x.data(), by.data(), depth, out.data());
+            const Extent extent = sum_kernels<T>().shift(x.data(), by.data(), depth, out.data());
             float largest = 0;
             double squares = 0;
             bool right = out[depth] == 7.0F, void_ = false;
@@ -163,7 +163,7 @@ void check_shift(Checks& checks, Random& random) {
 
 template <class T>
 void check_quantise(Checks& checks, Random& random) {
-    const BoundKernels<T>& kernels = bound_kernels<T>();
+    const SumKernels<T>& kernels = sum_kernels<T>();
     for (const std::size_t depth : {1u, 2u, 7u, 8u, 9u, 63u, 64u, 65u, 127u, 128u, 130u, 200u}) {
         for (const NamedForm& named : forms<T>(depth)) {
             for (int kind = 0; kind < 3; ++kind) {
@@ -228,7 +228,7 @@ void check_quantise(Checks& checks, Random& random) {
 // Sums of floats are as near to those of doubles as the engine says.
 template <class T>
 void check_float_sums(Checks& checks, Random& random) {
-    const BoundKernels<T>& kernels = bound_kernels<T>();
+    const SumKernels<T>& kernels = sum_kernels<T>();
     for (const bool moduli : {true, false}) {
         const LevelForm& form = moduli ? kernels.moduli : kernels.squares;
         for (const std::size_t depth : {2u, 4u, 6u, 16u, 62u, 64u, 500u}) {
@@ -279,7 +279,7 @@ void check_float_sums(Checks& checks, Random& random) {
 // Sums of single rows, of all words and of those nearest to the limits of a sum.
 template <class T>
 void check_word_rows(Checks& checks, Random& random) {
-    const BoundKernels<T>& kernels = bound_kernels<T>();
+    const SumKernels<T>& kernels = sum_kernels<T>();
     for (const std::size_t depth : {1u, 2u, 63u, 64u, 65u, 128u, 200u, 1000u}) {
         const int greatest = static_cast<int>(std::sqrt(0x1p30 / static_cast<double>(depth)));
         const std::size_t bytes = (2 * depth + kWordRowBytes - 1) / kWordRowBytes * kWordRowBytes;

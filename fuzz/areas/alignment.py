@@ -16,7 +16,7 @@ FAULTS = [
     ),
     Fault(
         "a wrong tie rule",
-        "python/truerank/alignment/inference/one_to_one.py",
+        "python/truerank/alignment/matching/one_to_one.py",
         "result |= (scores == held) & (left < holders)",
         "result |= (scores == held) & (left > holders)",
     ),

@@ -22,7 +22,7 @@ from support.simulated_device import (
     pending_scores,
 )
 from truerank.counting import tiles
-from truerank.devices import ways
+from truerank.devices import backends
 from truerank.link_prediction import Task
 
 
@@ -160,23 +160,44 @@ def test_a_refused_block_leaves_the_counter_as_it_was(example: tuple[Any, Any]) 
 # --- counted on the device
 
 
-def test_the_best_way_is_found(example: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operations_of_torch_are_the_default(
+    example: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without a choice a device counts by itself what it counts right in a trial."""
     array, targets = example
     expected = tr.rank(array, targets)
-    ways.counts_right.cache_clear()
+    backends.counts_right.cache_clear()
     ranks = tr.rank(pending_scores(array), targets)
     assert ranks == expected
     assert str(ranks.protocol).endswith(", float64, on standin:0, torch")
-    monkeypatch.setattr(ways, "DeviceCounts", lambda *args: 1 / 0)  # a device that cannot
-    ways.counts_right.cache_clear()
+    monkeypatch.setattr(backends, "DeviceCounts", lambda *args: 1 / 0)  # a device that cannot
+    backends.counts_right.cache_clear()
     ranks = tr.rank(pending_scores(array), targets)
     assert ranks == expected
     assert ranks.protocol.device == "standin:0, host"
-    ways.counts_right.cache_clear()
+    backends.counts_right.cache_clear()
     monkeypatch.setenv("TRUERANK_DEVICE", "gpu")
     with pytest.raises(ValueError, match=r"^TRUERANK_DEVICE: .* triton, torch, host, got 'gpu'"):
         tr.rank(on_device(np.eye(3)), [0, 1, 2])
+
+
+def test_kernels_of_triton_are_chosen_and_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensor = on_device(np.eye(3))
+    monkeypatch.setattr(backends, "find_spec", lambda name: name)  # everything is installed
+    assert backends.backend_of(tensor) == "torch"
+    assert not backends.scores_vectors()
+    monkeypatch.setenv("TRUERANK_DEVICE", "triton")
+    assert backends.scores_vectors()
+    assert (
+        backends.backend_of(tensor.raw) == "triton"
+    )  # in the host's memory, where it is not tried
+    for is_right, expected in ((True, "triton"), (False, "host")):
+        monkeypatch.setattr(backends, "counts_right", lambda *args, right=is_right: right)
+        assert backends.backend_of(tensor) == expected
+    monkeypatch.setattr(backends, "find_spec", lambda name: None)
+    for ask in (backends.scores_vectors, lambda: backends.backend_of(tensor)):
+        with pytest.raises(ImportError, match=r"^TRUERANK_DEVICE=triton needs the package triton"):
+            ask()
 
 
 @pytest.mark.usefixtures("counted_there")

@@ -10,8 +10,8 @@ from .aligned_pairs import PairAudit
 from .analyses import DanglingCurve, MostSimilar, by_degree, dangling, hubness, most_similar
 from .datasets.graphs import AlignmentData, Graph, degrees, five_folds, split_pairs
 from .datasets.readers import read_dbp15k, read_openea, read_pairs
-from .inference.matching import Agreement, Alignment, infer
 from .local_scaling import csls_means
+from .matching.alignments import Agreement, Alignment, infer
 from .pair_task import Task, evaluate
 
 __all__ = [

@@ -21,7 +21,7 @@ from ..ranks.labels import Labels
 from ..reporting.reports import Report
 from ..tables import AsTable, Column, Table
 from .aligned_pairs import DIRECTIONS, GRAPHS, as_ids, as_ids_of_both
-from .inference.similarities import open_similarities
+from .matching.similarities import open_similarities
 
 THRESHOLDS_SHOWN = 10
 

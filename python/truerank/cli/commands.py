@@ -86,9 +86,9 @@ def demo(given: Given) -> None:
 @command("info", PRINTING, short_help="Show versions, instruction sets, bounds and threads.")
 def info(given: Given) -> None:
     """Show versions, instruction sets, bounds, threads and devices."""
-    from ..devices.ways import ways_of_devices  # other commands do not need torch
+    from ..devices.backends import backends_of_devices  # other commands do not need torch
 
-    devices = [f"{name} ({way})" for name, way in ways_of_devices().items()]
+    devices = [f"{name} ({backend})" for name, backend in backends_of_devices().items()]
     facts = {
         "truerank": __version__,
         "Python": f"{platform.python_implementation()} {platform.python_version()}",

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..devices.ways import count_stored
+from ..devices.backends import count_stored
 from ..inputs.checks import IO, choice, integer
 from ..inputs.errors import InputValueError, warn_user
 from ..ranks.counts import COUNTS, Audit
@@ -92,7 +92,7 @@ def count_store(
     -------
     counts : mapping of str to ndarray of int64, shape (tasks,)
     device : str or None
-        The device and the way of counting, as a protocol names them.
+        The device and what counted there, as a protocol names them.
     """
     io = store.io if io is None else io
     if true_scores is None:
@@ -106,7 +106,7 @@ def count_store(
             if not partial.is_void(true).any():  # else the host has to find the NaN
                 report(store.nbytes)
                 own = partial.final_counts(true) if true_scores is None else partial.arrays
-                return own, f"{store.device}, {there.way}"
+                return own, f"{store.device}, {there.backend}"
     tiles = store.tiles(TILE_BYTES if store.in_place else DECODED_TILE_BYTES)
     count = TileCount(store, tiles, io, job, true_scores)
     count_tiles(count, report, checkpoint)

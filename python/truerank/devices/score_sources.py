@@ -37,7 +37,7 @@ class ScoreSource(ABC):
         Rows and columns.
     dtype : torch.dtype
         That of the scores.
-    way : {"triton", "torch"}
+    backend : {"triton", "torch"}
         What counts them.
     stream : DeviceStream
         The stream to work on, which makes the scores.
@@ -45,7 +45,7 @@ class ScoreSource(ABC):
 
     shape: tuple[int, int]
     dtype: Any
-    way: str
+    backend: str
     stream: DeviceStream
     like: Tensor  # any tensor on the device
 
@@ -132,13 +132,13 @@ class StoredScores(ScoreSource):
     Parameters
     ----------
     tensor : Tensor, shape (rows, columns)
-    way : {"triton", "torch"}
+    backend : {"triton", "torch"}
     stream : DeviceStream
     """
 
-    def __init__(self, tensor: Tensor, way: str, stream: DeviceStream) -> None:
+    def __init__(self, tensor: Tensor, backend: str, stream: DeviceStream) -> None:
         self.shape, self.dtype = tuple(tensor.shape), tensor.dtype
-        self.way, self.stream, self.like = way, stream, tensor
+        self.backend, self.stream, self.like = backend, stream, tensor
         self._bits = bits_of(tensor)  # indexing knows few unsigned integers
 
     def pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
@@ -155,7 +155,7 @@ class StoredScores(ScoreSource):
 
     def scan(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
         tasks, width = len(rows), self.shape[1] if columns is None else len(columns)
-        if self.way == "torch" or not tasks or not width:
+        if self.backend == "torch" or not tasks or not width:
             return super().scan(rows, true_scores, columns)
         from . import count_kernels as kernels
 

@@ -119,7 +119,7 @@ class DeviceCounts:
         self, parts: Sequence[Part], tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
     ) -> None:
         self._tasks, self._true_scores = len(tasks.rows), true_scores
-        self.way = parts[0][2].way  # of counting: "triton" or "torch"
+        self.backend = parts[0][2].backend  # "triton" or "torch"
         self._pending: list[tuple[ScoreSource, IntArray, Tensor, Tensor]] = []
         for top, left, scores in parts:
             where = np.flatnonzero((tasks.rows >= top) & (tasks.rows < top + scores.shape[0]))

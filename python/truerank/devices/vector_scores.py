@@ -56,7 +56,7 @@ class VectorScores(ScoreSource):
     Scores have the bits of `_core.score_embeddings`, on devices for which `scores_right` says so.
     """
 
-    way = "triton"
+    backend = "triton"
 
     def __init__(
         self,

@@ -104,9 +104,9 @@ def rank_embeddings(
         vector that is compared with the tails: head * relation for DistMult, head + relation for
         TransE.
 
-        Tensors on a device of CUDA, ROCm or XPU stay there if torch comes with Triton: scores are
-        made and counted there, with the same bits. A device is first tried on some thousands of
-        pairs; where one bit differs, vectors are copied to the host, as from other devices.
+        Tensors on a device are copied to the host, unless ``TRUERANK_DEVICE=triton`` has kernels of
+        Triton score and count them there, with the same bits. A device is first tried on some
+        thousands of pairs; where one bit differs, vectors are copied to the host all the same.
         The kernels were run in Triton's interpreter only, not on a device.
     entities : array_like, shape (n, d), or path
         The candidates, in the same forms. A `.npy` file or a memory map is read in place, however

@@ -14,9 +14,9 @@ from .._core import Scores
 from ..counting.job import ScoreNouns, digest
 from ..counting.partial_counts import PartialCounts, TrueScores
 from ..counting.tiles import count_store
+from ..devices.backends import scores_vectors
 from ..devices.task_counts import DeviceCounts
 from ..devices.vector_scores import VectorScores, in_parts, scores_right, tensor_on
-from ..devices.ways import ways_of
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.arrays import is_tensor
 from ..inputs.checks import LAYOUTS, check_shape, choice, positive_integer
@@ -211,7 +211,7 @@ class Embeddings(Store):
         return vector_form(_MATRIX, (2,), self.similarity)
 
     def _is_scored_on(self, device: Any) -> bool:
-        return "triton" in ways_of(device) and scores_right(device, self.similarity, self.dtype)
+        return scores_vectors() and scores_right(device, self.similarity, self.dtype)
 
     def with_fields(self, **fields: Any) -> Self:
         """Return the same embeddings with other attributes."""

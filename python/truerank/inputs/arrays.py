@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
 
 # How arrays on a device are counted: there, by kernels or by operations of torch, or as a copy.
-DEVICE_WAYS = ("triton", "torch", "host")
+BACKENDS = ("triton", "torch", "host")
 
 
 def is_tensor(value: object) -> bool:
@@ -36,11 +36,11 @@ def is_tensor(value: object) -> bool:
     return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
 
 
-def device_way() -> str | None:
-    """Return the way that TRUERANK_DEVICE chooses for arrays on a device; None: the best.
+def chosen_backend() -> str | None:
+    """Return what TRUERANK_DEVICE has count arrays on a device; None: it chooses nothing.
 
     With "triton" and "torch", tensors in the host's memory count as on the device, too, so that
-    both ways can be tried without one.
+    both can be tried without one.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def device_way() -> str | None:
         For another value of it.
     """
     value = os.environ.get("TRUERANK_DEVICE")
-    return choice("TRUERANK_DEVICE", value, DEVICE_WAYS) if value else None
+    return choice("TRUERANK_DEVICE", value, BACKENDS) if value else None
 
 
 def device_of(value: Any) -> str:
@@ -78,7 +78,7 @@ def counts_as_on_device(value: Any) -> bool:
     >>> counts_as_on_device(np.zeros((2, 3)))
     False
     """
-    return bool(device_of(value)) or (is_tensor(value) and device_way() in DEVICE_WAYS[:2])
+    return bool(device_of(value)) or (is_tensor(value) and chosen_backend() in BACKENDS[:2])
 
 
 def on_host(value: Any, name: str = "array") -> Any:

@@ -47,7 +47,7 @@ class Protocol:
         Provenance. What lists of candidates gave, "scores" or "order alone", if the counts are from
         lists (`rank_lists`), whose misses are bounded, not ranked.
     device : str, optional
-        Provenance. The device that counted them and the way, "triton" or "torch", or "host" if they
+        Provenance. The device that counted them and by what, "triton" or "torch", or "host" if they
         were copied to the host. None: they were in the host's memory. Protocols that differ in
         nothing else are equal, since the counts are.
     files : sequence of str

@@ -4,27 +4,32 @@ The rank of a task with N candidates is uniform on 1..N, tasks are independent, 
 weight may differ from task to task. Every model takes tasks (made by `compress`) and the metric's
 parameter, and returns two floats: (nan, nan) without tasks, and exactly (1, 0) where every task has
 a single candidate. Results are float64 and deterministic, without simulation.
+
+`closed_forms` has the numbers of the papers; `transforms` and `order_statistics` what takes
+quadrature; `tails` p-values. docs/chance.md derives all of them.
 """
 
 from __future__ import annotations
 
-from .moments import (
-    geometric,
-    greatest,
-    harmonic,
+from .closed_forms import (
     hit_moments,
     hits,
-    inverse_geometric,
-    inverse_mean,
-    least,
     mean_rank,
-    power_mean,
     rank_moments,
     reciprocal_moments,
     reciprocal_rank,
 )
 from .order_statistics import inverse_median, median
 from .tasks import Tasks, compress
+from .transforms import (
+    geometric,
+    greatest,
+    harmonic,
+    inverse_geometric,
+    inverse_mean,
+    least,
+    power_mean,
+)
 
 __all__ = [
     "Tasks",

@@ -17,7 +17,7 @@ import truerank as tr
 from strategies.score_matrices import METHODS, Array
 from support.refusals import refusal
 from truerank.alignment import CSLS, dangling, infer, most_similar
-from truerank.alignment.inference.similarities import open_similarities
+from truerank.alignment.matching.similarities import open_similarities
 from truerank.stores.mapped import map_of
 
 pytestmark = pytest.mark.python_only

@@ -1,9 +1,9 @@
-// The kernels of certified bounds: sums in small integers over quantised vectors, and what they decide.
+// Certified bounds, first half: sums in small integers over quantised vectors.
 //
 // A vector is quantised on a grid of equal steps, x = shift + step * level + residue, with one integer level for each
 // component. The sum over the levels of two vectors, of products or of distances, is exact, and differs from the sum
-// over the vectors themselves by no more than the residues allow (engine/bounded_panels.hpp has the arithmetic). Where
-// the sum is farther from a threshold than that, it tells on which side of the threshold the pair is.
+// over the vectors themselves by no more than the residues allow. What sums decide is in decisions.hpp;
+// docs/bounds.md begins with how a pair is decided.
 #pragma once
 
 #include <cstddef>
@@ -77,76 +77,11 @@ struct LevelGrid {
     float greatest;
 };
 
-// How values follow from sums, for each row and each lane. With x = sums[row * lanes + lane] * row.scale and error =
-// row.norm * residue[lane] + row.residue * norm[lane], the value of the pair is not below low_scale[lane] * x +
-// low[lane] - error, nor above high_scale[lane] * x + high[lane] + error. A lane without a candidate has NaN. Without
-// residues, the error is 0.
-struct ValueRow {
-    float scale;
-    float norm;
-    float residue;
-};
-struct ValueLanes {
-    const float* low_scale;
-    const float* low;
-    const float* high_scale;
-    const float* high;
-    const float* residue = nullptr;
-    const float* norm = nullptr;
-};
-
-// One bit for each lane: whether the value of the pair is certainly above a threshold, and whether it is not certainly
-// below. A pair that is not below, but not above either, is open.
-struct PairMasks {
-    std::uint64_t above;
-    std::uint64_t not_below;
-    std::uint64_t open() const { return not_below & ~above; }
-};
-
-// The same for a panel whose candidates have one step and no offsets, so that sums themselves have two thresholds for
-// each task: of the largest error of all lanes. Of each task: its thresholds, and the norm and the residue of its row,
-// over the scale of this row.
-struct SumTasks {
-    const float* above;
-    const float* below;
-    const float* norm;
-    const float* residue;
-};
-struct SumPanel {
-    float per_step;  // 1 / step
-    float residue;   // the largest of the lanes
-    float norm;
-};
-
-// What is added to the ends of a row's intervals before they are compared with thresholds that belong to lanes.
-struct RowOffset {
-    float low;
-    float high;
-};
-// The thresholds of the tasks of lanes, in layers of one task for each lane: NaN, with which no comparison holds, where
-// there is none.
-struct LaneThresholds {
-    std::size_t layers;
-    const float* above;
-    const float* below;
-};
-
-// So many places after the open pairs that collect() lists may be written to.
-inline constexpr std::size_t kOpenRoom = 4;
-
-// An open pair: a task, counted from the first of the cell, and a lane.
-struct OpenPair {
-    std::uint32_t task;
-    std::uint32_t lane;
-};
-
-// Candidates in a panel of bounds, at most: as many as a mask has bits. They come in blocks of BoundKernels::lanes.
-inline constexpr std::size_t kPanelLanes = 64;
 // Rows of words have whole pieces of so many bytes. Words after the last component are 0.
 inline constexpr std::size_t kWordRowBytes = 128;
 
 template <class T>
-struct BoundKernels {
+struct SumKernels {
     // Writes the differences of two vectors, each rounded to a float.
     Extent (*shift)(const T* x, const T* by, std::size_t depth, float* out);
     // Writes the levels of a vector, each plus `zero`, as those of one of many lanes. Floats are written as they are.
@@ -155,28 +90,6 @@ struct BoundKernels {
     // The sums of products of n pairs of rows of words. Those of others come after them, up to a whole block.
     void (*sum_word_rows)(const unsigned char* const* queries, const unsigned char* const* candidates, std::size_t n,
                           std::size_t bytes, std::int32_t* sums);
-    // The sums of each block come after those of the one before. Row i has the tasks from first[i] to first[i + 1]. A
-    // value greater than above[task] is above, one less than below[task] is below. Writes the masks of these tasks, the
-    // first one's to masks[0].
-    void (*decide)(const LevelForm& form, const std::int32_t* sums, std::size_t blocks, std::size_t rows,
-                   const ValueRow* value_rows, const ValueLanes& lanes, const std::int64_t* first, const float* above,
-                   const float* below, PairMasks* masks);
-    // The same by thresholds on sums: a sum greater than above[task] is above, one not greater than below[task] is
-    // below. These are set for n tasks, and for others after them up to a whole vector.
-    void (*set_sum_thresholds)(const SumTasks& tasks, std::size_t n, const SumPanel& panel, std::int32_t* above,
-                               std::int32_t* below);
-    void (*decide_sums)(const std::int32_t* sums, std::size_t blocks, std::size_t rows, const std::int64_t* first,
-                        const std::int32_t* above, const std::int32_t* below, PairMasks* masks);
-    // The same for tasks of the lanes of one block, whose candidates are the rows. Adds the rows that are above to the
-    // counters of the layers, one for each lane, and writes those that are open to masks[row * layers + layer]: none of
-    // these is above.
-    void (*decide_lanes)(const LevelForm& form, const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
-                         const ValueLanes& lanes, const RowOffset* offsets, const LaneThresholds& thresholds,
-                         std::uint32_t* counters, PairMasks* masks);
-    // Adds up the masks of n tasks, from `task` on: the number of lanes above to the counter of the task. Writes the
-    // open pairs, and returns their number.
-    std::size_t (*collect)(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters,
-                           OpenPair* open);
     // Of products: words and bytes for each of ByteProducts. Where processors fuse products of words, their sums take
     // half as long as those of floats, and are worth it beside bytes.
     LevelForm words[3], bytes[3];
@@ -185,11 +98,11 @@ struct BoundKernels {
     LevelForm distances[3];
     // Sums of floats, which are their own levels: of moduli |q - e| of complex numbers, and of squared differences.
     LevelForm moduli, squares;
-    std::size_t lanes;  // those of SimilarityKernels
+    std::size_t lanes;  // of a block: those of SimilarityKernels
 };
 
 // The kernels of the instruction set chosen at start, for the panels of float and double vectors.
 template <class T>
-const BoundKernels<T>& bound_kernels();
+const SumKernels<T>& sum_kernels();
 
 }  // namespace truerank

@@ -15,7 +15,7 @@ from oracles.matching import best
 from support.environment import Run
 from support.refusals import refusal
 from truerank.alignment import infer
-from truerank.alignment.inference import matching
+from truerank.alignment.matching import alignments
 
 pytestmark = pytest.mark.python_only
 
@@ -111,7 +111,7 @@ def test_sparse_reaches_the_total_of_dense(n: int, m: int) -> None:
 def test_the_default_is_dense_where_it_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = np.eye(4)
     assert infer(scores, None, method="optimal").solved == "dense"
-    monkeypatch.setattr(matching, "MAX_DENSE_CELLS", 15)
+    monkeypatch.setattr(alignments, "MAX_DENSE_CELLS", 15)
     assert infer(scores, None, method="optimal").solved == "sparse, 32 candidates per entity"
     assert infer(scores, None, method="optimal", left_ids=[0, 1, 2]).solved == "dense"
 
@@ -130,7 +130,7 @@ def test_scipy_is_imported_by_optimal_alone(run_python: Run) -> None:
     run_python(
         """
 import sys
-from truerank.alignment.inference import matching
+from truerank.alignment.matching import alignments
 from truerank.alignment import infer
 for method in ("greedy", "mutual", "stable"):
     infer([[0.5, 0.7]], None, method=method)

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from alignment.inference.test_pairs import check
+from alignment.matching.test_pairs import check
 from strategies.score_matrices import Array
 from truerank.alignment import infer
-from truerank.alignment.inference import one_to_one
-from truerank.alignment.inference import similarities as sources
+from truerank.alignment.matching import one_to_one
+from truerank.alignment.matching import similarities as sources
 
 
 def hubby(n: int, m: int) -> tuple[Array, Array]:

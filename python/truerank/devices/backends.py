@@ -1,4 +1,4 @@
-"""The way in which a device counts: by Triton's kernels, by torch operations, or not at all."""
+"""What counts on a device: operations of torch, kernels of Triton if chosen, or the host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..inputs.arrays import device_way, is_tensor
+from ..inputs.arrays import chosen_backend, is_tensor
 from ..stores.on_device import DeviceStore, DeviceStream
 from ..stores.shards import ShardStore
 from .score_sources import StoredScores
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .score_sources import Tensor
 
 
-_DEVICES_OF_TRITON = ("cuda", "xpu")  # torch's devices of AMD are of type "cuda", too
+DEFAULT = "torch"
 
 
 def count_stored(
@@ -56,7 +56,7 @@ def _parts_of(
 
 
 def _scores_of(store: Store) -> StoredScores | None:
-    if not isinstance(store, DeviceStore) or device_way() == "host":
+    if not isinstance(store, DeviceStore) or chosen_backend() == "host":
         return None
     tensor = store.array
     if not is_tensor(tensor):  # of JAX
@@ -64,48 +64,66 @@ def _scores_of(store: Store) -> StoredScores | None:
             tensor = sys.modules["torch"].from_dlpack(tensor)
         except (AssertionError, BufferError, KeyError, RuntimeError, TypeError):
             return None  # torch is not there, or lacks the device
-        if tensor.is_cpu and device_way() is None:
+        if tensor.is_cpu and chosen_backend() is None:
             return None  # an array over several devices may yet be in the host's memory
-    if tensor.is_neg() or (way := way_of(tensor)) == "host":
+    if tensor.is_neg():
         return None
-    return StoredScores(tensor, way, store.stream or DeviceStream(tensor.device))
+    backend = backend_of(tensor)
+    if backend == "host":
+        return None
+    return StoredScores(tensor, backend, store.stream or DeviceStream(tensor.device))
 
 
-def way_of(tensor: Tensor) -> str:
-    """Return how the numbers of a tensor are counted, or scored, where they are.
+def backend_of(tensor: Tensor) -> str:
+    """Return what counts the numbers of a tensor, or scores them.
+
+    That is operations of torch, unless TRUERANK_DEVICE chooses another backend: kernels of Triton
+    have not run on a device yet.
 
     Parameters
     ----------
     tensor : Tensor
-        On a device; or in the host's memory, if TRUERANK_DEVICE names a way for it.
+        On a device; or in the host's memory, if TRUERANK_DEVICE names a backend for it.
 
     Returns
     -------
     {"triton", "torch", "host"}
-        "host": they have to be copied to the host.
+        "host": they have to be copied to the host, since the device counts a small problem wrong.
 
     Raises
     ------
     ImportError
         If TRUERANK_DEVICE says "triton" and it is not there.
     """
-    device, dtype, chosen = tensor.device, tensor.dtype, device_way()
-    ways = (way for way in ways_of(device) if chosen or counts_right(device, dtype, way))
-    return next(ways, "host")
+    chosen = chosen_backend()
+    if chosen == "triton":
+        require_triton()
+        # an interpreted kernel takes seconds for what a device does in no time
+        is_tried = not tensor.is_cpu
+    else:
+        is_tried = chosen is None
+    backend = chosen or DEFAULT
+    if is_tried and not counts_right(tensor.device, tensor.dtype, backend):
+        return "host"
+    return backend
 
 
-def ways_of(device: Any) -> tuple[str, ...]:
-    """Return the ways to try on a device of torch, the best first; TRUERANK_DEVICE chooses one."""
-    chosen, has_triton = device_way(), find_spec("triton") is not None
-    if chosen == "triton" and not has_triton:
+def scores_vectors() -> bool:
+    """Whether vectors are scored on a device: TRUERANK_DEVICE chooses Triton's kernels for them."""
+    if chosen_backend() != "triton":
+        return False
+    require_triton()
+    return True
+
+
+def require_triton() -> None:
+    """Raise ImportError where Triton is chosen and not there."""
+    if find_spec("triton") is None:
         raise ImportError("TRUERANK_DEVICE=triton needs the package triton")
-    if chosen is not None:
-        return (chosen,)
-    return ("triton", "torch") if has_triton and device.type in _DEVICES_OF_TRITON else ("torch",)
 
 
 @lru_cache(maxsize=256)
-def counts_right(device: Any, dtype: Any, way: str) -> bool:
+def counts_right(device: Any, dtype: Any, backend: str) -> bool:
     """Whether a device counts a small problem right: it may lack an operation, or a compiler.
 
     It is tried once for each device and dtype. Whatever goes wrong there, the host can count.
@@ -114,7 +132,7 @@ def counts_right(device: Any, dtype: Any, way: str) -> bool:
     try:
         with torch.no_grad():
             scores = torch.tensor([[3, 1, 2, 2], [5, 5, 9, 7]], device="cpu").to(dtype).to(device)
-            matrix = 0, 0, StoredScores(scores, way, DeviceStream(device))
+            matrix = 0, 0, StoredScores(scores, backend, DeviceStream(device))
             lists = _core.Selection(np.array([0, 1, 2, 2]), np.array([1, 0]))
             tasks = PartOfTasks(np.array([1, 0, 1]), np.array([0, 2, 3]), lists)
             counts = DeviceCounts([matrix], tasks, None).arrays()
@@ -124,12 +142,12 @@ def counts_right(device: Any, dtype: Any, way: str) -> bool:
     return counted == [[2, 0, 1], [0, 1, 0], [2, 2, 3]]
 
 
-def ways_of_devices() -> dict[str, str]:
-    """Return the way in which each device of torch counts float32 scores; imports torch.
+def backends_of_devices() -> dict[str, str]:
+    """Return what counts float32 scores on each device of torch; imports torch.
 
     Examples
     --------
-    >>> set(ways_of_devices().values()) <= {"triton", "torch", "host"}
+    >>> set(backends_of_devices().values()) <= {"triton", "torch", "host"}
     True
     """
     if find_spec("torch") is None:
@@ -141,4 +159,4 @@ def ways_of_devices() -> dict[str, str]:
         return {}
     kind = accelerator.current_accelerator().type
     names = [f"{kind}:{i}" for i in range(accelerator.device_count())]
-    return {name: way_of(torch.empty((1, 1), device=name)) for name in names}
+    return {name: backend_of(torch.empty((1, 1), device=name)) for name in names}

@@ -1,0 +1,153 @@
+// What was chosen by time on one processor: distances, sizes and counts that no result depends on. They stand in one
+// table so that who tunes for another processor sees all of them, each with the script in which a change is seen.
+//
+// Unless a row says otherwise they were measured on AMD's Zen 4 with AVX-512, 32 KB of first-level and 1 MB of
+// second-level cache. What the width of the registers says (kTileVectors in steps.hpp, kMaxInRegisters in
+// several_body.hpp) and which row of the table of instruction sets compares with several true scores (simd.hpp) stands
+// where it is used.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace truerank::measured {
+
+// -- One true score for each row: bench/cases/test_bandwidth.py ---------------------------------------------------
+
+// How far ahead of the scores that are read a cache line is prefetched. With AVX-512 the hardware does most of this
+// itself: a longer distance was slower by up to a fifth, with large pages and with small ones; among rows that are
+// shorter than a page, twice the distance was up to a tenth faster. On Zen 3, with AVX2 alone, 2 KB read long rows at
+// 0.94 of the rate of a read pass and rows of 1,200 bytes at 0.85, where these distances read 0.81 and 0.63, and 1.5, 3
+// and 4 KB were slower than 2. True scores of short rows that are prefetched 1 to 6 rows ahead gain nothing.
+template <int Bytes>
+constexpr std::size_t kAheadBytesOfLongRows = Bytes == 32 ? 2048 : 256;
+template <int Bytes>
+constexpr std::size_t kAheadBytesOfShortRows = Bytes == 32 ? 2048 : 512;
+
+// -- Columns of a column-major matrix: bench/cases/test_layouts.py -k fortran ---------------------------------------
+
+// So much of a column is counted at a time: the hardware has to find every read of it anew, and with 8 KB of 20,000
+// rows the rate was three quarters of this; with more, the counters no longer fit into the cache.
+inline constexpr std::size_t kColumnBytes = 98304;
+// So many columns are counted in one visit to the counters of its rows: each is a stream of reads of its own, and with
+// 8 or 16 of them the rate was lower, by a tenth and by a quarter.
+inline constexpr std::size_t kColumnsPerVisit = 12;
+// Each column is prefetched so far ahead, into the second-level cache; the first, 512 bytes and 2 KB were slower.
+inline constexpr std::size_t kAheadBytesOfColumns = 1024;
+// A pass over the columns of many rows serves one task of each row (a layer). If a row has more tasks than kMaxLayers,
+// or fewer than one in kMaxRowsPerGroup rows is read, rows are counted one by one.
+inline constexpr std::int64_t kMaxLayers = 8;
+inline constexpr std::int64_t kMaxRowsPerGroup = 8;
+
+// -- Several true scores for each row: bench/cases/test_tasks.py -k per_row -----------------------------------------
+
+// So many scores, or their keys, stay in the first-level cache while several true scores are counted in them. For 8-bit
+// scores the number is what their 8-bit counters allow in the narrowest vectors.
+template <class T>
+constexpr std::size_t kCachedKeys = sizeof(T) == 1 ? 4032 : 16384 / sizeof(T);
+// How far ahead of the scores that are read a cache line is prefetched.
+inline constexpr std::size_t kAheadBytesOfSeveral = 2048;
+// From so many true scores on, searching for each score among them is cheaper than comparing it with each of them. The
+// wider the score, the fewer comparisons an instruction makes.
+template <class T>
+inline constexpr std::size_t kLeastSearched = 512 / sizeof(T);
+// From so many true scores on, and for so many scores, a histogram of the scores is made, with so many bins: comparing
+// in groups costs as much with 32, and with 4,096 bins 1,000 true scores of a normal distribution took a third longer.
+inline constexpr std::size_t kLeastBinned = 32;
+inline constexpr std::size_t kLeastBinnedScores = 4096;
+inline constexpr int kBins = 8192;
+// Processor cycles for each score with bins: for its bin, and, if that has true scores, for those and for each step of
+// a search among them. Without bins: of a search among all, or for so many true scores a cycle.
+inline constexpr std::size_t kBinCycles = 5, kFoundCycles = 10, kStepCycles = 3;
+inline constexpr std::size_t kSearchCycles = 16, kComparedPerCycle = 8;
+// Codes of 64-bit scores. So many are made at a time, and so many vectors of them are counted before it is asked
+// whether any is equal to that of a true score: with fewer, asking costs more; with more, so do the comparisons of
+// scores that follow.
+inline constexpr std::size_t kCodedScores = 512;
+inline constexpr std::size_t kTestedVectors = 8;
+// So many codes are looked at before it is decided whether codes, or bins, are used at all.
+inline constexpr std::size_t kProbedScores = 128;
+// Shorter rows are counted without codes: there the preparation weighs more, and what codes gain was not measured.
+inline constexpr std::size_t kLeastCodedBytes = 32768;
+
+// -- Rows that lie apart, copies and filters: bench/cases/test_blocks.py, test_layouts.py -k slices, -----------------
+// -- test_tasks.py -k filter ------------------------------------------------------------------------------------------
+
+// Scores that cannot be read in place are copied, so many bytes at a time that they stay in the second-level cache.
+inline constexpr std::int64_t kPackBytes = 65536;
+// So much of the scores stays in the second-level cache beside other data.
+inline constexpr std::int64_t kCachedBytes = 524288;
+// So much of a filter is prefetched while its row is counted. The lists of as many rows as are counted at a time stay
+// in the second-level cache beside them.
+inline constexpr std::int64_t kFilterBytes = 8192;
+// Where rows are far apart, scores are prefetched so far ahead, and so many bytes of a row are counted before the next
+// are prefetched: of 2 KB to 16 KB, and of 1 KB to 4 KB, these were the fastest, by a tenth.
+inline constexpr std::int64_t kAheadBytesOfApartRows = 8192;
+inline constexpr std::int64_t kBytesOfApartRows = 2048;
+// Longer rows are prefetched into the second-level cache: the first takes few lines at a time, and was half as fast.
+// For rows of 400 bytes it was faster by a fifth.
+inline constexpr std::int64_t kNarrowBytes = 1024;
+
+// -- Threads and chunks: bench/cases/test_small.py, test_axes.py -k threads
+// --------------------------------------------
+
+// Less than this is counted by the calling thread alone: waking OpenMP's threads costs milliseconds while another
+// process keeps a core busy.
+inline constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
+// The size of a chunk: small, so that threads end at the same time and soon notice a stop; large compared with the cost
+// of handing it out.
+inline constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
+
+// -- Files: bench/cases/test_files.py
+// ------------------------------------------------------------------------------------
+
+// What a thread reads at a time. The system copies it into the second-level cache, where it is then counted. Smaller
+// chunks cost more calls (a quarter slower at 256 kB); larger ones leave the cache before they are counted.
+inline constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
+// What a thread reads of one column of a file in Fortran order: little, so that a chunk has many columns. (No script
+// has such a file.)
+inline constexpr std::int64_t kReadBytesOfColumns = std::int64_t{1} << 16;
+
+// -- Vectors: bench/cases/test_embeddings.py
+// -----------------------------------------------------------------------------
+
+// Bytes of the vectors in which blocks are transposed. Blocks of 16 floats, with the vectors of AVX-512, took up to
+// twice the time: fewer pages are read in turn with blocks of 8.
+template <int Bytes>
+constexpr int kTransposedBytes = std::min(Bytes, 32);
+// So many components of a panel stay in the second-level cache while all queries pass over them: half a megabyte with
+// the widest vectors.
+inline constexpr std::int64_t kDepthAtOnce = 2048;
+// A step of a filter, and an entry that is offered to a list of the top k, take as long as counting so many scores: so
+// much is added to the work after which a thread looks whether to stop.
+inline constexpr std::int64_t kScoresPerStep = 16;
+inline constexpr std::int64_t kScoresPerOffer = 64;
+
+// -- Bounds: bench/studies/bounds.py
+// -------------------------------------------------------------------------------------
+
+// For fewer queries it takes longer to quantise a candidate than to score it.
+inline constexpr std::int64_t kLeastBoundedQueries = 24;
+// Where bytes leave more open than a share of d / (kSettledDepth + kSettledTimes * d), words gain more than their sums
+// take: to settle an open pair takes as long as sums over words need in addition for 1600 components, and for 10 more
+// for each that it has. (From d = 64 to 300.)
+inline constexpr double kSettledDepth = 1600, kSettledTimes = 10;
+// With more than one pair in so many open, bounds lose whatever the depth.
+inline constexpr double kOneOpenIn = 6;
+// Bounds that lost are tried again after so many panels, then after twice as many, and so on: a trial that loses takes
+// up to three panels' time. One panel in kPanelsPerCheck is scored, to know how long that takes.
+inline constexpr std::int64_t kShortestPause = 16, kLongestPause = 128;
+inline constexpr std::int64_t kPanelsPerCheck = 256;
+// The lists of the top k (--parts "top k") and the means of CSLS (--parts alignment) use bounds from so many candidates
+// before a panel on, for each entry of a list: with half as many before it, bounds took longer than scores for 100
+// entries of 300 components.
+inline constexpr std::int64_t kCandidatesPerEntry = 128;
+
+// -- Lists of the top k that others made: no script has long filters
+// -----------------------------------------------------
+
+// A filter that is longer than so many times the list is searched for every listed id, and not read.
+inline constexpr std::int64_t kLongFilter = 8;
+
+}  // namespace truerank::measured

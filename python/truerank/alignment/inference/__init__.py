@@ -1,1 +1,0 @@
-"""Inference: pairs of entities from similarities, and who has no counterpart."""

@@ -1,0 +1,1 @@
+"""Matching: pairs of entities from similarities, and who has no counterpart."""
