@@ -34,24 +34,24 @@ from uuid import uuid4
 import numpy as np
 
 from .._core import Fault, Selection
+from ..counting.driver import begin_count
 from ..counting.job import Job, prepare_job
 from ..counting.partial_counts import PartialCounts, TrueScores
-from ..counting.tiles import begin_count
-from ..embeddings.vectors import Embeddings
+from ..counting.sources import Source, source_of
+from ..embeddings.vectors import Embeddings, VectorSource
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
 from ..inputs.scores import as_scores, named_dtype, widen_bfloat16
 from ..inputs.selection import indptr_of, selection_arrays
-from ..stores import Store, read_scores, shape_of
+from ..stores import read_scores, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from .._core import Scores
     from ..inputs.arrays import IntArray
     from ..inputs.progress_listeners import Listener
     from ..inputs.words import Layout, Similarity
@@ -94,20 +94,22 @@ class Reader(NamedTuple):
     similarity: Similarity | None = None
     layout: Layout | None = None
 
-    def opened(self, arrays: Sequence[Any], shape: tuple[int, int]) -> Scores | Store:
+    def opened(self, arrays: Sequence[Any], shape: tuple[int, int]) -> Source:
         """Return the scores of a chunk, which must be what the Dask array says."""
+        source: Source
         if self.similarity is None:
             scores = read_scores(arrays[0], self.raw)
+            source, got = source_of(scores), shape_of(scores)
         else:
             queries, entities, bias = (*arrays, None)[:3]
             how = self.similarity, bias, self.raw
             pairs = Embeddings(queries, entities, *how, layout=self.layout)
-            scores = pairs.with_fields(threads=self.threads)
-        if (scores.dtype, shape_of(scores)) != (self.dtype, shape):
-            kind = InputValueError if scores.dtype == self.dtype else InputTypeError
+            source, got = VectorSource(pairs, self.threads), pairs.task_shape
+        if (source.dtype, got) != (self.dtype, shape):
+            kind = InputValueError if source.dtype == self.dtype else InputTypeError
             expected = f"a chunk of {self.dtype} {shape}, as the dask array says"
-            raise kind("scores", expected=expected, got=f"{scores.dtype} {shape_of(scores)}")
-        return scores
+            raise kind("scores", expected=expected, got=f"{source.dtype} {got}")
+        return source
 
 
 class Entries(NamedTuple):
@@ -147,26 +149,21 @@ class Chunk(NamedTuple):
 def take_true_scores(*blocks: Any, reader: Reader) -> Array:
     """Return the true scores that are in a chunk; those of bfloat16 as raw numbers."""
     *arrays, chunk = blocks
-    scores = reader.opened(arrays, chunk.shape)
-    places = chunk.job.rows, chunk.job.targets - chunk.left
-    taken = scores.take(*places) if isinstance(scores, Store) else scores.array[places]
+    source = reader.opened(arrays, chunk.shape)
+    taken = source.true_scores(chunk.job.rows, chunk.job.targets - chunk.left)
     return TrueScores(np.array(taken), reader.dtype).scores.view(named_dtype(reader.dtype)[1])
 
 
 def count_chunk(*blocks: Any, reader: Reader) -> Counted:
     """Count a chunk; a tensor on a device is counted there."""
     *arrays, chunk = blocks
-    scores = reader.opened(arrays, chunk.shape)
+    source = reader.opened(arrays, chunk.shape)
     filter, candidates = chunk.filter and chunk.filter.all(), chunk.candidates
     job = chunk.job._replace(filter=filter, candidates=candidates and candidates.all())
-    if isinstance(scores, Embeddings):
-        counted = job.counted(scores.core(), chunk.true_scores, chunk.left)
-        counts, fault = counted.arrays, counted.fault
-    else:
-        counting, _ = begin_count(scores, job, chunk.true_scores, chunk.left)
-        counts, fault = counting()
+    counted = begin_count(source, job, chunk.true_scores, first_column=chunk.left).wait()
+    fault = counted.fault
     place = None if fault is None else (chunk.top + fault.row, chunk.left + fault.column)
-    return PartialCounts(counts, job.rules), place
+    return counted.counts, place
 
 
 def add_up(parts: Sequence[Counted]) -> Counted:
@@ -481,8 +478,7 @@ def rank_embeddings(
     rules = read_rules(options, EmbeddingOptions)
     how = similarity, bias_seen, rules.dtype
     pairs = Embeddings(queries_seen, entities_seen, *how, layout=rules.layout)
-    shape, nouns = shape_of(pairs), pairs.roles.nouns
-    job = prepare_job(shape, targets, rows, filter, candidates, rules, nouns)
+    job = pairs.job(targets, rows, filter, candidates, rules)
     if queries is queries_seen:  # workers may not have the file, nor Dask a word for bfloat16
         plain = widen_bfloat16 if pairs.queries.dtype == "bfloat16" else np.array
         queries = da.from_array(plain(pairs.query_array), -1)

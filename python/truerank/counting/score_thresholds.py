@@ -17,8 +17,9 @@ from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.scores import FLOATS, Form, as_scores, check_dimensions, widen_bfloat16
 from ..stores import owned, read_scores, shape_of
+from .driver import count_source
 from .job import SCORES, Job, ScoreNouns, prepare_job
-from .tiles import count_store
+from .sources import StoreSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -160,7 +161,8 @@ def count_scores(scores: Any, thresholds: Any, rules: Rules, **tasks: Any) -> Th
         if isinstance(matrix, Scores):
             return asked.counts(asked.job.counts_of(matrix, asked.scores))
         report = reporter(listener, matrix.nbytes)
-        return asked.counts(count_store(matrix, asked.job, report, asked.scores)[0])
+        counts, _ = count_source(StoreSource(matrix), asked.job, asked.scores, report=report)
+        return asked.counts(counts)
 
 
 class ThresholdJob(NamedTuple):
