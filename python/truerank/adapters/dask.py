@@ -159,7 +159,7 @@ def take_true_scores(*blocks: Any, reader: Reader) -> Array:
     """Return the scores of pairs of a chunk; those of bfloat16 as raw numbers."""
     *arrays, pairs = blocks
     source = reader.opened(arrays, pairs.tile)
-    taken = source.true_scores(pairs.rows, pairs.columns)
+    taken = source.score_pairs(pairs.rows, pairs.columns)
     return TrueScores(np.array(taken), reader.dtype).scores.view(named_dtype(reader.dtype)[1])
 
 
@@ -231,15 +231,15 @@ class ChunkSource:
         self.itemsize = self.carrier.itemsize
         self.nbytes = self.shape[0] * self.shape[1] * self.itemsize
 
-    def true_scores(self, rows: IntArray, targets: IntArray) -> Array:
+    def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
         """Return the scores of pairs, from the chunks that hold some, on their workers."""
         sent = {}
         owners = []
         for i, in_rows in _by_chunk(rows, self.tops):
-            for j, some in _by_chunk(targets[in_rows], self.lefts):
+            for j, some in _by_chunk(columns[in_rows], self.lefts):
                 where, tile = in_rows[some], self.tile(i, j)
                 owners.append(where)
-                sent[i, j] = ChunkPairs(tile, rows[where] - tile.top, targets[where] - tile.left)
+                sent[i, j] = ChunkPairs(tile, rows[where] - tile.top, columns[where] - tile.left)
         graph, keys = self.graph(take_true_scores, sent)
         results = dask.base.compute_as_if_collection(da.Array, graph, list(keys.values()))
         scores = np.empty(len(rows), self.carrier)
@@ -363,7 +363,7 @@ def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None)
     rules, report = job.rules, reporter(progress, 2, "passes")
     job.check_targets()
     report(0)
-    true = TrueScores(source.true_scores(job.all_rows, job.targets), source.dtype)
+    true = TrueScores(source.score_pairs(job.all_rows, job.targets), source.dtype)
     report(1)
     counted = begin_count(source, job, true.scores, tile_map=source.count_on_workers).wait()
     faults = [] if counted.fault is None else [_place_of(counted.fault)]

@@ -1,7 +1,8 @@
 """What can be counted: one interface of scores in memory, in stores and on devices, and of vectors.
 
-A source is a matrix of scores that are read, or made, a tile at a time. It knows the true scores of
-tasks, what the core counts of each tile, and where it is. `driver` counts it.
+A source is a matrix of scores that are read, or made, a tile at a time. It knows the scores of
+pairs, as the true ones of tasks, what the core counts of each tile, and where it is. `driver`
+counts it.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Source(Protocol):
     @property
     def on_device(self) -> bool: ...
 
-    def true_scores(self, rows: IntArray, targets: IntArray) -> Array:
+    def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
         """Return the scores of pairs of a row and a column, in native byte order."""
 
     def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> DeviceCounts | None:
@@ -115,7 +116,7 @@ class ArraySource:
     Examples
     --------
     >>> source = ArraySource(_core.Scores(np.array([0.5, 0.25]), "float64", False))
-    >>> source.tiles(), source.true_scores(np.array([0]), np.array([1]))
+    >>> source.tiles(), source.score_pairs(np.array([0]), np.array([1]))
     ([Tile(top=0, left=0, height=1, width=2)], array([0.25]))
     """
 
@@ -131,9 +132,9 @@ class ArraySource:
         self.itemsize = scores.array.itemsize
         self.nbytes = scores.array.nbytes
 
-    def true_scores(self, rows: IntArray, targets: IntArray) -> Array:
+    def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
         """As in `Source`."""
-        scores: Array = self.scores.array[rows, targets]
+        scores: Array = self.scores.array[rows, columns]
         return scores.astype(scores.dtype.newbyteorder("="), copy=False)
 
     def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> None:
@@ -179,9 +180,9 @@ class StoreSource:
         self.device = store.device
         self.on_device = store.on_device
 
-    def true_scores(self, rows: IntArray, targets: IntArray) -> Array:
+    def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
         """As in `Source`."""
-        return self.store.take(rows, targets)
+        return self.store.take(rows, columns)
 
     def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> DeviceCounts | None:
         """As in `Source`."""

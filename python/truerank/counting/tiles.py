@@ -167,7 +167,7 @@ class TileCount:
     def _read_true_scores(self) -> TrueScores:
         job = self.job
         rows = job.all_rows
-        scores = np.ascontiguousarray(self.source.true_scores(rows, job.targets))
+        scores = np.ascontiguousarray(self.source.score_pairs(rows, job.targets))
         true_scores = TrueScores(scores, self.source.dtype)
         task = true_scores.first_nan(job.rules.nan)
         if task >= 0:

@@ -373,9 +373,9 @@ class VectorSource:
         self.device = embeddings.device
         self.on_device = embeddings.on_device
 
-    def true_scores(self, rows: IntArray, targets: IntArray) -> Array:
+    def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
         """As in `Source`."""
-        return self.embeddings.score(rows, targets, self.threads)
+        return self.embeddings.score(rows, columns, self.threads)
 
     def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> DeviceCounts | None:
         """As in `Source`."""
