@@ -104,7 +104,7 @@ def begin_count(
             report(0)
             counted = count_whole(source, job, true_scores, first_column)
             report(source.nbytes)
-            return counted._replace(place=place)
+            return SourceCounts(counted.counts, counted.fault, place=place)
         count = TileCount(source, job, true_scores, first_column)
         in_turn = partial(count_in_turn, source)
         fault = count_tiles(count, tile_map or in_turn, report, checkpoint)

@@ -216,14 +216,15 @@ def _counts_by_order(
     first = lists.indptr[job.all_rows]
     last = lists.indptr[job.all_rows + 1]
     zeros = np.zeros_like(place)
-    counts = PartialCounts.zeros(len(place), PLAIN.core)  # no order of scores has any effect
-    counts.add(
-        {
-            "above": np.where(is_listed, place, last) - first - places["before"],
-            "candidates": last - first - places["places"] - is_listed,
-        }
-    )
-    return TrueScores(zeros, "int64"), counts
+    counts = {
+        "above": np.where(is_listed, place, last) - first - places["before"],
+        "tied": zeros,
+        "candidates": last - first - places["places"] - is_listed,
+        "nan": zeros,
+        "differing": zeros,
+    }
+    # no order of scores has any effect
+    return TrueScores(zeros, "int64"), PartialCounts(counts, PLAIN.core)
 
 
 def _counts_by_score(

@@ -330,7 +330,8 @@ class Embeddings:
             tiled = VectorSource(self.on_host(), job.threads, in_tiles=True)
             report = report_of(watch, self.nbytes)
             return count_source(tiled, job, true_scores, report=report, checkpoint=checkpoint)
-        job = job._replace(block=size, listener=listener_of(watch))
+        if block is not None or watch is not None:
+            job = job._replace(block=size, listener=listener_of(watch))
         return count_source(VectorSource(self, job.threads), job, true_scores)
 
     def score(self, rows: IntArray | None, targets: IntArray | None, threads: int) -> Array:
