@@ -192,9 +192,9 @@ class RankCounter:
             raise InputValueError("block", expected=expected, got=f"shape {shape}")
         located = locate_block(job, self._columns, shape[1], start, columns)
         self._refuse_counted("block", located.columns)
-        counting = begin_count(
-            source_of(scores), located.job, self._true.scores, first_column=located.first
-        )
+        source = source_of(scores, "map")
+        first = located.first
+        counting = begin_count(source, located.job, self._true.scores, first_column=first)
         with self._lock:
             self._refuse_counted("block", located.columns)  # another thread may have been faster
             self._pending = located, counting

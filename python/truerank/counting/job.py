@@ -112,11 +112,9 @@ class Job(NamedTuple):
         options = self.rules, self.threads
         return _core.partial_counts(scores, tasks, true_scores, first_column, *options)
 
-    def counts_of(
-        self, scores: _core.Scores, true_scores: npt.NDArray[Any] | None = None
-    ) -> dict[str, IntArray]:
+    def counts_of(self, scores: _core.Scores) -> dict[str, IntArray]:
         """Let the core count an array in memory; raise the error of a fault that it found."""
-        counted = self.counted(scores, true_scores)
+        counted = self.counted(scores)
         if counted.fault is not None:
             raise self.error_of(counted.fault)
         return counted.arrays

@@ -108,7 +108,7 @@ def rank_against(
         elif _is_shared(shape_of(read), tasks):
             counts = _counts_of_shared(read, job.rules, true)
         else:
-            counted = begin_count(source_of(read), job, true.scores).wait()
+            counted = begin_count(source_of(read, "map"), job, true.scores).wait()
             counts = counted.counts.arrays
             fault = counted.fault
             if fault is not None:
@@ -137,7 +137,7 @@ def _counts_of_lists(
     if isinstance(read, Store):  # which is counted in tiles, and ranges are not cut
         lists = Selection(indptr, np.arange(indptr[-1]))
     in_one_row = job._replace(rows=np.zeros(len(true.scores), np.int64), candidates=lists)
-    counted = begin_count(source_of(read), in_one_row, true.scores).wait()
+    counted = begin_count(source_of(read, "map"), in_one_row, true.scores).wait()
     fault = counted.fault
     if fault is not None:
         task = int(np.searchsorted(indptr, fault.column, side="right")) - 1

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core import Scores
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
@@ -19,7 +18,7 @@ from ..inputs.scores import FLOATS, Form, as_scores, check_dimensions, widen_bfl
 from ..stores import owned, read_scores, shape_of
 from .driver import count_source
 from .job import SCORES, Job, ScoreNouns, prepare_job
-from .sources import StoreSource
+from .sources import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -158,10 +157,9 @@ def count_scores(scores: Any, thresholds: Any, rules: Rules, **tasks: Any) -> Th
     with owned(matrix, scores):
         shape = shape_of(matrix)
         asked = prepare_thresholds(shape, matrix.dtype, thresholds, rules=rules, **tasks)
-        if isinstance(matrix, Scores):
-            return asked.counts(asked.job.counts_of(matrix, asked.scores))
-        report = reporter(listener, matrix.nbytes)
-        counts, _ = count_source(StoreSource(matrix), asked.job, asked.scores, report=report)
+        source = source_of(matrix)
+        report = reporter(listener, source.nbytes)
+        counts, _ = count_source(source, asked.job, asked.scores, report=report)
         return asked.counts(counts)
 
 

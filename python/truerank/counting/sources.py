@@ -219,9 +219,11 @@ def open_block(block: Array | FileBlock, store: Store) -> OpenTile:
     return OpenTile(core_scores(block, store), file)
 
 
-def source_of(scores: _core.Scores | Store) -> ArraySource | StoreSource:
-    """Return scores as a source, whose files are mapped."""
-    return StoreSource(scores, "map") if isinstance(scores, Store) else ArraySource(scores)
+def source_of(scores: _core.Scores | Store, io: str | None = None) -> ArraySource | StoreSource:
+    """Return scores in memory, or in a store that is read as `io` says, as a source."""
+    if isinstance(scores, Store):
+        return StoreSource(scores, io)
+    return ArraySource(scores)
 
 
 def facts_of(state: list[Any], files: Sequence[FileState]) -> dict[str, str]:
