@@ -214,7 +214,6 @@ class ChunkSource:
     is_whole = False
     in_place = True
     device = ""
-    on_device = False
 
     def __init__(
         self,

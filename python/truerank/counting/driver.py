@@ -111,24 +111,23 @@ def begin_count(
         counts = count.counts if fault is not None else count.final_counts()
         return SourceCounts(counts, fault, place=place)
 
-    there = None
-    if source.on_device and checkpoint is None:
-        report(0)
-        if not job.rules.audit:
-            there = source.begin_on_device(job.device_tasks(first_column), true_scores)
-    if there is None:
+    device_counts = None
+    if source.device and checkpoint is None and not job.rules.audit:
+        device_counts = source.begin_on_device(job.device_tasks(first_column), true_scores)
+    if device_counts is None:
         counted = count_on_host()
         return Counting(lambda: counted, is_pending=False)
+    report(0)
 
     def wait() -> SourceCounts:
-        counts = PartialCounts(there.arrays(), job.rules)
-        true = TrueScores(there.true_scores(), source.dtype)
+        counts = PartialCounts(device_counts.arrays(), job.rules)
+        true = TrueScores(device_counts.true_scores(), source.dtype)
         if counts.is_void(true).any():
-            return count_on_host()
+            return count_on_host()  # which finds the NaN
         report(source.nbytes)
         if true_scores is None:
             counts = PartialCounts(counts.final_counts(true), job.rules)
-        return SourceCounts(counts, place=f"{source.device}, {there.way}")
+        return SourceCounts(counts, place=f"{source.device}, {device_counts.way}")
 
     return Counting(wait, is_pending=True)
 

@@ -70,8 +70,6 @@ class Source(Protocol):
         Whether a tile is cheap to open; else the next one is opened while one is counted.
     device : str
         Where the scores are: the device, or several; empty for the host's memory and files.
-    on_device : bool
-        Whether they may be counted there.
     """
 
     @property
@@ -88,14 +86,12 @@ class Source(Protocol):
     def in_place(self) -> bool: ...
     @property
     def device(self) -> str: ...
-    @property
-    def on_device(self) -> bool: ...
 
     def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
         """Return the scores of pairs of a row and a column, in native byte order."""
 
     def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> DeviceCounts | None:
-        """Begin to count where the scores are; None if they have to be copied to the host."""
+        """Begin to count on the device of the scores; None if there is none that can count them."""
 
     def tiles(self) -> Sequence[Tile]:
         """Cut the matrix into rectangles that cover it once, in the order of counting."""
@@ -123,7 +119,6 @@ class ArraySource:
     is_whole = True
     in_place = True
     device = ""
-    on_device = False
 
     def __init__(self, scores: _core.Scores) -> None:
         self.scores = scores.with_array(np.atleast_2d(scores.array))
@@ -178,7 +173,6 @@ class StoreSource:
         self.nbytes = store.nbytes
         self.in_place = store.in_place
         self.device = store.device
-        self.on_device = store.on_device
 
     def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
         """As in `Source`."""

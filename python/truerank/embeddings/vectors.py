@@ -297,9 +297,9 @@ class Embeddings:
         vectors = queries, entities, self.similarity
         return VectorScores(*vectors, self._stream, self.bias, self.csls and self.csls[:2])
 
-    def ranks(self, job: Job, counts: Mapping[str, IntArray], way: str | None) -> Ranks:
-        """Make Ranks of counts."""
-        return job.ranks(counts, self.dtype, self.files, way, similarity=self.measure)
+    def ranks(self, job: Job, counts: Mapping[str, IntArray], place: str | None) -> Ranks:
+        """Make Ranks of counts, which were counted at a place."""
+        return job.ranks(counts, self.dtype, self.files, place, similarity=self.measure)
 
     @property
     def task_shape(self) -> tuple[int, ...]:
@@ -372,7 +372,6 @@ class VectorSource:
         self.itemsize = embeddings.itemsize
         self.nbytes = embeddings.nbytes
         self.device = embeddings.device
-        self.on_device = embeddings.on_device
 
     def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
         """As in `Source`."""
@@ -380,6 +379,8 @@ class VectorSource:
 
     def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> DeviceCounts | None:
         """As in `Source`."""
+        if not self.embeddings.on_device:
+            return None
         return DeviceCounts([(0, 0, self.embeddings.there())], tasks, true_scores)
 
     def tiles(self) -> list[Tile]:
