@@ -88,7 +88,7 @@ def test_counts_are_final_in_two_places(problem: Problem, data: st.DataObject) -
     event(job.rules.nan)
     counts, place = count_source(source, job)
     assert place is None
-    for name, array in whole.counts.arrays.items():
+    for name, array in whole.arrays.items():
         np.testing.assert_array_equal(counts[name], array, err_msg=name, strict=True)
 
 
@@ -117,7 +117,7 @@ def test_tiles_may_be_counted_by_other_processes(
         assert counted.fault is not None
         assert counted.fault[2:] == (20, 150)
         return
-    ranks = job.ranks(counted.counts.arrays, "float32")
+    ranks = job.ranks(counted.arrays, "float32")
     assert ranks == tr.rank(SCORES, TARGETS, filter=filter)
 
 

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from .._core import Rules as CoreRules
     from ..counting.sources import OpenTile, Source
     from ..devices.task_counts import PartOfTasks
     from ..inputs.arrays import IntArray
@@ -173,22 +174,22 @@ def count_chunk(*blocks: Any, reader: Reader) -> SourceCounts:
     return tile_job.placed(counting.wait())
 
 
-def add_up(parts: Sequence[SourceCounts]) -> SourceCounts:
+def add_up(parts: Sequence[SourceCounts], rules: CoreRules) -> SourceCounts:
     """Add up the counts of several chunks of the same tasks; keep the first fault of all.
 
     Examples
     --------
-    >>> counts = PartialCounts.zeros(2, read_rules({}).core)
+    >>> rules = read_rules({}).core
+    >>> counts = PartialCounts.zeros(2, rules).arrays
     >>> faults = [None, PlacedFault("nan", 0, 3, 8), PlacedFault("nan", 0, 3, 5)]
-    >>> add_up([SourceCounts(counts, fault) for fault in faults]).fault.column
+    >>> add_up([SourceCounts(counts, fault) for fault in faults], rules).fault.column
     5
     """
-    first = parts[0].counts
-    total = PartialCounts.zeros(len(first.arrays["above"]), first.rules)
+    total = PartialCounts.zeros(len(parts[0].arrays["above"]), rules)
     for part in parts:
-        total.add(part.counts.arrays)
+        total.add(part.arrays)
     faults = [part.fault for part in parts if part.fault is not None]
-    return SourceCounts(total, min(faults, key=_place_of, default=None))
+    return SourceCounts(total.arrays, min(faults, key=_place_of, default=None))
 
 
 def _place_of(fault: PlacedFault) -> tuple[int, int]:
@@ -291,6 +292,8 @@ class ChunkSource:
         Each chunk is sent only its own entries of selections. One that no task reads, or that has
         no candidates, is not computed.
         """
+        if not jobs:
+            return
         bands = []
         sent = {}
         for _, of_rows in groupby(jobs, key=lambda job: job.tile.top):
@@ -309,7 +312,8 @@ class ChunkSource:
                 if j in let_in or not let_in:
                     of_chunk = plain._replace(tile=job.tile)
                     sent[i, j] = Chunk(of_chunk, left_out.get(j), let_in.get(j))
-        graph, totals = with_sums(*self.graph(count_chunk, sent))
+        add = partial(add_up, rules=jobs[0].job.rules)
+        graph, totals = with_sums(*self.graph(count_chunk, sent), add)
         results = dask.base.compute_as_if_collection(da.Array, graph, totals)
         for first, total in zip(bands, results, strict=True):
             yield total._replace(tasks=first.tasks)
@@ -334,7 +338,9 @@ class ChunkSource:
         return graph, {place: (name, *place, *(0 for _ in axes[2:])) for place in sent}
 
 
-def with_sums(graph: Any, keys: Mapping[tuple[int, int], Any]) -> tuple[Any, list[Any]]:
+def with_sums(
+    graph: Any, keys: Mapping[tuple[int, int], Any], add: Callable[..., SourceCounts]
+) -> tuple[Any, list[Any]]:
     """Add a tree of sums over the chunks of the same rows to a graph; return the keys of sums."""
     name, totals = f"truerank-sum-{uuid4().hex}", []
     sums: dict[Any, Any] = {}
@@ -343,7 +349,7 @@ def with_sums(graph: Any, keys: Mapping[tuple[int, int], Any]) -> tuple[Any, lis
         while len(level) > 1:
             groups = [level[k : k + FAN_IN] for k in range(0, len(level), FAN_IN)]
             level = [(name, len(sums) + k) for k in range(len(groups))]
-            sums.update(zip(level, ((add_up, group) for group in groups), strict=True))
+            sums.update(zip(level, ((add, group) for group in groups), strict=True))
         totals += level
     # sums need counts alone: Dask fuses the reading of a chunk only if no other layer needs it
     needs = {**graph.dependencies, name: {key[0] for key in keys.values()}}
@@ -371,12 +377,14 @@ def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None)
     if faults:
         kind = "nan" if rules.nan == "raise" else "nan_true_score"
         raise job.error_of(PlacedFault(kind, -1, *min(faults)))
-    if (differing := counted.counts.arrays["differing"]).any():
+    counts = PartialCounts(counted.arrays, rules)
+    differing = counts.arrays["differing"]
+    if differing.any():
         problem = f"the true score of task {differing.argmax()} changed when its chunk was "
         problem += "computed again; persist() keeps chunks that differ each time"
         raise InputValueError("scores", problem)
     report(2)
-    return job.ranks(counted.counts.final_counts(true), source.dtype)
+    return job.ranks(counts.final_counts(true), source.dtype)
 
 
 def cut(selection: Selection | None, tasks: int, lefts: IntArray) -> dict[int, Entries]:

@@ -156,7 +156,7 @@ def _rank_matrix(
         if watch is not None:
             watch(done, store.nbytes)
     ranks = [
-        job.ranks(count.final_counts().arrays, store.dtype, store.files)
+        job.ranks(count.final_counts(), store.dtype, store.files)
         for job, count in zip(jobs, (forward, backward), strict=True)
     ]
     return [part.with_protocol(similarity=measure) for part in ranks]

@@ -222,7 +222,7 @@ class RankCounter:
                     in_whole = f" (column {whole})" if is_other else ""
                     place = f"the score at row {fault.row}, column {fault.column}{in_whole}"
                     raise forbidden_nan("block", place, self._job.rules.nan)
-                self._add(counted.counts.arrays, block.columns)
+                self._add(counted.arrays, block.columns)
             return self._settled
 
     def _add(self, counts: dict[str, IntArray], columns: int) -> None:

@@ -104,12 +104,12 @@ def begin_count(
             report(0)
             counted = count_whole(source, job, true_scores, first_column)
             report(source.nbytes)
-            return SourceCounts(counted.counts, counted.fault, place=place)
+            return SourceCounts(counted.arrays, counted.fault, place=place)
         count = TileCount(source, job, true_scores, first_column)
         in_turn = partial(count_in_turn, source)
         fault = count_tiles(count, tile_map or in_turn, report, checkpoint)
-        counts = count.counts if fault is not None else count.final_counts()
-        return SourceCounts(counts, fault, place=place)
+        arrays = count.counts.arrays if fault is not None else count.final_counts()
+        return SourceCounts(arrays, fault, place=place)
 
     device_counts = None
     if source.device and checkpoint is None and not job.rules.audit:
@@ -125,9 +125,8 @@ def begin_count(
         if counts.is_void(true).any():
             return count_on_host()  # which finds the NaN
         report(source.nbytes)
-        if true_scores is None:
-            counts = PartialCounts(counts.final_counts(true), job.rules)
-        return SourceCounts(counts, place=f"{source.device}, {device_counts.way}")
+        arrays = counts.final_counts(true) if true_scores is None else counts.arrays
+        return SourceCounts(arrays, place=f"{source.device}, {device_counts.way}")
 
     return Counting(wait, is_pending=True)
 
@@ -146,7 +145,7 @@ def count_source(
     counted = begin_count(source, job, true_scores, **options).wait()
     if counted.fault is not None:
         raise job.error_of(counted.fault)
-    return counted.counts.arrays, counted.place
+    return counted.arrays, counted.place
 
 
 def count_tiles(

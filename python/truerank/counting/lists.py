@@ -252,7 +252,7 @@ def _counts_by_score(
     counted = begin_count(ArraySource(scores), in_lists, true.scores).wait()
     if counted.fault is not None:
         raise _forbidden(lists, counted.fault.column, job.rules.nan)
-    return true, counted.counts
+    return true, PartialCounts(counted.arrays, job.rules)
 
 
 def _with_unlisted(listed: PartialCounts, is_listed: Flags, size: IntArray) -> PartialCounts:

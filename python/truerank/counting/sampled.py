@@ -109,7 +109,7 @@ def rank_against(
             counts = _counts_of_shared(read, job.rules, true)
         else:
             counted = begin_count(source_of(read, "map"), job, true.scores).wait()
-            counts = counted.counts.arrays
+            counts = counted.arrays
             fault = counted.fault
             if fault is not None:
                 place = f"the score at row {fault.row}, column {fault.column}"
@@ -143,7 +143,7 @@ def _counts_of_lists(
         task = int(np.searchsorted(indptr, fault.column, side="right")) - 1
         place = f"the score at position {fault.column}, of task {task},"
         raise forbidden_nan("others", place, job.rules.nan)
-    return counted.counts.arrays
+    return counted.arrays
 
 
 def _counts_of_shared(

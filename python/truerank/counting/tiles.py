@@ -37,8 +37,8 @@ class SourceCounts(NamedTuple):
 
     Attributes
     ----------
-    counts : PartialCounts
-        Of the tasks; final ones, if the core found the true scores.
+    arrays : dict of str to ndarray of int64, shape (tasks,)
+        The counts by name: final ones, or those of `PartialCounts` for true scores that are given.
     fault : PlacedFault, optional
         The first NaN that the rule forbids, where the source has it. The counts are then void.
     tasks : slice or ndarray of int64
@@ -47,7 +47,7 @@ class SourceCounts(NamedTuple):
         The device and the way of counting, as a protocol names them.
     """
 
-    counts: PartialCounts
+    arrays: dict[str, IntArray]
     fault: PlacedFault | None = None
     tasks: slice | IntArray = slice(None)
     place: str | None = None
@@ -83,17 +83,16 @@ class TileJob(NamedTuple):
     def counted(self, open_tile: OpenTile | None) -> SourceCounts:
         """Let the core count the tile, which is open; None if no task reads it."""
         if open_tile is None:
-            return SourceCounts(PartialCounts({}, self.job.rules), None, self.tasks)
+            return SourceCounts({}, None, self.tasks)
         left = self.first_column + self.tile.left
         try:
             counted = self.job.counted(open_tile.scores, self.true_scores, left)
         except EOFError as error:
             problem = f"{open_tile.file}: {error}"
             raise InputValueError(self.job.nouns.argument, problem) from None
-        counts = PartialCounts(counted.arrays, self.job.rules)
         if counted.fault is None:
-            return SourceCounts(counts, None, self.tasks)
-        return self.placed(SourceCounts(counts, PlacedFault.of(counted.fault)))
+            return SourceCounts(counted.arrays, None, self.tasks)
+        return self.placed(SourceCounts(counted.arrays, PlacedFault.of(counted.fault)))
 
     def placed(self, counted: SourceCounts) -> SourceCounts:
         """Return counts of the tile with tasks and places as the whole source has them."""
@@ -198,16 +197,16 @@ class TileCount:
     def add(self, counted: SourceCounts) -> None:
         """Add the counts of the next tile."""
         self.is_half_added = True
-        self.counts.add(counted.counts.arrays, counted.tasks)
+        self.counts.add(counted.arrays, counted.tasks)
         self.done += 1
         self.is_half_added = False
 
-    def final_counts(self) -> PartialCounts:
+    def final_counts(self) -> dict[str, IntArray]:
         """Return the counts of all tasks, with those of an audit; partial for given true scores."""
         if self._read_scores is None:
-            return self.counts
+            return self.counts.arrays
         differing = self.counts.arrays["differing"]
         if differing.any():
             problem = f"the true score of task {differing.argmax()} changed while it was ranked"
             raise InputValueError(self.job.nouns.argument, problem)
-        return PartialCounts(self.counts.final_counts(self._read_scores), self.job.rules)
+        return self.counts.final_counts(self._read_scores)
