@@ -515,7 +515,8 @@ def rank_embeddings(
         paths are read here and make one chunk.
     entities : dask.array.Array, shape (n, d)
         In chunks of any known sizes; chunks along d are joined first. Chunks that hold a true
-        entity are computed twice, unless the array is persisted.
+        entity are computed twice, unless the array is persisted. A chunk may be a tensor of torch,
+        which is scored on the device of its worker where `truerank.rank_embeddings` would.
     targets : array_like of int, shape (tasks,), or int
         The entity that is each task's true candidate. A Dask array is computed.
     similarity : str
