@@ -19,7 +19,7 @@ from oracles.counting import Refused, tasks_of
 from strategies.count_problems import Problem, problems
 from support.outcomes import assert_outcome, defined, outcome
 from support.problems import FORMS
-from truerank.counting import tiles
+from truerank.counting import sources
 
 CORE = True
 TESTS = ("counting",)
@@ -79,7 +79,10 @@ class Stop(Exception):
 def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, how: str) -> None:
     """A count that is stopped, perhaps several times, and goes on counts what one call does."""
     expected = defined(problem)
-    with tempfile.TemporaryDirectory() as folder, mock.patch.multiple(tiles, TILE_BYTES=tile_bytes):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.multiple(sources, TILE_BYTES=tile_bytes),
+    ):
         path = Path(folder, "checkpoint")
         scores: Any = problem.scores
         options: dict[str, Any] = {"checkpoint": path}

@@ -14,7 +14,7 @@ TESTS = (
 FAULTS = [
     Fault(
         "a wrong weight",
-        "python/truerank/reporting/sources.py",
+        "python/truerank/reporting/summaries.py",
         "partial(sample_of, self.tasks, seed=seed)",
         "partial(sample_of, self.ranks, seed=seed)",
     ),

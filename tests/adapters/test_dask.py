@@ -25,6 +25,9 @@ da = pytest.importorskip("dask.array", reason="Dask is not installed: pip instal
 from dask.callbacks import Callback  # noqa: E402
 
 from truerank.adapters import dask as adapter  # noqa: E402
+from truerank.counting.driver import count_source  # noqa: E402
+from truerank.counting.job import prepare_job  # noqa: E402
+from truerank.inputs.rules import read_rules  # noqa: E402
 
 SMALL = np.array([[0.5, 0.25], [1.0, 2.0]])
 
@@ -237,3 +240,15 @@ def test_queries_are_computed_once_for_all_chunks_of_entities() -> None:
     entities = da.from_array(np.random.default_rng(0).random((40, 2)), chunks=(4, 2))
     adapter.rank_embeddings(queries, entities, [0, 1])
     assert len(made) == 1
+
+
+def test_the_loop_of_the_driver_computes_chunks_here() -> None:
+    """Without Dask's scheduler for counts, chunks are opened in this process."""
+    scores = np.random.default_rng(3).integers(0, 9, (12, 30)).astype(np.int16)
+    targets = np.arange(12)
+    arrays = [(da.from_array(scores, chunks=(5, 7)), "ij")]
+    source = adapter.ChunkSource(arrays, arrays[0][0].chunks, adapter.Reader("int16", None, 1))
+    job = prepare_job(scores.shape, targets, None, None, None, read_rules({}))
+    counts, _ = count_source(source, job)
+    assert job.ranks(counts, "int16") == tr.rank(scores, targets)
+    assert source.facts().keys() == {"scores"}

@@ -15,7 +15,7 @@ import pytest
 import truerank as tr
 from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run, make_files
 from truerank.cli import evaluate as command
-from truerank.counting import tiles
+from truerank.counting import checkpoints, sources
 
 PAIR = {"filter": (INDPTR, INDICES)}
 LISTS = {"filter": [[0], [0], [0, 1, 2], [0, 1, 2]]}
@@ -217,8 +217,8 @@ def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     scores, targets = rng.random((100, 100)).astype(np.float32), rng.integers(0, 100, 100)
     np.save("large.npy", scores)
     np.save("columns.npy", targets)
-    monkeypatch.setattr(tiles, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    monkeypatch.setattr(tiles, "TILE_BYTES", 4096)
+    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(sources, "TILE_BYTES", 4096)
     line = ["evaluate", "large.npy", "columns.npy", "--save", "ranks.npz"]
     with monkeypatch.context() as patch:
         interrupt = mock.Mock(side_effect=[None, None, KeyboardInterrupt])

@@ -14,7 +14,7 @@ import pytest
 import truerank as tr
 from support.refusals import refusal
 from truerank import alignment, link_prediction, retrieval
-from truerank.counting import tiles
+from truerank.counting import sources
 from truerank.embeddings import vector_thresholds, watching
 from truerank.inputs.progress_listeners import as_listener
 
@@ -112,7 +112,7 @@ def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let calls report whenever they can."""
     monkeypatch.chdir(tmp_path)
     np.save("scores.npy", SCORES)
-    monkeypatch.setattr(tiles, "TILE_BYTES", 4096)
+    monkeypatch.setattr(sources, "TILE_BYTES", 4096)
     monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
     monkeypatch.setattr(vector_thresholds, "TILE_BYTES", 1 << 20)
 

@@ -23,7 +23,7 @@ from strategies.thresholds import ODD, compare, thresholds
 from support.outcomes import OURS
 from support.problems import DTYPES, Array, as_dtype, assert_refused
 from support.refusals import refusal
-from truerank.counting import tiles
+from truerank.counting import sources
 from truerank.counting.score_thresholds import ThresholdCounts
 
 SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]], np.float32)
@@ -65,7 +65,7 @@ def test_tile_by_tile(problem: Problem, data: st.DataObject, way: Stored) -> Non
         TemporaryDirectory() as folder,
         ExitStack() as stack,
     ):
-        patch.setattr(tiles, "TILE_BYTES", data.draw(st.sampled_from([1, 64, 1 << 20])))
+        patch.setattr(sources, "TILE_BYTES", data.draw(st.sampled_from([1, 64, 1 << 20])))
         store = open_stored(way, Path(folder), np.array(problem.scores), dtype, stack)
         check(store, problem, data, place=False)
 

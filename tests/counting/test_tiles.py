@@ -16,7 +16,8 @@ import truerank as tr
 from support.interruptions import interrupted
 from support.problems import Array
 from support.refusals import refusal
-from truerank.counting import tiles
+from truerank.counting import sources
+from truerank.counting.job import Job
 from truerank.embeddings import watching
 
 ROWS, COLUMNS = 40, 500
@@ -58,7 +59,7 @@ def count(how: str, folder: Path, **keywords: Any) -> tr.Ranks:
 
 @pytest.fixture
 def quarters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "TILE_BYTES", SCORES.nbytes // 4)
+    monkeypatch.setattr(sources, "TILE_BYTES", SCORES.nbytes // 4)
     monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
     monkeypatch.setattr("truerank.embeddings.vectors.TIMES_AS_LARGE", 1)
 
@@ -86,11 +87,11 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import truerank as tr
-from truerank.counting import tiles
+from truerank.counting import checkpoints, sources
 from truerank.embeddings import vectors, watching
 
 name, after = sys.argv[1:]
-tiles.TILE_BYTES, tiles.SECONDS_BETWEEN_CHECKPOINTS = 20_000, 0.0
+sources.TILE_BYTES, checkpoints.SECONDS_BETWEEN_CHECKPOINTS = 20_000, 0.0
 watching.SECONDS_BETWEEN_REPORTS, vectors.TIMES_AS_LARGE = 0.0, 1
 reports = []
 
@@ -129,16 +130,17 @@ def test_a_count_that_is_interrupted_anywhere_goes_on(
     """After an interrupt at many a line, a tile that was added in part is not added again."""
     scores, kept = SCORES[:6, :40], tmp_path / "kept"
     np.save(tmp_path / "scores.npy", np.asfortranarray(scores))
-    monkeypatch.setattr(tiles, "TILE_BYTES", scores.nbytes // 2)
+    monkeypatch.setattr(sources, "TILE_BYTES", scores.nbytes // 2)
     expected = tr.rank(tmp_path / "scores.npy", TARGETS[:6] % 40, audit=True)
 
     def count() -> tr.Ranks:
         path = tmp_path / "scores.npy"
         return tr.rank(path, TARGETS[:6] % 40, audit=True, checkpoint=kept)
 
+    files = "driver.py", "tiles.py", "checkpoints.py", "partial_counts.py"
     for stop in range(1, 1000, 4):
         kept.unlink(missing_ok=True)
-        if not interrupted(count, stop, ("tiles.py", "partial_counts.py")):
+        if not interrupted(count, stop, files):
             break
         assert count() == expected
     assert 100 < stop < 900
@@ -148,7 +150,7 @@ def test_a_full_disk_does_not_end_a_count(tmp_path: Path, monkeypatch: pytest.Mo
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("truerank.counting.tiles.write_archive", full)
+    monkeypatch.setattr("truerank.counting.checkpoints.write_archive", full)
     with pytest.warns(UserWarning, match="kept was not written: .*No space left"):
         got = tr.rank(SCORES, TARGETS, checkpoint=tmp_path / "kept")
     assert got == tr.rank(SCORES, TARGETS)
@@ -311,7 +313,7 @@ def test_a_file_that_shrinks_is_an_error(
     """Between two tiles, or within one, after its size was checked."""
     path = tmp_path / "scores.npy"
     np.save(path, np.zeros((2000, 1000), np.float32))
-    counted = tiles.Job.counted
+    counted = Job.counted
 
     def late(*arguments: Any) -> Any:
         os.truncate(path, 4_000_000)
@@ -322,9 +324,9 @@ def test_a_file_that_shrinks_is_an_error(
             os.truncate(path, 4_000_000)
 
     if within:
-        monkeypatch.setattr(tiles.Job, "counted", late)
+        monkeypatch.setattr(Job, "counted", late)
     else:
-        monkeypatch.setattr(tiles, "TILE_BYTES", 1_000_000)
+        monkeypatch.setattr(sources, "TILE_BYTES", 1_000_000)
     words = r"scores\.npy.*(the file has 4,000,000|the file ends at byte 4)"
     refusal(ValueError, words, tr.rank, path, 0, io=io, progress=None if within else cut)
 
@@ -335,7 +337,7 @@ def test_scores_that_change_while_they_are_ranked(
 ) -> None:
     """If tiles cut rows, true scores are read twice and must not change in between."""
     path = save(tmp_path, "F")
-    monkeypatch.setattr(tiles, "TILE_BYTES", SCORES.nbytes // 4)
+    monkeypatch.setattr(sources, "TILE_BYTES", SCORES.nbytes // 4)
 
     def change(p: tr.Progress) -> None:
         if not p.done:

@@ -21,7 +21,7 @@ from support.simulated_device import (
     on_device,
     pending_scores,
 )
-from truerank.counting import tiles
+from truerank import _core
 from truerank.devices import backends
 from truerank.link_prediction import Task
 
@@ -49,7 +49,7 @@ def example() -> tuple[Any, Any]:
 def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A block is counted only after the next copy has begun, and all counts are right."""
     array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)  # blocks of whole rows
-    expected, count = tr.rank(array, targets), tiles._core.rank
+    expected, count = tr.rank(array, targets), _core.rank
     blocks = len(tr.open_scores(pending_scores(array)).tiles(1 << 30))
     counted: list[None] = []
 
@@ -60,7 +60,7 @@ def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.Monkey
             assert module.copied.wait_for(lambda: len(module.copies) >= following, timeout=30)
         return count(*args)
 
-    monkeypatch.setattr(tiles._core, "rank", late)
+    monkeypatch.setattr(_core, "rank", late)
     assert tr.rank(pending_scores(array), targets) == expected
     assert len(counted) == blocks == len(module.copies)
 
@@ -113,7 +113,7 @@ def test_a_buffer_that_is_filled_again_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("copied")
-def test_how_often_scores_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_often_scores_are_copied() -> None:
     """Sampled negatives come in tiles, and each batch of a task is copied once."""
 
     def copies_of(call: Callable[[], Any]) -> int:
@@ -121,7 +121,6 @@ def test_how_often_scores_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
         call()
         return len(module.copies)
 
-    monkeypatch.setattr(tiles, "COLUMN_TILE_BYTES", 4000)
     true_scores, others = RNG.random(40), RNG.random((40, 60))
     assert copies_of(lambda: tr.rank_against(true_scores, pending_scores(others))) > 3
     test = np.stack([RNG.integers(0, 30, 40), np.zeros(40, np.int64), RNG.integers(0, 30, 40)], 1)

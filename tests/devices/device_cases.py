@@ -296,7 +296,7 @@ def test_refusals(way: str) -> None:
     wrong = SCORES.copy()
     wrong[7, 3] = np.nan
     for others, kind, words in (
-        (SCORES[0], ValueError, r"^others: expected a matrix .* got shape \(30,\)"),
+        (SCORES[:2], ValueError, r"^others: expected \(\d+, k\), a list .* got shape \(2, "),
         (SCORES.astype(np.float32), TypeError, "^others: expected float64, .* got float32"),
         (wrong, ValueError, "^others: the score at row 7, column 3 is NaN"),
     ):

@@ -29,7 +29,7 @@ from truerank.devices import (
 )
 from truerank.devices.vector_scores import VectorScores, scores_right
 from truerank.embeddings import vectors as embedding_vectors
-from truerank.embeddings.vectors import CSLS, Embeddings
+from truerank.embeddings.vectors import CSLS, Embeddings, VectorSource
 
 RNG = np.random.default_rng(5)
 EXAMPLES = settings(max_examples=30)
@@ -251,6 +251,39 @@ def test_a_model_of_pykeen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = evaluate_model(trained(name), triples, fused=True)
     assert got.ranks == expected.ranks
     assert (got.ranks.protocol.device, expected.ranks.protocol.device) == ("cpu, triton", None)
+
+
+def test_chunks_of_dask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each chunk of tensors is counted on the device of its worker; the host finds a NaN."""
+    da = pytest.importorskip("dask.array", reason="Dask is not installed")
+    import dask
+
+    from truerank.adapters import dask as adapter
+
+    begun: list[bool] = []
+    plain = VectorSource.begin_on_device
+
+    def noted(self: VectorSource, *arguments: Any) -> Any:
+        begun.append(self.embeddings.on_device)
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(VectorSource, "begin_on_device", noted)
+    queries, entities = tenths(6, 8), tenths(20, 8)
+    targets = RNG.integers(0, 20, 6)
+
+    def in_chunks(queries: Any, entities: Any, targets: Any) -> Any:
+        chunks = da.from_array(entities, chunks=(7, 8))
+        tensors = chunks.map_blocks(torch.from_numpy, dtype="f4", meta=np.empty((0, 0), "f4"))
+        with dask.config.set(scheduler="synchronous"):  # the interpreter knows one thread
+            return adapter.rank_embeddings(queries, tensors, targets, similarity="l1")
+
+    assert in_chunks(queries, entities, targets) == tr.rank_embeddings(
+        queries, entities, targets, similarity="l1"
+    )
+    assert begun == [True, True, True]
+    entities[15, 2] = np.nan
+    expected = result(tr.rank_embeddings, queries, entities, targets, similarity="l1")
+    assert result(in_chunks, queries, entities, targets) == expected
 
 
 # --- where vectors are scored

@@ -27,7 +27,7 @@ from strategies.embeddings import (
 )
 from support.problems import assert_same
 from support.refusals import refusal
-from truerank.counting import tiles
+from truerank.counting import sources
 from truerank.embeddings import watching
 
 
@@ -85,7 +85,7 @@ def test_a_count_that_was_stopped_goes_on(
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tiles, "TILE_BYTES", size // 4)
+        patch.setattr(sources, "TILE_BYTES", size // 4)
         patch.setattr("os.fsync", lambda _: None)
         with contextlib.suppress(KeyboardInterrupt):
             ranked(checkpoint=kept, progress=stop)

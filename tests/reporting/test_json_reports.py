@@ -19,7 +19,7 @@ from support.hostile_members import values_like
 from support.refusals import refusal
 from truerank import InputValueError, Ranks, Report, report, table
 from truerank.reporting.keyed_values import compose_key
-from truerank.reporting.sources import REPORT
+from truerank.reporting.summaries import REPORT
 
 GOLDEN = Path(__file__).parent / "golden" / "report.json"
 

@@ -20,7 +20,7 @@ from strategies.count_problems import Problem
 from support.outcomes import assert_outcome, defined, outcome
 from support.problems import LAYOUTS, Array
 from support.store_files import Chunks
-from truerank.counting import tiles
+from truerank.counting import sources
 from truerank.stores import Store, open_scores
 
 TILE_BYTES = st.sampled_from([1, 40, 1000, 1 << 20])
@@ -195,7 +195,7 @@ def check(problem: Problem, way: Stored, tile_bytes: int, io: str | None) -> Non
     with (
         tempfile.TemporaryDirectory() as folder,
         ExitStack() as stack,
-        mock.patch.multiple(tiles, **budgets),
+        mock.patch.multiple(sources, **budgets),
     ):
         store = open_stored(way, Path(folder), scores, dtype, stack)
         got = outcome(store, problem, io=io, dtype=dtype, progress=silent)

@@ -16,11 +16,12 @@ from oracles.counting import Refused
 from strategies.alignments import Alignment
 from support.problems import assert_same
 from support.refusals import refusal
-from truerank.alignment import Task, both_directions, local_scaling
+from truerank.alignment import Task, local_scaling
+from truerank.counting import sources
 
 TILES = [
-    (both_directions, "TILE_BYTES"),
-    (both_directions, "DECODED_TILE_BYTES"),
+    (sources, "TILE_BYTES"),
+    (sources, "DECODED_TILE_BYTES"),
     (local_scaling, "TILE_BYTES"),
 ]
 

@@ -25,7 +25,6 @@ from torch import library as torch_operators
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from support.problems import Array, host_tensor
-from truerank.counting import tiles
 from truerank.devices import score_sources, task_counts
 from truerank.stores import on_device as device_stores
 
@@ -387,5 +386,4 @@ def choose(way: str, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(device_stores, "BLOCK_BYTES", 1 << 20)  # so that the host names the first NaN
     else:
         patch.setattr(device_stores, "BLOCK_BYTES", 700)
-        patch.setattr(tiles, "COLUMN_TILE_BYTES", 700)
     module.forget()

@@ -25,7 +25,6 @@ and the integers are the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -33,33 +32,36 @@ from uuid import uuid4
 
 import numpy as np
 
-from .._core import Fault, Selection
-from ..counting.job import Job, prepare_job
+from .._core import Selection
+from ..counting.driver import begin_count
+from ..counting.job import Job, PlacedFault, digest, prepare_job
 from ..counting.partial_counts import PartialCounts, TrueScores
-from ..counting.tiles import begin_count
-from ..embeddings.vectors import Embeddings
+from ..counting.sources import source_of
+from ..counting.tiles import SourceCounts, TileJob
+from ..embeddings.vectors import Embeddings, VectorSource
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
 from ..inputs.scores import as_scores, named_dtype, widen_bfloat16
 from ..inputs.selection import indptr_of, selection_arrays
-from ..stores import Store, read_scores, shape_of
+from ..stores import Tile, read_scores, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     import numpy.typing as npt
 
-    from .._core import Scores
+    from .._core import Rules as CoreRules
+    from ..counting.sources import OpenTile, Source
+    from ..devices.task_counts import PartOfTasks
     from ..inputs.arrays import IntArray
     from ..inputs.progress_listeners import Listener
     from ..inputs.words import Layout, Similarity
     from ..ranks.container import Ranks
 
     Array = npt.NDArray[Any]
-    # counts of some candidates, and the row and column of the first NaN that is forbidden
-    Counted = tuple[PartialCounts, tuple[int, int] | None]
 
 da: Any = import_extra("dask.array", "truerank.adapters.dask", extra="dask")
 dask: Any = import_extra("dask", "truerank.adapters.dask")
@@ -94,20 +96,23 @@ class Reader(NamedTuple):
     similarity: Similarity | None = None
     layout: Layout | None = None
 
-    def opened(self, arrays: Sequence[Any], shape: tuple[int, int]) -> Scores | Store:
+    def opened(self, arrays: Sequence[Any], tile: Tile) -> Source:
         """Return the scores of a chunk, which must be what the Dask array says."""
+        shape = tile.height, tile.width
+        source: Source
         if self.similarity is None:
             scores = read_scores(arrays[0], self.raw)
+            source, got = source_of(scores), shape_of(scores)
         else:
             queries, entities, bias = (*arrays, None)[:3]
             how = self.similarity, bias, self.raw
             pairs = Embeddings(queries, entities, *how, layout=self.layout)
-            scores = pairs.with_fields(threads=self.threads)
-        if (scores.dtype, shape_of(scores)) != (self.dtype, shape):
-            kind = InputValueError if scores.dtype == self.dtype else InputTypeError
+            source, got = VectorSource(pairs, self.threads), pairs.task_shape
+        if (source.dtype, got) != (self.dtype, shape):
+            kind = InputValueError if source.dtype == self.dtype else InputTypeError
             expected = f"a chunk of {self.dtype} {shape}, as the dask array says"
-            raise kind("scores", expected=expected, got=f"{scores.dtype} {shape_of(scores)}")
-        return scores
+            raise kind("scores", expected=expected, got=f"{source.dtype} {got}")
+        return source
 
 
 class Entries(NamedTuple):
@@ -129,68 +134,73 @@ class Entries(NamedTuple):
         return Selection(indptr, self.columns, self.list_of_tasks, False)
 
 
+class ChunkPairs(NamedTuple):
+    """What a worker is sent that scores pairs of a chunk, numbered in it."""
+
+    tile: Tile
+    rows: IntArray
+    columns: IntArray
+
+
 class Chunk(NamedTuple):
-    """What the worker of a chunk is sent: its first row and column, its tasks and its entries.
+    """What the worker of a chunk is sent: its tasks, and its entries of their selections."""
 
-    The tasks number rows in the chunk, and columns in the whole matrix.
-    """
-
-    top: int
-    left: int
-    shape: tuple[int, int]
-    job: Job  # without selections
-    true_scores: Array | None = None
+    tile_job: TileJob  # without selections, and without the numbers of the tasks
     filter: Entries | None = None
     candidates: Entries | None = None
 
+    def job(self) -> Job:
+        """Return the job of the chunk, with selections."""
+        filter = self.filter and self.filter.all()
+        candidates = self.candidates and self.candidates.all()
+        return self.tile_job.job._replace(filter=filter, candidates=candidates)
+
 
 def take_true_scores(*blocks: Any, reader: Reader) -> Array:
-    """Return the true scores that are in a chunk; those of bfloat16 as raw numbers."""
-    *arrays, chunk = blocks
-    scores = reader.opened(arrays, chunk.shape)
-    places = chunk.job.rows, chunk.job.targets - chunk.left
-    taken = scores.take(*places) if isinstance(scores, Store) else scores.array[places]
+    """Return the scores of pairs of a chunk; those of bfloat16 as raw numbers."""
+    *arrays, pairs = blocks
+    source = reader.opened(arrays, pairs.tile)
+    taken = source.score_pairs(pairs.rows, pairs.columns)
     return TrueScores(np.array(taken), reader.dtype).scores.view(named_dtype(reader.dtype)[1])
 
 
-def count_chunk(*blocks: Any, reader: Reader) -> Counted:
+def count_chunk(*blocks: Any, reader: Reader) -> SourceCounts:
     """Count a chunk; a tensor on a device is counted there."""
     *arrays, chunk = blocks
-    scores = reader.opened(arrays, chunk.shape)
-    filter, candidates = chunk.filter and chunk.filter.all(), chunk.candidates
-    job = chunk.job._replace(filter=filter, candidates=candidates and candidates.all())
-    if isinstance(scores, Embeddings):
-        counted = job.counted(scores.core(), chunk.true_scores, chunk.left)
-        counts, fault = counted.arrays, counted.fault
-    else:
-        counting, _ = begin_count(scores, job, chunk.true_scores, chunk.left)
-        counts, fault = counting()
-    place = None if fault is None else (chunk.top + fault.row, chunk.left + fault.column)
-    return PartialCounts(counts, job.rules), place
+    tile_job: TileJob = chunk.tile_job
+    source = reader.opened(arrays, tile_job.tile)
+    left = tile_job.tile.left
+    counting = begin_count(source, chunk.job(), tile_job.true_scores, first_column=left)
+    return tile_job.placed(counting.wait())
 
 
-def add_up(parts: Sequence[Counted]) -> Counted:
-    """Add up the counts of several chunks of the same tasks.
+def add_up(parts: Sequence[SourceCounts], rules: CoreRules) -> SourceCounts:
+    """Add up the counts of several chunks of the same tasks; keep the first fault of all.
 
     Examples
     --------
-    >>> counts = PartialCounts.zeros(2, read_rules({}).core)
-    >>> add_up([(counts, None), (counts, (3, 8)), (counts, (3, 5))])[1]
-    (3, 5)
+    >>> rules = read_rules({}).core
+    >>> counts = PartialCounts.zeros(2, rules).arrays
+    >>> faults = [None, PlacedFault("nan", 0, 3, 8), PlacedFault("nan", 0, 3, 5)]
+    >>> add_up([SourceCounts(counts, fault) for fault in faults], rules).fault.column
+    5
     """
-    first, _ = parts[0]
-    total = PartialCounts.zeros(len(first.arrays["above"]), first.rules)
-    for counts, _ in parts:
-        total.add(counts.arrays)
-    return total, min((place for _, place in parts if place), default=None)
+    total = PartialCounts.zeros(len(parts[0].arrays["above"]), rules)
+    for part in parts:
+        total.add(part.arrays)
+    faults = [part.fault for part in parts if part.fault is not None]
+    return SourceCounts(total.arrays, min(faults, key=_place_of, default=None))
+
+
+def _place_of(fault: PlacedFault) -> tuple[int, int]:
+    return fault.row, fault.column
 
 
 # -- in the calling process ------------------------------------------------------------------------
 
 
-@dataclass
-class ChunkedCount:
-    """A count of the chunks of Dask arrays, in two passes.
+class ChunkSource:
+    """The chunks of Dask arrays as a source: its tiles are the chunks.
 
     Parameters
     ----------
@@ -199,128 +209,190 @@ class ChunkedCount:
         and there is one chunk along "k".
     sizes : (tuple of int, tuple of int)
         The number of rows of each chunk of rows, and of columns of each chunk of columns.
-    job : Job
-        All tasks.
     reader : Reader
     """
 
-    arrays: list[tuple[Any, str]]
-    sizes: tuple[tuple[int, ...], tuple[int, ...]]
-    job: Job
-    reader: Reader
+    is_whole = False
+    in_place = True
+    device = ""
 
-    def __post_init__(self) -> None:
-        self.tops, self.lefts = (np.cumsum([0, *of_axis]) for of_axis in self.sizes)
-        # the chunks of rows that have tasks, with these
-        self.tasks = dict(_by_chunk(self.job.all_rows, self.tops))
+    def __init__(
+        self,
+        arrays: list[tuple[Any, str]],
+        sizes: tuple[tuple[int, ...], tuple[int, ...]],
+        reader: Reader,
+    ) -> None:
+        self.arrays = arrays
+        self.reader = reader
+        self.tops, self.lefts = (np.cumsum([0, *of_axis]) for of_axis in sizes)
+        self.shape = int(self.tops[-1]), int(self.lefts[-1])
+        self.dtype = reader.dtype
+        self.carrier = named_dtype(reader.dtype)[1]
+        self.itemsize = self.carrier.itemsize
+        self.nbytes = self.shape[0] * self.shape[1] * self.itemsize
 
-    def ranks(self, progress: bool | Listener | None) -> Ranks:
-        """Gather the true scores, count what is above them in each chunk, and add the counts up.
-
-        Raises
-        ------
-        ValueError
-            For a target that is not a candidate, for the first NaN that the rule forbids, and for a
-            true score that changed in the second pass.
-        """
-        job, rules, report = self.job, self.job.rules, reporter(progress, 2, "passes")
-        job.check_targets()
-        report(0)
-        true = TrueScores(self.true_scores(), self.reader.dtype)
-        report(1)
-        sums = self.counts(true.scores)
-        faults = [place for _, place in sums if place]
-        if true.first_nan(rules.nan) >= 0:
-            faults += zip(*np.stack([job.all_rows, job.targets])[:, true.nan].tolist(), strict=True)
-        if faults:
-            fault = Fault("nan" if rules.nan == "raise" else "nan_true_score", -1, *min(faults))
-            raise job.error_of(fault)
-        total = PartialCounts.zeros(len(job.targets), rules)
-        for tasks, (counts, _) in zip(self.tasks.values(), sums, strict=True):
-            total.add(counts.arrays, tasks)
-        if (differing := total.arrays["differing"]).any():
-            problem = f"the true score of task {differing.argmax()} changed when its chunk was "
-            problem += "computed again; persist() keeps chunks that differ each time"
-            raise InputValueError("scores", problem)
-        report(2)
-        return job.ranks(total.final_counts(true), self.reader.dtype)
-
-    def true_scores(self) -> Array:
-        """Return the true score of each task, from the chunks that hold one."""
-        chunks, owners = {}, []
-        for i, tasks in self.tasks.items():
-            for j, where in _by_chunk(self.job.targets[tasks], self.lefts):
-                owners.append(tasks[where])
-                chunks[i, j] = self.chunk(i, j, self.job_of(i, owners[-1]))
-        graph, keys = self.graph(take_true_scores, chunks)
+    def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
+        """Return the scores of pairs, from the chunks that hold some, on their workers."""
+        sent = {}
+        owners = []
+        for i, in_rows in _by_chunk(rows, self.tops):
+            for j, some in _by_chunk(columns[in_rows], self.lefts):
+                where, tile = in_rows[some], self.tile(i, j)
+                owners.append(where)
+                sent[i, j] = ChunkPairs(tile, rows[where] - tile.top, columns[where] - tile.left)
+        graph, keys = self.graph(take_true_scores, sent)
         results = dask.base.compute_as_if_collection(da.Array, graph, list(keys.values()))
-        scores = np.empty(len(self.job.targets), named_dtype(self.reader.dtype)[1])
+        scores = np.empty(len(rows), self.carrier)
         for where, taken in zip(owners, results, strict=True):
             scores[where] = taken
         return scores
 
-    def counts(self, true_scores: Array) -> Sequence[Counted]:
-        """Count the chunks that hold candidates, and add up the counts of each chunk of rows."""
-        chunks = {}
-        for i, tasks in self.tasks.items():
-            own = self.job_of(i, tasks), true_scores[tasks]
-            left_out = cut(self.job.filter, tasks, self.lefts)
-            let_in = cut(self.job.candidates, tasks, self.lefts)
-            # where no candidates are let in, the chunk need not be read
-            for j in let_in or np.flatnonzero(np.diff(self.lefts)).tolist():
-                chunks[i, j] = self.chunk(i, j, *own, left_out.get(j), let_in.get(j))
-        graph, keys = self.graph(count_chunk, chunks)
-        name, totals = f"truerank-sum-{uuid4().hex}", []
-        sums: dict[Any, Any] = {}
-        for _, places in groupby(keys, lambda place: place[0]):
-            level = [keys[place] for place in places]
-            while len(level) > 1:
-                groups = [level[k : k + FAN_IN] for k in range(0, len(level), FAN_IN)]
-                level = [(name, len(sums) + k) for k in range(len(groups))]
-                sums.update(zip(level, ((add_up, group) for group in groups), strict=True))
-            totals += level
-        # sums need counts alone: Dask fuses the reading of a chunk only if no other layer needs it
-        needs = {**graph.dependencies, name: {key[0] for key in keys.values()}}
-        graph = type(graph)({**graph.layers, name: sums}, needs)
-        return tuple(dask.base.compute_as_if_collection(da.Array, graph, totals))
+    def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> None:
+        """Return None: workers count chunks where these are."""
 
-    def job_of(self, i: int, tasks: IntArray) -> Job:
-        """Return the job of some tasks of a chunk of rows, without selections."""
-        rows, targets = self.job.all_rows[tasks] - self.tops[i], self.job.targets[tasks]
-        return Job(rows, targets, None, None, self.job.rules, self.reader.threads)
+    def tiles(self) -> list[Tile]:
+        """Return the chunks that are not empty, row by row."""
+        heights, widths = np.diff(self.tops), np.diff(self.lefts)
+        columns = np.flatnonzero(widths).tolist()
+        return [self.tile(i, j) for i in np.flatnonzero(heights).tolist() for j in columns]
 
-    def chunk(self, i: int, j: int, *what: Any) -> Chunk:
-        """Return what the worker of a chunk is sent."""
+    def tile(self, i: int, j: int) -> Tile:
+        """Return the place of a chunk."""
         top, bottom = self.tops[i : i + 2].tolist()
         left, right = self.lefts[j : j + 2].tolist()
-        return Chunk(top, left, (bottom - top, right - left), *what)
+        return Tile(top, left, bottom - top, right - left)
+
+    def chunk_at(self, tile: Tile) -> tuple[int, int]:
+        """Return the numbers of a chunk."""
+        # a chunk of length 0 begins where the next one does, and is no tile
+        row = np.searchsorted(self.tops, tile.top, side="right")
+        column = np.searchsorted(self.lefts, tile.left, side="right")
+        return int(row) - 1, int(column) - 1
+
+    def has_whole_rows(self, tile: Tile) -> bool:
+        """Return False: true scores are gathered first."""
+        return False
+
+    def opened(self, tile: Tile) -> AbstractContextManager[OpenTile]:
+        """Compute a chunk, and open it in this process."""
+        numbers = dict(zip("ij", self.chunk_at(tile), strict=True), k=0)
+        blocks = []
+        for array, axes in self.arrays:
+            blocks.append(array.blocks[tuple(numbers[axis] for axis in axes)])
+        source = self.reader.opened(dask.compute(*blocks), tile)
+        return source.opened(tile._replace(top=0, left=0))
+
+    def facts(self) -> dict[str, str]:
+        """Return a digest of the names of the arrays, which stand for what they are made of."""
+        return {"scores": digest(*(array.name for array, _ in self.arrays))}
+
+    def count_on_workers(self, jobs: Sequence[TileJob]) -> Iterator[SourceCounts]:
+        """Count chunks by Dask's scheduler; those of the same rows are added up there.
+
+        Each chunk is sent only its own entries of selections. One that no task reads, or that has
+        no candidates, is not computed.
+        """
+        if not jobs:
+            return
+        bands = []
+        sent = {}
+        for _, of_rows in groupby(jobs, key=lambda job: job.tile.top):
+            band = list(of_rows)
+            first = band[0]
+            if not first.has_tasks:
+                continue
+            bands.append(first)
+            left_out = cut(first.job.filter, len(first.job.targets), self.lefts)
+            let_in = cut(first.job.candidates, len(first.job.targets), self.lefts)
+            plain = first._replace(
+                tasks=slice(None), job=first.job._replace(filter=None, candidates=None)
+            )
+            for job in band:
+                i, j = self.chunk_at(job.tile)
+                if j in let_in or not let_in:
+                    of_chunk = plain._replace(tile=job.tile)
+                    sent[i, j] = Chunk(of_chunk, left_out.get(j), let_in.get(j))
+        add = partial(add_up, rules=jobs[0].job.rules)
+        graph, totals = with_sums(*self.graph(count_chunk, sent), add)
+        results = dask.base.compute_as_if_collection(da.Array, graph, totals)
+        for first, total in zip(bands, results, strict=True):
+            yield total._replace(tasks=first.tasks)
 
     def graph(
-        self, function: Callable[..., Any], chunks: Mapping[tuple[int, int], Chunk]
+        self, function: Callable[..., Any], sent: Mapping[tuple[int, int], Any]
     ) -> tuple[Any, dict[tuple[int, int], Any]]:
         """Return a graph that calls a function for each chunk, and the keys of the results.
 
         Dask reads a chunk within the task that uses it, where it can.
         """
         name, axes = f"truerank-{uuid4().hex}", "ij" if len(self.arrays) == 1 else "ijk"
-        numblocks = len(self.sizes[0]), len(self.sizes[1])
-        sent = dict.fromkeys(np.ndindex(*numblocks)) | {**chunks}
-        parts = dask.blockwise.BlockwiseDepDict(sent, numblocks), "ij"
-        arguments = *((array.name, along) for array, along in self.arrays), parts
+        numblocks = len(self.tops) - 1, len(self.lefts) - 1
+        parts = dict.fromkeys(np.ndindex(*numblocks)) | {**sent}
+        of_chunks = dask.blockwise.BlockwiseDepDict(parts, numblocks), "ij"
+        arguments = *((array.name, along) for array, along in self.arrays), of_chunks
         arrays = [array for array, _ in self.arrays]
         sizes = {array.name: array.numblocks for array in arrays}
         function = partial(function, reader=self.reader)
         layer = dask.blockwise.blockwise(function, name, axes, *chain(*arguments), numblocks=sizes)
         graph = dask.highlevelgraph.HighLevelGraph.from_collections(name, layer, arrays)
-        return graph, {place: (name, *place, *(0 for _ in axes[2:])) for place in chunks}
+        return graph, {place: (name, *place, *(0 for _ in axes[2:])) for place in sent}
 
 
-def cut(selection: Selection | None, tasks: IntArray, lefts: IntArray) -> dict[int, Entries]:
-    """Cut the lists of some tasks where chunks of columns begin: each entry is in one chunk."""
+def with_sums(
+    graph: Any, keys: Mapping[tuple[int, int], Any], add: Callable[..., SourceCounts]
+) -> tuple[Any, list[Any]]:
+    """Add a tree of sums over the chunks of the same rows to a graph; return the keys of sums."""
+    name, totals = f"truerank-sum-{uuid4().hex}", []
+    sums: dict[Any, Any] = {}
+    for _, places in groupby(keys, lambda place: place[0]):
+        level = [keys[place] for place in places]
+        while len(level) > 1:
+            groups = [level[k : k + FAN_IN] for k in range(0, len(level), FAN_IN)]
+            level = [(name, len(sums) + k) for k in range(len(groups))]
+            sums.update(zip(level, ((add, group) for group in groups), strict=True))
+        totals += level
+    # sums need counts alone: Dask fuses the reading of a chunk only if no other layer needs it
+    needs = {**graph.dependencies, name: {key[0] for key in keys.values()}}
+    return type(graph)({**graph.layers, name: sums}, needs), totals
+
+
+def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None) -> Ranks:
+    """Gather the true scores, count what is above them in each chunk, and add the counts up.
+
+    Raises
+    ------
+    ValueError
+        For a target that is not a candidate, for the first NaN that the rule forbids, and for a
+        true score that changed in the second pass.
+    """
+    rules, report = job.rules, reporter(progress, 2, "passes")
+    job.check_targets()
+    report(0)
+    true = TrueScores(source.score_pairs(job.all_rows, job.targets), source.dtype)
+    report(1)
+    counted = begin_count(source, job, true.scores, tile_map=source.count_on_workers).wait()
+    faults = [] if counted.fault is None else [_place_of(counted.fault)]
+    if true.first_nan(rules.nan) >= 0:
+        faults += zip(*np.stack([job.all_rows, job.targets])[:, true.nan].tolist(), strict=True)
+    if faults:
+        kind = "nan" if rules.nan == "raise" else "nan_true_score"
+        raise job.error_of(PlacedFault(kind, -1, *min(faults)))
+    counts = PartialCounts(counted.arrays, rules)
+    differing = counts.arrays["differing"]
+    if differing.any():
+        problem = f"the true score of task {differing.argmax()} changed when its chunk was "
+        problem += "computed again; persist() keeps chunks that differ each time"
+        raise InputValueError("scores", problem)
+    report(2)
+    return job.ranks(counts.final_counts(true), source.dtype)
+
+
+def cut(selection: Selection | None, tasks: int, lefts: IntArray) -> dict[int, Entries]:
+    """Cut the lists of tasks where chunks of columns begin: each entry is in one chunk."""
     if selection is None:
         return {}
     indptr, indices, lists, shared = selection_arrays(selection)
-    owner_of = tasks if lists is None else lists[tasks]
+    owner_of = np.arange(tasks) if lists is None else lists
     used, list_of_tasks = np.unique(owner_of * (not shared), return_inverse=True)
     sizes = np.diff(indptr)[used]
     owners = np.repeat(np.arange(len(used), dtype=np.int32), sizes)
@@ -411,7 +483,8 @@ def rank(
     job = prepare_job(scores.shape, targets, rows, filter, candidates, rules)
     scores = da.atleast_2d(scores)
     reader = Reader(dtype, rules.dtype, job.threads or 1)
-    return ChunkedCount([(scores, "ij")], scores.chunks, job, reader).ranks(rules.progress)
+    source = ChunkSource([(scores, "ij")], scores.chunks, reader)
+    return rank_chunks(source, job._replace(threads=reader.threads), rules.progress)
 
 
 @with_options(EmbeddingOptions)
@@ -442,7 +515,8 @@ def rank_embeddings(
         paths are read here and make one chunk.
     entities : dask.array.Array, shape (n, d)
         In chunks of any known sizes; chunks along d are joined first. Chunks that hold a true
-        entity are computed twice, unless the array is persisted.
+        entity are computed twice, unless the array is persisted. A chunk may be a tensor of torch,
+        which is scored on the device of its worker where `truerank.rank_embeddings` would.
     targets : array_like of int, shape (tasks,), or int
         The entity that is each task's true candidate. A Dask array is computed.
     similarity : str
@@ -481,8 +555,7 @@ def rank_embeddings(
     rules = read_rules(options, EmbeddingOptions)
     how = similarity, bias_seen, rules.dtype
     pairs = Embeddings(queries_seen, entities_seen, *how, layout=rules.layout)
-    shape, nouns = shape_of(pairs), pairs.roles.nouns
-    job = prepare_job(shape, targets, rows, filter, candidates, rules, nouns)
+    job = pairs.job(targets, rows, filter, candidates, rules)
     if queries is queries_seen:  # workers may not have the file, nor Dask a word for bfloat16
         plain = widen_bfloat16 if pairs.queries.dtype == "bfloat16" else np.array
         queries = da.from_array(plain(pairs.query_array), -1)
@@ -493,8 +566,9 @@ def rank_embeddings(
         bias = da.from_array(pairs.bias, -1) if bias is bias_seen else bias
         arrays.append((bias.rechunk(entities.chunks[:1]).persist(), "j"))
     reader = Reader(pairs.dtype, rules.dtype, job.threads or 1, similarity, rules.layout)
-    count = ChunkedCount(arrays, (queries.chunks[0], entities.chunks[0]), job, reader)
-    return count.ranks(rules.progress).with_protocol(similarity=similarity)
+    source = ChunkSource(arrays, (queries.chunks[0], entities.chunks[0]), reader)
+    ranks = rank_chunks(source, job._replace(threads=reader.threads), rules.progress)
+    return ranks.with_protocol(similarity=similarity)
 
 
 def _seen(name: str, value: Any, instead: str = "") -> Any:

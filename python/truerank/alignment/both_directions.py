@@ -7,14 +7,16 @@ tile of a store is counted as it is and transposed before the next tile is read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
+from ..counting.driver import host_place, open_in_turn
 from ..counting.job import prepare_job
-from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, TileCount, open_blocks
+from ..counting.sources import StoreSource, open_block
+from ..counting.tiles import TileCount
 from ..embeddings.scoring import rank_open_embeddings
 from ..embeddings.vectors import Embeddings
 from ..embeddings.watching import listener_of, watch_of_part
@@ -40,7 +42,7 @@ _MAX_PAIRS_PER_ENTITY, _MAX_KNOWN_PER_TASK = 8, 32
 
 
 def rank_both(
-    similarities: Store,
+    similarities: Store | Embeddings,
     sides: Mapping[str, SideTasks],
     rules: Rules = PLAIN,
     *,
@@ -56,7 +58,7 @@ def rank_both(
 
     Parameters
     ----------
-    similarities : Store, shape (left entities, right entities)
+    similarities : Embeddings or Store, shape (left entities, right entities)
         The open embeddings of both graphs, or a matrix.
     sides : mapping of str to SideTasks
         "left_to_right" and "right_to_left", whose queries are entities.
@@ -97,11 +99,12 @@ def rank_both(
     pair_tasks = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
     options = (rules.nan, size, jobs[0].threads, listener_of(watch))
     results = []
+    place = host_place(similarities.device)
     counts = _core.rank_grid(grid, pair_tasks, jobs[1].filter, *options)
     for job, counted in zip(jobs, counts, strict=True):
         if fault := counted.fault:
             raise job.error_of(fault)
-        results.append(similarities.ranks(job, counted.arrays, similarities.way))
+        results.append(similarities.ranks(job, counted.arrays, place))
     return results
 
 
@@ -138,19 +141,18 @@ def _rank_matrix(
     store: Store, both: Sequence[SideTasks], rules: Rules, io: str, watch: Watch | None
 ) -> list[Ranks]:
     """Count every tile of a matrix as it is, and transposed."""
-    jobs, views = _prepare_jobs(store.shape, both, rules), (store, TransposedStore(store))
-    tile_bytes = TILE_BYTES if store.in_place else DECODED_TILE_BYTES
-    tiles, done = store.tiles(tile_bytes), 0
-    forward, backward = (
-        TileCount(view, view.tiles(tile_bytes), io, job)
-        for view, job in zip(views, jobs, strict=True)
-    )
+    jobs = _prepare_jobs(store.shape, both, rules)
+    forward = TileCount(StoreSource(store, io), jobs[0])
+    backward = TileCount(StoreSource(TransposedStore(store), io), jobs[1])
     measure = store.measure if isinstance(store, ScaledStore) else None
-    for tile, block in open_blocks(store, tiles, io):
-        if forward.is_needed(tile):
-            forward.add(tile, block)
-        if backward.is_needed(tile.T):
-            backward.add(tile.T, block.T)
+    done = 0
+
+    def opened(tile: Tile) -> AbstractContextManager[Any]:
+        return store.block(tile, io)
+
+    for tile, block in open_in_turn(opened, forward.tiles, one_ahead=not store.in_place):
+        _add_tile(forward, tile, block, store)
+        _add_tile(backward, tile.T, block.T, store)
         del block  # so that the file can be unmapped
         done += tile.height * tile.width * store.itemsize
         if watch is not None:
@@ -160,6 +162,16 @@ def _rank_matrix(
         for job, count in zip(jobs, (forward, backward), strict=True)
     ]
     return [part.with_protocol(similarity=measure) for part in ranks]
+
+
+def _add_tile(count: TileCount, tile: Tile, block: Any, store: Store) -> None:
+    """Count a block of one direction; raise the error of a fault."""
+    tile_job = count.job_of(tile)
+    open_tile = open_block(block, store) if tile_job.has_tasks else None
+    counted = tile_job.counted(open_tile)
+    if counted.fault is not None:
+        raise count.job.error_of(counted.fault)
+    count.add(counted)
 
 
 class TransposedStore(StoreView):

@@ -164,13 +164,13 @@ def _spread(
 
 
 def scale(
-    scores: Store,
+    scores: Store | Embeddings,
     csls: int | CSLS | None,
     among: tuple[IntArray, IntArray] | None,
     rules: Rules,
     io: str | None = None,
     watch: Watch | None = None,
-) -> Store:
+) -> Store | Embeddings:
     """Scale embeddings or a matrix by means, or by a number of neighbours among some entities."""
     if csls is None:
         return scores

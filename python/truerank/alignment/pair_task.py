@@ -240,7 +240,7 @@ class Task(tasks.Task[Report]):
 
     def _evaluate_similarities(
         self,
-        scores: Store,
+        scores: Store | Embeddings,
         csls: int | CSLS | None,
         rules: Rules,
         *,

@@ -20,15 +20,16 @@ from ..inputs.selection import selection_arrays
 from ..ranks.storage import open_archive, write_archive
 from ..stores import read_scores, shape_of
 from .block_columns import BlockColumns, bytes_of, check_number, first_of, locate_block
+from .driver import begin_count
 from .job import ScoreNouns, digest, prepare_job
 from .partial_counts import FIELDS, PartialCounts, read_true_scores, saved_counts
-from .tiles import begin_count
+from .sources import source_of
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
     from ..ranks.storage import Members
-    from .tiles import Counting
+    from .driver import Counting
 
 KIND = "truerank.counter"  # of saved counters, which are archives as in `ranks.storage`
 _NOUNS = ScoreNouns(row="true score", columns="columns in all")
@@ -191,11 +192,13 @@ class RankCounter:
             raise InputValueError("block", expected=expected, got=f"shape {shape}")
         located = locate_block(job, self._columns, shape[1], start, columns)
         self._refuse_counted("block", located.columns)
-        counting, is_pending = begin_count(scores, located.job, self._true.scores, located.first)
+        source = source_of(scores, "map")
+        first = located.first
+        counting = begin_count(source, located.job, self._true.scores, first_column=first)
         with self._lock:
             self._refuse_counted("block", located.columns)  # another thread may have been faster
             self._pending = located, counting
-            if not is_pending:
+            if not counting.is_pending:
                 self._settle()
         if self._columns:
             self._report(self._columns_begun())
@@ -211,14 +214,15 @@ class RankCounter:
             pending, self._pending = self._pending, None
             if pending is not None:
                 block, counting = pending
-                counts, fault = counting()
-                if fault:
+                counted = counting.wait()
+                fault = counted.fault
+                if fault is not None:
                     whole = block.whole_column(fault.column)
                     is_other = self._columns is not None and whole != fault.column
                     in_whole = f" (column {whole})" if is_other else ""
                     place = f"the score at row {fault.row}, column {fault.column}{in_whole}"
                     raise forbidden_nan("block", place, self._job.rules.nan)
-                self._add(counts, block.columns)
+                self._add(counted.arrays, block.columns)
             return self._settled
 
     def _add(self, counts: dict[str, IntArray], columns: int) -> None:

@@ -42,6 +42,20 @@ SCORES = ScoreNouns()
 NO_COLUMN = -1  # stands for the target's column where there is none
 
 
+class PlacedFault(NamedTuple):
+    """What made counts void, as the core says it, with its place; it can be sent to processes."""
+
+    kind: str  # "target", "nan" or "nan_true_score"
+    task: int
+    row: int
+    column: int
+
+    @classmethod
+    def of(cls, fault: _core.Fault) -> PlacedFault:
+        """Return what the core found."""
+        return cls(fault.kind, fault.task, fault.row, fault.column)
+
+
 class Job(NamedTuple):
     """What is to be counted, after all checks: the tasks, their selections and the rules."""
 
@@ -52,30 +66,31 @@ class Job(NamedTuple):
     rules: _core.Rules
     threads: int  # 0: as many as are free
     nouns: ScoreNouns = SCORES
+    block: int = 0  # how many entities are scored at a time; 0: as many as is best
+    listener: _core.Listener | None = None  # who hears how far the core has come with vectors
 
     @property
     def all_rows(self) -> IntArray:
         """The row of each task."""
         return np.arange(len(self.targets)) if self.rows is None else self.rows
 
-    def device_tasks(self) -> PartOfTasks:
-        """Return the tasks as devices take them."""
-        return PartOfTasks(self.all_rows, self.targets, self.filter, self.candidates)
+    def device_tasks(self, first_column: int = 0) -> PartOfTasks:
+        """Return the tasks as devices take them, in a matrix of columns from the first on."""
+        selections = self.filter, self.candidates
+        return PartOfTasks(self.all_rows, self.targets, *selections, first_column)
 
     def part(self, where: slice | IntArray, rows: IntArray | None) -> Job:
         """Return the job of some of the tasks, which read these rows (None: task i reads row i)."""
         targets = np.ascontiguousarray(self.targets[where])
         filter = self.filter and selection_of_tasks(self.filter, where)
         candidates = self.candidates and selection_of_tasks(self.candidates, where)
-        return Job(rows, targets, filter, candidates, self.rules, self.threads, self.nouns)
+        return self._replace(rows=rows, targets=targets, filter=filter, candidates=candidates)
 
     def counted(
         self,
         scores: _core.Scores | _core.FileScores | _core.Embeddings,
         true_scores: npt.NDArray[Any] | None = None,
         first_column: int = 0,
-        block: int = 0,
-        listener: _core.Listener | None = None,
     ) -> _core.Counts:
         """Let the core count scores, or vectors as it scores them.
 
@@ -85,12 +100,10 @@ class Job(NamedTuple):
         true_scores : ndarray, shape (tasks,), optional
             As the core takes them. The counts are then partial ones, in columns from `first_column`
             on; otherwise the scores are those of all columns, and the counts are final.
-        block, listener
-            The entities that are scored at a time (0: as many as is best), and who hears of it.
         """
         tasks = _core.Tasks(self.rows, self.targets, self.filter, self.candidates)
         if isinstance(scores, _core.Embeddings):
-            how = self.rules, block, self.threads, listener
+            how = self.rules, self.block, self.threads, self.listener
             if true_scores is None:
                 return _core.rank_embeddings(scores, tasks, *how)
             return _core.partial_embedding_counts(scores, tasks, true_scores, first_column, *how)
@@ -99,11 +112,11 @@ class Job(NamedTuple):
         options = self.rules, self.threads
         return _core.partial_counts(scores, tasks, true_scores, first_column, *options)
 
-    def counts_of(self, scores: _core.Scores | _core.Embeddings, *how: Any) -> dict[str, IntArray]:
-        """Return the arrays of `counted`, or raise the error for the fault that the core found."""
-        counted = self.counted(scores, *how)
-        if fault := counted.fault:
-            raise self.error_of(fault)
+    def counts_of(self, scores: _core.Scores) -> dict[str, IntArray]:
+        """Let the core count an array in memory; raise the error of a fault that it found."""
+        counted = self.counted(scores)
+        if counted.fault is not None:
+            raise self.error_of(counted.fault)
         return counted.arrays
 
     def check_targets(self) -> None:
@@ -111,7 +124,7 @@ class Job(NamedTuple):
         if self.candidates is not None:
             absent = self.candidates.first_task_without(self.targets)
             if absent >= 0:
-                raise self.error_of(_core.Fault("target", absent, -1, -1))
+                raise self.error_of(PlacedFault("target", absent, -1, -1))
 
     def facts(self) -> dict[str, Any]:
         """Return, by argument, what tells this job from others: digests of arrays, and words."""
@@ -125,7 +138,7 @@ class Job(NamedTuple):
             "audit": self.rules.audit,
         }
 
-    def error_of(self, fault: _core.Fault) -> InputValueError:
+    def error_of(self, fault: _core.Fault | PlacedFault) -> InputValueError:
         """Return the error for a fault that the core found."""
         return fault_error(fault, self.rules.nan, self.targets, self.nouns)
 
@@ -232,7 +245,7 @@ def digest(*values: Any) -> str:
 
 
 def fault_error(
-    fault: _core.Fault, nan: str, targets: IntArray, nouns: ScoreNouns = SCORES
+    fault: _core.Fault | PlacedFault, nan: str, targets: IntArray, nouns: ScoreNouns = SCORES
 ) -> InputValueError:
     """Return the error for a fault that the core found."""
     task = fault.task

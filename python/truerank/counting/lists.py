@@ -12,15 +12,18 @@ from ..inputs.checks import forbidden_nan, integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener, reporter
-from ..inputs.rules import ListOptions, Rules, read_rules, with_options
+from ..inputs.rules import PLAIN, ListOptions, Rules, read_rules, with_options
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
+from .driver import begin_count
 from .job import NO_COLUMN, Job, ScoreNouns, prepare_job
 from .partial_counts import PartialCounts, TrueScores
+from .sources import ArraySource
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..inputs.candidate_lists import CandidateLists
+    from .partial_counts import Flags
 
 _NOUNS = ScoreNouns(row="list", rows="lists", columns="candidates")
 
@@ -178,16 +181,17 @@ def rank_open_lists(
     else:
         size = sizes[by_list]
     if lists.scores is None:
-        is_listed, ends = place >= 0, lists.indptr[job.all_rows + 1]
-        above = np.where(is_listed, place, ends) - lists.indptr[job.all_rows] - places["before"]
-        tied = np.where(is_listed, 1, size - above)
-        counts = {"above": above, "tied": tied, "candidates": size}
+        dtype = None
+        says = "order alone"
+        true, counts = _counts_by_order(lists, job, places)
     else:
-        counts = _counts_by_score(lists, lists.scores, job, places, size)
+        dtype = lists.scores.dtype
+        says = "scores"
+        true, counts = _counts_by_score(lists, lists.scores, job, places)
+    final = _with_unlisted(counts, place >= 0, size).final_counts(true)
     if sum(bytes_read):
         report(sum(bytes_read))
-    ranks = job.ranks(counts, None if lists.scores is None else lists.scores.dtype)
-    ranks = ranks.with_protocol(lists="order alone" if lists.scores is None else "scores")
+    ranks = job.ranks(final, dtype).with_protocol(lists=says)
     return ranks._with(listed=place >= 0)[np.argsort(by_list)]
 
 
@@ -203,20 +207,38 @@ def _fault_of_ids(lists: CandidateLists, n: int, place: int, earlier: int) -> In
     return InputValueError(lists.name, expected=expected, got=f"{got} {position}")
 
 
-def _counts_by_score(
-    lists: CandidateLists,
-    scores: _core.Scores,
-    job: Job,
-    places: dict[str, IntArray],
-    size: IntArray,
-) -> dict[str, IntArray]:
-    place, rules = places["place"], job.rules
+def _counts_by_order(
+    lists: CandidateLists, job: Job, places: dict[str, IntArray]
+) -> tuple[TrueScores, PartialCounts]:
+    """Count what is listed before each target, or all that is listed where it is a miss."""
+    place = places["place"]
     is_listed = place >= 0
-    values = np.zeros(len(place), scores.array.dtype)  # those of misses count for nothing
+    first = lists.indptr[job.all_rows]
+    last = lists.indptr[job.all_rows + 1]
+    zeros = np.zeros_like(place)
+    counts = {
+        "above": np.where(is_listed, place, last) - first - places["before"],
+        "tied": zeros,
+        "candidates": last - first - places["places"] - is_listed,
+        "nan": zeros,
+        "differing": zeros,
+    }
+    # no order of scores has any effect
+    return TrueScores(zeros, "int64"), PartialCounts(counts, PLAIN.core)
+
+
+def _counts_by_score(
+    lists: CandidateLists, scores: _core.Scores, job: Job, places: dict[str, IntArray]
+) -> tuple[TrueScores, PartialCounts]:
+    """Compare what is listed with the score of each target; that of a miss counts for nothing."""
+    place = places["place"]
+    is_listed = place >= 0
+    values = np.zeros(len(place), scores.array.dtype)
     values[is_listed] = scores.array[place[is_listed]]
     true = TrueScores(values, scores.dtype)
-    if (task := true.first_nan(rules.nan)) >= 0:
-        raise _forbidden(lists, int(place[task]), rules.nan)
+    task = true.first_nan(job.rules.nan)
+    if task >= 0:
+        raise _forbidden(lists, int(place[task]), job.rules.nan)
     filter = None
     if places["places"].any():
         filter = _core.Selection(indptr_of(places["places"]), places["filtered_places"])
@@ -227,19 +249,38 @@ def _counts_by_score(
         filter=filter,
         candidates=_core.Selection.of_ranges(lists.indptr, job.all_rows),
     )
-    counted = in_lists.counted(scores, true.scores)
-    if counted.fault:
-        raise _forbidden(lists, counted.fault.column, rules.nan)
-    listed_size, listed_nan = counted.arrays["candidates"], counted.arrays["nan"]
-    counts = PartialCounts(counted.arrays, rules).final_counts(true)
-    if rules.nan == "omit":
-        size = size - listed_nan
-    above = np.where(is_listed, counts["above"], listed_size - listed_nan)
-    above = np.where(is_listed & true.nan, size - 1, above)
-    # under "worst", what is listed as NaN is behind the tie
-    tied_misses = size - above - (listed_nan if rules.nan == "worst" else 0)
-    tied = np.where(is_listed, counts["tied"], tied_misses)
-    return {"above": above, "tied": tied, "candidates": size}
+    counted = begin_count(ArraySource(scores), in_lists, true.scores).wait()
+    if counted.fault is not None:
+        raise _forbidden(lists, counted.fault.column, job.rules.nan)
+    return true, PartialCounts(counted.arrays, job.rules)
+
+
+def _with_unlisted(listed: PartialCounts, is_listed: Flags, size: IntArray) -> PartialCounts:
+    """Add the candidates that are in no list: below all that is listed, and tied with a miss.
+
+    Parameters
+    ----------
+    listed : PartialCounts
+        Of what is listed; of a miss only "candidates" and "nan" are used.
+    is_listed : ndarray of bool, shape (tasks,)
+        Which targets are listed.
+    size : ndarray of int64, shape (tasks,)
+        How many candidates each task has, its target included.
+    """
+    counts = listed.arrays
+    unlisted = size - 1 - counts["candidates"]
+    if listed.rules.ascending:  # "above" counts the greater scores, which are the worse ones
+        greater = counts["above"] + unlisted
+        greater_than_miss = np.zeros_like(unlisted)
+    else:
+        greater = counts["above"]
+        greater_than_miss = counts["candidates"] - counts["nan"]
+    changed = {
+        "above": np.where(is_listed, greater, greater_than_miss),
+        "tied": np.where(is_listed, counts["tied"], unlisted),
+        "candidates": size - 1,
+    }
+    return PartialCounts(counts | changed, listed.rules)
 
 
 def _forbidden(lists: CandidateLists, place: int, rule: str) -> InputValueError:

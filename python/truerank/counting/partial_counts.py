@@ -128,18 +128,15 @@ class PartialCounts:
 
         A true score that is NaN is the last of all; only the rule "worst" allows it.
         """
-        zeros = np.zeros_like(true_scores.keys)
-        is_nan, is_number = true_scores.nan + zeros, ~true_scores.nan + zeros
-        true = {
-            "tied": is_number,
-            "candidates": zeros + 1,
-            "nan": is_nan,
-            "inf": true_scores.inf + zeros,
-            "at_best": is_number,
-            "best": np.where(true_scores.nan, self.arrays.get("best", zeros), true_scores.keys),
-        }
-        total = PartialCounts.zeros(len(zeros), self.rules).add(self.arrays)
-        total.add({name: true.get(name, zeros) for name in self.arrays})
+        is_nan = true_scores.nan.astype(np.int64)
+        is_number = 1 - is_nan
+        true = {"tied": is_number, "candidates": np.ones_like(is_nan), "nan": is_nan}
+        if self.rules.audit:
+            true["inf"] = true_scores.inf.astype(np.int64)
+            true["at_best"] = is_number
+            true["best"] = np.where(true_scores.nan, self.arrays["best"], true_scores.keys)
+        copies = {name: array.copy() for name, array in self.arrays.items()}
+        total = PartialCounts(copies, self.rules).add(true)
         above, tied, candidates, nan = (total.arrays[name] for name in FIELDS[:4])
         if self.rules.ascending:
             above = candidates - nan - above - tied

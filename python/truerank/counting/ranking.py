@@ -148,10 +148,12 @@ def rank(
     if isinstance(matrix, Scores):
         job = prepare_job(matrix.array.shape, targets, rows, filter, candidates, rules)
         return job.ranks(job.counts_of(matrix), matrix.dtype)
-    from .tiles import count_store
+    from .driver import count_source
+    from .sources import StoreSource
 
     with owned(matrix, scores):
         job = prepare_job(shape_of(matrix), targets, rows, filter, candidates, rules)
         report = reporter(listener, matrix.nbytes)
-        counts, device = count_store(matrix, job, report, io=io, checkpoint=checkpoint)
+        source = StoreSource(matrix, io)
+        counts, device = count_source(source, job, report=report, checkpoint=checkpoint)
         return job.ranks(counts, matrix.dtype, matrix.files, device)

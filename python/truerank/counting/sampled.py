@@ -15,9 +15,10 @@ from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import indptr_of_pair
 from ..stores import Store, owned, read_scores, shape_of
 from ..stores.store import block_array
+from .driver import begin_count
 from .job import prepare_job
 from .partial_counts import PartialCounts, read_true_scores
-from .tiles import begin_count
+from .sources import source_of
 
 if TYPE_CHECKING:
     from .._core import Rules as CoreRules
@@ -107,8 +108,10 @@ def rank_against(
         elif _is_shared(shape_of(read), tasks):
             counts = _counts_of_shared(read, job.rules, true)
         else:
-            counts, fault = begin_count(read, job, true.scores)[0]()
-            if fault:
+            counted = begin_count(source_of(read, "map"), job, true.scores).wait()
+            counts = counted.arrays
+            fault = counted.fault
+            if fault is not None:
                 place = f"the score at row {fault.row}, column {fault.column}"
                 raise forbidden_nan("others", place, rules.nan)
     report(tasks)
@@ -134,12 +137,13 @@ def _counts_of_lists(
     if isinstance(read, Store):  # which is counted in tiles, and ranges are not cut
         lists = Selection(indptr, np.arange(indptr[-1]))
     in_one_row = job._replace(rows=np.zeros(len(true.scores), np.int64), candidates=lists)
-    counts, fault = begin_count(read, in_one_row, true.scores)[0]()
-    if fault:
+    counted = begin_count(source_of(read, "map"), in_one_row, true.scores).wait()
+    fault = counted.fault
+    if fault is not None:
         task = int(np.searchsorted(indptr, fault.column, side="right")) - 1
         place = f"the score at position {fault.column}, of task {task},"
         raise forbidden_nan("others", place, job.rules.nan)
-    return counts
+    return counted.arrays
 
 
 def _counts_of_shared(

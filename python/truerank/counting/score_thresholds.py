@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core import Scores
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.checks import check_length, check_size
 from ..inputs.errors import InputTypeError, InputValueError
@@ -18,8 +17,9 @@ from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.scores import FLOATS, Form, as_scores, check_dimensions, widen_bfloat16
 from ..stores import owned, read_scores, shape_of
+from .driver import count_source
 from .job import SCORES, Job, ScoreNouns, prepare_job
-from .tiles import count_store
+from .sources import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -160,10 +160,10 @@ def count_scores(scores: Any, thresholds: Any, rules: Rules, **tasks: Any) -> Th
     with owned(matrix, scores):
         shape = shape_of(matrix)
         asked = prepare_thresholds(shape, matrix.dtype, thresholds, rules=rules, **tasks)
-        if isinstance(matrix, Scores):
-            return asked.counts(asked.job.counts_of(matrix, asked.scores))
-        report = reporter(listener, matrix.nbytes)
-        return asked.counts(count_store(matrix, asked.job, report, asked.scores)[0])
+        source = source_of(matrix)
+        report = reporter(listener, source.nbytes)
+        counts, _ = count_source(source, asked.job, asked.scores, report=report)
+        return asked.counts(counts)
 
 
 class ThresholdJob(NamedTuple):

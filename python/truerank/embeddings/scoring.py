@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .. import _core
-from ..counting.job import prepare_job
 from ..devices.top_scores import top_scores
 from ..inputs.checks import check_size, positive_integer
 from ..inputs.naming import public
@@ -19,7 +18,6 @@ from ..inputs.rules import (
     read_rules,
     with_options,
 )
-from ..stores import shape_of
 from .vectors import Embeddings
 from .watching import listener_of, watching
 
@@ -278,8 +276,7 @@ def rank_open_embeddings(
     **how: Any,
 ) -> Ranks:
     """Rank embeddings that are open, as `rank_embeddings` does; `how`: see `Embeddings.counts`."""
-    tasks = (targets, rows, filter, candidates, rules, embeddings.roles.nouns)
-    job = prepare_job(shape_of(embeddings), *tasks)
+    job = embeddings.job(targets, rows, filter, candidates, rules)
     return embeddings.ranks(job, *embeddings.counts(job, **how))
 
 
@@ -329,9 +326,8 @@ def score_embeddings(
     array([3., 4., 3.])
     """
     embeddings = Embeddings(queries, entities, similarity, bias, dtype, csls, layout=layout)
-    nouns, asked = embeddings.roles.nouns, ... if targets is None else targets
-    tasks = asked, rows, None, None, Rules(threads=threads), nouns
-    job = prepare_job(shape_of(embeddings), *tasks)
+    asked = ... if targets is None else targets
+    job = embeddings.job(asked, rows, None, None, Rules(threads=threads))
     return embeddings.score(job.rows, None if targets is None else job.targets, job.threads)
 
 
@@ -453,8 +449,7 @@ def topk_open_embeddings(
     """
     length = positive_integer("k", k)
     size = positive_integer("block", block) if block is not None else 0
-    nouns = embeddings.roles.nouns
-    job = prepare_job(embeddings.shape, ..., rows, filter, candidates, rules, nouns)
+    job = embeddings.job(..., rows, filter, candidates, rules)
     check_size("k", length * len(job.all_rows))
     width = min(length, max(1, embeddings.shape[1]))
     lists, is_open = (job.filter, job.candidates), True

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Unpack
 
+from .. import _core
+from ..counting.driver import count_source
 from ..counting.score_thresholds import (
     ThresholdCounts,
     count_scores,
     prepare_thresholds,
 )
-from ..counting.tiles import TileCount, count_tiles
+from ..counting.sources import OpenTile
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import ThresholdOptions, read_rules, with_options
-from ..stores import shape_of
 from ..stores.store import cut_tiles
-from .vectors import Embeddings
+from .vectors import Embeddings, VectorSource
 from .watching import report_of, watching
 
 if TYPE_CHECKING:
     from ..inputs.words import Similarity
+    from ..stores import Tile
     from .vectors import CSLS
 
 # With more thresholds than this, the scores of a query are stored: with AVX-512, for dot and l1 at
@@ -142,7 +145,7 @@ def count_above(
         layout=rules.layout,
     )
     asked = prepare_thresholds(
-        *(shape_of(embeddings), embeddings.dtype, thresholds),
+        *(embeddings.task_shape, embeddings.dtype, thresholds),
         rules=rules,
         nouns=embeddings.roles.nouns,
         **tasks,
@@ -153,10 +156,23 @@ def count_above(
     are_many = several > MANY and job.candidates is None and asked.shape[0] >= embeddings.shape[0]
     with watching(rules.progress, embeddings.nbytes) as watch:
         if are_many and block is None and not embeddings.on_device:
-            store = embeddings.with_fields(threads=job.threads, are_stored=True)
-            tiles = cut_tiles(store.shape, store.itemsize, TILE_BYTES)
-            count = TileCount(store, tiles, "map", job, true_scores)
-            count_tiles(count, report_of(watch, store.nbytes))
-            return asked.counts(count.final_counts())
-        counts, _ = embeddings.counts(job, true_scores, block=block, watch=watch)
+            source = StoredTiles(embeddings, job.threads, in_tiles=True)
+            report = report_of(watch, source.nbytes)
+            counts, _ = count_source(source, job, true_scores, report=report)
+        else:
+            counts, _ = embeddings.counts(job, true_scores, block=block, watch=watch)
         return asked.counts(counts)
+
+
+class StoredTiles(VectorSource):
+    """Vectors as a source whose scores are made and stored tile by tile, since many share them."""
+
+    def tiles(self) -> list[Tile]:
+        """As in `Source`."""
+        return cut_tiles(self.shape, self.itemsize, TILE_BYTES)
+
+    def opened(self, tile: Tile) -> AbstractContextManager[OpenTile]:
+        """Return the scores of a tile."""
+        vectors = self.embeddings.core(tile)
+        scores = _core.score_embeddings(vectors, None, None, self.threads)
+        return nullcontext(OpenTile(_core.Scores(scores, self.dtype, False)))

@@ -1,8 +1,12 @@
-"""Embeddings that users hand over: queries, entities and biases become views for the core."""
+"""Embeddings that users hand over: queries, entities and biases become views for the core.
+
+`VectorSource` is how their scores are counted, which are made then, and never stored.
+"""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import os
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -11,9 +15,10 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
-from ..counting.job import ScoreNouns, digest
-from ..counting.partial_counts import PartialCounts, TrueScores
-from ..counting.tiles import count_store
+from ..counting import sources
+from ..counting.driver import count_source
+from ..counting.job import ScoreNouns, digest, prepare_job
+from ..counting.sources import OpenTile, facts_of
 from ..devices.backends import scores_vectors
 from ..devices.task_counts import DeviceCounts
 from ..devices.vector_scores import VectorScores, in_parts, scores_right, tensor_on
@@ -34,18 +39,19 @@ from ..inputs.scores import (
 from ..inputs.words import Similarity
 from ..stores import Store, Tile, in_one_array, owned, read_scores, shape_of
 from ..stores.on_device import DeviceStore
-from ..stores.store import cut_tiles
+from ..stores.store import cut_tiles, state_of_file
 from .watching import listener_of, report_of
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Self
 
     import numpy.typing as npt
 
     from ..counting.job import Job
+    from ..devices.task_counts import PartOfTasks
     from ..inputs.arrays import IntArray
+    from ..inputs.rules import Rules
     from ..inputs.words import Layout
     from ..ranks.container import Ranks
     from .watching import Watch
@@ -111,8 +117,8 @@ class CSLS(NamedTuple):
         return CSLS(self.entities, self.queries, self.k)
 
 
-class Embeddings(Store):
-    """Queries and entities, opened and checked: a store of scores that are made when counted.
+class Embeddings:
+    """Queries and entities, opened and checked, and how a pair of them is scored.
 
     Vectors are not copied, and maps of files last as long as the object. If the entities are on a
     device that has been seen to score vectors with the bits of the core, they stay there, and the
@@ -131,11 +137,22 @@ class Embeddings(Store):
         Matrices; a single query is one of one row.
     vector_shapes : (tuple of int, tuple of int)
         The shapes in which they were handed over.
+    shape : tuple of int
+        The numbers of queries and of entities.
+    single_row : bool
+        Whether a single vector was handed over, which is the query of every task.
+    dtype : str
+        The name of the dtype of the scores.
+    itemsize, nbytes : int
+        The bytes of one score, and of all.
+    files : tuple of str
+        The files of the vectors, by the names that were given.
+    device : str
+        The device of the entities, or else of the queries; empty in the host's memory.
+    on_device : bool
+        Whether scores are made there.
     bias : ndarray, shape (entities,), or None
         In the dtype of the scores, as are the means of `csls`.
-    threads, are_stored : int, bool
-        How many threads score a block (0: as many as are free), and whether a block is scores.
-        Otherwise it is vectors, whose scores are never stored.
 
     Raises
     ------
@@ -144,7 +161,7 @@ class Embeddings(Store):
     """
 
     bias: Array | None = None
-    threads, are_stored = 0, False
+    on_device = False
 
     def __init__(
         self,
@@ -184,17 +201,17 @@ class Embeddings(Store):
             raise InputValueError(roles.queries, expected=expected, got=got)
         is_wide = "float64" in dtypes or "complex128" in dtypes
         carrier = np.dtype(np.float64 if is_wide else np.float32)
+        self.shape = shape = (heights[0] if heights else 1, size)
+        self.single_row = not heights
+        self.dtype = carrier.name
+        self.itemsize = carrier.itemsize
+        self.nbytes = shape[0] * shape[1] * carrier.itemsize
+        self.device = right_device or left_device
+        self.files = left_files + files
         if bias is not None:
-            read, bias_files, _ = read_vectors("bias", bias, dtype, BIAS)
-            expected = f"{size} numbers, one for each entity"
-            check_shape("bias", shape_of(read), (size,), expected)
-            numbers, files = in_one_array(read), files + bias_files
-            is_narrow = numbers.dtype == "bfloat16"
-            plain = widen_bfloat16(numbers.array) if is_narrow else numbers.array
-            self.bias = _rounded(plain, carrier)
-        shape = heights[0] if heights else 1, size
-        super().__init__(shape, carrier.name, carrier, left_files + files)
-        self.single_row, self.device = not heights, right_device or left_device
+            self.bias, bias_files = read_bias(bias, size, dtype, carrier)
+            self.files += bias_files
+        self._paths = tuple(map(os.path.abspath, self.files))  # which stay valid after a chdir
         self.csls: CSLS | None = self.with_csls(csls).csls
         self.queries: Any
         self.entities: Any
@@ -252,11 +269,6 @@ class Embeddings(Store):
         return as_scores(self.queries, form=self._matrix_form).array
 
     @property
-    def way(self) -> str | None:
-        """The device and how it counts, as a protocol names them; None without a device."""
-        return f"{self.device}, {'triton' if self.on_device else 'host'}" if self.device else None
-
-    @property
     def measure(self) -> str:
         """The similarity, and csls if it is used, as a protocol names them."""
         return self.similarity if self.csls is None else f"{self.similarity}, csls {self.csls.k}"
@@ -285,9 +297,19 @@ class Embeddings(Store):
         vectors = queries, entities, self.similarity
         return VectorScores(*vectors, self._stream, self.bias, self.csls and self.csls[:2])
 
-    def ranks(self, job: Job, counts: Mapping[str, IntArray], way: str | None) -> Ranks:
-        """Make Ranks of counts."""
-        return job.ranks(counts, self.dtype, self.files, way, similarity=self.measure)
+    def ranks(self, job: Job, counts: Mapping[str, IntArray], place: str | None) -> Ranks:
+        """Make Ranks of counts, which were counted at a place."""
+        return job.ranks(counts, self.dtype, self.files, place, similarity=self.measure)
+
+    @property
+    def task_shape(self) -> tuple[int, ...]:
+        """The shape of the scores as tasks read them: a single vector is the query of all."""
+        return self.shape[1:] if self.single_row else self.shape
+
+    def job(self, targets: Any, rows: Any, filter: Any, candidates: Any, rules: Rules) -> Job:
+        """Check tasks as `prepare_job` does."""
+        tasks = targets, rows, filter, candidates, rules
+        return prepare_job(self.task_shape, *tasks, self.roles.nouns)
 
     def counts(
         self,
@@ -297,27 +319,20 @@ class Embeddings(Store):
         block: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         watch: Watch | None = None,
-    ) -> tuple[Mapping[str, IntArray], str | None]:
-        """Count the tasks of a job; return also the way.
+    ) -> tuple[dict[str, IntArray], str | None]:
+        """Count the tasks of a job, as `count_source` does; the host reports to a watch.
 
-        The counts are final, or partial ones against true scores. The host counts what an audit
-        asks for, keeps a checkpoint, and finds a NaN that is forbidden.
+        With a checkpoint they are counted in tiles, after each of which it is told; without one,
+        the core tells it.
         """
         size = positive_integer("block", block) if block is not None else 0
-        if self.on_device and checkpoint is None and not job.rules.audit:
-            if true_scores is None:
-                job.check_targets()
-            there = DeviceCounts([(0, 0, self.there())], job.device_tasks(), true_scores)
-            partial = PartialCounts(there.arrays(), job.rules)
-            true = TrueScores(there.true_scores(), self.dtype)
-            if not partial.is_void(true).any():
-                own = partial.final_counts(true) if true_scores is None else partial.arrays
-                return own, self.way
-        host = self.on_host()
         if checkpoint is not None:
-            store, report = host.with_fields(threads=job.threads), report_of(watch, self.nbytes)
-            return count_store(store, job, report, true_scores, checkpoint=checkpoint)
-        return job.counts_of(host.core(), true_scores, 0, size, listener_of(watch)), host.way
+            tiled = VectorSource(self.on_host(), job.threads, in_tiles=True)
+            report = report_of(watch, self.nbytes)
+            return count_source(tiled, job, true_scores, report=report, checkpoint=checkpoint)
+        if block is not None or watch is not None:
+            job = job._replace(block=size, listener=listener_of(watch))
+        return count_source(VectorSource(self, job.threads), job, true_scores)
 
     def score(self, rows: IntArray | None, targets: IntArray | None, threads: int) -> Array:
         """Score each row's query with all entities, or with its target."""
@@ -325,29 +340,67 @@ class Embeddings(Store):
             return self.there().scored(np.arange(self.shape[0]) if rows is None else rows, targets)
         return _core.score_embeddings(self.core(), rows, targets, threads)
 
-    def tiles(self, max_bytes: int) -> list[Tile]:
-        """Cut the longer side alone, if that is enough, so that many pairs share their vectors."""
-        size, by_columns = TIMES_AS_LARGE * max_bytes, self.shape[1] > self.shape[0]
-        return cut_tiles(self.shape, self.itemsize, size, by_columns=by_columns)
-
-    @contextmanager
-    def block(self, tile: Tile, io: str) -> Iterator[Any]:
-        """Yield the vectors of a tile, or their scores."""
-        core, is_stored = self.core(tile), self.are_stored
-        yield _core.score_embeddings(core, None, None, self.threads) if is_stored else core
-
-    def take(self, rows: IntArray, columns: IntArray) -> Array:
-        """As in `Store`."""
-        return self.score(rows, columns, self.threads)
-
-    def state(self) -> list[Any]:
-        """As in `Store`: a digest of the vectors, and how a pair of them is scored."""
+    def facts(self) -> dict[str, str]:
+        """Return digests of the vectors, of how a pair of them is scored, and of their files."""
         arrays = self.queries.array, self.entities.array, self.bias, *(self.csls or ())
         said = [digest(*arrays), self.similarity, self.dtype]
-        return said if self.layout is None else [*said, self.layout]
+        if self.layout is not None:
+            said.append(self.layout)
+        return facts_of(said, [state_of_file(path) for path in self._paths])
 
-    def close(self) -> None:
-        """Do nothing: maps last as long as the vectors."""
+
+class VectorSource:
+    """Vectors as a source: their scores are made where they are counted, and never stored.
+
+    Parameters
+    ----------
+    embeddings : Embeddings
+    threads : int
+        How many threads score pairs; 0: as many as are free.
+    in_tiles : bool
+        Whether the host counts in tiles, as a checkpoint needs it; else all at once.
+    """
+
+    in_place = True
+
+    def __init__(self, embeddings: Embeddings, threads: int = 0, *, in_tiles: bool = False) -> None:
+        self.embeddings = embeddings
+        self.threads = threads
+        self.is_whole = not in_tiles
+        self.shape = embeddings.shape
+        self.dtype = embeddings.dtype
+        self.itemsize = embeddings.itemsize
+        self.nbytes = embeddings.nbytes
+        self.device = embeddings.device
+
+    def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
+        """As in `Source`."""
+        return self.embeddings.score(rows, columns, self.threads)
+
+    def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> DeviceCounts | None:
+        """As in `Source`."""
+        if not self.embeddings.on_device:
+            return None
+        return DeviceCounts([(0, 0, self.embeddings.there())], tasks, true_scores)
+
+    def tiles(self) -> list[Tile]:
+        """Cut the longer side alone, if that is enough, so that many pairs share their vectors."""
+        if self.is_whole:
+            return [Tile(0, 0, *self.shape)]
+        size, by_columns = TIMES_AS_LARGE * sources.TILE_BYTES, self.shape[1] > self.shape[0]
+        return cut_tiles(self.shape, self.itemsize, size, by_columns=by_columns)
+
+    def has_whole_rows(self, tile: Tile) -> bool:
+        """As in `Source`."""
+        return tile.width == self.shape[1]
+
+    def opened(self, tile: Tile) -> AbstractContextManager[OpenTile]:
+        """Return the vectors of a tile, in the host's memory, as the core takes them."""
+        return nullcontext(OpenTile(self.embeddings.core(tile)))
+
+    def facts(self) -> dict[str, str]:
+        """As in `Source`."""
+        return self.embeddings.facts()
 
 
 def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) -> None:
@@ -408,6 +461,19 @@ def read_vectors(
         if isinstance(vectors, DeviceStore) and vectors.stream is not None:
             return vectors, (), vectors.device
         return in_one_array(vectors), vectors.files, vectors.device
+
+
+def read_bias(
+    value: Any, size: int, dtype: Any, carrier: np.dtype[Any]
+) -> tuple[Array, tuple[str, ...]]:
+    """Check a bias, one number for each entity; return it in the dtype of the scores, and files."""
+    read, files, _ = read_vectors("bias", value, dtype, BIAS)
+    check_shape("bias", shape_of(read), (size,), f"{size} numbers, one for each entity")
+    numbers = in_one_array(read)
+    plain = numbers.array
+    if numbers.dtype == "bfloat16":
+        plain = widen_bfloat16(plain)
+    return _rounded(plain, carrier), files
 
 
 @default_arithmetic()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .audit import Findings
 from .reports import Report
-from .sources import Finding, Summary
+from .summaries import Finding, Summary
 from .tables import Repeats, report, table
 
 __all__ = ["Finding", "Findings", "Repeats", "Report", "Summary", "report", "table"]

@@ -17,7 +17,7 @@ from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
 from ..tables.cells import format_count, percent
 from .keyed_values import compose_key
-from .sources import Counted, Finding, Summary
+from .summaries import Counted, Finding, Summary
 
 if TYPE_CHECKING:
     import numpy.typing as npt

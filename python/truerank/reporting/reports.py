@@ -20,14 +20,14 @@ from ..tables.cells import format_count
 from ..tables.forms import json_value, write_json
 from .audit import Findings, findings
 from .keyed_values import SHORT_METRICS, Groups, KeyedValues, Names, compose_key, report_table
-from .sources import JSON_FORMAT, JSON_KIND, Counted, Stored, Summary, read_report
+from .summaries import JSON_FORMAT, JSON_KIND, Counted, Stored, Summary, read_report
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
     from ..tables import Table
-    from .sources import Weights
+    from .summaries import Weights
 
 
 class _Keywords(TypedDict, total=False):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..inference.intervals import Interval
     from ..metrics import Key
     from ..ranks.labels import LabelsLike
-    from .sources import Finding, Weights
+    from .summaries import Finding, Weights
 
 Rows = Mapping[str, "Repeats"]
 

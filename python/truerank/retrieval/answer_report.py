@@ -31,7 +31,7 @@ from ..reporting.keyed_values import (
     label_text,
     metric_column,
 )
-from ..reporting.sources import Counted, Finding
+from ..reporting.summaries import Counted, Finding
 from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.cells import percent as percentage

@@ -109,27 +109,17 @@ def rank_pairs(
     ordered = np.argsort(side.rows, kind="stable")  # the tasks of a group are neighbours
     starts = [0]
 
+    model = PairModel(scorer, side.queries, size, asked, title)
+
     def blocks() -> Iterator[dict[str, Any]]:
         for queries in groups:
             first, last = np.searchsorted(side.rows[ordered], [queries.start, queries.stop])
             group = _pairs_of(side, ordered[first:last])
             pairs = len(group.query)
             starts.append(starts[-1] + pairs)
-            joined: Any = np.zeros(0)
-            for start in range(0, pairs, size):
-                batch = slice(start, min(start + size, pairs))
-                query = side.queries[group.query[batch]]
-                scores = scorer(asked(query), asked(group.candidate[batch].copy()))
-                place = f"{title}: {starts[-2] + start} pairs on"
-                part = _read_part(scores, batch.stop - batch.start, title, place)
-                if start == 0:
-                    joined = _empty_like(part, pairs)
-                elif type(part) is not type(joined) or part.dtype != joined.dtype:
-                    got = f"{part.dtype} after {joined.dtype}"
-                    raise InputTypeError(title, expected="scores of one dtype", got=got)
-                joined[batch] = part
+            scores = model.score_pairs(group.query, group.candidate)
             yield {
-                "scores": joined.reshape(1, pairs),
+                "scores": scores.reshape(1, pairs),
                 "targets": group.targets,
                 "rows": np.zeros_like(group.targets),
                 "filter": group.filter,
@@ -142,6 +132,56 @@ def rank_pairs(
         return pairs if argument == "scores" else f"{pairs}: {argument}"
 
     return rank_named_blocks(blocks(), name, **rules)[np.argsort(ordered, kind="stable")]
+
+
+class PairModel:
+    """A callable that scores pairs, in batches, as a `Source` of counts scores pairs.
+
+    Parameters
+    ----------
+    scorer, title
+        As in `rank_pairs`.
+    queries : ndarray of int64, shape (n, c)
+        What the callable gets of each row.
+    size : int
+        The number of pairs in a batch.
+    asked : callable
+        Makes of an array what the callable wants.
+    """
+
+    def __init__(
+        self,
+        scorer: Callable[[Any, Any], Any],
+        queries: IntArray,
+        size: int,
+        asked: Callable[[IntArray], Any],
+        title: str,
+    ) -> None:
+        self.scorer = scorer
+        self.queries = queries
+        self.size = size
+        self.asked = asked
+        self.title = title
+        self._scored = 0  # pairs so far, for messages
+
+    def score_pairs(self, rows: IntArray, columns: IntArray) -> Any:
+        """Return the scores of pairs of a row and a column, as an array or a tensor (n,)."""
+        pairs = len(rows)
+        joined: Any = np.zeros(0)
+        for start in range(0, pairs, self.size):
+            batch = slice(start, min(start + self.size, pairs))
+            query = self.queries[rows[batch]]
+            scores = self.scorer(self.asked(query), self.asked(columns[batch].copy()))
+            place = f"{self.title}: {self._scored + start} pairs on"
+            part = _read_part(scores, batch.stop - batch.start, self.title, place)
+            if start == 0:
+                joined = _empty_like(part, pairs)
+            elif type(part) is not type(joined) or part.dtype != joined.dtype:
+                got = f"{part.dtype} after {joined.dtype}"
+                raise InputTypeError(self.title, expected="scores of one dtype", got=got)
+            joined[batch] = part
+        self._scored += pairs
+        return joined
 
 
 def _count_pairs(side: SideTasks) -> IntArray:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
 
 import numpy as np
 
+from ..counting.driver import count_source
 from ..counting.job import SCORES, prepare_job
 from ..counting.lists import rank_open_lists
 from ..counting.ranking import rank
-from ..counting.tiles import count_store
+from ..counting.sources import StoreSource
 from ..embeddings.scoring import TopK, rank_open_embeddings
 from ..embeddings.vectors import QUERIES, Embeddings
 from ..embeddings.watching import watch_of_part, watching
@@ -309,7 +310,7 @@ class Task(Generic[AnyReport]):
                 tasks = side.targets, rows, *side.selections()
                 nouns = SCORES._replace(argument=name or key)
                 job = prepare_job(store.shape, *tasks, rules, nouns)
-                counts, device = count_store(store, job, tell, io=io)
+                counts, device = count_source(StoreSource(store, io), job, report=tell)
                 ranks = job.ranks(counts, store.dtype, store.files, device)
                 if rules.audit:
                     firsts = rows[first_tasks(side.rows)]

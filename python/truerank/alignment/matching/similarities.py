@@ -45,7 +45,7 @@ class Similarities:
 
     Attributes
     ----------
-    scores : Store
+    scores : Embeddings or Store
         Embeddings, whose scores are computed when they are needed, or a matrix; scaled by CSLS.
     dtype : dtype
         The dtype of the scores: float32 or float64.
@@ -55,7 +55,7 @@ class Similarities:
         How messages name the sides.
     """
 
-    def __init__(self, scores: Store, rules: Rules, passes: int) -> None:
+    def __init__(self, scores: Store | Embeddings, rules: Rules, passes: int) -> None:
         self.scores, self.rules, self.roles = scores, rules, FORWARD
         self.dtype = wide_dtype(scores.dtype)
         self.left_ids, self.right_ids = map(np.arange, scores.shape)

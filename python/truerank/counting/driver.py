@@ -1,0 +1,246 @@
+"""The driver: it counts a source where it is, and goes on with a count that was stopped.
+
+A device counts what is on it. What it cannot count, or may not since a NaN is forbidden there, the
+host counts tile by tile: this is the one place that falls back. A function maps the tiles to their
+counts, a loop by default, which the driver adds up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from ..stores import Tile
+from .checkpoints import Checkpoint
+from .partial_counts import PartialCounts, TrueScores
+from .sources import OpenTile
+from .tiles import SourceCounts, TileCount, TileJob
+
+if TYPE_CHECKING:
+    import os
+
+    import numpy.typing as npt
+
+    from ..inputs.arrays import IntArray
+    from .job import Job, PlacedFault
+    from .sources import Source
+
+    # What is counted of each tile, in the order of the tiles. Counts of several tiles of the same
+    # tasks may be one sum, and tiles without tasks may be left out, if there is no checkpoint.
+    TileMap = Callable[[Sequence[TileJob]], Iterable[SourceCounts]]
+
+Item = TypeVar("Item")
+Opened = TypeVar("Opened")
+
+
+class Counting(NamedTuple):
+    """A count that has begun.
+
+    Attributes
+    ----------
+    wait : callable
+        Waits for the counts.
+    is_pending : bool
+        Whether a device still counts. The scores must not change until it is waited for.
+    """
+
+    wait: Callable[[], SourceCounts]
+    is_pending: bool
+
+
+def host_place(device: str) -> str | None:
+    """Return what a protocol says of scores of a device that the host counts; None without one."""
+    return f"{device}, host" if device else None
+
+
+def no_report(done: int, resumed: int = 0) -> None:
+    """Tell nobody how far a count has come."""
+
+
+def begin_count(
+    source: Source,
+    job: Job,
+    true_scores: npt.NDArray[Any] | None = None,
+    *,
+    first_column: int = 0,
+    report: Callable[..., object] = no_report,
+    checkpoint: str | os.PathLike[str] | None = None,
+    tile_map: TileMap | None = None,
+) -> Counting:
+    """Begin to count a source where it is; the host has counted it when this returns.
+
+    The host counts what an audit asks for, keeps a checkpoint, and finds a NaN that is forbidden.
+
+    Parameters
+    ----------
+    source : Source
+    job : Job
+        Rows are numbered in the source.
+    true_scores : ndarray, shape (tasks,), optional
+        As the core takes them; the counts are then partial ones. Default: the scores of the
+        targets; the counts are final.
+    first_column : int
+        The number of the first column of the source, as the job numbers columns.
+    report : callable
+        Told how many bytes are done, and how many of them a checkpoint had.
+    checkpoint : path-like, optional
+        As in `rank`.
+    tile_map : callable, optional
+        Counts tiles on the host, or where a scheduler has workers. Default: one after the other.
+
+    Returns
+    -------
+    Counting
+        Its counts are of all tasks.
+    """
+    if true_scores is None:
+        job.check_targets()
+
+    def count_on_host() -> SourceCounts:
+        place = host_place(source.device)
+        if source.is_whole:
+            report(0)
+            counted = count_whole(source, job, true_scores, first_column)
+            report(source.nbytes)
+            return SourceCounts(counted.arrays, counted.fault, place=place)
+        count = TileCount(source, job, true_scores, first_column)
+        in_turn = partial(count_in_turn, source)
+        fault = count_tiles(count, tile_map or in_turn, report, checkpoint)
+        arrays = count.counts.arrays if fault is not None else count.final_counts()
+        return SourceCounts(arrays, fault, place=place)
+
+    device_counts = None
+    if source.device and checkpoint is None and not job.rules.audit:
+        device_counts = source.begin_on_device(job.device_tasks(first_column), true_scores)
+    if device_counts is None:
+        counted = count_on_host()
+        return Counting(lambda: counted, is_pending=False)
+    report(0)
+
+    def wait() -> SourceCounts:
+        counts = PartialCounts(device_counts.arrays(), job.rules)
+        true = TrueScores(device_counts.true_scores(), source.dtype)
+        if counts.is_void(true).any():
+            return count_on_host()  # which finds the NaN
+        report(source.nbytes)
+        arrays = counts.final_counts(true) if true_scores is None else counts.arrays
+        return SourceCounts(arrays, place=f"{source.device}, {device_counts.backend}")
+
+    return Counting(wait, is_pending=True)
+
+
+def count_source(
+    source: Source, job: Job, true_scores: npt.NDArray[Any] | None = None, **options: Any
+) -> tuple[dict[str, IntArray], str | None]:
+    """Count a source, as `begin_count` does; raise the error of a fault.
+
+    Returns
+    -------
+    counts : dict of str to ndarray of int64, shape (tasks,)
+    place : str or None
+        The device and the way of counting, as a protocol names them.
+    """
+    counted = begin_count(source, job, true_scores, **options).wait()
+    if counted.fault is not None:
+        raise job.error_of(counted.fault)
+    return counted.arrays, counted.place
+
+
+def count_tiles(
+    count: TileCount,
+    tile_map: TileMap,
+    report: Callable[..., object],
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> PlacedFault | None:
+    """Count the tiles that are left, and keep the counts in a file if there is to be one.
+
+    Returns
+    -------
+    PlacedFault or None
+        The first NaN that the rule forbids, at which the count ends.
+    """
+    saved = None if checkpoint is None else Checkpoint(checkpoint, count)
+    itemsize = count.source.itemsize
+    sizes = [tile.height * tile.width * itemsize for tile in count.tiles]
+    done = resumed = sum(sizes[: count.done])
+    report(done, resumed)
+    jobs = [count.job_of(tile) for tile in count.tiles[count.done :]]
+    try:
+        for counted in tile_map(jobs):
+            if counted.fault is not None:
+                return counted.fault
+            count.add(counted)
+            done += sizes[count.done - 1]
+            report(done, resumed)
+            if saved is not None and saved.is_due():
+                saved.save()
+    finally:
+        # A tile that is half added would be added again, so the last file is not replaced then.
+        if saved is not None and not count.is_half_added:
+            saved.save()
+    return None
+
+
+def count_whole(
+    source: Source, job: Job, true_scores: npt.NDArray[Any] | None, first_column: int
+) -> SourceCounts:
+    """Let the core count a source at once."""
+    whole = TileJob(Tile(0, 0, *source.shape), slice(None), job, true_scores, first_column)
+    with source.opened(whole.tile) as open_tile:
+        return whole.counted(open_tile)
+
+
+def count_tile(source: Source, job: TileJob) -> SourceCounts:
+    """Count a tile. What is given can be sent to other processes, and so can the counts."""
+    with open_if_needed(source, job) as open_tile:
+        return job.counted(open_tile)
+
+
+def open_if_needed(source: Source, job: TileJob) -> AbstractContextManager[OpenTile | None]:
+    """Open a tile, if any task reads it."""
+    return source.opened(job.tile) if job.has_tasks else nullcontext()
+
+
+def count_in_turn(source: Source, jobs: Sequence[TileJob]) -> Iterator[SourceCounts]:
+    """Count tiles one after the other."""
+    opened = partial(open_if_needed, source)
+    for job, open_tile in open_in_turn(opened, jobs, one_ahead=not source.in_place):
+        counted = job.counted(open_tile)
+        del open_tile  # so that a file can be unmapped
+        yield counted
+
+
+def open_in_turn(
+    opened: Callable[[Item], AbstractContextManager[Opened]],
+    items: Sequence[Item],
+    *,
+    one_ahead: bool,
+) -> Iterator[tuple[Item, Opened]]:
+    """Yield items with what is opened for each, until the next is asked for.
+
+    With `one_ahead`, the next one is opened meanwhile, on a thread of its own.
+    """
+
+    def entered(item: Item) -> tuple[Item, ExitStack, Opened]:
+        stack = ExitStack()
+        return item, stack, stack.enter_context(opened(item))
+
+    def entered_ahead() -> Iterator[tuple[Item, ExitStack, Opened]]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(1, thread_name_prefix="truerank-decode") as executor:
+            ahead = executor.submit(entered, items[0])
+            for item in items[1:]:
+                current = ahead
+                ahead = executor.submit(entered, item)
+                yield current.result()
+                del current
+            yield ahead.result()
+
+    is_ahead = one_ahead and len(items) > 1
+    for item, stack, value in entered_ahead() if is_ahead else map(entered, items):
+        with stack:
+            yield item, value
+            del value

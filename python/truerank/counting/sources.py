@@ -1,0 +1,231 @@
+"""What can be counted: one interface of scores in memory, in stores and on devices, and of vectors.
+
+A source is a matrix of scores that are read, or made, a tile at a time. It knows the scores of
+pairs, as the true ones of tasks, what the core counts of each tile, and where it is. `driver`
+counts it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .. import _core
+from ..devices.backends import count_stored
+from ..inputs.checks import IO, choice
+from ..stores import Store, Tile
+from ..stores.store import FileBlock, FileState, core_scores
+from .job import digest
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..devices.task_counts import DeviceCounts, PartOfTasks
+    from ..inputs.arrays import IntArray
+
+    Array = npt.NDArray[Any]
+    # Scores as the core takes them, or vectors whose scores it makes.
+    CoreScores = _core.Scores | _core.FileScores | _core.Embeddings
+
+# Large compared with the cost of a tile in Python and of threads that wait for the last one; small
+# compared with memory, and counted in less time than a user waits for a sign of progress.
+TILE_BYTES = 256 << 20
+# For stores whose tiles are decoded, where two of them are in memory.
+DECODED_TILE_BYTES = 64 << 20
+# What messages call the parts of a FileState.
+FILE_FACTS = {
+    "files": "number of files",
+    "size": "size",
+    "modified": "time of modification",
+    "changed": "time of change",
+    "inodes": "inode",
+}
+
+
+class OpenTile(NamedTuple):
+    """What the core counts of a tile, and the file that it reads, if any, for messages."""
+
+    scores: CoreScores
+    file: str = ""
+
+
+class Source(Protocol):
+    """A matrix of scores that can be counted.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Rows and columns.
+    dtype : str
+        The name of the dtype of the scores.
+    itemsize, nbytes : int
+        The bytes of one score, and of all.
+    is_whole : bool
+        Whether the core counts all at once, and finds true scores: it is not cut into tiles.
+    in_place : bool
+        Whether a tile is cheap to open; else the next one is opened while one is counted.
+    device : str
+        Where the scores are: the device, or several; empty for the host's memory and files.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def itemsize(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def is_whole(self) -> bool: ...
+    @property
+    def in_place(self) -> bool: ...
+    @property
+    def device(self) -> str: ...
+
+    def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
+        """Return the scores of pairs of a row and a column, in native byte order."""
+
+    def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> DeviceCounts | None:
+        """Begin to count on the device of the scores; None if there is none that can count them."""
+
+    def tiles(self) -> Sequence[Tile]:
+        """Cut the matrix into rectangles that cover it once, in the order of counting."""
+
+    def has_whole_rows(self, tile: Tile) -> bool:
+        """Whether a tile has whole rows and is read row by row: the core then finds true scores."""
+
+    def opened(self, tile: Tile) -> AbstractContextManager[OpenTile]:
+        """Yield what the core counts of a tile, which is valid only within the `with` block."""
+
+    def facts(self) -> dict[str, str]:
+        """Return digests that stay the same as long as the scores do not change."""
+
+
+class ArraySource:
+    """An array in memory, as a source that is counted at once.
+
+    Examples
+    --------
+    >>> source = ArraySource(_core.Scores(np.array([0.5, 0.25]), "float64", False))
+    >>> source.tiles(), source.score_pairs(np.array([0]), np.array([1]))
+    ([Tile(top=0, left=0, height=1, width=2)], array([0.25]))
+    """
+
+    is_whole = True
+    in_place = True
+    device = ""
+
+    def __init__(self, scores: _core.Scores) -> None:
+        self.scores = scores.with_array(np.atleast_2d(scores.array))
+        self.shape = self.scores.array.shape
+        self.dtype = scores.dtype
+        self.itemsize = scores.array.itemsize
+        self.nbytes = scores.array.nbytes
+
+    def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
+        """As in `Source`."""
+        scores: Array = self.scores.array[rows, columns]
+        return scores.astype(scores.dtype.newbyteorder("="), copy=False)
+
+    def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> None:
+        """Return None: no device has the array."""
+
+    def tiles(self) -> list[Tile]:
+        """Return one tile."""
+        return [Tile(0, 0, *self.shape)]
+
+    def has_whole_rows(self, tile: Tile) -> bool:
+        """Return True."""
+        return True
+
+    def opened(self, tile: Tile) -> AbstractContextManager[OpenTile]:
+        """Return the array, which is always open."""
+        return nullcontext(OpenTile(self.scores))
+
+    def facts(self) -> dict[str, str]:
+        """Return a digest of the array."""
+        return {"scores": digest(self.scores.array)}
+
+
+class StoreSource:
+    """A store as a source: on a device, or read a tile at a time.
+
+    Parameters
+    ----------
+    store : Store
+    io : {"map", "read"}, optional
+        As in `rank`. Default: as the store was opened.
+    """
+
+    is_whole = False
+
+    def __init__(self, store: Store, io: str | None = None) -> None:
+        self.store = store
+        self.io = store.io if io is None else choice("io", io, IO)
+        self.shape = store.shape
+        self.dtype = store.dtype
+        self.itemsize = store.itemsize
+        self.nbytes = store.nbytes
+        self.in_place = store.in_place
+        self.device = store.device
+
+    def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
+        """As in `Source`."""
+        return self.store.take(rows, columns)
+
+    def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> DeviceCounts | None:
+        """As in `Source`."""
+        return count_stored(self.store, tasks, true_scores)
+
+    def tiles(self) -> Sequence[Tile]:
+        """As in `Source`: in the order of storage."""
+        return self.store.tiles(TILE_BYTES if self.in_place else DECODED_TILE_BYTES)
+
+    def has_whole_rows(self, tile: Tile) -> bool:
+        """As in `Source`."""
+        if tile.width != self.shape[1]:
+            return False
+        if self.io == "map" or not self.in_place:  # which gives arrays
+            return True
+        with self.opened(tile) as open_tile:
+            scores = open_tile.scores
+            return not isinstance(scores, _core.FileScores) or scores.reads_whole_rows
+
+    @contextmanager
+    def opened(self, tile: Tile) -> Iterator[OpenTile]:
+        """As in `Source`."""
+        with self.store.block(tile, self.io) as block:
+            yield open_block(block, self.store)
+
+    def facts(self) -> dict[str, str]:
+        """As in `Source`."""
+        return facts_of(self.store.state(), self.store.file_states())
+
+
+def open_block(block: Array | FileBlock, store: Store) -> OpenTile:
+    """Return the block of a store as the core takes it."""
+    file = block.name if isinstance(block, FileBlock) else ""
+    return OpenTile(core_scores(block, store), file)
+
+
+def source_of(scores: _core.Scores | Store, io: str | None = None) -> ArraySource | StoreSource:
+    """Return scores in memory, or in a store that is read as `io` says, as a source."""
+    if isinstance(scores, Store):
+        return StoreSource(scores, io)
+    return ArraySource(scores)
+
+
+def facts_of(state: list[Any], files: Sequence[FileState]) -> dict[str, str]:
+    """Return digests of what tells scores, and each of their files, from others.
+
+    Scores in memory have no files, and no such facts.
+    """
+    facts = {"scores": digest(json.dumps(state))}
+    for name, column in zip(FileState._fields, zip(*files, strict=True), strict=False):
+        facts[FILE_FACTS[name]] = digest(json.dumps(column))
+    return facts

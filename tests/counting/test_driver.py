@@ -1,0 +1,138 @@
+"""The driver: counts that become final in two places are the same, wherever tiles are counted."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from strategies.count_problems import Problem, problems
+from truerank._core import Scores
+from truerank.counting import sources
+from truerank.counting.driver import begin_count, count_source, count_tile
+from truerank.counting.job import Job, prepare_job
+from truerank.counting.sources import ArraySource, StoreSource
+from truerank.counting.tiles import SourceCounts, TileJob
+from truerank.inputs.rules import read_rules
+from truerank.stores import Tile, read_scores
+
+
+class CutSource(ArraySource):
+    """An array that is cut into tiles anywhere, and whose true scores are read first."""
+
+    is_whole = False
+
+    def __init__(self, scores: Scores, cuts: tuple[list[int], list[int]]) -> None:
+        super().__init__(scores)
+        height, width = self.shape
+        self.tops = sorted({0, height} | {cut % (height + 1) for cut in cuts[0]})
+        self.lefts = sorted({0, width} | {cut % (width + 1) for cut in cuts[1]})
+
+    def tiles(self) -> list[Tile]:
+        tiles = []
+        for top, bottom in pairwise(self.tops):
+            for left, right in pairwise(self.lefts):
+                tiles.append(Tile(top, left, bottom - top, right - left))
+        return tiles
+
+    def has_whole_rows(self, tile: Tile) -> bool:
+        return False
+
+    def opened(self, tile: Tile) -> Any:
+        top, left, height, width = tile
+        part = self.scores.array[top : top + height, left : left + width]
+        return ArraySource(self.scores.with_array(part)).opened(tile)
+
+
+def job_of(problem: Problem) -> tuple[Scores, Job]:
+    """Open the scores of a problem that no call refuses, and check its tasks."""
+    targets, keywords = problem.call()
+    tasks = [keywords.pop(name, None) for name in ("rows", "filter", "candidates")]
+    rules = read_rules(keywords)
+    scores = read_scores(problem.scores, rules.dtype)
+    assert isinstance(scores, Scores)
+    return scores, prepare_job(scores.array.shape, targets, *tasks, rules)
+
+
+def through_pickles(source: Any, jobs: Sequence[TileJob]) -> Iterator[SourceCounts]:
+    """Count tiles as workers do, to whom everything is sent."""
+    for job in jobs:
+        counting = pickle.loads(pickle.dumps(partial(count_tile, source, job)))
+        yield pickle.loads(pickle.dumps(counting()))
+
+
+@pytest.mark.smoke
+@given(problems(nan=True, errors=False), st.data())
+@settings(max_examples=100)
+def test_counts_are_final_in_two_places(problem: Problem, data: st.DataObject) -> None:
+    """In the core, for whole rows; and in Python, for the parts of rows."""
+    scores, job = job_of(problem)
+    whole = begin_count(ArraySource(scores), job).wait()
+    places = st.lists(st.integers(0, 50), max_size=3)
+    cuts = data.draw(st.tuples(places, places))
+    source = CutSource(scores, cuts)
+    if whole.fault is not None:
+        event(f"void: {whole.fault.kind}")
+        with pytest.raises(tr.InputValueError, match="is NaN"):
+            count_source(source, job)
+        return
+    event(job.rules.nan)
+    counts, place = count_source(source, job)
+    assert place is None
+    for name, array in whole.arrays.items():
+        np.testing.assert_array_equal(counts[name], array, err_msg=name, strict=True)
+
+
+SCORES = np.random.default_rng(4).integers(0, 40, (30, 200)).astype(np.float32)
+TARGETS = np.random.default_rng(5).integers(0, 200, 30)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("nan", [False, True])
+def test_tiles_may_be_counted_by_other_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: Any, nan: bool
+) -> None:
+    """What is counted of a tile, and where, can be sent; the first NaN ends the count."""
+    monkeypatch.setattr(sources, "TILE_BYTES", SCORES.nbytes // 7)
+    scores = SCORES.copy(order=order)
+    if nan:
+        scores[20, 150] = scores[21, 170] = np.nan
+    np.save(tmp_path / "scores.npy", scores)
+    with tr.open_scores(tmp_path / "scores.npy") as store:
+        source = StoreSource(store)
+        filter = [[3, 5, int(target)] for target in TARGETS]
+        job = prepare_job(store.shape, TARGETS, None, filter, None, read_rules({}))
+        assert len(source.tiles()) > 5
+        counted = begin_count(source, job, tile_map=partial(through_pickles, source)).wait()
+    if nan:
+        assert counted.fault is not None
+        assert counted.fault[2:] == (20, 150)
+        return
+    ranks = job.ranks(counted.arrays, "float32")
+    assert ranks == tr.rank(SCORES, TARGETS, filter=filter)
+
+
+def test_rows_that_no_task_reads_are_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "TILE_BYTES", SCORES.nbytes // 6)
+    opened: list[Tile] = []
+
+    class Watched(StoreSource):
+        def opened(self, tile: Tile) -> Any:
+            opened.append(tile)
+            return super().opened(tile)
+
+    with tr.open_scores(SCORES) as store:
+        job = prepare_job(store.shape, [7, 8], [29, 3], None, None, read_rules({}))
+        counts, _ = count_source(Watched(store), job)
+    assert [tile.top for tile in opened] == [0, 25]
+    expected = tr.rank(SCORES, [7, 8], rows=[29, 3])
+    assert counts["above"].tolist() == expected.above.tolist()
