@@ -27,15 +27,13 @@ from .influences import (
 from .intervals import unseen_share
 from .inversion import invert
 from .pairing import (
-    HasRanks,
     HasReports,
     groups_of,
-    has_protocol,
     have_same_tasks,
+    is_model,
     pair_ranks,
     reader_of,
     runs_of,
-    tasks_of,
 )
 from .runs import TWO_LEVEL, crossed_runs, influences_of_run, nested_runs, notes_on_runs
 from .sign_flips import PowerSums, SignFlips, error_rate
@@ -44,11 +42,12 @@ from .units import (
     COUNT_MESSAGE,
     TASK,
     UNIT,
+    HasRanks,
     Units,
+    as_model,
     group_of_tasks,
     notes_on_units,
     unit_codes,
-    units_of,
 )
 
 if TYPE_CHECKING:
@@ -183,7 +182,7 @@ def compare(
     level = confidence(level)
     draw_seed = integer("draw_seed", draw_seed, least=0)
     options = Options(by, level, groups, draw_seed, allow_unlike)
-    if isinstance(a, Mapping) and not has_protocol(a):
+    if isinstance(a, Mapping) and not is_model(a):
         if b is not None:
             raise InputTypeError("b", expected="nothing beside a mapping of Ranks or Reports")
         models: Mapping[str, Any] = a
@@ -273,20 +272,14 @@ class Pair(NamedTuple):
 
 def gather_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, str]) -> Pair:
     """Gather the tasks of two models in the units of the first."""
-    groups = groups_of(a, options.groups)
     paired = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
+    groups = groups_of(paired.models[0], options.groups)
     codes, name = unit_codes(paired.a, options.by)
     macro = group_of_tasks(paired.a, key, options.by, groups)
     by = None if name == TASK else codes
     units = []
     for model in paired.models:
-        found = units_of(
-            model,
-            key,
-            by=by,
-            groups=macro,
-            draw_seed=options.draw_seed,
-        )
+        found = model.units(key, by=by, groups=macro, draw_seed=options.draw_seed)
         units.append(found._replace(by=name))
     one, two = units
     return Pair(one, two, paired.pairing, paired.notes)
@@ -564,7 +557,7 @@ def _compare_runs(
     """Compare the means over the runs of two models, over the same tasks or over folds."""
     a = {f"{names[0]}[{i}]": run for i, run in enumerate(runs_a)}
     b = {f"{names[1]}[{i}]": run for i, run in enumerate(runs_b)}
-    ranks = [tasks_of(name, run) for name, run in a.items()]
+    ranks = [as_model(name, run).labels().tasks for name, run in a.items()]
     crossed = all(have_same_tasks(ranks[0], other) for other in ranks[1:])
     if crossed:
         pairs = _pair_with_first(a, b, key, options)

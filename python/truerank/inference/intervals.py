@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..metrics import Key
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
-    from .pairing import HasRanks
+    from .units import HasRanks
 
 FEW_HITS = 10  # below so many effective hits, or misses, bounds are those of the binomial law
 RESAMPLES = 1000

@@ -8,8 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack, overload
 
 from ..inference.intervals import Interval, Intervals, interval
-from ..inference.pairing import RanksMissingError, weighted_ranks
-from ..inference.units import UNIT
+from ..inference.units import UNIT, RanksMissingError, TaskLabels, Units, weighted_ranks
 from ..inputs.checks import integer, unique_keys
 from ..inputs.naming import printable, public
 from ..inputs.words import suggest
@@ -23,7 +22,9 @@ from .keyed_values import SHORT_METRICS, Groups, KeyedValues, Names, compose_key
 from .sources import JSON_FORMAT, JSON_KIND, Counted, Stored, Summary, read_report
 
 if TYPE_CHECKING:
+    from ..inference.units import HasUnits
     from ..inputs.arrays import FloatArray, IntArray
+    from ..metrics import Key
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
     from ..tables import Table
@@ -123,7 +124,7 @@ class Report(KeyedValues):
         self.protocol, self.seed = source.protocol, source.seed
         self.weighting, self.by = source.weighting, source.by
         make = partial(_report_of_group, source)
-        self.groups: Mapping[Hashable, Report] = Groups(source.labels, make)
+        self.groups: Mapping[Hashable, Report] = Groups(source.group_names, make)
         self.filters: Mapping[str, Report] = {}
 
     @classmethod
@@ -240,6 +241,18 @@ class Report(KeyedValues):
             raise UnknownKeyError(repr(metric), "a macro average has no chance model of its own")
         self._ranked.sides.check(parsed.side, metric)
         return self._ranked.moments(parsed)
+
+    def labels(self) -> TaskLabels:
+        """Return what the tasks are, and their groups."""
+        return self._ranked.labels()
+
+    def units(self, key: Key, **options: Any) -> Units:
+        """Return the tasks of a key and their units; see `truerank.inference.units.HasUnits`."""
+        return self._ranked.units(key, **options)
+
+    def in_order(self, ranks: Ranks, order: IntArray | None = None) -> HasUnits:
+        """Return the model with these ranks, which are its own in an order, or labelled anew."""
+        return self._ranked.in_order(ranks, order)
 
     @overload
     def interval(self, metric: str, **options: Unpack[_Keywords]) -> Interval: ...
@@ -388,7 +401,7 @@ class Report(KeyedValues):
         """
         if self.by is not None:
             self._sides.check(side, side)
-        return dict(zip(self._source.labels, self._source.group_tasks(side), strict=True))
+        return dict(zip(self._source.group_names, self._source.group_tasks(side), strict=True))
 
     def group_values(self, key: str) -> dict[Hashable, float]:
         """Return the value of a key for every group at once, as `groups[label][key]` does for one.
@@ -420,7 +433,7 @@ class Report(KeyedValues):
         column = self._source.column(parsed)
         if column is None:
             self._refuse(key, self._source.columns)
-        return dict(zip(self._source.labels, column, strict=True))
+        return dict(zip(self._source.group_names, column, strict=True))
 
     def macro_left_out(self, key: str) -> int:
         """Return how many groups a macro average leaves out: those without a value.
@@ -493,7 +506,7 @@ class Report(KeyedValues):
             found = {key: source.column(parse(key)) for key in columns if not parse(key).macro}
             content["groups"] = {
                 "by": self.by,
-                "labels": source.labels,
+                "labels": source.group_names,
                 "tasks": {side: source.group_tasks(side) for side in self._sides.counts},
                 "metrics": {key: column for key, column in found.items() if column is not None},
             }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inference.units import RankedTasks
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
 from ..metrics import Key, Sample, compute, parse, sample_of
@@ -108,7 +109,7 @@ class Finding(NamedTuple):
         return printable(f"{self.name}: {self.message}")
 
 
-class Counted:
+class Counted(RankedTasks):
     """Ranks with the weights in force and their groups; the parameters are those of `Report`.
 
     Attributes
@@ -129,27 +130,34 @@ class Counted:
         by: LabelsLike | None = None,
         weights: Weights | None = None,
     ) -> None:
-        self.ranks, self.protocol, self.seed, self.weighting = ranks, ranks.protocol, seed, ""
+        self.ranks = ranks
+        self.protocol = ranks.protocol
+        self.weighting = ""
+        tasks = ranks
         if isinstance(weights, str):
             self.weighting = f"each {LABEL_WORDS.get(weights, weights)} counts once"
             weights = task_weights_by(ranks, weights)
-        self.tasks = ranks if weights is None else ranks.with_weights(weights)
-        if self.tasks.weights is not None:
+        if weights is not None:
+            tasks = ranks.with_weights(weights)
+        if tasks.weights is not None:
             self.weighting = self.weighting or "weighted"
         self.sides = sides_of(ranks)
-        self.draw: Callable[[str], Sample] = partial(sample_of, self.tasks, seed=seed)
+        self.draw: Callable[[str], Sample] = partial(sample_of, tasks, seed=seed)
         self.by: str | None = None
         self.grouping: Grouping | None = None
+        groups = None
         if by is not None:
             self.by = by if isinstance(by, str) else "label"
-            self.grouping = Grouping(self.tasks, *group_codes(ranks, by), self.sides, self.draw)
+            groups, names = group_codes(ranks, by)
+            self.grouping = Grouping(tasks, groups, names, self.sides, self.draw)
+        super().__init__(tasks, groups, seed)
         self._last: tuple[str, str, Sample] | None = None
         self._values: dict[Key, float] = {}
 
     columns: Sequence[str] = ()  # none is stored
 
     @property
-    def labels(self) -> list[Hashable]:
+    def group_names(self) -> list[Hashable]:
         """The labels of the groups."""
         return [] if self.grouping is None else self.grouping.names
 
@@ -255,7 +263,7 @@ class Stored:
     ----------
     keys, columns : list of str
         The keys of values, and those of lists with a value for each group.
-    protocol, seed, weighting, by, sides, labels, summary
+    protocol, seed, weighting, by, sides, group_names, summary
         As those of `Counted`; groups have no summary.
     findings : list of Finding
     own, others : str, and dict of str to Stored
@@ -274,7 +282,7 @@ class Stored:
         self.summary = None if content["summary"] is None else _summary(content["summary"])
         self.findings = list(map(_finding, content["findings"]))
         self.by: str | None = None
-        self.labels: list[Hashable] = []
+        self.group_names: list[Hashable] = []
         self.columns: list[str] = []
         if content["groups"] is not None:
             self._read_groups(**checked_fields("groups", content["groups"], GROUPS))
@@ -286,7 +294,7 @@ class Stored:
         self, by: str, labels: list[Any], tasks: dict[str, Any], metrics: dict[str, Any]
     ) -> None:
         self.by, self.columns = by, [*metrics]
-        self.labels = [tuple(label) if isinstance(label, list) else label for label in labels]
+        self.group_names = [tuple(label) if isinstance(label, list) else label for label in labels]
         self._tasks = {
             side: [*_counts(f"groups.tasks.{side}", dict(enumerate(column))).values()]
             for side, column in tasks.items()
@@ -295,7 +303,7 @@ class Stored:
             parse(key): [_number(f"groups.metrics.{key}", value) for value in column]
             for key, column in metrics.items()
         }
-        lengths = {len({*self.labels}), *map(len, self._tasks.values())}
+        lengths = {len({*self.group_names}), *map(len, self._tasks.values())}
         lengths |= {*map(len, self._columns.values())}
         if lengths != {len(labels)} or self._tasks.keys() != self.sides.counts.keys():
             raise ValueError("groups: expected each label once, with its numbers by side and key")
@@ -319,7 +327,7 @@ class Stored:
     def of_group(self, place: int) -> Stored:
         """What is stored of one group."""
         group = copy.copy(self)
-        group.keys, group.by, group.labels, group.columns = self.columns, None, [], []
+        group.keys, group.by, group.group_names, group.columns = self.columns, None, [], []
         group._values = {key: column[place] for key, column in self._columns.items()}
         group.sides = Sides({side: counts[place] for side, counts in self._tasks.items()})
         group.summary, group.findings, group.others = None, [], {}

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from ..inference.intervals import Interval, Intervals, interval
-from ..inference.units import Units
+from ..inference.units import UNIT, TaskLabels, Units, group_of_tasks, unit_codes
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice, unique_keys
 from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
 from ..inputs.row_keys import row_keys
 from ..inputs.words import LISTED, AnswerOrder
-from ..metrics.keys import ALL_SIDES, MACRO, quote
+from ..metrics.keys import ALL_SIDES, MACRO, Key, quote
 from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
@@ -342,7 +342,12 @@ class RetrievalReport(KeyedValues):
 
     # -- what inference takes ----------------------------------------------------------------------
 
-    def in_order(self, ranks: Ranks, order: IntArray) -> RetrievalReport:
+    def labels(self) -> TaskLabels:
+        """Return what the right answers are, their groups, and how they count."""
+        rules = {"gains": self.gains, "misses": self.misses}
+        return TaskLabels(self.ranks, self.group_labels, rules)
+
+    def in_order(self, ranks: Ranks, order: IntArray | None = None) -> RetrievalReport:
         """Return the report of the same right answers in another order, with these ranks.
 
         Examples
@@ -353,6 +358,8 @@ class RetrievalReport(KeyedValues):
         >>> found.in_order(found.ranks[order], order).ranks.above
         array([3, 0])
         """
+        if order is None:  # a side, or a weight, is nothing to queries
+            return self
         gains = None if self.gains is None else self.gains[order]
         report = RetrievalReport(ranks, gains, misses=self.misses)
         report._ranked.highest = self._ranked.highest
@@ -363,22 +370,36 @@ class RetrievalReport(KeyedValues):
         """The group of each right answer, numbered in the order of groups; None without groups."""
         return None if self.by is None else self._group_of_query[self._ranked.codes]
 
-    def units(self, key: AnswerKey, codes: IntArray, by: str, groups: IntArray | None) -> Units:
-        """Return the queries in their units, whose codes right answers have, and groups likewise.
+    def units(
+        self,
+        key: Key,
+        *,
+        by: LabelsLike | None = UNIT,
+        groups: LabelsLike | None = None,
+        weights: object = None,
+        draw_seed: int | None = None,
+    ) -> Units:
+        """Return the queries in their units; see `truerank.inference.units.HasUnits`.
 
         Examples
         --------
         >>> import truerank as tr
         >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8])
         >>> found = tr.retrieval.report(ranks)
-        >>> found.units(found.read_key("map"), ranks.queries.codes - 7, "query", None).unit
+        >>> found.units(found.read_key("map")).unit
         array([0, 1])
         """
+        codes, unit_name = unit_codes(self.ranks, by)
+        if groups is None:
+            groups = self.group_labels
+        unit = self._ranked.of_queries(codes)
+        macro = group_of_tasks(self.ranks, key, by, groups)
+        if macro is not None:
+            macro = self._ranked.of_queries(macro)
         tops, bases = self._ranked.sums(key)
-        of_queries = self._ranked.of_queries
-        unit, macro = of_queries(codes), None if groups is None else of_queries(groups)
-        sample, number = Sample(tops, self.candidates), int(unit.max()) + 1
-        return Units(key, sample, bases, unit, number, by, macro, self._ranked.ends(key))
+        sample = Sample(tops, self.candidates)
+        number = int(unit.max()) + 1
+        return Units(key, sample, bases, unit, number, unit_name, macro, self._ranked.ends(key))
 
     @overload
     def interval(
