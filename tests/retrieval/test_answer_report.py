@@ -169,7 +169,7 @@ def test_groups() -> None:
     for key in ("map", "index.mrr"):
         assert [row[key] for row in rows.values()] == found.per_query(key).tolist()
     refusal(KeyError, "no value per query", found.per_query, "macro.mrr")
-    refusal(KeyError, "there are no groups", report(found.ranks).__getitem__, "macro.mrr")
+    refusal(KeyError, "no groups", report(found.ranks).__getitem__, "macro.mrr")
     words = "by: expected one group for each query, got several"
     refusal(ValueError, words, report, found.ranks, by=["x", "y", "y", "y"])
     refusal(KeyError, r"metrics|no metric 'hits@3'", found.to_markdown, ["hits@3"])
@@ -195,17 +195,18 @@ def test_tables() -> None:
     assert "| y | 2 | 0.300 |" in text
     every = found.table("all", kinds=["optimistic", "chance", "index"])
     assert len(every) == 3 * 4
-    for label, kind, _, *values in every:
-        if label in ("micro", "macro"):
-            prefix = "macro." * (label == "macro")
+    for average, label, kind, _, *values in every:
+        if average != "group":
+            assert label == average
+            prefix = "macro." * (average == "macro")
             expected = [found[f"{prefix}{kind}.{key}"] for key in found if "." not in key]
             np.testing.assert_array_equal(values, expected)
     tied = tr.retrieval.report(tr.Ranks([0, 3], [2, 1], 9, queries=[7, 7]))
-    assert [row[1] for row in tied.table("map")] == ["expected", "optimistic", "pessimistic"]
-    words = r"metrics: expected metric\[@k\] as a row of a table, got"
+    assert tied.table("map")["kind"] == ["expected", "optimistic", "pessimistic"]
+    words = r"metrics: expected metric\[@k\] as a column of a table, got"
     refusal(ValueError, words, found.to_text, "index.map")
     assert len(found.to_dict()) == len(found)
-    assert found.to_csv("map").split("\n")[0] == "group,kind,queries,map"
+    assert found.to_csv("map").split("\n")[0] == "average,group,kind,queries,map"
     content = json.loads(found.to_json(["mrr", "index.map"]))
     assert content["metrics"]["mrr"] == found["mrr"]
     assert content["groups"]["metrics"]["mrr"] == [1.0, 0.3]

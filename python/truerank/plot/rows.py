@@ -15,7 +15,8 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics import UnknownKeyError
 from ..metrics.keys import MACRO, increasing
-from ..reporting.keyed_values import KeyedValues, label_text
+from ..reporting.columns import label_text
+from ..reporting.keyed_values import KeyedValues
 from ..reporting.reports import Report
 from ..tables.cells import format_count
 from .drawing import (

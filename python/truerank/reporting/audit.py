@@ -15,7 +15,7 @@ from ..metrics.kinds import DEFAULT_KIND
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
 from ..tables.cells import format_count, percent
-from .keyed_values import compose_key
+from .columns import compose_key
 from .sources import Counted, Finding, Summary
 
 if TYPE_CHECKING:
@@ -142,9 +142,10 @@ def findings(counted: Counted, names: Collection[str] = ()) -> Findings:
     ['sampled']
     """
     found = []
-    for name, value, words in _measured(counted):
+    asked = names or MESSAGES
+    for name, value, words in _measured(counted, asked):
         threshold = THRESHOLDS.get(name, 0.0)
-        if value > threshold and (not names or name in names):
+        if value > threshold and name in asked:
             found.append(Finding(name, float(value), threshold, MESSAGES[name].format(words)))
     return Findings(found, counted.protocol, counted.summary)
 
@@ -152,8 +153,10 @@ def findings(counted: Counted, names: Collection[str] = ()) -> Findings:
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _measured(counted: Counted) -> Iterator[tuple[str, float, str]]:
+def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, float, str]]:
     """Yield the checks that apply, each with what it measures, as a number and in words.
+
+    Those that compute metrics are made only if they are asked for.
 
     Link prediction without a filter is suspect, but for samples, which never have known answers.
     Of lists most scores are not known.
@@ -169,8 +172,10 @@ def _measured(counted: Counted) -> Iterator[tuple[str, float, str]]:
     if ranks.listed is not None:
         yield "misses", *_share_of(counted, ~ranks.listed)
         constant &= ranks.listed
-    yield "worse than chance", *_worse_than_chance(counted)
-    yield "ties", *_ties(counted)
+    if "worse than chance" in asked:
+        yield "worse than chance", *_worse_than_chance(counted)
+    if "ties" in asked:
+        yield "ties", *_ties(counted)
     yield "constant", *_share_of(counted, constant)
     if audit is not None:
         for name, counts in (("nan", audit.nan), ("inf", audit.inf)):

@@ -23,7 +23,9 @@ from ..ranks.container import Ranks
 from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.forms import DAGGER
-from .keyed_values import DOUBTS, KeyedValues, Names, choose_metrics, metric_column, sentence
+from .columns import Names, choose_metrics, metric_column, sentence
+from .keyed_values import DOUBTS, KeyedValues
+from .named_numbers import Numbers
 from .reports import Report
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ BEST = "best"
 
 
 @public("truerank.reporting")
-class Repeats(KeyedValues):
+class Repeats(Numbers):
     """Several Reports of one model, by seed or fold: `repeats[key]` is the mean over them.
 
     `report` makes it of a list of Reports. As a mapping it iterates over the keys that all of them
@@ -64,11 +66,13 @@ class Repeats(KeyedValues):
     3 runs  2.3 ± 1.5  0.583 ± 0.382
     """
 
-    def __init__(self, reports: Iterable[Any]) -> None:
+    def __init__(self, reports: Iterable[KeyedValues]) -> None:
         self.reports = tuple(reports)
         first = self.reports[0]
-        self.protocol, self.read_key = first.protocol, first.read_key
-        self.few, self.usual = first.few, first.usual
+        self.protocol = first.protocol
+        self.read_key = first.read_key
+        self.few = first.few
+        self.usual = first.usual
 
     @property
     def runs(self) -> int:
@@ -221,8 +225,9 @@ def report(
 @public("truerank")
 def table(
     reports: KeyedValues
+    | Repeats
     | Sequence[KeyedValues]
-    | Mapping[str, KeyedValues | Sequence[KeyedValues]],
+    | Mapping[str, KeyedValues | Repeats | Sequence[KeyedValues]],
     metrics: str | Iterable[str] | None = None,
     *,
     digits: int = 3,
@@ -290,7 +295,7 @@ def table(
     A      1.0*  1.000*
     B      4.0†  0.250†
     """
-    if isinstance(reports, KeyedValues) or not isinstance(reports, Mapping):
+    if isinstance(reports, (KeyedValues, Repeats)) or not isinstance(reports, Mapping):
         runs = _read_runs("reports", reports, allow_unlike)
         rows = {format_count(runs.runs, "run"): runs}
     else:
@@ -338,10 +343,15 @@ def table(
 
 def _read_runs(argument: str, value: Any, allow_unlike: bool = False) -> Repeats:
     """Check the runs of one model: a Report, Repeats, or several Reports."""
-    value = value.reports if isinstance(value, Repeats) else value
-    runs = [value] if isinstance(value, KeyedValues) else several(argument, value, "Reports")
+    runs: Sequence[Any]
+    if isinstance(value, Repeats):
+        runs = value.reports
+    elif isinstance(value, KeyedValues):
+        runs = [value]
+    else:
+        runs = several(argument, value, "Reports")
     for i, run in enumerate(runs):
-        if not isinstance(run, KeyedValues) or isinstance(run, Repeats):
+        if not isinstance(run, KeyedValues):
             got = f"{type(run).__name__} at position {i}"
             raise InputTypeError(argument, expected="Reports", got=got)
     if not runs:
@@ -386,24 +396,32 @@ def _unlike(rows: Rows, macro: bool) -> list[str]:
     return reasons
 
 
-def _reports_differ(a: Report, b: Report, names: tuple[str, str], macro: bool) -> str:
+def _reports_differ(a: KeyedValues, b: KeyedValues, names: tuple[str, str], macro: bool) -> str:
     """Say why two reports cannot be compared; those from JSON, as far as is known."""
+    refused = f"cannot be compared with {names[0]}"
     if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
-        return f"cannot be compared with {names[0]}: unlike groups"
-    if hasattr(a, "ranks") and hasattr(b, "ranks"):
+        return f"{refused}: unlike groups"
+    if a.has_ranks and b.has_ranks:
         try:
             pair_ranks(a, b, names)
         except InputValueError as error:
             return str(error.problem).partition("; allow_unlike")[0]
         return ""
     differences = [f"protocol: {difference}" for difference in a.protocol.differences(b.protocol)]
-    differences += ["unlike numbers of tasks or candidates, or weights"] * (_size(a) != _size(b))
-    return f"cannot be compared with {names[0]}: {'; '.join(differences)}" if differences else ""
+    if _size(a) != _size(b):
+        differences.append("unlike numbers of tasks or candidates, or weights")
+    if differences:
+        return f"{refused}: {'; '.join(differences)}"
+    return ""
 
 
-def _size(report: Report) -> tuple[Any, ...]:
-    summary = getattr(report, "summary", None)
-    return report.weighting, report.tasks(report.sides[0]), summary and summary[1:3]
+def _size(report: KeyedValues) -> tuple[Any, ...]:
+    """How tasks are weighted, how many there are, and among how many candidates."""
+    candidates = None
+    summary = report._source.summary  # a group of a report from JSON has none
+    if summary is not None:
+        candidates = summary.candidates_min, summary.candidates_max
+    return report.weighting, report.tasks(report.sides[0]), candidates
 
 
 def _doubts(rows: Rows) -> Iterator[str]:
