@@ -151,7 +151,10 @@ class Intervals(dict[str, Interval], AsTable):
             Column("by"),
             Column("method"),
         ]
-        rows = ([getattr(found, column.name) for column in columns] for found in self.values())
+        rows = []
+        for found in self.values():
+            fields = found._asdict()
+            rows.append([fields[column.name] for column in columns])
         notes = dict.fromkeys(note for found in self.values() for note in found.notes)
         return Table(columns, rows, notes=notes).table(metrics, **options)
 

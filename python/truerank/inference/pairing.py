@@ -11,7 +11,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.row_keys import row_keys
 from ..metrics import parse
 from ..ranks.container import Ranks
-from ..ranks.labels import LABELS, describe_task, join_labels
+from ..ranks.labels import describe_task, join_labels
 from .units import HasUnits, as_model
 
 if TYPE_CHECKING:
@@ -189,9 +189,15 @@ def _shared_labels(a: Ranks, b: Ranks) -> _SharedLabels:
 
 def label_of(ranks: Ranks, name: str) -> Labels | None:
     """The labels of a name, one of the attributes of Ranks or another one."""
-    if name in LABELS:
-        found: Labels | None = getattr(ranks, name, None)
-        return found
+    attributes = {
+        "side": ranks.side,
+        "relation": ranks.relation,
+        "queries": ranks.queries,
+        "targets": ranks.targets,
+        "unit": ranks.unit,
+    }
+    if name in attributes:
+        return attributes[name]
     return ranks.labels.get(name)
 
 

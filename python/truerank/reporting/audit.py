@@ -101,8 +101,10 @@ class Findings(list[Finding], AsTable):
     def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
         """Return a row for each finding, below the protocol, ties, and counts of scores."""
         protocol, summary = self.protocol, self.summary
-        recorded = {name: getattr(protocol, name) for name in PROVENANCE if getattr(protocol, name)}
-        recorded |= {"files": ", ".join(protocol.files)} if protocol.files else {}
+        fields = vars(protocol)
+        recorded = {name: fields[name] for name in PROVENANCE if fields[name]}
+        if protocol.files:
+            recorded["files"] = ", ".join(protocol.files)
         before = [
             f"{protocol} (fingerprint {protocol.fingerprint}).",
             f"Recorded: {', '.join(f'{name} {value}' for name, value in recorded.items())}.",

@@ -285,7 +285,8 @@ class RetrievalReport(KeyedValues):
         missed = self._source.facts["missed"]
         if missed is not None:
             share = f"{percent(missed)} of the right answers"
-            lines.append(f"{share} are missed by their lists and {MISSES[self.misses]}")
+            counted = MISSES.get(self.misses, self.misses)  # JSON may have been edited
+            lines.append(f"{share} are missed by their lists and {counted}")
         if self.without_answers:
             left_out = format_count(self.without_answers, "query", "queries")
             lines.append(f"{left_out} without a right answer left out")

@@ -74,7 +74,7 @@ ANSWER_REPORTS = ReportForm(
         "without_answers": (int, NoneType),
         "misses": (str,),
         "answers": (int, NoneType),
-        "missed": (float, int, NoneType),
+        "missed": (float, NoneType),
     },
 )
 
