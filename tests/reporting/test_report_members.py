@@ -182,6 +182,30 @@ def test_kinds_of_report_add_members_and_write_none_twice() -> None:
         assert own & MEMBERS.keys() == settings
 
 
+NUMBERS: dict[str, Callable[[], Any]] = {
+    **{name: lambda make=make: make(RANKS, by="relation") for name, make in MAKERS.items()},
+    "repeats": lambda: tr.report([tr.report(RANKS), tr.report(RANKS[::-1])]),
+    "toolkit": lambda: tr.compat.report([[0.5, 0.5, 0.1]], [0], preset="openke"),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_all_are_mappings_from_keys_to_numbers(name: str) -> None:
+    found = NUMBERS[name]()
+    keys = list(found)
+    assert isinstance(found, Numbers)
+    assert found._ipython_key_completions_() == keys
+    assert str(found.to_dict()) == str(dict(found))
+    assert str(found[keys[:2]]) == str(found.to_dict(keys[:2])) == str(found[tuple(keys[:2])])
+    assert len(found) == len(keys)
+    assert all(isinstance(value, float) for value in found.to_dict().values())
+    for call in (found.__getitem__, found.to_dict):
+        refusal(KeyError, "no_such_key", call, ["no_such_key"])
+    for copied in (copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
+        assert str(dict(copied)) == str(dict(found))
+        assert copied.to_text() == found.to_text()
+
+
 def test_without_groups_their_values_are_an_error() -> None:
     for make in MAKERS.values():
         for report in (make(RANKS), read_back(make(RANKS))):
