@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
 
 from ..inference.intervals import Interval, Intervals, interval
-from ..inference.units import UNIT, RanksMissingError, TaskLabels, Units
+from ..inference.units import UNIT, HasUnits, RanksMissingError, TaskLabels, Units
 from ..inputs.checks import unique_keys
 from ..inputs.errors import UnknownKeyError
 from ..metrics.keys import ALL_SIDES, MACRO
@@ -31,7 +31,6 @@ from .sources import (
 )
 
 if TYPE_CHECKING:
-    from ..inference.units import HasUnits
     from ..inputs.arrays import FloatArray, IntArray
     from ..metrics import Key
     from ..ranks.container import Ranks
@@ -48,7 +47,7 @@ class _IntervalOptions(TypedDict, total=False):
     seed: int
 
 
-class KeyedValues(Numbers):
+class KeyedValues(Numbers, HasUnits):
     """A report: of ranks, or of queries. Its numbers come from a `Source`, measured or stored.
 
     What a kind of report adds is its source, the lines above its table, and its checks.
