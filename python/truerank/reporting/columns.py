@@ -34,7 +34,8 @@ def compose_key(side: str, kind: str, metric: str) -> str:
     'tail.amri'
     """
     words = [word for word in (side, kind) if word not in (ALL_SIDES, DEFAULT_KIND)]
-    return ".".join([*words, metric])
+    words.append(metric)
+    return ".".join(words)
 
 
 def metric_of(key: str) -> str:
@@ -47,8 +48,10 @@ def metric_of(key: str) -> str:
     """
     before, colon, power = key.partition(":")
     words = before.split(".")
-    adjusted = len(words) > 1 and words[-2] in ADJUSTED
-    return ".".join(words[-2:] if adjusted else words[-1:]) + colon + power
+    last = 1
+    if len(words) > 1 and words[-2] in ADJUSTED:
+        last = 2
+    return ".".join(words[-last:]) + colon + power
 
 
 def choose_metrics(metrics: Names, few: Iterable[str], every: Sequence[str]) -> list[str]:
@@ -59,10 +62,11 @@ def choose_metrics(metrics: Names, few: Iterable[str], every: Sequence[str]) -> 
     >>> choose_metrics(None, ["mr"], ["mr", "mrr"]), choose_metrics("mrr", ["mr"], ["mr", "mrr"])
     (['mr'], ['mrr'])
     """
-    if metrics is None:
-        return list(few if set(few) <= set(every) else every)
-    is_all = isinstance(metrics, str) and metrics == ALL_METRICS
-    return list(every) if is_all else unique_keys(metrics)
+    if metrics is None and set(few) <= set(every):
+        return list(few)
+    if metrics is None or (isinstance(metrics, str) and metrics == ALL_METRICS):
+        return list(every)
+    return unique_keys(metrics)
 
 
 def column_of(key: Key) -> Key:
@@ -88,8 +92,9 @@ def metric_column(name: str, key: Key | None = None, *, percent: bool = False, *
     """
     parsed = parse(name) if key is None else key
     is_share = parsed.adjustment == NO_ADJUSTMENT and parsed.metric in SHARES
-    decimals, unit = (1, "%") if percent and is_share else (parsed.decimals, "")
-    return Column(name, table_name(parsed), decimals, unit, **of)
+    if percent and is_share:
+        return Column(name, table_name(parsed), 1, "%", **of)
+    return Column(name, table_name(parsed), parsed.decimals, **of)
 
 
 def sentence(text: str) -> str:
@@ -111,4 +116,6 @@ def label_text(label: Hashable) -> str:
     >>> label_text((3, "1-N")), label_text(7)
     ('3 1-N', '7')
     """
-    return " ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+    if isinstance(label, tuple):
+        return " ".join(map(str, label))
+    return str(label)

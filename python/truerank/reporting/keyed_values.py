@@ -454,7 +454,9 @@ class KeyedValues(Numbers, HasUnits):
         >>> json.loads(report(Ranks([0], [1], 10)).to_json(["mrr"]))["metrics"]
         {'mrr': 1.0}
         """
-        keys = unique_keys(self if metrics is None else metrics)
+        keys = list(self)
+        if metrics is not None:
+            keys = unique_keys(metrics)
         columns = keys
         if metrics is None and self.has_ranks:  # of many groups one kind is enough
             columns = [key for key in keys if self.read_key(key).kind == self.form.default_kind]

@@ -68,7 +68,10 @@ class Numbers(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3], [1, 1], 10)).to_dict(["mrr", "optimistic.hits@1"])
         {'mrr': 0.625, 'optimistic.hits@1': 0.5}
         """
-        return {key: self[key] for key in unique_keys(self if metrics is None else metrics)}
+        keys = list(self)
+        if metrics is not None:
+            keys = unique_keys(metrics)
+        return {key: self[key] for key in keys}
 
 
 class Groups(Mapping[Hashable, R]):

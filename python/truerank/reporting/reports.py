@@ -192,9 +192,9 @@ def _describe_candidates(summary: Summary, sampled: bool) -> str:
     number = f"{low:,} to {high:,}"
     if low == high:
         number = f"{low:,}"
-    noun = "candidate"
+    noun = "candidates"
+    if high == 1:
+        noun = "candidate"
     if sampled:
         noun = f"sampled {noun}"
-    if high > 1:
-        return f"{number} {noun}s"
     return f"{number} {noun}"
