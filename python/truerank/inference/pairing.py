@@ -59,6 +59,8 @@ def runs_of(name: str, model: object) -> list[Any] | None:
     2
     >>> runs_of("a", Ranks([0], [1], 10))
     """
+    if isinstance(model, (Ranks, HasUnits)):
+        return None
     if isinstance(model, (list, tuple)):
         runs = list(model)
     elif isinstance(model, HasReports):
@@ -93,10 +95,12 @@ def reader_of(model: Any) -> Callable[[str], Key]:
     while isinstance(model, (list, tuple, Mapping)) and model and not is_model(model):
         models = model.values() if isinstance(model, Mapping) else model
         model = next(iter(models))
-    if isinstance(model, HasReports):
-        model = model.reports[0]
+    if isinstance(model, Ranks):
+        return parse
     if isinstance(model, HasUnits):
         return model.read_key
+    if isinstance(model, HasReports):
+        return reader_of(model.reports[0])
     return parse
 
 
