@@ -278,6 +278,8 @@ def test_json_of_lists_knows_what_they_miss() -> None:
     back = same_from_json(found)
     assert [finding.name for finding in back.audit()] == ["missing lists"]
     assert "are missed by their lists and have bounds" in str(back)
+    empty = same_from_json(task[:0].evaluate_lists({}))
+    assert (empty.tasks(), list(empty.audit())) == (0, [])
 
 
 def test_a_read_report_knows_what_was_stored() -> None:

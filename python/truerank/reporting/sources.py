@@ -129,8 +129,8 @@ class ReportForm(NamedTuple):
         The kind of keys that do not say it.
     labels : tuple of str
         The columns that name the rows of a table: "side", "kind".
-    task, tasks : str
-        What is counted, in the singular and the plural.
+    tasks : str
+        What is counted.
     json_kind : str
     facts : mapping of str to types
         What the JSON holds beside the fields of all reports.
@@ -144,7 +144,6 @@ class ReportForm(NamedTuple):
     kinds: tuple[str, ...]
     default_kind: str
     labels: tuple[str, ...]
-    task: str
     tasks: str
     json_kind: str
     facts: Mapping[str, tuple[type, ...]]
@@ -159,7 +158,6 @@ RANK_REPORTS = ReportForm(
     kinds=tuple(KINDS),
     default_kind=DEFAULT_KIND,
     labels=("side", "kind"),
-    task="task",
     tasks="tasks",
     json_kind="truerank.report",
     facts={},

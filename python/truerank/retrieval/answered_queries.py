@@ -66,7 +66,6 @@ ANSWER_REPORTS = ReportForm(
     kinds=(*ORDER_KINDS, *LEVELS, "ratio", "index"),
     default_kind=EXPECTED_KIND,
     labels=("kind",),
-    task="query",
     tasks="queries",
     json_kind="truerank.retrieval",
     facts={
@@ -304,7 +303,7 @@ def _left_over(use: ListUse | None) -> list[Finding]:
 
 def _short_lists(longest: int | None, candidates: int) -> list[Finding]:
     """Find that no list has more than a few of many candidates."""
-    if longest is None or longest > FEW * candidates:
+    if longest is None or not candidates or longest > FEW * candidates:
         return []
     names = format_count(longest, "candidate")
     message = (
