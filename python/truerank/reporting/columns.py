@@ -80,6 +80,17 @@ def column_of(key: Key) -> Key:
     return key._replace(side=ALL_SIDES, kind=DEFAULT_KIND, macro=False)
 
 
+def key_of_row(key: Key, side: str, kind: str) -> Key:
+    """Return the key of a cell: that of its column with the side and the kind of its row.
+
+    Examples
+    --------
+    >>> str(key_of_row(parse("amri"), "tail", "expected"))
+    'tail.expected.index.mr'
+    """
+    return key._replace(side=side, kind=kind)
+
+
 def metric_column(name: str, key: Key | None = None, *, percent: bool = False, **of: Any) -> Column:
     """Return the column of a key: three decimals of a share, one of a mean rank, two of a z.
 

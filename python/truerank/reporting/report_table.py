@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..inputs.checks import unique_keys
@@ -15,8 +15,8 @@ from ..metrics.keys import ALL_SIDES, MACRO, RELATION_SIDE
 from ..metrics.kinds import EXPECTED_KIND
 from ..tables import Column, Table
 from ..tables.cells import format_count
-from .columns import Names, choose_metrics, compose_key, label_text, metric_column, metric_of
-from .sources import Measured, ReportForm, Source, refuse
+from .columns import Names, choose_metrics, compose_key, label_text, metric_column
+from .sources import Measured, Source, refuse
 
 GROUPS_SHOWN = 20  # of a printed table; programs read all groups
 
@@ -63,25 +63,25 @@ def report_table(
     form = source.form
     listed = [form.read_key(key) for key in source.keys]
     of_all, of_groups = _choose_rows(source, listed, asked)
-    names = _choose_columns(source, listed, asked.metrics)
-    rows = list(_rows(source, names, of_all, "micro", own))
+    keys = _choose_columns(source, listed, asked.metrics)
+    rows = list(_rows(source, keys, of_all, "micro", own))
     for name, other in others.items():
-        rows += _rows(other, names, of_groups, "micro", name)
+        rows += _rows(other, keys, of_groups, "micro", name)
     labels = list(form.labels)
     if others:
         labels.insert(0, "filter")
     notes = list(lines.notes)
     most = None
     if source.by is not None:
-        rows += _rows(source, names, of_groups, MACRO, own)
+        rows += _rows(source, keys, of_groups, MACRO, own)
         most = len(rows) + GROUPS_SHOWN
-        rows += _group_rows(source, names, of_groups, own)
+        rows += _group_rows(source, keys, of_groups, own)
         labels = ["average", "group", *labels]
-        notes += _macro_lines(source, names, of_groups)
+        notes += _macro_lines(source, keys, of_groups)
     columns = [_label_column(name, source, {row[name] for row in rows}) for name in labels]
     columns.append(Column(form.tasks))
-    for name in names:
-        columns.append(metric_column(name, form.read_key(name), percent=asked.percent))
+    for name, key in keys.items():
+        columns.append(metric_column(name, key, percent=asked.percent))
     cells = [[row[column.name] for column in columns] for row in rows]
     return Table(columns, cells, names=len(labels), before=lines.before, notes=notes, most=most)
 
@@ -132,29 +132,19 @@ def _default_kinds(source: Source, listed: Sequence[Key]) -> list[str]:
     return [kind for kind in form.kinds if kind in found]
 
 
-def _choose_columns(source: Source, listed: Sequence[Key], metrics: Names) -> list[str]:
-    """Check the metrics of a table, or choose them."""
+def _choose_columns(source: Source, listed: Sequence[Key], metrics: Names) -> dict[str, Key]:
+    """Check the metrics of a table, or choose them; they have no word that names a row."""
     form = source.form
-    every = [
-        name
-        for name in dict.fromkeys(map(metric_of, source.keys))
-        if _is_column(form, form.read_key(name))
-    ]
-    names = choose_metrics(metrics, form.few, every)
+    every = list(dict.fromkeys(map(form.column_name, source.keys)))
+    keys = {name: form.read_key(name) for name in choose_metrics(metrics, form.few, every)}
     stored = {form.column_of(key) for key in listed}
-    for name in names:
-        key = form.read_key(name)
-        if not _is_column(form, key):
+    for name, key in keys.items():
+        if key != form.column_of(key):
             expected = f"{form.column_form} as a column of a table"
             raise InputValueError("metrics", expected=expected, got=repr(name))
         if key not in stored and not isinstance(source, Measured):
             refuse(name, source.keys)
-    return names
-
-
-def _is_column(form: ReportForm, key: Key) -> bool:
-    """Whether a key has no word that names a row."""
-    return key == form.column_of(key)
+    return keys
 
 
 def _label_column(name: str, source: Source, labels: set[str]) -> Column:
@@ -173,19 +163,14 @@ def _label_column(name: str, source: Source, labels: set[str]) -> Column:
 # -- rows ------------------------------------------------------------------------------------------
 
 
-def _key_of_row(form: ReportForm, name: str, side: str, kind: str) -> Key:
-    """Return the key of a cell from its column and the labels of its row."""
-    return form.read_key(compose_key(side, kind, name))
-
-
 def _rows(
-    source: Source, names: Iterable[str], pairs: Pairs, average: str, own: str
+    source: Source, keys: Mapping[str, Key], pairs: Pairs, average: str, own: str
 ) -> Iterator[Row]:
     """Yield a row for each side and kind, of all tasks or of macro averages, under a filter."""
     for side, kind in pairs:
         row: Row = {"average": average, "group": average, "filter": own, "side": side, "kind": kind}
-        for name in names:
-            key = _key_of_row(source.form, name, side, kind)
+        for name, column in keys.items():
+            key = source.form.key_of_row(column, side, kind)
             if average != MACRO:
                 row[name] = source.value(key)
             elif key.adjustment == "z":  # which has no mean over groups
@@ -196,11 +181,12 @@ def _rows(
         yield row
 
 
-def _group_rows(source: Source, names: Sequence[str], pairs: Pairs, own: str) -> Iterator[Row]:
+def _group_rows(source: Source, keys: Mapping[str, Key], pairs: Pairs, own: str) -> Iterator[Row]:
     """Yield the rows of groups that have tasks, the largest group first."""
     for side, kind in pairs:
         columns = {
-            name: source.column(_key_of_row(source.form, name, side, kind)) for name in names
+            name: source.column(source.form.key_of_row(key, side, kind))
+            for name, key in keys.items()
         }
         tasks = source.group_tasks(side)
         places = [place for place, number in enumerate(tasks) if number]
@@ -215,12 +201,11 @@ def _group_rows(source: Source, names: Sequence[str], pairs: Pairs, own: str) ->
             yield row
 
 
-def _macro_lines(source: Source, names: Iterable[str], pairs: Pairs) -> Iterator[str]:
+def _macro_lines(source: Source, keys: Mapping[str, Key], pairs: Pairs) -> Iterator[str]:
     """Say which values macro averages leave out."""
     for side, kind in pairs[:1]:
-        for name in names:
-            key = _key_of_row(source.form, name, side, kind)
-            column = source.column(key) or []
+        for name, key in keys.items():
+            column = source.column(source.form.key_of_row(key, side, kind)) or []
             left_out = sum(map(math.isnan, column))
             if left_out and key.adjustment != "z":
                 of_key = f"{MACRO}.{compose_key(side, kind, name)}"

@@ -30,7 +30,15 @@ from ..ranks.grouping import group_codes, task_weights_by
 from ..ranks.labels import LABEL_WORDS
 from ..ranks.protocol import COMPARABLE, PROVENANCE, Protocol
 from ..ranks.storage import checked_fields
-from .columns import DEFAULT_KINDS, DEFAULT_METRICS, FEW_METRICS, column_of, compose_key
+from .columns import (
+    DEFAULT_KINDS,
+    DEFAULT_METRICS,
+    FEW_METRICS,
+    column_of,
+    compose_key,
+    key_of_row,
+    metric_of,
+)
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -119,8 +127,12 @@ class ReportForm(NamedTuple):
         What reads a key; an unknown one is a KeyError.
     column_of : callable
         Returns the key of the column of a table that a key is in.
+    column_name : callable
+        Returns the same of a key that is not read, as it is written.
     column_form : str
         What the key of a column looks like, in messages.
+    key_of_row : callable
+        Returns the key of a cell: that of its column with the side and the kind of its row.
     few, usual : tuple of str
         The metrics of tables by default, and those that are listed.
     kinds : tuple of str
@@ -138,7 +150,9 @@ class ReportForm(NamedTuple):
 
     read_key: Callable[[str], Key]
     column_of: Callable[[Key], Key]
+    column_name: Callable[[str], str]
     column_form: str
+    key_of_row: Callable[[Key, str, str], Key]
     few: tuple[str, ...]
     usual: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -152,7 +166,9 @@ class ReportForm(NamedTuple):
 RANK_REPORTS = ReportForm(
     read_key=parse,
     column_of=column_of,
+    column_name=metric_of,
     column_form="[adjustment.]metric[@k]",
+    key_of_row=key_of_row,
     few=FEW_METRICS,
     usual=DEFAULT_METRICS,
     kinds=tuple(KINDS),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -254,6 +255,13 @@ def read_key(key: str) -> AnswerKey:
     >>> str(parsed), parsed.title
     ('macro.ndcg@10', 'macro.nDCG@10')
     """
+    if not isinstance(key, str):
+        return ANSWER_KEYS.parse(key, AnswerKey)  # type: ignore[unreachable]  # a KeyError
+    return _read_key(key)
+
+
+@lru_cache(4096)
+def _read_key(key: str) -> AnswerKey:
     parsed = ANSWER_KEYS.parse(key, AnswerKey)
     if parsed.kind != EXPECTED_KIND and parsed.adjustment in LEVELS:
         fail(key, f"{parsed.adjustment} has no kind, as it orders all candidates anew")

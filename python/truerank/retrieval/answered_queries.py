@@ -57,10 +57,37 @@ def column_of(key: Key) -> Key:
     return key.alone
 
 
+def column_name(key: str) -> str:
+    """Return the metric[@k][:p] of a key, as it is written there.
+
+    Examples
+    --------
+    >>> column_name("macro.index.rbp:0.8")
+    'rbp:0.8'
+    """
+    before, colon, parameter = key.partition(":")
+    return before.rpartition(".")[2] + colon + parameter
+
+
+def key_of_row(key: Key, side: str, kind: str) -> Key:
+    """Return the key of a cell from that of its column: a row has a kind, or an adjustment.
+
+    Examples
+    --------
+    >>> [str(key_of_row(read_key("map"), "both", kind)) for kind in ("pessimistic", "chance")]
+    ['pessimistic.map', 'chance.map']
+    """
+    if kind in ORDER_KINDS:
+        return key._replace(kind=kind)
+    return key._replace(adjustment=kind)
+
+
 ANSWER_REPORTS = ReportForm(
     read_key=read_key,
     column_of=column_of,
+    column_name=column_name,
     column_form="metric[@k]",
+    key_of_row=key_of_row,
     few=FEW_METRICS,
     usual=DEFAULT_METRICS,
     kinds=(*ORDER_KINDS, *LEVELS, "ratio", "index"),
