@@ -28,6 +28,7 @@ RANKS = tr.Ranks(
     relation=["x", "y", "x", "y", "y", "z"],
     protocol=tr.Protocol(split="test", sampled=True),
 )
+NO_GROUPS = r"this report has no groups; report\(ranks, by="
 BY = {"groups": "relation", "no groups": None}
 MAKERS: dict[str, Callable[..., Any]] = {"ranks": tr.report, "queries": tr.retrieval.report}
 
@@ -214,9 +215,9 @@ def test_without_groups_their_values_are_an_error() -> None:
                 (report.group_tasks, []),
                 (report.macro_left_out, ["mrr"]),
             ):
-                refusal(
-                    KeyError, r"this report has no groups; report\(ranks, by=", call, *arguments
-                )
+                refusal(KeyError, NO_GROUPS, call, *arguments)
+        interval = make(RANKS).interval
+        refusal(KeyError, NO_GROUPS, interval, "macro.mrr", by="relation")
 
 
 def test_reports_of_unlike_kinds_are_unlike() -> None:
