@@ -225,3 +225,12 @@ def test_reports_of_unlike_kinds_are_unlike() -> None:
     assert one != two
     refusal(ValueError, "of the kind 'truerank.report'", tr.Report.from_json, two.to_json())
     refusal(ValueError, "of the kind 'truerank.retrieval'", type(two).from_json, one.to_json())
+
+
+def test_the_random_kind_of_a_report_is_drawn_by_its_seed_everywhere() -> None:
+    ranks = tr.Ranks([0] * 40, [9] * 40, 9)
+    found = [tr.report(ranks, seed=seed) for seed in (3, 4)]
+    values = [report["random.mr"] for report in found]
+    assert values[0] != values[1]
+    assert [report.interval("random.mr").value for report in found] == values
+    assert tr.report(found).interval("random.mr").value == pytest.approx(np.mean(values))
