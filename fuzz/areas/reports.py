@@ -15,8 +15,8 @@ FAULTS = [
     Fault(
         "a wrong weight",
         "python/truerank/reporting/summaries.py",
-        "partial(sample_of, self.tasks, seed=seed)",
-        "partial(sample_of, self.ranks, seed=seed)",
+        "partial(sample_of, tasks, seed=seed)",
+        "partial(sample_of, ranks, seed=seed)",
     ),
     Fault(
         "an off-by-one in the groups",

@@ -14,6 +14,7 @@ import truerank as tr
 from support.refusals import refusal
 from truerank.inference import compare
 from truerank.inference.pairing import groups_of, have_same_tasks, match_tasks
+from truerank.inference.units import as_model
 from truerank.retrieval import report
 
 LABELLED = ("side", "relation", "time", "qualifiers", "queries", "targets")
@@ -190,8 +191,8 @@ def test_the_groups_are_those_given_else_those_of_the_report() -> None:
     by_relation = tr.report(ranks, by="relation")
     given = [0, 1, 1, 1]
     assert groups_of(by_relation, given) is given
-    assert groups_of(ranks, given) is given
-    assert groups_of(ranks, None) is None
+    assert groups_of(as_model("a", ranks), given) is given
+    assert groups_of(as_model("a", ranks), None) is None
     other = tr.Ranks([1, 1, 4, 0], [1] * 4, 9, relation=["x", "x", "y", "y"])
     for model in (ranks, by_relation):
         found = compare(model, other, metric="macro.mrr", groups=given)

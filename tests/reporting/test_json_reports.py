@@ -18,7 +18,7 @@ from support.example_ranks import any_ranks, everything, same, sided_ranks
 from support.hostile_members import values_like
 from support.refusals import refusal
 from truerank import InputValueError, Ranks, Report, report, table
-from truerank.reporting.keyed_values import compose_key
+from truerank.reporting.columns import compose_key
 from truerank.reporting.summaries import REPORT
 
 GOLDEN = Path(__file__).parent / "golden" / "report.json"

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import retrieval as oracle
+from support.hostile_members import values_like
 from support.refusals import refusal
 from truerank.retrieval import RetrievalReport, report
 from truerank.retrieval.answer_metrics import ANSWER_METRICS
@@ -169,7 +170,7 @@ def test_groups() -> None:
     for key in ("map", "index.mrr"):
         assert [row[key] for row in rows.values()] == found.per_query(key).tolist()
     refusal(KeyError, "no value per query", found.per_query, "macro.mrr")
-    refusal(KeyError, "there are no groups", report(found.ranks).__getitem__, "macro.mrr")
+    refusal(KeyError, "no groups", report(found.ranks).__getitem__, "macro.mrr")
     words = "by: expected one group for each query, got several"
     refusal(ValueError, words, report, found.ranks, by=["x", "y", "y", "y"])
     refusal(KeyError, r"metrics|no metric 'hits@3'", found.to_markdown, ["hits@3"])
@@ -195,21 +196,144 @@ def test_tables() -> None:
     assert "| y | 2 | 0.300 |" in text
     every = found.table("all", kinds=["optimistic", "chance", "index"])
     assert len(every) == 3 * 4
-    for label, kind, _, *values in every:
-        if label in ("micro", "macro"):
-            prefix = "macro." * (label == "macro")
+    for average, label, kind, _, *values in every:
+        if average != "group":
+            assert label == average
+            prefix = "macro." * (average == "macro")
             expected = [found[f"{prefix}{kind}.{key}"] for key in found if "." not in key]
             np.testing.assert_array_equal(values, expected)
     tied = tr.retrieval.report(tr.Ranks([0, 3], [2, 1], 9, queries=[7, 7]))
-    assert [row[1] for row in tied.table("map")] == ["expected", "optimistic", "pessimistic"]
-    words = r"metrics: expected metric\[@k\] as a row of a table, got"
+    assert tied.table("map")["kind"] == ["expected", "optimistic", "pessimistic"]
+    words = r"metrics: expected metric\[@k\] as a column of a table, got"
     refusal(ValueError, words, found.to_text, "index.map")
     assert len(found.to_dict()) == len(found)
-    assert found.to_csv("map").split("\n")[0] == "group,kind,queries,map"
+    assert found.to_csv("map").split("\n")[0] == "average,group,kind,queries,map"
     content = json.loads(found.to_json(["mrr", "index.map"]))
     assert content["metrics"]["mrr"] == found["mrr"]
     assert content["groups"]["metrics"]["mrr"] == [1.0, 0.3]
     assert repr(found).startswith("RetrievalReport(3 queries with 4 right answers, mrr 0.5333")
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+@st.composite
+def any_reports(draw: st.DrawFn) -> RetrievalReport:
+    """Draw a report of 1 to 4 queries, with or without gains, groups, and lists that miss some."""
+    drawn = draw(st.lists(queries(), min_size=1, max_size=4))
+    ranks, gains = ranks_of(drawn)
+    rule = draw(st.sampled_from([None, "linear", "exponential"]))
+    by = None
+    labels = draw(st.sampled_from([(), ("x", "y"), (3, 1)]))
+    if labels:
+        groups = draw(st.lists(st.sampled_from(labels), min_size=4, max_size=4))
+        by = [groups[i] for i in ranks.queries.codes]
+    misses = draw(st.sampled_from(["zero", "bounds", "expected"]))
+    ranks = ranks.with_protocol(sampled=draw(st.booleans()), split="test")
+    if rule is None:
+        return report(ranks, by=by, misses=misses)
+    return report(ranks, gains, gain=rule, by=by, misses=misses)
+
+
+def same_from_json(found: RetrievalReport) -> RetrievalReport:
+    """Return what is read from a report's JSON, which says and prints what was written."""
+    text = found.to_json()
+    back = RetrievalReport.from_json(text)
+    assert back == found
+    assert found == back
+    assert back.to_json() == text
+    assert list(back) == list(found)
+    np.testing.assert_array_equal(list(back.values()), list(found.values()))
+    names = ("protocol", "by", "misses", "without_answers", "summary", "seed", "weighting", "sides")
+    for name in names:
+        assert str(getattr(back, name)) == str(getattr(found, name)), name
+    assert str(back.audit()) == str(found.audit())
+    assert back.to_csv() == found.to_csv()
+    assert str(back) == str(found)
+    assert pickle.loads(pickle.dumps(back)) == copy.deepcopy(back) == back
+    return back
+
+
+@given(any_reports())
+def test_json_and_back(found: RetrievalReport) -> None:
+    back = same_from_json(found)
+    assert "read from JSON" in repr(back)
+    assert back.tasks() == len(found.queries)
+    if found.by is not None:
+        assert back.group_tasks() == found.group_tasks()
+        assert str(back.group_values("map")) == str(found.group_values("map"))
+        assert back.macro_left_out("map") == found.macro_left_out("map")
+        for label, group in back.groups.items():
+            values = [found.groups[label][key] for key in group]
+            np.testing.assert_array_equal(list(group.values()), values)
+            assert RetrievalReport.from_json(group.to_json()) == group
+            assert str(group).startswith(("1 query", "2 queries", "3 queries", "4 queries"))
+
+
+def test_json_of_lists_knows_what_they_miss() -> None:
+    qrels = {"q1": ["a", "b"], "q2": ["c"], "q3": ["a"]}
+    task = tr.retrieval.Task(qrels, entities=[*"abcdefghijkl"])
+    with pytest.warns(UserWarning, match="q3"):
+        found = task.evaluate_lists({"q1": ["d", "a"], "q2": ["c"]}, misses="bounds")
+    back = same_from_json(found)
+    assert [finding.name for finding in back.audit()] == ["missing lists"]
+    assert "are missed by their lists and have bounds" in str(back)
+    empty = same_from_json(task[:0].evaluate_lists({}))
+    assert (empty.tasks(), list(empty.audit())) == (0, [])
+
+
+def test_a_read_report_knows_what_was_stored() -> None:
+    found = grouped()
+    back = RetrievalReport.from_json(found.to_json(["map", "optimistic.mrr", "macro.map"]))
+    assert back["expected.map"] == found["map"]
+    assert list(back) == ["map", "optimistic.mrr", "macro.map"]
+    refusal(KeyError, "not among the 3 keys of this report, which", back.__getitem__, "mrr")
+    refusal(KeyError, "no metric 'mmr'", back.__getitem__, "mmr")
+    for ask in ("ranks", "weights", "queries", "answers", "candidates", "gains", "list_use"):
+        refusal(AttributeError, "read from JSON", getattr, back, ask)
+    for call, arguments in ((back.per_query, ["map"]), (back.interval, ["map"])):
+        refusal(AttributeError, r"read from JSON.*ranks\.save\(path\)", call, *arguments)
+    refusal(ValueError, "a: this report was read from JSON", tr.compare, back, found, metric="map")
+    refusal(KeyError, "'ndcg': not among", back.to_markdown, ["ndcg"])
+    models = {"a": back, "b": RetrievalReport.from_json(found.to_json(["map"]))}
+    assert tr.table(models)["map"] == [found["map"]] * 2
+
+
+# A field of the JSON, a value that it may not have, and what the error says.
+DAMAGE = {
+    "kind": ("truerank.report", "of the kind 'truerank.retrieval'"),
+    "format": (99, "expected format 1 of a report"),
+    "queries": ("3", "damaged: report.queries: expected int or NoneType, got str"),
+    "misses": (None, "damaged: report.misses: expected str, got NoneType"),
+    "missed": ("all", "damaged: report.missed: expected float or NoneType, got str"),
+    "metrics": ({"hits@3": 1.0}, "'hits@3': no metric 'hits@3'"),
+    "groups": ({"by": "x"}, "damaged: groups: expected an object of by, labels, tasks, metrics"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damaged_json(name: str) -> None:
+    value, message = DAMAGE[name]
+    content = json.loads(grouped().to_json(["map"])) | {name: value}
+    refusal(ValueError, f"^text: .*{message}", RetrievalReport.from_json, json.dumps(content))
+    without = {key: field for key, field in content.items() if key != name}
+    refusal(ValueError, "^text: ", RetrievalReport.from_json, json.dumps(without))
+
+
+def test_edited_json_is_refused_or_shown() -> None:
+    """Whatever replaces any part of a report, only the promised errors come out."""
+    content = json.loads(grouped().to_json(["map", "macro.mrr"])) | {"missed": 0.25}
+    for edited in values_like(content):
+        refused = ""
+        try:
+            back = RetrievalReport.from_json(json.dumps(edited))
+        except tr.InputValueError as error:
+            refused = str(error)
+        assert refused[:6] in ("", "text: ")
+        if not refused:
+            assert RetrievalReport.from_json(back.to_json()) == back
+            for write in (repr, str, RetrievalReport.to_csv, RetrievalReport.to_latex):
+                assert isinstance(write(back), str)
 
 
 # -- inference -------------------------------------------------------------------------------------

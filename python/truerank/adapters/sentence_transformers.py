@@ -138,7 +138,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
             Realistic: the mean of the best and the worst rank in a tie.
         """
         found = self.report if report is None else report
-        best, worst = map(found._ranked.ties, ("optimistic", "pessimistic"))
+        best, worst = map(found._answered.ranked.ties, ("optimistic", "pessimistic"))
         above = best.above[best.starts] + worst.above[worst.starts]
         ranks: FloatArray = 1 + above / 2
         return ranks

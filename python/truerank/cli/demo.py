@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import Ranks, Report, _core, rank, report, score_embeddings
 from ..link_prediction import Task
-from ..reporting.keyed_values import metric_column
+from ..reporting.columns import metric_column
 from ..tables import Column, Table
 from ..tables.cells import format_count
 

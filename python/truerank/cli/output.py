@@ -16,7 +16,7 @@ from ..inputs.naming import import_extra, printable, terminal_text
 from ..inputs.progress_listeners import as_listener, size_text
 from ..metrics import parse
 from ..page import save as save_page
-from ..reporting.keyed_values import metric_column
+from ..reporting.columns import metric_column
 from ..tables import AsTable, Table
 from ..tables.forms import write_json
 from ..tables.writing import replace_file

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ..retrieval import Task
-from ..retrieval.answer_report import MISSES
 from ..retrieval.answer_ties import GAINS
+from ..retrieval.answered_queries import MISSES
 from .files import files_read
 from .model_files import known_splits, open_model
 from .options import (

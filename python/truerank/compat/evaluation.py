@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
@@ -20,6 +20,7 @@ from ..metrics.keys import table_name
 from ..ranks.container import Ranks
 from ..reporting import Report
 from ..reporting import report as exact_report
+from ..reporting.named_numbers import Numbers
 from ..stores import in_one_array, read_scores
 from ..tables import AsTable, Column, Table
 from .interpreter import (
@@ -31,13 +32,12 @@ from .interpreter import (
     sampled_blocks,
     split_key,
 )
-from .presets import EXACT, LIST_PRESETS, PRESETS, Convention, ListPreset, Preset, look_up
+from .presets import EXACT, LIST_PRESETS, PRESETS, Convention, ListPreset, Metric, Preset, look_up
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..inputs.words import ScoreOrder
     from ..ranks.labels import LabelsLike
-    from .presets import Metric
 
 Names = str | Iterable[str] | None
 COMMON_KEYS = ("mr", "mrr", "hits@1", "hits@10")
@@ -82,7 +82,7 @@ class Step(NamedTuple):
 
 
 @public("truerank.compat")
-class CompatReport(dict[str, float], AsTable):
+class CompatReport(Numbers):
     """The numbers of a toolkit for some scores: `report[name]` is its number of that name.
 
     If the toolkit leaves the order of ties open, the number is the mean over all orders, and
@@ -137,18 +137,22 @@ class CompatReport(dict[str, float], AsTable):
                 steps.append(Step(name, convention.says(name), changed, values))
             self.first, self.last = first, last
         self.steps = tuple(steps)
-        super().__init__(
-            (name, self.figures[m.key].value * m.scale) for name, m in self._metrics.items()
-        )
 
-    def __missing__(self, name: str) -> float:
-        raise UnknownKeyError("name", "", f"one of {', '.join(self)}", repr(name))
+    def _value(self, name: str) -> float:
+        metric = self._metric(name)
+        return self.figures[metric.key].value * metric.scale
 
     def _metric(self, name: str) -> Metric:
-        """Return a metric by the toolkit's name of it."""
+        """Return a metric of the toolkit; an unknown name is a KeyError."""
         if instance("name", name, str) not in self._metrics:
-            self.__missing__(name)
+            raise UnknownKeyError("name", "", f"one of {', '.join(self)}", repr(name))
         return self._metrics[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._metrics)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
     def bounds(self, name: str) -> tuple[float, float]:
         """Return the least and the greatest number that the toolkit may show, on its scale.
@@ -172,7 +176,8 @@ class CompatReport(dict[str, float], AsTable):
         >>> compat.report([[0.5, 0.5, 0.1]], [0], preset="openke").printed("MRR")
         '1.000000'
         """
-        ends, form = self.bounds(name), self._metric(name).form
+        form = self._metric(name).form
+        ends = self.bounds(name)
         texts = (repr(float(end)) if form == "repr" else format(end, form) for end in ends)
         return " to ".join(dict.fromkeys(texts))
 

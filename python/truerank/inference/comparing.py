@@ -17,38 +17,29 @@ from ..metrics.keys import table_name
 from ..ranks.container import Ranks
 from .comparisons import DIFFERENCE, RATIO, Comparison, Comparisons
 from .corrections import holm
-from .influences import (
-    DIFFERENCES,
-    LOGARITHM,
-    MEDIAN,
-    Influences,
-    slope,
-)
-from .intervals import unseen_share
-from .inversion import invert
+from .influences import DIFFERENCES, Influences
 from .pairing import (
-    HasRanks,
     HasReports,
     groups_of,
-    has_protocol,
     have_same_tasks,
+    is_model,
     pair_ranks,
     reader_of,
     runs_of,
-    tasks_of,
 )
 from .runs import TWO_LEVEL, crossed_runs, influences_of_run, nested_runs, notes_on_runs
-from .sign_flips import PowerSums, SignFlips, error_rate
+from .shift_tests import Tested, tested_difference, tested_ratio
 from .units import (
     COUNT,
     COUNT_MESSAGE,
     TASK,
     UNIT,
+    HasRanks,
     Units,
+    as_model,
     group_of_tasks,
     notes_on_units,
     unit_codes,
-    units_of,
 )
 
 if TYPE_CHECKING:
@@ -56,12 +47,6 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import FloatArray
     from ..ranks.labels import LabelsLike
-
-FLIPS = "sign flips"
-T_BEYOND = "t beside sign flips"
-UNBOUNDED = (
-    "no bounds: each unit has the same {}, and an unseen one may be any number of ranks away"
-)
 
 Metrics: TypeAlias = list[str] | list[Key] | list[str | Key] | tuple[str, ...]
 Model: TypeAlias = Ranks | HasRanks | Sequence[Ranks] | Sequence[HasRanks] | HasReports
@@ -183,7 +168,7 @@ def compare(
     level = confidence(level)
     draw_seed = integer("draw_seed", draw_seed, least=0)
     options = Options(by, level, groups, draw_seed, flag("allow_unlike", allow_unlike))
-    if isinstance(a, Mapping) and not has_protocol(a):
+    if isinstance(a, Mapping) and not is_model(a):
         if b is not None:
             raise InputTypeError("b", expected="nothing beside a mapping of Ranks or Reports")
         models: Mapping[str, Any] = a
@@ -273,20 +258,14 @@ class Pair(NamedTuple):
 
 def gather_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, str]) -> Pair:
     """Gather the tasks of two models in the units of the first."""
-    groups = groups_of(a, options.groups)
     paired = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
+    groups = groups_of(paired.models[0], options.groups)
     codes, name = unit_codes(paired.a, options.by)
     macro = group_of_tasks(paired.a, key, options.by, groups)
     by = None if name == TASK else codes
     units = []
     for model in paired.models:
-        found = units_of(
-            model,
-            key,
-            by=by,
-            groups=macro,
-            draw_seed=options.draw_seed,
-        )
+        found = model.units(key, by=by, groups=macro, draw_seed=options.draw_seed)
         units.append(found._replace(by=name))
     one, two = units
     return Pair(one, two, paired.pairing, paired.notes)
@@ -308,9 +287,9 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
             effect = DIFFERENCE
         found = Tested(effect)
     elif first.form in DIFFERENCES:
-        found = _test_difference(first, second, key, options.level)
+        found = tested_difference(first, second, key, options.level)
     else:
-        found = _test_ratio(first, second, key, options.level)
+        found = tested_ratio(first, second, key, options.level)
     return _comparison(
         [pair],
         [pair.one.merits(), pair.two.merits()],
@@ -361,200 +340,6 @@ def _comparison(
     )
 
 
-# -- the test of one run of each model -------------------------------------------------------------
-
-
-class Tested(NamedTuple):
-    """What a test says of two models, on the scale of the effect; nan where it says nothing."""
-
-    effect: str
-    estimate: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    p_value: float = math.nan
-    method: str = FLIPS
-    accuracy: float = math.nan
-    notes: tuple[str, ...] = ()
-
-
-class ShiftT:
-    """A t test of every shift between two means, with degrees of freedom from the influences.
-
-    Parameters
-    ----------
-    flips : SignFlips
-        Whose differences have the same sums.
-    moved, moves : ndarray of float64, shape (units,)
-        The influences on the difference at the null, and on what a shift of 1 takes from it.
-    """
-
-    def __init__(self, flips: SignFlips, moved: FloatArray, moves: FloatArray) -> None:
-        self._flips = flips
-        self._sums = PowerSums(moved, moves)
-        self._units = len(moved)
-
-    def p_value(self, shift: float) -> float:
-        """The two-sided p-value of a shift; 0 where nothing varies, and for a single unit."""
-        from scipy.special import stdtr
-
-        x = shift - self._flips.null
-        squares = self._sums.squares(x)
-        fourths = self._sums.fourths(x)
-        if self._units < 2 or not squares > 0 or not fourths > 0:
-            return 0.0
-        carriers = squares * squares / fourths
-        degrees = min(max(carriers - 1, 1.0), self._units - 1.0)  # as `degrees_of_freedom`
-        error = math.sqrt(squares * self._units / (self._units - 1))
-        return 2 * float(stdtr(degrees, -abs(self._flips.difference(x)) / error))
-
-
-class ShiftTest:
-    """The p-value of every shift between two models: of sign flips, and of t where that is larger.
-
-    Parameters
-    ----------
-    flips : SignFlips
-    t : ShiftT or None
-        For metrics that hang on few far ranks: the interval is the union of both.
-    level : float
-    """
-
-    def __init__(self, flips: SignFlips, t: ShiftT | None, level: float) -> None:
-        self._flips = flips
-        self._t = t
-        self._level = level
-
-    def of_null(self, effect: str, estimate: float) -> Tested:
-        """The p-value of no difference; its accuracy is unknown where it is that of t."""
-        flips = self._flips
-        p = flips.p_value(flips.null)
-        if self._t is not None:
-            p_of_t = self._t.p_value(flips.null)
-            if p_of_t > p:
-                return Tested(effect, estimate, p_value=p_of_t, method=T_BEYOND)
-        return Tested(effect, estimate, p_value=p, method=flips.method, accuracy=flips.accuracy)
-
-    def p_value(self, shift: float) -> float:
-        """The p-value of a shift, which need not be accurate far below 1 - level."""
-        p = self._flips.p_value(shift, error_rate(self._level))
-        if self._t is None:
-            return p
-        return max(p, self._t.p_value(shift))
-
-    def has_no_bounds(self) -> bool:
-        """Whether nothing varies; with so few units that no p-value refuses a shift it has some."""
-        least = math.ldexp(1.0, 1 - self._flips.units)
-        return self._flips.all_equal() and least <= error_rate(self._level)
-
-    def bounds(self, limits: tuple[float, float]) -> tuple[float, float]:
-        """The ends of the shifts that are not rejected."""
-        flips = self._flips
-        return invert(
-            self.p_value,
-            flips.estimate,
-            flips.null,
-            level=self._level,
-            limits=limits,
-            spread=flips.spread,
-        )
-
-
-def _test_difference(first: Influences, second: Influences, key: Key, level: float) -> Tested:
-    """Test two models by the difference of a metric."""
-    flips = SignFlips(first.tops - second.tops, second.shares)
-    t = None
-    if has_far_ranks(key):
-        # the shift is a fixed number, so that it adds nothing to the error
-        moved = first.moved - second.moved
-        t = ShiftT(flips, moved, np.zeros(len(moved)))
-    test = ShiftTest(flips, t, level)
-    estimate = first.value - second.value
-    found = test.of_null(DIFFERENCE, estimate)
-    least, most = first.ends
-    limits = (least - most, most - least)
-    if not test.has_no_bounds():
-        low, high = test.bounds(limits)
-    elif _is_bounded(key):
-        low, high = _unvaried(flips, first, level, limits, found.p_value)
-    else:
-        return found._replace(notes=(UNBOUNDED.format("difference"),))
-    scale = slope(second.outward, second.inner)
-    return found._replace(low=min(low * scale, estimate), high=max(high * scale, estimate))
-
-
-def _test_ratio(first: Influences, second: Influences, key: Key, level: float) -> Tested:
-    """Test two models by the ratio of a metric: a shift of logarithms, or a factor of means."""
-    is_shift = first.form in (LOGARITHM, MEDIAN)
-    least, most = first.ends
-    if is_shift:
-        flips = SignFlips(first.tops - second.tops, second.shares)
-        limits = (least - most, most - least)
-    else:
-        flips = SignFlips(first.tops, second.tops, null=1.0)
-        limits = (0.0, math.inf)
-        if least > 0:
-            limits = (least / most, most / least)
-    t = None
-    if has_far_ranks(key):
-        # Fieller's: of the difference of one mean and the shift times the other
-        t = ShiftT(flips, first.moved - second.moved, second.moved)
-    test = ShiftTest(flips, t, level)
-    estimate = math.nan
-    if second.value:
-        estimate = first.value / second.value
-    found = test.of_null(RATIO, estimate)
-    if not is_shift and not second.inner:
-        return found
-    if test.has_no_bounds():
-        return found._replace(notes=(UNBOUNDED.format("ratio"),))
-    ratios = [estimate]
-    for shift in test.bounds(limits):
-        inner = second.inner + shift if is_shift else second.inner * shift
-        ratios.append(second.at(inner) / second.value)
-    return found._replace(low=min(ratios), high=max(ratios))
-
-
-def has_far_ranks(key: Key) -> bool:
-    """Whether few ranks far behind may decide a metric: mean ranks and their like.
-
-    Examples
-    --------
-    >>> from truerank.metrics import parse
-    >>> has_far_ranks(parse("amri")), has_far_ranks(parse("mrr"))
-    (True, False)
-    """
-    return key.metric in ("mr", "imr") or (key.metric == "power_mean" and key.parameter >= 1)
-
-
-def _is_bounded(key: Key) -> bool:
-    """Whether a difference of a metric has a narrow range, unlike that of mean ranks."""
-    metric = METRICS.get(key.metric)
-    if metric is None:  # of retrieval: all have
-        return True
-    return key.adjustment == "index" or (metric.single is not None and metric.name != "mr")
-
-
-def _unvaried(
-    flips: SignFlips,
-    first: Influences,
-    level: float,
-    limits: tuple[float, float],
-    p: float,
-) -> tuple[float, float]:
-    """The bounds of a difference that is the same in all units: what unseen units may hold."""
-    shift = flips.estimate
-    unseen = unseen_share(first.shares, level)
-    least, most = limits
-    low = shift + unseen * (least - shift)
-    high = shift + unseen * (most - shift)
-    if p <= error_rate(level):  # what unseen units may hold does not bring the null back
-        if shift > 0:
-            low = max(low, math.nextafter(0.0, shift))
-        else:
-            high = min(high, math.nextafter(0.0, shift))
-    return low, high
-
-
 # -- several runs of each model --------------------------------------------------------------------
 
 
@@ -564,7 +349,7 @@ def _compare_runs(
     """Compare the means over the runs of two models, over the same tasks or over folds."""
     a = {f"{names[0]}[{i}]": run for i, run in enumerate(runs_a)}
     b = {f"{names[1]}[{i}]": run for i, run in enumerate(runs_b)}
-    ranks = [tasks_of(name, run) for name, run in a.items()]
+    ranks = [as_model(name, run).labels().tasks for name, run in a.items()]
     crossed = all(have_same_tasks(ranks[0], other) for other in ranks[1:])
     if crossed:
         pairs = _pair_with_first(a, b, key, options)

@@ -220,7 +220,10 @@ class Comparisons(Sequence[Comparison], AsTable):
         ]
         columns += [Column(name) for name in ("wins", "ties", "losses")]
         columns += [Column(name, only="data") for name in _FOR_PROGRAMS]
-        rows = ([getattr(pair, column.name) for column in columns] for pair in self._pairs)
+        rows = []
+        for pair in self._pairs:
+            fields = pair._asdict()
+            rows.append([fields[column.name] for column in columns])
         methods = dict.fromkeys(pair.describe_method() for pair in self._pairs)
         notes = [f"{', '.join(methods).capitalize()}, {first.describe_units()}."]
         notes += format_notes(self._pairs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ..inputs.checks import choice, is_number, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..tables import Column, Table
+from .significance import PValue
 
 TITLES = {
     "bonferroni": "p (Bonferroni)",
@@ -19,6 +20,14 @@ TITLES = {
     "bh": "p (Benjamini-Hochberg)",
     "by": "p (Benjamini-Yekutieli)",
 }
+
+
+@runtime_checkable
+class HasPValue(Protocol):
+    """A result with a p-value, such as a Comparison."""
+
+    @property
+    def p_value(self) -> float: ...
 
 
 def correct(p_values: Sequence[float], method: str) -> list[float]:
@@ -117,8 +126,10 @@ def correct_pvalues(
 
 
 def _p_of(name: str, value: Any) -> float:
-    for attribute in ("p_value", "p"):
-        value = getattr(value, attribute, value)
+    if isinstance(value, PValue):
+        value = value.p
+    elif isinstance(value, HasPValue):
+        value = value.p_value
     if not is_number(value):
         got = type(value).__name__
         raise InputTypeError("p_values", expected="p-values, or what has one", got=got, place=name)

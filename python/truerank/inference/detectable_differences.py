@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
     from .influences import Influences
-    from .pairing import HasRanks
+    from .units import HasRanks
 
 CORRELATION = 0.5
 MOST_UNITS = 2**62

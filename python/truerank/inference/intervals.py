@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..metrics import Key
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
-    from .pairing import HasRanks
+    from .units import HasRanks
 
 FEW_HITS = 10  # below so many effective hits, or misses, bounds are those of the binomial law
 RESAMPLES = 1000
@@ -151,7 +151,10 @@ class Intervals(dict[str, Interval], AsTable):
             Column("by"),
             Column("method"),
         ]
-        rows = ([getattr(found, column.name) for column in columns] for found in self.values())
+        rows = []
+        for found in self.values():
+            fields = found._asdict()
+            rows.append([fields[column.name] for column in columns])
         notes = dict.fromkeys(note for found in self.values() for note in found.notes)
         return Table(columns, rows, notes=notes).table(metrics, **options)
 

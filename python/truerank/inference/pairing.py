@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.row_keys import row_keys
-from ..inputs.words import LISTED
 from ..metrics import parse
 from ..ranks.container import Ranks
-from ..ranks.grouping import of_single_tasks
-from ..ranks.labels import LABELS, describe_task, join_labels
+from ..ranks.labels import describe_task, join_labels
+from .units import HasUnits, as_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..metrics import Key
     from ..ranks.labels import Labels, LabelsLike
+    from .units import HasRanks
 
 BY_IDS = {"queries": "query", "targets": "target"}
 IDENTITY = ("side", "relation", "time", "qualifiers", *BY_IDS)  # what a task is
@@ -28,36 +28,26 @@ BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
 
 
-class HasRanks(Protocol):
-    """An object that has ranks, such as a Report, with the weights that are in force in it."""
-
-    @property
-    def ranks(self) -> Ranks: ...
-
-    @property
-    def weights(self) -> FloatArray | None: ...
-
-
+@runtime_checkable
 class HasReports(Protocol):
     """An object that has the reports of several runs, such as Repeats."""
+
+    @property
+    def runs(self) -> int: ...
 
     @property
     def reports(self) -> Sequence[HasRanks]: ...
 
 
-class RanksMissingError(AttributeError):
-    """Raised by a Report that was read from JSON, which holds no ranks, when they are needed."""
-
-
-def has_protocol(model: object) -> bool:
-    """Whether a model has a protocol: reports and repeats, which are mappings, have one.
+def is_model(model: object) -> bool:
+    """Whether something is one model, or its runs: reports are mappings, but not of models.
 
     Examples
     --------
-    >>> has_protocol(Ranks([0], [1], 10)), has_protocol({})
+    >>> is_model(Ranks([0], [1], 10)), is_model({})
     (True, False)
     """
-    return hasattr(model, "protocol")
+    return isinstance(model, (Ranks, HasUnits, HasReports))
 
 
 def runs_of(name: str, model: object) -> list[Any] | None:
@@ -69,10 +59,12 @@ def runs_of(name: str, model: object) -> list[Any] | None:
     2
     >>> runs_of("a", Ranks([0], [1], 10))
     """
+    if isinstance(model, (Ranks, HasUnits)):
+        return None
     if isinstance(model, (list, tuple)):
         runs = list(model)
-    elif hasattr(type(model), "runs"):
-        runs = list(model.reports)  # type: ignore[attr-defined]
+    elif isinstance(model, HasReports):
+        runs = list(model.reports)
     else:
         return None
     if len(runs) < 2:
@@ -98,87 +90,25 @@ def have_same_tasks(a: Ranks, b: Ranks) -> bool:
     return not match.differences and bool(alike.all())
 
 
-def weighted_ranks(name: str, model: Any) -> Ranks:
-    """The ranks of a model, with the weights that its report gives them.
-
-    Raises
-    ------
-    TypeError
-        For anything but Ranks and Reports.
-    ValueError
-        For a Report that was read from JSON, which holds no ranks, ranks of retrieval of which
-        several belong to a query, and misses where the candidates are those of lists.
-
-    Examples
-    --------
-    >>> weighted_ranks("a", Ranks([0], [1], 10))
-    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
-    """
-    if isinstance(model, Ranks):
-        return _ranked_tasks(name, model)
-    try:
-        ranks = _ranked_tasks(name, model.ranks)
-        weights = model.weights
-    except RanksMissingError as error:
-        raise InputValueError(name, str(error)) from None
-    except AttributeError:
-        got = type(model).__name__
-        raise InputTypeError(name, expected="Ranks or a Report", got=got) from None
-    if weights is ranks.weights:
-        return ranks
-    return ranks.with_weights(weights)
-
-
-def _ranked_tasks(name: str, ranks: Ranks) -> Ranks:
-    """Return ranks whose tasks count on their own, and all of which have a rank.
-
-    Where the candidates are those of lists, a target that its list misses would be the last of few.
-    """
-    if ranks.protocol.candidates == LISTED and ranks.listed is not None:
-        misses = int(np.count_nonzero(~ranks.listed))
-        if misses:
-            got = (
-                f"{misses:,} that their lists miss; truerank.retrieval.report(ranks) counts them 0"
-            )
-            expected = f"ranks of targets that are listed, as the candidates are those {LISTED}"
-            raise InputValueError(name, expected=expected, got=got)
-    return of_single_tasks(name, ranks)
-
-
-def measures_queries(model: object) -> bool:
-    """Whether a model is a report of retrieval, whose metrics are means over queries."""
-    return hasattr(model, "per_query")
-
-
-def tasks_of(name: str, model: Any) -> Ranks:
-    """The ranks of a model: right answers of a report of retrieval, else as `weighted_ranks`."""
-    if measures_queries(model):
-        ranks: Ranks = model.ranks
-        return ranks
-    return weighted_ranks(name, model)
-
-
 def reader_of(model: Any) -> Callable[[str], Key]:
     """What reads a key of a model, or of the first of several: retrieval has keys of its own."""
-    while isinstance(model, (list, tuple, Mapping)) and model and not has_protocol(model):
+    while isinstance(model, (list, tuple, Mapping)) and model and not is_model(model):
         models = model.values() if isinstance(model, Mapping) else model
         model = next(iter(models))
-    reader: Callable[[str], Key] = getattr(model, "read_key", parse)
-    return reader
+    if isinstance(model, Ranks):
+        return parse
+    if isinstance(model, HasUnits):
+        return model.read_key
+    if isinstance(model, HasReports):
+        return reader_of(model.reports[0])
+    return parse
 
 
-def groups_of(model: Any, groups: LabelsLike | None) -> LabelsLike | None:
+def groups_of(model: HasUnits, groups: LabelsLike | None) -> LabelsLike | None:
     """The groups of a macro average: those that are given, else those of a Report."""
-    if groups is None and not isinstance(model, Ranks):
-        groups = getattr(model, "group_labels", None)
+    if groups is None:
+        return model.labels().groups
     return groups
-
-
-def in_order(model: Any, ranks: Ranks, order: IntArray) -> Any:
-    """A model whose tasks are put in an order, of the ranks or, of retrieval, as a report."""
-    if measures_queries(model):
-        return model.in_order(ranks, order)
-    return ranks
 
 
 class Match(NamedTuple):
@@ -263,9 +193,15 @@ def _shared_labels(a: Ranks, b: Ranks) -> _SharedLabels:
 
 def label_of(ranks: Ranks, name: str) -> Labels | None:
     """The labels of a name, one of the attributes of Ranks or another one."""
-    if name in LABELS:
-        found: Labels | None = getattr(ranks, name, None)
-        return found
+    attributes = {
+        "side": ranks.side,
+        "relation": ranks.relation,
+        "queries": ranks.queries,
+        "targets": ranks.targets,
+        "unit": ranks.unit,
+    }
+    if name in attributes:
+        return attributes[name]
     return ranks.labels.get(name)
 
 
@@ -356,8 +292,8 @@ class Paired(NamedTuple):
     ----------
     a, b : Ranks
         With the same sides and weights; those of b are in the order of a.
-    models : tuple
-        What the metrics are computed from: these ranks, or reports of retrieval in that order.
+    models : tuple of HasUnits
+        What the metrics are computed from, in that order.
     pairing : str
         How the tasks were matched.
     notes : tuple of str
@@ -365,7 +301,7 @@ class Paired(NamedTuple):
 
     a: Ranks
     b: Ranks
-    models: tuple[Any, Any]
+    models: tuple[HasUnits, HasUnits]
     pairing: str
     notes: tuple[str, ...]
 
@@ -394,17 +330,20 @@ def pair_ranks(
     >>> pair_ranks(ranks, ranks)[3:]
     ('position', ('paired by position only',))
     """
-    if measures_queries(a) != measures_queries(b):
-        kinds = [type(model).__name__ for model in (a, b)]
-        raise InputTypeError(names[1], expected=f"{kinds[0]}, as {names[0]} is", got=kinds[1])
-    first, second = (tasks_of(name, model) for name, model in zip(names, (a, b), strict=True))
+    if reader_of(a) is not reader_of(b):  # tasks of one rank, and queries
+        expected = f"{type(a).__name__}, as {names[0]} is"
+        raise InputTypeError(names[1], expected=expected, got=type(b).__name__)
+    one = as_model(names[0], a)
+    two = as_model(names[1], b)
+    first = one.labels().tasks
+    second = two.labels().tasks
     refused = f"cannot be compared with {names[0]}: "
     if len(first) != len(second):
         raise InputValueError(names[1], refused + _describe_unequal(first, second, names))
     match = match_tasks(first, second)
     aligned = align(first, second, match)
     if aligned is not second:
-        b = in_order(b, aligned, match.order)
+        two = two.in_order(aligned, match.order)
         second = aligned
     unlike = [f"protocol: {x}" for x in first.protocol.differences(second.protocol)]
     if (first.candidates != second.candidates).any():
@@ -413,10 +352,9 @@ def pair_ranks(
     fatal = _fatal_differences(first, second)
     if fatal:
         raise InputValueError(names[1], refused + "; ".join(fatal + unlike))
-    for name in ("gains", "misses"):  # of retrieval
-        one: Any = getattr(a, name, None)
-        two: Any = getattr(b, name, None)
-        if not np.array_equal(one, two):
+    rules = two.labels().rules
+    for name, rule in one.labels().rules.items():
+        if not np.array_equal(rule, rules[name]):
             unlike.append(f"{name}: they differ")
     if unlike and not allow_unlike:
         advice = "; allow_unlike=True compares them all the same"
@@ -433,9 +371,7 @@ def pair_ranks(
         side = second.side
     first = first.with_labels(side=side)
     second = second.with_labels(side=side).with_weights(first.weights)
-    models = first, second
-    if measures_queries(a):
-        models = a, b
+    models = one.in_order(first), two.in_order(second)
     return Paired(first, second, models, pairing, tuple(notes))
 
 

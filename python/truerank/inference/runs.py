@@ -17,18 +17,18 @@ from ..inputs.errors import InputValueError
 from ..metrics import Key, compute
 from .influences import NO_MEAN, Influences, degrees_of_freedom, influences_of, standard_error
 from .intervals import Interval
-from .pairing import (
-    HasRanks,
-    align,
-    groups_of,
-    have_same_tasks,
-    in_order,
-    match_tasks,
-    reader_of,
-    tasks_of,
-)
+from .pairing import align, groups_of, have_same_tasks, match_tasks
 from .sign_flips import error_rate
-from .units import TASK, UNIT, Units, group_of_tasks, notes_on_units, unit_codes, units_of
+from .units import (
+    TASK,
+    UNIT,
+    HasRanks,
+    Units,
+    as_model,
+    group_of_tasks,
+    notes_on_units,
+    unit_codes,
+)
 
 if TYPE_CHECKING:
     from ..ranks.container import Ranks
@@ -155,6 +155,7 @@ def influences_of_run(units: Units, level: float) -> Influences:
     Examples
     --------
     >>> from truerank import Ranks
+    >>> from truerank.inference.units import units_of
     >>> influences_of_run(units_of(Ranks([0, 3], [1, 1], 10), "mr"), 0.95).value
     2.5
     """
@@ -227,23 +228,23 @@ def interval_over_runs(
     level = confidence(level)
     if len(runs) < 2:
         raise InputValueError("runs", expected="at least two", got=len(runs))
-    ranks_of_runs = [tasks_of(f"reports[{i}]", run) for i, run in enumerate(runs)]
+    models = [as_model(f"reports[{i}]", run) for i, run in enumerate(runs)]
+    ranks_of_runs = [model.labels().tasks for model in models]
     first = ranks_of_runs[0]
     crossed = all(have_same_tasks(first, other) for other in ranks_of_runs[1:])
     codes, name = unit_codes(first, by)
     units = []
-    for run, ranks in zip(runs, ranks_of_runs, strict=True):
-        seed = getattr(run, "seed", 0)
+    for model, ranks in zip(models, ranks_of_runs, strict=True):
+        key = metric if isinstance(metric, Key) else model.read_key(metric)
         if crossed:
             # the tasks of all runs in the order of the first, and in its units and groups
             match = match_tasks(first, ranks)
-            aligned = in_order(run, align(first, ranks, match), match.order)
-            key = metric if isinstance(metric, Key) else reader_of(run)(metric)
+            aligned = model.in_order(align(first, ranks, match), match.order)
             units_of_first = None if name == TASK else codes
-            macro = group_of_tasks(first, key, by, groups_of(runs[0], groups))
-            found = units_of(aligned, key, by=units_of_first, groups=macro, draw_seed=seed)
+            macro = group_of_tasks(first, key, by, groups_of(models[0], groups))
+            found = aligned.units(key, by=units_of_first, groups=macro)
         else:
-            found = units_of(run, metric, by=by, groups=groups, draw_seed=seed)
+            found = model.units(key, by=by, groups=groups)
         units.append(found._replace(by=name))
     influences = [influences_of_run(units_of_run, level) for units_of_run in units]
     value = math.fsum(found.value for found in influences) / len(influences)

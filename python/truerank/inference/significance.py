@@ -16,7 +16,7 @@ from ..metrics.metric_table import METRICS
 from ..metrics.values import compute, kept_moments
 from ..ranks.container import Ranks
 from ..tables.cells import format_count
-from .pairing import HasRanks, weighted_ranks
+from .units import HasRanks, weighted_ranks
 
 __all__ = ["PValue", "pvalue"]
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from ..inputs.arrays import checked_weights
-from ..metrics import METRICS, Key, Sample, UnknownKeyError, sample_of
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.words import LISTED
+from ..metrics import METRICS, Key, Sample, UnknownKeyError, parse, sample_of
 from ..metrics.averages import arithmetic, rescale_weights, values_per_task
 from ..metrics.keys import sides_of
 from ..metrics.kinds import take
 from ..ranks.container import Ranks
-from ..ranks.grouping import group_codes, task_weights_by
+from ..ranks.grouping import group_codes, of_single_tasks, task_weights_by
 from ..ranks.labels import LABEL_WORDS, RIGHT_ANSWERS
 from ..tables.cells import percent
-from .pairing import groups_of, measures_queries, reader_of, tasks_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
@@ -94,6 +97,227 @@ class Units(NamedTuple):
         return added
 
 
+# -- models ----------------------------------------------------------------------------------------
+
+
+class TaskLabels(NamedTuple):
+    """What the tasks of a model are, by which they are grouped, and paired with those of another.
+
+    Attributes
+    ----------
+    tasks : Ranks
+        The tasks with their labels and the weights in force; of retrieval the right answers.
+    groups : ndarray of int64, shape (n,), or None
+        The group of each task, if the model has groups.
+    rules : mapping of str to Any
+        What else is alike in two models that are compared: of retrieval the gains and the misses.
+    """
+
+    tasks: Ranks
+    groups: IntArray | None = None
+    rules: Mapping[str, Any] = {}
+
+
+@runtime_checkable
+class HasUnits(Protocol):
+    """What inference needs of a model: a report of ranks, one of queries, or `RankedTasks`."""
+
+    def read_key(self, key: str, /) -> Key:
+        """Read a key of such a model; an unknown one is a KeyError."""
+
+    def labels(self) -> TaskLabels:
+        """Return what the tasks are."""
+
+    def units(
+        self,
+        key: Key,
+        *,
+        by: LabelsLike | None = UNIT,
+        groups: LabelsLike | None = None,
+        weights: str | npt.ArrayLike | None = None,
+        draw_seed: int | None = None,
+    ) -> Units:
+        """Return the tasks of a key and their units; the parameters are those of `units_of`.
+
+        Without `groups` they are those of the model, and without `draw_seed` the seed is its own.
+        """
+
+    def in_order(self, ranks: Ranks, order: IntArray | None = None) -> HasUnits:
+        """Return the model with these ranks, which are its own in an order, or labelled anew."""
+
+
+class HasRanks(Protocol):
+    """An object that has ranks, such as a Report, with the weights that are in force in it."""
+
+    @property
+    def ranks(self) -> Ranks: ...
+
+    @property
+    def weights(self) -> FloatArray | None: ...
+
+
+class RanksMissingError(AttributeError):
+    """Raised by a Report that was read from JSON, which holds no ranks, when they are needed."""
+
+
+class RankedTasks:
+    """Ranks as a model: each task has a rank, and counts on its own.
+
+    Parameters
+    ----------
+    tasks : Ranks
+        With the weights in force.
+    groups : ndarray of int64, shape (n,), optional
+        The group of each task.
+    seed : int
+        The seed of the kind "random".
+
+    Examples
+    --------
+    >>> model = RankedTasks(Ranks([0, 3], [1, 1], 10), groups=np.array([0, 1]))
+    >>> model.units(model.read_key("macro.mrr")).groups
+    array([0, 1])
+    """
+
+    read_key = staticmethod(parse)
+
+    def __init__(self, tasks: Ranks, groups: IntArray | None = None, seed: int = 0) -> None:
+        self.tasks = tasks
+        self.group_codes = groups
+        self.seed = seed
+
+    def labels(self) -> TaskLabels:
+        """Return the ranks and their groups."""
+        return TaskLabels(self.tasks, self.group_codes)
+
+    def in_order(self, ranks: Ranks, order: IntArray | None = None) -> RankedTasks:
+        """Return the model of these ranks, which are its own in an order, or labelled anew."""
+        groups = self.group_codes
+        if groups is not None and order is not None:
+            groups = groups[order]
+        return RankedTasks(ranks, groups, self.seed)
+
+    def units(
+        self,
+        key: Key,
+        *,
+        by: LabelsLike | None = UNIT,
+        groups: LabelsLike | None = None,
+        weights: str | npt.ArrayLike | None = None,
+        draw_seed: int | None = None,
+    ) -> Units:
+        """Return the tasks of a key and their units; see `HasUnits.units`."""
+        ranks = self.tasks
+        if groups is None:
+            groups = self.group_codes
+        if draw_seed is None:
+            draw_seed = self.seed
+        if isinstance(weights, str):
+            weights = task_weights_by(ranks, weights)
+        if weights is not None:
+            ranks = ranks.with_weights(checked_weights(weights, length=len(ranks)))
+        sides = sides_of(ranks)
+        sides.check(key.side, str(key))
+        # all tasks are ranked and grouped at once, so that the sides agree with the whole
+        sample = sample_of(ranks, key.kind, draw_seed)
+        codes, unit_name = unit_codes(ranks, by)
+        macro = group_of_tasks(ranks, key, by, groups)
+        chosen = sides.mask(key.side)
+        # tasks of weight 0 are left out, but count counts them
+        if sample.weights is not None and not sample.weights.all() and key.metric != COUNT:
+            has_weight = sample.weights > 0
+            chosen = has_weight if chosen is None else chosen & has_weight
+        if chosen is not None:
+            (tasks,) = np.nonzero(chosen)
+            sample = take(sample, tasks)
+            codes = codes[tasks]
+            if macro is not None:
+                macro = macro[tasks]
+        if sample.tied is not None and (sample.tied == 1).all():
+            sample = sample._replace(tied=None)
+        if unit_name == TASK:
+            unit = np.arange(len(codes))
+            number = len(codes)
+        else:
+            present, unit = np.unique(codes, return_inverse=True)
+            number = len(present)
+        return Units(key, sample, safe_weights(sample), unit, number, unit_name, macro)
+
+
+def as_model(name: str, model: Any) -> HasUnits:
+    """Return what inference reads of a model: itself, or its ranks.
+
+    Raises
+    ------
+    TypeError
+        For anything but Ranks and Reports.
+    ValueError
+        As `weighted_ranks`.
+
+    Examples
+    --------
+    >>> as_model("a", Ranks([0], [1], 10)).labels().tasks
+    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
+    """
+    if isinstance(model, Ranks) or not isinstance(model, HasUnits):
+        return RankedTasks(weighted_ranks(name, model))
+    try:
+        model.labels()
+    except RanksMissingError as error:
+        raise InputValueError(name, str(error)) from None
+    return model
+
+
+def weighted_ranks(name: str, model: Any) -> Ranks:
+    """The ranks of a model, with the weights that its report gives them.
+
+    Raises
+    ------
+    TypeError
+        For anything but Ranks and Reports.
+    ValueError
+        For a Report that was read from JSON, which holds no ranks, ranks of retrieval of which
+        several belong to a query, and misses where the candidates are those of lists.
+
+    Examples
+    --------
+    >>> weighted_ranks("a", Ranks([0], [1], 10))
+    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
+    """
+    if isinstance(model, Ranks):
+        return _ranked_tasks(name, model)
+    try:
+        ranks = _ranked_tasks(name, model.ranks)
+        weights = model.weights
+    except RanksMissingError as error:
+        raise InputValueError(name, str(error)) from None
+    except AttributeError:
+        got = type(model).__name__
+        raise InputTypeError(name, expected="Ranks or a Report", got=got) from None
+    if weights is ranks.weights:
+        return ranks
+    return ranks.with_weights(weights)
+
+
+def _ranked_tasks(name: str, ranks: Ranks) -> Ranks:
+    """Return ranks whose tasks count on their own, and all of which have a rank.
+
+    Where the candidates are those of lists, a target that its list misses would be the last of few.
+    """
+    if ranks.protocol.candidates == LISTED and ranks.listed is not None:
+        misses = int(np.count_nonzero(~ranks.listed))
+        if misses:
+            got = (
+                f"{misses:,} that their lists miss; truerank.retrieval.report(ranks) counts them 0"
+            )
+            expected = f"ranks of targets that are listed, as the candidates are those {LISTED}"
+            raise InputValueError(name, expected=expected, got=got)
+    return of_single_tasks(name, ranks)
+
+
+# -- units -----------------------------------------------------------------------------------------
+
+
 def units_of(
     model: Any,
     key: str | Key,
@@ -133,45 +357,10 @@ def units_of(
     >>> found.unit, found.number, found.by
     (array([0, 1, 0]), 2, 'group')
     """
-    ranks = tasks_of(name, model)
-    groups = groups_of(model, groups)
+    found = as_model(name, model)
     if not isinstance(key, Key):
-        key = reader_of(model)(key)
-    if measures_queries(model):
-        codes, unit_name = unit_codes(ranks, by)
-        macro = group_of_tasks(ranks, key, by, groups)
-        of_queries: Units = model.units(key, codes, unit_name, macro)
-        return of_queries
-    if isinstance(weights, str):
-        weights = task_weights_by(ranks, weights)
-    if weights is not None:
-        ranks = ranks.with_weights(checked_weights(weights, length=len(ranks)))
-    sides = sides_of(ranks)
-    sides.check(key.side, str(key))
-    # all tasks are ranked and grouped at once, so that the sides agree with the whole
-    sample = sample_of(ranks, key.kind, draw_seed)
-    codes, unit_name = unit_codes(ranks, by)
-    macro = group_of_tasks(ranks, key, by, groups)
-    chosen = sides.mask(key.side)
-    # tasks of weight 0 are left out, but count counts them
-    if sample.weights is not None and not sample.weights.all() and key.metric != COUNT:
-        has_weight = sample.weights > 0
-        chosen = has_weight if chosen is None else chosen & has_weight
-    if chosen is not None:
-        (tasks,) = np.nonzero(chosen)
-        sample = take(sample, tasks)
-        codes = codes[tasks]
-        if macro is not None:
-            macro = macro[tasks]
-    if sample.tied is not None and (sample.tied == 1).all():
-        sample = sample._replace(tied=None)
-    if unit_name == TASK:
-        unit = np.arange(len(codes))
-        number = len(codes)
-    else:
-        present, unit = np.unique(codes, return_inverse=True)
-        number = len(present)
-    return Units(key, sample, safe_weights(sample), unit, number, unit_name, macro)
+        key = found.read_key(key)
+    return found.units(key, by=by, groups=groups, weights=weights, draw_seed=draw_seed)
 
 
 def unit_codes(ranks: Ranks, by: LabelsLike | None) -> tuple[IntArray, str]:

@@ -20,7 +20,8 @@ from ..inputs.checks import instance, several, unique_keys
 from ..inputs.naming import public
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, increasing
 from ..plot import comparison, groups, hits_curve, rank_distribution, values
-from ..plot.drawing import RankedQueries, check_named
+from ..plot.drawing import check_named
+from ..reporting.keyed_values import KeyedValues
 from ..reporting.reports import Report
 from ..reporting.tables import table
 from ..tables import Table
@@ -65,7 +66,7 @@ FACTS = {
 @public("truerank.page")
 def save(
     path: str | os.PathLike[str],
-    reports: Report | RankedQueries | Mapping[str, Report] | Mapping[str, RankedQueries],
+    reports: KeyedValues | Mapping[str, KeyedValues],
     *,
     title: str | None = None,
     metrics: str | Iterable[str] | None = None,
@@ -118,7 +119,7 @@ def save(
     ...     path.read_text()[:15]
     '<!DOCTYPE html>'
     """
-    models = check_named("reports", reports, (Report, RankedQueries), "Report")
+    models = check_named("reports", reports, KeyedValues, "Report")
     lines = [instance("notes", line, str) for line in several("notes", notes, "lines")]
     for name, text in (("title", title), ("command", command)):
         if text is not None:
@@ -148,7 +149,7 @@ def save(
 
 
 def _results(
-    models: Mapping[str, Report], keys: list[str] | None, options: Mapping[str, Any]
+    models: Mapping[str, KeyedValues], keys: list[str] | None, options: Mapping[str, Any]
 ) -> tuple[str, str]:
     """Return the tables, and all numbers as JSON."""
     shown: list[Any] = []
@@ -174,7 +175,7 @@ def _paragraphs(lines: Iterable[str]) -> str:
     return "".join(f"<p>{html_text(line)}</p>\n" for line in lines)
 
 
-def _json(report: Report) -> str:
+def _json(report: KeyedValues) -> str:
     if report.by is None or len(report.group_tasks(report.sides[0])) <= MOST_GROUPS:
         return report.to_json(indent=None)
     keys = _usual_keys(report)
@@ -182,7 +183,7 @@ def _json(report: Report) -> str:
     return report.to_json(keys, indent=None)
 
 
-def _usual_keys(report: Any) -> list[str]:
+def _usual_keys(report: KeyedValues) -> list[str]:
     metrics = METRICS if isinstance(report, Report) else report.few
     side = report.sides[0]
     if side == ALL_SIDES:
@@ -190,8 +191,8 @@ def _usual_keys(report: Any) -> list[str]:
     return [f"{side}.{metric}" for metric in metrics]
 
 
-def _have_ranks(models: Mapping[str, Report]) -> bool:
-    return all(hasattr(report, "ranks") and len(report.ranks) for report in models.values())
+def _have_ranks(models: Mapping[str, KeyedValues]) -> bool:
+    return all(report.has_ranks and len(report.ranks) for report in models.values())
 
 
 def _plots(models: Mapping[str, Any], keys: list[str] | None, options: Mapping[str, Any]) -> str:
@@ -218,12 +219,12 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None, options: Mapping[s
     return "".join(drawn)
 
 
-def _findings(models: Mapping[str, Report]) -> str:
+def _findings(models: Mapping[str, KeyedValues]) -> str:
     lines = gather_notes({name: list(map(str, r.audit())) for name, r in models.items()})
     return _paragraphs(lines or ["Nothing was found that is suspect."])
 
 
-def _evaluated(models: Mapping[str, Report]) -> str:
+def _evaluated(models: Mapping[str, KeyedValues]) -> str:
     """Return a table of the protocol: one column if all models have the same."""
     columns = {name or "setting": _facts(report) for name, report in models.items()}
     if all(facts == next(iter(columns.values())) for facts in columns.values()):
@@ -235,10 +236,11 @@ def _evaluated(models: Mapping[str, Report]) -> str:
     return _tables([Table(cells, names=len(cells))])
 
 
-def _facts(report: Report) -> dict[str, str]:
+def _facts(report: KeyedValues) -> dict[str, str]:
+    fields = vars(report.protocol) | {"fingerprint": report.protocol.fingerprint}
     facts = {}
     for field, name in FACTS.items():
-        value = getattr(report.protocol, field)
+        value = fields[field]
         value = WORDS.get((field, value), value)
         if isinstance(value, tuple):
             value = ", ".join(value)

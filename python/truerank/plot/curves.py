@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from ..inputs.checks import choice, flag
 from ..inputs.naming import public
 from ..metrics import KINDS
 from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND
+from ..reporting.keyed_values import KeyedValues
 from ..reporting.reports import Report
 from ..tables.cells import format_count
-from .drawing import RankedQueries, axes_for, check_named, colours_for, legend_above, shorten
+from .drawing import axes_for, check_named, colours_for, legend_above, shorten
 from .shares import bounds_of_shares, chance_hits, hits_at, sample_of, shares
 
 if TYPE_CHECKING:
@@ -28,6 +29,19 @@ if TYPE_CHECKING:
 
 DASHES = ("-", "--", "-.")  # for when colours repeat, and for readers who see none
 _MIN_BAND = 1e-9  # thinner bands are rounding and not drawn
+
+
+class RankedQueries(Protocol):
+    """A report of retrieval, as far as curves need it."""
+
+    @property
+    def queries(self) -> Sequence[Hashable]: ...
+
+    @property
+    def candidates(self) -> IntArray: ...
+
+    def success_at(self, cutoffs: IntArray, order: AnswerOrder) -> FloatArray:
+        """Return success@k at many k, under an order of ties or of all candidates."""
 
 
 class Steps(NamedTuple):
@@ -212,7 +226,7 @@ def rank_distribution(
 
 @public("truerank.plot")
 def hits_curve(
-    reports: Report | RankedQueries | Mapping[str, Report] | Mapping[str, RankedQueries],
+    reports: KeyedValues | Mapping[str, KeyedValues],
     *,
     side: str | None = None,
     kind: str = "realistic",
@@ -264,7 +278,7 @@ def hits_curve(
     >>> dict(zip(line.get_xdata().tolist(), line.get_ydata().tolist()))[3]
     0.75
     """
-    named = check_named("reports", reports, (Report, RankedQueries), "Report")
+    named = check_named("reports", reports, KeyedValues, "Report")
     choice("kind", kind, tuple(KINDS))
     of_tasks = isinstance(next(iter(named.values())), Report)
     ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(named))

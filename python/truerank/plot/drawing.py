@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any
 
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra
 from ..tables.cells import one_line
-
-if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
-    from ..inputs.words import AnswerOrder
-    from ..metrics import Key
 
 Axes = Any  # matplotlib.axes.Axes; matplotlib is an extra
 
@@ -23,29 +18,6 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#9
 
 _LETTERS = 16  # letters of a legend per inch, where words have 10 points
 _HANDLE_WIDTH = 8  # the width of a line's sample and the gap after it, in letters
-
-
-@runtime_checkable
-class RankedQueries(Protocol):
-    """A report of retrieval, as far as plots need it."""
-
-    queries: list[Hashable]
-    candidates: IntArray
-    by: str | None
-    read_key: Callable[[str], Key]
-
-    @property
-    def groups(self) -> Mapping[Hashable, Any]:
-        """A report on each group."""
-
-    def group_tasks(self, side: str) -> dict[Hashable, int]:
-        """Return the number of queries of each group."""
-
-    def group_values(self, key: str) -> dict[Hashable, float]:
-        """Return the value of a key for each group."""
-
-    def success_at(self, cutoffs: IntArray, order: AnswerOrder) -> FloatArray:
-        """Return success@k at many k, under an order of ties or of all candidates."""
 
 
 def axes_for(function: str, ax: Axes | None, height: float) -> Axes:

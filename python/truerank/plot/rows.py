@@ -15,12 +15,12 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics import UnknownKeyError
 from ..metrics.keys import MACRO, increasing
-from ..reporting.keyed_values import KeyedValues, label_text
-from ..reporting.reports import Report
+from ..reporting.columns import label_text
+from ..reporting.keyed_values import KeyedValues
+from ..reporting.tables import Repeats
 from ..tables.cells import format_count
 from .drawing import (
     COLOURS,
-    RankedQueries,
     axes_for,
     check_named,
     colours_for,
@@ -44,7 +44,7 @@ _GAP = 0.7  # rows between the models of one metric and those of the next
 
 @public("truerank.plot")
 def values(
-    reports: KeyedValues | Mapping[str, KeyedValues],
+    reports: KeyedValues | Repeats | Mapping[str, KeyedValues | Repeats],
     metrics: str | Iterable[str] = METRICS,
     *,
     level: float = 0.95,
@@ -89,7 +89,7 @@ def values(
     >>> [line.get_xdata().tolist() for line in values(models, ["mrr", "hits@1"]).get_lines()]
     [[0.625, 0.5], [0.375, 0.0]]
     """
-    named = check_named("reports", reports, KeyedValues, "Report")
+    named = check_named("reports", reports, (KeyedValues, Repeats), "Report")
     read = {key: next(iter(named.values())).read_key(key) for key in unique_keys(metrics)}
     keys = list(read)
     confidence(level)
@@ -211,7 +211,7 @@ def comparison(
 
 @public("truerank.plot")
 def groups(
-    report: Report | RankedQueries,
+    report: KeyedValues,
     metric: str = "mrr",
     *,
     most: int = 20,
@@ -264,7 +264,7 @@ def groups(
     >>> [float(bar.get_width()) for bar in ax.patches]
     [1.5, 4.0]
     """
-    if not isinstance(report, (Report, RankedQueries)):
+    if not isinstance(report, KeyedValues):
         raise InputTypeError("report", expected="a Report", got=type(report).__name__)
     if report.by is None:
         raise InputValueError("report", expected="one with groups, as report(ranks, by='relation')")
@@ -294,8 +294,9 @@ def groups(
             names.append(f"{100 * level:g} % interval")
     width = len(f"{max(tasks.values(), default=0):,}")
     cells = [f"{tasks[label]:\u2007>{width},}" for label in chosen]  # as wide as digits are
-    heading = "tasks" if isinstance(report, Report) else "queries"
-    write_rows(ax, dict(enumerate(map(label_text, chosen))), dict(enumerate(cells)), heading)
+    write_rows(
+        ax, dict(enumerate(map(label_text, chosen))), dict(enumerate(cells)), report.form.tasks
+    )
     ax.set_xlabel(key.title)
     title = f"{format_count(len(labels), 'group')} by {escape_formulas(report.by)}"
     if len(chosen) < len(labels):
@@ -365,9 +366,9 @@ def draw_bounds(
     return ax.hlines(rows, low, high, colors=chosen, linewidth=1.8, zorder=3)
 
 
-def _interval(report: Any, key: str, **options: Any) -> tuple[float, float]:
-    """Return the bounds of `Report.interval`; nan where a report has no ranks."""
-    if not len(getattr(report, "ranks", ())):
+def _interval(report: KeyedValues | Repeats, key: str, **options: Any) -> tuple[float, float]:
+    """Return the bounds of `Report.interval`; nan for several runs, and without ranks."""
+    if not isinstance(report, KeyedValues) or not report.has_ranks or not len(report.ranks):
         return math.nan, math.nan
     interval = report.interval(key, **options)
     return interval.low, interval.high

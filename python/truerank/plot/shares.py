@@ -34,7 +34,7 @@ def sample_of(report: Report, side: str | None, kind: str) -> Sample:
     """
     side = report.sides[0] if side is None else side
     _ = report.ranks, report.tasks(side)  # errors for a report from JSON, and an unknown side
-    return report._ranked.sample(side, kind)
+    return report._counted.sample(side, kind)
 
 
 def shares(sample: Sample, cutoffs: IntArray) -> FloatArray:

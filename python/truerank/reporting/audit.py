@@ -16,7 +16,7 @@ from ..metrics.kinds import DEFAULT_KIND
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
 from ..tables.cells import format_count, percent
-from .keyed_values import compose_key
+from .columns import compose_key
 from .summaries import Counted, Finding, Summary
 
 if TYPE_CHECKING:
@@ -102,8 +102,10 @@ class Findings(list[Finding], AsTable):
     def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
         """Return a row for each finding, below the protocol, ties, and counts of scores."""
         protocol, summary = self.protocol, self.summary
-        recorded = {name: getattr(protocol, name) for name in PROVENANCE if getattr(protocol, name)}
-        recorded |= {"files": ", ".join(protocol.files)} if protocol.files else {}
+        fields = vars(protocol)
+        recorded = {name: fields[name] for name in PROVENANCE if fields[name]}
+        if protocol.files:
+            recorded["files"] = ", ".join(protocol.files)
         before = [
             f"{protocol} (fingerprint {protocol.fingerprint}).",
             f"Recorded: {', '.join(f'{name} {value}' for name, value in recorded.items())}.",
@@ -142,11 +144,11 @@ def findings(counted: Counted, names: Collection[str] = ()) -> Findings:
     >>> [finding.name for finding in findings(counted, ["sampled"])]
     ['sampled']
     """
-    asked = unique_keys(names, "names")
     found = []
-    for name, value, words in _measured(counted):
+    asked: Collection[str] = unique_keys(names, "names") or MESSAGES
+    for name, value, words in _measured(counted, asked):
         threshold = THRESHOLDS.get(name, 0.0)
-        if value > threshold and (not asked or name in asked):
+        if value > threshold and name in asked:
             found.append(Finding(name, float(value), threshold, MESSAGES[name].format(words)))
     return Findings(found, counted.protocol, counted.summary)
 
@@ -154,8 +156,10 @@ def findings(counted: Counted, names: Collection[str] = ()) -> Findings:
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _measured(counted: Counted) -> Iterator[tuple[str, float, str]]:
+def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, float, str]]:
     """Yield the checks that apply, each with what it measures, as a number and in words.
+
+    Those that compute metrics are made only if they are asked for.
 
     Link prediction without a filter is suspect, but for samples, which never have known answers.
     Of lists most scores are not known.
@@ -171,8 +175,10 @@ def _measured(counted: Counted) -> Iterator[tuple[str, float, str]]:
     if ranks.listed is not None:
         yield "misses", *_share_of(counted, ~ranks.listed)
         constant &= ranks.listed
-    yield "worse than chance", *_worse_than_chance(counted)
-    yield "ties", *_ties(counted)
+    if "worse than chance" in asked:
+        yield "worse than chance", *_worse_than_chance(counted)
+    if "ties" in asked:
+        yield "ties", *_ties(counted)
     yield "constant", *_share_of(counted, constant)
     if audit is not None:
         for name, counts in (("nan", audit.nan), ("inf", audit.inf)):

@@ -1,137 +1,446 @@
-"""What all reports share: values by key; and a report as a table of its sides, kinds and groups."""
+"""The one base of all reports: values by key, groups, intervals, JSON, tables and the audit."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
 
-from ..inputs.checks import flag, unique_keys
-from ..inputs.errors import InputValueError, UnknownKeyError
-from ..inputs.words import suggest
-from ..metrics import KINDS, Key, parse
-from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO, NO_ADJUSTMENT, RELATION_SIDE, table_name
-from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND
-from ..tables import AsTable, Column, Table
-from ..tables.cells import format_count
-
-DEFAULT_METRICS = (
-    *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),
-    *("hmr", "gmr", "median", "amr", "amri", "amrr", "ah@10", "zmrr"),
+from ..inference.intervals import Interval, Intervals, interval
+from ..inference.units import UNIT, HasUnits, RanksMissingError, TaskLabels, Units
+from ..inputs.checks import unique_keys
+from ..inputs.errors import UnknownKeyError
+from ..metrics.keys import ALL_SIDES, MACRO
+from ..tables.forms import json_value, write_json
+from .audit import Findings
+from .columns import Names, sentence
+from .named_numbers import Groups, Numbers
+from .report_table import Asked, Lines, report_table
+from .summaries import (
+    JSON_FORMAT,
+    Finding,
+    Measured,
+    ReportForm,
+    Source,
+    Stored,
+    Summary,
+    read_report,
+    refuse,
 )
-DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
 
-SHORT_METRICS = ("mrr", "hits@10", "amri")  # what a repr shows
-FEW_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")  # what tables show by default
-ALL_METRICS = "all"
+if TYPE_CHECKING:
+    from ..inputs.arrays import FloatArray, IntArray
+    from ..metrics import Key
+    from ..ranks.container import Ranks
+    from ..ranks.labels import LabelsLike
+    from ..ranks.protocol import Protocol
+    from ..tables import Table
 
-Names = str | Iterable[str] | None
-R = TypeVar("R")
-
-Report = Any  # the class stands in a module that imports this one
-GROUPS_SHOWN = 20  # of a printed table; programs read all groups
-SHARES = ("hits", "success", "recall", "precision")  # what papers print as percentages, too
-
-Pairs = Sequence[tuple[str, str]]  # of a side and a kind of rank
-Row = dict[str, Any]  # labels, the number of tasks, and values: None where one is not known
 DOUBTS = ("misses", "worse than chance", "test candidates", "ties")  # which stand below every table
 
 
-def compose_key(side: str, kind: str, metric: str) -> str:
-    """Join side, kind and metric to a key, without defaults.
-
-    Examples
-    --------
-    >>> compose_key("tail", "realistic", "amri")
-    'tail.amri'
-    """
-    words = [word for word in (side, kind) if word not in (ALL_SIDES, DEFAULT_KIND)]
-    return ".".join([*words, metric])
+class _IntervalOptions(TypedDict, total=False):
+    by: LabelsLike | None
+    level: float
+    seed: int
 
 
-def metric_of(key: str) -> str:
-    """Return the [adjustment.]metric[@k][:p] of a key, as it is written there.
+class KeyedValues(Numbers, HasUnits):
+    """A report: of ranks, or of queries. Its numbers come from a `Source`, measured or stored.
 
-    Examples
-    --------
-    >>> metric_of("tail.expected.index.power_mean:0.5")
-    'index.power_mean:0.5'
-    """
-    before, colon, power = key.partition(":")
-    words = before.split(".")
-    adjusted = len(words) > 1 and words[-2] in ADJUSTED
-    return ".".join(words[-2:] if adjusted else words[-1:]) + colon + power
-
-
-def choose_metrics(metrics: Names, few: Iterable[str], every: Sequence[str]) -> list[str]:
-    """List the metrics of a table: those that were asked for, "all", or a few if they are there.
-
-    Examples
-    --------
-    >>> choose_metrics(None, ["mr"], ["mr", "mrr"]), choose_metrics("mrr", ["mr"], ["mr", "mrr"])
-    (['mr'], ['mrr'])
-    """
-    if metrics is None:
-        return list(few if set(few) <= set(every) else every)
-    is_all = isinstance(metrics, str) and metrics == ALL_METRICS
-    return list(every) if is_all else unique_keys(metrics)
-
-
-class KeyedValues(Mapping[str, float], AsTable):
-    """A mapping from keys to numbers that takes a list of keys as well, and prints as a table.
+    What a kind of report adds is its source, the lines above its table, and its checks.
 
     Attributes
     ----------
+    form : ReportForm
+        How reports of this kind are written.
     few, usual : sequence of str
         The metrics of tables by default, and those that are listed.
     read_key : callable
         What reads a key of this kind of report; an unknown one is a KeyError.
+    groups : mapping of label to report
+        Each made when it is first asked for; empty without groups.
+    filters : mapping of str to report
+        The report of the same tasks under each filter by name, this one first; empty if they were
+        counted under one filter.
     """
 
-    few: Sequence[str] = FEW_METRICS
-    usual: Sequence[str] = DEFAULT_METRICS
-    read_key: Callable[[str], Key] = staticmethod(parse)
+    form: ReportForm
+    few: Sequence[str]
+    usual: Sequence[str]
+    read_key: Callable[[str], Key]
 
-    @overload
-    def __getitem__(self, key: str, /) -> float: ...
+    def _tell(self, source: Source) -> None:
+        """Tell what the numbers are computed from, or what they were read from."""
+        self._source = source
+        make: Callable[[int], Self] = partial(_report_of_group, type(self), source)
+        self.groups: Mapping[Hashable, Self] = Groups(source.group_names, make)
+        self.filters: Mapping[str, Self] = {}
 
-    @overload
-    def __getitem__(self, key: list[str] | tuple[str, ...], /) -> dict[str, float]: ...
+    @classmethod
+    def _of(cls, source: Source) -> Self:
+        report = cls.__new__(cls)
+        report._tell(source)
+        return report
 
-    def __getitem__(self, key: str | list[str] | tuple[str, ...], /) -> float | dict[str, float]:
-        """Return the value of a key, or of several as a dictionary; an unknown one is a KeyError.
+    def _beside(self, filters: Mapping[str, Self]) -> Self:
+        """Return this report, which is the first of the given ones, with the others beside it."""
+        if len(filters) > 1:
+            self.filters = filters
+        return self
+
+    @abstractmethod
+    def _lines(self) -> list[str]:
+        """Return the lines above the table."""
+
+    @abstractmethod
+    def _find(self, names: Sequence[str]) -> list[Finding]:
+        """Return the findings of some checks, or of all, in the ranks."""
+
+    # -- what was measured -------------------------------------------------------------------------
+
+    @property
+    def protocol(self) -> Protocol:
+        """How the ranks were counted."""
+        return self._source.protocol
+
+    @property
+    def seed(self) -> int:
+        """The seed of the kind "random"."""
+        return self._source.seed
+
+    @property
+    def weighting(self) -> str:
+        """How tasks are weighted, in words; empty where all count once."""
+        return self._source.weighting
+
+    @property
+    def by(self) -> str | None:
+        """The name of the groups, such as "relation"."""
+        return self._source.by
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """ "both" and the named sides that have tasks; only "both" where there are no tasks."""
+        return self._source.sides.present
+
+    @property
+    def summary(self) -> Summary:
+        """The numbers of tasks and ties, and how much the ties matter.
 
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> report(Ranks([0, 3], [1, 1], 10))[["mrr", "hits@1"]]
-        {'mrr': 0.625, 'hits@1': 0.5}
+        >>> report(Ranks([0, 3], [1, 2], 10)).summary.largest_tie
+        2
         """
-        if isinstance(key, (list, tuple)):
-            return {name: self._value(name) for name in unique_keys(key, "key")}
-        return self._value(key)
+        return self._source.summary or self._measured.summary
 
-    @abstractmethod
+    def tasks(self, side: str = ALL_SIDES) -> int:
+        """Return the number of tasks of a side; of retrieval that of queries.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3], [1, 1], 10, side=["head", "tail"])).tasks("tail")
+        1
+        """
+        return self._source.number_of_tasks(side)
+
+    # -- ranks -------------------------------------------------------------------------------------
+
+    @property
+    def has_ranks(self) -> bool:
+        """Whether the report has its ranks; one that was read from JSON has none."""
+        return isinstance(self._source, Measured)
+
+    @property
+    def _measured(self) -> Measured:
+        if not isinstance(self._source, Measured):
+            raise RanksMissingError(
+                "this report was read from JSON, which holds no ranks; ranks.save(path) keeps them"
+            )
+        return self._source
+
+    @property
+    def ranks(self) -> Ranks:
+        """The ranks of the report."""
+        return self._measured.ranks
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """The weights in force: float64, shape (n,), read-only; None where all tasks count once.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3], [1, 1], 10, queries=[7, 7]), weights="query").weights
+        array([0.5, 0.5])
+        """
+        return self._measured.tasks.weights
+
+    @property
+    def group_labels(self) -> IntArray | None:
+        """The group of each task, numbered in the order of `groups`; None without groups."""
+        return self.labels().groups
+
+    def labels(self) -> TaskLabels:
+        """Return what the tasks are, by which `truerank.compare` pairs them."""
+        return self._measured.labels()
+
+    def units(self, key: Key, **options: Any) -> Units:
+        """Return the tasks of a key and their units; see `truerank.inference.units.HasUnits`."""
+        return self._measured.units(key, **options)
+
+    def in_order(self, ranks: Ranks, order: IntArray | None = None) -> HasUnits:
+        """Return the model with these ranks, which are its own in an order, or labelled anew."""
+        return self._measured.in_order(ranks, order)
+
+    @overload
+    def interval(self, metric: str, **options: Unpack[_IntervalOptions]) -> Interval: ...
+    @overload
+    def interval(
+        self, metric: list[str] | tuple[str, ...], **options: Unpack[_IntervalOptions]
+    ) -> Intervals: ...
+    def interval(
+        self,
+        metric: str | list[str] | tuple[str, ...],
+        *,
+        by: LabelsLike | None = UNIT,
+        level: float = 0.95,
+        seed: int = 0,
+    ) -> Interval | Intervals:
+        """Compute the confidence interval of the value of a key, or of several.
+
+        Parameters
+        ----------
+        metric : str, or list of str
+            For "macro.X" the groups are those of the report.
+        by : str, labels or None
+            What was drawn when the test set was made, as in `truerank.inference.interval`: the
+            label "unit", or tasks where the ranks have none; or "query", "relation", ... Of
+            retrieval queries are drawn, or a label that all right answers of a query share.
+        level : float
+            How often such intervals cover the true value.
+        seed : int
+            The seed of the resamples, which only mad and extreme power means need.
+
+        Returns
+        -------
+        Interval, or Intervals for several keys
+
+        Raises
+        ------
+        KeyError
+            For an unknown key.
+        ValueError
+            For a level outside of (0, 1), labels that do not fit the tasks.
+
+        Notes
+        -----
+        A query moves a mean by its distance from it. An index and a ratio of retrieval are ratios
+        of two means, whose interval knows that chance and optimum vary with the queries, too.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> found = report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval("mrr")
+        >>> found.low <= found.value <= found.high
+        True
+        >>> list(report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval(["mrr", "hits@1"]))
+        ['mrr', 'hits@1']
+        """
+        model = self._measured
+        names = [metric] if isinstance(metric, str) else unique_keys(metric, "metric")
+        found = {}
+        for name in names:
+            key = self.read_key(name)
+            if key.macro:
+                model.require_groups(name)
+            found[name] = interval(self, key, by=by, level=level, seed=seed, draw_seed=self.seed)
+        if isinstance(metric, str):
+            return found[metric]
+        return Intervals(found)
+
+    # -- values ------------------------------------------------------------------------------------
+
     def _value(self, key: str) -> float:
         """Return the value of a key; an unknown one is a KeyError with the most similar names."""
+        value = self._source.value(self.read_key(key))
+        if value is None:
+            refuse(key, self._source.keys)
+        return value
 
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._source.keys)
 
-    def _ipython_key_completions_(self) -> list[str]:
-        """List the keys that IPython and notebooks complete within brackets."""
-        return list(self)
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KeyedValues) or self.form is not other.form:
+            return NotImplemented
+        stored = self._source
+        if isinstance(stored, Measured):
+            stored = other._source
+        try:
+            own = self._object(stored.keys, stored.columns)
+            return own == other._object(stored.keys, stored.columns)
+        except UnknownKeyError:
+            return False
 
-    def to_dict(self, metrics: Names = None) -> dict[str, float]:
-        """Return the values by key, as loggers need them.
+    def audit(self, *names: str) -> Findings:
+        """List what makes the numbers suspect; an empty list says that nothing was found.
+
+        The checks of ranks find ranks that are worse than random ones, as if the order were
+        forgotten, ties that move a metric, constant rows, NaN and inf, saturated scores, tasks with
+        hardly any candidates, sampled candidates, candidates of the test alone, weights that leave
+        few effective tasks, and scores that were not counted. It prints how the ranks were counted,
+        too.
+
+        Of queries the checks are those that fit: constant, NaN, infinite and saturated scores, and
+        sampled candidates. Of lists by name they find queries without a list, and lists of other
+        queries than those with right answers. "short lists": of any lists without given candidates,
+        the longest has at most a tenth of the candidates. Then chance, index and auc are among many
+        that no list could name: right for the best of a full ranking, wrong where a model ordered a
+        few that were chosen for it, for which `truerank.retrieval.Task` takes `candidates`.
+
+        Parameters
+        ----------
+        *names : str
+            The checks. Default: all.
+
+        Returns
+        -------
+        Findings
+            A list of Finding, of which each has a name, a value, a threshold and a message.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> for finding in report(Ranks([0], [10], 10)).audit("ties", "constant"):
+        ...     print(finding)
+        ties: ties move hits@1 by 1: optimistic 1, realistic 0, pessimistic 0, expected 0.1; say which is reported
+        constant: all candidates have one score in 1 of 1 tasks (100 %)
+        """  # noqa: E501
+        source = self._source
+        if isinstance(source, Stored):
+            found = [finding for finding in source.findings if not names or finding.name in names]
+        else:
+            found = self._find(names)
+        return Findings(found, source.protocol, source.summary)
+
+    # -- groups ------------------------------------------------------------------------------------
+
+    def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
+        """Return the number of tasks of a side in each group; of retrieval that of queries.
+
+        Raises
+        ------
+        KeyError
+            For an unknown side, and without groups.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_tasks()
+        {'a': 2, 'b': 1}
+        """
+        source = self._source
+        source.require_groups("group_tasks")
+        source.number_of_tasks(side)  # a KeyError for an unknown one
+        return dict(zip(source.group_names, source.group_tasks(side), strict=True))
+
+    def group_values(self, key: str) -> dict[Hashable, float]:
+        """Return the value of a key for every group at once, as `groups[label][key]` does for one.
+
+        Parameters
+        ----------
+        key : str
+            A key without "macro.".
+
+        Returns
+        -------
+        dict of label to float
+            nan where a group has no tasks of the side.
+
+        Raises
+        ------
+        KeyError
+            For an unknown key, and without groups.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_values("mr")
+        {'a': 1.5, 'b': 4.0}
+        """
+        parsed = self.read_key(key)
+        if parsed.macro:
+            raise UnknownKeyError(repr(key), "a macro average is not of one group")
+        column = self._source.column(parsed)
+        if column is None:
+            refuse(key, self._source.columns)
+        return dict(zip(self._source.group_names, column, strict=True))
+
+    def macro_left_out(self, key: str) -> int:
+        """Return how many groups a macro average leaves out: those without a value.
+
+        A group has none where it has no tasks of the side, or where the value is nan.
+
+        Parameters
+        ----------
+        key : str
+            The key, with or without "macro.".
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3], [1, 1], [1, 10]), by=["a", "b"]).macro_left_out("macro.amri")
+        1
+        """
+        return sum(map(math.isnan, self.group_values(key.removeprefix(f"{MACRO}.")).values()))
+
+    # -- forms -------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what `to_json` wrote: a report without `.ranks`, which has only the stored keys.
+
+        Returns
+        -------
+        Report, or RetrievalReport of its class
+            It equals the one that was written in all that is stored.
+
+        Raises
+        ------
+        ValueError
+            If the text is damaged or something else.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> tr.Report.from_json(tr.report(tr.Ranks([0, 3], [1, 1], 10)).to_json())["mrr"]
+        0.625
+        """
+        stored = read_report(text, cls.form)
+        report = cls._of(stored)
+        filters = {stored.own: report}
+        for name, other in stored.others.items():
+            filters[name] = cls._of(other)
+        return report._beside(filters)
+
+    def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
+        """Return values, summary, protocol, findings and groups as JSON; nan becomes null.
+
+        `from_json` of the class reads it back.
 
         Parameters
         ----------
         metrics : str or iterable of str, optional
-            The keys, which are returned as they are written here; by default those that the report
-            lists.
+            The keys; the default keys if not given. Groups have those that are not macro averages,
+            by default for one kind only: realistic ranks, and the expectation over ties.
+        indent : int, optional
+            The number of spaces for each level; None writes one line.
 
         Raises
         ------
@@ -140,218 +449,103 @@ class KeyedValues(Mapping[str, float], AsTable):
 
         Examples
         --------
+        >>> import json
         >>> from truerank import Ranks, report
-        >>> report(Ranks([0, 3], [1, 1], 10)).to_dict(["mrr", "optimistic.hits@1"])
-        {'mrr': 0.625, 'optimistic.hits@1': 0.5}
+        >>> json.loads(report(Ranks([0], [1], 10)).to_json(["mrr"]))["metrics"]
+        {'mrr': 1.0}
         """
-        return {key: self[key] for key in unique_keys(self if metrics is None else metrics)}
+        keys = list(self)
+        if metrics is not None:
+            keys = unique_keys(metrics)
+        columns = keys
+        if metrics is None and self.has_ranks:  # of many groups one kind is enough
+            columns = [key for key in keys if self.read_key(key).kind == self.form.default_kind]
+        content = {"kind": self.form.json_kind, "format": JSON_FORMAT}
+        content |= self._object(keys, columns)
+        content["fingerprint"] = self.protocol.fingerprint
+        return write_json(content, indent)
 
-
-class Groups(Mapping[Hashable, R]):
-    """The reports of groups by label, each made by its place when it is first read."""
-
-    def __init__(self, labels: Iterable[Hashable], make: Callable[[int], R]) -> None:
-        self._places = {label: place for place, label in enumerate(labels)}
-        self._make, self._reports = make, dict[Hashable, R]()
-
-    def __getitem__(self, label: Hashable) -> R:
-        if label not in self._reports:
-            self._reports[label] = self._make(self._places[label])
-        return self._reports[label]
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __repr__(self) -> str:
-        return f"<groups: {', '.join(map(repr, self))}>"
-
-
-# -- tables ----------------------------------------------------------------------------------------
-
-
-def report_table(
-    report: Report, metrics: Names, sides: Names, kinds: Names, percent: bool
-) -> Table:
-    """Return a report as one table.
-
-    The rows are of all sides and kinds; then those of the other filters, the macro average and the
-    groups, the largest first, of the first side and of realistic ranks, unless sides or kinds are
-    given. Labels that are alike in all rows are for programs alone, and values that were not stored
-    are empty cells.
-    """
-    listed = {key: parse(key) for key in report}
-    of_all, of_groups = _choose_rows(report, listed.values(), sides, kinds)
-    every = list(dict.fromkeys(map(metric_of, listed)))
-    keys = {name: parse(name) for name in choose_metrics(metrics, FEW_METRICS, every)}
-    for name, key in keys.items():
-        if key != column_of(key):
-            expected = "[adjustment.]metric[@k] as a column of a table"
-            raise InputValueError("metrics", expected=expected, got=repr(name))
-        if not hasattr(report, "ranks") and key not in map(column_of, listed.values()):
-            report[name]  # a KeyError
-    own, *others = report.filters or [""]
-    rows = [*_rows(report, keys, of_all, "micro", own)]
-    for name in others:
-        rows += _rows(report.filters[name], keys, of_groups, "micro", name)
-    labels, most = [*["filter"] * bool(others), "side", "kind"], None
-    notes = [sentence(finding.message) for finding in report.audit(*DOUBTS)]
-    if report.by is not None:
-        rows += _rows(report, keys, of_groups, MACRO, own)
-        most = len(rows) + GROUPS_SHOWN
-        rows += _group_rows(report, keys, of_groups, own)
-        labels = ["average", "group", *labels]
-        notes += _macro_lines(report, keys, of_groups)
-    columns = [_label_column(name, report.by, {row[name] for row in rows}) for name in labels]
-    columns += [Column("tasks"), *(metric_column(name, percent=percent) for name in keys)]
-    cells = [[row[column.name] for column in columns] for row in rows]
-    before = [_first_line(report)]
-    return Table(columns, cells, names=len(labels), before=before, notes=notes, most=most)
-
-
-def _choose_rows(
-    report: Report, listed: Collection[Key], sides: Names, kinds: Names
-) -> tuple[Pairs, Pairs]:
-    """Check the sides and kinds of a table, or choose them: of the whole, and of groups."""
-    found_sides = {key.side for key in listed}  # a group may have no tasks of a side
-    found_kinds = {key.kind for key in listed if not key.macro}
-    if len(found_kinds) > 1 and hasattr(report, "ranks"):
-        found_kinds.add(EXPECTED_KIND)
-    every_side = [side for side in report.sides if side in found_sides]
-    named = [side for side in every_side if side not in (ALL_SIDES, RELATION_SIDE)]
-    if len(named) == 1 and report.tasks(named[0]) == report.tasks(every_side[0]):
-        every_side.remove(ALL_SIDES)
-    every_kind = [kind for kind in KINDS if kind in found_kinds]
-    chosen_sides = unique_keys(every_side if sides is None else sides, "sides")
-    chosen_kinds = unique_keys(every_kind if kinds is None else kinds, "kinds")
-    for side in chosen_sides:
-        report.tasks(side)  # a KeyError for an unknown one
-    for kind in chosen_kinds:
-        if kind not in KINDS:
-            raise UnknownKeyError(repr(kind), f"no such kind of rank; {suggest(kind, KINDS)}")
-    few_sides = chosen_sides[:1] if sides is None else chosen_sides
-    few_kinds = chosen_kinds
-    if kinds is None and DEFAULT_KIND in chosen_kinds:
-        few_kinds = [DEFAULT_KIND]
-    of_all = list(itertools.product(chosen_sides, chosen_kinds))
-    return of_all, list(itertools.product(few_sides, few_kinds))
-
-
-def column_of(key: Key) -> Key:
-    """Return the key of the column that a key is in: without its side, kind and average.
-
-    Examples
-    --------
-    >>> str(column_of(parse("macro.tail.expected.amri")))
-    'index.mr'
-    """
-    return key._replace(side=ALL_SIDES, kind=DEFAULT_KIND, macro=False)
-
-
-def metric_column(name: str, key: Key | None = None, *, percent: bool = False, **of: Any) -> Column:
-    """Return the column of a key: three decimals of a share, one of a mean rank, two of a z.
-
-    Examples
-    --------
-    >>> metric_column("mr").decimals, metric_column("mrr").decimals, metric_column("zmrr").decimals
-    (1, 3, 2)
-    >>> metric_column("hits@10", percent=True).unit
-    '%'
-    """
-    parsed = parse(name) if key is None else key
-    is_share = parsed.adjustment == NO_ADJUSTMENT and parsed.metric in SHARES
-    if flag("percent", percent) and is_share:
-        return Column(name, table_name(parsed), 1, "%", **of)
-    return Column(name, table_name(parsed), parsed.decimals, **of)
-
-
-def _label_column(name: str, groups: str | None, labels: set[str]) -> Column:
-    alike = len(labels) < 2 and (name != "kind" or labels <= {DEFAULT_KIND})
-    heading = groups or "" if name == "group" else ""
-    return Column(name, heading, only="data" if alike or name == "average" else None)
-
-
-# -- rows ------------------------------------------------------------------------------------------
-
-
-def _rows(
-    report: Report, keys: Mapping[str, Key], pairs: Pairs, average: str, own: str
-) -> Iterator[Row]:
-    """Yield a row for each side and kind, of all tasks or of macro averages, under a filter."""
-    macro = average == MACRO
-    for side, kind in pairs:
-        row: Row = {"average": average, "group": average, "filter": own, "side": side, "kind": kind}
-        for name, key in keys.items():
-            of_row = key._replace(side=side, kind=kind, macro=macro)
-            row[name] = None if macro and key.adjustment == "z" else report._source.value(of_row)
-        yield {**row, "tasks": report.tasks(side)}
-
-
-def _group_rows(report: Report, keys: Mapping[str, Key], pairs: Pairs, own: str) -> Iterator[Row]:
-    """Yield the rows of groups that have tasks, the largest group first."""
-    for side, kind in pairs:
-        columns = {
-            name: report._source.column(key._replace(side=side, kind=kind))
-            for name, key in keys.items()
+    def _object(self, keys: Sequence[str], columns: Iterable[str]) -> dict[str, Any]:
+        """Return the JSON object with some keys, of which groups have some columns."""
+        source = self._source
+        content: dict[str, Any] = {
+            "metrics": self.to_dict(keys),
+            "summary": source.summary,
+            "protocol": source.protocol,
+            "seed": source.seed,
+            "weighting": source.weighting,
+            "sides": source.sides.counts,
+            "findings": self.audit(),
+            "groups": None,
+            "filters": None,
         }
-        tasks = report.group_tasks(side)
-        places = {label: i for i, label in enumerate(tasks)}
-        for label in sorted(filter(tasks.get, tasks), key=lambda label: -tasks[label]):
-            row = {"average": "group", "group": label_text(label), "filter": own}
-            values = {name: column and column[places[label]] for name, column in columns.items()}
-            yield {**row, "side": side, "kind": kind, "tasks": tasks[label], **values}
+        if source.by is not None:
+            found = {}
+            for key in columns:
+                parsed = self.read_key(key)
+                column = None if parsed.macro else source.column(parsed)
+                if column is not None:
+                    found[key] = column
+            content["groups"] = {
+                "by": source.by,
+                "labels": source.group_names,
+                "tasks": {side: source.group_tasks(side) for side in source.sides.counts},
+                "metrics": found,
+            }
+        if self.filters:
+            of_tasks = [key for key in keys if not self.read_key(key).macro]
+            own, *others = self.filters
+            under = {name: self.filters[name]._object(of_tasks, ()) for name in others}
+            content["filters"] = {"own": own, "others": under}
+        content |= source.facts
+        written: dict[str, Any] = json_value(content)
+        return written
+
+    def table(
+        self,
+        metrics: Names = None,
+        *,
+        sides: Names = None,
+        kinds: Names = None,
+        percent: bool = False,
+        **options: Any,
+    ) -> Table:
+        """Return the table that the report is printed as.
+
+        Parameters
+        ----------
+        metrics : str or iterable of str, optional
+            The columns, `[adjustment.]metric[@k][:p]` each, or "all"; of retrieval `metric[@k]`.
+            Default: mr, mrr, hits@1, hits@3, hits@10 and amri; mrr, map, ndcg@10 and recall@10.
+        sides, kinds : str or iterable of str, optional
+            The rows. Default: all sides; and where tasks tie all kinds of rank, else realistic. Of
+            retrieval "expected", "optimistic" and "pessimistic", and, if they are named, "chance",
+            "optimum", "ratio" and "index".
+        digits : int
+            The decimals of shares and reciprocal ranks; mean ranks and percentages have two fewer.
+            Default: 3.
+        percent : bool
+            Whether hits@k, and other shares, are printed as percentages.
+        notes : bool, optional
+            Whether the lines above and below are written. Default: not in LaTeX and CSV.
+
+        Raises
+        ------
+        KeyError
+            For an unknown metric, side or kind, and for one that a report from JSON does not hold.
+        ValueError
+            For a metric that names a side or kind, or is a macro average.
+        """
+        own = ""
+        others = {}
+        if self.filters:
+            own, *names = self.filters
+            others = {name: self.filters[name]._source for name in names}
+        notes = [sentence(finding.message) for finding in self.audit(*DOUBTS)]
+        asked = Asked(metrics, sides, kinds, percent)
+        lines = Lines(self._lines(), notes)
+        return report_table(self._source, others, own, asked, lines).table(**options)
 
 
-def sentence(text: str) -> str:
-    """Write a clause as a sentence.
-
-    Examples
-    --------
-    >>> sentence("ties move mr")
-    'Ties move mr.'
-    """
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def label_text(label: Hashable) -> str:
-    """Write the label of a group, the parts of a tuple with blanks between them.
-
-    Examples
-    --------
-    >>> label_text((3, "1-N")), label_text(7)
-    ('3 1-N', '7')
-    """
-    return " ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-
-
-# -- lines -----------------------------------------------------------------------------------------
-
-
-def _first_line(report: Report) -> str:
-    """Say how many tasks there are, among how many candidates, and what is filtered."""
-    summary, protocol = report._source.summary, report.protocol
-    sides = [f"{side} {report.tasks(side):,}" for side in report.sides if side != ALL_SIDES]
-    words = [format_count(report._sides.total, f"{protocol.split or ''} task".strip())]
-    words[0] += f" ({', '.join(sides)})" if sides else ""
-    if summary is not None and summary.tasks:
-        low, high = summary.candidates_min, summary.candidates_max
-        number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        kind = "sampled " * protocol.sampled + "candidate"
-        words.append(f"{number} {kind}{'s' * (high > 1)}")
-    words.append(f"filtered by {' + '.join(protocol.filter)}" if protocol.filter else "unfiltered")
-    if summary is not None and summary.tasks and not summary.tied_tasks:
-        words.append("no ties")
-    words += [report.weighting] if report.weighting else []
-    return f"{', '.join(words)}."
-
-
-def _macro_lines(report: Report, keys: Mapping[str, Key], pairs: Pairs) -> Iterator[str]:
-    """Say which values macro averages leave out."""
-    for (side, kind), (name, key) in itertools.product(pairs[:1], keys.items()):
-        column = report._source.column(key._replace(side=side, kind=kind)) or []
-        left_out = sum(map(math.isnan, column))
-        if left_out and key.adjustment != "z":
-            of_key = f"{MACRO}.{compose_key(side, kind, name)}"
-            yield f"{of_key} leaves out {format_count(left_out, 'group')} without a value."
+def _report_of_group(kind: type[KeyedValues], source: Source, place: int) -> Any:
+    return kind._of(source.of_group(place))

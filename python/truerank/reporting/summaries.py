@@ -9,16 +9,19 @@ import copy
 import json
 import math
 import reprlib
-from collections.abc import Callable, Hashable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property, partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
+from ..inference.units import HasUnits, RankedTasks
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
-from ..metrics import Key, Sample, compute, parse, sample_of
+from ..inputs.words import suggest
+from ..metrics import KINDS, Key, Sample, compute, parse, sample_of
 from ..metrics.averages import weighted_mean
 from ..metrics.keys import MACRO, Sides, sides_of
 from ..metrics.kinds import DEFAULT_KIND, take
@@ -27,17 +30,24 @@ from ..ranks.grouping import group_codes, task_weights_by
 from ..ranks.labels import LABEL_WORDS
 from ..ranks.protocol import COMPARABLE, PROVENANCE, Protocol
 from ..ranks.storage import checked_fields
-from .keyed_values import DEFAULT_KINDS, DEFAULT_METRICS, compose_key
+from .columns import (
+    DEFAULT_KINDS,
+    DEFAULT_METRICS,
+    FEW_METRICS,
+    column_of,
+    compose_key,
+    key_of_row,
+    metric_of,
+)
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray
+    from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
 
     Weights = str | Sequence[float] | FloatArray
 
 NO_GROUPS = "this report has no groups; report(ranks, by=...) has"
-JSON_KIND = "truerank.report"
 JSON_FORMAT = 1
 
 
@@ -108,15 +118,158 @@ class Finding(NamedTuple):
         return printable(f"{self.name}: {self.message}")
 
 
-class Counted:
-    """Ranks with the weights in force and their groups; the parameters are those of `Report`.
+class ReportForm(NamedTuple):
+    """How the reports of one kind are written: their keys, their tables and their JSON.
+
+    Attributes
+    ----------
+    read_key : callable
+        What reads a key; an unknown one is a KeyError.
+    column_of : callable
+        Returns the key of the column of a table that a key is in.
+    column_name : callable
+        Returns the same of a key that is not read, as it is written.
+    column_form : str
+        What the key of a column looks like, in messages.
+    key_of_row : callable
+        Returns the key of a cell: that of its column with the side and the kind of its row.
+    few, usual : tuple of str
+        The metrics of tables by default, and those that are listed.
+    kinds : tuple of str
+        The words of keys that rows of tables may have, in their order.
+    default_kind : str
+        The kind of keys that do not say it.
+    labels : tuple of str
+        The columns that name the rows of a table: "side", "kind".
+    tasks : str
+        What is counted.
+    json_kind : str
+    facts : mapping of str to types
+        What the JSON holds beside the fields of all reports.
+    """
+
+    read_key: Callable[[str], Key]
+    column_of: Callable[[Key], Key]
+    column_name: Callable[[str], str]
+    column_form: str
+    key_of_row: Callable[[Key, str, str], Key]
+    few: tuple[str, ...]
+    usual: tuple[str, ...]
+    kinds: tuple[str, ...]
+    default_kind: str
+    labels: tuple[str, ...]
+    tasks: str
+    json_kind: str
+    facts: Mapping[str, tuple[type, ...]]
+
+
+RANK_REPORTS = ReportForm(
+    read_key=parse,
+    column_of=column_of,
+    column_name=metric_of,
+    column_form="[adjustment.]metric[@k]",
+    key_of_row=key_of_row,
+    few=FEW_METRICS,
+    usual=DEFAULT_METRICS,
+    kinds=tuple(KINDS),
+    default_kind=DEFAULT_KIND,
+    labels=("side", "kind"),
+    tasks="tasks",
+    json_kind="truerank.report",
+    facts={},
+)
+
+
+class Source(ABC):
+    """What the numbers of a report come from: `Measured` has the ranks, `Stored` has JSON.
+
+    Attributes
+    ----------
+    form : ReportForm
+    protocol : Protocol
+    seed : int
+    weighting : str
+    by : str or None
+        The name of the groups.
+    group_names : list
+        Their labels; empty without groups.
+    sides : Sides
+    summary : Summary or None
+        None for a group of a report from JSON.
+    keys : list of str
+        The keys that the report lists.
+    columns : sequence of str
+        The keys of which JSON holds a value for each group.
+    facts : dict of str to Any
+        The further fields of the form's JSON.
+    """
+
+    form: ReportForm = RANK_REPORTS
+    protocol: Protocol
+    seed: int
+    weighting: str
+    by: str | None
+    group_names: list[Hashable]
+    sides: Sides
+    summary: Summary | None
+    keys: list[str]
+    columns: Sequence[str] = ()
+    facts: Mapping[str, Any] = {}
+
+    @abstractmethod
+    def value(self, key: Key) -> float | None:
+        """Return the value of a key; None where it was not stored."""
+
+    @abstractmethod
+    def column(self, key: Key) -> list[float] | None:
+        """Return the value of a key in each group; None where it was not stored."""
+
+    @abstractmethod
+    def group_tasks(self, side: str) -> list[int]:
+        """Return the number of tasks of a side in each group."""
+
+    @abstractmethod
+    def of_group(self, place: int) -> Self:
+        """Return what the numbers of one group come from."""
+
+    def number_of_tasks(self, side: str) -> int:
+        """Return the number of tasks of a side; a KeyError for an unknown one."""
+        self.sides.check(side, side)
+        return self.sides.counts[side]
+
+    def require_groups(self, key: object) -> None:
+        """Raise the KeyError of a key that needs groups where there are none."""
+        if self.by is None:
+            raise UnknownKeyError(repr(str(key)), NO_GROUPS)
+
+
+class Measured(Source, HasUnits):
+    """A source that has the ranks, so that it has the value of every key, and units.
 
     Attributes
     ----------
     ranks, tasks : Ranks
         As they were given, and with the weights in force.
-    protocol, seed, weighting, by, sides
-        What `Report` tells of them.
+    """
+
+    ranks: Ranks
+    tasks: Ranks
+    summary: Summary
+
+    @abstractmethod
+    def value(self, key: Key) -> float:
+        """Return the value of a key; a KeyError for an unknown side."""
+
+    @abstractmethod
+    def column(self, key: Key) -> list[float]:
+        """Return the value of a key in each group."""
+
+
+class Counted(RankedTasks, Measured):
+    """Ranks with the weights in force and their groups; the parameters are those of `Report`.
+
+    Attributes
+    ----------
     grouping : Grouping or None
     draw : callable
         Returns the sample of all tasks for a kind of rank.
@@ -129,29 +282,30 @@ class Counted:
         by: LabelsLike | None = None,
         weights: Weights | None = None,
     ) -> None:
-        self.ranks, self.protocol, self.seed, self.weighting = ranks, ranks.protocol, seed, ""
+        self.ranks = ranks
+        self.protocol = ranks.protocol
+        self.weighting = ""
+        tasks = ranks
         if isinstance(weights, str):
             self.weighting = f"each {LABEL_WORDS.get(weights, weights)} counts once"
             weights = task_weights_by(ranks, weights)
-        self.tasks = ranks if weights is None else ranks.with_weights(weights)
-        if self.tasks.weights is not None:
+        if weights is not None:
+            tasks = ranks.with_weights(weights)
+        if tasks.weights is not None:
             self.weighting = self.weighting or "weighted"
         self.sides = sides_of(ranks)
-        self.draw: Callable[[str], Sample] = partial(sample_of, self.tasks, seed=seed)
-        self.by: str | None = None
+        self.draw: Callable[[str], Sample] = partial(sample_of, tasks, seed=seed)
+        self.by = None
+        self.group_names = []
         self.grouping: Grouping | None = None
+        groups = None
         if by is not None:
             self.by = by if isinstance(by, str) else "label"
-            self.grouping = Grouping(self.tasks, *group_codes(ranks, by), self.sides, self.draw)
+            groups, self.group_names = group_codes(ranks, by)
+            self.grouping = Grouping(tasks, groups, self.group_names, self.sides, self.draw)
+        super().__init__(tasks, groups, seed)
         self._last: tuple[str, str, Sample] | None = None
         self._values: dict[Key, float] = {}
-
-    columns: Sequence[str] = ()  # none is stored
-
-    @property
-    def labels(self) -> list[Hashable]:
-        """The labels of the groups."""
-        return [] if self.grouping is None else self.grouping.names
 
     def value(self, key: Key) -> float:
         """Return the value of a key, which is computed once; a KeyError for an unknown side."""
@@ -172,35 +326,28 @@ class Counted:
         values: list[float] = self.groups(key).values(key).tolist()
         return values
 
-    @property
-    def keys(self) -> list[str]:
+    @cached_property
+    def keys(self) -> list[str]:  # type: ignore[override]
         """The usual keys: where nothing ties, those of one kind of rank alone."""
-        kinds = DEFAULT_KINDS if self.summary.tied_tasks else (DEFAULT_KIND,)
-        sides, names = self.sides.present, DEFAULT_METRICS
-        found = [compose_key(s, kind, name) for s in sides for kind in kinds for name in names]
-        if self.grouping is not None:
-            means = [name for name in names if parse(name).adjustment != "z"]
-            keys = (compose_key(side, DEFAULT_KIND, name) for side in sides for name in means)
-            found += [f"{MACRO}.{key}" for key in keys]
+        kinds: tuple[str, ...] = (DEFAULT_KIND,)
+        if self.summary.tied_tasks:
+            kinds = DEFAULT_KINDS
+        found = [
+            compose_key(side, kind, name)
+            for side in self.sides.present
+            for kind in kinds
+            for name in DEFAULT_METRICS
+        ]
+        if self.by is not None:
+            means = [name for name in DEFAULT_METRICS if parse(name).adjustment != "z"]
+            for side in self.sides.present:
+                found += [f"{MACRO}.{compose_key(side, DEFAULT_KIND, name)}" for name in means]
         return found
 
     @cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> Summary:  # type: ignore[override]
         """The numbers of tasks, candidates and ties."""
-        ranks, candidates, counts = self.ranks, self.ranks.candidates, None
-        ties = ranks.tied[ranks.tied > 1]
-        if ranks.audit is not None:
-            counts = {name: int(numbers.sum()) for name, numbers in ranks.audit._asdict().items()}
-            counts["at_best"] = int(ranks.audit.at_best.max(initial=0))
-        return Summary(
-            tasks=len(ranks),
-            candidates_min=int(candidates.min()) if len(ranks) else 0,
-            candidates_max=int(candidates.max(initial=0)),
-            tied_tasks=len(ties),
-            largest_tie=int(ties.max(initial=1)),
-            mean_tie=float(ties.mean()) if len(ties) else math.nan,
-            audit=counts,
-        )
+        return summary_of(self.ranks, self.ranks.tied)
 
     def moments(self, key: Key) -> tuple[float, float]:
         """Mean and variance under chance, computed once for all kinds and reports of the ranks."""
@@ -214,21 +361,56 @@ class Counted:
 
     def groups(self, key: object) -> Grouping:
         """The groups; a KeyError where there are none."""
-        if self.grouping is None:
-            raise UnknownKeyError(repr(str(key)), NO_GROUPS)
-        return self.grouping
+        self.require_groups(key)
+        grouping: Grouping = self.grouping  # type: ignore[assignment]
+        return grouping
 
     def group_tasks(self, side: str) -> list[int]:
         """Return the number of tasks of a side in each group."""
-        return [*map(int, self.groups("group_tasks").counts(side))]
+        found: list[int] = self.groups("group_tasks").counts(side).tolist()
+        return found
 
     def of_group(self, place: int) -> Counted:
         """The tasks of one group, drawn as those of all groups are."""
         grouping = self.groups("groups")
         group = Counted(grouping.ranks(place), self.seed)
-        group.draw, group.weighting = partial(grouping.sample, group=place), self.weighting
+        group.draw = partial(grouping.sample, group=place)
+        group.weighting = self.weighting
         group.sides.counts.update(dict.fromkeys(self.sides.counts.keys() - group.sides.counts, 0))
         return group
+
+
+def summary_of(ranks: Ranks, tied: IntArray) -> Summary:
+    """Sum up tasks, of which the second argument says how many candidates each tie has.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.Ranks([0, 3], [1, 2], 10)
+    >>> summary_of(ranks, ranks.tied).mean_tie
+    2.0
+    """
+    candidates = ranks.candidates
+    ties = tied[tied > 1]
+    counts = None
+    if ranks.audit is not None:
+        counts = {name: int(numbers.sum()) for name, numbers in ranks.audit._asdict().items()}
+        counts["at_best"] = int(ranks.audit.at_best.max(initial=0))
+    fewest = 0
+    if len(ranks):
+        fewest = int(candidates.min())
+    mean_tie = math.nan
+    if len(ties):
+        mean_tie = float(ties.mean())
+    return Summary(
+        tasks=len(ranks),
+        candidates_min=fewest,
+        candidates_max=int(candidates.max(initial=0)),
+        tied_tasks=len(ties),
+        largest_tie=int(ties.max(initial=1)),
+        mean_tie=mean_tie,
+        audit=counts,
+    )
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -248,54 +430,58 @@ GROUPS = {"by": (str,), "labels": (list,), "tasks": (dict,), "metrics": (dict,)}
 FILTERS = {"own": (str,), "others": (dict,)}
 
 
-class Stored:
-    """What the numbers of a report are read from, as `Counted` is what computes them.
+class Stored(Source):
+    """What the numbers of a report are read from, as `Measured` is what computes them.
 
     Attributes
     ----------
-    keys, columns : list of str
-        The keys of values, and those of lists with a value for each group.
-    protocol, seed, weighting, by, sides, labels, summary
-        As those of `Counted`; groups have no summary.
     findings : list of Finding
     own, others : str, and dict of str to Stored
         The name of the filter, and what is stored under others.
     """
 
-    def __init__(self, content: dict[str, Any]) -> None:
-        checked_fields("report", content, REPORT)
+    def __init__(self, content: dict[str, Any], form: ReportForm) -> None:
+        checked_fields("report", content, {**REPORT, **form.facts})
+        self.form = form
         if unknown := content["protocol"].keys() - {*COMPARABLE, *PROVENANCE}:
             raise ValueError(f"protocol: expected no field {min(unknown)!r}")
         self.protocol = Protocol(**content["protocol"])
-        self.seed, self.weighting = content["seed"], content["weighting"]
+        self.seed = content["seed"]
+        self.weighting = content["weighting"]
         self.sides = Sides(_counts("sides", content["sides"]))
-        self.keys = [*content["metrics"]]
-        self._values = {parse(k): _number(f"metrics.{k}", x) for k, x in content["metrics"].items()}
-        self.summary = None if content["summary"] is None else _summary(content["summary"])
+        self.keys = list(content["metrics"])
+        self._values = {
+            form.read_key(key): _number(f"metrics.{key}", value)
+            for key, value in content["metrics"].items()
+        }
+        self.summary = None
+        if content["summary"] is not None:
+            self.summary = _summary(content["summary"])
         self.findings = list(map(_finding, content["findings"]))
-        self.by: str | None = None
-        self.labels: list[Hashable] = []
-        self.columns: list[str] = []
+        self.facts = {name: content[name] for name in form.facts}
+        self.by = None
+        self.group_names = []
         if content["groups"] is not None:
             self._read_groups(**checked_fields("groups", content["groups"], GROUPS))
         filters = content.get("filters") or {"own": "", "others": {}}
         self.own = checked_fields("filters", filters, FILTERS)["own"]
-        self.others = {name: Stored(other) for name, other in filters["others"].items()}
+        self.others = {name: Stored(other, form) for name, other in filters["others"].items()}
 
     def _read_groups(
         self, by: str, labels: list[Any], tasks: dict[str, Any], metrics: dict[str, Any]
     ) -> None:
-        self.by, self.columns = by, [*metrics]
-        self.labels = [tuple(label) if isinstance(label, list) else label for label in labels]
+        self.by = by
+        self.columns = list(metrics)
+        self.group_names = [tuple(label) if isinstance(label, list) else label for label in labels]
         self._tasks = {
             side: [*_counts(f"groups.tasks.{side}", dict(enumerate(column))).values()]
             for side, column in tasks.items()
         }
         self._columns = {
-            parse(key): [_number(f"groups.metrics.{key}", value) for value in column]
+            self.form.read_key(key): [_number(f"groups.metrics.{key}", value) for value in column]
             for key, column in metrics.items()
         }
-        lengths = {len({*self.labels}), *map(len, self._tasks.values())}
+        lengths = {len({*self.group_names}), *map(len, self._tasks.values())}
         lengths |= {*map(len, self._columns.values())}
         if lengths != {len(labels)} or self._tasks.keys() != self.sides.counts.keys():
             raise ValueError("groups: expected each label once, with its numbers by side and key")
@@ -306,28 +492,41 @@ class Stored:
 
     def column(self, key: Key) -> list[float] | None:
         """Return the value of a key in each group; None where it was not stored."""
-        if self.by is None:
-            raise UnknownKeyError(repr(str(key)), NO_GROUPS)
+        self.require_groups(key)
         return self._columns.get(key)
 
     def group_tasks(self, side: str) -> list[int]:
         """Return the number of tasks of a side in each group."""
-        if self.by is None:
-            raise UnknownKeyError("'group_tasks'", NO_GROUPS)
+        self.require_groups("group_tasks")
         return self._tasks[side]
 
     def of_group(self, place: int) -> Stored:
         """What is stored of one group."""
         group = copy.copy(self)
-        group.keys, group.by, group.labels, group.columns = self.columns, None, [], []
+        group.keys = list(self.columns)
+        group.by = None
+        group.group_names = []
+        group.columns = ()
         group._values = {key: column[place] for key, column in self._columns.items()}
         group.sides = Sides({side: counts[place] for side, counts in self._tasks.items()})
-        group.summary, group.findings, group.others = None, [], {}
+        group.summary = None
+        group.findings = []
+        group.others = {}
+        # rules are those of all groups, numbers are not
+        group.facts = {
+            name: fact if isinstance(fact, str) else None for name, fact in self.facts.items()
+        }
         return group
 
 
-def read_report(text: str) -> Stored:
-    """Read what `Report.to_json` wrote.
+def refuse(key: str, stored: Sequence[str]) -> NoReturn:
+    """Raise the KeyError of a key that was not stored."""
+    why = f"not among the {len(stored)} keys of this report, which was read from JSON"
+    raise UnknownKeyError(repr(key), f"{why}; {suggest(key, stored)}")
+
+
+def read_report(text: str, form: ReportForm = RANK_REPORTS) -> Stored:
+    """Read what `to_json` of a report wrote.
 
     Raises
     ------
@@ -348,14 +547,14 @@ def read_report(text: str) -> Stored:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputValueError("text", expected="the JSON of a report", got=error) from None
-    if not isinstance(content, dict) or content.get("kind") != JSON_KIND:
-        expected = f"the JSON of a report, of the kind {JSON_KIND!r}"
+    if not isinstance(content, dict) or content.get("kind") != form.json_kind:
+        expected = f"the JSON of a report, of the kind {form.json_kind!r}"
         raise InputValueError("text", expected=expected, got=reprlib.repr(content))
     if content.get("format") != JSON_FORMAT:
         expected = f"format {JSON_FORMAT} of a report; a later version of truerank may read others"
         raise InputValueError("text", expected=expected, got=reprlib.repr(content.get("format")))
     try:
-        return Stored(content)
+        return Stored(content, form)
     except (TypeError, ValueError, ArithmeticError, UnknownKeyError) as error:
         raise InputValueError("text", str(error)[:250]) from None
 

@@ -23,10 +23,13 @@ from ..ranks.container import Ranks
 from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.forms import DAGGER
-from .keyed_values import DOUBTS, KeyedValues, Names, choose_metrics, metric_column, sentence
+from .columns import Names, choose_metrics, metric_column, sentence
+from .keyed_values import DOUBTS, KeyedValues
+from .named_numbers import Numbers
 from .reports import Report
 
 if TYPE_CHECKING:
+    from ..inference.comparisons import Comparison
     from ..inference.intervals import Interval
     from ..metrics import Key
     from ..ranks.labels import LabelsLike
@@ -35,10 +38,11 @@ if TYPE_CHECKING:
 Rows = Mapping[str, "Repeats"]
 
 BEST = "best"
+BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
 
 
 @public("truerank.reporting")
-class Repeats(KeyedValues):
+class Repeats(Numbers):
     """Several Reports of one model, by seed or fold: `repeats[key]` is the mean over them.
 
     `report` makes it of a list of Reports. As a mapping it iterates over the keys that all of them
@@ -64,11 +68,13 @@ class Repeats(KeyedValues):
     3 runs  2.3 ± 1.5  0.583 ± 0.382
     """
 
-    def __init__(self, reports: Iterable[Any]) -> None:
+    def __init__(self, reports: Iterable[KeyedValues]) -> None:
         self.reports = tuple(reports)
         first = self.reports[0]
-        self.protocol, self.read_key = first.protocol, first.read_key
-        self.few, self.usual = first.few, first.usual
+        self.protocol = first.protocol
+        self.read_key = first.read_key
+        self.few = first.few
+        self.usual = first.usual
 
     @property
     def runs(self) -> int:
@@ -88,7 +94,8 @@ class Repeats(KeyedValues):
         >>> tr.report([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)]).std("mr")
         1.4142135623730951
         """
-        values, mean = self.values(key), self[key]
+        values = self.values(key)
+        mean = self[key]
         if self.runs < 2:
             return math.nan
         return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (self.runs - 1))
@@ -146,8 +153,9 @@ class Repeats(KeyedValues):
         return iter(_shared(self.reports[0], self.reports))
 
     def __repr__(self) -> str:
-        values = [f"{key} {self[key]:.4g}" for key in ("mrr", "hits@10", "amri") if key in self]
-        return f"Repeats({', '.join([format_count(self.runs, 'run'), *values])})"
+        words = [format_count(self.runs, "run")]
+        words += [f"{key} {self[key]:.4g}" for key in ("mrr", "hits@10", "amri") if key in self]
+        return f"Repeats({', '.join(words)})"
 
     def table(self, metrics: Names = None, **options: Any) -> Table:
         """Return the row of `truerank.table`, which takes the same options."""
@@ -221,8 +229,9 @@ def report(
 @public("truerank")
 def table(
     reports: KeyedValues
+    | Repeats
     | Sequence[KeyedValues]
-    | Mapping[str, KeyedValues | Sequence[KeyedValues]],
+    | Mapping[str, KeyedValues | Repeats | Sequence[KeyedValues]],
     metrics: str | Iterable[str] | None = None,
     *,
     digits: int = 3,
@@ -290,18 +299,7 @@ def table(
     A      1.0*  1.000*
     B      4.0†  0.250†
     """
-    flag("allow_unlike", allow_unlike)
-    if isinstance(reports, KeyedValues) or not isinstance(reports, Mapping):
-        runs = _read_runs("reports", reports, allow_unlike)
-        rows = {format_count(runs.runs, "run"): runs}
-    else:
-        distinct_names("reports", reports)
-        rows = {
-            name: _read_runs(f"reports[{name!r}]", value, allow_unlike)
-            for name, value in reports.items()
-        }
-    if not rows:
-        raise InputValueError("reports", expected="names and Reports, at least one", got="none")
+    rows = _read_models(reports, flag("allow_unlike", allow_unlike))
     models = list(rows.values())
     usual = _shared(models[0].usual, models) or _shared(models[0], models)
     keys = choose_metrics(metrics, models[0].few, usual)
@@ -315,19 +313,11 @@ def table(
     if unlike and not allow_unlike:
         advice = "allow_unlike=True puts them side by side, without a best"
         raise InputValueError("reports", f"{unlike[0]}; {advice}")
-    repeated = any(row.runs > 1 for row in rows.values())
-    columns: list[Column | str] = ["model", *[Column("runs", only="data")] * repeated]
-    for key, parsed in read.items():
-        better: Any = {True: "higher", False: "lower", None: None}[increasing(parsed)]
-        better = None if unlike else better
-        spread = f"{key} std" if repeated else None
-        column = metric_column(key, parsed, percent=percent, spread=spread, better=better)
-        columns += [column, *[column._replace(name=f"{key} std", spread=None)] * repeated]
-    cells: list[list[object]] = []
-    for name, row in rows.items():
-        pairs = ([row[key], row.std(key)] if repeated else [row[key]] for key in keys)
-        cells.append([name, *[row.runs] * repeated, *itertools.chain.from_iterable(pairs)])
-    lines = [*(f"{reason}." for reason in unlike), *_doubts(rows)]
+    is_repeated = any(row.runs > 1 for row in rows.values())
+    columns = _columns(read, percent, is_repeated, is_ranked=not unlike)
+    cells = [_cells(name, row, keys, is_repeated) for name, row in rows.items()]
+    lines = [f"{reason}." for reason in unlike]
+    lines += _doubts(rows)
     marks: set[tuple[int, str]] = set()
     if against is not None:
         options = {"level": confidence(level), "by": by, "allow_unlike": allow_unlike}
@@ -337,12 +327,64 @@ def table(
     return found.table(notes=notes)
 
 
+def _columns(
+    read: Mapping[str, Key], percent: bool, is_repeated: bool, is_ranked: bool
+) -> list[Column | str]:
+    """Return a column for each key, with the deviation over runs behind it; the best are marked."""
+    columns: list[Column | str] = ["model"]
+    if is_repeated:
+        columns.append(Column("runs", only="data"))
+    for key, parsed in read.items():
+        better = None
+        if is_ranked:
+            better = BETTER[increasing(parsed)]
+        column = metric_column(key, parsed, percent=percent, better=better)
+        if is_repeated:
+            columns.append(column._replace(spread=f"{key} std"))
+            columns.append(column._replace(name=f"{key} std"))
+        else:
+            columns.append(column)
+    return columns
+
+
+def _cells(name: str, row: Repeats, keys: Iterable[str], is_repeated: bool) -> list[object]:
+    """Return the row of a model, in the order of `_columns`."""
+    cells: list[object] = [name]
+    if is_repeated:
+        cells.append(row.runs)
+    for key in keys:
+        cells.append(row[key])
+        if is_repeated:
+            cells.append(row.std(key))
+    return cells
+
+
+def _read_models(reports: Any, allow_unlike: bool) -> dict[str, Repeats]:
+    """Check the models of a table, and return the runs of each by its name."""
+    if isinstance(reports, (KeyedValues, Repeats)) or not isinstance(reports, Mapping):
+        runs = _read_runs("reports", reports, allow_unlike)
+        return {format_count(runs.runs, "run"): runs}
+    distinct_names("reports", reports)
+    rows = {
+        name: _read_runs(f"reports[{name!r}]", value, allow_unlike)
+        for name, value in reports.items()
+    }
+    if not rows:
+        raise InputValueError("reports", expected="names and Reports, at least one", got="none")
+    return rows
+
+
 def _read_runs(argument: str, value: Any, allow_unlike: bool = False) -> Repeats:
     """Check the runs of one model: a Report, Repeats, or several Reports."""
-    value = value.reports if isinstance(value, Repeats) else value
-    runs = [value] if isinstance(value, KeyedValues) else several(argument, value, "Reports")
+    runs: Sequence[Any]
+    if isinstance(value, Repeats):
+        runs = value.reports
+    elif isinstance(value, KeyedValues):
+        runs = [value]
+    else:
+        runs = several(argument, value, "Reports")
     for i, run in enumerate(runs):
-        if not isinstance(run, KeyedValues) or isinstance(run, Repeats):
+        if not isinstance(run, KeyedValues):
             got = f"{type(run).__name__} at position {i}"
             raise InputTypeError(argument, expected="Reports", got=got)
     if not runs:
@@ -355,9 +397,10 @@ def _read_runs(argument: str, value: Any, allow_unlike: bool = False) -> Repeats
 
 def _run_differences(runs: Repeats) -> Iterator[str]:
     """Say how protocols and weights differ from those of the first run."""
-    first, *others = runs.reports
-    for i, other in enumerate(others, 2):
-        if differences := first.protocol.differences(other.protocol):
+    first = runs.reports[0]
+    for i, other in enumerate(runs.reports[1:], 2):
+        differences = first.protocol.differences(other.protocol)
+        if differences:
             yield f"runs 1 and {i} were counted under unlike protocols: {'; '.join(differences)}"
         if first.weighting != other.weighting:
             weights = (report.weighting or "equal weights" for report in (first, other))
@@ -376,35 +419,51 @@ def _shared(keys: Iterable[str], results: Iterable[Mapping[str, float]]) -> list
 def _unlike(rows: Rows, macro: bool) -> list[str]:
     """Say which models cannot be compared with the first, by the rule of `compare`."""
     reasons = [f"{name}: {why}" for name, row in rows.items() for why in _run_differences(row)]
-    (first, row), *others = rows.items()
-    for name, other in others:
-        # runs are over the same tasks, or folds in the same order
-        most = range(max(row.runs, other.runs))
-        pairs = ((row.reports[i % row.runs], other.reports[i % other.runs]) for i in most)
-        different = (_reports_differ(a, b, (first, name), macro) for a, b in pairs)
-        if reason := next(filter(None, different), ""):
+    first = next(iter(rows))
+    for name in list(rows)[1:]:
+        reason = _models_differ(rows[first], rows[name], (first, name), macro)
+        if reason:
             reasons.append(f"{name} {reason}")
     return reasons
 
 
-def _reports_differ(a: Report, b: Report, names: tuple[str, str], macro: bool) -> str:
+def _models_differ(one: Repeats, two: Repeats, names: tuple[str, str], macro: bool) -> str:
+    """Say why two models cannot be compared: runs of the same tasks, or folds in one order."""
+    for i in range(max(one.runs, two.runs)):
+        a = one.reports[i % one.runs]
+        b = two.reports[i % two.runs]
+        reason = _reports_differ(a, b, names, macro)
+        if reason:
+            return reason
+    return ""
+
+
+def _reports_differ(a: KeyedValues, b: KeyedValues, names: tuple[str, str], macro: bool) -> str:
     """Say why two reports cannot be compared; those from JSON, as far as is known."""
+    refused = f"cannot be compared with {names[0]}"
     if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
-        return f"cannot be compared with {names[0]}: unlike groups"
-    if hasattr(a, "ranks") and hasattr(b, "ranks"):
+        return f"{refused}: unlike groups"
+    if a.has_ranks and b.has_ranks:
         try:
             pair_ranks(a, b, names)
         except InputValueError as error:
             return str(error.problem).partition("; allow_unlike")[0]
         return ""
     differences = [f"protocol: {difference}" for difference in a.protocol.differences(b.protocol)]
-    differences += ["unlike numbers of tasks or candidates, or weights"] * (_size(a) != _size(b))
-    return f"cannot be compared with {names[0]}: {'; '.join(differences)}" if differences else ""
+    if _size(a) != _size(b):
+        differences.append("unlike numbers of tasks or candidates, or weights")
+    if differences:
+        return f"{refused}: {'; '.join(differences)}"
+    return ""
 
 
-def _size(report: Report) -> tuple[Any, ...]:
-    summary = getattr(report, "summary", None)
-    return report.weighting, report.tasks(report.sides[0]), summary and summary[1:3]
+def _size(report: KeyedValues) -> tuple[Any, ...]:
+    """How tasks are weighted, how many there are, and among how many candidates."""
+    candidates = None
+    summary = report._source.summary  # a group of a report from JSON has none
+    if summary is not None:
+        candidates = summary.candidates_min, summary.candidates_max
+    return report.weighting, report.tasks(report.sides[0]), candidates
 
 
 def _doubts(rows: Rows) -> Iterator[str]:
@@ -432,17 +491,21 @@ def _differences(
     reference = choice("against", against, (*rows, BEST))
     if len(rows) < 2:
         raise InputValueError("against", expected="at least two models", got=len(rows))
-    asked = {k: _best(rows, k, keys[k]) if reference == BEST else reference for k in keys}
-    asked = {k: model for k, model in asked.items() if model and keys[k].metric != COUNT}
+    asked = {}  # the model that the others are compared with, for each key
+    for key, parsed in keys.items():
+        model = reference
+        if reference == BEST:
+            model = _best(rows, key, parsed)
+        if model and parsed.metric != COUNT:
+            asked[key] = model
     if not asked:
         return set(), ["No column has values that can be tested."]
     models = {name: row if row.runs > 1 else row.reports[0] for name, row in rows.items()}
-    tested = (
-        compare({a: models[a], b: models[b]}, metric=list(asked), **options)
-        for a, b in itertools.combinations(rows, 2)
-        if reference in (a, b, BEST)
-    )
-    pairs = corrected(list(itertools.chain.from_iterable(tested)))
+    tested: list[Comparison] = []
+    for a, b in itertools.combinations(rows, 2):
+        if reference in (a, b, BEST):
+            tested += compare({a: models[a], b: models[b]}, metric=list(asked), **options)
+    pairs = corrected(tested)
     alpha = error_rate(options["level"])
     unlike = {
         (pair.metric, frozenset((pair.name_a, pair.name_b)))
@@ -455,11 +518,17 @@ def _differences(
         for i, name in enumerate(rows)
         if (str(keys[key]), frozenset((name, model))) in unlike
     }
-    who = "the best of its column" if reference == BEST else reference
-    said = f"{DAGGER} differs from {who}" if marks else f"Nothing differs from {who}"
+    named = reference
+    if reference == BEST:
+        named = "the best of its column"
+    verdict = f"Nothing differs from {named}"
+    if marks:
+        verdict = f"{DAGGER} differs from {named}"
     tests = " and ".join(dict.fromkeys(pair.method for pair in pairs))
-    how = f"{tests}, p <= {alpha:g} by Holm's rule over {format_count(len(pairs), 'comparison')}."
-    return marks, [f"{said}: {how}", *map(sentence, format_notes(pairs))]
+    family = format_count(len(pairs), "comparison")
+    lines = [f"{verdict}: {tests}, p <= {alpha:g} by Holm's rule over {family}."]
+    lines += map(sentence, format_notes(pairs))
+    return marks, lines
 
 
 def _best(rows: Rows, key: str, parsed: Key) -> str:
@@ -468,4 +537,6 @@ def _best(rows: Rows, key: str, parsed: Key) -> str:
     upward = increasing(parsed)
     if upward is None or not values:
         return ""
-    return (max if upward else min)(values, key=values.__getitem__)
+    if upward:
+        return max(values, key=values.__getitem__)
+    return min(values, key=values.__getitem__)

@@ -6,14 +6,13 @@ A key is `[macro.][kind.][adjustment.]metric[@k][:p]`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.checks import unique_keys
-from ..inputs.errors import InputValueError
 from ..metrics.keys import NO_ADJUSTMENT, Field, Grammar, Key, fail
 from ..metrics.kinds import EXPECTED_KIND
 from ..metrics.metric_table import Row
@@ -256,24 +255,14 @@ def read_key(key: str) -> AnswerKey:
     >>> str(parsed), parsed.title
     ('macro.ndcg@10', 'macro.nDCG@10')
     """
+    if not isinstance(key, str):
+        return ANSWER_KEYS.parse(key, AnswerKey)  # type: ignore[unreachable]  # a KeyError
+    return _read_key(key)
+
+
+@lru_cache(4096)
+def _read_key(key: str) -> AnswerKey:
     parsed = ANSWER_KEYS.parse(key, AnswerKey)
     if parsed.kind != EXPECTED_KIND and parsed.adjustment in LEVELS:
         fail(key, f"{parsed.adjustment} has no kind, as it orders all candidates anew")
     return parsed
-
-
-def rows_of(metrics: Iterable[str]) -> list[str]:
-    """Check the metrics of a table, which have no kind and no adjustment of their own.
-
-    Examples
-    --------
-    >>> rows_of(["map", "ndcg@10"])
-    ['map', 'ndcg@10']
-    """
-    rows = unique_keys(metrics)
-    for row in rows:
-        parsed = read_key(row)
-        if parsed != parsed.alone:
-            expected = "metric[@k] as a row of a table"
-            raise InputValueError("metrics", expected=expected, got=repr(row))
-    return rows

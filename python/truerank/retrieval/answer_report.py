@@ -2,65 +2,31 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..inference.intervals import Interval, Intervals, interval
-from ..inference.units import Units
-from ..inputs.arrays import checked_weights, read_only
-from ..inputs.checks import choice, instance, positive_integer, several, unique_keys
-from ..inputs.errors import InputValueError, UnknownKeyError
+from ..inputs.checks import choice, unique_keys
+from ..inputs.errors import UnknownKeyError
 from ..inputs.naming import printable, public
 from ..inputs.row_keys import row_keys
-from ..inputs.words import LISTED, AnswerOrder
-from ..metrics.keys import ALL_SIDES, MACRO, quote
-from ..metrics.kinds import EXPECTED_KIND, Sample
+from ..inputs.words import AnswerOrder
+from ..metrics.keys import quote
 from ..ranks.container import Ranks
-from ..ranks.grouping import group_codes
-from ..ranks.labels import RIGHT_ANSWERS, WITHOUT_ANSWERS
-from ..reporting.audit import Findings, findings
-from ..reporting.keyed_values import (
-    GROUPS_SHOWN,
-    Groups,
-    KeyedValues,
-    Names,
-    choose_metrics,
-    label_text,
-    metric_column,
-)
-from ..reporting.summaries import Counted, Finding
-from ..tables import Column, Table
-from ..tables.cells import format_count
-from ..tables.cells import percent as percentage
-from ..tables.forms import write_json
-from ..tasks.grades import count_without_answers
-from ..tasks.named_lists import first_names
-from .answer_metrics import ORDER_KINDS, AnswerKey, read_key, rows_of
-from .answer_ties import LEVELS, RankedAnswers
+from ..reporting.keyed_values import KeyedValues
+from ..tables.cells import format_count, percent
+from .answer_metrics import ORDER_KINDS
+from .answer_ties import LEVELS
+from .answered_queries import ANSWER_REPORTS, FEW_METRICS, MISSES, AnsweredQueries
 from .tie_sums import hit_chances
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
-    from ..ranks.protocol import Protocol
+    from ..reporting.columns import Names
+    from ..reporting.summaries import Finding
     from ..tasks.named_lists import ListUse
-
-JSON_KIND = "truerank.retrieval"
-JSON_FORMAT = 1
-
-DEFAULT_METRICS = (
-    *("mrr", "mrr@10", "map", "r_precision", "ndcg", "ndcg@10"),
-    *("recall@10", "recall@100", "precision@10", "success@10"),
-)
-_FEW_METRICS = ("mrr", "map", "ndcg@10", "recall@10")
-_CHECKS = ("constant", "nan", "inf", "saturated", "sampled")
-FEW = 0.1  # the share of candidates up to which lists are short
-_COLUMNS = (*ORDER_KINDS, "chance", "index")  # of a table
-# What becomes of right answers that their lists miss, in the words of a table.
-MISSES = {"zero": "count as 0", "bounds": "have bounds", "expected": "count by their mean"}
 
 
 @public("truerank.retrieval")
@@ -149,18 +115,10 @@ class RetrievalReport(KeyedValues):
     (0.75, 0.6666666666666666)
     """
 
-    ranks: Ranks
-    gains: FloatArray | None
-    few, usual, read_key = _FEW_METRICS, DEFAULT_METRICS, staticmethod(read_key)
-    weights: None = None
-    weighting, seed, sides = "", 0, (ALL_SIDES,)
-    queries: list[Hashable]
-    answers: IntArray
-    candidates: IntArray
-    without_answers: int
-    misses: str
-    list_use: ListUse | None
-    longest_list: int | None
+    form = ANSWER_REPORTS
+    few = form.few
+    usual = form.usual
+    read_key = staticmethod(form.read_key)
 
     def __init__(
         self,
@@ -170,59 +128,58 @@ class RetrievalReport(KeyedValues):
         by: LabelsLike | None = None,
         misses: str = "zero",
     ) -> None:
-        instance("ranks", ranks, Ranks)
-        if gains is not None:
-            gains = checked_weights(gains, length=len(ranks), name="gains", each="right answer")
-        self.gains, self.misses, self.list_use = gains, misses, None
-        self.longest_list = None
-        check_misses(misses, ranks.protocol)
-        self.without_answers = count_without_answers(ranks.labels)
-        self._ranked = RankedAnswers(ranks, gains, misses)
-        placed = True if ranks.listed is None or misses == "bounds" else ranks.listed
-        self._tied = int(np.count_nonzero((ranks.tied > 1) & placed))
-        self.queries = self._ranked.queries
-        self.answers = read_only(self._ranked.answers)
-        self.ranks = ranks.with_labels(**{RIGHT_ANSWERS: self.answers[self._ranked.codes]})
-        self.candidates = read_only(self._ranked.candidates)
-        self.by = by if by is None or isinstance(by, str) else "group"
-        self._group_of_query = np.zeros(0, dtype=np.int64)
-        self._groups: list[Hashable] = []
-        if by is not None:
-            codes, self._groups = group_codes(ranks, by)
-            self._group_of_query = self._ranked.of_queries(codes)
-        self._group_sizes = np.bincount(self._group_of_query).tolist()
+        self._tell(AnsweredQueries(ranks, gains, by, misses))
 
     @property
-    def protocol(self) -> Protocol:
-        """The protocol by which the ranks were counted."""
-        return self.ranks.protocol
+    def _answered(self) -> AnsweredQueries:
+        answered: AnsweredQueries = self._measured  # type: ignore[assignment]
+        return answered
+
+    @property
+    def gains(self) -> FloatArray | None:
+        """What each right answer counts for in dcg and ndcg; None: 1 for all."""
+        return self._answered.gains
+
+    @property
+    def queries(self) -> list[Hashable]:
+        """The label of each query, in the order of `per_query`."""
+        return self._answered.ranked.queries
+
+    @property
+    def answers(self) -> IntArray:
+        """The number of right answers of each query."""
+        return self._answered.answers
+
+    @property
+    def candidates(self) -> IntArray:
+        """The number of candidates of each query."""
+        return self._answered.candidates
+
+    @property
+    def without_answers(self) -> int:
+        """How many queries were left out, as they have no right answer."""
+        return self._source.facts["without_answers"] or 0  # not told of a group from JSON
+
+    @property
+    def misses(self) -> str:
+        """What right answers count for that their lists miss."""
+        misses: str = self._source.facts["misses"]
+        return misses
+
+    @property
+    def list_use(self) -> ListUse | None:
+        """Of lists by name, the queries that have none, and those whose list was not used."""
+        return self._answered.list_use
+
+    def _tell_lists(self, use: ListUse | None, longest: int | None) -> None:
+        """Tell which lists were used, and of lists without given candidates the longest."""
+        self._answered.list_use = use
+        self._answered.longest_list = longest
+
+    def _find(self, names: Sequence[str]) -> list[Finding]:
+        return self._answered.find(names)
 
     # -- values ------------------------------------------------------------------------------------
-
-    def _value(self, key: str) -> float:
-        """Return the value of a key; an unknown one is a KeyError with the most similar names."""
-        parsed = read_key(key)
-        if parsed.macro and self.by is None:
-            raise UnknownKeyError(quote(key), "there are no groups; give by=...")
-        means = self._means(parsed)
-        if not parsed.macro:
-            return float(means[0])
-        of_groups = means[1:][~np.isnan(means[1:])]
-        return float(of_groups.mean()) if len(of_groups) else float("nan")
-
-    def _means(self, key: AnswerKey) -> FloatArray:
-        """The value over all queries, and then that of each group."""
-        top, base = (
-            np.append(x.sum(), np.bincount(self._group_of_query, x) if self._groups else [])
-            for x in self._ranked.sums(key)
-        )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            means: FloatArray = top / base
-        return means
-
-    def __iter__(self) -> Iterator[str]:
-        keys = (f"{column}.{metric}" for column in _COLUMNS for metric in DEFAULT_METRICS)
-        return (key.removeprefix(f"{EXPECTED_KIND}.") for key in keys)
 
     def per_query(self, key: str) -> FloatArray:
         """Return the value of each query, in the order of `queries`: float64, shape (q,).
@@ -246,13 +203,10 @@ class RetrievalReport(KeyedValues):
         >>> tr.retrieval.report(ranks).per_query("map").tolist()
         [0.75, 0.5]
         """
-        parsed = read_key(key)
+        parsed = self.read_key(key)
         if parsed.macro:
             raise UnknownKeyError(quote(key), "an average over groups has no value per query")
-        top, base = self._ranked.sums(parsed)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values: FloatArray = top / base
-        return values
+        return self._answered.per_query(parsed)
 
     def success_at(self, cutoffs: Iterable[int], order: AnswerOrder = "expected") -> FloatArray:
         """Return success@k for many k, which is the CMC curve of identification.
@@ -276,12 +230,11 @@ class RetrievalReport(KeyedValues):
         [0.5, 0.75, 1.0]
         """
         choice("order", order, (*ORDER_KINDS, *LEVELS))
-        ks = [positive_integer("cutoffs", k) for k in several("cutoffs", cutoffs, "integers")]
-        ties = self._ranked.ties(order)
+        ties = self._answered.ranked.ties(order)
         rows = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
         _, where, counts = np.unique(row_keys(rows), return_index=True, return_counts=True)
         above, size, right = (row[where] for row in rows)
-        hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in ks]
+        hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in cutoffs]
         shares: FloatArray = np.array(hits) / counts.sum()
         return shares
 
@@ -310,338 +263,45 @@ class RetrievalReport(KeyedValues):
         >>> tr.retrieval.report(ranks).by_query(["map", "success@1"])
         {'q1': {'map': 0.75, 'success@1': 1.0}, 'q2': {'map': 0.5, 'success@1': 0.0}}
         """
-        keys = unique_keys(_FEW_METRICS if metrics is None else metrics)
+        keys = unique_keys(self.few if metrics is None else metrics)
         values = np.array([self.per_query(key) for key in keys])
         rows = values.reshape(len(keys), len(self.queries)).T.tolist()
         named = zip(self.queries, rows, strict=True)
         return {query: dict(zip(keys, row, strict=True)) for query, row in named}
 
-    def audit(self, *names: str) -> Findings:
-        """List what makes the numbers suspect, by those checks of `Report.audit` that fit.
-
-        They find sampled candidates, queries whose candidates all have one score, and, if scores
-        were audited, NaN, infinite and saturated ones. Of lists by name they find queries without a
-        list, and lists of other queries than those with right answers. "short lists": of any lists
-        without given candidates, the longest has at most a tenth of the candidates. Then chance,
-        index and auc are among many that no list could name: right for the best of a full ranking,
-        wrong where a model ordered a few that were chosen for it, for which `Task` takes
-        `candidates`.
-
-        Parameters
-        ----------
-        *names : str
-            The checks. Default: all.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> ranks = tr.Ranks([0], [1], 10, queries=[7]).with_protocol(sampled=True)
-        >>> [finding.name for finding in tr.retrieval.report(ranks).audit()]
-        ['sampled']
-        """
-        every = findings(Counted(self.ranks, 0), _CHECKS) + _left_over(self.list_use)
-        every += _short_lists(self.longest_list, int(self.candidates.min()))
-        chosen = [finding for finding in every if not names or finding.name in names]
-        return Findings(chosen, self.protocol, None)
-
-    # -- what inference takes ----------------------------------------------------------------------
-
-    def in_order(self, ranks: Ranks, order: IntArray) -> RetrievalReport:
-        """Return the report of the same right answers in another order, with these ranks.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> found = tr.retrieval.report(tr.Ranks([0, 3], [1, 1], 10, queries=[7, 8]))
-        >>> order = found.ranks.above.argsort()[::-1]
-        >>> found.in_order(found.ranks[order], order).ranks.above
-        array([3, 0])
-        """
-        gains = None if self.gains is None else self.gains[order]
-        report = RetrievalReport(ranks, gains, misses=self.misses)
-        report._ranked.highest = self._ranked.highest
-        return report
-
-    @property
-    def group_labels(self) -> IntArray | None:
-        """The group of each right answer, numbered in the order of groups; None without groups."""
-        return None if self.by is None else self._group_of_query[self._ranked.codes]
-
-    def units(self, key: AnswerKey, codes: IntArray, by: str, groups: IntArray | None) -> Units:
-        """Return the queries in their units, whose codes right answers have, and groups likewise.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8])
-        >>> found = tr.retrieval.report(ranks)
-        >>> found.units(found.read_key("map"), ranks.queries.codes - 7, "query", None).unit
-        array([0, 1])
-        """
-        tops, bases = self._ranked.sums(key)
-        of_queries = self._ranked.of_queries
-        unit, macro = of_queries(codes), None if groups is None else of_queries(groups)
-        sample, number = Sample(tops, self.candidates), int(unit.max()) + 1
-        return Units(key, sample, bases, unit, number, by, macro, self._ranked.ends(key))
-
-    @overload
-    def interval(
-        self, metric: str, *, by: LabelsLike | None = ..., level: float = ...
-    ) -> Interval: ...
-
-    @overload
-    def interval(
-        self,
-        metric: list[str] | tuple[str, ...],
-        *,
-        by: LabelsLike | None = ...,
-        level: float = ...,
-    ) -> Intervals: ...
-
-    def interval(
-        self,
-        metric: str | list[str] | tuple[str, ...],
-        *,
-        by: LabelsLike | None = "query",
-        level: float = 0.95,
-    ) -> Interval | Intervals:
-        """Compute the confidence interval of the value of a key, or of several.
-
-        Parameters
-        ----------
-        metric : str, or list of str
-            For "macro.X" the groups are those of the report.
-        by : str, labels or None
-            What was drawn when the test set was made: queries, or a label of the ranks (labels of
-            its tasks, too) that all right answers of a query share.
-        level : float
-            How often such intervals cover the true value.
-
-        Returns
-        -------
-        Interval, or Intervals for several keys
-
-        Raises
-        ------
-        KeyError
-            For an unknown key.
-        ValueError
-            For a level outside of (0, 1), and labels that do not fit the tasks.
-
-        Notes
-        -----
-        A query moves a mean by its distance from it. An index and a ratio are ratios of two means,
-        whose interval knows that chance and optimum vary with the queries, too.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> ranks = tr.Ranks([0, 3, 1, 5], [1] * 4, 10, queries=["a", "a", "b", "c"])
-        >>> print(tr.retrieval.report(ranks).interval("map"))
-        map 0.472 [0.000, 1.000] (95 %, t, 3 queries)
-        few units: 3 queries
-        """
-        if not isinstance(metric, (list, tuple)):
-            return interval(self, metric, by=by, level=level)
-        names = unique_keys(metric, "metric")
-        return Intervals({name: self.interval(name, by=by, level=level) for name in names})
-
-    # -- groups ------------------------------------------------------------------------------------
-
-    @property
-    def groups(self) -> Mapping[Hashable, RetrievalReport]:
-        """A report on the queries of each group, made when it is asked for; none without groups.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8], relation=["x", "x", "y"])
-        >>> tr.retrieval.report(ranks, by="relation").groups["x"]["map"]
-        0.75
-        """
-        return Groups(self._groups, self._of_group)
-
-    def _of_group(self, place: int) -> RetrievalReport:
-        chosen = self._group_of_query[self._ranked.codes] == place
-        gains = None if self.gains is None else self.gains[chosen]
-        ranks = self.ranks[chosen].with_labels(**{WITHOUT_ANSWERS: None})  # they have no group
-        group = RetrievalReport(ranks, gains, misses=self.misses)
-        group._ranked.highest = self._ranked.highest  # of all gains, by which err@k stops
-        return group
-
-    def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
-        """Return the number of queries of each group, as `Report` has tasks; none without groups.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8], relation=["x", "x", "y"])
-        >>> tr.retrieval.report(ranks, by="relation").group_tasks()
-        {'x': 1, 'y': 1}
-        """
-        return dict(zip(self._groups, self._group_sizes, strict=True))
-
-    def group_values(self, key: str) -> dict[Hashable, float]:
-        """Return the value of a key for every group of queries; empty without groups.
-
-        Raises
-        ------
-        KeyError
-            For an unknown key.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8], relation=["x", "x", "y"])
-        >>> tr.retrieval.report(ranks, by="relation").group_values("map")
-        {'x': 0.75, 'y': 0.5}
-        """
-        return dict(zip(self._groups, self._means(read_key(key))[1:].tolist(), strict=True))
-
-    # -- tables ------------------------------------------------------------------------------------
-
-    def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
-        """Return values, sizes, protocol and groups as a JSON object; nan becomes null.
-
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The keys. Default: those that the report lists.
-        indent : int or None
-            The blanks of each level; None writes one line.
-
-        Raises
-        ------
-        KeyError
-            For an unknown key.
-
-        Examples
-        --------
-        >>> import json, truerank as tr
-        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8])
-        >>> json.loads(tr.retrieval.report(ranks).to_json(["map"]))["metrics"]
-        {'map': 0.625}
-        """
-        values = self.to_dict(metrics)
-        groups = None
-        if self.by is not None:
-            keys = [key for key in values if not read_key(key).macro]
-            groups = {
-                "by": self.by,
-                "labels": list(map(label_text, self._groups)),
-                "queries": self._group_sizes,
-                "metrics": {key: list(self.group_values(key).values()) for key in keys},
-            }
-        content = {
-            "kind": JSON_KIND,
-            "format": JSON_FORMAT,
-            "metrics": values,
-            "queries": len(self.queries),
-            "without_answers": self.without_answers,
-            "misses": self.misses,
-            "answers": len(self.ranks),
-            "protocol": dataclasses.asdict(self.protocol),
-            "fingerprint": self.protocol.fingerprint,
-            "groups": groups,
-        }
-        return write_json(content, indent)
-
-    def table(
-        self, metrics: Names = None, *, kinds: Names = None, percent: bool = False, **options: Any
-    ) -> Table:
-        """Return a row for each kind of order; with groups, the macro average and the groups.
-
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The columns, `metric[@k]` each, or "all". Default: mrr, map, ndcg@10 and recall@10.
-        kinds : str or iterable of str, optional
-            The rows: "expected", "optimistic", "pessimistic", "chance" and "index". Default:
-            expected; without groups, where right answers tie, optimistic and pessimistic, too.
-        digits, percent, notes
-            As of `Report.table`.
-        """
-        chosen = rows_of(choose_metrics(metrics, _FEW_METRICS, DEFAULT_METRICS))
-        if kinds is None:
-            kinds = ORDER_KINDS if not self.by and self._tied else EXPECTED_KIND
-        rows_of_kind = unique_keys(kinds, "kinds")
-        if not chosen:
-            raise InputValueError("metrics", expected="at least one key", got="none")
-        labels = ["micro", *([MACRO] if self.by else []), *map(label_text, self._groups)]
-        sizes = [len(self.queries), *([len(self.queries)] if self.by else []), *self._group_sizes]
-        rows: list[list[Any]] = []
-        for kind in rows_of_kind:
-            means = np.stack([self._means(read_key(f"{kind}.{metric}")) for metric in chosen], 1)
-            if self.by:
-                macro = [self[f"{MACRO}.{kind}.{metric}"] for metric in chosen]
-                means = np.insert(means, 1, macro, axis=0)
-            rows += [
-                [label, kind, size, *values]
-                for label, size, values in zip(labels, sizes, means.tolist(), strict=True)
-            ]
-        columns = [
-            Column("group", self.by or "", only=None if self.by else "data"),
-            Column("kind", only=None if len(rows_of_kind) > 1 else "data"),
-            Column("queries"),
-            *(metric_column(metric, read_key(metric), percent=percent) for metric in chosen),
-        ]
-        table = Table(columns, rows, names=2, before=self._lines(), most=GROUPS_SHOWN)
-        return table.table(**options)
+    # -- lines -------------------------------------------------------------------------------------
 
     def _lines(self) -> list[str]:
-        if not len(self.ranks):  # of an empty part
+        summary = self._source.summary
+        if summary is None or not summary.tasks:  # of a group from JSON; of an empty part
             return [self._sizes()]
-        low, high = int(self.candidates.min()), int(self.candidates.max())
-        among = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        lines = [f"{self._sizes()}, {self._tied:,} of them tied, among {among} candidates"]
-        if self.ranks.listed is not None:
-            missed = f"{percentage(float(1 - self.ranks.listed.mean()))} of the right answers"
-            lines.append(f"{missed} are missed by their lists and {MISSES[self.misses]}")
+        low = summary.candidates_min
+        high = summary.candidates_max
+        among = f"{low:,} to {high:,}"
+        if low == high:
+            among = f"{low:,}"
+        tied = f"{summary.tied_tasks:,} of them tied"
+        lines = [f"{self._sizes()}, {tied}, among {among} candidates"]
+        missed = self._source.facts["missed"]
+        if missed is not None:
+            share = f"{percent(missed)} of the right answers"
+            counted = MISSES.get(self.misses, self.misses)  # JSON may have been edited
+            lines.append(f"{share} are missed by their lists and {counted}")
         if self.without_answers:
             left_out = format_count(self.without_answers, "query", "queries")
             lines.append(f"{left_out} without a right answer left out")
         return lines
 
     def _sizes(self) -> str:
-        queries = format_count(len(self.queries), "query", "queries")
-        return f"{queries} with {format_count(len(self.ranks), 'right answer')}"
+        queries = format_count(self.tasks(), "query", "queries")
+        answers = self._source.facts["answers"]
+        if answers is None:
+            return queries
+        return f"{queries} with {format_count(answers, 'right answer')}"
 
     def __repr__(self) -> str:
-        values = (f"{metric} {self[metric]:.4g}" for metric in _FEW_METRICS)
-        return printable(f"RetrievalReport({self._sizes()}, {', '.join(values)})")
-
-
-def check_misses(misses: str, protocol: Protocol) -> None:
-    """Check what right answers count for that their lists miss."""
-    choice("misses", misses, tuple(MISSES))
-    if misses != "zero" and protocol.candidates == LISTED:
-        expected = f'"zero", as the candidates are {LISTED}: there are no others to be tied with'
-        raise InputValueError("misses", expected=expected, got=repr(misses))
-
-
-def _left_over(use: ListUse | None) -> list[Finding]:
-    """Find queries without a list, and lists that were not used."""
-    found = []
-    if use is not None and use.missing:
-        n = len(use.missing)
-        queries = format_count(n, "query", "queries")
-        message = f"{queries} with right answers without a list, as {first_names(use.missing)}"
-        found.append(Finding("missing lists", float(n), 0.0, message))
-    if use is not None and use.unused:
-        n = len(use.unused)
-        lists = format_count(n, "list")
-        message = f"{lists} of queries without right answers, as {first_names(use.unused)}"
-        found.append(Finding("unused lists", float(n), 0.0, message))
-    return found
-
-
-def _short_lists(longest: int | None, candidates: int) -> list[Finding]:
-    """Find that no list has more than a few of many candidates."""
-    if longest is None or longest > FEW * candidates:
-        return []
-    names = format_count(longest, "candidate")
-    message = (
-        f"no list has more than {names} of {candidates:,}, among which chance, index and auc are; "
-        'if lists order a few that were chosen, Task takes candidates={query: [...]} or "listed"'
-    )
-    return [Finding("short lists", longest / candidates, FEW, message)]
+        words = [self._sizes()]
+        if not self.has_ranks:
+            words.append("read from JSON")
+        words += [f"{metric} {self[metric]:.4g}" for metric in FEW_METRICS if metric in self]
+        return printable(f"RetrievalReport({', '.join(words)})")

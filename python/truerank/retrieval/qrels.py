@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set, Sized
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -112,7 +112,7 @@ def is_one_split(known: object) -> bool:
     """
     if not isinstance(known, Mapping):
         return True
-    filled = (value for value in known.values() if not hasattr(value, "__len__") or len(value))
+    filled = (value for value in known.values() if not isinstance(value, Sized) or len(value))
     for first in filled:
         return not is_split(first)
     return not all(isinstance(name, str) for name in known)  # no pairs at all

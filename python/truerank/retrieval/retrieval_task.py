@@ -35,8 +35,9 @@ from ..tasks.split_columns import SplitReader, name_splits
 from ..tasks.task import OneSidedTask
 from ..tasks.vocabularies import Column, Vocabulary, encode_columns
 from .answer_lists import is_list_of_lists, lists_in_order, lists_of_ids, read_lists
-from .answer_report import RetrievalReport, check_misses
+from .answer_report import RetrievalReport
 from .answer_ties import GAINS, counted_gains, read_gains
+from .answered_queries import check_misses
 from .qrels import FORM, is_one_split, read_judged
 
 if TYPE_CHECKING:
@@ -686,9 +687,10 @@ class Task(OneSidedTask[RetrievalReport]):
             use.warn("ids")
         if misses != "zero":
             report = self._report(report.ranks, misses)
-        report.list_use = use
+        longest = None
         if self.protocol.candidates == ALL:
-            report.longest_list = int(np.diff(lists.indptr).max(initial=0))
+            longest = int(np.diff(lists.indptr).max(initial=0))
+        report._tell_lists(use, longest)
         return report
 
     def _queries_of_rows(self) -> IntArray:

@@ -1,0 +1,132 @@
+"""The keys that reports list, and the columns of tables in which their values stand."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from ..inputs.checks import flag, unique_keys
+from ..metrics import Key, parse
+from ..metrics.keys import ADJUSTED, ALL_SIDES, NO_ADJUSTMENT, table_name
+from ..metrics.kinds import DEFAULT_KIND
+from ..tables import Column
+
+DEFAULT_METRICS = (
+    *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),
+    *("hmr", "gmr", "median", "amr", "amri", "amrr", "ah@10", "zmrr"),
+)
+DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
+
+SHORT_METRICS = ("mrr", "hits@10", "amri")  # what a repr shows
+FEW_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")  # what tables show by default
+ALL_METRICS = "all"
+
+Names = str | Iterable[str] | None
+SHARES = ("hits", "success", "recall", "precision")  # what papers print as percentages, too
+
+
+def compose_key(side: str, kind: str, metric: str) -> str:
+    """Join side, kind and metric to a key, without defaults.
+
+    Examples
+    --------
+    >>> compose_key("tail", "realistic", "amri")
+    'tail.amri'
+    """
+    words = [word for word in (side, kind) if word not in (ALL_SIDES, DEFAULT_KIND)]
+    words.append(metric)
+    return ".".join(words)
+
+
+def metric_of(key: str) -> str:
+    """Return the [adjustment.]metric[@k][:p] of a key, as it is written there.
+
+    Examples
+    --------
+    >>> metric_of("tail.expected.index.power_mean:0.5")
+    'index.power_mean:0.5'
+    """
+    before, colon, power = key.partition(":")
+    words = before.split(".")
+    last = 1
+    if len(words) > 1 and words[-2] in ADJUSTED:
+        last = 2
+    return ".".join(words[-last:]) + colon + power
+
+
+def choose_metrics(metrics: Names, few: Iterable[str], every: Sequence[str]) -> list[str]:
+    """List the metrics of a table: those that were asked for, "all", or a few if they are there.
+
+    Examples
+    --------
+    >>> choose_metrics(None, ["mr"], ["mr", "mrr"]), choose_metrics("mrr", ["mr"], ["mr", "mrr"])
+    (['mr'], ['mrr'])
+    """
+    if metrics is None and set(few) <= set(every):
+        return list(few)
+    if metrics is None or (isinstance(metrics, str) and metrics == ALL_METRICS):
+        return list(every)
+    return unique_keys(metrics)
+
+
+def column_of(key: Key) -> Key:
+    """Return the key of the column that a key is in: without its side, kind and average.
+
+    Examples
+    --------
+    >>> str(column_of(parse("macro.tail.expected.amri")))
+    'index.mr'
+    """
+    return key._replace(side=ALL_SIDES, kind=DEFAULT_KIND, macro=False)
+
+
+def key_of_row(key: Key, side: str, kind: str) -> Key:
+    """Return the key of a cell: that of its column with the side and the kind of its row.
+
+    Examples
+    --------
+    >>> str(key_of_row(parse("amri"), "tail", "expected"))
+    'tail.expected.index.mr'
+    """
+    return key._replace(side=side, kind=kind)
+
+
+def metric_column(name: str, key: Key | None = None, *, percent: bool = False, **of: Any) -> Column:
+    """Return the column of a key: three decimals of a share, one of a mean rank, two of a z.
+
+    Examples
+    --------
+    >>> metric_column("mr").decimals, metric_column("mrr").decimals, metric_column("zmrr").decimals
+    (1, 3, 2)
+    >>> metric_column("hits@10", percent=True).unit
+    '%'
+    """
+    parsed = parse(name) if key is None else key
+    is_share = parsed.adjustment == NO_ADJUSTMENT and parsed.metric in SHARES
+    if flag("percent", percent) and is_share:
+        return Column(name, table_name(parsed), 1, "%", **of)
+    return Column(name, table_name(parsed), parsed.decimals, **of)
+
+
+def sentence(text: str) -> str:
+    """Write a clause as a sentence.
+
+    Examples
+    --------
+    >>> sentence("ties move mr")
+    'Ties move mr.'
+    """
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def label_text(label: Hashable) -> str:
+    """Write the label of a group, the parts of a tuple with blanks between them.
+
+    Examples
+    --------
+    >>> label_text((3, "1-N")), label_text(7)
+    ('3 1-N', '7')
+    """
+    if isinstance(label, tuple):
+        return " ".join(map(str, label))
+    return str(label)

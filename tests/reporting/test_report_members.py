@@ -1,0 +1,236 @@
+"""What all reports have, by a table of members: reports of ranks and of queries do the same."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support.refusals import refusal
+from truerank.inference.units import HasUnits
+from truerank.reporting.columns import metric_of
+from truerank.reporting.keyed_values import KeyedValues
+from truerank.reporting.named_numbers import Numbers
+
+# Queries of one right answer are tasks: whatever a member returns, it is the same for both.
+RANKS = tr.Ranks(
+    [0, 3, 1, 9, 4, 0],
+    [1] * 6,
+    [10, 10, 12, 12, 10, 10],
+    queries=["a", "b", "c", "d", "e", "f"],
+    unit=["a", "b", "c", "d", "e", "f"],
+    relation=["x", "y", "x", "y", "y", "z"],
+    protocol=tr.Protocol(split="test", sampled=True),
+)
+NO_GROUPS = r"this report has no groups; report\(ranks, by="
+BY = {"groups": "relation", "no groups": None}
+MAKERS: dict[str, Callable[..., Any]] = {"ranks": tr.report, "queries": tr.retrieval.report}
+
+
+def read_back(report: Any) -> Any:
+    return type(report).from_json(report.to_json(["mrr", "ratio.mrr"]))
+
+
+def of_group(report: Any) -> Any:
+    return next(iter(report.groups.values()), report)
+
+
+def shown(report: Any, **options: Any) -> list[Any]:
+    """Return the cells of a table, but for those that only one kind of report has."""
+    table = report.table(["mrr"], **options).to_dict()
+    table.pop("side", None)
+    return [table.pop("kind", None) and None, *table.values()]
+
+
+def fields_of(report: Any) -> dict[str, Any]:
+    """Return what JSON has of every report, which is all that does not name its kind."""
+    content = json.loads(report.to_json(["mrr"]))
+    own = {"kind", "findings", *report.form.facts}
+    return {name: value for name, value in content.items() if name not in own}
+
+
+def restored(report: Any) -> bool:
+    copies = copy.deepcopy(report), pickle.loads(pickle.dumps(report)), read_back(report)
+    return all(each == report for each in copies)
+
+
+def reversed_model(report: Any) -> Any:
+    order = np.arange(len(report.ranks))[::-1]
+    return report.in_order(report.ranks[order], order)
+
+
+# Each public member of the base, and calls of it.
+MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
+    "audit": [lambda r: list(r.audit("sampled")), lambda r: list(r.audit("constant"))],
+    "by": [lambda r: r.by],
+    "few": [lambda r: {"mrr"} & set(r.few)],
+    "filters": [lambda r: dict(r.filters)],
+    "form": [lambda r: type(r).form.json_kind == json.loads(r.to_json())["kind"]],
+    "from_json": [
+        restored,
+        lambda r: read_back(r)["mrr"],
+        lambda r: read_back(r).to_json() == r.to_json(["mrr", "ratio.mrr"]),
+        lambda r: type(r).from_json("{}"),
+        lambda r: type(r).from_json(3),
+    ],
+    "group_labels": [lambda r: None if r.group_labels is None else r.group_labels.tolist()],
+    "group_tasks": [lambda r: r.group_tasks(), lambda r: r.group_tasks("tail")],
+    "group_values": [
+        lambda r: r.group_values("mrr"),
+        lambda r: r.group_values("index.mrr"),
+        lambda r: r.group_values("macro.mrr"),
+        lambda r: type(r.group_values("no_such_key")),
+    ],
+    "groups": [
+        lambda r: list(r.groups),
+        lambda r: r.groups["y"]["mrr"],
+        lambda r: {label: group["mrr"] for label, group in r.groups.items()},
+        lambda r: repr(r.groups),
+    ],
+    "has_ranks": [lambda r: r.has_ranks],
+    "in_order": [lambda r: reversed_model(r).labels().tasks.above.tolist()],
+    "interval": [
+        lambda r: r.interval("mrr", level=0.2)[1:6],
+        lambda r: r.interval(["mrr", "ratio.mrr"], by="query", level=0.5)["mrr"].units,
+        lambda r: r.interval("macro.mrr", level=0.2)[1:6],
+        lambda r: r.interval("mrr", by="relation", level=0.2, seed=3)[1:6],
+        lambda r: r.interval("mrr", level=2),
+    ],
+    "labels": [lambda r: r.labels().tasks.above.tolist(), lambda r: isinstance(r, HasUnits)],
+    "macro_left_out": [lambda r: r.macro_left_out("mrr"), lambda r: r.macro_left_out("macro.mrr")],
+    "protocol": [lambda r: r.protocol],
+    "ranks": [lambda r: r.ranks.above.tolist()],
+    "read_key": [lambda r: str(r.read_key("macro.mrr"))],
+    "seed": [lambda r: r.seed],
+    "sides": [lambda r: r.sides],
+    "summary": [lambda r: r.summary],
+    "table": [
+        shown,
+        lambda r: shown(r, sides="both"),
+        lambda r: r.table(["mrr"], sides="left"),
+        lambda r: r.table(["mrr"], kinds="optimistic")["kind"][0],
+        lambda r: type(r.table(["mrr"], kinds="worst")),
+        lambda r: r.table(["macro.mrr"]),
+        lambda r: len(r.table("all")) == len(r.table(["mrr"])),
+    ],
+    "tasks": [lambda r: r.tasks(), lambda r: r.tasks("tail")],
+    "to_json": [fields_of, lambda r: type(r.to_json(["no_such_key"]))],
+    "units": [
+        lambda r: r.units(r.read_key("mrr")).unit.tolist(),
+        lambda r: r.units(r.read_key("mrr"), by="relation").number,
+    ],
+    "usual": [lambda r: {"mrr"} & set(map(metric_of, r.usual))],
+    "weighting": [lambda r: r.weighting],
+    "weights": [lambda r: r.weights],
+    "__getitem__": [
+        lambda r: r["mrr"],
+        lambda r: r[["mrr", "ratio.mrr"]],
+        lambda r: r["macro.mrr"],
+        lambda r: "mmr" in r,
+    ],
+    "__iter__": [lambda r: "mrr" in list(r), lambda r: len(r) == len(list(r))],
+    "_ipython_key_completions_": [lambda r: r._ipython_key_completions_() == list(r)],
+    "to_dict": [lambda r: r.to_dict(["mrr"]), lambda r: str(r.to_dict()) == str(dict(r))],
+    "to_latex": [lambda r: r.to_latex("mrr").count("toprule")],
+    "to_csv": [lambda r: r.to_csv("mrr").splitlines()[-1].split(",")[-2:]],
+}
+
+
+def outcome(call: Callable[[Any], Any], report: Any) -> Any:
+    """Return what a call returns, or its error without the names of metrics and kinds."""
+    try:
+        return call(report)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        name = report.form.json_kind
+        words = str(error).replace(repr(name), "KIND").replace(report.form.column_form, "FORM")
+        return type(error).__name__, words.partition("; known are")[0]
+
+
+@pytest.mark.parametrize("state", ["measured", "from JSON", "a group", "a group from JSON"])
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("member", MEMBERS)
+def test_both_kinds_of_report_do_the_same(member: str, by: str, state: str) -> None:
+    of_ranks, of_queries = (make(RANKS, by=BY[by]) for make in MAKERS.values())
+    if "JSON" in state:
+        of_ranks, of_queries = read_back(of_ranks), read_back(of_queries)
+    if "group" in state:
+        of_ranks, of_queries = of_group(of_ranks), of_group(of_queries)
+    for i, call in enumerate(MEMBERS[member]):
+        one, two = outcome(call, of_ranks), outcome(call, of_queries)
+        if isinstance(one, (float, tuple, list, dict)) and "Error" not in str(one):
+            assert str(two) == str(one) or two == pytest.approx(one, nan_ok=True), i
+        else:
+            assert two == one, i
+
+
+def test_every_member_of_the_base_is_in_the_table() -> None:
+    own = {name for each in (KeyedValues, Numbers) for name in vars(each) if name[:1] != "_"}
+    assert own | KeyedValues.__annotations__.keys() <= MEMBERS.keys()
+
+
+def test_kinds_of_report_add_members_and_write_none_twice() -> None:
+    """What the base has is not defined again, but for how keys are read."""
+    settings = {"form", "few", "usual", "read_key"}
+    for kind in (tr.Report, tr.retrieval.RetrievalReport):
+        assert issubclass(kind, KeyedValues)
+        own = {name for name in vars(kind) if not name.startswith("_")}
+        assert own & MEMBERS.keys() == settings
+
+
+NUMBERS: dict[str, Callable[[], Any]] = {
+    **{name: lambda make=make: make(RANKS, by="relation") for name, make in MAKERS.items()},
+    "repeats": lambda: tr.report([tr.report(RANKS), tr.report(RANKS[::-1])]),
+    "toolkit": lambda: tr.compat.report([[0.5, 0.5, 0.1]], [0], preset="openke"),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_all_are_mappings_from_keys_to_numbers(name: str) -> None:
+    found = NUMBERS[name]()
+    keys = list(found)
+    assert isinstance(found, Numbers)
+    assert found._ipython_key_completions_() == keys
+    assert str(found.to_dict()) == str(dict(found))
+    assert str(found[keys[:2]]) == str(found.to_dict(keys[:2])) == str(found[tuple(keys[:2])])
+    assert len(found) == len(keys)
+    assert all(isinstance(value, float) for value in found.to_dict().values())
+    for call in (found.__getitem__, found.to_dict):
+        refusal(KeyError, "no_such_key", call, ["no_such_key"])
+    for copied in (copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
+        assert str(dict(copied)) == str(dict(found))
+        assert copied.to_text() == found.to_text()
+
+
+def test_without_groups_their_values_are_an_error() -> None:
+    for make in MAKERS.values():
+        for report in (make(RANKS), read_back(make(RANKS))):
+            for call, arguments in (
+                (report.group_values, ["mrr"]),
+                (report.group_tasks, []),
+                (report.macro_left_out, ["mrr"]),
+            ):
+                refusal(KeyError, NO_GROUPS, call, *arguments)
+        interval = make(RANKS).interval
+        refusal(KeyError, NO_GROUPS, interval, "macro.mrr", by="relation")
+
+
+def test_reports_of_unlike_kinds_are_unlike() -> None:
+    one, two = (make(RANKS) for make in MAKERS.values())
+    assert one != two
+    refusal(ValueError, "of the kind 'truerank.report'", tr.Report.from_json, two.to_json())
+    refusal(ValueError, "of the kind 'truerank.retrieval'", type(two).from_json, one.to_json())
+
+
+def test_the_random_kind_of_a_report_is_drawn_by_its_seed_everywhere() -> None:
+    ranks = tr.Ranks([0] * 40, [9] * 40, 9)
+    found = [tr.report(ranks, seed=seed) for seed in (3, 4)]
+    values = [report["random.mr"] for report in found]
+    assert values[0] != values[1]
+    assert [report.interval("random.mr").value for report in found] == values
+    assert tr.report(found).interval("random.mr").value == pytest.approx(np.mean(values))
