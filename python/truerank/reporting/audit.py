@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.checks import unique_keys
 from ..inputs.naming import public
 from ..metrics.keys import RELATION_SIDE, parse
 from ..metrics.kinds import DEFAULT_KIND
@@ -145,7 +144,7 @@ def findings(counted: Counted, names: Collection[str] = ()) -> Findings:
     ['sampled']
     """
     found = []
-    asked: Collection[str] = unique_keys(names, "names") or MESSAGES
+    asked = names or MESSAGES
     for name, value, words in _measured(counted, asked):
         threshold = THRESHOLDS.get(name, 0.0)
         if value > threshold and name in asked:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
 
 from ..inference.intervals import Interval, Intervals, interval
 from ..inference.units import UNIT, HasUnits, RanksMissingError, TaskLabels, Units
-from ..inputs.checks import unique_keys
+from ..inputs.checks import instance, unique_keys
 from ..inputs.errors import UnknownKeyError
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..tables.forms import json_value, write_json
@@ -326,7 +326,7 @@ class KeyedValues(Numbers, HasUnits):
         if isinstance(source, Stored):
             found = [finding for finding in source.findings if not names or finding.name in names]
         else:
-            found = self._find(names)
+            found = self._find(unique_keys(names, "names"))
         return Findings(found, source.protocol, source.summary)
 
     # -- groups ------------------------------------------------------------------------------------
@@ -398,7 +398,8 @@ class KeyedValues(Numbers, HasUnits):
         >>> report(Ranks([0, 3], [1, 1], [1, 10]), by=["a", "b"]).macro_left_out("macro.amri")
         1
         """
-        return sum(map(math.isnan, self.group_values(key.removeprefix(f"{MACRO}.")).values()))
+        of_groups = instance("key", key, str).removeprefix(f"{MACRO}.")
+        return sum(map(math.isnan, self.group_values(of_groups).values()))
 
     # -- forms -------------------------------------------------------------------------------------
 

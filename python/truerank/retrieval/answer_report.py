@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..inputs.checks import choice, unique_keys
+from ..inputs.arrays import checked_weights
+from ..inputs.checks import choice, instance, positive_integer, several, unique_keys
 from ..inputs.errors import UnknownKeyError
 from ..inputs.naming import printable, public
 from ..inputs.row_keys import row_keys
@@ -128,6 +129,9 @@ class RetrievalReport(KeyedValues):
         by: LabelsLike | None = None,
         misses: str = "zero",
     ) -> None:
+        instance("ranks", ranks, Ranks)
+        if gains is not None:
+            gains = checked_weights(gains, length=len(ranks), name="gains", each="right answer")
         self._tell(AnsweredQueries(ranks, gains, by, misses))
 
     @property
@@ -230,11 +234,12 @@ class RetrievalReport(KeyedValues):
         [0.5, 0.75, 1.0]
         """
         choice("order", order, (*ORDER_KINDS, *LEVELS))
+        ks = [positive_integer("cutoffs", k) for k in several("cutoffs", cutoffs, "integers")]
         ties = self._answered.ranked.ties(order)
         rows = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
         _, where, counts = np.unique(row_keys(rows), return_index=True, return_counts=True)
         above, size, right = (row[where] for row in rows)
-        hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in cutoffs]
+        hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in ks]
         shares: FloatArray = np.array(hits) / counts.sum()
         return shares
 
