@@ -34,10 +34,11 @@ def count_stored(
 
     The other arguments are those of `DeviceCounts`.
     """
-    places = list(_parts_of(store))
-    parts = [(top, left, scores) for top, left, scores in places if scores is not None]
-    if len(parts) < len(places):
-        return None
+    parts = []
+    for top, left, scores in _parts_of(store):
+        if scores is None:
+            return None
+        parts.append((top, left, scores))
     if true_scores is None and len(parts) > 1:
         true_scores = store.take(tasks.rows, tasks.targets)
     return DeviceCounts(parts, tasks, true_scores)
@@ -49,8 +50,10 @@ def _parts_of(
     """Yield the parts of a matrix with their scores on a device; None: the host counts them."""
     if isinstance(store, ShardStore):
         for shard, start in zip(store.shards, store.starts, strict=True):
-            place = (top, left + start) if store.axis else (top + start, left)
-            yield from _parts_of(shard, *place)
+            if store.axis == 1:
+                yield from _parts_of(shard, top, left + start)
+            else:
+                yield from _parts_of(shard, top + start, left)
     else:
         yield top, left, _scores_of(store)
 

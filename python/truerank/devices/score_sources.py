@@ -65,9 +65,10 @@ class ScoreSource(ABC):
     def upload(self, array: npt.NDArray[Any], dtype: Any = None) -> Tensor:
         """Copy integers to the device, or the bits of numbers of another dtype of torch."""
         bits = np.array(array).view(f"i{array.itemsize}")  # a copy, as the array may be read-only
-        plain = sys.modules["torch"].from_numpy(bits)
-        plain = plain if dtype is None else plain.view(dtype)
-        return self.stream.upload(plain, self.empty(plain.shape, plain.dtype))
+        host_tensor = sys.modules["torch"].from_numpy(bits)
+        if dtype is not None:
+            host_tensor = host_tensor.view(dtype)
+        return self.stream.upload(host_tensor, self.empty(host_tensor.shape, host_tensor.dtype))
 
     def to_host(self, *tensors: Tensor) -> list[npt.NDArray[Any]]:
         """Wait for tensors, and return them in the host's memory."""
@@ -88,17 +89,20 @@ class ScoreSource(ABC):
 
         About as high as wide: what is made of vectors needs those of its rows and of its columns.
         """
-        width = self.shape[1] if columns is None else len(columns)
+        width = self.shape[1]
+        if columns is not None:
+            width = len(columns)
         most = max(1, TILE_BYTES // self.dtype.itemsize)
-        down = max(1, most // max(1, min(width, math.isqrt(most))))
-        across = max(1, most // down)
-        for top in range(0, height, down):
-            for left in range(0, width, across):
-                some = slice(left, min(left + across, width))
-                yield (
-                    slice(top, min(top + down, height)),
-                    some if columns is None else columns[some],
-                )
+        tile_height = max(1, most // max(1, min(width, math.isqrt(most))))
+        tile_width = max(1, most // tile_height)
+        for top in range(0, height, tile_height):
+            rows = slice(top, min(top + tile_height, height))
+            for left in range(0, width, tile_width):
+                part = slice(left, min(left + tile_width, width))
+                if columns is None:
+                    yield rows, part
+                else:
+                    yield rows, columns[part]
 
     def scan(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
         """Compare columns with the true score of each task.
@@ -118,10 +122,11 @@ class ScoreSource(ABC):
             How many of these scores are above the true score, equal to it, and NaN.
         """
         torch = sys.modules["torch"]
-        true, counts = true_keys_of(true_scores)[:, None], self.zeros(3, len(rows))
-        for tasks, some in self.tiles(len(rows), columns):
-            keys, nan = keys_of(self.block(rows[tasks], some))
-            flags = (keys > true[tasks], keys == true[tasks], nan)
+        true_keys = true_keys_of(true_scores)[:, None]
+        counts = self.zeros(3, len(rows))
+        for tasks, part in self.tiles(len(rows), columns):
+            keys, nan = keys_of(self.block(rows[tasks], part))
+            flags = (keys > true_keys[tasks], keys == true_keys[tasks], nan)
             counts[:, tasks] += torch.stack([flag.sum(1, dtype=torch.int32) for flag in flags])
         return counts
 
@@ -137,8 +142,11 @@ class StoredScores(ScoreSource):
     """
 
     def __init__(self, tensor: Tensor, backend: str, stream: DeviceStream) -> None:
-        self.shape, self.dtype = tuple(tensor.shape), tensor.dtype
-        self.backend, self.stream, self.like = backend, stream, tensor
+        self.shape = tuple(tensor.shape)
+        self.dtype = tensor.dtype
+        self.backend = backend
+        self.stream = stream
+        self.like = tensor
         self._bits = bits_of(tensor)  # indexing knows few unsigned integers
 
     def pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
@@ -154,32 +162,52 @@ class StoredScores(ScoreSource):
         return block.view(self.dtype)
 
     def scan(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
-        tasks, width = len(rows), self.shape[1] if columns is None else len(columns)
+        tasks = len(rows)
+        width = self.shape[1]
+        if columns is not None:
+            width = len(columns)
         if self.backend == "torch" or not tasks or not width:
             return super().scan(rows, true_scores, columns)
         from . import count_kernels as kernels
 
-        torch, tensor, task_rows = sys.modules["torch"], self.like, None
-        if self.dtype == torch.bfloat16:
-            tensor, true_scores = bits_of(tensor), bits_of(true_scores)
+        tensor = self.like
+        is_bfloat16 = self.dtype == sys.modules["torch"].bfloat16
+        if is_bfloat16:
+            tensor = bits_of(tensor)
+            true_scores = bits_of(true_scores)
+        task_rows = None
         if (rows[1:] - rows[:-1] == 1).all():  # then a thread reads several neighbours at once
             tensor = tensor[int(rows[0]) :]
         else:
             task_rows = self.upload(rows)
         row_stride, column_stride = tensor.stride()
         by_columns = row_stride < column_stride
-        of_a_row = 1 << (tasks // len(np.unique(rows)) - 1).bit_length()
-        at_once = kernels.ROWS if by_columns else min(kernels.MOST_TASKS, of_a_row)
-        programs, tiles = -(-tasks // at_once), -(-width // (kernels.TILE // at_once))
-        turns = -(-tiles // max(1, kernels.PROGRAMS // programs))
+        if by_columns:
+            tile_tasks = kernels.ROWS
+        else:  # as many as read one row on average, up to a power of two
+            tasks_of_row = tasks // len(np.unique(rows))
+            tile_tasks = min(kernels.MOST_TASKS, 1 << (tasks_of_row - 1).bit_length())
+        tile_columns = kernels.TILE // tile_tasks
+        programs_down = -(-tasks // tile_tasks)
+        tiles_across = -(-width // tile_columns)
+        # a program takes several tiles where there would be more programs than are needed
+        turns = -(-tiles_across // max(1, kernels.PROGRAMS // programs_down))
         counts = self.zeros(3, tasks)
-        kernels.count_stored[programs, -(-tiles // turns)](
-            *(tensor, true_scores, task_rows, columns, counts),
-            *(tasks, width, turns, row_stride, column_stride),
-            TASKS=at_once,
-            COLUMNS=kernels.TILE // at_once,
+        kernels.count_stored[programs_down, -(-tiles_across // turns)](
+            tensor,
+            true_scores,
+            task_rows,
+            columns,
+            counts,
+            tasks,
+            width,
+            turns,
+            row_stride,
+            column_stride,
+            TASKS=tile_tasks,
+            COLUMNS=tile_columns,
             BY_COLUMNS=by_columns,
-            IS_BFLOAT16=self.dtype == torch.bfloat16,
+            IS_BFLOAT16=is_bfloat16,
             enable_fp_fusion=False,
         )
         return counts
@@ -204,8 +232,10 @@ def keys_of(scores: Tensor) -> tuple[Tensor, Tensor]:
         keys = (least - bits).where(bits < 0, bits)  # the sign bit alone, of -0.0, becomes 0
         nan = scores.isnan()
         return keys.masked_fill_(nan, least), nan
-    is_signed = torch.iinfo(scores.dtype).min < 0
-    return bits if is_signed else bits ^ least, bits != bits
+    nan = bits != bits  # none is
+    if torch.iinfo(scores.dtype).min == 0:
+        return bits ^ least, nan  # unsigned integers, in the order of signed ones
+    return bits, nan
 
 
 def true_keys_of(true_scores: Tensor) -> Tensor:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.arrays import tensor_array
-from ..inputs.selection import selection_arrays
 from .score_sources import keys_of, true_keys_of
 
 if TYPE_CHECKING:
@@ -60,8 +59,12 @@ class SelectedColumns:
 
     def __init__(self, selection: Selection, source: ScoreSource) -> None:
         torch = sys.modules["torch"]
-        indptr, self._indices, self._lists, self.shared = selection_arrays(selection)
-        self._starts, self._lengths, self._source = indptr[:-1], np.diff(indptr), source
+        self.shared = selection.shared
+        self._indices = selection.indices
+        self._lists = selection.lists
+        self._starts = selection.indptr[:-1]
+        self._lengths = np.diff(selection.indptr)
+        self._source = source
         lists = source.arange(0, len(self._lengths))
         total = len(self._indices)
         lists = torch.repeat_interleave(lists, source.upload(self._lengths), output_size=total)
@@ -77,27 +80,37 @@ class SelectedColumns:
     def _lists_of(self, tasks: IntArray) -> IntArray:
         if self.shared:
             return np.zeros(len(tasks), np.int64)
-        return tasks if self._lists is None else self._lists[tasks]
+        if self._lists is None:
+            return tasks
+        return self._lists[tasks]
 
     def entries(self, tasks: IntArray) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield entries of the lists of some tasks: the positions in `tasks`, and the columns."""
-        torch, source, lists = sys.modules["torch"], self._source, self._lists_of(tasks)
+        torch = sys.modules["torch"]
+        source = self._source
+        lists = self._lists_of(tasks)
         lengths = self._lengths[lists]
         ends = np.cumsum(lengths)
-        skipped, ends_there = (
-            source.upload(self._starts[lists] - ends + lengths),
-            source.upload(ends),
-        )
+        # number i of all these entries, of the list of task t, is entry i + shifts[t] of the copy
+        shifts = source.upload(self._starts[lists] - (ends - lengths))
+        device_ends = source.upload(ends)
         total = int(lengths.sum())
         for first in range(0, total, MOST_ENTRIES):
             numbers = source.arange(first, min(first + MOST_ENTRIES, total))
-            owners = torch.searchsorted(ends_there, numbers, right=True)
-            yield owners, self._entries[skipped[owners] + numbers] & 0xFFFFFFFF
+            owners = torch.searchsorted(device_ends, numbers, right=True)
+            yield owners, self._entries[shifts[owners] + numbers] & 0xFFFFFFFF
 
     def hold(self, tasks: IntArray, owners: Tensor, columns: Tensor) -> Tensor:
         """Whether the lists of some tasks have columns of tasks at some positions in `tasks`."""
         wanted = (self._source.upload(self._lists_of(tasks))[owners] << 32) + columns
         return self._entries[sys.modules["torch"].searchsorted(self._entries, wanted)] == wanted
+
+
+def copied_selection(selection: Selection | None, source: ScoreSource) -> SelectedColumns | None:
+    """Copy a selection to a device, if there is one."""
+    if selection is None:
+        return None
+    return SelectedColumns(selection, source)
 
 
 class DeviceCounts:
@@ -118,36 +131,40 @@ class DeviceCounts:
     def __init__(
         self, parts: Sequence[Part], tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
     ) -> None:
-        self._tasks, self._true_scores = len(tasks.rows), true_scores
+        self._tasks = len(tasks.rows)
+        self._true_scores = true_scores
         self.backend = parts[0][2].backend  # "triton" or "torch"
         self._pending: list[tuple[ScoreSource, IntArray, Tensor, Tensor]] = []
         for top, left, scores in parts:
-            where = np.flatnonzero((tasks.rows >= top) & (tasks.rows < top + scores.shape[0]))
-            where = where[np.argsort(tasks.rows[where], kind="stable")]
+            numbers = np.flatnonzero((tasks.rows >= top) & (tasks.rows < top + scores.shape[0]))
+            numbers = numbers[np.argsort(tasks.rows[numbers], kind="stable")]
             with scores.stream.current():
-                self._begin(scores, where, tasks, top, left)
+                self._begin(scores, numbers, tasks, top, left)
 
     def _begin(
-        self, scores: ScoreSource, where: IntArray, tasks: PartOfTasks, top: int, left: int
+        self, scores: ScoreSource, numbers: IntArray, tasks: PartOfTasks, top: int, left: int
     ) -> None:
-        """Begin to count tasks that read a part, in the order of their rows."""
+        """Begin to count the tasks of these numbers, which read a part in the order of its rows."""
         first_column = tasks.first_column + left
-        selections = [x and SelectedColumns(x, scores) for x in (tasks.filter, tasks.candidates)]
-        for first in range(0, max(1, len(where)), MOST_TASKS):
-            some = where[first : first + MOST_TASKS]
-            rows, targets = tasks.rows[some] - top, tasks.targets[some] - first_column
-            true = None if self._true_scores is None else self._true_scores[some]
-            chunk = _Chunk(scores, some, rows, targets, true)
-            counts = chunk.count(first_column, *selections)
-            copies = map(scores.stream.copy_to_host, (counts, chunk.true))
-            self._pending.append((scores, some, *copies))
+        left_out = copied_selection(tasks.filter, scores)
+        let_in = copied_selection(tasks.candidates, scores)
+        for first in range(0, max(1, len(numbers)), MOST_TASKS):
+            some = numbers[first : first + MOST_TASKS]
+            true_scores = None
+            if self._true_scores is not None:
+                true_scores = self._true_scores[some]
+            rows = tasks.rows[some] - top
+            chunk = _Chunk(scores, some, rows, tasks.targets[some] - first_column, true_scores)
+            counts = scores.stream.copy_to_host(chunk.count(first_column, left_out, let_in))
+            compared = scores.stream.copy_to_host(chunk.true)
+            self._pending.append((scores, some, counts, compared))
 
     def arrays(self) -> dict[str, IntArray]:
         """Wait for the counts: partial counts as the core gives them."""
         table = np.zeros((len(NAMES), self._tasks), np.int64)
-        for scores, where, counts, _ in self._pending:
+        for scores, numbers, counts, _ in self._pending:
             scores.stream.wait()
-            table[:, where] += counts.numpy()
+            table[:, numbers] += counts.numpy()
         return dict(zip(NAMES, table, strict=True))
 
     def true_scores(self) -> npt.NDArray[Any]:
@@ -155,9 +172,11 @@ class DeviceCounts:
         if self._true_scores is not None:
             return self._true_scores
         self.arrays()
-        where = np.concatenate([where for _, where, _, _ in self._pending])
-        scores = np.concatenate([tensor_array(x, "scores")[0] for _, _, _, x in self._pending])
-        return scores[np.argsort(where)]
+        numbers = np.concatenate([numbers for _, numbers, _, _ in self._pending])
+        scores = np.concatenate(
+            [tensor_array(compared, "scores")[0] for _, _, _, compared in self._pending]
+        )
+        return scores[np.argsort(numbers)]
 
 
 class _Chunk:
@@ -174,31 +193,39 @@ class _Chunk:
         targets: IntArray,
         true_scores: npt.NDArray[Any] | None,
     ) -> None:
-        self._scores, self._numbers, self._rows = scores, numbers, rows
-        self._row_of, self._targets = scores.upload(rows), scores.upload(targets)
+        self._scores = scores
+        self._numbers = numbers
+        self._rows = rows
+        self._row_of = scores.upload(rows)
+        self._targets = scores.upload(targets)
         if true_scores is None:
             self.true = scores.pairs(self._row_of, self._targets)
         else:
             self.true = scores.upload(true_scores, scores.dtype)
-        self._true_keys, self._true_nan = true_keys_of(self.true), keys_of(self.true)[1]
+        self._true_keys = true_keys_of(self.true)
+        _, self._true_nan = keys_of(self.true)
 
     def count(
         self, first_column: int, left_out: SelectedColumns | None, let_in: SelectedColumns | None
     ) -> Tensor:
         """Return the counts, in the order of their names."""
-        scores, width = self._scores, self._scores.shape[1]
+        scores = self._scores
+        width = scores.shape[1]
         counts = scores.zeros(len(NAMES), len(self._rows))
         if not width:
             return counts
-        if let_in is None or let_in.shared:
-            columns = None if let_in is None else let_in.columns_within(first_column, width)
+        if let_in is None:
+            counts[:3] = scores.scan(self._rows, self.true, None)
+            counts[3] = width
+        elif let_in.shared:
+            columns = let_in.columns_within(first_column, width)
             counts[:3] = scores.scan(self._rows, self.true, columns)
-            counts[3] = width if columns is None else len(columns)
+            counts[3] = len(columns)
         else:
             for tasks, numbers in let_in.entries(self._numbers):
                 counts[:4].index_add_(1, tasks, self._compared(tasks, numbers - first_column)[0])
-        own, differing = self._compared(scores.arange(0, len(self._rows)), self._targets)
-        counts[:4] -= own
+        targets_found, differing = self._compared(scores.arange(0, len(self._rows)), self._targets)
+        counts[:4] -= targets_found
         counts[4] = differing
         if left_out is not None:
             for tasks, numbers in left_out.entries(self._numbers):
@@ -222,7 +249,9 @@ class _Chunk:
         """
         inside = (columns >= 0) & (columns < self._scores.shape[1]) & among
         keys, nan = keys_of(self._scores.pairs(self._row_of[tasks], columns.where(inside, 0)))
-        true, true_nan = self._true_keys[tasks], self._true_nan[tasks]
-        flags = (keys > true, keys == true, nan, inside)
+        true_keys = self._true_keys[tasks]
+        flags = (keys > true_keys, keys == true_keys, nan, inside)
         counts = sys.modules["torch"].stack([(flag & inside).long() for flag in flags])
-        return counts, inside & (((keys != true) & ~nan) | (nan != true_nan))
+        is_other_number = (keys != true_keys) & ~nan
+        is_nan_of_one = nan != self._true_nan[tasks]
+        return counts, inside & (is_other_number | is_nan_of_one)

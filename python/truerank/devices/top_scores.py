@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .score_sources import keys_of
-from .task_counts import SelectedColumns
+from .task_counts import SelectedColumns, copied_selection
 
 if TYPE_CHECKING:
     from .._core import Selection
@@ -53,38 +53,59 @@ def top_scores(
         Which tasks have candidates whose score is NaN.
     """
     torch = sys.modules["torch"]
-    left_out, let_in = (x and SelectedColumns(x, source) for x in (filter, candidates))
+    left_out = copied_selection(filter, source)
+    let_in = copied_selection(candidates, source)
     columns = source.arange(0, source.shape[1])
     if let_in is not None and let_in.shared:
-        columns, let_in = let_in.columns_within(0, source.shape[1]), None
+        columns = let_in.columns_within(0, source.shape[1])
+        let_in = None
+    parts = []
+    if len(columns):
+        parts = columns.split(TILE_COLUMNS)
     all_ids = source.zeros(len(rows), k)
     scores = source.empty((len(rows), k), source.dtype).fill_(float("nan"))
     with_nan = source.zeros(len(rows)).bool()
+    key_of_nan = _NOBODY
+    if nan == "worst":  # below all scores, and listed
+        key_of_nan = _NOBODY + 1
     height = max(1, TILE_SCORES // (k + min(TILE_COLUMNS, len(columns))))
     for first in range(0, len(rows), height):
         tasks = np.arange(first, min(first + height, len(rows)))
         some = slice(first, first + len(tasks))
         keys = source.zeros(len(tasks), k).fill_(_NOBODY)
         ids = source.zeros(len(tasks), k).fill_(-1)
-        for part in columns.split(TILE_COLUMNS) if len(columns) else ():
-            owners = source.arange(0, len(tasks)).repeat_interleave(len(part))
-            places = tasks, owners, part.repeat(len(tasks))
-            out = source.zeros(len(owners)).bool()
-            if let_in is not None:
-                out |= ~let_in.hold(*places)
-            if left_out is not None:
-                out |= left_out.hold(*places)
-            out = out.view(len(tasks), -1)
+        for part in parts:
+            out = _are_out(source, tasks, part, left_out, let_in)
             found, missing = keys_of(source.block(rows[some], part))
             missing &= ~out
             with_nan[some] |= missing.any(1)
-            found = found.to(torch.int64).masked_fill(missing, _NOBODY + (nan == "worst"))
+            found = found.to(torch.int64).masked_fill(missing, key_of_nan)
             keys = torch.cat([keys, found.masked_fill(out, _NOBODY)], 1)
             keys, order = torch.sort(keys, dim=1, descending=True, stable=True)
             ids = torch.cat([ids, part.expand(len(tasks), -1)], 1).gather(1, order)[:, :k]
             keys = keys[:, :k]
-        all_ids[some] = ids = ids.masked_fill(keys == _NOBODY, -1)
+        ids = ids.masked_fill(keys == _NOBODY, -1)
+        all_ids[some] = ids
         if len(columns):
-            pairs = source.upload(rows[some]).repeat_interleave(k), ids.clamp(min=0).view(-1)
-            scores[some] = source.pairs(*pairs).view(-1, k).masked_fill(ids < 0, float("nan"))
+            pair_rows = source.upload(rows[some]).repeat_interleave(k)
+            listed = source.pairs(pair_rows, ids.clamp(min=0).view(-1))
+            scores[some] = listed.view(-1, k).masked_fill(ids < 0, float("nan"))
     return all_ids, scores, with_nan
+
+
+def _are_out(
+    source: ScoreSource,
+    tasks: IntArray,
+    columns: Tensor,
+    left_out: SelectedColumns | None,
+    let_in: SelectedColumns | None,
+) -> Tensor:
+    """Return which columns are no candidates of some tasks: bool, shape (tasks, columns)."""
+    owners = source.arange(0, len(tasks)).repeat_interleave(len(columns))
+    repeated = columns.repeat(len(tasks))
+    out = source.zeros(len(owners)).bool()
+    if let_in is not None:
+        out |= ~let_in.hold(tasks, owners, repeated)
+    if left_out is not None:
+        out |= left_out.hold(tasks, owners, repeated)
+    return out.view(len(tasks), -1)

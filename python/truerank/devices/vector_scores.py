@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 PANEL_BYTES = 16 << 20
 # Queries and entities of a program's tile, and its warps: so few that no register is spilled, also
 # for "poincare", which is computed in float64.
-TILE, SMALL_TILE, WARPS = (16, 128), (16, 32), 4
+TILE = (16, 128)
+SMALL_TILE = (16, 32)
+WARPS = 4
 VECTORS = 256  # whose squares a program sums up
 
 
@@ -68,15 +70,23 @@ class VectorScores(ScoreSource):
         means: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None,
     ) -> None:
         torch = sys.modules["torch"]
-        wide = torch.float64 in (queries.dtype, entities.dtype)
-        self.dtype = torch.float64 if wide else torch.float32
-        self.shape = len(queries), len(entities)
-        self.like, self.stream, self._similarity = entities, stream, similarity
-        numbers = bias, *(means or (None, None))
+        self.dtype = torch.float32
+        if torch.float64 in (queries.dtype, entities.dtype):
+            self.dtype = torch.float64
+        self.shape = (len(queries), len(entities))
+        self.like = entities
+        self.stream = stream
+        self._similarity = similarity
+        query_means = None
+        entity_means = None
         with stream.current():
-            there = [x if x is None else self.upload(x, self.dtype) for x in numbers]
-        self._queries: _Vectors = queries, None, there[1]
-        self._entities: _Vectors = entities, there[0], there[2]
+            if bias is not None:
+                bias = self.upload(bias, self.dtype)
+            if means is not None:
+                query_means = self.upload(means[0], self.dtype)
+                entity_means = self.upload(means[1], self.dtype)
+        self._queries: _Vectors = (queries, None, query_means)
+        self._entities: _Vectors = (entities, bias, entity_means)
 
     def scored(self, rows: IntArray, columns: IntArray | None) -> npt.NDArray[Any]:
         """Return in the host's memory all scores of some rows, or each row's at its column."""
@@ -85,7 +95,7 @@ class VectorScores(ScoreSource):
                 return self.to_host(self.pairs(self.upload(rows), self.upload(columns)))[0]
             scores = np.empty((len(rows), self.shape[1]), f"f{self.dtype.itemsize}")
             for some, part in self.tiles(len(rows), None):
-                (scores[some, part],) = self.to_host(self.block(rows[some], part))
+                scores[some, part] = self.to_host(self.block(rows[some], part))[0]
         return scores
 
     def pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
@@ -107,12 +117,15 @@ class VectorScores(ScoreSource):
     def scan(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
         distinct, first = np.unique(rows, return_index=True)
         first_tasks = self.upload(np.append(first, len(rows)))
-        columns = self.arange(0, self.shape[1]) if columns is None else columns
+        if columns is None:
+            columns = self.arange(0, self.shape[1])
         counts = self.zeros(3, len(rows))
         for some, queries in self._panels(self._queries, self.upload(distinct)):
+            first_of_queries = first_tasks[some.start :]
             for _, entities in self._panels(self._entities, columns):
-                of_tasks = first_tasks[some.start :], true_scores
-                self._launch("count_scores", queries, entities, counts, *of_tasks)
+                self._launch(
+                    "count_scores", queries, entities, counts, first_of_queries, true_scores
+                )
         return counts
 
     def _panels(self, vectors: _Vectors, which: Tensor) -> Iterator[tuple[slice, _Panel]]:
@@ -125,18 +138,26 @@ class VectorScores(ScoreSource):
     def _panel(self, vectors: _Vectors, which: Tensor) -> _Panel:
         from .scoring_kernels import sum_squares
 
-        taken: Tensor
-        taken, bias, means = ((x if x is None else x[which]) for x in vectors)
-        taken = taken.flatten(1)
+        all_vectors, bias, means = vectors
+        taken = all_vectors[which].flatten(1)
+        if bias is not None:
+            bias = bias[which]
+        if means is not None:
+            means = means[which]
         components = self.empty(taken.shape[::-1], self.dtype).copy_(taken.T)
         squares = None
         if self._similarity in ("cosine", "poincare"):
             depth, size = components.shape
             squares = self.empty((size,), sys.modules["torch"].float64)
-            options = {"NORMALISE": self._similarity == "cosine", "VECTORS": VECTORS}
             programs = -(-size // VECTORS)
             sum_squares[programs,](
-                components, squares, size, depth, **options, enable_fp_fusion=False
+                components,
+                squares,
+                size,
+                depth,
+                NORMALISE=self._similarity == "cosine",
+                VECTORS=VECTORS,
+                enable_fp_fusion=False,
             )
         return components, squares, bias, means
 
@@ -153,17 +174,33 @@ class VectorScores(ScoreSource):
         from . import scoring_kernels
 
         left, left_squares, _, left_means = queries
-        right, squares, bias, means = entities
-        rows, (depth, columns) = left.shape[1], right.shape
-        down, across = SMALL_TILE if self._similarity == "poincare" else TILE
+        right, right_squares, bias, right_means = entities
+        rows = left.shape[1]
+        depth, columns = right.shape
+        height, width = TILE
+        if self._similarity == "poincare":
+            height, width = SMALL_TILE
         if mode.get("PAIRED"):
-            rows = down = 1
-        getattr(scoring_kernels, kernel)[-(-rows // down) * -(-columns // across),](
-            *(left, right, left_squares, squares, bias, left_means, means, *tasks, out),
-            *(rows, columns, depth, out.stride(0)),
+            rows = 1
+            height = 1
+        programs = -(-rows // height) * -(-columns // width)
+        getattr(scoring_kernels, kernel)[programs,](
+            left,
+            right,
+            left_squares,
+            right_squares,
+            bias,
+            left_means,
+            right_means,
+            *tasks,
+            out,
+            rows,
+            columns,
+            depth,
+            out.stride(0),
             SIMILARITY=self._similarity,
-            QUERIES=down,
-            ENTITIES=across,
+            QUERIES=height,
+            ENTITIES=width,
             num_warps=WARPS,
             enable_fp_fusion=False,
             **mode,
@@ -183,19 +220,22 @@ def scores_right(device: Any, similarity: str, dtype: str) -> bool:
     dtype : {"float32", "float64"}
         That of the scores.
     """
-    torch, stream = sys.modules["torch"], DeviceStream(device)
+    torch = sys.modules["torch"]
+    stream = DeviceStream(device)
+    rows = np.arange(48)
     vectors = np.random.default_rng(0).normal(0, 0.1, (48, 18))
     vectors[:8] *= 2.0 ** {"float32": -65, "float64": -520}[dtype]
-    vectors, rows = vectors.astype(dtype), np.arange(48)
+    vectors = vectors.astype(dtype)
     view = _core.Scores(vectors, dtype, False)
     expected = _core.score_embeddings(_core.Embeddings(view, view, similarity), None, None, 1)
     true = expected.diagonal()[:, None]
     try:
         with torch.inference_mode(), stream.current(), np.errstate(all="ignore"):
-            there = torch.from_numpy(vectors).to(device)
-            source = VectorScores(there, there, similarity, stream)
-            scores, numbers = source.scored(rows, None), source.arange(0, 48)
-            (counts,) = source.to_host(source.scan(rows, source.pairs(numbers, numbers), None))
+            tensor = torch.from_numpy(vectors).to(device)
+            source = VectorScores(tensor, tensor, similarity, stream)
+            scores = source.scored(rows, None)
+            numbers = source.arange(0, 48)
+            counts = source.to_host(source.scan(rows, source.pairs(numbers, numbers), None))[0]
     except Exception:  # of any compiler or driver: the host can score
         return False
     right = np.stack([expected > true, expected == true, expected != expected]).sum(2)

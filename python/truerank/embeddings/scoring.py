@@ -65,9 +65,12 @@ class TopK(NamedTuple):
         for task, (ids, scores) in enumerate(first):
             pairs = zip(ids, scores, strict=True)
             cells = [f"{i} ({score:.6g})" for i, score in pairs if i != -1]
-            rest = [f"{len(cells) - _LISTED:,} more"] * (len(cells) > _LISTED)
-            lines.append(f"task {task}: {', '.join([*cells[:_LISTED], *rest]) or 'none'}")
-        return "\n".join([*lines, *[f"{tasks - _LISTED:,} more tasks"] * (tasks > _LISTED)])
+            if len(cells) > _LISTED:
+                cells[_LISTED:] = [f"{len(cells) - _LISTED:,} more"]
+            lines.append(f"task {task}: {', '.join(cells) or 'none'}")
+        if tasks > _LISTED:
+            lines.append(f"{tasks - _LISTED:,} more tasks")
+        return "\n".join(lines)
 
 
 @public("truerank")
@@ -259,10 +262,18 @@ def rank_embeddings(
     embeddings = Embeddings(
         queries, entities, similarity, bias, rules.dtype, csls, layout=rules.layout
     )
-    tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    how: dict[str, Any] = {"block": block, "checkpoint": checkpoint}
     with watching(rules.progress, embeddings.nbytes) as watch:
-        return rank_open_embeddings(embeddings, targets, rules, **tasks, **how, watch=watch)
+        return rank_open_embeddings(
+            embeddings,
+            targets,
+            rules,
+            rows=rows,
+            filter=filter,
+            candidates=candidates,
+            block=block,
+            checkpoint=checkpoint,
+            watch=watch,
+        )
 
 
 def rank_open_embeddings(
@@ -273,11 +284,15 @@ def rank_open_embeddings(
     rows: Any,
     filter: Any,
     candidates: Any,
-    **how: Any,
+    **counting: Any,
 ) -> Ranks:
-    """Rank embeddings that are open, as `rank_embeddings` does; `how`: see `Embeddings.counts`."""
+    """Rank embeddings that are open, as `rank_embeddings` does.
+
+    `counting` are the keyword arguments of `Embeddings.counts`.
+    """
     job = embeddings.job(targets, rows, filter, candidates, rules)
-    return embeddings.ranks(job, *embeddings.counts(job, **how))
+    counts, place = embeddings.counts(job, **counting)
+    return embeddings.ranks(job, counts, place)
 
 
 @public("truerank")
@@ -326,9 +341,12 @@ def score_embeddings(
     array([3., 4., 3.])
     """
     embeddings = Embeddings(queries, entities, similarity, bias, dtype, csls, layout=layout)
-    asked = ... if targets is None else targets
-    job = embeddings.job(asked, rows, None, None, Rules(threads=threads))
-    return embeddings.score(job.rows, None if targets is None else job.targets, job.threads)
+    rules = Rules(threads=threads)
+    if targets is None:
+        job = embeddings.job(..., rows, None, None, rules)
+        return embeddings.score(job.rows, None, job.threads)
+    job = embeddings.job(targets, rows, None, None, rules)
+    return embeddings.score(job.rows, job.targets, job.threads)
 
 
 @public("truerank")
@@ -392,9 +410,17 @@ def topk_embeddings(
     embeddings = Embeddings(
         queries, entities, similarity, bias, rules.dtype, csls, layout=rules.layout
     )
-    tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
     with watching(rules.progress, embeddings.nbytes) as watch:
-        return topk_open_embeddings(embeddings, k, rules, **tasks, block=block, watch=watch)
+        return topk_open_embeddings(
+            embeddings,
+            k,
+            rules,
+            rows=rows,
+            filter=filter,
+            candidates=candidates,
+            block=block,
+            watch=watch,
+        )
 
 
 class CurrentMatches(NamedTuple):
@@ -448,25 +474,34 @@ def topk_open_embeddings(
            [ 1,  2]])
     """
     length = positive_integer("k", k)
-    size = positive_integer("block", block) if block is not None else 0
+    block_size = 0
+    if block is not None:
+        block_size = positive_integer("block", block)
     job = embeddings.job(..., rows, filter, candidates, rules)
     check_size("k", length * len(job.all_rows))
     width = min(length, max(1, embeddings.shape[1]))
-    lists, is_open = (job.filter, job.candidates), True
+    is_found = False
     if embeddings.on_device and current_matches is None:
-        source = embeddings.there()
+        source = embeddings.device_scores()
         with source.stream.current():
-            best = top_scores(source, job.all_rows, *lists, width, rules.nan)
+            best = top_scores(source, job.all_rows, job.filter, job.candidates, width, rules.nan)
             ids, scores, with_nan = source.to_host(*best)
-        is_open = rules.nan == "raise" and bool(with_nan.any())  # the host finds the NaN
-    if is_open:
-        matches = current_matches and (
-            current_matches.scores.astype(embeddings.dtype, order="C"),
-            current_matches.queries.astype(np.int64, order="C"),
+        is_found = rules.nan != "raise" or not with_nan.any()  # else the host finds the NaN
+    if not is_found:
+        matches = None
+        if current_matches is not None:
+            match_scores = current_matches.scores.astype(embeddings.dtype, order="C")
+            matches = (match_scores, current_matches.queries.astype(np.int64, order="C"))
+        ids, scores, fault = _core.topk_embeddings(
+            embeddings.core(),
+            _core.Tasks(job.rows, None, job.filter, job.candidates),
+            width,
+            rules.nan,
+            matches,
+            block_size,
+            job.threads,
+            listener_of(watch),
         )
-        how = width, rules.nan, matches, size, job.threads, listener_of(watch)
-        tasks = _core.Tasks(job.rows, None, *lists)
-        ids, scores, fault = _core.topk_embeddings(embeddings.core(), tasks, *how)
         if fault:
             raise job.error_of(fault)
     if width < length:

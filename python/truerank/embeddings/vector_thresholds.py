@@ -9,6 +9,7 @@ from .. import _core
 from ..counting.driver import count_source
 from ..counting.score_thresholds import (
     ThresholdCounts,
+    ThresholdJob,
     count_scores,
     prepare_thresholds,
 )
@@ -128,8 +129,9 @@ def count_above(
         for name, value in only_vectors.items():
             if value is not None:
                 raise InputValueError(name, expected="none for scores, which are made already")
-        numbers = entities if thresholds is ... else thresholds
-        return count_scores(queries, numbers, rules, **tasks)
+        if thresholds is ...:  # the second argument
+            thresholds = entities
+        return count_scores(queries, thresholds, rules, **tasks)
     if rules.order != "descending":
         expected = "'descending' for vectors, whose similarities are higher for what is nearer"
         raise InputValueError("order", expected=expected, got=repr(rules.order))
@@ -144,24 +146,35 @@ def count_above(
         csls,
         layout=rules.layout,
     )
-    asked = prepare_thresholds(
-        *(embeddings.task_shape, embeddings.dtype, thresholds),
+    prepared = prepare_thresholds(
+        embeddings.task_shape,
+        embeddings.dtype,
+        thresholds,
         rules=rules,
         nouns=embeddings.roles.nouns,
         **tasks,
     )
-    job, true_scores = asked.job, asked.scores
-    several = asked.shape[1] if len(asked.shape) == 2 else 1
-    # to store the scores is faster then, unless those of others would be made in vain
-    are_many = several > MANY and job.candidates is None and asked.shape[0] >= embeddings.shape[0]
+    job = prepared.job
     with watching(rules.progress, embeddings.nbytes) as watch:
-        if are_many and block is None and not embeddings.on_device:
+        if block is None and not embeddings.on_device and _are_many(prepared, embeddings):
             source = StoredTiles(embeddings, job.threads, in_tiles=True)
             report = report_of(watch, source.nbytes)
-            counts, _ = count_source(source, job, true_scores, report=report)
+            counts, _ = count_source(source, job, prepared.scores, report=report)
         else:
-            counts, _ = embeddings.counts(job, true_scores, block=block, watch=watch)
-        return asked.counts(counts)
+            counts, _ = embeddings.counts(job, prepared.scores, block=block, watch=watch)
+        return prepared.counts(counts)
+
+
+def _are_many(prepared: ThresholdJob, embeddings: Embeddings) -> bool:
+    """Whether there are so many thresholds that it is faster to store the scores for them.
+
+    It is not where scores of others than the candidates, or of other queries, would be made for
+    nothing.
+    """
+    if len(prepared.shape) == 1 or prepared.job.candidates is not None:
+        return False
+    tasks, thresholds_of_task = prepared.shape
+    return thresholds_of_task > MANY and tasks >= embeddings.shape[0]
 
 
 class StoredTiles(VectorSource):

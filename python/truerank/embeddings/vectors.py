@@ -72,7 +72,7 @@ SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 def vector_form(shape: str, dimensions: tuple[int, ...], similarity: str) -> Form:
     """Return what vectors must be for a similarity."""
     if similarity == "complex_l1":
-        return Form(shape, dimensions, (*FLOATS, *PARTS))
+        return Form(shape, dimensions, FLOATS + tuple(PARTS))
     return Form(shape, dimensions, FLOATS, _REAL)
 
 
@@ -174,54 +174,66 @@ class Embeddings:
         roles: Roles = QUERIES,
         layout: Layout | None = None,
     ) -> None:
-        self.similarity, self.roles = choice("similarity", similarity, SIMILARITIES), roles
+        self.similarity = choice("similarity", similarity, SIMILARITIES)
+        self.roles = roles
         form = vector_form(roles.shape, (1, 2), similarity)
         left, left_files, left_device = read_vectors(roles.queries, queries, dtype, form)
-        right, files, right_device = read_vectors(
-            roles.entities, entities, dtype, self._matrix_form
-        )
-        self.vector_shapes = shape_of(left), shape_of(right)
-        dtypes = left.dtype, right.dtype
-        check_layout(layout, similarity, dtypes)
+        form = self._matrix_form
+        right, right_files, right_device = read_vectors(roles.entities, entities, dtype, form)
+        self.vector_shapes = (shape_of(left), shape_of(right))
+        check_layout(layout, similarity, [left.dtype, right.dtype])
         self.layout = layout
-        *heights, length = self.vector_shapes[0]
-        size, other_length = self.vector_shapes[1]
-        if (left.dtype in PARTS) != (right.dtype in PARTS):  # a complex number has two parts
-            length *= 2 if left.dtype in PARTS else 1
-            other_length *= 2 if right.dtype in PARTS else 1
-        if other_length != length:
-            expected = f"vectors of length {length}, as in {roles.queries}"
-            if right.dtype in PARTS and left.dtype not in PARTS:
-                expected = f"vectors of {length / 2:g} complex numbers, as in {roles.queries}"
-            got = f"shape {self.vector_shapes[1]}"
-            raise InputValueError(roles.entities, expected=expected, got=got)
-        if length == 0 or (layout is not None and length % 2):
-            expected = "vectors of length 1 or more, of an even length for complex_l1"
-            got = f"shape {self.vector_shapes[0]}"
-            raise InputValueError(roles.queries, expected=expected, got=got)
-        is_wide = "float64" in dtypes or "complex128" in dtypes
-        carrier = np.dtype(np.float64 if is_wide else np.float32)
-        self.shape = shape = (heights[0] if heights else 1, size)
-        self.single_row = not heights
+        self._check_lengths(left.dtype in PARTS, right.dtype in PARTS)
+        self.single_row = len(self.vector_shapes[0]) == 1
+        rows = 1
+        if not self.single_row:
+            rows = self.vector_shapes[0][0]
+        self.shape = (rows, self.vector_shapes[1][0])
+        carrier: np.dtype[Any] = np.dtype(np.float32)
+        if not {"float64", "complex128"}.isdisjoint((left.dtype, right.dtype)):
+            carrier = np.dtype(np.float64)
         self.dtype = carrier.name
         self.itemsize = carrier.itemsize
-        self.nbytes = shape[0] * shape[1] * carrier.itemsize
+        self.nbytes = self.shape[0] * self.shape[1] * carrier.itemsize
         self.device = right_device or left_device
-        self.files = left_files + files
+        self.files = left_files + right_files
         if bias is not None:
-            self.bias, bias_files = read_bias(bias, size, dtype, carrier)
+            self.bias, bias_files = read_bias(bias, self.shape[1], dtype, carrier)
             self.files += bias_files
         self._paths = tuple(map(os.path.abspath, self.files))  # which stay valid after a chdir
         self.csls: CSLS | None = self.with_csls(csls).csls
         self.queries: Any
         self.entities: Any
         if isinstance(right, DeviceStore) and self._is_scored_on(right.array.device):
-            self.on_device, self._stream, to = True, right.stream, right.array.device
-            self.queries = tensor_on(to, left).reshape(shape[0], self.vector_shapes[0][-1])
-            self.entities = tensor_on(to, right)
-            return
-        asked, self.entities = in_one_array(left), in_one_array(right)
-        self.queries = asked if heights else asked.with_array(asked.array[None, :])
+            self.on_device = True
+            self._stream = right.stream
+            device = right.array.device
+            self.queries = tensor_on(device, left).reshape(rows, self.vector_shapes[0][-1])
+            self.entities = tensor_on(device, right)
+        else:
+            self.queries = in_one_array(left)
+            self.entities = in_one_array(right)
+            if self.single_row:
+                self.queries = self.queries.with_array(self.queries.array[None, :])
+
+    def _check_lengths(self, are_queries_complex: bool, are_entities_complex: bool) -> None:
+        """Refuse vectors of unlike lengths; a complex number is as long as two real ones."""
+        length = self.vector_shapes[0][-1]
+        entity_length = self.vector_shapes[1][1]
+        if are_queries_complex and not are_entities_complex:
+            length *= 2
+        if are_entities_complex and not are_queries_complex:
+            entity_length *= 2
+        if entity_length != length:
+            expected = f"vectors of length {length}, as in {self.roles.queries}"
+            if are_entities_complex and not are_queries_complex:
+                expected = f"vectors of {length / 2:g} complex numbers, as in {self.roles.queries}"
+            got = f"shape {self.vector_shapes[1]}"
+            raise InputValueError(self.roles.entities, expected=expected, got=got)
+        if length == 0 or (self.layout is not None and length % 2):
+            expected = "vectors of length 1 or more, of an even length for complex_l1"
+            got = f"shape {self.vector_shapes[0]}"
+            raise InputValueError(self.roles.queries, expected=expected, got=got)
 
     @property
     def _matrix_form(self) -> Form:
@@ -252,8 +264,13 @@ class Embeddings:
 
     def turned(self, roles: Roles) -> Self:
         """Return the other direction of embeddings without a bias: entities are the queries."""
-        sides = {"queries": self.entities, "entities": self.queries, "shape": self.shape[::-1]}
-        return self.with_fields(**sides, csls=self.csls and self.csls.swapped(), roles=roles)
+        return self.with_fields(
+            queries=self.entities,
+            entities=self.queries,
+            shape=self.shape[::-1],
+            csls=self.csls and self.csls.swapped(),
+            roles=roles,
+        )
 
     def check_shape(self, shape: tuple[int, int], nouns: tuple[str, str]) -> None:
         """Refuse another number of queries or entities, whose nouns messages have."""
@@ -271,16 +288,25 @@ class Embeddings:
     @property
     def measure(self) -> str:
         """The similarity, and csls if it is used, as a protocol names them."""
-        return self.similarity if self.csls is None else f"{self.similarity}, csls {self.csls.k}"
+        if self.csls is None:
+            return self.similarity
+        return f"{self.similarity}, csls {self.csls.k}"
 
     def core(self, tile: Tile | None = None) -> _core.Embeddings:
         """Return the embeddings, or those of a tile of the scores, as the core takes them."""
-        host, (top, left, height, width) = self.on_host(), tile or Tile(0, 0, *self.shape)
-        rows, columns = slice(top, top + height), slice(left, left + width)
+        if tile is None:
+            tile = Tile(0, 0, *self.shape)
+        rows = slice(tile.top, tile.top + tile.height)
+        columns = slice(tile.left, tile.left + tile.width)
+        host = self.on_host()
         queries = self._for_core(host.queries, rows)
         entities = self._for_core(host.entities, columns)
-        bias = None if self.bias is None else self.bias[columns]
-        means = self.csls and (self.csls.queries[rows], self.csls.entities[columns])
+        bias = None
+        if self.bias is not None:
+            bias = self.bias[columns]
+        means = None
+        if self.csls is not None:
+            means = (self.csls.queries[rows], self.csls.entities[columns])
         return _core.Embeddings(queries, entities, self.similarity, bias, means)
 
     def _for_core(self, vectors: Scores, some: slice) -> Scores:
@@ -290,12 +316,15 @@ class Embeddings:
             array = array.reshape(len(array), 2, array.shape[1] // 2)  # which copies nothing
         return vectors.with_array(array)
 
-    def there(self) -> VectorScores:
-        """Return the scores on a device; the bias and the means are copied there."""
+    def device_scores(self) -> VectorScores:
+        """Return the scores on the device; the bias and the means are copied there."""
         assert self._stream is not None
-        queries, entities = (in_parts(x, self.layout) for x in (self.queries, self.entities))
-        vectors = queries, entities, self.similarity
-        return VectorScores(*vectors, self._stream, self.bias, self.csls and self.csls[:2])
+        queries = in_parts(self.queries, self.layout)
+        entities = in_parts(self.entities, self.layout)
+        means = None
+        if self.csls is not None:
+            means = (self.csls.queries, self.csls.entities)
+        return VectorScores(queries, entities, self.similarity, self._stream, self.bias, means)
 
     def ranks(self, job: Job, counts: Mapping[str, IntArray], place: str | None) -> Ranks:
         """Make Ranks of counts, which were counted at a place."""
@@ -304,12 +333,14 @@ class Embeddings:
     @property
     def task_shape(self) -> tuple[int, ...]:
         """The shape of the scores as tasks read them: a single vector is the query of all."""
-        return self.shape[1:] if self.single_row else self.shape
+        if self.single_row:
+            return self.shape[1:]
+        return self.shape
 
     def job(self, targets: Any, rows: Any, filter: Any, candidates: Any, rules: Rules) -> Job:
         """Check tasks as `prepare_job` does."""
-        tasks = targets, rows, filter, candidates, rules
-        return prepare_job(self.task_shape, *tasks, self.roles.nouns)
+        nouns = self.roles.nouns
+        return prepare_job(self.task_shape, targets, rows, filter, candidates, rules, nouns)
 
     def counts(
         self,
@@ -325,28 +356,34 @@ class Embeddings:
         With a checkpoint they are counted in tiles, after each of which it is told; without one,
         the core tells it.
         """
-        size = positive_integer("block", block) if block is not None else 0
+        block_size = 0
+        if block is not None:
+            block_size = positive_integer("block", block)
         if checkpoint is not None:
             tiled = VectorSource(self.on_host(), job.threads, in_tiles=True)
             report = report_of(watch, self.nbytes)
             return count_source(tiled, job, true_scores, report=report, checkpoint=checkpoint)
         if block is not None or watch is not None:
-            job = job._replace(block=size, listener=listener_of(watch))
+            job = job._replace(block=block_size, listener=listener_of(watch))
         return count_source(VectorSource(self, job.threads), job, true_scores)
 
     def score(self, rows: IntArray | None, targets: IntArray | None, threads: int) -> Array:
         """Score each row's query with all entities, or with its target."""
         if self.on_device:
-            return self.there().scored(np.arange(self.shape[0]) if rows is None else rows, targets)
+            if rows is None:
+                rows = np.arange(self.shape[0])
+            return self.device_scores().scored(rows, targets)
         return _core.score_embeddings(self.core(), rows, targets, threads)
 
     def facts(self) -> dict[str, str]:
         """Return digests of the vectors, of how a pair of them is scored, and of their files."""
-        arrays = self.queries.array, self.entities.array, self.bias, *(self.csls or ())
-        said = [digest(*arrays), self.similarity, self.dtype]
+        arrays = [self.queries.array, self.entities.array, self.bias]
+        if self.csls is not None:
+            arrays.extend(self.csls)
+        values = [digest(*arrays), self.similarity, self.dtype]
         if self.layout is not None:
-            said.append(self.layout)
-        return facts_of(said, [state_of_file(path) for path in self._paths])
+            values.append(self.layout)
+        return facts_of(values, [state_of_file(path) for path in self._paths])
 
 
 class VectorSource:
@@ -381,13 +418,14 @@ class VectorSource:
         """As in `Source`."""
         if not self.embeddings.on_device:
             return None
-        return DeviceCounts([(0, 0, self.embeddings.there())], tasks, true_scores)
+        return DeviceCounts([(0, 0, self.embeddings.device_scores())], tasks, true_scores)
 
     def tiles(self) -> list[Tile]:
         """Cut the longer side alone, if that is enough, so that many pairs share their vectors."""
         if self.is_whole:
             return [Tile(0, 0, *self.shape)]
-        size, by_columns = TIMES_AS_LARGE * sources.TILE_BYTES, self.shape[1] > self.shape[0]
+        size = TIMES_AS_LARGE * sources.TILE_BYTES
+        by_columns = self.shape[1] > self.shape[0]
         return cut_tiles(self.shape, self.itemsize, size, by_columns=by_columns)
 
     def has_whole_rows(self, tile: Tile) -> bool:
@@ -429,7 +467,7 @@ def check_layout(layout: Layout | None, similarity: str, dtypes: Sequence[str]) 
             expected = f"none with {similarity}, which compares real numbers"
             raise InputValueError("layout", expected=expected, got=repr(layout))
         return
-    are_complex = PARTS.keys() >= {*dtypes}
+    are_complex = PARTS.keys() >= set(dtypes)
     if are_complex and layout is not None:
         expected = "none for complex arrays, where all is said"
         raise InputValueError("layout", expected=expected, got=repr(layout))

@@ -23,7 +23,9 @@ SECONDS_BETWEEN_REPORTS = 0.1
 
 def listener_of(watch: Watch | None) -> _core.Listener | None:
     """Return what the core takes for a watch."""
-    return None if watch is None else _core.Listener(watch, SECONDS_BETWEEN_REPORTS)
+    if watch is None:
+        return None
+    return _core.Listener(watch, SECONDS_BETWEEN_REPORTS)
 
 
 def watch_of_part(watch: Watch | None, sizes: Sequence[int], number: int) -> Watch | None:
@@ -37,7 +39,9 @@ def watch_of_part(watch: Watch | None, sizes: Sequence[int], number: int) -> Wat
     """
     if watch is None:
         return None
-    before, size, whole = sum(sizes[:number]), sizes[number], sum(sizes)
+    before = sum(sizes[:number])
+    size = sizes[number]
+    whole = sum(sizes)
     return lambda done, total: watch(before + size * done // total, whole)
 
 
@@ -59,18 +63,21 @@ def watching(
     if listener is None:
         yield None
         return
-    start, before = time.monotonic(), _core.bounds_tally()
-    report, from_file = reporter(listener, size), 0
-    last_report = start - SECONDS_BETWEEN_REPORTS  # so that the first comes at once
+    last_report = time.monotonic() - SECONDS_BETWEEN_REPORTS  # so that the first comes at once
+    tally_before = _core.bounds_tally()
+    report = reporter(listener, size)
+    from_file = 0
 
     def watch(done: int, total: int, resumed: int = 0) -> None:
         nonlocal last_report, from_file
-        from_file, now = resumed, time.monotonic()
+        from_file = resumed
+        now = time.monotonic()
         # the end is told once, with the bounds
         if done < total and now - last_report >= SECONDS_BETWEEN_REPORTS:
             last_report = now
             report(size * done // total, resumed)
 
     yield watch
-    counted = [now - then for now, then in zip(_core.bounds_tally(), before, strict=True)]
+    tally = _core.bounds_tally()
+    counted = [after - before for after, before in zip(tally, tally_before, strict=True)]
     report(size, from_file, BoundedPairs(_core.bounds().removesuffix("!"), *counted))

@@ -48,7 +48,9 @@ def chosen_backend() -> str | None:
         For another value of it.
     """
     value = os.environ.get("TRUERANK_DEVICE")
-    return choice("TRUERANK_DEVICE", value, BACKENDS) if value else None
+    if not value:
+        return None
+    return choice("TRUERANK_DEVICE", value, BACKENDS)
 
 
 def device_of(value: Any) -> str:
@@ -62,12 +64,15 @@ def device_of(value: Any) -> str:
     ('', '')
     """
     if is_tensor(value):
-        return "" if value.is_cpu else str(value.device)
+        if value.is_cpu:
+            return ""
+        return str(value.device)
     if type(value).__module__.partition(".")[0] != "jaxlib" or not hasattr(value, "sharding"):
         return ""
     devices = value.sharding.device_set
-    is_here = len(devices) == 1 and next(iter(devices)).platform == "cpu"
-    return "" if is_here else " + ".join(sorted(map(str, devices)))
+    if len(devices) == 1 and next(iter(devices)).platform == "cpu":
+        return ""
+    return " + ".join(sorted(map(str, devices)))
 
 
 def counts_as_on_device(value: Any) -> bool:
@@ -103,7 +108,9 @@ def on_host(value: Any, name: str = "array") -> Any:
     """
     if not device_of(value):
         return value
-    return dense_tensor(value, name).to("cpu") if is_tensor(value) else np.asarray(value)
+    if is_tensor(value):
+        return dense_tensor(value, name).to("cpu")
+    return np.asarray(value)
 
 
 def dense_tensor(tensor: Any, name: str) -> Any:
@@ -114,7 +121,8 @@ def dense_tensor(tensor: Any, name: str) -> Any:
     TypeError
         For a tensor that is not dense (sparse, nested, quantized, distributed) or has no data.
     """
-    torch, kind = sys.modules["torch"], type(tensor).__name__
+    torch = sys.modules["torch"]
+    kind = type(tensor).__name__
     has_no_numbers = (
         kind in ("FakeTensor", "DTensor")
         or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
@@ -151,7 +159,8 @@ def tensor_array(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:
     TypeError
         For a tensor that has no numbers to read, and for a dtype that numpy does not have.
     """
-    torch, host_tensor = sys.modules["torch"], dense_tensor(tensor, name).to("cpu")
+    torch = sys.modules["torch"]
+    host_tensor = dense_tensor(tensor, name).to("cpu")
     plain = host_tensor.resolve_conj().resolve_neg()
     if plain.dtype == torch.bfloat16:
         return plain.view(torch.int16).numpy(), "bfloat16"
@@ -200,8 +209,9 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
         got = f"{type(value).__name__} of more than the memory holds"
         raise InputValueError(name, expected=what, got=got) from None
     except (RuntimeError, TypeError, ValueError) as error:
-        is_ragged = "inhomogeneous" in str(error)
-        got = "lists of unlike lengths" if is_ragged else f"{type(value).__name__}: {error}"
+        got = f"{type(value).__name__}: {error}"
+        if "inhomogeneous" in str(error):
+            got = "lists of unlike lengths"
         kind = InputValueError if isinstance(error, ValueError) else InputTypeError
         raise kind(name, expected=what, got=got) from error
 
@@ -267,8 +277,10 @@ def index_array(name: str, value: object, *, copy: bool = True, what: str = "an 
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
         raise InputTypeError(name, expected="integers", got=_type_of(array, value))
-    if array.dtype == np.uint64 and array.size and (largest := int(array.max())) >= 1 << 63:
-        raise InputValueError(name, expected="integers below 2**63", got=largest)
+    if array.dtype == np.uint64 and array.size:
+        largest = int(array.max())
+        if largest >= 1 << 63:
+            raise InputValueError(name, expected="integers below 2**63", got=largest)
     return array.astype(np.int64, order="C", copy=copy)
 
 
@@ -280,8 +292,9 @@ def native_indices(name: str, value: object) -> npt.NDArray[Any]:
     if not array.flags.c_contiguous:
         check_size(name, array.size)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
-        # an empty one may be aligned for numpy alone
-        return np.require(array if array.size else array.copy(), requirements=["C", "A"])
+        if not array.size:
+            array = array.copy()  # an empty one may be aligned for numpy alone
+        return np.require(array, requirements=["C", "A"])
     return index_array(name, value)
 
 
@@ -310,10 +323,10 @@ def integers(name: str, value: object, *, length: int | None = None) -> IntArray
     array([0, 2])
     """
     array = index_array(name, value, what="a 1-D array of integers")
-    expected = "a 1-D array of integers"
-    if length is not None:
-        expected = f"{length} integers, one for each task"
-    check_shape(name, array.shape, 1 if length is None else (length,), expected)
+    if length is None:
+        check_shape(name, array.shape, 1, "a 1-D array of integers")
+    else:
+        check_shape(name, array.shape, (length,), f"{length} integers, one for each task")
     return read_only(array)
 
 
@@ -361,4 +374,6 @@ def checked_weights(
 
 
 def _type_of(array: npt.NDArray[Any], value: object) -> str:
-    return f"dtype {array.dtype}" if array.ndim else type(value).__name__
+    if array.ndim == 0:
+        return type(value).__name__
+    return f"dtype {array.dtype}"

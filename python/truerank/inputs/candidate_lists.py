@@ -71,26 +71,31 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> Can
     if isinstance(ids, CandidateLists):
         return ids
     values, indptr = _joined(name, ids)
-    ids = native_indices(name, values if indptr[-1] else [])
-    read, numbers = None, None
+    if indptr[-1] == 0:
+        values = []  # where there are no ids, their dtype says nothing
+    ids = native_indices(name, values)
+    entries = None
     if scores is not None:
-        of_scores, score_indptr = _joined("scores", scores)
+        score_values, score_indptr = _joined("scores", scores)
         if not np.array_equal(score_indptr, indptr):
             expected = f"lists that end at {indptr[1:]}, as those of ids"
             raise InputValueError("scores", expected=expected, got=score_indptr[1:])
-        read = as_scores(of_scores, dtype)
-        numbers = read.array.reshape(ids.shape)
+        entries = as_scores(score_values, dtype)
+        entries = entries.with_array(entries.array.reshape(ids.shape))
     # where pads are only at the end, there are none at all if the last column has none
     if ids.ndim == 2 and (ids[:, -1] == PAD).any():
         is_id = ids != PAD
-        if (wrong := is_id[:, 1:] & ~is_id[:, :-1]).any():
-            got = f"an id after a pad in list {wrong.any(axis=1).argmax()}"
+        is_wrong = is_id[:, 1:] & ~is_id[:, :-1]
+        if is_wrong.any():
+            got = f"an id after a pad in list {is_wrong.any(axis=1).argmax()}"
             raise InputValueError(name, expected=f"pads ({PAD}) only at the end", got=got)
-        indptr, ids = indptr_of(is_id.sum(axis=1, dtype=np.int64)), ids[is_id]
-        numbers = None if numbers is None else numbers[is_id]
-    if read is not None:
-        read = Scores(np.ascontiguousarray(numbers).reshape(-1), read.dtype, read.swapped)
-    return CandidateLists(indptr, ids.reshape(-1), read, name)
+        indptr = indptr_of(is_id.sum(axis=1, dtype=np.int64))
+        ids = ids[is_id]
+        if entries is not None:
+            entries = entries.with_array(entries.array[is_id])
+    if entries is not None:
+        entries = entries.with_array(np.ascontiguousarray(entries.array).reshape(-1))
+    return CandidateLists(indptr, ids.reshape(-1), entries, name)
 
 
 def _joined(name: str, value: Any) -> tuple[Any, IntArray]:
@@ -103,14 +108,16 @@ def _joined(name: str, value: Any) -> tuple[Any, IntArray]:
         arrays = [as_array(item, name, _FORMS) for item in value]
         for array in arrays:
             check_shape(name, array.shape, 1, _FORMS)
-        filled = [array for array in arrays if len(array)]
         indptr = indptr_of([len(array) for array in arrays])
-        joined = np.concatenate(filled) if filled else np.empty(0)
+        joined = np.empty(0)
+        filled = [array for array in arrays if len(array)]  # an empty one has a dtype of its own
+        if filled:
+            joined = np.concatenate(filled)
         refuse_rounded(name, value, joined)
         return joined, indptr
-    matrix = (
-        value if isinstance(getattr(value, "shape", 0), tuple) else as_array(value, name, _FORMS)
-    )
+    matrix = value
+    if not isinstance(getattr(value, "shape", 0), tuple):
+        matrix = as_array(value, name, _FORMS)
     check_shape(name, tuple(matrix.shape), 2, _FORMS)
     height, width = matrix.shape
     return matrix, indptr_of(np.full(height, width))

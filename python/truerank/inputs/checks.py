@@ -93,8 +93,11 @@ def integer(
     truerank.inputs.errors.InputValueError: k: expected an integer >= 1, got 0
     """
     if not expected:
-        limits = f" >= {least}" if most is None else f" from {least} to {most}"
-        expected = f"an integer{'' if least is None else limits}"
+        expected = "an integer"
+        if most is not None:
+            expected = f"an integer from {least} to {most}"
+        elif least is not None:
+            expected = f"an integer >= {least}"
     try:
         converted = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -183,7 +186,9 @@ def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
     >>> unique_keys(("mr", "mrr", "mr")), unique_keys("mr")
     (['mr', 'mrr'], ['mr'])
     """
-    listed = [keys] if isinstance(keys, str) else several(name, keys, "keys")
+    if isinstance(keys, str):
+        return [keys]
+    listed = several(name, keys, "keys")
     for key in listed:
         if not isinstance(key, str):
             raise InputTypeError(name, expected="keys", got=f"{type(key).__name__} among them")
@@ -195,7 +200,7 @@ def distinct_names(name: str, words: Any, expected: str = "a sequence of str") -
     if isinstance(words, (str, bytes)) or not is_iterable(words):
         raise InputTypeError(name, expected=expected, got=type(words).__name__)
     check_length(name, words)
-    items = [*words]
+    items = list(words)
     for i, word in enumerate(items):
         if not isinstance(word, str):
             raise InputTypeError(name, expected="str", got=f"{type(word).__name__} at position {i}")
@@ -241,10 +246,11 @@ def choice(name: str, value: object, choices: tuple[Word, ...]) -> Word:
     if not isinstance(value, str):
         raise InputTypeError(name, expected="a str", got=type(value).__name__)
     if value not in choices:
+        got = repr(value)
         meant = near_words(value, choices)
-        hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
-        expected = f"one of {', '.join(choices)}"
-        raise InputValueError(name, expected=expected, got=f"{value!r}{hint}")
+        if meant:
+            got += f"; did you mean {' or '.join(meant)}?"
+        raise InputValueError(name, expected=f"one of {', '.join(choices)}", got=got)
     return choices[choices.index(value)]
 
 
@@ -269,7 +275,11 @@ def check_shape(
     ...
     truerank.inputs.errors.InputValueError: bias: expected 2 numbers, one each, got shape (3,)
     """
-    if (len(shape) if isinstance(right, int) else shape) != right:
+    if isinstance(right, int):
+        is_right = len(shape) == right
+    else:
+        is_right = shape == right
+    if not is_right:
         raise InputValueError(name, expected=expected, got=f"shape {tuple(shape)}")
 
 

@@ -13,7 +13,9 @@ from typing import Self
 
 from .naming import printable
 
-_LONGEST_INTEGER, _LONGEST_TEXT = 256, 2000  # bits and characters that a message shows
+# What a message shows at most.
+_LONGEST_INTEGER = 256  # bits
+_LONGEST_TEXT = 2000  # characters
 
 
 class InputError(Exception):
@@ -66,10 +68,16 @@ class InputError(Exception):
         self.place = place
 
     def __str__(self) -> str:
-        got = f", got {self.got}" if self.got else ""
-        place = f"{self.place}: " if self.place else ""
-        problem = self.problem or f"expected {self.expected}{got}"
-        return printable(f"{self.argument}: {place}{problem}")
+        text = f"{self.argument}: "
+        if self.place:
+            text += f"{self.place}: "
+        if self.problem:
+            text += self.problem
+        else:
+            text += f"expected {self.expected}"
+            if self.got:
+                text += f", got {self.got}"
+        return printable(text)
 
     def of(self, argument: str) -> Self:
         """Return the same error for an argument of another name."""
@@ -118,7 +126,9 @@ def warn_user(text: str) -> None:
     the file begins with a header
     """
     package = __name__.partition(".")[0]
-    level, frame = 2, sys._getframe(1)
+    level = 2
+    frame = sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
-        level, frame = level + 1, frame.f_back
+        level += 1
+        frame = frame.f_back
     warnings.warn(printable(text), UserWarning, stacklevel=level)

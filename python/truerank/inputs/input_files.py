@@ -74,9 +74,10 @@ def open_input(
     truerank.inputs.errors.InputValueError: path: /dev/null: expected a regular file, ...
     """
     name = path_name(argument, path)
-    mode = (
-        0 if "\0" in name else os.stat(name).st_mode
-    )  # before it is opened, which may wait for somebody to write
+    mode = 0
+    if "\0" not in name:  # no file has such a name
+        # asked before the file is opened, which may wait for somebody to write
+        mode = os.stat(name).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         expected = "a regular file, no pipe, socket or device"
         raise InputValueError(argument, expected=expected, place=name)

@@ -50,8 +50,10 @@ def public(package: str) -> Callable[[T], T]:
         if not isinstance(target, type):
             target.__module__ = package
             return target
-        own = vars(target).get("__repr__")
-        if hasattr(own, "__wrapped__") or getattr(own, "__module__", "") == "collections":
+        its_repr = vars(target).get("__repr__")
+        is_of_dataclass = hasattr(its_repr, "__wrapped__")
+        is_of_tuple = getattr(its_repr, "__module__", "") == "collections"
+        if is_of_dataclass or is_of_tuple:
             setattr(target, "__repr__", _short_repr)  # noqa: B010
         return target
 
@@ -83,7 +85,9 @@ def printable(text: str, keep: str = "") -> str:
     """
 
     def escape(match: re.Match[str]) -> str:
-        return match[0] if match[0] in keep else ascii(match[0])[1:-1]
+        if match[0] in keep:
+            return match[0]
+        return ascii(match[0])[1:-1]  # without quotes
 
     return _UNPRINTABLE.sub(escape, text)
 
@@ -138,8 +142,10 @@ def import_extra(module: str, user: str, extra: str | None = None) -> Any:
 
 
 _SHORT = reprlib.Repr()
-_SHORT.maxtuple = _SHORT.maxlist = 8
-_SHORT.maxstring = _SHORT.maxother = 300
+_SHORT.maxtuple = 8
+_SHORT.maxlist = 8
+_SHORT.maxstring = 300
+_SHORT.maxother = 300
 
 
 def _short_repr(self: Any) -> str:

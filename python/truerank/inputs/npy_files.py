@@ -72,7 +72,8 @@ def parse_npy_header(head: bytes, size: int) -> NpyHeader:
         raise ValueError(f"expected lengths from 0 on, got shape {str(shape)[:200]}")
     if dtype.hasobject or dtype.subdtype or not dtype.itemsize:
         raise ValueError(f"expected plain numbers or text, got dtype {dtype}")
-    if size < (end := start + math.prod(shape) * dtype.itemsize):
+    end = start + math.prod(shape) * dtype.itemsize
+    if size < end:
         described = f"the header says {shape} {dtype}, from byte {start:,}"
         raise ValueError(f"expected {end:,} bytes ({described}), there are {size:,}")
     return header
@@ -103,9 +104,15 @@ def read_npy(
 
     name = os.fsdecode(path)
     with open_input(argument, name) as file, report_damage(argument, name):
-        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else file.read()
+        content: bytes | mmap.mmap
+        if mapped:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        else:
+            content = file.read()
         array = decode_npy(content)
-        return array if mapped and array.size else np.array(array)  # which is aligned
+        if mapped and array.size:
+            return array
+        return np.array(array)  # which is aligned
 
 
 def decode_npy(content: bytes | mmap.mmap) -> npt.NDArray[Any]:
@@ -187,6 +194,7 @@ def npz_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     if len(entries) < len(archive.infolist()):
         raise ValueError("two members have one name")
     size = os.fstat(archive.fp.fileno()).st_size  # type: ignore[union-attr]
-    if (declared := sum(info.compress_size for info in entries.values())) > size:
+    declared = sum(info.compress_size for info in entries.values())
+    if declared > size:
         raise ValueError(f"the members declare {declared:,} bytes, the file has {size:,}")
     return entries

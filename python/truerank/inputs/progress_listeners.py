@@ -30,7 +30,9 @@ def size_text(nbytes: float) -> str:
     """
     size, unit = next(each for each in UNITS if nbytes >= each[0])
     number = nbytes / (size or 1)
-    return f"{number:.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
+    if number >= 100:  # three digits or more, which "g" might write with an exponent
+        return f"{number:.0f} {unit}"
+    return f"{number:.3g} {unit}"
 
 
 @public("truerank.inputs.progress_listeners")
@@ -94,7 +96,9 @@ class Progress(NamedTuple):
         >>> Progress(3000, 9000, 2.0, resumed=1000).rate
         1000.0
         """
-        return (self.done - self.resumed) / self.seconds if self.seconds > 0 else 0.0
+        if self.seconds <= 0:
+            return 0.0
+        return (self.done - self.resumed) / self.seconds
 
     @property
     def left(self) -> float | None:
@@ -105,7 +109,9 @@ class Progress(NamedTuple):
         >>> Progress(3000, 9000, 2.0, resumed=1000).left
         6.0
         """
-        return (self.total - self.done) / self.rate if self.rate > 0 and self.total else None
+        if self.rate <= 0 or not self.total:
+            return None
+        return (self.total - self.done) / self.rate
 
     def __str__(self) -> str:
         """Return what is done, the rate and the time that is left, in words.
@@ -119,11 +125,19 @@ class Progress(NamedTuple):
         >>> print(Progress(3_000_000, 0, 2.0))
         3 MB, 1.5 MB/s
         """
-        amount = size_text if self.unit == BYTES else "{:,.0f}".format
-        text = amount(self.done) + (f" of {amount(self.total)}" if self.total else "")
-        text += "" if self.unit == BYTES else f" {self.unit}"
-        text += f", {amount(self.rate)}/s" if self.rate else ""
-        return text + (f", {timedelta(seconds=round(self.left))} left" if self.left else "")
+        amount: Callable[[float], str] = "{:,.0f}".format
+        if self.unit == BYTES:
+            amount = size_text
+        text = amount(self.done)
+        if self.total:
+            text += f" of {amount(self.total)}"
+        if self.unit != BYTES:  # which `size_text` writes itself
+            text += f" {self.unit}"
+        if self.rate:
+            text += f", {amount(self.rate)}/s"
+        if self.left:
+            text += f", {timedelta(seconds=round(self.left))} left"
+        return text
 
 
 def as_listener(progress: object) -> Listener | None:
@@ -170,7 +184,8 @@ def reporter(
     >>> report(3)
     3 rows
     """
-    listener, start = as_listener(progress), time.monotonic()
+    listener = as_listener(progress)
+    start = time.monotonic()
 
     def report(done: int, resumed: int = 0, bounds: BoundedPairs | None = None) -> None:
         if listener is not None:

@@ -34,21 +34,36 @@ def row_keys(columns: Sequence[IntArray]) -> IntArray:
     >>> row_keys([np.array([1, 0, 1]), np.array([5, 7, 7])]).argsort()
     array([1, 0, 2])
     """
-    keys, size = np.zeros(len(columns[0]), dtype=np.int64), 1
+    keys = np.zeros(len(columns[0]), dtype=np.int64)
+    size = 1  # all keys are below it
     for column in columns:
-        low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-        span = high - low + 1
+        low, span = _range_of(column)
         if size * span > _LARGEST_KEY:  # dense codes are the smallest
             keys = np.unique(keys, return_inverse=True)[1]
             size = int(keys.max()) + 1
         if size * span > _LARGEST_KEY:
-            column, low = np.unique(column, return_inverse=True)[1], 0
+            column = np.unique(column, return_inverse=True)[1]
+            low = 0
             span = int(column.max()) + 1
         keys *= span
         keys += column
         keys -= low
         size *= span
     return keys
+
+
+def _range_of(column: IntArray) -> tuple[int, int]:
+    """Return the least value of a column, and how many integers there are from it to the largest.
+
+    Examples
+    --------
+    >>> _range_of(np.array([7, 5, 7]))
+    (5, 3)
+    """
+    if not len(column):
+        return 0, 1
+    low = int(column.min())
+    return low, int(column.max()) - low + 1
 
 
 def distinct(values: IntArray) -> IntArray:
@@ -85,17 +100,14 @@ def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
     >>> distinct_rows([np.array([1, 0, 1]), np.array([5, 7, 5])])
     [array([0, 1]), array([7, 5])]
     """
-    bounds = [
-        (int(column.min()), int(column.max())) if len(column) else (0, 0) for column in columns
-    ]
-    spans = [high - low + 1 for low, high in bounds]
-    if prod(spans) > _LARGEST_KEY:
+    ranges = [_range_of(column) for column in columns]
+    if prod(span for _, span in ranges) > _LARGEST_KEY:
         first = first_rows(row_keys(columns))
         return [column[first] for column in columns]
     # to sort keys and decode them is quicker than to gather rows from anywhere in memory
     keys = distinct(row_keys(columns))
     decoded = []
-    for (low, _), span in zip(reversed(bounds), reversed(spans), strict=True):
+    for low, span in reversed(ranges):
         rest = keys // span  # several times as quick as divmod
         decoded.append(keys - rest * span + low)
         keys = rest

@@ -176,16 +176,19 @@ def with_options(kind: type[Any], **defaults: Any) -> Callable[[F], F]:
     '(scores, *, nan: NanRule = raise, dtype: Any = None, threads: int | No'
     """
     defaults = vars(PLAIN) | defaults
-    options = [
-        inspect.Parameter(name, _KEYWORD, default=defaults.get(name), annotation=of.__forward_arg__)
-        for name, of in kind.__annotations__.items()
-    ]
+    options = []
+    for name, reference in kind.__annotations__.items():
+        annotation = reference.__forward_arg__
+        default = defaults.get(name)
+        options.append(inspect.Parameter(name, _KEYWORD, default=default, annotation=annotation))
 
     def show(function: F) -> F:
         signature = inspect.signature(function)
-        *own, _ = signature.parameters.values()
+        parameters = list(signature.parameters.values())
+        parameters.pop()  # **options
+        parameters.extend(options)
         shown: Any = function
-        shown.__signature__ = signature.replace(parameters=[*own, *options])
+        shown.__signature__ = signature.replace(parameters=parameters)
         return function
 
     return show

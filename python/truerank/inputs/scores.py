@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
-DTYPES = (
-    *FLOATS,
-    *("int8", "int16", "int32", "int64"),
-    *("uint8", "uint16", "uint32", "uint64"),
-)
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+DTYPES = FLOATS + INTEGERS
 # Complex numbers, which are vectors alone, and the dtype of their parts.
 PARTS = {"complex64": "float32", "complex128": "float64"}
 # 16-bit floats may also come as raw bytes, or as integers with the same bits.
@@ -37,6 +34,8 @@ _MANY_ZEROS = "0" * 200
 _EXPONENT = re.compile("[eE]")
 _NARROW = ("bfloat16", "float16")
 _RAW_BITS = ("int16", "uint16", "void16")
+# By one of these numpy reads an array, where there is DLPack as well.
+_PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
 # In the machine's own byte order: the usual case, recognized by one look-up.
 _NATIVE_NAMES = {np.dtype(name): name for name in DTYPES if name != "bfloat16"}
 
@@ -73,9 +72,11 @@ def exact_number(text: str) -> float | Decimal | str:
         return value if is_zero else text
     if number == value:
         return value
-    is_beyond = isinf(value) or value == 0
-    is_whole = abs(number) >= _EXACT and int(number.as_tuple().exponent) <= 0
-    return number if is_beyond or is_whole else value
+    if isinf(value) or value == 0:
+        return number
+    if abs(number) >= _EXACT and int(number.as_tuple().exponent) <= 0:  # its digits reach the units
+        return number
+    return value
 
 
 def first_rounded(
@@ -97,18 +98,20 @@ def first_rounded(
     >>> first_rounded("a 1 x\\nb 9007199254740993 x", 1, np.array([1, 9007199254740992.0]))
     (1, 'expected a score that a float64 holds, got 9007199254740993')
     """
-    tiny = [] if numbers.all() else _lines_of_tiny_numbers(text)
+    suspects = set[int]()  # lines whose number may be one
+    if not numbers.all():
+        suspects.update(_lines_of_tiny_numbers(text))
     is_large = np.abs(numbers) >= _EXACT
-    if not tiny and not is_large.any():
+    if not suspects and not is_large.any():
         return None
     lines = text.split("\n")
-    filled = [place for place, line in enumerate(lines) if line.strip(" \t")]
-    large = np.array(filled)[is_large].tolist()
-    for place in sorted({*tiny, *large}):
-        fields = [field for field in lines[place].replace("\t", " ").split(" ") if field]
+    filled = [i for i, line in enumerate(lines) if line.strip(" \t")]
+    suspects.update(np.array(filled)[is_large].tolist())
+    for i in sorted(suspects):
+        fields = [field for field in lines[i].replace("\t", " ").split(" ") if field]
         number = exact_number(fields[column])
         if not isinstance(number, float):
-            return place, f"expected a score that a float64 holds, got {number}"
+            return i, f"expected a score that a float64 holds, got {number}"
     return None
 
 
@@ -124,10 +127,11 @@ def _lines_of_tiny_numbers(text: str) -> list[int]:
     if _MANY_ZEROS in text:
         found += [match.start() for match in re.finditer(_MANY_ZEROS, text)]
     lines = []
-    line = last = 0
-    for place in sorted(found):
-        line += text.count("\n", last, place)
-        last = place
+    line = 0
+    last = 0  # the position up to which line breaks are counted
+    for position in sorted(found):
+        line += text.count("\n", last, position)
+        last = position
         lines.append(line)
     return lines
 
@@ -225,20 +229,25 @@ def dtype_name(
     TypeError
         For a dtype that scores cannot have, and if the caller says that they have another.
     """
-    name_of = known or dtype.name
-    numbers = PARTS.get(name_of, name_of)
-    if asked is not None and numbers != (expected := named_dtype(asked)[0]):
-        if expected in _NARROW and name_of in _RAW_BITS:
-            name_of = expected
-        elif form is SCORES or expected not in _NARROW:  # of others, only raw ones are narrow
-            problem = f"{name} of dtype {dtype} cannot be taken as {expected}"
+    found = known or dtype.name
+    if asked is not None:
+        stated = named_dtype(asked)[0]
+        is_as_stated = PARTS.get(found, found) == stated
+        if stated in _NARROW and found in _RAW_BITS:
+            found = stated
+        elif not is_as_stated and (form is SCORES or stated not in _NARROW):
+            # of anything but scores, "bfloat16" and "float16" say only what raw bits are
+            problem = f"{name} of dtype {dtype} cannot be taken as {stated}"
             raise InputTypeError("dtype", problem, place=place)
-    if name_of not in form.dtypes:
-        hint = '; dtype="bfloat16" says that they are bfloat16' if name_of == "void16" else ""
-        hint += form.instead_of_complex if dtype.kind == "c" else ""
+    if found not in form.dtypes:
+        got = f"dtype {dtype}"
+        if found == "void16":
+            got += '; dtype="bfloat16" says that they are bfloat16'
+        if dtype.kind == "c":
+            got += form.instead_of_complex
         expected = f"one of {', '.join(form.dtypes)}"
-        raise InputTypeError(name, expected=expected, got=f"dtype {dtype}{hint}", place=place)
-    return name_of
+        raise InputTypeError(name, expected=expected, got=got, place=place)
+    return found
 
 
 def named_dtype(dtype: Any) -> tuple[str, np.dtype[Any]]:
@@ -258,9 +267,11 @@ def named_dtype(dtype: Any) -> tuple[str, np.dtype[Any]]:
     """
     with suppress(TypeError, ValueError):  # some objects cannot even be written as text
         text = str(dtype).removeprefix("torch.")
-        if (name := text.lstrip("<>")) in DTYPES:  # numpy takes no byte order before these
+        name = text.lstrip("<>")  # numpy takes no byte order before these names
+        if name in DTYPES:
             order: Any = text.removesuffix(name) or "="
-            return name, np.dtype("uint16" if name == "bfloat16" else name).newbyteorder(order)
+            carrier = "uint16" if name == "bfloat16" else name
+            return name, np.dtype(carrier).newbyteorder(order)
         plain = np.dtype(dtype)
         if plain.name in DTYPES:
             return plain.name, plain
@@ -295,14 +306,15 @@ def as_scores(
     if type(value) is Scores:
         return value
     array, known = _as_array(value, name, form)
-    is_usual = dtype is None and known is None and form is SCORES
-    name_of = _NATIVE_NAMES.get(array.dtype) if is_usual else None
-    if name_of is None:
-        name_of = dtype_name(array.dtype, dtype, name, form, known=known)
+    found = None
+    if dtype is None and known is None and form is SCORES:  # the usual case
+        found = _NATIVE_NAMES.get(array.dtype)
+    if found is None:
+        found = dtype_name(array.dtype, dtype, name, form, known=known)
     check_dimensions(array.shape, name, form)
     if array.size > MOST_ENTRIES:  # in one row or column: files may have more in all
         check_size(name, max(array.shape))
-    return Scores(array, name_of, not array.dtype.isnative)
+    return Scores(array, found, not array.dtype.isnative)
 
 
 def check_dimensions(
@@ -335,20 +347,25 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
     if is_frame(value):
         return frame_array(name, value), None
     if isinstance(value, np.ma.MaskedArray):
-        hint = "; give a filter instead" if form is SCORES else ""
-        raise InputTypeError(name, expected="plain numbers", got=f"a masked array{hint}")
+        got = "a masked array"
+        if form is SCORES:
+            got += "; give a filter instead"
+        raise InputTypeError(name, expected="plain numbers", got=got)
     if is_tensor(value):
         return tensor_array(value, name)
     if is_sparse(value):
         raise InputTypeError(name, expected="a dense array", got=type(value).__name__)
-    protocols = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
-    if hasattr(value, "__dlpack__") and not any(hasattr(value, protocol) for protocol in protocols):
-        try:
-            return np.from_dlpack(value), None
-        except (BufferError, RuntimeError) as error:
-            got = f"{type(value).__name__} ({error}); torch.from_dlpack reads it on any device"
-            raise InputTypeError(name, expected="an array in the host's memory", got=got) from None
+    if hasattr(value, "__dlpack__") and not any(hasattr(value, other) for other in _PROTOCOLS):
+        return _from_dlpack(value, name), None
     array = as_array(value, name, "a matrix of numbers")
     if isinstance(value, (list, tuple)):
         refuse_rounded(name, value, array)
     return array, None
+
+
+def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError) as error:
+        got = f"{type(value).__name__} ({error}); torch.from_dlpack reads it on any device"
+        raise InputTypeError(name, expected="an array in the host's memory", got=got) from None

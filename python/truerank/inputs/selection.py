@@ -29,16 +29,17 @@ _MASK_CELLS = 1 << 22
 _FLAT = (int, np.integer, str)  # what a list of columns has, and no list of lists
 
 
-def selection_of_tasks(selection: Selection, where: slice | IntArray) -> Selection:
+def selection_of_tasks(selection: Selection, tasks: slice | IntArray) -> Selection:
     """Return the selection of some of the tasks, without a copy if they are a slice."""
-    indptr, indices, lists, shared = selection_arrays(selection)
-    if shared:
+    if selection.shared:
         return selection
-    if lists is not None:
-        return Selection(indptr, indices, np.ascontiguousarray(lists[where]))
-    if not isinstance(where, slice):
-        return Selection(indptr, indices, where)
-    first, last, _ = where.indices(len(indptr) - 1)
+    indptr = selection.indptr
+    indices = selection.indices
+    if selection.lists is not None:
+        return Selection(indptr, indices, np.ascontiguousarray(selection.lists[tasks]))
+    if not isinstance(tasks, slice):  # list i is that of task i
+        return Selection(indptr, indices, tasks)
+    first, last, _ = tasks.indices(len(indptr) - 1)
     indptr = indptr[first : max(first, last) + 1]
     return Selection(indptr - indptr[0], indices[indptr[0] : indptr[-1]])
 
@@ -78,7 +79,9 @@ def as_selection(
     if value is None:
         return None
     selection = parsed_selection(name, value, tasks, columns)
-    lists = 1 if selection.shared else tasks
+    lists = tasks
+    if selection.shared:
+        lists = 1
     if selection.lists is not None:
         lists = len(selection.indptr) - 1
         each = f"{tasks} lists, one for each task"
@@ -88,10 +91,13 @@ def as_selection(
     position, is_sorted = selection.check(columns, threads)
     if position >= 0:
         number = int(np.searchsorted(selection.indptr, position, side="right")) - 1
-        where = "" if selection.shared else f" in list {number}"
-        got = f"{selection.indices[position]}{where}"
+        got = f"{selection.indices[position]}"
+        if not selection.shared:
+            got += f" in list {number}"
         raise InputValueError(name, expected=f"indices from 0 to {columns - 1}", got=got)
-    return selection if is_sorted else selection.sorted_copy(columns, threads)
+    if not is_sorted:
+        return selection.sorted_copy(columns, threads)
+    return selection
 
 
 def check_indptr(
@@ -136,7 +142,9 @@ def indptr_of_pair(name: str, pair: tuple[Any, ...], entries: int, lists: int = 
         raise InputValueError(name, expected="(indptr, values)", got="(values, indptr)")
     indptr = index_array(f"{name}: indptr", first)
     check_shape(f"{name}: indptr", indptr.shape, 1, "a 1-D array")
-    check_indptr(name, indptr, lists if lists >= 0 else len(indptr) - 1, entries, "values")
+    if lists < 0:
+        lists = len(indptr) - 1
+    check_indptr(name, indptr, lists, entries, "values")
     return indptr
 
 
@@ -291,7 +299,9 @@ def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
         raise InputTypeError(name, expected=expected, got=f"a tuple of {len(members)}")
     for part, member in zip(("indptr", "indices", "lists"), members, strict=False):
         check_shape(name, np.shape(member), 1, f"a 1-D {part}")
-    lists = index_array(f"{name}: lists", members[2]) if len(members) == 3 else None
+    lists = None
+    if len(members) == 3:
+        lists = index_array(f"{name}: lists", members[2])
     indptr = index_array(f"{name}: indptr", members[0])
     return Selection(indptr, native_indices(f"{name}: indices", members[1]), lists, False)
 
@@ -299,9 +309,11 @@ def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
 def _of_mask(name: str, mask: npt.NDArray[np.bool_], shape: tuple[int, int]) -> Selection:
     check_shape(name, mask.shape, shape, f"a mask of shape (tasks, columns), here {shape}")
     indptr = indptr_of(np.count_nonzero(mask, axis=1))
-    indices = np.empty(indptr[-1], np.int32 if shape[1] < 2**31 else np.int64)
-    step = max(1, _MASK_CELLS // max(1, shape[1]))
-    for top in range(0, shape[0], step):
+    tasks, columns = shape
+    dtype = np.int32 if columns < 2**31 else np.int64
+    indices = np.empty(indptr[-1], dtype)
+    step = max(1, _MASK_CELLS // max(1, columns))
+    for top in range(0, tasks, step):
         ends = indptr[top : top + step + 1]
         indices[ends[0] : ends[-1]] = mask[top : top + step].nonzero()[1]
     return Selection(indptr, indices, None, False)
@@ -311,10 +323,12 @@ def _of_lists(name: str, value: Sequence[Any] | npt.NDArray[Any], tasks: int) ->
     if len(value) != tasks:
         expected = f"{tasks} index lists, one for each task"
         raise InputValueError(name, expected=expected, got=len(value))
-    lists = [np.zeros(0, dtype=np.int64)]
+    lists = [np.zeros(0, dtype=np.int64)]  # so that there is one to concatenate
     for i, item in enumerate(value):
-        entries = list(item) if isinstance(item, AbstractSet) else item
-        lists.append(index_array(f"{name}: list {i}", entries, copy=False))
-        check_shape(name, lists[-1].shape, 1, f"a list of indices for task {i}")
+        if isinstance(item, AbstractSet):
+            item = list(item)
+        entries = index_array(f"{name}: list {i}", item, copy=False)
+        check_shape(name, entries.shape, 1, f"a list of indices for task {i}")
+        lists.append(entries)
     indptr = indptr_of([len(entries) for entries in lists[1:]])
     return Selection(indptr, np.concatenate(lists), None, False)

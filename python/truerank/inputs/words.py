@@ -53,4 +53,6 @@ def suggest(word: str, known: Iterable[str]) -> str:
     """
     words = list(known)
     near = near_words(word, words)
-    return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(words)}"
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"known are {', '.join(words)}"

@@ -17,7 +17,7 @@ from ..inputs.arrays import checked_weights
 from ..inputs.checks import choice, distinct_names, integer, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra, printable, public
-from ..inputs.row_keys import row_keys
+from ..inputs.row_keys import distinct, row_keys
 from .counts import (
     COUNTS,
     Audit,
@@ -331,20 +331,27 @@ class Ranks(Immutable):
         )
 
     def __repr__(self) -> str:
-        n, parts = len(self), []
-        if n:
-            low, high = int(self.candidates.min()), int(self.candidates.max())
+        parts = [f"{len(self):,} tasks"]
+        if len(self):
             parts.append(f"{np.count_nonzero(self.tied > 1):,} tied")
-            parts.append(f"{low:,}{f' to {high:,}' if high > low else ''} candidates")
+            fewest = int(self.candidates.min())
+            most = int(self.candidates.max())
+            if most > fewest:
+                parts.append(f"{fewest:,} to {most:,} candidates")
+            else:
+                parts.append(f"{fewest:,} candidates")
         if self.side is not None and self.side.vocabulary is not None:
             sides = [f"{name} {count:,}" for name, count in self.side.counts().items() if count]
-            parts += [f"sides {' + '.join(sides)}"] if sides else []
-        parts += ["weights"] * (self.weights is not None)
-        parts += [name for name in self._labels if name != "side"]
-        parts += ["audit"] * (self.audit is not None)
+            if sides:
+                parts.append(f"sides {' + '.join(sides)}")
+        if self.weights is not None:
+            parts.append("weights")
+        parts.extend(name for name in self._labels if name != "side")
+        if self.audit is not None:
+            parts.append("audit")
         if self.listed is not None:
-            parts.append(f"{n - np.count_nonzero(self.listed):,} misses")
-        return printable(f"Ranks({', '.join([f'{n:,} tasks', *parts])}; {self.protocol})")
+            parts.append(f"{np.count_nonzero(~self.listed):,} misses")
+        return printable(f"Ranks({', '.join(parts)}; {self.protocol})")
 
     # -- other Ranks of the same tasks -------------------------------------------------------------
 
@@ -571,17 +578,20 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
     protocol = parts[0].protocol
     for i, part in enumerate(parts):
         protocol = protocol.joined(part.protocol, f"parts: number {i}")
-    arrays = [part._arrays for part in parts]
-    if any("listed" in each for each in arrays):
-        arrays = [{"listed": np.ones(len(p), bool), **p._arrays} for p in parts]
     labels_of_parts = [part._labels for part in parts]
     if not all(POSITION in each for each in labels_of_parts):  # not all of them are parts of a task
         labels_of_parts = [_without_positions(each) for each in labels_of_parts]
-    labels = {
-        name: join_labels(name, values)
-        for name, values in _in_all_parts(with_defaults(labels_of_parts, [*map(len, parts)]))
-    }
-    joined = {name: np.concatenate(each, -1) for name, each in _in_all_parts(arrays)}
+    labels_of_parts = with_defaults(labels_of_parts, [len(part) for part in parts])
+    labels = {}
+    for name, values in _in_all_parts(labels_of_parts):
+        labels[name] = join_labels(name, values)
+    arrays_of_parts = [dict(part._arrays) for part in parts]
+    if any("listed" in arrays for arrays in arrays_of_parts):
+        for part, arrays in zip(parts, arrays_of_parts, strict=True):
+            arrays.setdefault("listed", np.ones(len(part), bool))  # those without lists have all
+    joined = {}
+    for name, values in _in_all_parts(arrays_of_parts):
+        joined[name] = np.concatenate(values, -1)
     return Ranks._of(joined, labels, protocol)
 
 
@@ -598,25 +608,21 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     if not needed <= identity.keys() or len(ranks) < 2:
         return ranks
     keys = row_keys([each.codes for each in identity.values()])
-    order = np.argsort(keys, kind="stable")
-    is_again = np.zeros(len(ranks), dtype=bool)
-    is_again[order[1:]] = np.diff(keys[order]) == 0
-    if not is_again.any():
+    if len(distinct(keys)) == len(keys):  # the usual case, at the least cost
         return ranks
-    first_of_run = order[np.maximum.accumulate(np.where(is_again[order], 0, np.arange(len(order))))]
-    first = np.empty(len(ranks), dtype=np.int64)
-    first[order] = first_of_run
+    first = _first_positions(keys)
+    is_again = first != np.arange(len(ranks))
     again = np.flatnonzero(is_again)
     if rule == "refuse":
         number = f"{len(again):,} of {len(ranks):,} tasks are there twice or more"
-        where = f"the first at the positions {first[again[0]]} and {again[0]}"
-        way = 'repeats="drop" leaves them out, as where a sampler fills its last batch'
-        other = 'repeats="keep" counts them again, as for several runs of one model'
-        problem = f"{number}, {where} ({describe_task(identity, again[0])}): {way}; {other}"
+        positions = f"the first at the positions {first[again[0]]} and {again[0]}"
+        drop = 'repeats="drop" leaves them out, as where a sampler fills its last batch'
+        keep = 'repeats="keep" counts them again, as for several runs of one model'
+        problem = f"{number}, {positions} ({describe_task(identity, again[0])}): {drop}; {keep}"
         raise InputValueError("parts", problem)
     for name in (*COUNTS, "listed"):
         values = ranks._arrays.get(name)
-        if values is None:
+        if values is None:  # they are not from lists
             continue
         unlike = again[values[again] != values[first[again]]]
         if len(unlike):
@@ -628,6 +634,18 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     return ranks[~is_again]
 
 
+def _first_positions(keys: IntArray) -> IntArray:
+    """Return for each key the position at which it stands first.
+
+    Examples
+    --------
+    >>> _first_positions(np.array([7, 3, 7]))
+    array([0, 1, 0])
+    """
+    _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+    return first[codes]
+
+
 def _order_in_whole(ranks: Ranks) -> IntArray | None:
     """Return the order of the positions of tasks in a whole; None: they are not of one whole.
 
@@ -636,10 +654,13 @@ def _order_in_whole(ranks: Ranks) -> IntArray | None:
     """
     if not len(ranks) or not {POSITION, WHOLE} <= ranks._labels.keys():
         return None
-    labels, sizes = ranks._labels[POSITION], ranks._labels[WHOLE].codes
-    order: IntArray = np.argsort(labels.codes, kind="stable")
-    are_distinct = bool((np.diff(labels.codes[order]) > 0).all())
-    return order if are_distinct and (sizes == sizes[0]).all() else None
+    positions = ranks._labels[POSITION].codes
+    sizes = ranks._labels[WHOLE].codes
+    order: IntArray = np.argsort(positions, kind="stable")
+    are_distinct = bool((np.diff(positions[order]) > 0).all())
+    if are_distinct and (sizes == sizes[0]).all():
+        return order
+    return None
 
 
 def _in_order_of_the_whole(ranks: Ranks, order: IntArray | None) -> Ranks:
@@ -659,7 +680,8 @@ def _in_order_of_the_whole(ranks: Ranks, order: IntArray | None) -> Ranks:
 def _in_all_parts(parts: list[dict[str, Any]]) -> Iterator[tuple[str, list[Any]]]:
     """Give the values of each name, which every part must have if one has it."""
     for name in dict.fromkeys(name for part in parts for name in part):
-        if missing := [i for i, part in enumerate(parts) if name not in part]:
+        missing = [i for i, part in enumerate(parts) if name not in part]
+        if missing:
             problem = f"{name} missing in part {missing[0]}, but not in all"
             raise InputValueError("parts", problem)
         yield name, [part[name] for part in parts]

@@ -76,7 +76,9 @@ def checked_audit(value: object, length: int) -> IntArray:
     [[0, 0], [0, 2], [1, 1], [0, 0], [0, 0]]
     """
     check_length("audit", value)
-    parts = list(value) if is_iterable(value) else []
+    parts: list[Any] = []
+    if is_iterable(value):
+        parts = list(value)
     if not 3 <= len(parts) <= len(Audit._fields):
         raise InputTypeError("audit", expected="an Audit or three arrays", got=type(value).__name__)
     audit = np.zeros((len(Audit._fields), length), np.int64)
@@ -117,10 +119,13 @@ def checked_index(index: object) -> slice | npt.NDArray[Any]:
         return index
     array = as_array(index, "index", "a slice, mask, integers or an int")
     if isinstance(index, tuple) or array.ndim > 1:
-        got = "a tuple" if isinstance(index, tuple) else f"shape {array.shape}"
+        got = f"shape {array.shape}"
+        if isinstance(index, tuple):
+            got = "a tuple"
         raise InputTypeError("index", expected="a slice, mask, integers or an int", got=got)
-    is_mask = array.dtype == np.bool_ and array.ndim
-    return array if is_mask else index_array("index", index).reshape(-1)
+    if array.dtype == np.bool_ and array.ndim:
+        return array
+    return index_array("index", index).reshape(-1)
 
 
 def _counts(name: str, value: object, length: int | None, least: int) -> IntArray:

@@ -63,12 +63,14 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     if not isinstance(by, str):
         return _used_labels(as_labels("by", by, len(ranks)))
     labels = _find_labels(ranks, "by", by)
-    side, label = ranks.side, LABEL_ALIASES.get(by)
+    label = LABEL_ALIASES.get(by)
+    side = ranks.side
+    if side is None or label not in ("queries", "targets"):
+        return _used_labels(labels)
     # equal ids on different sides differ for queries, and for targets unless of one graph
-    of_one_graph = side is None or set(_used_labels(side)[1]) <= _SIDES_OF_ONE_GRAPH
-    if side is not None and (label == "queries" or (label == "targets" and not of_one_graph)):
-        return _labels_within_side(side, labels)
-    return _used_labels(labels)
+    if label == "targets" and set(_used_labels(side)[1]) <= _SIDES_OF_ONE_GRAPH:
+        return _used_labels(labels)
+    return _labels_within_side(side, labels)
 
 
 def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
@@ -104,9 +106,10 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
         expected = f"numbers, one for each task, or one of {', '.join(WEIGHTS)}"
         raise InputValueError("weights", expected=expected, got=repr(name))
     labels = _find_labels(ranks, "weights", name)
-    codes, names = (
-        _used_labels(labels) if ranks.side is None else _labels_within_side(ranks.side, labels)
-    )
+    if ranks.side is None:
+        codes, names = _used_labels(labels)
+    else:
+        codes, names = _labels_within_side(ranks.side, labels)
     inverse: FloatArray = 1.0 / np.bincount(codes, minlength=len(names))
     return inverse[codes]
 
@@ -125,8 +128,8 @@ def of_single_tasks(name: str, ranks: Ranks) -> Ranks:
     >>> of_single_tasks("ranks", Ranks([0, 3], [1, 1], 10, queries=[7, 7]))
     Ranks(2 tasks, 0 tied, 10 candidates, queries; unfiltered, all candidates, nan raise)
     """
-    several = ranks.labels.get(RIGHT_ANSWERS)
-    if several is not None and (several.codes > 1).any():
+    answers_of_query = ranks.labels.get(RIGHT_ANSWERS)
+    if answers_of_query is not None and (answers_of_query.codes > 1).any():
         got = "those of retrieval, several for a query; truerank.retrieval.report(ranks) is their "
         got += "report: compare such reports, and take their metrics and intervals from them"
         raise InputValueError(name, expected="ranks of tasks that count on their own", got=got)
@@ -134,8 +137,9 @@ def of_single_tasks(name: str, ranks: Ranks) -> Ranks:
 
 
 def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:
-    label, available = LABEL_ALIASES.get(name, name), ", ".join(ranks._labels) or "none"
+    label = LABEL_ALIASES.get(name, name)
     if label not in ranks._labels:
+        available = ", ".join(ranks._labels) or "none"
         label = label[:100]
         remedy = f"give them with ranks.with_labels({label}=...)"
         problem = f"these ranks have no labels {label!r} (they have: {available}); {remedy}"
@@ -146,9 +150,9 @@ def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:
 def _used_labels(labels: Labels) -> tuple[IntArray, list[Hashable]]:
     """Return codes without gaps, and the names that they stand for; unused names are left out."""
     present, codes = np.unique(labels.codes, return_inverse=True)
-    vocabulary = labels.vocabulary
-    ids: list[int] = present.tolist()
-    names: list[Hashable] = [*ids] if vocabulary is None else [vocabulary[i] for i in ids]
+    names: list[Hashable] = present.tolist()
+    if labels.vocabulary is not None:
+        names = [labels.vocabulary[i] for i in present.tolist()]
     return codes.astype(np.int64, copy=False), names
 
 

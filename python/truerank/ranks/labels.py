@@ -37,10 +37,13 @@ JUDGED = ("judged_above", "judged_tied", "judged")
 # What a right answer counts for, a number in text; what becomes of it where it is not counted as it
 # is ("exponential", "binary"); and of the queries without a right answer those that are counted
 # with a task (all with the first, so that slices and joined parts add up): labels of retrieval.
-GAIN, GAIN_RULE, WITHOUT_ANSWERS = "gain", "gain_rule", "without_answers"
+GAIN = "gain"
+GAIN_RULE = "gain_rule"
+WITHOUT_ANSWERS = "without_answers"
 # Where a task of a part stands among those of the whole task, and how many these are: joined parts
 # have the order of the whole, and lose both labels when all tasks are there.
-POSITION, WHOLE = "position_in_whole", "tasks_in_whole"
+POSITION = "position_in_whole"
+WHOLE = "tasks_in_whole"
 # What tasks without these labels have where they are joined with others: the code 0 of this.
 DEFAULTS = {GAIN: ("1",), GAIN_RULE: ("linear",), WITHOUT_ANSWERS: None}
 
@@ -124,9 +127,10 @@ class Labels(Immutable):
         """
         if self.vocabulary is None:
             return self.codes
-        # a dtype of fixed width would drop trailing NULs
-        exact = not any(name.endswith("\0") for name in self.vocabulary)
-        return np.array(self.vocabulary, dtype=np.str_ if exact else np.object_)[self.codes]
+        dtype: Any = np.str_
+        if any(name.endswith("\0") for name in self.vocabulary):
+            dtype = np.object_  # a dtype of fixed width would drop trailing NULs
+        return np.array(self.vocabulary, dtype=dtype)[self.codes]
 
     def counts(self) -> dict[str, int] | dict[int, int]:
         """Return how many tasks have each label, in the vocabulary's order (0 included) or by id.
@@ -187,7 +191,9 @@ class Labels(Immutable):
     def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
         """Compare as ``==`` does, task by task."""
         equal = self.__eq__(other)
-        return equal if equal is NotImplemented else ~equal
+        if equal is NotImplemented:
+            return NotImplemented
+        return ~equal
 
     def same_as(self, other: Labels) -> bool:
         """Whether both have the same labels for the same tasks, whatever their vocabularies.
@@ -205,8 +211,12 @@ class Labels(Immutable):
         if self.vocabulary is None:
             return f"Labels({len(self):,} ids)"
         present = [f"{name} {n:,}" for name, n in self.counts().items() if n]
-        listed = ", ".join(present[:6]) + (", ..." if len(present) > 6 else "")
-        return printable(f"Labels({len(self):,} labels{': ' if listed else ''}{listed})")
+        if len(present) > 6:
+            present[6:] = ["..."]
+        text = f"{len(self):,} labels"
+        if present:
+            text += f": {', '.join(present)}"
+        return printable(f"Labels({text})")
 
 
 def as_labels(name: str, value: Any, length: int) -> Labels:
@@ -274,10 +284,14 @@ def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:
     for name in values:
         if not name.isidentifier():
             raise InputValueError("labels", expected="names as 'head_degree'", got=repr(name))
-        if (label := LABEL_ALIASES.get(name, name)) != name:
+        label = LABEL_ALIASES.get(name, name)
+        if label != name:
             raise InputValueError("labels", f"{name!r} has a meaning already: give {label}=...")
-    present = {name: value for name, value in values.items() if value is not None}
-    return {name: as_labels(name, value, length) for name, value in present.items()}
+    labels = {}
+    for name, value in values.items():
+        if value is not None:
+            labels[name] = as_labels(name, value, length)
+    return labels
 
 
 def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
@@ -291,19 +305,24 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     has_ids = {part.vocabulary is None for part in parts if len(part)}
     if len(has_ids) > 1:  # labels of no tasks join with either
         raise InputValueError(name, "cannot join names and ids")
-    positions: dict[str, int] = {}
+    merged: dict[str, int] = {}  # the code of each name
 
     @cache  # parts may share a vocabulary
-    def places_of(vocabulary: tuple[str, ...]) -> IntArray:
-        places = [positions.setdefault(word, len(positions)) for word in vocabulary]
-        return np.array(places, np.int64)
+    def merged_codes(vocabulary: tuple[str, ...]) -> IntArray:
+        codes = [merged.setdefault(word, len(merged)) for word in vocabulary]
+        return np.array(codes, np.int64)
 
-    codes = [
-        part.codes if part.vocabulary is None else places_of(part.vocabulary)[part.codes]
-        for part in parts
-    ]
+    codes = []
+    for part in parts:
+        if part.vocabulary is None:
+            codes.append(part.codes)
+        else:
+            codes.append(merged_codes(part.vocabulary)[part.codes])
     has_names = has_ids != {True} and any(part.vocabulary is not None for part in parts)
-    return Labels._trusted(np.concatenate(codes), tuple(positions) if has_names else None)
+    vocabulary = None
+    if has_names:
+        vocabulary = tuple(merged)
+    return Labels._trusted(np.concatenate(codes), vocabulary)
 
 
 def describe_task(labels: Mapping[str, Labels], i: int) -> str:
@@ -331,13 +350,11 @@ def with_defaults(parts: Sequence[Mapping[str, Labels]], sizes: Sequence[int]) -
     present = set().union(*parts)
     filled: list[Any] = []
     for labels, size in zip(parts, sizes, strict=True):
-        zeros = np.zeros(size, np.int64)
-        others = {
-            name: Labels._trusted(zeros, vocabulary)
-            for name, vocabulary in DEFAULTS.items()
-            if name in present and name not in labels
-        }
-        filled.append({**labels, **others})
+        labels_of_part = dict(labels)
+        for name, vocabulary in DEFAULTS.items():
+            if name in present and name not in labels:
+                labels_of_part[name] = Labels._trusted(np.zeros(size, np.int64), vocabulary)
+        filled.append(labels_of_part)
     return filled
 
 
@@ -358,7 +375,10 @@ def _of_values(name: str, value: Any) -> Labels:
     if isinstance(value, np.ndarray) and value.dtype.kind not in "UOT":  # T: of variable width
         return Labels._trusted(integers(name, value), None)
     check_length(name, value)
-    items = value.tolist() if isinstance(value, np.ndarray) else list(value)
+    if isinstance(value, np.ndarray):
+        items = value.tolist()
+    else:
+        items = list(value)
     if not any(isinstance(item, str) for item in items):
         return Labels._trusted(integers(name, items), None)
     positions: dict[str, int] = {}

@@ -86,7 +86,9 @@ class Protocol:
     def __post_init__(self) -> None:
         for name in ("filter", "files"):
             value = getattr(self, name)
-            names = (value,) if isinstance(value, str) else several(name, value, "names")
+            if isinstance(value, str):
+                value = (value,)
+            names = several(name, value, "names")
             for each in names:
                 _check_name(name, each)
             object.__setattr__(self, name, tuple(dict.fromkeys(names)))
@@ -150,7 +152,8 @@ class Protocol:
         'mixed'
         """
         instance("name", name, str)
-        if differences := self.differences(other):
+        differences = self.differences(other)
+        if differences:
             raise InputValueError(name, f"counted under another protocol: {'; '.join(differences)}")
         if vars(self) == vars(other):
             return self
@@ -160,28 +163,52 @@ class Protocol:
 
     def _comparable(self, name: str) -> Any:
         value = getattr(self, name)
-        return sorted(value) if isinstance(value, tuple) else value
+        if isinstance(value, tuple):  # a set of splits
+            return sorted(value)
+        return value
 
     def __str__(self) -> str:
-        words = [f"split {self.split}"] if self.split else []
-        words.append(f"filtered by {_in_words(self.filter)}" if self.filter else "unfiltered")
-        words[-1] += f" ({self.filter_rule})" if self.filter_rule else ""
-        words.append(f"{'sampled' if self.sampled else 'all'} candidates")
-        if self.candidates != "all":
-            words[-1] = f"candidates {self.candidates}{' (sampled)' if self.sampled else ''}"
+        words = []
+        if self.split:
+            words.append(f"split {self.split}")
+        filtered = "unfiltered"
+        if self.filter:
+            filtered = f"filtered by {_in_words(self.filter)}"
+        if self.filter_rule:
+            filtered += f" ({self.filter_rule})"
+        words.append(filtered)
+        words.append(self._candidates_in_words())
         words.append(f"nan {self.nan}")
         if self.order != "descending":
             words.append(f"order {self.order}")
-        words += [w for w in (self.dtype, self.similarity) if w]
-        words += [f"from lists ({self.lists})"] if self.lists else []
-        words += [f"on {self.device}"] if self.device else []
+        if self.dtype:
+            words.append(self.dtype)
+        if self.similarity:
+            words.append(self.similarity)
+        if self.lists:
+            words.append(f"from lists ({self.lists})")
+        if self.device:
+            words.append(f"on {self.device}")
         return printable(", ".join(words))
+
+    def _candidates_in_words(self) -> str:
+        if self.candidates != "all" and self.sampled:
+            return f"candidates {self.candidates} (sampled)"
+        if self.candidates != "all":
+            return f"candidates {self.candidates}"
+        if self.sampled:
+            return "sampled candidates"
+        return "all candidates"
 
 
 def _in_words(value: object) -> str:
     if isinstance(value, tuple):
         return " + ".join(value) or "none"
-    return "yes" if value is True else "no" if value is False else str(value or "none")
+    if value is True:
+        return "yes"
+    if value is False:
+        return "no"
+    return str(value or "none")
 
 
 def _check_name(name: str, value: object) -> None:

@@ -65,10 +65,13 @@ def write_archive(
 
     from ..tables.writing import replace_file
 
-    text = json.dumps({**header, "kind": kind, "format": _FORMAT}, sort_keys=True)
-    every = {HEADER: np.frombuffer(text.encode(), np.uint8), **dict(sorted(members.items()))}
+    whole_header = dict(header, kind=kind, format=_FORMAT)
+    text = json.dumps(whole_header, sort_keys=True)
+    all_members = {HEADER: np.frombuffer(text.encode(), np.uint8)}
+    for name in sorted(members):
+        all_members[name] = members[name]
     with replace_file(path) as file:
-        np.savez(file, **every)  # type: ignore[arg-type]
+        np.savez(file, **all_members)  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -122,9 +125,10 @@ def checked_fields(place: str, value: Any, types: Mapping[str, tuple[type, ...]]
         raise InputValueError("damaged", expected=expected, place=place)
     for name, allowed in types.items():
         if type(value[name]) not in allowed:
-            expected, got = " or ".join(kind.__name__ for kind in allowed), type(value[name])
+            expected = " or ".join(kind.__name__ for kind in allowed)
+            got = type(value[name]).__name__
             place = f"{place}.{name}"
-            raise InputValueError("damaged", expected=expected, got=got.__name__, place=place)
+            raise InputValueError("damaged", expected=expected, got=got, place=place)
     return value
 
 
@@ -139,19 +143,31 @@ def archived(
         },
         "labels": {name: each.vocabulary for name, each in labels.items()},
     }
-    return header, {**arrays, **{f"labels.{name}": each.codes for name, each in labels.items()}}
+    members = dict(arrays)
+    for name, each in labels.items():
+        members[f"labels.{name}"] = each.codes
+    return header, members
 
 
 def unarchived(header: dict[str, Any], members: Members) -> dict[str, Any]:
     """Return the arguments of `Ranks` that a file has, which checks them."""
     checked_fields("header", header, {"labels": (dict,), "protocol": (dict,)})
-    labels = {k: (members[f"labels.{k}"], words) for k, words in header["labels"].items()}
+    labels = {}
+    for name, vocabulary in header["labels"].items():
+        labels[name] = (members[f"labels.{name}"], vocabulary)
     parts = {"comparable": (dict,), "provenance": (dict,)}
-    comparable, provenance = map(checked_fields("protocol", header["protocol"], parts).get, parts)
-    if unknown := comparable.keys() - {*COMPARABLE}:
+    saved = checked_fields("protocol", header["protocol"], parts)
+    unknown = saved["comparable"].keys() - set(COMPARABLE)
+    if unknown:
         raise ValueError(f"written by a newer truerank, whose protocol has {', '.join(unknown)}")
-    known = {k: v for k, v in provenance.items() if k in PROVENANCE}
-    protocol = Protocol(**comparable, **known)
-    arrays = {name: members[name] for name in COUNTS}
-    arrays |= {k: v for k, v in members.items() if k in ("weights", "listed", "audit")}
-    return {**arrays, "labels": labels, "protocol": protocol}
+    fields = dict(saved["comparable"])
+    for name, value in saved["provenance"].items():
+        if name in PROVENANCE:  # a later version may have others, which no reader needs
+            fields[name] = value
+    arguments: dict[str, Any] = {"labels": labels, "protocol": Protocol(**fields)}
+    for name in COUNTS:
+        arguments[name] = members[name]
+    for name in ("weights", "listed", "audit"):
+        if name in members:
+            arguments[name] = members[name]
+    return arguments

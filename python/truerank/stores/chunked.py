@@ -63,17 +63,24 @@ class ChunkStore(Store):
     def __init__(
         self, array: Any, options: OpenOptions, path: str, on_close: Callable[[], object] = bool
     ) -> None:
-        self._array, self._place = array, path or type(array).__name__
+        self._array = array
+        self._place = path or type(array).__name__
         self._on_close = on_close
         self._facts = (getattr(array, "name", None),)  # in the file
-        carrier, lengths = np.dtype(array.dtype), tuple(map(int, array.shape))
+        carrier = np.dtype(array.dtype)
+        lengths = tuple(map(int, array.shape))
         dtype = options.check(lengths, carrier, self._place)
-        files = (path,) if os.path.exists(path) else ()
+        files: tuple[str, ...] = ()
+        if os.path.exists(path):
+            files = (path,)
         super().__init__(lengths, dtype, carrier, files, options.name)
-        # a dataset without chunks that cannot be read as a raw file is read some columns at a time
-        chunk = array.chunks or (1, 1024)[-len(lengths) :]
-        tall, wide = (max(1, int(length)) for length in (1, *chunk)[-2:])
-        self._chunk = tall, wide
+        height = 1
+        width = 1024  # of a dataset without chunks that cannot be read as a raw file
+        if array.chunks:
+            width = array.chunks[-1]
+        if array.chunks and not self.single_row:
+            height = array.chunks[0]
+        self._chunk = (max(1, int(height)), max(1, int(width)))
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         return cut_tiles(self.shape, self.itemsize, max_bytes, unit=self._chunk)
@@ -84,11 +91,14 @@ class ChunkStore(Store):
 
     def take(self, rows: Array, columns: Array) -> Array:
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
-        (height, width), (tall, wide) = self.shape, self._chunk
-        across = -(-width // wide)
-        for number, pairs in groups_of(rows // tall * across + columns // wide):
-            top, left = number // across * tall, number % across * wide
-            chunk = self._read(top, left, min(tall, height - top), min(wide, width - left))
+        height, width = self._chunk
+        chunks_across = -(-self.shape[1] // width)
+        for number, pairs in groups_of(rows // height * chunks_across + columns // width):
+            top = number // chunks_across * height
+            left = number % chunks_across * width
+            rows_left = self.shape[0] - top
+            columns_left = self.shape[1] - left
+            chunk = self._read(top, left, min(height, rows_left), min(width, columns_left))
             out[pairs] = chunk[rows[pairs] - top, columns[pairs] - left]
         return out
 
@@ -96,11 +106,15 @@ class ChunkStore(Store):
         self._on_close()
 
     def _read(self, top: int, left: int, height: int, width: int) -> Array:
-        rows, columns = slice(top, top + height), slice(left, left + width)
-        where = f"rows {top} to {rows.stop - 1}, columns {left} to {columns.stop - 1}"
+        rows = slice(top, top + height)
+        columns = slice(left, left + width)
+        index: Any = (rows, columns)
+        if self.single_row:
+            index = columns
+        rectangle = f"rows {top} to {rows.stop - 1}, columns {left} to {columns.stop - 1}"
         # Each codec has faults of its own. An array that is smaller now has another shape.
-        with report_damage(self.name, self._place, f"cannot read {where}: "):
-            scores = np.asarray(self._array[columns if self.single_row else (rows, columns)])
+        with report_damage(self.name, self._place, f"cannot read {rectangle}: "):
+            scores = np.asarray(self._array[index])
             # Some libraries return the stored byte order, others the machine's.
             return scores.reshape(height, width).astype(self.carrier, copy=False)
 
@@ -120,7 +134,10 @@ def open_library_file(path: str, options: OpenOptions) -> Store:
     package = "zarr" if os.path.isdir(path) else "h5py"
     library = import_extra(package, f"{options.name}: {path}", "files")
     with report_damage(options.name, path, f"{package} cannot open it: "):
-        opened = library.File(path, "r") if package == "h5py" else library.open(path, mode="r")
+        if package == "zarr":
+            opened = library.open(path, mode="r")
+        else:
+            opened = library.File(path, "r")
     return open_chunked(opened, options, path, getattr(opened, "close", bool))
 
 
@@ -131,19 +148,24 @@ def open_chunked(
 
     A dataset that lies in an HDF5 file in one piece is read like a raw file.
     """
-    member, array, place = options.member, value, path
-    if not hasattr(value, "shape"):
+    array = value
+    place = path
+    if not hasattr(value, "shape"):  # a group
+        member = options.member
         if member is None or not _is_array(value.get(member)):  # a path need not be listed
             arrays = [name for name in sorted(value) if _is_array(value.get(name))]
             member = pick_member(path, arrays, member)
-        array, place = value.get(member), f"{path}: {member}" if path else member
+        array = value.get(member)
+        place = f"{path}: {member}" if path else member
     if _package_of(array) != "h5py":
         known = str(getattr(array, "store_path", "")).removeprefix("file://")
         return ChunkStore(array, options, path or known, on_close)
     name = os.fsdecode(array.file.filename)
-    in_file = array.file.mode == "r" and array.file.driver in ("sec2", "stdio")
-    in_parts = array.chunks is not None or array.external is not None or array.is_virtual
-    offset = array.id.get_offset() if in_file and not in_parts else None
+    is_in_file = array.file.mode == "r" and array.file.driver in ("sec2", "stdio")
+    is_in_parts = array.chunks is not None or array.external is not None or array.is_virtual
+    offset = None
+    if is_in_file and not is_in_parts:
+        offset = array.id.get_offset()
     if offset is None:  # it is in pieces, or somebody may write to it
         return ChunkStore(array, options, path or name, on_close)
     with open_input(options.name, name) as file:
@@ -159,7 +181,11 @@ def pick_member(name: str, names: list[str], member: str | None) -> str:
     ValueError
         If there is no such member; it lists the members.
     """
-    chosen = member or (names[0] if len(names) == 1 else "scores")
+    chosen = "scores"
+    if member:
+        chosen = member
+    elif len(names) == 1:
+        chosen = names[0]
     if chosen not in names:
         raise InputValueError("member", expected=f"the array {chosen!r}", got=names, place=name)
     return chosen

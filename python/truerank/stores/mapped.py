@@ -61,14 +61,17 @@ class FileStore(Store):
         self, file: IO[bytes], place: str, layout: NpyHeader, options: OpenOptions
     ) -> None:
         self._place = place
-        lengths, self._by_columns, carrier, self._offset = layout
-        dtype = options.check(lengths, carrier, place)
-        super().__init__(lengths, dtype, carrier, (file.name,), options.name)
-        self._facts = self._offset, self._by_columns
+        self._by_columns = layout.by_columns
+        self._offset = layout.start
+        dtype = options.check(layout.shape, layout.dtype, place)
+        super().__init__(layout.shape, dtype, layout.dtype, (file.name,), options.name)
+        self._facts = (self._offset, self._by_columns)
         self._status = os.fstat(file.fileno())
         self._check(self._status)
         # A line is a row, or a column if columns lie together.
-        self._line = self.shape[0 if self._by_columns else 1]
+        self._line = self.shape[1]
+        if self._by_columns:
+            self._line = self.shape[0]
         self._line_bytes = self._line * self.itemsize
         self.keeps_map = False
         self._kept: Array | None = None
@@ -78,58 +81,73 @@ class FileStore(Store):
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[Array | FileBlock]:
-        first, left, lines, width = tile.T if self._by_columns else tile
+        if self._by_columns:
+            tile = tile.T
+        first, left, lines, width = tile
         block: Array | FileBlock
         with self._opened() as file:
             if io == "read":
                 offset = self._offset + first * self._line_bytes + left * self.itemsize
-                strides = self._line_bytes, self.itemsize
+                strides = (self._line_bytes, self.itemsize)
                 block = FileBlock(file.fileno(), offset, (lines, width), strides, self._place)
             else:
                 block = self._mapped_lines(file, first, lines)[:, left : left + width]
-            yield block.T if self._by_columns else block
+            if self._by_columns:
+                block = block.T
+            yield block
 
     def _mapped_lines(self, file: IO[bytes], first: int, lines: int) -> Array:
+        """Return lines of the map that is kept, or map them alone."""
         if self._kept is None and self.keeps_map:
             try:
                 self._kept = self._map(file, 0, self.nbytes // self._line_bytes)
             except (OSError, OverflowError):  # no room for it in the address space
                 self.keeps_map = False
-        kept = self._kept
-        return self._map(file, first, lines) if kept is None else kept[first : first + lines]
+        if self._kept is None:
+            return self._map(file, first, lines)
+        return self._kept[first : first + lines]
 
     def _map(self, file: IO[bytes], first: int, lines: int) -> Array:
         import mmap
 
-        offset, shape = self._offset + first * self._line_bytes, (lines, self._line)
-        mapped: Any = np.memmap(file, self.carrier, "r", offset, shape)
+        offset = self._offset + first * self._line_bytes
+        mapped: Any = np.memmap(file, self.carrier, "r", offset, (lines, self._line))
         for advice in _ADVICE:
             with suppress(OSError, AttributeError):  # not every kernel takes it for files
                 mapped.base.madvise(getattr(mmap, advice))
         return np.asarray(mapped)
 
     def take(self, rows: Array, columns: Array) -> Array:
-        lines, inside = (columns, rows) if self._by_columns else (rows, columns)
-        places = self._offset + lines * self._line_bytes + inside * self.itemsize
-        order, size, data = np.argsort(places, kind="stable"), self.itemsize, bytearray()
+        lines = rows
+        inside = columns  # where in its line a score stands
+        if self._by_columns:
+            lines = columns
+            inside = rows
+        native = self.carrier.newbyteorder("=")
+        offsets = self._offset + lines * self._line_bytes + inside * self.itemsize
+        order = np.argsort(offsets, kind="stable")
+        data = bytearray()
         with self._opened() as file:
             if self._kept is not None:  # a call of the system for each score takes far longer
-                return self._kept[lines, inside].astype(self.carrier.newbyteorder("="), copy=False)
+                return self._kept[lines, inside].astype(native, copy=False)
             for first in range(0, len(order), _PREFETCHED_READS):
-                group = places[order[first : first + _PREFETCHED_READS]].tolist()
+                group = offsets[order[first : first + _PREFETCHED_READS]].tolist()
                 with suppress(OSError, AttributeError):  # not every system takes such hints
-                    for place in group:  # so that it fetches them at once
-                        os.posix_fadvise(file.fileno(), place, size, os.POSIX_FADV_WILLNEED)
-                for place in group:
-                    file.seek(place)
-                    data += file.read(size)
+                    for offset in group:  # so that it fetches them at once
+                        os.posix_fadvise(
+                            file.fileno(), offset, self.itemsize, os.POSIX_FADV_WILLNEED
+                        )
+                for offset in group:
+                    file.seek(offset)
+                    data += file.read(self.itemsize)
             self._check(os.fstat(file.fileno()))
-        out = np.empty(len(rows), self.carrier.newbyteorder("="))
+        out = np.empty(len(rows), native)
         out[order] = np.frombuffer(data, self.carrier)
         return out
 
     def close(self) -> None:
-        self.keeps_map, self._kept = False, None
+        self.keeps_map = False
+        self._kept = None
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
@@ -141,7 +159,8 @@ class FileStore(Store):
     def _check(self, status: os.stat_result) -> None:
         if not os.path.samestat(status, self._status):
             raise InputValueError(self.name, "another file has taken its place", place=self._place)
-        if status.st_size < (expected := self._offset + self.nbytes):
+        expected = self._offset + self.nbytes
+        if status.st_size < expected:
             described = f"{self.shape} {self.dtype} from byte {self._offset:,} on"
             problem = f"expected {expected:,} bytes ({described}), the file has {status.st_size:,}"
             raise InputValueError(self.name, problem, place=self._place)
@@ -172,15 +191,19 @@ class ArrayStore(Store):
         scores = as_scores(value, options.dtype, name, options.form)
         self.array = np.atleast_2d(scores.array)
         self._map, memmap = map_of(scores.array)
-        self._map_end, files = 0 if self._map is None else len(self._map), list[str]()
+        self._map_end = 0
+        if self._map is not None:
+            self._map_end = len(self._map)
+        files: tuple[str, ...] = ()
         if memmap is not None:
             import mmap
 
-            files.append(os.fsdecode(memmap.filename or ""))
+            files = (os.fsdecode(memmap.filename or ""),)
+            # a map begins at a multiple of the granularity, before the array
             self._map_end += memmap.offset - memmap.offset % mmap.ALLOCATIONGRANULARITY
             first = memmap.offset + _address(self.array) - _address(memmap)
-            self._facts = first, *self.array.strides
-        super().__init__(scores.array.shape, scores.dtype, scores.array.dtype, tuple(files), name)
+            self._facts = (first, *self.array.strides)
+        super().__init__(scores.array.shape, scores.dtype, scores.array.dtype, files, name)
         self._check()
 
     def tiles(self, max_bytes: int) -> list[Tile]:
@@ -202,7 +225,10 @@ class ArrayStore(Store):
         return scores.astype(scores.dtype.newbyteorder("="), copy=False)
 
     def _check(self) -> None:
-        if self._map is not None and (size := self._map.size()) < self._map_end:  # as it is now
+        if self._map is None:
+            return
+        size = self._map.size()  # of the file, as it is now
+        if size < self._map_end:
             problem = f"expected {self._map_end:,} bytes (as it is mapped), the file has {size:,}"
             place = self.files[0] if self.files else "the memory map"
             raise InputValueError(self.name, problem, place=place)
@@ -219,8 +245,12 @@ def map_of(array: Array) -> tuple[Any, Any]:
     owner: Any = array
     memmap: Any = None
     while isinstance(owner, (np.ndarray, memoryview)):
-        memmap = owner if isinstance(owner, np.memmap) else memmap
-        owner = owner.obj if isinstance(owner, memoryview) else owner.base
+        if isinstance(owner, np.memmap):
+            memmap = owner
+        if isinstance(owner, memoryview):
+            owner = owner.obj
+        else:
+            owner = owner.base
     if type(owner).__module__ == "mmap":
         with suppress(OSError, ValueError):  # memory without a file, or a map that is closed
             owner.size()

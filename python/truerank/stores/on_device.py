@@ -34,15 +34,19 @@ class DeviceStream:
     """
 
     def __init__(self, device: Any) -> None:
-        module = getattr(sys.modules["torch"], device.type, None)
-        has_streams = device.type != "cpu" and hasattr(module, "Stream")
-        self._module = module if has_streams else None
-        self._stream: Any = self._module and self._module.current_stream(device)
+        module: Any = getattr(sys.modules["torch"], device.type, None)
+        self._module: Any = None
+        self._stream: Any = None
+        if device.type != "cpu" and hasattr(module, "Stream"):
+            self._module = module
+            self._stream = module.current_stream(device)
 
     @contextmanager
     def current(self) -> Iterator[None]:
         """Make it the current stream of this thread, and of its device, within the block."""
-        stream = self._module.stream(self._stream) if self._module else nullcontext()
+        stream: Any = nullcontext()
+        if self._module is not None:
+            stream = self._module.stream(self._stream)
         with sys.modules["torch"].no_grad(), stream:
             yield
 
@@ -82,10 +86,13 @@ class DeviceStore(Store):
 
     def __init__(self, array: Any, dtype: str, carrier: np.dtype[Any], name: str) -> None:
         super().__init__(tuple(map(int, array.shape)), dtype, carrier, (), name)
-        self.array = array[None, :] if self.single_row else array
+        self.array = array
+        if self.single_row:
+            self.array = array[None, :]
         self.device = str(array.device)
-        self.stream = DeviceStream(array.device) if is_tensor(array) else None
-        if self.stream is not None:
+        self.stream: DeviceStream | None = None
+        if is_tensor(array):
+            self.stream = DeviceStream(array.device)
             with suppress(RuntimeError):  # some devices have no addresses
                 self.address = int(array.data_ptr())
 
@@ -94,21 +101,23 @@ class DeviceStore(Store):
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[Array]:
-        down = slice(tile.top, tile.top + tile.height)
-        yield self._on_host((down, slice(tile.left, tile.left + tile.width)))
+        rows = slice(tile.top, tile.top + tile.height)
+        columns = slice(tile.left, tile.left + tile.width)
+        yield self._copy_to_host((rows, columns))
 
     def take(self, rows: Array, columns: Array) -> Array:
         pairs: tuple[Any, Any] = rows, columns
         if self.stream is not None:  # also if the default device is another
             torch = sys.modules["torch"]
-            pairs = torch.tensor(rows, device="cpu"), torch.tensor(columns, device="cpu")
-        return self._on_host(pairs)
+            pairs = (torch.tensor(rows, device="cpu"), torch.tensor(columns, device="cpu"))
+        return self._copy_to_host(pairs)
 
-    def _on_host(self, place: tuple[Any, Any]) -> Array:
+    def _copy_to_host(self, index: tuple[Any, Any]) -> Array:
+        """Copy what an index selects of the array."""
         if self.stream is None:
-            return np.asarray(self.array[place])
+            return np.asarray(self.array[index])
         with self.stream.current():
-            copy = self.stream.copy_to_host(self.array[place])
+            copy = self.stream.copy_to_host(self.array[index])
             self.stream.wait()
         return tensor_array(copy, "scores")[0]
 
@@ -125,12 +134,14 @@ def device_store(value: Any, options: OpenOptions) -> Store:
     ValueError
         For other shapes, and for an array that is partly on devices of other processes.
     """
-    name, nothing = options.name, (0,) * options.form.dimensions[-1]
+    name = options.name
+    # An empty array of the same dtype is checked as one in memory is.
+    empty_shape = (0,) * options.form.dimensions[-1]
     if is_tensor(value):
         value = dense_tensor(value, name)
-        empty = sys.modules["torch"].empty(nothing, dtype=value.dtype, device="cpu")
+        empty = sys.modules["torch"].empty(empty_shape, dtype=value.dtype, device="cpu")
     else:
-        empty = np.empty(nothing, value.dtype)
+        empty = np.empty(empty_shape, value.dtype)
     like = as_scores(empty, options.dtype, name, options.form)
     check_dimensions(tuple(value.shape), name, options.form)
     if is_tensor(value):
@@ -141,10 +152,19 @@ def device_store(value: Any, options: OpenOptions) -> Store:
     bands: dict[int, list[tuple[int, Store]]] = {}  # by their first rows
     for shard in value.addressable_shards:
         if shard.replica_id == 0:
-            top, left = [0, *(axis_range.start or 0 for axis_range in shard.index)][-2:]
+            starts = [axis_range.start or 0 for axis_range in shard.index]
+            left = starts[-1]
+            top = 0
+            if len(starts) == 2:
+                top = starts[0]
             part = DeviceStore(shard.data, like.dtype, like.array.dtype, name)
             bands.setdefault(top, []).append((left, part))
-    beside = [ShardStore([part for _, part in sorted(bands[top])], 1, ()) for top in sorted(bands)]
-    store = beside[0] if len(beside) == 1 else ShardStore(beside, 0, ())
+    rows_of_shards: list[ShardStore] = []
+    for top in sorted(bands):
+        parts = [part for _, part in sorted(bands[top])]
+        rows_of_shards.append(ShardStore(parts, 1, ()))
+    store = rows_of_shards[0]
+    if len(rows_of_shards) > 1:
+        store = ShardStore(rows_of_shards, 0, ())
     store.device = device_of(value)
     return store

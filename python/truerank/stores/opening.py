@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import IO as Stream
 from typing import Any, Literal
@@ -138,26 +138,41 @@ def open_scores(
     choice("io", io, IO)
     integer("axis", axis, least=0, most=1, expected="0 (rows) or 1 (columns)")
     integer("offset", offset, least=0)
-    lengths = None if shape is None else tuple(index_array("shape", shape).reshape(-1).tolist())
-    if lengths is not None and (
-        len(lengths) not in (1, 2)
-        or min(lengths) < -1
-        or (-1 in lengths and math.prod(lengths) >= 0)
-    ):
-        expected = "(rows, columns) or (columns,), one of which may be -1 (as many as the file has)"
-        raise InputValueError("shape", expected=expected, got=repr(shape))
+    lengths = None
+    if shape is not None:
+        lengths = _checked_lengths(shape)
     if isinstance(source, Store):
         return source
     options = OpenOptions(dtype, "scores", SCORES, lengths, offset, layout, member)
     store = _open(source, options, axis)
     store.io = io
-    # elsewhere nobody else could shorten a file that is mapped
-    left = _MAX_KEPT_BYTES if os.name == "posix" else 0
-    opened = store.own if isinstance(store, ShardStore) else (store,)
-    for file in [file for file in opened if isinstance(file, FileStore)][:_MAX_MAPS]:
-        left -= file.nbytes
-        file.keeps_map = left >= 0
+    if os.name == "posix":  # elsewhere nobody else could shorten a file that is mapped
+        _keep_maps(store)
     return store
+
+
+def _checked_lengths(shape: Any) -> tuple[int, ...]:
+    """Check the argument `shape`, of which one length may be -1."""
+    lengths = tuple(index_array("shape", shape).reshape(-1).tolist())
+    is_valid = len(lengths) in (1, 2) and min(lengths) >= -1
+    if is_valid and -1 in lengths:
+        is_valid = math.prod(lengths) < 0  # the other length is above 0
+    if not is_valid:
+        expected = "(rows, columns) or (columns,), one of which may be -1 (as many as the file has)"
+        raise InputValueError("shape", expected=expected, got=repr(shape))
+    return lengths
+
+
+def _keep_maps(store: Store) -> None:
+    """Have the files of a store that was opened keep their maps, as far as the limits allow."""
+    opened: Sequence[Store] = (store,)
+    if isinstance(store, ShardStore):
+        opened = store.own
+    files = [file for file in opened if isinstance(file, FileStore)]
+    bytes_left = _MAX_KEPT_BYTES
+    for file in files[:_MAX_MAPS]:
+        bytes_left -= file.nbytes
+        file.keeps_map = bytes_left >= 0
 
 
 def read_scores(
@@ -200,12 +215,16 @@ def read_scores(
             dtype_name(value.carrier, dtype, name, form)
         return value
     options = OpenOptions(dtype, name, form)
-    items = value if isinstance(value, (list, tuple)) and len(value) > 0 else (value,)
-    is_file = all(isinstance(item, PATHS) for item in items)
-    if is_file or is_chunked(value) or counts_as_on_device(value):
+    if isinstance(value, (list, tuple)) and len(value) > 0:
+        names_files = all(isinstance(item, PATHS) for item in value)
+    else:
+        names_files = isinstance(value, PATHS)
+    if names_files or is_chunked(value) or counts_as_on_device(value):
         return _open(value, options)
     scores = as_scores(value, dtype, name, form)
-    return ArrayStore(scores, options) if tiled or map_of(scores.array)[0] is not None else scores
+    if tiled or map_of(scores.array)[0] is not None:
+        return ArrayStore(scores, options)
+    return scores
 
 
 def owned(scores: Scores | Store, source: object) -> AbstractContextManager[Scores | Store]:
@@ -225,7 +244,9 @@ def shape_of(scores: Scores | Store) -> tuple[int, ...]:
     """
     if not isinstance(scores, Store):
         return scores.array.shape
-    return scores.shape[1:] if scores.single_row else scores.shape
+    if scores.single_row:
+        return scores.shape[1:]
+    return scores.shape
 
 
 def in_one_array(scores: Scores | Store) -> Scores:
@@ -254,6 +275,7 @@ def _open(source: Any, options: OpenOptions, axis: int = 0) -> Store:
     if not source:
         raise InputValueError(options.name, expected="at least one shard", got="an empty list")
     shards = [_open_one(item, options) for item in source]
+    # a store that was given stays open when this one is closed
     own = [shard for shard, item in zip(shards, source, strict=True) if shard is not item]
     return ShardStore(shards, axis, own)
 
@@ -262,26 +284,39 @@ def _open_one(source: Any, options: OpenOptions) -> Store:
     """Make the store of a single source, and check that no option is for others alone."""
     if isinstance(source, Store):
         return source
-    value = os.fsdecode(source) if isinstance(source, PATHS) else source
+    value = source
+    place = type(value).__name__
+    if isinstance(source, PATHS):
+        value = os.fsdecode(source)
+        place = value
     open_format = _format_of(value)
-    for option in _OPTIONS_OF_RAW if open_format is not _open_raw else ():
-        if getattr(options, option) != options._field_defaults[option]:
-            place = value if isinstance(value, str) else type(value).__name__
-            raise InputValueError(option, "only for raw binary files", place=place)
+    if open_format is not _open_raw:
+        for option in _OPTIONS_OF_RAW:
+            if getattr(options, option) != options._field_defaults[option]:
+                raise InputValueError(option, "only for raw binary files", place=place)
     return open_format(value, options)
 
 
 def _format_of(value: Any) -> Callable[[Any, OpenOptions], Store]:
     """Return the function that makes the store of a path, or of anything else."""
-    if not isinstance(value, str):
-        if is_chunked(value):
-            return open_chunked
-        return device_store if counts_as_on_device(value) else ArrayStore
-    suffix = os.path.splitext(value)[1].lower()
-    marks = [os.path.join(value, name) for name in _ZARR] if os.path.isdir(value) else []
-    if any(map(os.path.isfile, marks)) or suffix in (".h5", ".hdf5"):
+    if isinstance(value, str):
+        return _format_of_path(value)
+    if is_chunked(value):
+        return open_chunked
+    if counts_as_on_device(value):
+        return device_store
+    return ArrayStore
+
+
+def _format_of_path(path: str) -> Callable[[Any, OpenOptions], Store]:
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix in (".h5", ".hdf5"):
         return open_library_file
-    return _open_numpy if suffix in (".npy", ".npz") else _open_raw
+    if os.path.isdir(path) and any(os.path.isfile(os.path.join(path, name)) for name in _ZARR):
+        return open_library_file
+    if suffix in (".npy", ".npz"):
+        return _open_numpy
+    return _open_raw
 
 
 def _open_numpy(path: str, options: OpenOptions) -> Store:
@@ -293,9 +328,12 @@ def _open_numpy(path: str, options: OpenOptions) -> Store:
         For a broken header; it names the file and the member.
     """
     with open_input(options.name, path) as file:
-        place, start, size = path, 0, os.fstat(file.fileno()).st_size
         if path.lower().endswith(".npz"):
             place, start, size = _stored_member(file, path, options)
+        else:
+            place = path
+            start = 0
+            size = os.fstat(file.fileno()).st_size
         with report_damage(options.name, place):
             file.seek(start)
             header = parse_npy_header(file.read(min(MAX_HEADER_BYTES, size)), size)
@@ -336,19 +374,23 @@ def _open_raw(path: str, options: OpenOptions) -> Store:
     ValueError
         For a file of another size.
     """
-    name, lengths, offset = options.name, options.shape, options.offset
+    name = options.name
+    lengths = options.shape
     with open_input(name, path) as file:
         if options.dtype is None or lengths is None:
             raw = "dtype= and shape= of a raw binary file"
             raise InputValueError(name, expected=f"a .npy, .npz, .h5 or zarr, or {raw}", place=path)
-        carrier, size = named_dtype(options.dtype)[1], os.fstat(file.fileno()).st_size
-        if -1 in lengths:
-            step = -math.prod(lengths) * carrier.itemsize
-            open_length = max(0, size - offset) // step
-            lengths = tuple(open_length if n == -1 else n for n in lengths)
-        layout = NpyHeader(lengths, options.layout == "F", carrier, offset)
+        carrier = named_dtype(options.dtype)[1]
+        size = os.fstat(file.fileno()).st_size
+        if -1 in lengths:  # this length follows from the size
+            bytes_of_others = -math.prod(lengths) * carrier.itemsize
+            lengths_found = list(lengths)
+            lengths_found[lengths.index(-1)] = max(0, size - options.offset) // bytes_of_others
+            lengths = tuple(lengths_found)
+        layout = NpyHeader(lengths, options.layout == "F", carrier, options.offset)
         store = FileStore(file, path, layout, options)
-        if size > (end := offset + store.nbytes):
+        end = options.offset + store.nbytes
+        if size > end:
             problem = f"expected {end:,} bytes ({lengths} {carrier}), the file has {size:,}"
             raise InputValueError(name, problem, place=path)
         return store

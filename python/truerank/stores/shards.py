@@ -43,25 +43,22 @@ class ShardStore(Store):
 
     def __init__(self, shards: Sequence[Store], axis: int, own: Sequence[Store]) -> None:
         first = shards[0]
-        dtype = f"dtype {first.dtype} ({first.carrier.str})"
         for shard in shards:
-            place = " ".join(shard.files) or repr(shard)
-            if (got := f"dtype {shard.dtype} ({shard.carrier.str})") != dtype:
-                raise InputTypeError(first.name, expected=dtype, got=got, place=place)
-            if shard.shape[1 - axis] != (length := first.shape[1 - axis]):
-                expected = f"{length:,} {('columns', 'rows')[axis]}, as the first shard has"
-                got = f"shape {shard.shape}"
-                raise InputValueError(first.name, expected=expected, got=got, place=place)
-        *starts, length = accumulate((shard.shape[axis] for shard in shards), initial=0)
-        shape = (first.shape[0], length) if axis else (length, first.shape[1])
+            _check_shard(shard, first, axis)
+        ends = list(accumulate(shard.shape[axis] for shard in shards))
+        lengths = list(first.shape)
+        lengths[axis] = ends[-1]
         # several shards may be in one file
-        files = tuple(dict.fromkeys(name for shard in shards for name in shard.files))
-        super().__init__(shape, first.dtype, first.carrier, files, first.name)
+        files = dict.fromkeys(name for shard in shards for name in shard.files)
+        super().__init__(tuple(lengths), first.dtype, first.carrier, tuple(files), first.name)
         self.in_place = all(shard.in_place for shard in shards)
         self.single_row = axis == 1 and all(shard.single_row for shard in shards)
         self.on_device = all(shard.on_device for shard in shards)
         self.device = " + ".join(dict.fromkeys(shard.device for shard in shards if shard.device))
-        self.shards, self.starts, self.axis = tuple(shards), starts, axis
+        self.shards = tuple(shards)
+        self.starts = [0]
+        self.starts.extend(ends[:-1])
+        self.axis = axis
         self.own = tuple(own)
 
     def tiles(self, max_bytes: int) -> list[Tile]:
@@ -78,7 +75,10 @@ class ShardStore(Store):
             blocks = [stack.enter_context(shard.block(part, io)) for shard, part in parts]
             if len(blocks) > 1 or not self.in_place:
                 blocks = [block_array(block, self) for block in blocks]
-            yield blocks[0] if len(blocks) == 1 else np.concatenate(blocks, self.axis)
+            if len(blocks) == 1:
+                yield blocks[0]
+            else:
+                yield np.concatenate(blocks, self.axis)
 
     def take(self, rows: Array, columns: Array) -> Array:
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
@@ -102,20 +102,40 @@ class ShardStore(Store):
 
     def _parts(self, tile: Tile) -> list[tuple[Store, Tile]]:
         """Return the shards that have a part of a tile, and this part as they place it."""
-        first, last = tile[self.axis], tile[self.axis] + tile[2 + self.axis]
+        first = tile[self.axis]
+        end = first + tile[2 + self.axis]
         parts = []
-        for i in range(bisect_right(self.starts, first) - 1, bisect_left(self.starts, last)):
-            low = max(first, self.starts[i])
-            high = min(last, self.starts[i] + self.shards[i].shape[self.axis])
-            if low < high:
-                part = self._moved(tile, low - self.starts[i], high - low)
-                parts.append((self.shards[i], part))
+        for i in range(bisect_right(self.starts, first) - 1, bisect_left(self.starts, end)):
+            shard = self.shards[i]
+            start = self.starts[i]
+            first_here = max(first, start)
+            end_here = min(end, start + shard.shape[self.axis])
+            if first_here < end_here:
+                part = self._moved(tile, first_here - start, end_here - first_here)
+                parts.append((shard, part))
         return parts
 
     def _moved(self, tile: Tile, start: int, length: int) -> Tile:
-        if self.axis:
+        """Return a tile with another start and length along the axis of the shards."""
+        if self.axis == 1:
             return tile._replace(left=start, width=length)
         return tile._replace(top=start, height=length)
+
+
+def _check_shard(shard: Store, first: Store, axis: int) -> None:
+    """Refuse a shard that does not fit the first one."""
+    place = " ".join(shard.files) or repr(shard)
+    expected = f"dtype {first.dtype} ({first.carrier.str})"
+    got = f"dtype {shard.dtype} ({shard.carrier.str})"
+    if got != expected:
+        raise InputTypeError(first.name, expected=expected, got=got, place=place)
+    length = first.shape[1 - axis]
+    if shard.shape[1 - axis] != length:
+        unit = ("columns", "rows")[axis]
+        expected = f"{length:,} {unit}, as the first shard has"
+        raise InputValueError(
+            first.name, expected=expected, got=f"shape {shard.shape}", place=place
+        )
 
 
 def is_glob(name: str) -> bool:
@@ -132,12 +152,8 @@ def matching_files(pattern: str) -> list[str]:
         If no file matches, or if the numbers in the names show that a shard is missing.
     """
     import glob
-    import re
 
-    parts: dict[str, list[Any]] = {  # runs of digits are numbers
-        name: [int(part) if i % 2 else part for i, part in enumerate(re.split("([0-9]+)", name))]
-        for name in glob.glob(pattern, recursive=True)
-    }
+    parts = {name: _text_and_numbers(name) for name in glob.glob(pattern, recursive=True)}
     names = sorted(parts, key=lambda name: (parts[name], name))
     if not names:
         raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
@@ -151,3 +167,18 @@ def matching_files(pattern: str) -> list[str]:
             problem = f"a shard is missing between {names[i]} and {names[i + 1]} (else list them)"
             raise FileNotFoundError(errno.ENOENT, problem, pattern)
     return names
+
+
+def _text_and_numbers(name: str) -> list[Any]:
+    """Split a name at its runs of digits, which are numbers: every second part.
+
+    Examples
+    --------
+    >>> _text_and_numbers("part-10.npy")
+    ['part-', 10, '.npy']
+    """
+    import re
+
+    parts: list[Any] = re.split("([0-9]+)", name)
+    parts[1::2] = map(int, parts[1::2])
+    return parts

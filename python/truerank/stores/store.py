@@ -114,8 +114,9 @@ def block_array(block: Array | FileBlock, store: Store) -> Array:
     """
     if not isinstance(block, FileBlock):
         return block
-    far = zip(block.shape, block.strides, strict=True)
-    size = sum((length - 1) * step for length, step in far) + store.itemsize
+    size = store.itemsize  # the last score's bytes; those before it are steps of the strides
+    for length, stride in zip(block.shape, block.strides, strict=True):
+        size += (length - 1) * stride
     problem = f"expected {size:,} bytes from {block.offset:,} on: "
     with (
         open(block.descriptor, "rb", closefd=False) as file,
@@ -191,12 +192,19 @@ class Store(ABC):
         files: tuple[str, ...],
         name: str = "scores",
     ) -> None:
-        rows, columns = (1, *lengths)[-2:]
-        self.shape, self.single_row = (rows, columns), len(lengths) == 1
-        self.dtype, self.carrier = dtype, carrier
-        self.swapped, self.itemsize = not carrier.isnative, carrier.itemsize
+        self.single_row = len(lengths) == 1
+        columns = lengths[-1]
+        rows = 1
+        if not self.single_row:
+            rows = lengths[-2]
+        self.shape = (rows, columns)
+        self.dtype = dtype
+        self.carrier = carrier
+        self.swapped = not carrier.isnative
+        self.itemsize = carrier.itemsize
         self.nbytes = rows * columns * carrier.itemsize
-        self.files, self.name = files, name
+        self.files = files
+        self.name = name
         self._paths = tuple(map(os.path.abspath, files))  # which stay valid after a chdir
 
     @abstractmethod
@@ -234,16 +242,20 @@ class Store(ABC):
 
     def state(self) -> list[Any]:
         """Return values for JSON that stay the same as long as the scores do not change."""
-        said = [list(self.shape), self.dtype, self.swapped, *self._facts]
+        values: list[Any] = [list(self.shape), self.dtype, self.swapped]
+        values.extend(self._facts)
         if self._paths:
-            return [*said, *map(list, self.file_states())]
+            values.extend(list(state) for state in self.file_states())
+            return values
+        # Without a file, only the scores themselves say whether they have changed.
         import hashlib
 
         sha = hashlib.sha256()
         for tile in self.tiles(_DIGEST_TILE_BYTES):
             with self.block(tile, "map") as block:
                 sha.update(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
-        return [*said, sha.hexdigest()]
+        values.append(sha.hexdigest())
+        return values
 
     def file_states(self) -> list[FileState]:
         """Return what tells each file, or folder of files, from another one in its place."""
@@ -259,8 +271,10 @@ class Store(ABC):
         self.close()
 
     def __repr__(self) -> str:
-        where = "; ".join([f"{self.shape[0]} x {self.shape[1]} {self.dtype}", *self.files[:1]])
-        return printable(f"{type(self).__name__}({where})")
+        description = f"{self.shape[0]} x {self.shape[1]} {self.dtype}"
+        if self.files:
+            description += f"; {self.files[0]}"
+        return printable(f"{type(self).__name__}({description})")
 
 
 def groups_of(numbers: Array) -> Iterator[tuple[int, Array]]:
@@ -279,8 +293,12 @@ def groups_of(numbers: Array) -> Iterator[tuple[int, Array]]:
 
 def state_of_file(path: str) -> FileState:
     """Return the state of a file, or of all files below a folder."""
-    paths = [os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files]
-    states = [os.stat(file) for file in paths or [path]]
+    paths: list[str] = []
+    for folder, _, files in os.walk(path):
+        paths.extend(os.path.join(folder, file) for file in files)
+    if not paths:  # it is a file, or a folder without files
+        paths.append(path)
+    states = [os.stat(file) for file in paths]
     return FileState(
         files=len(states),
         size=sum(state.st_size for state in states),
@@ -320,18 +338,22 @@ def cut_tiles(
     >>> [tuple(tile) for tile in cut_tiles((1, 4), 1, 2)]
     [(0, 0, 1, 2), (0, 2, 1, 2)]
     """
-    outer, inner = shape[::-1] if by_columns else shape
-    if outer == 0 or inner == 0:
+    if by_columns:  # the transposed matrix has whole rows together
+        tiles = cut_tiles(shape[::-1], itemsize, max_bytes, unit=unit[::-1])
+        return [tile.T for tile in tiles]
+    rows, columns = shape
+    if rows == 0 or columns == 0:
         return []
-    tall, wide = unit[::-1] if by_columns else unit
-    tall, wide = min(tall, outer), min(wide, inner)
-    if tall * inner * itemsize <= max_bytes:
-        tall, wide = max_bytes // (tall * inner * itemsize) * tall, inner
-    else:
-        wide *= max(1, max_bytes // (tall * wide * itemsize))
-    tiles = [
-        Tile(top, left, min(tall, outer - top), min(wide, inner - left))
-        for top in range(0, outer, tall)
-        for left in range(0, inner, wide)
+    height = min(unit[0], rows)
+    width = min(unit[1], columns)
+    bytes_across = height * columns * itemsize
+    if bytes_across <= max_bytes:  # whole rows, as many units of them as fit
+        height *= max_bytes // bytes_across
+        width = columns
+    else:  # one unit high, as many units wide as fit
+        width *= max(1, max_bytes // (height * width * itemsize))
+    return [
+        Tile(top, left, min(height, rows - top), min(width, columns - left))
+        for top in range(0, rows, height)
+        for left in range(0, columns, width)
     ]
-    return [tile.T for tile in tiles] if by_columns else tiles
