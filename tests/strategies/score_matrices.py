@@ -14,6 +14,12 @@ Array = npt.NDArray[Any]
 METHODS = ("greedy", "mutual", "stable", "optimal")
 
 
+def lists_of_ids(elements: st.SearchStrategy[int], size: int, least: int = 0) -> Any:
+    """Lists of ids below a size; none that looks like a mask of integers, which is refused."""
+    lists = st.lists(elements, min_size=least)
+    return lists.filter(lambda ids: not (2 < len(ids) == size and max(ids) <= 1))
+
+
 @st.composite
 def matrices(draw: st.DrawFn) -> Array:
     shape = draw(st.integers(0, 8)), draw(st.integers(0, 8))

@@ -123,12 +123,15 @@ def as_ids_of_both(value: Any, sizes: Iterable[int]) -> tuple[IntArray, IntArray
     >>> as_ids_of_both(([1, 0], None), (2, 3))
     (array([0, 1]), array([0, 1, 2]))
     """
-    pair = (None, None) if value is None else value
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        got = type(pair).__name__
+    if value is None:
+        value = (None, None)
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        got = type(value).__name__
         raise InputTypeError("candidates", expected="(left_ids, right_ids)", got=got)
-    left, right = sizes
-    return as_ids("candidates[0]", pair[0], left), as_ids("candidates[1]", pair[1], right)
+    left_size, right_size = sizes
+    left_ids = as_ids("candidates[0]", value[0], left_size)
+    right_ids = as_ids("candidates[1]", value[1], right_size)
+    return left_ids, right_ids
 
 
 PAIR_FORM = RowForm(("left", "right"), (0, 1))
@@ -179,7 +182,8 @@ def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[A
         For anything but pairs, ids out of range, unknown labels, and entities of another type.
     """
     columns_of_split = SplitReader(PAIR_FORM).read_all(splits)
-    columns, graphs = [], []
+    columns = []
+    graphs = []
     for j, (name, order) in enumerate(zip(GRAPHS, entities, strict=True)):
         if order is None:
             expected = "the number of entities, or their labels"
@@ -247,45 +251,54 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
         For an unknown name, ids out of range, unknown labels, "unaligned" without known splits, and
         lists that lack an entity of the test.
     """
-    in_test = distinct(test[:, 0]), distinct(test[:, 1])
+    test_entities = distinct(test[:, 0]), distinct(test[:, 1])
     if isinstance(value, Mapping):
-        value = _of_graphs(value)
+        value = _candidates_of_graphs(value)
     if isinstance(value, str):
         choice("candidates", value, CANDIDATE_NAMES)
-        if value != "unaligned":
-            return value, in_test if value == "test" else None
-        if len(splits.sizes) < 2:
-            problem = f'"{value}" leaves out what known pairs align, but there are no known splits'
-            raise InputValueError("candidates", f"{problem}; give known=")
-    elif not isinstance(value, (tuple, list)) or len(value) != len(GRAPHS):
+        if value == "all":
+            return value, None
+        if value == "test":
+            return value, test_entities
+        return value, _list_unaligned(splits, test_entities)
+    if not isinstance(value, (tuple, list)) or len(value) != len(GRAPHS):
         expected = f"one of {', '.join(CANDIDATE_NAMES)}, (left_ids, right_ids), or a mapping"
         raise InputTypeError("candidates", expected=expected, got=type(value).__name__)
-    known, lists = splits.pairs[next(iter(splits.sizes.values())) :], []
-    for j, (name, graph) in enumerate(zip(GRAPHS, splits.graphs, strict=True)):
-        if isinstance(value, str):
-            is_free = np.ones(graph.size, dtype=bool)
-            is_free[known[:, j]] = False
-            is_free[in_test[j]] = True  # entities of the test always stay
-            lists.append(np.flatnonzero(is_free))
-            continue
+    lists = []
+    for j, graph in enumerate(splits.graphs):
         title = f"candidates[{j}]"
-        lists.append(graph.set_of(title, value[j]))
-        missing = np.setdiff1d(in_test[j], lists[j], assume_unique=True)
+        ids = graph.set_of(title, value[j])
+        missing = np.setdiff1d(test_entities[j], ids, assume_unique=True)
         if len(missing):
-            counts, first = (
-                f"{len(missing):,} of {len(in_test[j]):,}",
-                graph.label_of(int(missing[0])),
-            )
-            problem = f"{counts} {name} entities of the test are missing, first {first!r}"
+            share = f"{len(missing):,} of {len(test_entities[j]):,}"
+            first = graph.label_of(int(missing[0]))
+            problem = f"{share} {GRAPHS[j]} entities of the test are missing, first {first!r}"
             raise InputValueError(title, problem)
-    name = value if isinstance(value, str) else selection_name(*lists)
-    return name, (lists[0], lists[1])
+        lists.append(ids)
+    left_ids, right_ids = lists
+    return selection_name(left_ids, right_ids), (left_ids, right_ids)
 
 
-def _of_graphs(by_side: Mapping[Any, Any]) -> tuple[Any, Any]:
+def _list_unaligned(splits: PairSplits, test_entities: Candidates) -> Candidates:
+    """Return the entities of each graph that no known pair has, and those of the test."""
+    if len(splits.sizes) < 2:
+        problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
+        raise InputValueError("candidates", f"{problem}; give known=")
+    evaluated_size = next(iter(splits.sizes.values()))  # the evaluated split comes first
+    known = splits.pairs[evaluated_size:]
+    lists = []
+    for j, graph in enumerate(splits.graphs):
+        is_free = np.ones(graph.size, dtype=bool)
+        is_free[known[:, j]] = False
+        is_free[test_entities[j]] = True  # entities of the test always stay
+        lists.append(np.flatnonzero(is_free))
+    return lists[0], lists[1]
+
+
+def _candidates_of_graphs(by_side: Mapping[Any, Any]) -> tuple[Any, Any]:
     """Return candidates by side as those of both graphs: from left to right they are right ones."""
     forward, backward = DIRECTIONS
-    if set(by_side) != set(DIRECTIONS):
+    if set(by_side) != {forward, backward}:
         expected = f"those of {forward} and {backward}, the sides of the task"
         raise InputValueError("candidates", expected=expected, got=", ".join(map(repr, by_side)))
     return by_side[backward], by_side[forward]

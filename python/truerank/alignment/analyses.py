@@ -127,8 +127,11 @@ def most_similar(
         if not len(ids):
             raise InputValueError("candidates", expected=f"at least one {graph} entity", got="none")
     source = source.restrict(*among, csls)
-    source = source if direction == DIRECTIONS[0] else source.swapped()
-    query_ids = source.left_ids if queries is None else as_ids("queries", queries, source.shape[0])
+    if direction != DIRECTIONS[0]:
+        source = source.swapped()
+    query_ids = source.left_ids
+    if queries is not None:
+        query_ids = as_ids("queries", queries, source.shape[0])
     unscaled = np.setdiff1d(query_ids, source.left_ids)
     if is_integer(csls) and len(unscaled):
         expected = f"entities of candidates, for csls={csls} has means of these alone"
@@ -177,7 +180,9 @@ def hubness(similar: MostSimilar, k: int | None = None) -> IntArray:
     if not isinstance(similar, MostSimilar):
         raise InputTypeError("similar", expected="a MostSimilar", got=type(similar).__name__)
     width = similar.ids.shape[1]
-    size = width if k is None else positive_integer("k", k)
+    size = width
+    if k is not None:
+        size = positive_integer("k", k)
     if size > width:
         raise InputValueError("k", expected=f"at most {width}, as many as were found", got=size)
     ids = similar.ids[:, :size]
@@ -236,7 +241,9 @@ class DanglingCurve(AsTable):
     @property
     def best_threshold(self) -> float:
         """The lowest threshold with the highest F1; NaN if there is no threshold."""
-        return float(self.thresholds[np.argmax(self.f1)]) if len(self) else float("nan")
+        if not len(self):
+            return float("nan")
+        return float(self.thresholds[np.argmax(self.f1)])
 
     @property
     def average_precision(self) -> float:
@@ -271,20 +278,19 @@ class DanglingCurve(AsTable):
             0.900      0.500   1.000  0.667     2        1
             0.900      0.333   1.000  0.500     3        1
         """
-        arrays = self.thresholds, self.precision, self.recall, self.f1, self.said, self.correct
-        shares = [Column(name, decimals=3) for name in ("threshold", "precision", "recall")]
-        have = "has" if self.exclusive == 1 else "have"
-        found = f"best F1 {self.best_f1:.3f} at {self.best_threshold:.3f}"
-        table = Table(
-            [*shares, Column("f1", "F1", 3), "said", "correct"],
-            zip(*(array.tolist() for array in arrays), strict=True),
-            names=0,
-            before=[
-                f"{self.exclusive:,} of {self.entities:,} entities {have} no counterpart; {found}, "
-                f"average precision {self.average_precision:.3f}."
-            ],
-            most=THRESHOLDS_SHOWN,
+        columns = [Column(name, decimals=3) for name in ("threshold", "precision", "recall")]
+        columns += [Column("f1", "F1", 3), Column("said"), Column("correct")]
+        arrays = [self.thresholds, self.precision, self.recall, self.f1, self.said, self.correct]
+        rows = zip(*(array.tolist() for array in arrays), strict=True)
+        have = "have"
+        if self.exclusive == 1:
+            have = "has"
+        sentence = (
+            f"{self.exclusive:,} of {self.entities:,} entities {have} no counterpart; "
+            f"best F1 {self.best_f1:.3f} at {self.best_threshold:.3f}, "
+            f"average precision {self.average_precision:.3f}."
         )
+        table = Table(columns, rows, names=0, before=[sentence], most=THRESHOLDS_SHOWN)
         return table.table(metrics, **options)
 
 
@@ -358,25 +364,28 @@ def dangling(
     (1.0, 0.8, 1.0)
     """
     choice("by", by, ("similarity", "margin"))
-    query_side = DIRECTIONS.index(choice("direction", direction, DIRECTIONS))
+    choice("direction", direction, DIRECTIONS)
     rules = read_rules(options, SimilarityOptions)
     source = open_similarities(left, right, similarity, rules, 1 + is_integer(csls))
-    sizes = source.shape[:: 1 - 2 * query_side]
-    exclusive_ids = as_ids("exclusive", exclusive, sizes[0])
+    queries_are_left = direction == DIRECTIONS[0]
+    query_count, candidate_count = source.shape
+    if not queries_are_left:
+        candidate_count, query_count = source.shape
+    exclusive_ids = as_ids("exclusive", exclusive, query_count)
     if exclusive is None or not len(exclusive_ids):
         raise InputValueError("exclusive", expected="at least one entity", got="none")
-    matched_ids = np.setdiff1d(np.arange(sizes[0]), exclusive_ids)
+    matched_ids = np.setdiff1d(np.arange(query_count), exclusive_ids)
     if matched is not None:
-        matched_ids = as_ids("matched", matched, sizes[0])
+        matched_ids = as_ids("matched", matched, query_count)
         both = np.intersect1d(exclusive_ids, matched_ids)
         if len(both):
             raise InputValueError("matched", expected="none that are exclusive", got=both[0])
     ids = np.union1d(exclusive_ids, matched_ids)
-    others = as_ids("candidates", candidates, sizes[1])
-    if query_side == 0:
-        source = source.restrict(ids, others, csls)
+    candidate_ids = as_ids("candidates", candidates, candidate_count)
+    if queries_are_left:
+        source = source.restrict(ids, candidate_ids, csls)
     else:
-        source = source.restrict(others, ids, csls).swapped()
+        source = source.restrict(candidate_ids, ids, csls).swapped()
     best = source.top_k(2)
     source.progress.finish()
     values = _values_of(best, by)
@@ -394,12 +403,15 @@ def dangling(
 def _values_of(best: TopK, by: str) -> npt.NDArray[Any]:
     """Return the best score of each query, or its difference to the second."""
     first, second = best.scores.T
-    is_none, is_single = (best.ids < 0).T
-    with np.errstate(invalid="ignore", over="ignore"):
-        margin = np.where(first == second, 0, first - second)
-    cases = [is_none, np.full_like(is_none, by == "similarity"), is_single]
-    values = np.select(cases, [-np.inf, first, np.inf], margin)
-    return np.asarray(values, first.dtype)
+    lacks_first, lacks_second = (best.ids < 0).T
+    values: npt.NDArray[Any] = first.copy()
+    if by == "margin":
+        with np.errstate(invalid="ignore", over="ignore"):
+            values -= second
+        values[first == second] = 0  # infinities, too
+        values[lacks_second] = np.inf
+    values[lacks_first] = -np.inf
+    return values
 
 
 def _count_curve(values: npt.NDArray[Any], is_exclusive: npt.NDArray[np.bool_]) -> dict[str, Any]:
@@ -407,15 +419,23 @@ def _count_curve(values: npt.NDArray[Any], is_exclusive: npt.NDArray[np.bool_]) 
     distinct, place = np.unique(values, return_inverse=True)
     next_number = np.nextafter(distinct[-1:], values.dtype.type(np.inf))
     thresholds = np.append(distinct[1:], next_number[next_number > distinct[-1:]])
-    said, correct = (  # one number less than distinct values if the last of them is +inf
-        np.cumsum(np.bincount(part, minlength=len(distinct)))[: len(thresholds)].astype(np.int64)
-        for part in (place, place[is_exclusive])
-    )
+    # one number less than distinct values if the last of them is +inf
+    said = _count_up_to(place, len(distinct))[: len(thresholds)]
+    correct = _count_up_to(place[is_exclusive], len(distinct))[: len(thresholds)]
     exclusive = is_exclusive.sum()
-    arrays = {"thresholds": thresholds, "said": said, "correct": correct}
-    arrays |= {"precision": correct / said, "recall": correct / exclusive}
-    arrays["f1"] = 2 * correct / (said + exclusive)
-    return {name: read_only(array) for name, array in arrays.items()}
+    return {
+        "thresholds": read_only(thresholds),
+        "said": read_only(said),
+        "correct": read_only(correct),
+        "precision": read_only(correct / said),
+        "recall": read_only(correct / exclusive),
+        "f1": read_only(2 * correct / (said + exclusive)),
+    }
+
+
+def _count_up_to(places: IntArray, size: int) -> IntArray:
+    """Count how many places are 0, how many up to 1, and so on, below a size."""
+    return np.cumsum(np.bincount(places, minlength=size)).astype(np.int64)
 
 
 EDGES = (1, 6, 11, 16)
@@ -475,31 +495,32 @@ def by_degree(
     >>> by_degree(ranks, [1, 4, 20], [2, 0, 3]).group_values("hits@1")
     {'1-5': 0.25, '16+': 1.0}
     """
-    plain_ranks = getattr(ranks, "ranks", None) if isinstance(ranks, Report) else ranks
+    plain_ranks: Any = ranks
+    seed = 0
+    weights = None
+    got = type(ranks).__name__
+    if isinstance(ranks, Report):
+        got = "a Report without"
+        if hasattr(ranks, "ranks"):  # one that was read from JSON has none
+            plain_ranks = ranks.ranks
+            seed = ranks.seed
+            weights = ranks.weights
     if not isinstance(plain_ranks, Ranks):
-        got = "a Report without" if isinstance(ranks, Report) else type(ranks).__name__
         raise InputTypeError("ranks", expected="a Report with ranks, or Ranks", got=got)
-    seed, weights = (ranks.seed, ranks.weights) if isinstance(ranks, Report) else (0, None)
-    task_degrees = np.zeros(len(plain_ranks), np.int64)
-    values = {"left_degrees": left_degrees, "right_degrees": right_degrees}
-    if left_degrees is right_degrees is None:
+    if left_degrees is None and right_degrees is None:
         raise InputTypeError("left_degrees", expected="degrees of a graph", got="None")
-    for (name, value), entities in zip(values.items(), _pair_entities(plain_ranks), strict=True):
-        if value is not None:
-            task_degrees += _degrees_of(name, value, entities)
+    left_entities, right_entities = _pair_entities(plain_ranks)
+    task_degrees = np.zeros(len(plain_ranks), np.int64)
+    if left_degrees is not None:
+        task_degrees += _degrees_of("left_degrees", left_degrees, left_entities)
+    if right_degrees is not None:
+        task_degrees += _degrees_of("right_degrees", right_degrees, right_entities)
     labelled = plain_ranks.with_labels(degree=bucket_labels(task_degrees, edges))
     return Report(labelled, by="degree", seed=seed, weights=weights)
 
 
 def bucket_labels(degrees: IntArray, edges: Sequence[int] = EDGES) -> Labels:
-    """Label degrees by buckets.
-
-    Parameters
-    ----------
-    degrees : ndarray of int64, shape (n,)
-        The degrees, which are not negative.
-    edges : sequence of int
-        The first degrees of buckets; see `by_degree`.
+    """Label degrees, none of them negative, by buckets with these first degrees; see `by_degree`.
 
     Examples
     --------
@@ -512,18 +533,26 @@ def bucket_labels(degrees: IntArray, edges: Sequence[int] = EDGES) -> Labels:
     starts: Any = checked.tolist()
     if checked.ndim != 1 or not starts or starts[0] < 1 or (np.diff(checked) <= 0).any():
         raise InputValueError("edges", expected="ascending integers from 1 on", got=starts)
-    starts = starts if starts[0] == 1 else [1, *starts]
-    closed = [f"{a}-{b - 1}" if b - a > 1 else str(a) for a, b in pairwise(starts)]
+    if starts[0] > 1:
+        starts.insert(0, 1)
+    names = ["0"]
+    for first, following in pairwise(starts):
+        name = str(first)
+        if following - first > 1:
+            name = f"{first}-{following - 1}"
+        names.append(name)
+    names.append(f"{starts[-1]}+")
     codes = np.searchsorted(starts, degrees, side="right").astype(np.int64)
-    return Labels(codes, ("0", *closed, f"{starts[-1]}+"))
+    return Labels(codes, names)
 
 
 def _degrees_of(name: str, value: Any, entities: npt.NDArray[Any]) -> IntArray:
     """Return the degree of the entity of each task."""
     has_names = entities.dtype.kind != "i"
     if isinstance(value, Mapping) != has_names:
-        form = "a mapping of names to degrees" if has_names else "one degree for each id"
-        expected = f"{form}, as the tasks have {'names' if has_names else 'ids'}"
+        expected = "one degree for each id, as the tasks have ids"
+        if has_names:
+            expected = "a mapping of names to degrees, as the tasks have names"
         raise InputTypeError(name, expected=expected, got=type(value).__name__)
     if has_names:
         names, entities = np.unique(entities, return_inverse=True)
@@ -545,21 +574,22 @@ def _degrees_of(name: str, value: Any, entities: npt.NDArray[Any]) -> IntArray:
 
 
 def _pair_entities(ranks: Ranks) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return the left and the right entity of each task: names, or ids if there are none.
-
-    Raises
-    ------
-    ValueError
-        For ranks without labels of sides, queries and targets, and sides of no alignment.
-    """
-    side = Labels([]) if ranks.side is None else ranks.side
+    """Return the left and the right entity of each task: names, or ids if there are none."""
+    side = ranks.side
+    if side is None:
+        side = Labels([])
     used = [name for name, tasks in side.counts().items() if tasks]
     if len(side) != len(ranks) or not set(used) <= set(DIRECTIONS):
         got = ", ".join(map(str, used)) or "none"
         raise InputValueError("ranks", expected=f"the sides {' and '.join(DIRECTIONS)}", got=got)
     if ranks.queries is None or ranks.targets is None:
-        missing = "queries" if ranks.queries is None else "targets"
+        missing = "targets"
+        if ranks.queries is None:
+            missing = "queries"
         got = f"none for {missing}; give them with ranks.with_labels({missing}=...)"
         raise InputValueError("ranks", expected="labels that name both entities of a task", got=got)
-    forward, both = side == DIRECTIONS[0], (ranks.queries.values, ranks.targets.values)
-    return np.where(forward, *both), np.where(forward, *both[::-1])
+    queries_are_left = side == DIRECTIONS[0]
+    queries = ranks.queries.values
+    targets = ranks.targets.values
+    left = np.where(queries_are_left, queries, targets)
+    return left, np.where(queries_are_left, targets, queries)

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 # Up to this many pairs of one entity are counted jointly, and up to this many known answers per
 # task are taken out again; if there are more, it is faster to count each direction by itself.
-_MAX_PAIRS_PER_ENTITY, _MAX_KNOWN_PER_TASK = 8, 32
+_MAX_PAIRS_PER_ENTITY = 8
+_MAX_KNOWN_PER_TASK = 32
 
 
 def rank_both(
@@ -79,48 +80,84 @@ def rank_both(
     TypeError, ValueError, OSError
         As `rank_embeddings` and `rank` do.
     """
-    both = [sides[direction] for direction in DIRECTIONS]
+    forward, backward = (sides[direction] for direction in DIRECTIONS)
     if not isinstance(similarities, Embeddings):
         if io is None:
             io = similarities.io
-        return _rank_matrix(similarities, both, rules, io, watch)
-    turned = similarities.turned(BACKWARD)
-    if rules.audit or similarities.on_device or not _joint_count_is_cheaper(*both):
-        ranks, sizes = [], [similarities.nbytes] * 2
-        for i, (vectors, side) in enumerate(zip((similarities, turned), both, strict=True)):
-            tasks = _tasks_of(side) | {"block": block, "watch": watch_of_part(watch, sizes, i)}
-            ranks.append(rank_open_embeddings(vectors, side.targets, rules, **tasks))
-        return ranks
-    size = positive_integer("block", block) if block is not None else 0
-    jobs = _prepare_jobs(similarities.shape, both, rules)
-    lefts, rights = (as_ids("candidates", side.candidates, side.columns) for side in reversed(both))
-    grid = _core.Grid(similarities.core(), lefts, rights)
-    # the left entity of every pair, and the right one
-    pair_tasks = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
-    options = (rules.nan, size, jobs[0].threads, listener_of(watch))
-    results = []
+        return _rank_matrix(similarities, (forward, backward), rules, io, watch)
+    if (
+        not rules.audit
+        and not similarities.on_device
+        and _joint_count_is_cheaper(forward, backward)
+    ):
+        return _rank_vectors_jointly(similarities, (forward, backward), rules, block, watch)
+    passes = ((similarities, forward), (similarities.turned(BACKWARD), backward))
+    sizes = [similarities.nbytes] * len(passes)
+    ranks = []
+    for i, (vectors, side) in enumerate(passes):
+        part = watch_of_part(watch, sizes, i)
+        tasks = _tasks_of(side)
+        ranks.append(
+            rank_open_embeddings(vectors, side.targets, rules, **tasks, block=block, watch=part)
+        )
+    return ranks
+
+
+def _rank_vectors_jointly(
+    similarities: Embeddings,
+    both: Sequence[SideTasks],
+    rules: Rules,
+    block: int | None,
+    watch: Watch | None,
+) -> list[Ranks]:
+    """Score all candidates of both graphs once, and count each score in both directions."""
+    size = 0  # the core chooses
+    if block is not None:
+        size = positive_integer("block", block)
+    forward, backward = both
+    forward_job, backward_job = _prepare_jobs(similarities.shape, both, rules)
+    left_ids = as_ids("candidates", backward.candidates, backward.columns)
+    right_ids = as_ids("candidates", forward.candidates, forward.columns)
+    counts = _core.rank_grid(
+        _core.Grid(similarities.core(), left_ids, right_ids),
+        # the left entity of every pair, and the right one
+        _core.Tasks(backward_job.targets, forward_job.targets, forward_job.filter),
+        backward_job.filter,
+        rules.nan,
+        size,
+        forward_job.threads,
+        listener_of(watch),
+    )
     place = host_place(similarities.device)
-    counts = _core.rank_grid(grid, pair_tasks, jobs[1].filter, *options)
-    for job, counted in zip(jobs, counts, strict=True):
-        if fault := counted.fault:
-            raise job.error_of(fault)
-        results.append(similarities.ranks(job, counted.arrays, place))
-    return results
+    ranks = []
+    for job, counted in zip((forward_job, backward_job), counts, strict=True):
+        if counted.fault is not None:
+            raise job.error_of(counted.fault)
+        ranks.append(similarities.ranks(job, counted.arrays, place))
+    return ranks
 
 
 def _joint_count_is_cheaper(forward: SideTasks, backward: SideTasks) -> bool:
-    """Return whether scoring all candidates of both graphs once is cheaper than each direction."""
-    sides = (forward, backward)
-    candidates = [s.columns if s.candidates is None else len(s.candidates) for s in sides]
-    apart = sum(len(s.queries) * count for s, count in zip(sides, candidates, strict=True))
-    most_pairs = max(np.bincount(side.targets).max(initial=0) for side in sides)
-    if apart < candidates[0] * candidates[1] or most_pairs > _MAX_PAIRS_PER_ENTITY:
+    """Whether scoring all candidates of both graphs once is cheaper than each direction."""
+    right_candidates = _count_candidates(forward)
+    left_candidates = _count_candidates(backward)
+    scores_apart = len(forward.queries) * right_candidates + len(backward.queries) * left_candidates
+    if scores_apart < left_candidates * right_candidates:
+        return False
+    most_pairs = max(np.bincount(side.targets).max(initial=0) for side in (forward, backward))
+    if most_pairs > _MAX_PAIRS_PER_ENTITY:
         return False
     if backward.filter is None:
         return True
     (indptr, _, lists), _ = backward.selections()
     known = np.diff(indptr)[lists]
     return int(known.sum()) <= _MAX_KNOWN_PER_TASK * len(backward)
+
+
+def _count_candidates(side: SideTasks) -> int:
+    if side.candidates is None:
+        return side.columns
+    return len(side.candidates)
 
 
 def _tasks_of(side: SideTasks) -> dict[str, Any]:
@@ -144,7 +181,9 @@ def _rank_matrix(
     jobs = _prepare_jobs(store.shape, both, rules)
     forward = TileCount(StoreSource(store, io), jobs[0])
     backward = TileCount(StoreSource(TransposedStore(store), io), jobs[1])
-    measure = store.measure if isinstance(store, ScaledStore) else None
+    measure = None
+    if isinstance(store, ScaledStore):
+        measure = store.measure
     done = 0
 
     def opened(tile: Tile) -> AbstractContextManager[Any]:
@@ -167,7 +206,9 @@ def _rank_matrix(
 def _add_tile(count: TileCount, tile: Tile, block: Any, store: Store) -> None:
     """Count a block of one direction; raise the error of a fault."""
     tile_job = count.job_of(tile)
-    open_tile = open_block(block, store) if tile_job.has_tasks else None
+    open_tile = None  # a tile without tasks is not looked at
+    if tile_job.has_tasks:
+        open_tile = open_block(block, store)
     counted = tile_job.counted(open_tile)
     if counted.fault is not None:
         raise count.job.error_of(counted.fault)

@@ -113,7 +113,9 @@ def csls_means(
     array([1. , 0.5])
     """
     rules = read_rules(options, SimilarityOptions)
-    size = positive_integer("block", block) if block is not None else 0
+    size = 0  # the core chooses
+    if block is not None:
+        size = positive_integer("block", block)
     pairs = Embeddings(
         left, right, similarity, None, rules.dtype, roles=FORWARD, layout=rules.layout
     )
@@ -131,36 +133,61 @@ def means_of_vectors(
     watch: Watch | None = None,
 ) -> CSLS:
     """Return the means of open embeddings over some entities of each side, as `csls_means` does."""
-    if min(map(len, among)) == 0:
+    left_ids, right_ids = among
+    if not len(left_ids) or not len(right_ids):
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
     if pairs.on_device:
-        plain = replace(rules, nan="raise" if rules.nan == "raise" else "omit")
-        means, sizes = [], [pairs.nbytes] * 2
-        both = (pairs, *among), (pairs.turned(BACKWARD), *among[::-1])
-        for i, (vectors, ids, others) in enumerate(both):
-            let_in = others if len(others) < vectors.shape[1] else None
-            tasks: dict[str, Any] = {"rows": ids, "candidates": let_in}
-            part = watch_of_part(watch, sizes, i)
-            best = topk_open_embeddings(vectors, min(k, len(others)), plain, **tasks, watch=part)
-            means.append(mean_of_top(best.scores))
-    else:
-        grid = _core.Grid(pairs.core(), *among)
-        options = (block, rules.num_threads, listener_of(watch))
-        *means, fault = _core.mean_topk(grid, k, rules.nan, *options)
-        if fault:
-            raise fault_error(fault, rules.nan, among[0], pairs.roles.nouns)
-    return _spread(means, among, pairs.shape, pairs.dtype, k)
+        means = _means_on_device(pairs, k, among, rules, watch)
+        return _means_of_all(means, among, pairs.shape, pairs.dtype, k)
+    grid = _core.Grid(pairs.core(), left_ids, right_ids)
+    left_means, right_means, fault = _core.mean_topk(
+        grid, k, rules.nan, block, rules.num_threads, listener_of(watch)
+    )
+    if fault is not None:
+        raise fault_error(fault, rules.nan, left_ids, pairs.roles.nouns)
+    return _means_of_all((left_means, right_means), among, pairs.shape, pairs.dtype, k)
 
 
-def _spread(
+def _means_on_device(
+    pairs: Embeddings,
+    k: int,
+    among: tuple[IntArray, IntArray],
+    rules: Rules,
+    watch: Watch | None,
+) -> list[Array]:
+    """Return the means of the entities that take part, with a pass over all scores a side."""
+    if rules.nan != "raise":
+        rules = replace(rules, nan="omit")  # what is no score is in no mean
+    left_ids, right_ids = among
+    passes = ((pairs, left_ids, right_ids), (pairs.turned(BACKWARD), right_ids, left_ids))
+    sizes = [pairs.nbytes] * len(passes)
+    means: list[Array] = []
+    for i, (vectors, ids, others) in enumerate(passes):
+        candidates = None
+        if len(others) < vectors.shape[1]:
+            candidates = others
+        best = topk_open_embeddings(
+            vectors,
+            min(k, len(others)),
+            rules,
+            rows=ids,
+            candidates=candidates,
+            watch=watch_of_part(watch, sizes, i),
+        )
+        means.append(mean_of_top(best.scores))
+    return means
+
+
+def _means_of_all(
     means: Sequence[Array], among: Sequence[IntArray], shape: Sequence[int], dtype: Any, k: int
 ) -> CSLS:
     """Return the means of all entities in a dtype; NaN for those that take no part."""
-    spread = [np.full(size, np.nan, dtype) for size in shape]
+    means_of_sides = [np.full(size, np.nan, dtype) for size in shape]
     with np.errstate(over="ignore"):
-        for array, ids, some in zip(spread, among, means, strict=True):
-            array[ids] = some
-    return CSLS(spread[0], spread[1], k)
+        for means_of_side, ids, known_means in zip(means_of_sides, among, means, strict=True):
+            means_of_side[ids] = known_means
+    left_means, right_means = means_of_sides
+    return CSLS(left_means, right_means, k)
 
 
 def scale(
@@ -230,31 +257,48 @@ def means_of_store(
     >>> means_of_store(store, 2, (np.arange(2), np.arange(3)))[:2]
     (array([0.75 , 0.625]), array([0.375, 0.875, 0.25 ]))
     """
-    dtype, done = wide_dtype(store.dtype), 0
-    # of each row and each column, the negative of the k highest scores so far; NaN: none
-    best = [
-        np.full((len(ids), min(k, len(others))), np.nan, dtype)
-        for ids, others in (among, among[::-1])
-    ]
+    if io is None:
+        io = store.io
+    dtype = wide_dtype(store.dtype)
+    rows, columns = among
+    # of each row and each column, the negatives of the k highest scores so far; NaN: none
+    lowest_of_rows = np.full((len(rows), min(k, len(columns))), np.nan, dtype)
+    lowest_of_columns = np.full((len(columns), min(k, len(rows))), np.nan, dtype)
+    done = 0
     for tile in store.tiles(TILE_BYTES):
-        rows = slice(*np.searchsorted(among[0], [tile.top, tile.top + tile.height]))
-        columns = slice(*np.searchsorted(among[1], [tile.left, tile.left + tile.width]))
-        if rows.start < rows.stop and columns.start < columns.stop:
-            row_ids, column_ids = among[0][rows], among[1][columns]
-            scores = read_floats(store, tile, io or store.io)
-            if (len(row_ids), len(column_ids)) != scores.shape:
-                scores = scores[np.ix_(row_ids - tile.top, column_ids - tile.left)]
+        row_places = _places_within(rows, tile.top, tile.height)
+        column_places = _places_within(columns, tile.left, tile.width)
+        tile_rows = rows[row_places]
+        tile_columns = columns[column_places]
+        if len(tile_rows) and len(tile_columns):
+            scores = read_floats(store, tile, io)
+            if scores.shape != (len(tile_rows), len(tile_columns)):
+                scores = scores[np.ix_(tile_rows - tile.top, tile_columns - tile.left)]
             if nan == "raise":
-                refuse_nan(scores, row_ids, column_ids, FORWARD)
+                refuse_nan(scores, tile_rows, tile_columns, FORWARD)
             np.negative(scores, out=scores)
-            for kept, where, part in ((best[0], rows, scores), (best[1], columns, scores.T)):
-                both = np.concatenate([kept[where], part], axis=1)
-                kept[where] = np.partition(both, kept.shape[1] - 1, axis=1)[:, : kept.shape[1]]
+            _keep_lowest(lowest_of_rows[row_places], scores)
+            _keep_lowest(lowest_of_columns[column_places], scores.T)
         done += tile.height * tile.width * store.itemsize
         if watch is not None:
             watch(done, store.nbytes)
-    means = [mean_of_top(-np.sort(kept, axis=1)) for kept in best]
-    return _spread(means, among, store.shape, dtype, k)
+    means = [
+        mean_of_top(-np.sort(lowest, axis=1)) for lowest in (lowest_of_rows, lowest_of_columns)
+    ]
+    return _means_of_all(means, among, store.shape, dtype, k)
+
+
+def _places_within(ids: IntArray, start: int, size: int) -> slice:
+    """Return where ascending ids have those from `start` on, `size` numbers long."""
+    first, end = np.searchsorted(ids, [start, start + size])
+    return slice(first, end)
+
+
+def _keep_lowest(lowest: Array, numbers: Array) -> None:
+    """Put into each row the lowest of its own numbers and of further ones; NaN are the highest."""
+    size = lowest.shape[1]
+    both = np.concatenate([lowest, numbers], axis=1)
+    lowest[:] = np.partition(both, size - 1, axis=1)[:, :size]
 
 
 def refuse_nan(scores: Array, rows: IntArray, columns: IntArray, roles: Roles) -> None:
@@ -299,7 +343,8 @@ class StoreView(Store):
     def __init__(self, store: Store, shape: tuple[int, int], dtype: str, carrier: Any) -> None:
         super().__init__(shape, dtype, carrier, store.files)
         self.source = store
-        self.in_place, self.io = store.in_place, store.io
+        self.in_place = store.in_place
+        self.io = store.io
 
     def close(self) -> None:
         """Do nothing: the owner closes the source."""
@@ -328,27 +373,32 @@ class ScaledStore(StoreView):
     def __init__(self, store: Store, csls: CSLS) -> None:
         dtype = wide_dtype(store.dtype)
         super().__init__(store, store.shape, dtype.name, dtype)
-        self.in_place, self.measure = False, f"csls {csls.k}"
+        self.in_place = False
+        self.measure = f"csls {csls.k}"
         means = rounded_means(csls, store.shape, dtype.name, ("left", "right"))
-        self._rows, self._columns = means[:2]
+        self._row_means = means.queries
+        self._column_means = means.entities
 
     def tiles(self, max_bytes: int) -> Sequence[Tile]:
         return self.source.tiles(min(max_bytes, TILE_BYTES))
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[Array]:
-        top, left, height, width = tile
-        rows, columns = self._rows[top : top + height], self._columns[left : left + width]
-        yield subtract_means(read_floats(self.source, tile, io), rows[:, None], columns)
+        row_means = self._row_means[tile.top : tile.top + tile.height]
+        column_means = self._column_means[tile.left : tile.left + tile.width]
+        scores = read_floats(self.source, tile, io)
+        yield subtract_means(scores, row_means[:, None], column_means)
 
     def take(self, rows: IntArray, columns: IntArray) -> Array:
         scores = widened(self.source.take(rows, columns), self.source.dtype)
-        return subtract_means(scores, self._rows[rows], self._columns[columns])
+        return subtract_means(scores, self._row_means[rows], self._column_means[columns])
 
 
 def wide_dtype(dtype: str) -> np.dtype[Any]:
     """Return the dtype in which scores of another one are scaled: float32, or float64."""
-    return np.result_type(np.float32, "float32" if dtype == "bfloat16" else dtype)
+    if dtype == "bfloat16":  # numpy does not know it
+        return np.dtype(np.float32)
+    return np.result_type(np.float32, dtype)
 
 
 def read_floats(store: Store, tile: Tile, io: str) -> Array:
@@ -360,6 +410,7 @@ def read_floats(store: Store, tile: Tile, io: str) -> Array:
 @default_arithmetic()
 def widened(array: Array, dtype: str) -> Array:
     """Return scores of a named dtype as a new array, float32 or float64."""
-    plain = widen_bfloat16(array) if dtype == "bfloat16" else array
+    if dtype == "bfloat16":
+        array = widen_bfloat16(array)
     with np.errstate(invalid="ignore"):  # a signalling NaN
-        return plain.astype(wide_dtype(dtype))
+        return array.astype(wide_dtype(dtype))

@@ -32,7 +32,7 @@ from ..tasks.batches import check_score_shape
 from ..tasks.side_tasks import SideTasks, make_queries
 from ..tasks.split_audit import audit_split, check_rules
 from ..tasks.split_columns import name_splits
-from .aligned_pairs import FORWARD, GRAPHS, PairAudit, as_candidates, read_pair_splits
+from .aligned_pairs import FORWARD, PairAudit, as_candidates, read_pair_splits
 from .both_directions import rank_both
 from .local_scaling import scale
 
@@ -160,13 +160,17 @@ class Task(tasks.Task[Report]):
         audited = audit_split(PairAudit, columns, splits.sizes, rules, splits.labels_of)
         kept, notes, self.audit = audited
         self.left, self.right = (graph.names for graph in splits.graphs)
-        self.pairs, self._units = np.ascontiguousarray(splits.pairs[kept]), kept
+        self.pairs = read_only(np.ascontiguousarray(splits.pairs[kept]))
+        self._units = kept
         name, self.candidates = as_candidates(candidates, splits, self.pairs)
-        for array in (self.pairs, *(self.candidates or ())):
-            read_only(array)
+        if self.candidates is not None:
+            for ids in self.candidates:
+                read_only(ids)
+        filtered_by = list(named_splits)[1:]  # the known splits; the evaluated one comes first
+        filtered_by.append(split)
         super().__init__(
             {side: _make_side(side, splits, kept, self.candidates) for side in SIDES},
-            Protocol(filter=(*list(named_splits)[1:], split), candidates=name, split=split),
+            Protocol(filter=tuple(filtered_by), candidates=name, split=split),
         )
         for text in notes:
             warn_user(text)
@@ -258,13 +262,16 @@ class Task(tasks.Task[Report]):
             if csls is not None and scores.dtype not in FLOATS:
                 got = f"dtype {scores.dtype}"
                 raise InputTypeError(scores.name, expected="floats with csls", got=got)
-        passes = [scores.nbytes] * (1 + is_integer(csls))
+        passes = [scores.nbytes]  # the bytes of each
+        if is_integer(csls):
+            passes.append(scores.nbytes)  # the first pass makes the means
         with watching(rules.progress, sum(passes)) as watch:
             if watch is not None:
                 watch(0, sum(passes))
-            first, last = (watch_of_part(watch, passes, i) for i in (0, len(passes) - 1))
-            scaled = scale(scores, csls, self.candidates, rules, io, first)
-            ranks = rank_both(scaled, self.sides, rules, block=block, io=io, watch=last)
+            watch_of_means = watch_of_part(watch, passes, 0)
+            watch_of_ranks = watch_of_part(watch, passes, len(passes) - 1)
+            scaled = scale(scores, csls, self.candidates, rules, io, watch_of_means)
+            ranks = rank_both(scaled, self.sides, rules, block=block, io=io, watch=watch_of_ranks)
         return self._make_report(ranks)
 
     @with_options(RuleOptions)
@@ -373,9 +380,13 @@ class Task(tasks.Task[Report]):
         return self._evaluate(scorers, **options)
 
     def __repr__(self) -> str:
-        left, right = self.right_to_left.columns, self.left_to_right.columns
-        pairs = f"{len(self.pairs):,} pair{'' if len(self.pairs) == 1 else 's'}"
-        return f"Task({pairs} of {left:,} left and {right:,} right entities; {self.protocol})"
+        left_count = self.right_to_left.columns
+        right_count = self.left_to_right.columns
+        pairs = f"{len(self.pairs):,} pairs"
+        if len(self.pairs) == 1:
+            pairs = "1 pair"
+        entities = f"{left_count:,} left and {right_count:,} right entities"
+        return f"Task({pairs} of {entities}; {self.protocol})"
 
 
 def _make_side(
@@ -386,18 +397,34 @@ def _make_side(
     queries, rows, targets, answers = make_queries(
         splits.pairs, kept, (query_column,), answer_column
     )
+    left, right = splits.graphs
     # labels of one direction are joined with those of the other: all of them are of one kind
-    one, other = (graph.names is not None and graph.holds_ints for graph in splits.graphs)
-    are_alike = one == other and all(graph.names is not None for graph in splits.graphs)
+    have_names = left.names is not None and right.names is not None
+    have_names = have_names and left.holds_ints == right.holds_ints
     labels = {}
     for name, column in (("queries", query_column), ("targets", answer_column)):
         ids = np.ascontiguousarray(splits.pairs[kept, column])
-        labels[name] = splits.graphs[column].labels(ids) if are_alike else Labels(ids)
+        if have_names:
+            labels[name] = splits.graphs[column].labels(ids)
+        else:
+            labels[name] = Labels(ids)
+    candidates_of_side = None
+    if candidates is not None:
+        candidates_of_side = candidates[answer_column]
     graph = splits.graphs[answer_column]
-    of_test: dict[str, Any] = {"test_rows": kept, "height": next(iter(splits.sizes.values()))}
-    of_test["candidates"] = None if candidates is None else candidates[answer_column]
-    asked = side, queries, rows, targets
-    return SideTasks(*asked, graph.size, answers, labels=labels, names=graph.names, **of_test)
+    return SideTasks(
+        side=side,
+        queries=queries,
+        rows=rows,
+        targets=targets,
+        columns=graph.size,
+        filter=answers,
+        candidates=candidates_of_side,
+        labels=labels,
+        test_rows=kept,
+        height=next(iter(splits.sizes.values())),  # the evaluated split comes first
+        names=graph.names,
+    )
 
 
 @public("truerank.alignment")
@@ -463,11 +490,13 @@ def evaluate(
     1.5
     """
     rules = read_rules(options, MatrixOptions)
-    kind = "a matrix" if right is None else "vectors"
-    unsuitable = {"order": rules.order != "descending", "io": io is not None}
     if right is None:
+        kind = "a matrix"
         unsuitable = {"similarity": similarity != "cosine", "block": block is not None}
         unsuitable["layout"] = rules.layout is not None
+    else:
+        kind = "vectors"
+        unsuitable = {"order": rules.order != "descending", "io": io is not None}
     for name, is_set in unsuitable.items():
         if is_set:
             raise InputValueError(name, expected=f"none beside {kind}")
@@ -485,7 +514,15 @@ def evaluate(
                 "left and right are the same vectors: pairs are rows of each, and every entity is "
                 "most similar to itself; if one matrix has both graphs, pass each graph's rows"
             )
-        sizes: dict[str, Any] = dict(zip(GRAPHS, opened.shape, strict=True))
-        rest: dict[str, Any] = {"split": split, "duplicates": duplicates, "leaks": leaks}
-        task = Task(pairs, **sizes, candidates=candidates, known=known, **rest)
+        left_size, right_size = opened.shape
+        task = Task(
+            pairs,
+            left=left_size,
+            right=right_size,
+            candidates=candidates,
+            known=known,
+            split=split,
+            duplicates=duplicates,
+            leaks=leaks,
+        )
         return task._evaluate_similarities(opened, csls, rules, block=block, io=io)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies.score_matrices import METHODS, Array, matrices
+from strategies.score_matrices import METHODS, Array, lists_of_ids, matrices
 from support.refusals import refusal
 from truerank.alignment import infer
 
@@ -58,10 +58,12 @@ def test_agreement(scores: Array, method: str, backwards: bool, data: st.DataObj
     height, width = scores.shape
     pair = st.tuples(st.integers(0, height - 1), st.integers(0, width - 1))
     reference = [list(p) for p in data.draw(st.lists(pair))] if height and width else []
-    ids = [
-        data.draw(st.none() | st.lists(st.integers(0, n - 1))) if n else None
-        for n in (height, width)
-    ]
+    ids = []
+    for n in (height, width):
+        chosen = None
+        if n:
+            chosen = data.draw(st.none() | lists_of_ids(st.integers(0, n - 1), n))
+        ids.append(chosen)
     keywords = {"direction": "right_to_left"} if backwards and method == "greedy" else {}
     found = infer(
         *(scores, None), method=method, nan="omit", left_ids=ids[0], right_ids=ids[1], **keywords

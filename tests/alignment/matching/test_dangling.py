@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from strategies.score_matrices import Array, matrices
+from strategies.score_matrices import Array, lists_of_ids, matrices
 from support.refusals import refusal
 from truerank.alignment import csls_means, dangling, infer
 
@@ -79,10 +79,14 @@ def check(found: Any, values: list[Any], apart: list[bool], kind: Any) -> None:
 def test_curve(scores: Array, by: str, turned: bool, data: st.DataObject) -> None:
     height, width = scores.shape
     ids = st.integers(0, height - 1)
-    exclusive = data.draw(st.lists(ids, min_size=1))
+    exclusive = data.draw(lists_of_ids(ids, height, 1))
     others = sorted(set(range(height)) - set(exclusive))
-    matched = data.draw(st.none() | st.lists(st.sampled_from(others)) if others else st.none())
-    candidates = data.draw(st.none() | st.lists(st.integers(0, width - 1)) if width else st.none())
+    matched = None
+    if others:
+        matched = data.draw(st.none() | lists_of_ids(st.sampled_from(others), height))
+    candidates = None
+    if width:
+        candidates = data.draw(st.none() | lists_of_ids(st.integers(0, width - 1), width))
     found = dangling(
         scores.T if turned else scores,
         None,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles.embeddings import scored_by
 from oracles.matching import pairs_of
-from strategies.score_matrices import METHODS, Array, matrices
+from strategies.score_matrices import METHODS, Array, lists_of_ids, matrices
 from truerank.alignment import csls_means, infer
 
 pytestmark = pytest.mark.python_only
@@ -66,7 +66,7 @@ def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool, as_mat
     names = ["dot", "cosine", "l1", "l2", "inverse_l1", "inverse_l2"]
     similarity = "dot" if odd else data.draw(st.sampled_from(names))
     csls = None if odd else data.draw(st.sampled_from([None, 1, 2, 50]))
-    ids = [data.draw(st.none() | st.lists(st.integers(0, n - 1), min_size=1)) for n in sizes]
+    ids = [data.draw(st.none() | lists_of_ids(st.integers(0, n - 1), n, 1)) for n in sizes]
     who = [
         np.arange(n) if some is None else np.unique(some)
         for n, some in zip(sizes, ids, strict=True)

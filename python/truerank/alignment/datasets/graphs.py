@@ -73,11 +73,14 @@ class Graph:
         relation_ids: Any = None,
     ) -> None:
         rows = _as_triples(triples, size, "size")
-        fields: dict[str, Any] = {"triples": rows, "size": int(size)}
-        for name, labels in (("names", names), ("relations", relations)):
-            fields[name] = None if labels is None else tuple(several(name, labels, "names"))
-        for name, value in (("ids", ids), ("relation_ids", relation_ids)):
-            fields[name] = None if value is None else integers(name, value)
+        fields: dict[str, Any] = {
+            "triples": rows,
+            "size": int(size),
+            "names": _as_names("names", names),
+            "relations": _as_names("relations", relations),
+            "ids": _as_integers("ids", ids),
+            "relation_ids": _as_integers("relation_ids", relation_ids),
+        }
         for name in ("names", "ids"):
             if fields[name] is not None and len(fields[name]) != size:
                 raise InputValueError(name, expected=f"{size}, one each", got=len(fields[name]))
@@ -128,7 +131,9 @@ def degrees(triples: Any, entities: int) -> IntArray:
     >>> degrees([(0, 0, 1), (0, 0, 1), (0, 1, 1), (1, 0, 1)], 3)
     array([2, 3, 0])
     """
-    heads, _, tails, *_ = distinct_rows(list(_as_triples(triples, entities, "entities").T))
+    columns = distinct_rows(list(_as_triples(triples, entities, "entities").T))
+    heads = columns[0]
+    tails = columns[2]
     counts = np.bincount(heads, minlength=int(entities))
     counts += np.bincount(tails[tails != heads], minlength=int(entities))
     return counts.astype(np.int64, copy=False)
@@ -142,6 +147,18 @@ def _as_triples(triples: Any, entities: Any, name: str) -> IntArray:
     for column, nouns in ((0, "heads"), (2, "tails")):
         check_ids("triples", rows[:, column], size, nouns, "in triple")
     return rows
+
+
+def _as_names(name: str, labels: Sequence[str] | None) -> tuple[str, ...] | None:
+    if labels is None:
+        return None
+    return tuple(several(name, labels, "names"))
+
+
+def _as_integers(name: str, value: Any) -> IntArray | None:
+    if value is None:
+        return None
+    return integers(name, value)
 
 
 SPLITS = ("train", "valid", "test")
@@ -196,8 +213,13 @@ class AlignmentData:
             expected = "a mapping of names to pairs"
             raise InputTypeError("splits", expected=expected, got=type(given).__name__)
         named = {name: as_pairs(f'splits["{name}"]', rows, sizes) for name, rows in given.items()}
-        fields = {"left": left, "right": right, "pairs": as_pairs("pairs", pairs, sizes)}
-        for name, value in {**fields, "splits": named}.items():
+        fields: dict[str, Any] = {
+            "left": left,
+            "right": right,
+            "pairs": as_pairs("pairs", pairs, sizes),
+            "splits": named,
+        }
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     def known(self, split: str = "test") -> dict[str, IntArray]:
@@ -218,17 +240,20 @@ class AlignmentData:
             If there is no split with this name.
         """
         if instance("split", split, str) not in self.splits:
-            there = ", ".join(self.splits) or "none"
-            raise InputValueError("split", expected=f"one of the splits ({there})", got=repr(split))
+            names = ", ".join(self.splits) or "none"
+            raise InputValueError("split", expected=f"one of the splits ({names})", got=repr(split))
         return {name: pairs for name, pairs in self.splits.items() if name != split}
 
     def __repr__(self) -> str:
-        splits = ", ".join(f"{name} {len(pairs):,}" for name, pairs in self.splits.items())
-        return printable(
-            f"AlignmentData({self.left.size:,} and {self.right.size:,} entities, "
+        text = (
+            f"{self.left.size:,} and {self.right.size:,} entities, "
             f"{len(self.left.triples):,} and {len(self.right.triples):,} triples, "
-            f"{len(self.pairs):,} pairs{'; ' * bool(splits)}{splits})"
+            f"{len(self.pairs):,} pairs"
         )
+        if self.splits:
+            splits = ", ".join(f"{name} {len(pairs):,}" for name, pairs in self.splits.items())
+            text = f"{text}; {splits}"
+        return printable(f"AlignmentData({text})")
 
 
 # Shares by the name of the split, in the order in which shuffled pairs are assigned.
@@ -299,7 +324,8 @@ def split_pairs(
     if not isinstance(shares, Mapping):
         raise InputTypeError("shares", expected="a str or a dict", got=type(shares).__name__)
     checked = {name: number(f'shares["{name}"]', share) for name, share in shares.items()}
-    if not (min(checked.values(), default=-1) >= 0 and abs(sum(checked.values()) - 1) < 1e-9):
+    are_positive = all(share >= 0 for share in checked.values())
+    if not are_positive or not abs(sum(checked.values()) - 1) < 1e-9:  # NaN is refused, too
         expected = "shares from 0 to 1 that add up to 1"
         raise InputValueError("shares", expected=expected, got=list(checked.values()))
     rows, places = _random_places(pairs, seed)
@@ -361,14 +387,18 @@ def five_folds(
     count = integer("folds", folds, least=2, most=n)
     share = number("valid", valid)
     bounds = [k * (n // count) + min(k, n % count) for k in range(count + 1)]
-    valid_size = floor(Fraction(repr(share)) * n + Fraction(1, 2)) if 0 <= share < 1 else -1
+    valid_size = -1
+    if 0 <= share < 1:
+        valid_size = floor(Fraction(repr(share)) * n + Fraction(1, 2))
     if not 0 <= valid_size < n - bounds[1]:
         expected = "a share from 0 on that leaves pairs for the test"
         raise InputValueError("valid", expected=expected, got=valid)
     splits = []
     for first, last in pairwise(bounds):
-        ends = {"train": last - first, "valid": last - first + valid_size, "test": n}
-        ends = ends if valid_size else {"train": last - first, "test": n}
+        ends = {"train": last - first}
+        if valid_size:
+            ends["valid"] = last - first + valid_size
+        ends["test"] = n
         splits.append(_deal(rows, (places - first) % n, ends))  # places on the ring, from the fold
     return splits
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from ...tasks.vocabularies import (
 )
 from ..aligned_pairs import GRAPHS
 from .graphs import SPLITS, AlignmentData, Graph
+
+if TYPE_CHECKING:
+    from ...inputs.arrays import IntArray
 
 FOLDS = "721_5fold"  # OpenEA's folder of the folds
 _ALL = ""  # stands for the name of a split where a file has all pairs
@@ -96,7 +99,8 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     """
     root = path_name("folder", folder)
     names = next(files for files in _PAIR_FILES if _ALL in files or find_file(root, files["train"]))
-    return _read_folder(root, {split: _path(root, name) for split, name in names.items()}, True)
+    paths = {split: _path(root, name) for split, name in names.items()}
+    return _read_folder(root, paths, by_id=True)
 
 
 @public("truerank.alignment")
@@ -172,13 +176,18 @@ def read_openea(
         integer("fold", fold)
     instance("folds", folds, str)
     root = path_name("folder", folder)
-    links = _path(root, "ent_links") if fold is None else find_file(root, "ent_links")
-    files = {} if links is None else {_ALL: links}
-    for split in SPLITS if fold is not None else ():
+    if fold is None:
+        return _read_folder(root, {_ALL: _path(root, "ent_links")}, by_id=False)
+    paths = {}
+    links = find_file(root, "ent_links")
+    if links is not None:
+        paths[_ALL] = links
+    for split in SPLITS:
         name = os.path.join(folds, str(fold), f"{split}_links")
-        path = find_file(root, name) if split == "valid" else _path(root, name)
-        files |= {} if path is None else {split: path}
-    return _read_folder(root, files, False)
+        if split == "valid" and find_file(root, name) is None:
+            continue
+        paths[split] = _path(root, name)
+    return _read_folder(root, paths, by_id=False)
 
 
 def find_file(folder: str, name: str) -> str | None:
@@ -188,18 +197,24 @@ def find_file(folder: str, name: str) -> str | None:
 
 
 def _path(folder: str, name: str) -> str:
+    """Return the path of a file in a folder, plain or gzipped; the plain one if there is none."""
     return find_file(folder, name) or os.path.join(folder, name)
 
 
-def _read_folder(root: str, files: Mapping[str, str], by_id: bool) -> AlignmentData:
+def _read_folder(root: str, pair_paths: Mapping[str, str], by_id: bool) -> AlignmentData:
     """Read a data set with some files of pairs, which calls entities by their ids or by names."""
     sides = []
     for k in (1, 2):
-        triples = _path(root, f"{'' if by_id else 'rel_'}triples_{k}")
-        entities = _read_list((_path if by_id else find_file)(root, f"ent_ids_{k}"), by_id)
+        triples = _path(root, f"rel_triples_{k}")
+        list_of_entities = find_file(root, f"ent_ids_{k}")
+        if by_id:
+            triples = _path(root, f"triples_{k}")
+            list_of_entities = _path(root, f"ent_ids_{k}")  # it must be there
+        entities = _read_list(list_of_entities, by_id)
         relations = _read_list(find_file(root, f"rel_ids_{k}"), by_id)
-        sides.append((("folder", triples), entities, relations))
-    return _read_data({split: ("folder", path) for split, path in files.items()}, sides, by_id)
+        sides.append(_Side(_File("folder", triples), entities, relations))
+    links = {split: _File("folder", path) for split, path in pair_paths.items()}
+    return _read_data(links, sides, by_id)
 
 
 @public("truerank.alignment")
@@ -252,18 +267,25 @@ def read_pairs(
     (('Graz', 'Wien'), array([[1, 0],
            [0, 1]]))
     """
-    files: Mapping[str, Any] = pairs if isinstance(pairs, Mapping) else {_ALL: pairs}
-    if not files:
+    if isinstance(pairs, Mapping):
+        links = {split: _File(f'pairs["{split}"]', path) for split, path in pairs.items()}
+    else:
+        links = {_ALL: _File("pairs", pairs)}
+    if not links:
         raise InputValueError("pairs", expected="at least one file", got="none")
-    links = {
-        split: ("pairs" if files is not pairs else f'pairs["{split}"]', path)
-        for split, path in files.items()
-    }
-    sides = [
-        (None if triples is None else (f"{name}_triples", triples), _Labels(name, order), None)
-        for name, order, triples in (("left", left, left_triples), ("right", right, right_triples))
-    ]
+    sides = [_Side(None, _Labels("left", left)), _Side(None, _Labels("right", right))]
+    if left_triples is not None:
+        sides[0] = sides[0]._replace(triples=_File("left_triples", left_triples))
+    if right_triples is not None:
+        sides[1] = sides[1]._replace(triples=_File("right_triples", right_triples))
     return _read_data(links, sides)
+
+
+class _File(NamedTuple):
+    """A file, and the argument that messages name."""
+
+    argument: str
+    path: Any
 
 
 class _Labels(NamedTuple):
@@ -275,42 +297,61 @@ class _Labels(NamedTuple):
     ids: Sequence[int] | None = None
 
 
-File = tuple[str, Any]  # the argument and the path
-Side = tuple[File | None, _Labels | None, _Labels | None]  # triples, entities, relations
+class _Side(NamedTuple):
+    """The sources of a graph; without a list, its entities or relations are those that occur."""
+
+    triples: _File | None
+    entities: _Labels | None
+    relations: _Labels | None = None
 
 
 def _read_data(
-    links: Mapping[str, File], sides: Sequence[Side], by_id: bool = False
+    links: Mapping[str, _File], sides: Sequence[_Side], by_id: bool = False
 ) -> AlignmentData:
-    """Read the pairs of each file, and both graphs; None stands for all labels that occur."""
-    nouns = [f"{name} entity" for name in GRAPHS]
-    tables = [
+    """Read the pairs of each file, and both graphs."""
+    entities = [f"{name} entity" for name in GRAPHS]
+    columns_of_files = []
+    for split, file in links.items():
         # only a fold of OpenEA may lack pairs for validation
-        _read_columns(*file, nouns, empty=(file[0], split) == ("folder", "valid"))
-        for split, file in links.items()
-    ]
-    graphs, columns_of_pairs = [], []
-    for j, (triples, entities, relations) in enumerate(sides):
-        columns, rows = [table[j] for table in tables], np.zeros((0, 3), np.int64)
-        kinds = relations or _Labels("", ())
-        if triples is not None:
-            heads, between, tails = _read_columns(*triples, TRIPLE)
-            columns += [heads, tails]
-            kinds = relations or _list_all([between], by_id)
-            _, places = encode_columns(kinds.title, kinds.order, [between])
-        own = entities or _list_all(columns, by_id)
-        vocabulary, ids = encode_columns(own.title, own.order, columns)
-        if triples is not None:
-            rows = np.stack([ids[-2], places[0], ids[-1]], axis=1)
-        names = own.names or vocabulary.words
-        graphs.append(Graph(rows, vocabulary.size, names, kinds.names, own.ids, kinds.ids))
-        columns_of_pairs.append(ids[: len(tables)])
-    parts = [np.stack(both, axis=1) for both in zip(*columns_of_pairs, strict=True)]
-    pairs = np.concatenate(parts)
+        may_be_empty = file.argument == "folder" and split == "valid"
+        columns_of_files.append(_read_columns(file, entities, may_be_empty))
+    left_columns = [left for left, _ in columns_of_files]
+    right_columns = [right for _, right in columns_of_files]
+    left_graph, left_ids = _read_graph(sides[0], left_columns, by_id)
+    right_graph, right_ids = _read_graph(sides[1], right_columns, by_id)
+    splits = {}
+    for split, left, right in zip(links, left_ids, right_ids, strict=True):
+        splits[split] = np.stack([left, right], axis=1)
+    pairs = np.concatenate(list(splits.values()))
     first = np.sort(first_rows(row_keys(list(pairs.T))))
-    splits = {split: part for split, part in zip(links, parts, strict=True) if len(part)}
-    splits.pop(_ALL, None)
-    return AlignmentData(graphs[0], graphs[1], pairs[first], splits)
+    named = {split: rows for split, rows in splits.items() if split != _ALL and len(rows)}
+    return AlignmentData(left_graph, right_graph, pairs[first], named)
+
+
+def _read_graph(
+    side: _Side, columns_of_pairs: Sequence[_FileColumn], by_id: bool
+) -> tuple[Graph, list[IntArray]]:
+    """Read a graph, and return the ids of its entities in each file of pairs, too."""
+    columns = list(columns_of_pairs)
+    relations = side.relations
+    if side.triples is not None:
+        heads, between, tails = _read_columns(side.triples, TRIPLE)
+        columns += [heads, tails]
+        if relations is None:
+            relations = _list_all([between], by_id)
+        _, (relation_ids,) = encode_columns(relations.title, relations.order, [between])
+    if relations is None:
+        relations = _Labels("", ())
+    entities = side.entities
+    if entities is None:
+        entities = _list_all(columns, by_id)
+    vocabulary, ids = encode_columns(entities.title, entities.order, columns)
+    triples = np.zeros((0, 3), np.int64)
+    if side.triples is not None:
+        triples = np.stack([ids[-2], relation_ids, ids[-1]], axis=1)
+    names = entities.names or vocabulary.words
+    graph = Graph(triples, vocabulary.size, names, relations.names, entities.ids, relations.ids)
+    return graph, ids[: len(columns_of_pairs)]
 
 
 class _FileColumn(Column):
@@ -322,23 +363,27 @@ class _FileColumn(Column):
     def labels(self) -> list[str]:
         """Return the label of each row."""
         assert self.label_index is not None
-        return list(map(list(self.label_index.codes).__getitem__, self.values))
+        labels = list(self.label_index.codes)
+        return [labels[code] for code in self.values.tolist()]
 
 
 def _read_columns(
-    name: str, path: Any, nouns: Sequence[str], empty: bool = False
+    file: _File, fields: Sequence[str], may_be_empty: bool = False
 ) -> list[_FileColumn]:
-    """Read the columns of a file, which may be `empty`."""
-    if not is_path(path):
-        raise InputTypeError(name, expected="a path", got=type(path).__name__)
-    place, indexes = os.fsdecode(path), [LabelIndex() for _ in nouns]
-    form, where = RowForm(tuple(nouns)), f"{name}: {place}"
-    columns = read_text(name, place, lambda j, fields: indexes[j].encode(fields), form)
-    if not columns and not empty:
-        raise InputValueError(where, expected=f"lines of {' and '.join(nouns)}", got="none")
-    columns = columns or [np.zeros(0, np.int64) for _ in nouns]
+    """Read a file with some fields a line."""
+    if not is_path(file.path):
+        raise InputTypeError(file.argument, expected="a path", got=type(file.path).__name__)
+    path = os.fsdecode(file.path)
+    title = f"{file.argument}: {path}"
+    indexes = [LabelIndex() for _ in fields]
+    form = RowForm(tuple(fields))
+    columns = read_text(file.argument, path, lambda j, texts: indexes[j].encode(texts), form)
+    if not columns:
+        if not may_be_empty:
+            raise InputValueError(title, expected=f"lines of {' and '.join(fields)}", got="none")
+        columns = [np.zeros(0, np.int64) for _ in fields]
     return [
-        _FileColumn(where, j, columns[j], index, place, is_text=True)
+        _FileColumn(title, j, columns[j], index, path, is_text=True)
         for j, index in enumerate(indexes)
     ]
 
@@ -347,9 +392,13 @@ def _read_list(path: str | None, by_id: bool) -> _Labels | None:
     """Read a file of ids and names, by which other files call an entity or a relation."""
     if path is None:
         return None
-    ids, names = (column.labels() for column in _read_columns("folder", path, ("id", "name")))
+    columns = _read_columns(_File("folder", path), ("id", "name"))
+    ids, names = (column.labels() for column in columns)
+    order = names
+    if by_id:
+        order = ids
     title = f"folder: {path}"
-    return _Labels(title, ids if by_id else names, tuple(names), _parse_ids(title, ids))
+    return _Labels(title, order, tuple(names), _parse_ids(title, ids))
 
 
 def _list_all(columns: Sequence[_FileColumn], by_id: bool) -> _Labels:
@@ -358,12 +407,15 @@ def _list_all(columns: Sequence[_FileColumn], by_id: bool) -> _Labels:
     if by_id:
         ids = sorted(_parse_ids(columns[0].split, labels))
         return _Labels("", list(map(str, ids)), ids=ids)
-    names = tuple(sorted(labels, key=int) if all(map(is_integer_text, labels)) else labels)
+    if all(map(is_integer_text, labels)):
+        labels.sort(key=int)
+    names = tuple(labels)
     return _Labels("", names, names)
 
 
 def _parse_ids(name: str, labels: Sequence[str]) -> list[int]:
     """Return labels as integers."""
-    if wrong := [label for label in labels if not is_id(label) or len(label) > _DIGITS]:
-        raise InputValueError(name, expected="ids", got=repr(wrong[0]))
-    return list(map(int, labels))
+    for label in labels:
+        if not is_id(label) or len(label) > _DIGITS:
+            raise InputValueError(name, expected="ids", got=repr(label))
+    return [int(label) for label in labels]

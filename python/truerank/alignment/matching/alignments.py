@@ -153,13 +153,14 @@ def infer(
     """
     choice("method", method, METHODS)
     choice("direction", direction, DIRECTIONS)
-    for name, is_set, own in (
-        ("direction", direction != DIRECTIONS[0], "greedy"),
-        ("candidates_per_entity", candidates_per_entity is not None, "optimal"),
-    ):
-        if is_set and method != own:
-            raise InputValueError(name, expected=f'with method="{own}" alone', got=f'"{method}"')
-    k, least = positive_integer("k", k), None
+    got = f'"{method}"'
+    if direction != DIRECTIONS[0] and method != "greedy":
+        raise InputValueError("direction", expected='with method="greedy" alone', got=got)
+    if candidates_per_entity is not None and method != "optimal":
+        expected = 'with method="optimal" alone'
+        raise InputValueError("candidates_per_entity", expected=expected, got=got)
+    k = positive_integer("k", k)
+    least = None
     if threshold is not None:
         least = number("threshold", threshold)
         if np.isnan(least):
@@ -167,20 +168,24 @@ def infer(
     rules = read_rules(options, SimilarityOptions)
     passes = (method != "greedy") + 1 + is_integer(csls)  # so many are expected
     source = open_similarities(left, right, similarity, rules, passes)
-    own_ids = as_ids("left_ids", left_ids, source.shape[0])
-    source = source.restrict(own_ids, as_ids("right_ids", right_ids, source.shape[1]), csls)
-    solved, most = direction if method == "greedy" else "", None
-    if method == "optimal":
-        if candidates_per_entity is not None:
-            most = positive_integer("candidates_per_entity", candidates_per_entity)
-        elif len(source.left_ids) * len(source.right_ids) > MAX_DENSE_CELLS:
-            most = DEFAULT_CANDIDATES
-        solved = "dense" if most is None else f"sparse, {most} candidates per entity"
+    ids_of_left = as_ids("left_ids", left_ids, source.shape[0])
+    ids_of_right = as_ids("right_ids", right_ids, source.shape[1])
+    source = source.restrict(ids_of_left, ids_of_right, csls)
+    solved = ""
+    most = None  # candidates of each entity
+    if method == "greedy":
+        solved = direction
+    elif method == "optimal":
+        most = _count_candidates(source, candidates_per_entity)
+        solved = "dense"
+        if most is not None:
+            solved = f"sparse, {most} candidates per entity"
     pairs, scores = _find_pairs(source, method, direction, most, k)
     source.progress.finish()
     if least is not None:
         reaches = scores.astype(np.float64) >= least
-        pairs, scores = pairs[reaches], scores[reaches]
+        pairs = pairs[reaches]
+        scores = scores[reaches]
     return Alignment(
         pairs=read_only(pairs),
         scores=read_only(scores),
@@ -193,6 +198,15 @@ def infer(
     )
 
 
+def _count_candidates(source: Similarities, given: int | None) -> int | None:
+    """Return how many candidates of an entity "optimal" considers; None: all of them."""
+    if given is not None:
+        return positive_integer("candidates_per_entity", given)
+    if len(source.left_ids) * len(source.right_ids) > MAX_DENSE_CELLS:
+        return DEFAULT_CANDIDATES
+    return None
+
+
 def _find_pairs(
     source: Similarities, method: MatchingMethod, direction: str, candidates: int | None, k: int
 ) -> tuple[IntArray, npt.NDArray[Any]]:
@@ -200,28 +214,39 @@ def _find_pairs(
     sizes = len(source.left_ids), len(source.right_ids)
     if not min(sizes):
         return np.zeros((0, 2), np.int64), np.zeros(0, source.dtype)
-    # one-to-one matchings are made from the smaller side
-    is_matching = method in ("stable", "optimal")
-    swapped = sizes[0] > sizes[1] if is_matching else direction != DIRECTIONS[0]
-    asking = source.swapped() if swapped else source
-    if method == "stable":
-        ids, others, scores = StableMatching(asking, k).match()
-    elif not is_matching:
-        ids, others, scores = _most_similar_pairs(asking, method == "mutual")
-    elif candidates is None:
-        ids, others, scores = dense_pairs(asking)
+    if method in ("stable", "optimal"):
+        right_asks = sizes[0] > sizes[1]  # one-to-one matchings are made from the smaller side
     else:
-        ids, others, scores = sparse_pairs(asking, candidates, k)
-    pairs = np.stack([others, ids] if swapped else [ids, others], axis=1)
+        right_asks = direction != DIRECTIONS[0]
+    if right_asks:
+        right, left, scores = _match(source.swapped(), method, candidates, k)
+    else:
+        left, right, scores = _match(source, method, candidates, k)
+    pairs = np.stack([left, right], axis=1)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     return pairs[order], scores[order]
+
+
+def _match(
+    source: Similarities, method: MatchingMethod, candidates: int | None, k: int
+) -> ScoredPairs:
+    """Return pairs in any order, as the left entities find them."""
+    if method == "stable":
+        return StableMatching(source, k).match()
+    if method == "optimal":
+        if candidates is None:
+            return dense_pairs(source)
+        return sparse_pairs(source, candidates, k)
+    return _most_similar_pairs(source, method == "mutual")
 
 
 def _most_similar_pairs(source: Similarities, mutual: bool) -> ScoredPairs:
     """Return each left entity that has a candidate, with its most similar one."""
     best = source.top_k(1)
     kept = best.ids[:, 0] >= 0
-    left, right, scores = source.left_ids[kept], best.ids[kept, 0], best.scores[kept, 0]
+    left = source.left_ids[kept]
+    right = best.ids[kept, 0]
+    scores = best.scores[kept, 0]
     if not mutual:
         return left, right, scores
     chosen = np.unique(right)  # no other right entity can be in a pair
@@ -283,13 +308,16 @@ class Agreement(AsTable):
         headings = {"f1": "F1", "hits_at_1": "Hits@1", "left_out": "left out"}
         numbers = asdict(self)
         direction = numbers.pop("direction")
-        columns = [Column(name, headings.get(name, name), 3) for name in numbers]
-        table = Table(["direction", *columns], [[direction, *numbers.values()]])
-        return table.table(metrics, **options)
+        columns = [Column("direction")]
+        columns += [Column(name, headings.get(name, name), 3) for name in numbers]
+        row = [direction]
+        row += numbers.values()
+        return Table(columns, [row]).table(metrics, **options)
 
     def __repr__(self) -> str:
         names = ("precision", "recall", "f1", "hits_at_1")
-        return f"Agreement({', '.join(f'{name}={getattr(self, name):.3f}' for name in names)})"
+        shares = ", ".join(f"{name}={getattr(self, name):.3f}" for name in names)
+        return f"Agreement({shares})"
 
 
 @public("truerank.alignment")
@@ -375,7 +403,8 @@ class Alignment(AsTable):
         numbers = {name: value for name, value in self.to_dict().items() if value not in ("", None)}
         columns = [Column(name, name.replace("_", " "), 3) for name in numbers]
         texts = sum(isinstance(value, str) for value in numbers.values())
-        return Table(columns, [[*numbers.values()]], names=texts).table(metrics, **options)
+        table = Table(columns, [list(numbers.values())], names=texts)
+        return table.table(metrics, **options)
 
     def evaluate(self, reference: Any, *, direction: str | None = None) -> Agreement:
         """Compare the pairs with reference pairs.
@@ -426,7 +455,9 @@ class Alignment(AsTable):
         (0.3333333333333333, 0.5, 0.5)
         """
         if direction is None:
-            direction = self.solved if self.solved in DIRECTIONS else DIRECTIONS[0]
+            direction = DIRECTIONS[0]
+            if self.solved in DIRECTIONS:
+                direction = self.solved
         side = DIRECTIONS.index(choice("direction", direction, DIRECTIONS))  # of the queries
         array = as_pairs("reference", reference, self.shape, "pairs of shape (m, 2)")
         array = np.unique(array, axis=0)
@@ -455,4 +486,6 @@ class Alignment(AsTable):
 
 
 def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else float("nan")
+    if not whole:
+        return float("nan")
+    return part / whole

@@ -44,7 +44,8 @@ def dense_pairs(source: Similarities) -> ScoredPairs:
     """
     from scipy.optimize import linear_sum_assignment as solve  # few calls need it
 
-    rows, columns = source.left_ids, source.right_ids
+    rows = source.left_ids
+    columns = source.right_ids
     costs = np.empty((len(rows), len(columns)))  # float64, the dtype of the solver
     for where, block in source.blocks(rows):
         _check_finite(block, source, rows[where], columns)
@@ -54,7 +55,8 @@ def dense_pairs(source: Similarities) -> ScoredPairs:
         costs[absent] = _prohibitive_cost(costs, len(rows))
     row, column = solve(costs)
     kept = ~absent[row, column]
-    row, column = row[kept], column[kept]
+    row = row[kept]
+    column = column[kept]
     return rows[row], columns[column], (-costs[row, column]).astype(source.dtype)
 
 
@@ -83,39 +85,49 @@ def sparse_pairs(source: Similarities, candidates: int, k: int) -> ScoredPairs:
     from scipy import sparse
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching as solve
 
-    rows, columns = source.left_ids, source.right_ids
-    parts = [StableMatching(source, k).match()]
-    matched = len(parts[0][0])
-    for is_forward, direction in ((True, source), (False, source.swapped())):
-        best = direction.top_k(min(candidates, len(direction.right_ids)))
-        place, rank = np.nonzero(best.ids >= 0)
-        ids, others = direction.left_ids[place], best.ids[place, rank]
-        values = best.scores[place, rank]
-        parts.append((ids, others, values) if is_forward else (others, ids, values))
-    left, right, scores = (np.concatenate(part) for part in zip(*parts, strict=True))
+    rows = source.left_ids
+    columns = source.right_ids
+    stable = StableMatching(source, k).match()
+    matched = len(stable[0])
+    of_left = _most_similar_pairs(source, candidates)
+    right, left, scores = _most_similar_pairs(source.swapped(), candidates)
+    pairs = (stable, of_left, (left, right, scores))
+    left, right, scores = (np.concatenate(part) for part in zip(*pairs, strict=True))
     _check_finite(scores, source, left, right)
     if not len(scores):
         return left, right, scores
     width = len(columns)
     keys = np.searchsorted(rows, left) * width + np.searchsorted(columns, right)
     keys, first = np.unique(keys, return_index=True)
-    (row, column), scores = np.divmod(keys, width), scores[first]
+    row, column = np.divmod(keys, width)
+    scores = scores[first]
     costs = scores.max().astype(np.float64) - scores + 1
     if matched < len(rows):  # columns that stand for no partner
         nobody = np.arange(len(rows))
-        row, column = np.concatenate([row, nobody]), np.concatenate([column, width + nobody])
+        row = np.concatenate([row, nobody])
+        column = np.concatenate([column, width + nobody])
         penalty = _prohibitive_cost(costs, len(rows))
         costs = np.concatenate([costs, np.full(len(rows), penalty)])
     solution = solve(sparse.coo_array((costs, (row, column))).tocsr())
     row, column = (np.asarray(side, np.int64) for side in solution)
-    row, column = row[column < width], column[column < width]
+    has_partner = column < width
+    row = row[has_partner]
+    column = column[has_partner]
     place = np.searchsorted(keys, row * width + column)
     return rows[row], columns[column], scores[place]
 
 
+def _most_similar_pairs(source: Similarities, candidates: int) -> ScoredPairs:
+    """Return every left entity with each of its most similar right ones, so many at most."""
+    best = source.top_k(min(candidates, len(source.right_ids)))
+    place, rank = np.nonzero(best.ids >= 0)
+    return source.left_ids[place], best.ids[place, rank], best.scores[place, rank]
+
+
 def _prohibitive_cost(costs: Array, pairs: int) -> float:
     """Return a cost above any difference between matchings; some costs may be NaN, or all (0)."""
-    least, most = (float(f.reduce(costs, axis=None)) for f in (np.fmin, np.fmax))
+    least = float(np.fmin.reduce(costs, axis=None))
+    most = float(np.fmax.reduce(costs, axis=None))
     return float(np.nan_to_num(most + (most - least + 1) * (pairs + 1)))
 
 
@@ -178,7 +190,8 @@ class StableMatching:
     def __init__(self, source: Similarities, k: int) -> None:
         left, right = source.shape
         self.source = source
-        self.pool_size, self.width = len(source.left_ids) * k, k
+        self.width = k
+        self.pool_size = len(source.left_ids) * k
         self.current = CurrentMatches(
             np.full(right, -np.inf, source.dtype), np.full(right, NO_HOLDER)
         )
@@ -190,11 +203,13 @@ class StableMatching:
 
     def match(self) -> ScoredPairs:
         """Propose until no free entity has anyone left to ask."""
-        before, free = 0, self.source.left_ids
+        before = 0  # how many were free before the last pass
+        free = self.source.left_ids
         while len(free):
             if before and (before - len(free)) * BATCH_SHARE < before:
                 free = self.propose_in_batches(free)
-            before, free = len(free), self.propose(free)
+            before = len(free)
+            free = self.propose(free)
         held_scores, holders = self.current
         matched = np.flatnonzero(holders != NO_HOLDER)
         return holders[matched], matched, held_scores[matched]
@@ -215,21 +230,23 @@ class StableMatching:
         quota = -(-len(free) // BATCH_SHARE)
         while quota > 0 and len(free) > size:
             order = np.lexsort((free, -self.last_scores[free]))
-            batch, others = np.sort(free[order[:size]]), free[order[size:]]
+            batch = np.sort(free[order[:size]])
+            others = free[order[size:]]
             free = np.union1d(others, self.propose(batch))
             quota -= size
         return free
 
     def add_lists(self, rows: IntArray, best: TopK) -> None:
         """Add new lists to the pool."""
-        there = best.ids >= 0
-        counts, width = there.sum(axis=1), there.shape[1]
+        is_entry = best.ids >= 0
+        counts = is_entry.sum(axis=1)
+        width = is_entry.shape[1]
         self.complete[rows] = (counts < width) | (width >= len(self.source.right_ids))
         self.list_ends[rows] = len(self.ids) + np.cumsum(counts)
         self.next_entries[rows] = self.list_ends[rows] - counts
         self.owners = np.concatenate([self.owners, np.repeat(rows, counts)])
-        self.ids = np.concatenate([self.ids, best.ids[there]])
-        self.scores = np.concatenate([self.scores, best.scores[there]])
+        self.ids = np.concatenate([self.ids, best.ids[is_entry]])
+        self.scores = np.concatenate([self.scores, best.scores[is_entry]])
 
     def compact(self) -> None:
         """Drop from the pool entries that were used or would be refused; cut long lists."""
@@ -245,21 +262,23 @@ class StableMatching:
         """Keep some entries of the pool, in the order of their owners."""
         order = np.flatnonzero(kept)
         order = order[np.argsort(self.owners[order], kind="stable")]
-        self.owners, self.ids, self.scores = self.owners[order], self.ids[order], self.scores[order]
+        self.owners = self.owners[order]
+        self.ids = self.ids[order]
+        self.scores = self.scores[order]
         counts = np.bincount(self.owners, minlength=len(self.next_entries))
         self.list_ends = np.cumsum(counts)
         self.next_entries = self.list_ends - counts
 
     def accepts(self, left: IntArray, right: IntArray, scores: Array) -> npt.NDArray[np.bool_]:
         """Return whether right entities prefer left ones to their current partners."""
-        held, holders = (array[right] for array in self.current)
-        result: npt.NDArray[np.bool_] = scores > held
-        result |= (scores == held) & (left < holders)
+        current_scores = self.current.scores[right]
+        result: npt.NDArray[np.bool_] = scores > current_scores
+        result |= (scores == current_scores) & (left < self.current.queries[right])
         return result
 
     def propose_in_rounds(self, free: IntArray) -> IntArray:
         """Let all propose at once until their lists are used up, and return those still free."""
-        held_scores, holders = self.current
+        current_scores, holders = self.current
         waiting = [free[:0]]
         while len(free):
             more = self.next_entries[free] < self.list_ends[free]
@@ -267,16 +286,21 @@ class StableMatching:
             left = free[more]
             place = self.next_entries[left]
             self.next_entries[left] += 1
-            right, scores = self.ids[place], self.scores[place]
+            right = self.ids[place]
+            scores = self.scores[place]
             self.last_scores[left] = scores
             accepted = self.accepts(left, right, scores)
             refused = left[~accepted]
-            left, right, scores = left[accepted], right[accepted], scores[accepted]
+            left = left[accepted]
+            right = right[accepted]
+            scores = scores[accepted]
+            # the best proposal to each right entity comes first
             order = np.lexsort((left, -scores, right))
-            left, right, scores = left[order], right[order], scores[order]
-            won, first = np.unique(right, return_index=True)
+            left = left[order]
+            won, first = np.unique(right[order], return_index=True)
             displaced = holders[won]
-            held_scores[won], holders[won] = scores[first], left[first]
+            current_scores[won] = scores[order][first]
+            holders[won] = left[first]
             displaced = displaced[displaced != NO_HOLDER]
             free = np.concatenate([refused, np.delete(left, first), displaced])
         return np.sort(np.concatenate(waiting))

@@ -56,7 +56,9 @@ class Similarities:
     """
 
     def __init__(self, scores: Store | Embeddings, rules: Rules, passes: int) -> None:
-        self.scores, self.rules, self.roles = scores, rules, FORWARD
+        self.scores = scores
+        self.rules = rules
+        self.roles = FORWARD
         self.dtype = wide_dtype(scores.dtype)
         self.left_ids, self.right_ids = map(np.arange, scores.shape)
         self.progress = PassProgress(rules.progress, self.bytes_of(scores.shape[0]), passes)
@@ -69,8 +71,11 @@ class Similarities:
     def swapped(self) -> Similarities:
         """Return the other direction, with right entities as queries."""
         other = copy(self)
-        other.left_ids, other.right_ids = self.right_ids, self.left_ids
-        other.roles = BACKWARD if self.roles is FORWARD else FORWARD
+        other.left_ids = self.right_ids
+        other.right_ids = self.left_ids
+        other.roles = FORWARD
+        if self.roles is FORWARD:
+            other.roles = BACKWARD
         if isinstance(self.scores, Embeddings):
             other.scores = self.scores.turned(other.roles)
         else:
@@ -79,13 +84,16 @@ class Similarities:
 
     def restrict(self, left_ids: IntArray, right_ids: IntArray, csls: Any) -> Similarities:
         """Let only some entities take part, and use CSLS with a number or means."""
-        self.left_ids, self.right_ids = left_ids, right_ids
-        if is_integer(csls) and not (len(left_ids) and len(right_ids)):
-            return self  # without entities there is no mean, and no pair either
-        made = self.bytes_of(self.shape[0]) if is_integer(csls) else 0
-        with self.progress.watching(made) as watch:
-            ids = left_ids, right_ids
-            self.scores = scale(self.scores, csls, ids, self.rules, watch=watch)
+        self.left_ids = left_ids
+        self.right_ids = right_ids
+        size = 0  # the bytes of the scores that are made for means
+        if is_integer(csls):
+            if not len(left_ids) or not len(right_ids):
+                return self  # without entities there is no mean, and no pair either
+            size = self.bytes_of(self.shape[0])
+        among = (left_ids, right_ids)
+        with self.progress.watching(size) as watch:
+            self.scores = scale(self.scores, csls, among, self.rules, watch=watch)
         return self
 
     def bytes_of(self, rows: int) -> int:
@@ -113,12 +121,14 @@ class Similarities:
         """Return the scores of some left entities and all right ones that take part."""
         if isinstance(self.scores, Embeddings):
             return self.scores.score(rows, None, self.rules.num_threads)[:, self.right_ids]
-        height, width = len(rows), self.shape[1]
-        if height and len(self.right_ids) == width and (np.diff(rows) == 1).all():
+        width = self.shape[1]
+        if len(rows) and len(self.right_ids) == width and (np.diff(rows) == 1).all():
             # a tile is copied quicker than single scores
-            return read_floats(self.scores, Tile(int(rows[0]), 0, height, width), "map")
+            return read_floats(self.scores, Tile(int(rows[0]), 0, len(rows), width), "map")
         scores = self.scores.take(rows[:, None], self.right_ids)
-        return scores if scores.dtype == self.dtype else widened(scores, self.scores.dtype)
+        if scores.dtype != self.dtype:
+            scores = widened(scores, self.scores.dtype)
+        return scores
 
     def top_k(
         self, k: int, rows: IntArray | None = None, current: CurrentMatches | None = None
@@ -128,22 +138,32 @@ class Similarities:
         With the current matches of all right entities, only those that prefer the left entity to
         theirs: of equal scores, the lower left id.
         """
-        rows = self.left_ids if rows is None else rows
+        if rows is None:
+            rows = self.left_ids
         if isinstance(self.scores, Embeddings):
-            let_in = self.right_ids if len(self.right_ids) < self.shape[1] else None
-            tasks: dict[str, Any] = {"candidates": let_in, "current_matches": current}
+            candidates = None
+            if len(self.right_ids) < self.shape[1]:
+                candidates = self.right_ids
             with self.progress.watching(self.bytes_of(len(rows))) as watch:
                 return topk_open_embeddings(
-                    self.scores, k, self.rules, rows=rows, **tasks, watch=watch
+                    self.scores,
+                    k,
+                    self.rules,
+                    rows=rows,
+                    candidates=candidates,
+                    current_matches=current,
+                    watch=watch,
                 )
         best = _empty_top_k(len(rows), k, self.dtype)
         for where, block in self.blocks(rows):
             if current is not None:
-                held, holders = (array[self.right_ids] for array in current)
-                is_lower = rows[where, None] < holders
-                accepts = (block > held) | ((block == held) & is_lower)
+                current_scores = current.scores[self.right_ids]
+                is_lower = rows[where, None] < current.queries[self.right_ids]
+                accepts = (block > current_scores) | ((block == current_scores) & is_lower)
                 block[~accepts] = np.nan
-            best.ids[where], best.scores[where] = top_k_of_rows(block, self.right_ids, k)
+            top = top_k_of_rows(block, self.right_ids, k)
+            best.ids[where] = top.ids
+            best.scores[where] = top.scores
         return best
 
 
@@ -156,8 +176,11 @@ class PassProgress:
     def __init__(
         self, progress: bool | Callable[[Progress], object] | None, size: int, passes: int
     ) -> None:
-        self._listener, self._start = as_listener(progress), time.monotonic()
-        self._size, self._done, self._total = max(1, size), 0, passes * size
+        self._listener = as_listener(progress)
+        self._start = time.monotonic()
+        self._size = max(1, size)  # of a pass
+        self._done = 0
+        self._total = passes * size
         self.add(0)
 
     def add(self, size: int) -> None:
@@ -173,14 +196,16 @@ class PassProgress:
 
     def finish(self) -> None:
         """Report that no more scores are needed."""
-        self._tell(self._done, self._done)
+        self._tell_listener(self._done, self._done)
 
-    def _tell(self, done: int, end: int | None = None) -> None:
+    def _tell(self, done: int) -> None:
         while done > self._total:
             self._total += self._size
-        total = self._total if end is None else end
-        # what may be the end is told by `finish` alone
-        if self._listener is not None and (done < total or end is not None):
+        if done < self._total:  # what may be the end is told by `finish` alone
+            self._tell_listener(done, self._total)
+
+    def _tell_listener(self, done: int, total: int) -> None:
+        if self._listener is not None:
             self._listener(Progress(done, total, time.monotonic() - self._start))
 
 
@@ -213,11 +238,12 @@ def top_k_of_rows(scores: Array, columns: IntArray, k: int) -> TopK:
     row, column = np.nonzero(good)
     value = scores[row, column]
     order = np.lexsort((-value, row))  # stable: ties stay in the order of columns
-    row, column, value = row[order], column[order], value[order]
-    place = np.arange(len(row)) - np.searchsorted(row, np.arange(height))[row]
+    row = row[order]
+    place = np.arange(len(row)) - np.searchsorted(row, np.arange(height))[row]  # in its row
     kept = place < k
-    best.ids[row[kept], place[kept]] = columns[column[kept]]
-    best.scores[row[kept], place[kept]] = value[kept]
+    best_of_row = order[kept]
+    best.ids[row[kept], place[kept]] = columns[column[best_of_row]]
+    best.scores[row[kept], place[kept]] = value[best_of_row]
     return best
 
 
@@ -262,7 +288,8 @@ def open_similarities(
     matrix = in_one_array(read_scores(left, rules.dtype, "left"))
     check_shape("left", matrix.array.shape, 2, "a matrix (left, right)")
     if matrix.dtype in ("int64", "uint64") and matrix.array.size:
-        least, most = int(matrix.array.min()), int(matrix.array.max())
+        least = int(matrix.array.min())
+        most = int(matrix.array.max())
         if max(-least, most) > _MAX_EXACT_INTEGER:
             raise InputValueError("left", expected="integers up to 2**53", got=f"{least} to {most}")
     store: Any = read_scores(matrix, None, "left", tiled=True)
