@@ -36,9 +36,23 @@ HEADINGS = (
     frozenset({"tail", "object", "obj", "target", "dst", "to", "tail_id", "object_id"}),
 )
 TRIPLE_FORM = RowForm(("head", "relation", "tail"), (0, 1, 0), more_columns=True, headings=HEADINGS)
-# side -> (the columns of a query, the column of the answer), in the order of the tasks
-SIDES = {"head": ((1, 2), 0), "tail": ((0, 1), 2), "relation": ((0, 2), 1)}
+
+
+class SideColumns(NamedTuple):
+    """The columns of a triple that make the queries of a side, and that of the answers."""
+
+    query: tuple[int, ...]
+    answer: int
+
+
+# in the order of the tasks
+SIDES = {
+    "head": SideColumns((1, 2), answer=0),
+    "tail": SideColumns((0, 1), answer=2),
+    "relation": SideColumns((0, 2), answer=1),
+}
 QUALIFIER = "qualifier"  # the side that statements have in addition: the values of qualifiers
+ALL_SIDES = (*SIDES, QUALIFIER)
 
 
 @public("truerank.link_prediction")
