@@ -97,6 +97,7 @@ def degree_buckets(numbers: IntArray) -> Labels:
 def make_side(
     side: str,
     splits: TripleSplits,
+    *,
     kept: IntArray,
     keys: tuple[int, ...],
     filters: Sequence[str],
