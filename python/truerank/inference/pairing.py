@@ -161,8 +161,10 @@ def tasks_of(name: str, model: Any) -> Ranks:
 def reader_of(model: Any) -> Callable[[str], Key]:
     """What reads a key of a model, or of the first of several: retrieval has keys of its own."""
     while isinstance(model, (list, tuple, Mapping)) and model and not has_protocol(model):
-        models = model.values() if isinstance(model, Mapping) else model
-        model = next(iter(models))
+        if isinstance(model, Mapping):
+            model = next(iter(model.values()))
+        else:
+            model = model[0]
     reader: Callable[[str], Key] = getattr(model, "read_key", parse)
     return reader
 
@@ -208,7 +210,8 @@ def match_tasks(a: Ranks, b: Ranks) -> Match:
 
     Examples
     --------
-    >>> a, b = (Ranks([0, 0, 0], [1, 1, 1], 9, queries=x) for x in (["x", "y", "x"], list("yxx")))
+    >>> a = Ranks([0, 0, 0], [1, 1, 1], 9, queries=["x", "y", "x"])
+    >>> b = Ranks([0, 0, 0], [1, 1, 1], 9, queries=["y", "x", "x"])
     >>> match_tasks(a, b).order
     array([1, 0, 2])
     """
@@ -330,6 +333,25 @@ def _fatal_differences(a: Ranks, b: Ranks) -> list[str]:
     return ["weights: they differ; give both the same with ranks.with_weights(...)"]
 
 
+def _differences_of_tasks(a: Ranks, b: Ranks) -> list[str]:
+    """How the protocols and the candidates of matched tasks differ."""
+    unlike = [f"protocol: {difference}" for difference in a.protocol.differences(b.protocol)]
+    if (a.candidates != b.candidates).any():
+        unlike.append(_format_difference("candidates", a.candidates, b.candidates))
+    return unlike
+
+
+def _differences_of_answers(a: Any, b: Any) -> list[str]:
+    """How two reports of retrieval differ in the right answers; other models have no such."""
+    unlike = []
+    for name in ("gains", "misses"):
+        one: Any = getattr(a, name, None)
+        two: Any = getattr(b, name, None)
+        if not np.array_equal(one, two):
+            unlike.append(f"{name}: they differ")
+    return unlike
+
+
 def _relative_weights(ranks: Ranks) -> FloatArray:
     """The weights divided by the greatest one; 1 where there are none."""
     if ranks.weights is None:
@@ -397,7 +419,8 @@ def pair_ranks(
     if measures_queries(a) != measures_queries(b):
         kinds = [type(model).__name__ for model in (a, b)]
         raise InputTypeError(names[1], expected=f"{kinds[0]}, as {names[0]} is", got=kinds[1])
-    first, second = (tasks_of(name, model) for name, model in zip(names, (a, b), strict=True))
+    first = tasks_of(names[0], a)
+    second = tasks_of(names[1], b)
     refused = f"cannot be compared with {names[0]}: "
     if len(first) != len(second):
         raise InputValueError(names[1], refused + _describe_unequal(first, second, names))
@@ -406,22 +429,16 @@ def pair_ranks(
     if aligned is not second:
         b = in_order(b, aligned, match.order)
         second = aligned
-    unlike = [f"protocol: {x}" for x in first.protocol.differences(second.protocol)]
-    if (first.candidates != second.candidates).any():
-        unlike.append(_format_difference("candidates", first.candidates, second.candidates))
-    unlike += match.differences
+    unlike = _differences_of_tasks(first, second)
+    unlike.extend(match.differences)
     fatal = _fatal_differences(first, second)
     if fatal:
         raise InputValueError(names[1], refused + "; ".join(fatal + unlike))
-    for name in ("gains", "misses"):  # of retrieval
-        one: Any = getattr(a, name, None)
-        two: Any = getattr(b, name, None)
-        if not np.array_equal(one, two):
-            unlike.append(f"{name}: they differ")
+    unlike.extend(_differences_of_answers(a, b))
     if unlike and not allow_unlike:
         advice = "; allow_unlike=True compares them all the same"
         raise InputValueError(names[1], refused + "; ".join(unlike) + advice)
-    notes = [f"unlike {x}" for x in unlike]
+    notes = [f"unlike {difference}" for difference in unlike]
     known = [word for name, word in BY_IDS.items() if name in match.labels]
     if known:
         pairing = f"{' and '.join(known)} ids"
@@ -433,9 +450,9 @@ def pair_ranks(
         side = second.side
     first = first.with_labels(side=side)
     second = second.with_labels(side=side).with_weights(first.weights)
-    models = first, second
+    models: tuple[Any, Any] = (first, second)
     if measures_queries(a):
-        models = a, b
+        models = (a, b)
     return Paired(first, second, models, pairing, tuple(notes))
 
 
