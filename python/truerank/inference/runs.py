@@ -230,31 +230,18 @@ def interval_over_runs(
     ranks_of_runs = [tasks_of(f"reports[{i}]", run) for i, run in enumerate(runs)]
     first = ranks_of_runs[0]
     crossed = all(have_same_tasks(first, other) for other in ranks_of_runs[1:])
-    codes, name = unit_codes(first, by)
-    units = []
-    for run, ranks in zip(runs, ranks_of_runs, strict=True):
-        seed = getattr(run, "seed", 0)
-        if crossed:
-            # the tasks of all runs in the order of the first, and in its units and groups
-            match = match_tasks(first, ranks)
-            aligned = in_order(run, align(first, ranks, match), match.order)
-            key = metric if isinstance(metric, Key) else reader_of(run)(metric)
-            units_of_first = None if name == TASK else codes
-            macro = group_of_tasks(first, key, by, groups_of(runs[0], groups))
-            found = units_of(aligned, key, by=units_of_first, groups=macro, draw_seed=seed)
-        else:
-            found = units_of(run, metric, by=by, groups=groups, draw_seed=seed)
-        units.append(found._replace(by=name))
-    influences = [influences_of_run(units_of_run, level) for units_of_run in units]
-    value = math.fsum(found.value for found in influences) / len(influences)
     if crossed:
+        units = _units_of_crossed(runs, ranks_of_runs, metric, by, groups)
         number = units[0].number
         test_runs = crossed_runs
         notes = notes_on_runs({"one model": len(runs)})
     else:
+        units = _units_of_folds(runs, ranks_of_runs, metric, by, groups)
         number = sum(units_of_fold.number for units_of_fold in units)
         test_runs = nested_runs
         notes = notes_on_runs({"one model": len(runs)}, folds=len(runs))
+    influences = [influences_of_run(units_of_run, level) for units_of_run in units]
+    value = math.fsum(found.value for found in influences) / len(influences)
     low = math.nan
     high = math.nan
     if number > 1 and not math.isnan(value):
@@ -270,7 +257,47 @@ def interval_over_runs(
         level=level,
         method=TWO_LEVEL,
         units=number,
-        by=name,
+        by=units[0].by,
         notes=notes + notes_on_units(units[0]),
         decimals=units[0].key.decimals,
     )
+
+
+def _units_of_crossed(
+    runs: Sequence[Ranks | HasRanks],
+    ranks_of_runs: Sequence[Ranks],
+    metric: str | Key,
+    by: LabelsLike | None,
+    groups: LabelsLike | None,
+) -> list[Units]:
+    """The tasks of all runs in the order of the first, and in its units and groups."""
+    first = ranks_of_runs[0]
+    codes, name = unit_codes(first, by)
+    units_of_first = None if name == TASK else codes
+    units = []
+    for run, ranks in zip(runs, ranks_of_runs, strict=True):
+        match = match_tasks(first, ranks)
+        aligned = in_order(run, align(first, ranks, match), match.order)
+        key = metric if isinstance(metric, Key) else reader_of(run)(metric)
+        macro = group_of_tasks(first, key, by, groups_of(runs[0], groups))
+        seed = getattr(run, "seed", 0)
+        found = units_of(aligned, key, by=units_of_first, groups=macro, draw_seed=seed)
+        units.append(found._replace(by=name))
+    return units
+
+
+def _units_of_folds(
+    runs: Sequence[Ranks | HasRanks],
+    ranks_of_runs: Sequence[Ranks],
+    metric: str | Key,
+    by: LabelsLike | None,
+    groups: LabelsLike | None,
+) -> list[Units]:
+    """The tasks of each fold, in units and groups of its own; their name is that of the first."""
+    _, name = unit_codes(ranks_of_runs[0], by)
+    units = []
+    for run in runs:
+        seed = getattr(run, "seed", 0)
+        found = units_of(run, metric, by=by, groups=groups, draw_seed=seed)
+        units.append(found._replace(by=name))
+    return units
