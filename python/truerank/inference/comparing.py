@@ -564,22 +564,18 @@ def _compare_runs(
     """Compare the means over the runs of two models, over the same tasks or over folds."""
     a = {f"{names[0]}[{i}]": run for i, run in enumerate(runs_a)}
     b = {f"{names[1]}[{i}]": run for i, run in enumerate(runs_b)}
-    ranks = [tasks_of(name, run) for name, run in a.items()]
-    crossed = all(have_same_tasks(ranks[0], other) for other in ranks[1:])
+    crossed = _have_same_tasks(a)
     if crossed:
+        # the first run of a with the other ones of a, then with those of b
         pairs = _pair_with_first(a, b, key, options)
-        units = [pairs[0].one]
-        units += [pair.two for pair in pairs]
-        units_a = units[: len(a)]
-        units_b = units[len(a) :]
+        units_a = [pairs[0].one]
+        units_a.extend(pair.two for pair in pairs[: len(a) - 1])
+        units_b = [pair.two for pair in pairs[len(a) - 1 :]]
     else:
         if len(a) != len(b):
             expected = f"{len(a)} runs, one for each fold of {names[0]}"
             raise InputValueError(names[1], expected=expected, got=len(b))
-        pairs = [
-            gather_pair(run_a, run_b, key, options, (name_a, name_b))
-            for (name_a, run_a), (name_b, run_b) in zip(a.items(), b.items(), strict=True)
-        ]
+        pairs = _pair_folds(a, b, key, options)
         units_a = [pair.one for pair in pairs]
         units_b = [pair.two for pair in pairs]
     found_a = [influences_of_run(units, options.level) for units in units_a]
@@ -588,17 +584,17 @@ def _compare_runs(
     value_b = math.fsum(found.value for found in found_b) / len(b)
     merits_a = [units.merits() for units in units_a]
     merits_b = [units.merits() for units in units_b]
-    numbers = {names[0]: len(a), names[1]: len(b)}
+    folds = 0
     if crossed:
         test = crossed_runs([found_a, found_b])
         merits = [np.mean(merits_a, axis=0), np.mean(merits_b, axis=0)]
         number = units_a[0].number
-        notes = notes_on_runs(numbers)
     else:
+        folds = len(a)
         test = nested_runs([found_a, found_b])
         merits = [np.concatenate(merits_a), np.concatenate(merits_b)]
         number = sum(units.number for units in units_a)
-        notes = notes_on_runs(numbers, folds=len(a))
+    notes = notes_on_runs({names[0]: len(a), names[1]: len(b)}, folds=folds)
     low, high = test.bounds(options.level)
     return _comparison(
         pairs,
@@ -620,9 +616,25 @@ def _compare_runs(
     )
 
 
+def _have_same_tasks(runs: Mapping[str, Any]) -> bool:
+    """Whether runs are over the same tasks; else they are folds."""
+    ranks = [tasks_of(name, run) for name, run in runs.items()]
+    return all(have_same_tasks(ranks[0], other) for other in ranks[1:])
+
+
 def _pair_with_first(
     a: Mapping[str, Any], b: Mapping[str, Any], key: Key, options: Options
 ) -> list[Pair]:
     """The first run of a beside each other run of a, and each of b, in the units of the first."""
     (first_name, first), *others = itertools.chain(a.items(), b.items())
     return [gather_pair(first, run, key, options, (first_name, name)) for name, run in others]
+
+
+def _pair_folds(
+    a: Mapping[str, Any], b: Mapping[str, Any], key: Key, options: Options
+) -> list[Pair]:
+    """Each fold of a beside that of b."""
+    pairs = []
+    for (name_a, run_a), (name_b, run_b) in zip(a.items(), b.items(), strict=True):
+        pairs.append(gather_pair(run_a, run_b, key, options, (name_a, name_b)))
+    return pairs
