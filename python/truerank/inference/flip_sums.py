@@ -360,12 +360,12 @@ def _missing(
     normals miss is the inverse Fourier transform of its difference from that of the mixture, over
     the frequencies at which this is not small (or, of sums of whole steps, up to half a period).
     """
-    every = Classes(
+    all_sizes = Classes(
         np.concatenate([large.sizes, rest.sizes]), np.concatenate([large.counts, rest.counts])
     )
-    spread = math.sqrt(_cumulants(every, tilt).variance)
+    spread = math.sqrt(_cumulants(all_sizes, tilt).variance)
     width = SPACING / spread
-    most = int(min(FREQUENCIES, max(WORK / len(every.sizes), FIRST)))
+    most = int(min(FREQUENCIES, max(WORK / len(all_sizes.sizes), FIRST)))
     period = math.inf
     if step:
         period = math.pi / (2 * step)
@@ -388,7 +388,7 @@ def _missing(
         size = min(done, most - done)
     left = 0.0
     if end < period * (1 - 1e-9):  # the rest of the integral, as if it went on for a decade
-        left = DECADE * last + _lumps(every, rest, end, tilt, period)
+        left = DECADE * last + _lumps(all_sizes, rest, end, tilt, period)
     scale = math.exp(_cumulants(large, tilt).log + _cumulants(rest, tilt).log - tilt * beyond)
     return scale * added / math.pi, scale * left / math.pi
 

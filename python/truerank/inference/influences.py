@@ -19,7 +19,9 @@ from ..metrics.ties import LOG
 from ..metrics.values import key_values_within
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray
+    import numpy.typing as npt
+
+    from ..inputs.arrays import FloatArray, IntArray
     from ..metrics import Key
     from .units import Units
 
@@ -33,6 +35,7 @@ POWER = "power"
 VARIANCE = "variance"
 MEDIAN = "median"
 NO_MEAN = ""
+_FORMS: dict[object, str] = {variance: VARIANCE, median: MEDIAN}  # by the kind of mean
 DIFFERENCES = (MEAN, SHARE)  # two models differ by a difference; in other forms by a ratio
 LEAST_POWER = 1e-6  # smaller powers are logarithms
 MOST_LOG = 300.0  # of a power; larger ones leave float64
@@ -149,45 +152,16 @@ def influences_of(units: Units, level: float = 0.95) -> Influences | None:
     if not units.number:
         return None
     form = _form_of(key, units)
-    back = _from_mean(key, units)
-    adjusts = _is_adjusted_at_the_end(key, units)
-    if key.macro and (adjusts or form in (NO_MEAN, MEDIAN)):
+    adds_up = form not in (NO_MEAN, MEDIAN) and not _is_adjusted_at_the_end(key, units)
+    if key.macro and not adds_up:
         return _of_whole_groups(units, is_monotone=form not in (NO_MEAN, VARIANCE))
     if form == NO_MEAN:
         return None
-    outward = back
-    if adjusts:
-        chance = moments(key.alone, units.sample.candidates, units.sample.weights)
-
-        def outward(inner: float) -> float:
-            return adjusted(key, back(inner), *chance)
-
+    outward = _outward_of(key, units)
     if form == MEDIAN:
         return _of_median(units, level, outward)
     with np.errstate(all="ignore"):
-        top, base = sums_of_tasks(units, units.sample)
-        ends = [sums_of_tasks(units, end) for end in ends_of(units)]
-        if key.macro:
-            return _of_groups(units, top, base, ends, back, form)
-        means = [float(top_of_end.sum() / base_of_end.sum()) for top_of_end, base_of_end in ends]
-        least, most = sorted(means)
-        if form == VARIANCE:
-            least = 0.0
-            most = math.inf
-        value = None
-        if units.ends is None:  # of ranks, as reports compute it, to the last digit
-            value = compute(key, units.sample)
-        found = influences_of_sums(
-            units.sums(top),
-            units.sums(base),
-            value=value,
-            outward=outward,
-            ends=(least, most),
-            form=form,
-        )
-    if not (math.isfinite(found.value) and math.isfinite(found.inner)):
-        return None
-    return found
+        return _of_mean(units, outward, form)
 
 
 def _form_of(key: Key, units: Units) -> str:
@@ -199,17 +173,27 @@ def _form_of(key: Key, units: Units) -> str:
         return SHARE if metric.name == "hits" else MEAN
     if metric.mean is arithmetic:
         return LOGARITHM if metric.transform is LOG else POWER
-    if metric.mean is variance:
-        return VARIANCE
-    if metric.mean is median:
-        return MEDIAN
     if metric.mean is power:
-        p = abs(float(key.parameter))
-        if p < LEAST_POWER:
-            return LOGARITHM
-        if p * math.log(units.sample.candidates.max()) <= MOST_LOG:
-            return POWER
+        return _form_of_power(abs(float(key.parameter)), float(units.sample.candidates.max()))
+    return _FORMS.get(metric.mean, NO_MEAN)
+
+
+def _form_of_power(p: float, largest_rank: float) -> str:
+    """What the mean is of a power mean; NO_MEAN where the powers of ranks leave float64."""
+    if p < LEAST_POWER:
+        return LOGARITHM
+    if p * math.log(largest_rank) <= MOST_LOG:
+        return POWER
     return NO_MEAN
+
+
+def _outward_of(key: Key, units: Units) -> Outward:
+    """What makes the metric of the mean."""
+    back = _from_mean(key, units)
+    if not _is_adjusted_at_the_end(key, units):
+        return back
+    of_chance = moments(key.alone, units.sample.candidates, units.sample.weights)
+    return lambda inner: adjusted(key, back(inner), *of_chance)
 
 
 def _from_mean(key: Key, units: Units) -> Outward:
@@ -275,6 +259,33 @@ def sums_of_tasks(units: Units, sample: Sample) -> tuple[FloatArray, FloatArray]
     return weights * (f - chance), weights * (metric.optimum - chance)
 
 
+def _of_mean(units: Units, outward: Outward, form: str) -> Influences | None:
+    """The influences on a metric that is made of a mean, over all tasks or over those of groups."""
+    top, base = sums_of_tasks(units, units.sample)
+    ends = [sums_of_tasks(units, end) for end in ends_of(units)]
+    if units.key.macro:
+        return _of_groups(units, top, base, ends, outward, form)
+    means = [float(top_of_end.sum() / base_of_end.sum()) for top_of_end, base_of_end in ends]
+    least, most = sorted(means)
+    if form == VARIANCE:
+        least = 0.0
+        most = math.inf
+    value = None
+    if units.ends is None:  # of ranks, as reports compute it, to the last digit
+        value = compute(units.key, units.sample)
+    found = influences_of_sums(
+        units.sums(top),
+        units.sums(base),
+        value=value,
+        outward=outward,
+        ends=(least, most),
+        form=form,
+    )
+    if not (math.isfinite(found.value) and math.isfinite(found.inner)):
+        return None
+    return found
+
+
 def ends_of(units: Units) -> list[Sample]:
     """The same tasks with every rank 1, and with every rank the last.
 
@@ -321,26 +332,14 @@ def _of_groups(
     moved = np.bincount(cell, top) / weight[group_of] - means[group_of] * share
     moved = without_rounding(moved * slopes[group_of], values[group_of] * share)
 
-    # groups of one unit vary about one another
-    sizes = np.bincount(group_of)
-    alone = (sizes == 1) & known
-    apart = np.zeros(len(means))
-    if alone.sum() > 1:
-        apart[alone] = values[alone] - values[alone].mean()
-    sizes = np.where(alone, alone.sum(), sizes)
-    factors = np.sqrt(sizes / np.maximum(sizes - 1, 1))
+    apart, factors = _correct_small_groups(np.bincount(group_of), values, known)
 
     def of_units(column: FloatArray) -> FloatArray:
         """The sums over the cells of each unit, divided by the number of groups."""
         held = np.where(known[group_of], column, 0.0)
         return np.bincount(unit, held, units.number) / number
 
-    varies = of_units((moved + apart[group_of]) * factors[group_of])
-    means_at_ends = []
-    for top_of_end, base_of_end in ends_of_tasks:
-        end = np.bincount(group, top_of_end) / np.bincount(group, base_of_end)
-        means_at_ends.append(float(np.mean([back(x) for x in end[known].tolist()])))
-    least, most = sorted(means_at_ends)
+    least, most = _ends_of_groups(group, known, ends_of_tasks, back)
     if form == VARIANCE:
         least = 0.0
         most = math.inf
@@ -353,12 +352,44 @@ def _of_groups(
         tops=of_units(moved + values[group_of] * share),
         shares=of_units(share),
         # the formula of the error has u / (u - 1)
-        moved=varies * math.sqrt(1 - 1 / units.number),
+        moved=of_units((moved + apart[group_of]) * factors[group_of])
+        * math.sqrt(1 - 1 / units.number),
         outward=float,
         ends=(least, most),
         form=form,
         is_macro=True,
     )
+
+
+def _ends_of_groups(
+    group: IntArray,
+    known: npt.NDArray[np.bool_],
+    ends_of_tasks: list[tuple[FloatArray, FloatArray]],
+    back: Outward,
+) -> list[float]:
+    """The least and the greatest mean over groups that the tasks allow."""
+    values = []
+    for top, base in ends_of_tasks:
+        means = np.bincount(group, top) / np.bincount(group, base)
+        values_of_groups = [back(mean) for mean in means[known].tolist()]
+        values.append(float(np.mean(values_of_groups)))
+    return sorted(values)
+
+
+def _correct_small_groups(
+    sizes: IntArray, values: FloatArray, known: npt.NDArray[np.bool_]
+) -> tuple[FloatArray, FloatArray]:
+    """How far groups of one unit are from one another, and factors that correct errors of groups.
+
+    Groups of one unit vary about one another, as units of one group would.
+    """
+    alone = (sizes == 1) & known
+    number = int(alone.sum())
+    apart = np.zeros(len(values))
+    if number > 1:
+        apart[alone] = values[alone] - values[alone].mean()
+    sizes = np.where(alone, number, sizes)
+    return apart, np.sqrt(sizes / np.maximum(sizes - 1, 1))
 
 
 def _of_whole_groups(units: Units, *, is_monotone: bool) -> Influences | None:

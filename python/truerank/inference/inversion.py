@@ -75,32 +75,22 @@ def _end(
     step: float,
 ) -> float:
     """The last shift towards a limit that is not rejected; the null, if it is on this side."""
-    sign = math.copysign(1.0, limit - estimate)
     ends_before_null = null is not None and null.p <= alpha
     may_reach_limit = math.isfinite(limit) and not ends_before_null
     if may_reach_limit and (limit == estimate or p_value(limit) > alpha):
         return limit
     kept = Shift(estimate, 1.0)
     rejected: Shift | None = None
-    if ends_before_null:
-        rejected = null
-    elif null is not None:
-        kept = null
-    # further and further out, until a shift is rejected
-    for _ in range(DOUBLINGS):
-        further = estimate + sign * step
-        step *= 2
-        is_out = (limit - further) * sign <= 0
-        if is_out or (rejected is not None and (rejected.x - further) * sign <= 0):
-            break
-        if (further - kept.x) * sign <= 0:  # not beyond the null, which is kept
-            continue
-        tried = Shift(further, p_value(further))
-        if tried.p > alpha:
-            kept = tried
+    most = limit
+    if null is not None:
+        if ends_before_null:
+            rejected = null
+            most = min(limit, null.x, key=lambda x: abs(x - estimate))  # the nearer one
         else:
-            rejected = tried
-            break
+            kept = null
+    kept, tried = _step_outwards(p_value, estimate, kept, alpha, most, step)
+    if tried is not None:
+        rejected = tried
     if rejected is None:
         if not math.isfinite(limit):
             return limit
@@ -113,6 +103,35 @@ def _end(
     if is_at_null and null.p > alpha:
         return null.x
     return end
+
+
+def _step_outwards(
+    p_value: Callable[[float], float],
+    estimate: float,
+    kept: Shift,
+    alpha: float,
+    most: float,
+    step: float,
+) -> tuple[Shift, Shift | None]:
+    """Go further and further out, with steps twice as large, until a shift is rejected.
+
+    Return the last shift that is kept, and the one that is rejected; None where `most`, beyond
+    which nothing is tried, or the number of steps ends the search.
+    """
+    sign = math.copysign(1.0, most - estimate)
+    for _ in range(DOUBLINGS):
+        further = estimate + sign * step
+        step *= 2
+        if (most - further) * sign <= 0:
+            break
+        if (further - kept.x) * sign <= 0:  # not beyond the null, which is kept
+            continue
+        tried = Shift(further, p_value(further))
+        if tried.p > alpha:
+            kept = tried
+        else:
+            return kept, tried
+    return kept, None
 
 
 def _crossing(

@@ -16,7 +16,7 @@ from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled
 from ..tasks.vocabularies import digest
-from .triples import QUALIFIER, SIDES
+from .triples import ALL_SIDES, SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
     Lists = tuple[IntArray, IntArray]  # indptr and indices, a list for each triple
 
-ALL, TYPED = "all", "typed"  # any other str is the name of a known split
+# any other str is the name of a known split
+ALL = "all"
+TYPED = "typed"
 _EXPECTED = (
     'one of all, train, typed, another known split, by its name in known={"train": ...}, an array '
     "of entities, a mapping of relations or of sides to these, Sampled or Negatives"
@@ -93,9 +95,9 @@ class CandidateSet(NamedTuple):
     @property
     def are_sampled(self) -> bool:
         """Whether candidates were drawn, here or by those who gave them."""
-        parts = [] if self.by_side is None else self.by_side.values()
-        is_drawn = self.sampled is not None or self.negatives is not None
-        return is_drawn or any(part.are_sampled for part in parts)
+        if self.by_side is not None:
+            return any(part.are_sampled for part in self.by_side.values())
+        return self.sampled is not None or self.negatives is not None
 
 
 def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
@@ -113,8 +115,8 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
         return _read_negatives(value, sides, splits)
     if _is_by_side(value, splits):
         return _read_sides(value, sides, splits)
-    is_set = not (value is None or isinstance(value, (str, Sampled)))
-    if is_set and "relation" in sides and len(sides) > 1:
+    are_listed = value is not None and not isinstance(value, (str, Sampled))
+    if are_listed and "relation" in sides and len(sides) > 1:
         problem = "a list is of entities or of relations; give a mapping of the sides to lists"
         raise InputValueError("candidates", problem)
     return _read_set(value, sides, splits)
@@ -122,16 +124,18 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
 
 def _is_by_side(value: Any, splits: TripleSplits) -> bool:
     """Whether these are candidates by side, and not by relation."""
-    words = (*SIDES, QUALIFIER)
-    if not isinstance(value, Mapping) or not value or not all(key in words for key in value):
+    if not isinstance(value, Mapping) or not value:
         return False
+    if not all(key in ALL_SIDES for key in value):
+        return False
+    if any(isinstance(candidates, Mapping) for candidates in value.values()):
+        return True
     relations = set(splits.relations.names or ())
-    has_mappings = any(isinstance(each, Mapping) for each in value.values())
-    if not has_mappings and all(key in relations for key in value):
+    if all(key in relations for key in value):
         keys = ", ".join(map(repr, value))
         problem = f"{keys} may be sides or relations of that name"
-        way = 'give {"tail": {relation: [...]}, ...} for lists by relation'
-        raise InputValueError("candidates", f"{problem}: {way}")
+        remedy = 'give {"tail": {relation: [...]}, ...} for lists by relation'
+        raise InputValueError("candidates", f"{problem}: {remedy}")
     return True
 
 
@@ -150,79 +154,110 @@ def _read_sides(
             raise InputTypeError("candidates", expected=expected, got=f"{kind} for {side!r}")
         by_side[side] = _read_set(value[side], [side], splits)
     parts = list(by_side.values())
-    if all(part.name == parts[0].name for part in parts[1:]):
-        return CandidateSet(parts[0].name, by_side=by_side)
-    named = [part for part in parts if isinstance(part.pool, str)]
-    if named:
-        names = [f"{side} {part.name}" for side, part in by_side.items()]
-        return CandidateSet(", ".join(names), by_side=by_side)
-    return CandidateSet(name_of_sets([_as_one(part.pool) for part in parts]), by_side=by_side)
+    if all(part.name == parts[0].name for part in parts):
+        name = parts[0].name
+    elif any(isinstance(part.pool, str) for part in parts):
+        name = ", ".join(f"{side} {part.name}" for side, part in by_side.items())
+    else:
+        name = name_of_sets([_one_set_if_all_are(part.pool) for part in parts])
+    return CandidateSet(name, by_side=by_side)
 
 
 def _read_set(value: Any, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
     """Read candidates of some sides whose answers are of one kind, if they are not all."""
-    sampled, pool = None, value
+    if value is None:
+        return CandidateSet(ALL)
     if isinstance(value, Sampled):
-        sampled = check_sample(value, "answer")
-        if sampled.per is not None:
-            problem = 'every task has its own sample: per is "answer" here, or None'
-            raise InputValueError("candidates", problem)
-        pool = TYPED if sampled.typed else sampled.among
-    pool = ALL if pool is None else pool
-    if isinstance(pool, Mapping):
+        return _read_sample(value, sides, splits)
+    if isinstance(value, str):
+        _check_name(value, sides, splits)
+        return CandidateSet(value, value)
+    if isinstance(value, Mapping):
         if "relation" in sides:
             problem = "lists by relation are of entities; relations are no candidates by relation"
             raise InputValueError("candidates", problem)
-        lists = read_keyed_lists(pool, splits.relations, splits.entities)
-        return CandidateSet(name_of_sets([_as_one(lists)]), lists)
-    if not isinstance(pool, str):
-        vocabulary = splits.relations if "relation" in sides else splits.entities
-        pool = vocabulary.set_of("candidates", pool)
-        return CandidateSet(name_of_sets([pool]), pool)
-    if pool == TYPED and "relation" in sides:
+        lists = read_keyed_lists(value, splits.relations, splits.entities)
+        return CandidateSet(name_of_sets([_one_set_if_all_are(lists)]), lists)
+    vocabulary = splits.entities
+    if "relation" in sides:
+        vocabulary = splits.relations
+    chosen = vocabulary.set_of("candidates", value)
+    return CandidateSet(name_of_sets([chosen]), chosen)
+
+
+def _read_sample(value: Sampled, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
+    """Read how candidates are drawn, and from what."""
+    sampled = check_sample(value, "answer")
+    if sampled.per is not None:
+        problem = 'every task has its own sample: per is "answer" here, or None'
+        raise InputValueError("candidates", problem)
+    pool = ALL
+    if sampled.typed:
+        pool = TYPED
+    elif sampled.among is not None:
+        pool = sampled.among
+    _check_name(pool, sides, splits)
+    return CandidateSet(sampled.name, pool, sampled)
+
+
+def _check_name(name: str, sides: Sequence[str], splits: TripleSplits) -> None:
+    """Check that a name is that of a candidate set which the sides have."""
+    if name == TYPED and "relation" in sides:
         raise InputValueError("candidates", "types are those of entities; relations have none")
-    if pool not in (ALL, TYPED, *splits.known):
-        got = f"{pool!r}; the known splits: {', '.join(splits.known) or 'none'}"
+    if name not in (ALL, TYPED) and name not in splits.known:
+        known = ", ".join(splits.known) or "none"
+        got = f"{name!r}; the known splits: {known}"
         raise InputValueError("candidates", expected=_EXPECTED, got=got)
-    return CandidateSet(sampled.name if sampled else pool, pool, sampled)
 
 
-def _as_one(pool: Any) -> Any:
-    """Return the set that all relations have, or what it was."""
-    if not isinstance(pool, KeyedLists):
-        return pool
-    one_set = pool.the_one_set()
-    return pool if one_set is None else one_set
+def _one_set_if_all_are(pool: Any) -> Any:
+    """Return the set that all relations have, if lists by relation are the same, or the pool."""
+    if isinstance(pool, KeyedLists):
+        one_set = pool.the_one_set()
+        if one_set is not None:
+            return one_set
+    return pool
 
 
 def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
     """Read the negatives of each side, and add the answers."""
-    tested = splits.tested
-    lists: dict[str, Lists] = {}
-    arrays: list[IntArray] = []
-    handed = {side: rows for side, rows in value._asdict().items() if rows is not None}
-    if handed.keys() != set(sides):
+    given = {side: rows for side, rows in value._asdict().items() if rows is not None}
+    if given.keys() != set(sides):
         expected = f"Negatives of {', '.join(sides)}, the sides of the task"
-        raise InputValueError("candidates", expected=expected, got=", ".join(handed) or "none")
-    for side, rows in handed.items():
+        raise InputValueError("candidates", expected=expected, got=", ".join(given) or "none")
+    tested = splits.triples[: splits.tested]
+    negatives: dict[str, Lists] = {}
+    arrays: list[IntArray] = []
+    lengths: list[IntArray] = []
+    for side, rows in given.items():
         name = f"candidates: {side}"
-        listed = as_lists(rows, None, name=name)
-        counts, ids = np.diff(listed.indptr), listed.ids.astype(np.int64)
-        if len(counts) != tested:
-            expected = f"{tested} lists, one for each test triple"
+        lists = as_lists(rows, None, name=name)
+        counts = np.diff(lists.indptr)
+        ids = lists.ids.astype(np.int64)
+        if len(counts) != len(tested):
+            expected = f"{len(tested)} lists, one for each test triple"
             raise InputValueError(name, expected=expected, got=len(counts))
         size = splits.vocabulary_of(side).size
-        if len(wrong := ids[(ids < 0) | (ids >= size)]):
-            raise InputValueError(name, expected=f"ids from 0 to {size - 1}", got=wrong[0])
-        triples, answers = np.arange(tested), splits.triples[:tested, SIDES[side][1]]
-        pairs = np.repeat(triples, counts), ids
-        of_triple, both = distinct_rows(list(map(np.append, pairs, (triples, answers))))
-        lists[side] = indptr_of(np.bincount(of_triple, minlength=tested)), both
-        arrays += [listed.indptr, ids]
-    lengths = np.concatenate(list(map(np.diff, arrays[::2])))
-    least, most = int(lengths.min()), int(lengths.max())
-    number = str(most) if least == most else f"{least} to {most}"
-    return CandidateSet(f"given {number} negatives ({digest(*arrays)})", negatives=lists)
+        outside = ids[(ids < 0) | (ids >= size)]
+        if len(outside):
+            raise InputValueError(name, expected=f"ids from 0 to {size - 1}", got=outside[0])
+        negatives[side] = _add_answers(counts, ids, tested[:, SIDES[side].answer])
+        arrays.extend([lists.indptr, ids])
+        lengths.append(counts)
+    least = min(int(counts.min()) for counts in lengths)
+    most = max(int(counts.max()) for counts in lengths)
+    number = f"{least} to {most}"
+    if least == most:
+        number = str(most)
+    return CandidateSet(f"given {number} negatives ({digest(*arrays)})", negatives=negatives)
+
+
+def _add_answers(counts: IntArray, ids: IntArray, answers: IntArray) -> Lists:
+    """Return lists of some lengths with the answer of each, ascending and distinct."""
+    numbers = np.arange(len(answers))
+    list_of_entry = np.append(np.repeat(numbers, counts), numbers)
+    list_of_entry, entries = distinct_rows([list_of_entry, np.append(ids, answers)])
+    return indptr_of(np.bincount(list_of_entry, minlength=len(answers))), entries
 
 
 def candidates_of(
@@ -258,33 +293,46 @@ def candidates_of(
     """
     if candidates.by_side is not None:
         candidates = candidates.by_side[side]
-    pool, sampled, ranked = candidates.pool, candidates.sampled, facts.ranked
+    if candidates.negatives is not None:
+        indptr, indices = candidates.negatives[side]
+        return indptr, indices, facts.ranked
+    pool = _read_pool(side, candidates.pool, queries, facts, splits)
+    if candidates.sampled is None:
+        return pool
+    if pool is None:
+        pool = np.arange(splits.vocabulary_of(side).size)
+    if not isinstance(pool, tuple):  # all tasks draw from the same list
+        pool = (np.array([0, len(pool)]), pool, np.zeros(len(facts.ranked), dtype=np.int64))
+    # the sample of a side does not depend on the other sides of the task
+    rng = np.random.default_rng([candidates.sampled.seed, ALL_SIDES.index(side)])
+    right = (np.arange(len(facts.ranked)), queries.targets)
+    number = candidates.sampled.negatives
+    return draw_candidates(queries.answers, queries.rows, pool, right, number, rng)
+
+
+def _read_pool(
+    side: str,
+    pool: str | IntArray | KeyedLists,
+    queries: SideQueries,
+    facts: SideFacts,
+    splits: TripleSplits,
+) -> Any:
+    """Return what is ranked or drawn from: None (all), ids, or lists with the list of each task."""
     if isinstance(pool, KeyedLists):
-        relations = facts.facts[ranked, 1]
+        relations = facts.facts[facts.ranked, 1]
         pool.check(relations, queries.targets, splits.relations, splits.entities)
         one_set = pool.the_one_set()
-        return pool.lists_of(relations) if one_set is None else one_set
-    if candidates.negatives is not None:
-        return (*candidates.negatives[side], ranked)
-    if isinstance(pool, str) and pool in (ALL, TYPED):
-        if sampled is None and pool == ALL:
+        if one_set is not None:
+            return one_set
+        return pool.lists_of(relations)
+    if isinstance(pool, str):
+        if pool == ALL:
             return None
-        ids = np.arange(splits.vocabulary_of(side).size)
-    else:
-        ids = splits.ids_of(side, pool) if isinstance(pool, str) else pool
-        what = f"answers of the side {side}"
-        check_among(ids, queries.targets, splits.vocabulary_of(side), what)
-        if sampled is None:
-            return ids
-    pools = np.array([0, len(ids)]), ids, np.zeros(len(ranked), dtype=np.int64)
-    if isinstance(pool, str) and pool == TYPED:
-        pairs = [facts.facts[:, 1], facts.facts[:, facts.answer_column]]
-        relation, entities = distinct_rows(pairs)
-        indptr = indptr_of(np.bincount(relation, minlength=splits.relations.size))
-        pools = indptr, entities, facts.facts[ranked, 1]
-    if sampled is None:
-        return pools
-    # the sample of a side does not depend on the other sides of the task
-    rng = np.random.default_rng([sampled.seed, (*SIDES, QUALIFIER).index(side)])
-    right = np.arange(len(ranked)), queries.targets
-    return draw_candidates(queries.answers, queries.rows, pools, right, sampled.negatives, rng)
+        if pool == TYPED:  # a list for each relation
+            pairs = [facts.facts[:, 1], facts.facts[:, facts.answer_column]]
+            relation, entities = distinct_rows(pairs)
+            indptr = indptr_of(np.bincount(relation, minlength=splits.relations.size))
+            return indptr, entities, facts.facts[facts.ranked, 1]
+        pool = splits.ids_of(side, pool)
+    check_among(pool, queries.targets, splits.vocabulary_of(side), f"answers of the side {side}")
+    return pool

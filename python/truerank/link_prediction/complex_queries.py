@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -130,76 +130,70 @@ class ComplexQueries(OneSidedTask[Report]):
         candidates: Any = None,
         split: str = "test",
     ) -> None:
-        if is_path(queries) or isinstance(queries, QueryAnswers):
-            for name, value in {"easy": easy, "hard": hard, "structures": structures}.items():
-                if value is not None:
-                    expected = "None, as the first argument has them"
-                    raise InputTypeError(name, expected=expected, got=type(value).__name__)
-            if is_path(queries):
-                queries = read_queries(queries)
-            queries, easy, hard, structures = queries
-        elif hard is None:
-            raise InputTypeError("hard", expected="the hard answers of each query", got="None")
-        self.queries = check_queries(queries)
-        self.structures = check_structures(structures, len(self.queries))
+        given = _read_arguments(queries, easy, hard, structures)
+        self.queries = check_queries(given.queries)
+        self.structures = check_structures(given.structures, len(self.queries))
         if entities is None:  # those that occur would be too few
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
         vocabulary = Vocabulary.read("entities", entities)
-        keys = {}
-        for title, value in (("easy", easy), ("hard", hard)):
-            lists = answers_by_query(title, value, self.queries)
-            of_lists = vocabulary
-            if is_pair(value) and value[1].dtype.kind in "iu":  # positions, whatever labels are
-                of_lists = Vocabulary(vocabulary.size, None, vocabulary.of)
-            keys[title] = _answer_keys(title, lists, self.queries, of_lists)
-        if not len(keys["hard"]):
+        easy_keys = _answer_keys("easy", given.easy, self.queries, vocabulary)
+        hard_keys = _answer_keys("hard", given.hard, self.queries, vocabulary)
+        if not len(hard_keys):
             raise InputValueError("hard", expected="at least one hard answer", got="none")
         self.entities = vocabulary.names
-        side = self._make_side(keys["easy"], keys["hard"], vocabulary)
+        side = self._make_side(easy_keys, hard_keys, vocabulary)
         self.without_hard = len(self.queries) - len(side.queries)
         name = "all"
         if candidates is not None:
             chosen = vocabulary.set_of("candidates", candidates)
             check_among(chosen, side.targets, vocabulary, "hard answers")
-            side, name = replace(side, candidates=chosen), selection_name(chosen)
+            side = replace(side, candidates=chosen)
+            name = selection_name(chosen)
         protocol = Protocol(filter=("easy", "hard"), candidates=name, split=split)
         super().__init__({SIDE: side}, protocol)
 
     def _make_side(self, easy: IntArray, hard: IntArray, vocabulary: Vocabulary) -> SideTasks:
         """Make the tasks from keys of queries and answers, ascending and distinct."""
         size = vocabulary.size
-        if len(both := np.intersect1d(easy, hard)):
+        both = np.intersect1d(easy, hard)
+        if len(both):
             query, entity = divmod(int(both[0]), size)
             first = f"{vocabulary.label_of(entity)!r} of query {self.queries[query]!r}"
             raise InputValueError("hard", f"{len(both)} answers are easy, too, first {first}")
         answers = distinct(np.concatenate([easy, hard]))
         facts = np.stack(np.divmod(answers, size), axis=1)
         queries = make_queries(facts, np.searchsorted(answers, hard), (0,), 1)
-        of_query = hard // size
-        has_names = all(isinstance(name, str) for name in self.queries)
-        names = tuple(str(name) for name in self.queries) if has_names else None
+        query_of_task = hard // size
+        names = None
+        if all(isinstance(query, str) for query in self.queries):
+            names = tuple(map(str, self.queries))
+        structures = as_labels(STRUCTURE, self.structures, len(self.queries))
         return SideTasks(
             SIDE,
-            queries.queries[:, 0],
-            *queries[1:3],
-            size,
+            queries=queries.queries[:, 0],
+            rows=queries.rows,
+            targets=queries.targets,
+            columns=size,
             filter=queries.answers,
             labels={
-                "queries": Labels(of_query, names),
+                "queries": Labels(query_of_task, names),
                 "targets": vocabulary.labels(queries.targets),
-                STRUCTURE: as_labels(STRUCTURE, self.structures, len(self.queries))[of_query],
+                STRUCTURE: structures[query_of_task],
             },
-            test_rows=of_query,
+            test_rows=query_of_task,
             height=len(self.queries),
             names=vocabulary.names,
         )
 
     def __repr__(self) -> str:
-        side, structures = self.answers, len(set(self.structures))
-        left_out = f", {self.without_hard:,} without" * (self.without_hard > 0)
-        queries = f"{len(side.queries):,} queries{left_out}, {structures:,} structures"
-        return f"ComplexQueries({len(side):,} hard answers of {queries}; {self.protocol})"
+        side = self.answers
+        queries = f"{len(side.queries):,} queries"
+        if self.without_hard:
+            queries += f", {self.without_hard:,} without"
+        structures = f"{len(set(self.structures)):,} structures"
+        tasks = f"{len(side):,} hard answers of {queries}, {structures}"
+        return f"ComplexQueries({tasks}; {self.protocol})"
 
     def _report(self, ranks: Ranks) -> Report:
         """Let every query count once, and group them by structure."""
@@ -208,11 +202,31 @@ class ComplexQueries(OneSidedTask[Report]):
         return report(ranks.with_weights(weights), by=STRUCTURE)
 
 
+def _read_arguments(queries: Any, easy: Any, hard: Any, structures: Any) -> QueryAnswers:
+    """Return the first arguments, unchecked, or those of a file or of what was read of one."""
+    if not is_path(queries) and not isinstance(queries, QueryAnswers):
+        if hard is None:
+            raise InputTypeError("hard", expected="the hard answers of each query", got="None")
+        return QueryAnswers(queries, easy, hard, structures)
+    for name, value in {"easy": easy, "hard": hard, "structures": structures}.items():
+        if value is not None:
+            expected = "None, as the first argument has them"
+            raise InputTypeError(name, expected=expected, got=type(value).__name__)
+    if is_path(queries):
+        return read_queries(queries)
+    return cast("QueryAnswers", queries)
+
+
 def _answer_keys(
-    title: str, lists: Sequence[list[Any]], queries: Sequence[Hashable], vocabulary: Vocabulary
+    argument: str, value: Any, queries: Sequence[Hashable], vocabulary: Vocabulary
 ) -> IntArray:
     """Return query times entities plus answer for all answers, ascending and distinct."""
+    lists = answers_by_query(argument, value, queries)
+    if is_pair(value) and value[1].dtype.kind in "iu":  # positions, whatever the labels are
+        vocabulary = Vocabulary(vocabulary.size, None, vocabulary.of)
+    query_of_answer = np.repeat(np.arange(len(queries)), list(map(len, lists)))
     answers = list(chain.from_iterable(lists))
-    of_answers = np.repeat(np.arange(len(queries)), list(map(len, lists)))
-    ids = vocabulary.ids_of(title, answers, lambda i: f"for query {queries[of_answers[i]]!r}")
-    return distinct(of_answers * vocabulary.size + ids)
+    ids = vocabulary.ids_of(
+        argument, answers, lambda i: f"for query {queries[query_of_answer[i]]!r}"
+    )
+    return distinct(query_of_answer * vocabulary.size + ids)

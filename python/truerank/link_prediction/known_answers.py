@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from .times import Times
 
 
-FILTERS = QUERY, TRIPLE, FACT, OVERLAP, NONE = "query", "triple", "fact", "overlap", "none"
+QUERY = "query"
+TRIPLE = "triple"
+FACT = "fact"
+OVERLAP = "overlap"
+NONE = "none"
+FILTERS = (QUERY, TRIPLE, FACT, OVERLAP, NONE)
 _PAIRS_AT_ONCE = 1 << 21  # pairs of a list and a fact that are compared at a time
 
 
@@ -68,31 +73,55 @@ def overlapping_answers(
     (array([0, 2, 3]), array([5, 6, 7]), array([0, 1]))
     """
     # positions among all instants: small numbers, and unknown starts and ends are no large ones
-    points = np.concatenate([starts, ends])
-    starts, ends = np.unique(points, return_inverse=True)[1].reshape(2, -1)
-    size = int(ends.max(initial=0)) + 1
+    instants = np.concatenate([starts, ends])
+    _, positions = np.unique(instants, return_inverse=True)
+    starts, ends = positions.reshape(2, -1)
+    # tasks of one query and interval share a list, which the first of them stands for
     keys = row_keys([queries, starts, ends])[ranked]
-    shared, first, lists = np.unique(keys, return_index=True, return_inverse=True)
-    first = ranked[first]
-    asked = distinct(queries[first])
-    where, query = look_up(asked, queries)
-    facts = distinct_rows([query, starts[where], ends[where], answers[where]])
+    _, first, lists = np.unique(keys, return_index=True, return_inverse=True)
+    owners = ranked[first]
+    asked = distinct(queries[owners])
+    known, query = look_up(asked, queries)
+    query, starts_of_facts, ends_of_facts, answers = distinct_rows(
+        [query, starts[known], ends[known], answers[known]]
+    )
     # the times of later queries are above those of earlier ones
-    begins, stops = facts[0] * size + facts[1], facts[0] * size + facts[2]
-    base = np.searchsorted(asked, queries[first]) * size
-    since, until = base + starts[first], base + ends[first]
-    low = np.searchsorted(np.maximum.accumulate(stops), since)
-    counts = np.maximum(np.searchsorted(begins, until, side="right") - low, 0)
-    lengths, answer_runs = [], []
+    size = int(ends.max(initial=0)) + 1
+    base_of_fact = query * size
+    base_of_list = np.searchsorted(asked, queries[owners]) * size
+    indptr, indices = _list_overlapping(
+        fact_starts=base_of_fact + starts_of_facts,
+        fact_ends=base_of_fact + ends_of_facts,
+        answers=answers,
+        list_starts=base_of_list + starts[owners],
+        list_ends=base_of_list + ends[owners],
+    )
+    return indptr, indices, lists.reshape(-1).astype(np.int64)
+
+
+def _list_overlapping(
+    fact_starts: IntArray,
+    fact_ends: IntArray,
+    answers: IntArray,
+    list_starts: IntArray,
+    list_ends: IntArray,
+) -> tuple[IntArray, IntArray]:
+    """List for each of some intervals the answers of the facts whose interval overlaps it.
+
+    Facts are ascending by their start. Lists are ascending and distinct.
+    """
+    low = np.searchsorted(np.maximum.accumulate(fact_ends), list_starts)
+    counts = np.maximum(np.searchsorted(fact_starts, list_ends, side="right") - low, 0)
+    lengths = []
+    indices = []
     for batch in batches_of(counts + 1, _PAIRS_AT_ONCE):
-        run = join_ranges(low[batch], counts[batch])
-        interval = np.repeat(np.arange(len(shared))[batch], counts[batch])
-        is_late = stops[run] >= since[interval]
-        of_list, listed = distinct_rows([interval[is_late], facts[3][run[is_late]]])
-        lengths.append(np.bincount(of_list - batch.start, minlength=len(counts[batch])))
-        answer_runs.append(listed)
-    indptr = indptr_of(np.concatenate(lengths))
-    return indptr, np.concatenate(answer_runs), lists.reshape(-1).astype(np.int64)
+        facts = join_ranges(low[batch], counts[batch])
+        list_of_fact = np.repeat(np.arange(batch.start, batch.stop), counts[batch])
+        overlaps = fact_ends[facts] >= list_starts[list_of_fact]
+        listed = distinct_rows([list_of_fact[overlaps], answers[facts[overlaps]]])
+        lengths.append(np.bincount(listed[0] - batch.start, minlength=batch.stop - batch.start))
+        indices.append(listed[1])
+    return indptr_of(np.concatenate(lengths)), np.concatenate(indices)
 
 
 class SideFacts(NamedTuple):
@@ -134,17 +163,23 @@ class SideFacts(NamedTuple):
         queries : SideQueries
             Those of the side, with its keys.
         """
-        if name in (QUERY, NONE):
-            return queries.answers if name == QUERY else None
+        if name == NONE:
+            return None
+        if name == QUERY:
+            return queries.answers
         if name == OVERLAP:
-            assert self.times is not None  # as check_filters has made sure
-            columns = [*self.query_columns, *self.keys]
-            query = [self.facts[:, j] for j in columns if j not in self.times.columns]
-            answers, times = self.facts[:, self.answer_column], (self.times.starts, self.times.ends)
-            return overlapping_answers(row_keys(query), answers, *times, self.ranked)
-        others = [j for j in range(self.facts.shape[1]) if j != self.answer_column]
-        by = self.queries(others if name == FACT else self.query_columns)
-        return (*by.answers, by.rows)
+            times = self.times
+            assert times is not None  # as check_filters has made sure
+            columns = [j for j in self.query_columns + self.keys if j not in times.columns]
+            query = row_keys([self.facts[:, j] for j in columns])
+            answers = self.facts[:, self.answer_column]
+            return overlapping_answers(query, answers, times.starts, times.ends, self.ranked)
+        agreeing: Sequence[int] = self.query_columns
+        if name == FACT:
+            agreeing = [j for j in range(self.facts.shape[1]) if j != self.answer_column]
+        known = self.queries(agreeing)
+        indptr, indices = known.answers
+        return indptr, indices, known.rows
 
 
 def protocol_rule(
@@ -176,12 +211,17 @@ def protocol_rule(
         return None
     if name == OVERLAP:
         missing = [str(j) for j in range(3, width) if j not in keys and j not in times]
-        return f"{OVERLAP} without columns {', '.join(missing)}" if missing else OVERLAP
+        rule = OVERLAP
+        if missing:
+            rule += f" without columns {', '.join(missing)}"
+        return rule
     if name != QUERY:
         return name
+    if not keys:
+        return TRIPLE
     if len(keys) == width - 3:
         return FACT
-    return f"columns {', '.join(map(str, keys))}" if keys else TRIPLE
+    return f"columns {', '.join(map(str, keys))}"
 
 
 def check_words(name: str, words: Any, choices: tuple[str, ...]) -> list[str]:
@@ -205,8 +245,11 @@ def check_filters(
         For anything but words of the table, each once, for a filter without known splits, and for
         "overlap" without times.
     """
-    usual = [QUERY if known else NONE]
-    names = check_words("filters", usual if filters is None else filters, FILTERS)
+    if filters is None:
+        filters = [NONE]
+        if known:
+            filters = [QUERY]
+    names = check_words("filters", filters, FILTERS)
     if not known and names != [NONE]:
         expected = '("none",) without known splits (known=None)'
         raise InputValueError("filters", expected=expected, got=repr(names))

@@ -65,7 +65,8 @@ class Predictions:
     def __post_init__(self) -> None:
         for name in ("triples", "lists", "indptr", "ids"):
             setattr(self, name, read_only(getattr(self, name)))
-        self.scores = None if self.scores is None else read_only(self.scores)
+        if self.scores is not None:
+            self.scores = read_only(self.scores)
 
     def __len__(self) -> int:
         return len(self.triples)
@@ -124,34 +125,39 @@ class Predictions:
         >>> report["head.mr"], report["tail.optimistic.mr"], report["tail.pessimistic.mr"]
         (1.0, 2.0, 10.0)
         """
-        ends, middle = self.entities, self.relations
         heads, between, tails = self.triples.T.tolist()
         test = TextColumns(
             [
-                [ends[code] for code in heads],
-                [middle[code] for code in between],
-                [ends[code] for code in tails],
+                [self.entities[code] for code in heads],
+                [self.relations[code] for code in between],
+                [self.entities[code] for code in tails],
             ]
         )
         task = Task(test, known, entities=entities, relations=relations, sides=sides, split=split)
         columns = next(iter(task.sides.values())).columns
         vocabulary = Vocabulary(columns, task.entities)
         if entities is not None:
-            ids = vocabulary.ids_of("entities", ends, is_text=True)
+            ids = vocabulary.ids_of("entities", self.entities, is_text=True)
         else:  # names that only lists have come after all others
-            ids = vocabulary.find("entities", ends, is_text=True)
+            ids = vocabulary.find("entities", self.entities, is_text=True)
             ids[ids < 0] = columns + np.arange(np.count_nonzero(ids < 0))
-        size = max(columns, int(ids.max(initial=-1)) + 1)
-        n = size if candidates is None else integer("candidates", candidates, least=size)
+        number = max(columns, int(ids.max(initial=-1)) + 1)
+        if candidates is not None:
+            number = integer("candidates", candidates, least=number)
+        listed = (self.indptr, ids[self.ids])
+        scores = None
+        if self.scores is not None:
+            scores = (self.indptr, self.scores)
         ranks_of_sides = []
         for name, side in task.sides.items():
+            known_answers, _ = side.selections()
             ranks = rank_lists(
-                (self.indptr, ids[self.ids]),
-                None if self.scores is None else (self.indptr, self.scores),
+                listed,
+                scores,
                 side.targets,
-                candidates=n,
+                candidates=number,
                 rows=self.lists[side.test_rows, _SIDES.index(name)],
-                filter=side.selections()[0],
+                filter=known_answers,
                 **options,
             )
             ranks_of_sides.append(ranks)
@@ -211,9 +217,20 @@ def read_predictions(
         raise InputValueError("path", problem, place=name)
     indptr = indptr_of(lengths)
     lists = np.arange(len(lengths)).reshape(-1, 2)
-    lists = np.where(sides.reshape(-1, 2)[:, :1] == 0, lists, lists[:, ::-1])  # heads come first
-    entities, relations = tuple(reader.names()), tuple(reader.groups())
+    are_heads_first = sides.reshape(-1, 2)[:, :1] == 0
+    lists = np.where(are_heads_first, lists, lists[:, ::-1])
+    entities = tuple(reader.names())
+    relations = tuple(reader.groups())
     refuse_repeats("path", lambda i: f"triple {i // 2}", entities, indptr, ids, name)
-    triples = triples.astype(np.int64).reshape(-1, 3)
-    listed_scores = scores if has_scores else None
-    return Predictions(triples, entities, relations, lists, indptr, ids, listed_scores)
+    listed_scores: FloatArray | None = None
+    if has_scores:
+        listed_scores = scores
+    return Predictions(
+        triples=triples.astype(np.int64).reshape(-1, 3),
+        entities=entities,
+        relations=relations,
+        lists=lists,
+        indptr=indptr,
+        ids=ids,
+        scores=listed_scores,
+    )

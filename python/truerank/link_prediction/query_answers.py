@@ -21,7 +21,7 @@ from ..tables.writing import replace_text
 from ..tasks.elements import is_label
 from ..tasks.named_lists import json_lines
 
-_FIELDS = ("structure", "query", "easy", "hard")  # of a line, in this order
+_FIELDS = frozenset({"structure", "query", "easy", "hard"})  # of a line
 _LINE = (
     '{"structure": name, "query": labels, ids or lists of them, "easy": [entities], "hard": '
     "[entities]}, with entities as labels or ids"
@@ -91,10 +91,10 @@ def read_queries(path: str | os.PathLike[str]) -> QueryAnswers:
             raise InputValueError("path", expected=_LINE, got=repr(row), place=place)
         rows.append(row)
     return QueryAnswers(
-        tuple(_as_tuples(row.get("query", i)) for i, row in enumerate(rows)),
-        tuple(tuple(row.get("easy", ())) for row in rows),
-        tuple(tuple(row["hard"]) for row in rows),
-        tuple(row["structure"] for row in rows),
+        queries=tuple(_as_tuples(row.get("query", i)) for i, row in enumerate(rows)),
+        easy=tuple(tuple(row.get("easy", ())) for row in rows),
+        hard=tuple(tuple(row["hard"]) for row in rows),
+        structures=tuple(row["structure"] for row in rows),
     )
 
 
@@ -122,22 +122,29 @@ def write_queries(
     """
     asked = check_queries(queries)
     names = check_structures(structures, len(asked))
-    lists = [
-        answers_by_query(title, value, asked) for title, value in (("easy", easy), ("hard", hard))
-    ]
+    easy_answers = answers_by_query("easy", easy, asked)
+    hard_answers = answers_by_query("hard", hard, asked)
     with replace_text(path) as file:
-        for values in zip(names, asked, *lists, strict=True):
-            row = dict(zip(_FIELDS, map(_plain, values), strict=True))
+        for i, query in enumerate(asked):
+            row = {
+                "structure": _plain(names[i]),
+                "query": _plain(query),
+                "easy": _plain(easy_answers[i]),
+                "hard": _plain(hard_answers[i]),
+            }
             if not _is_line(row):
                 raise InputTypeError("queries", expected=_LINE, got=repr(row))
             file.write((json.dumps(row) + "\n").encode())
 
 
 def _items(
-    name: str, value: Any, expected: str, *, unlike: tuple[type, ...], where: str = ""
+    name: str, value: Any, expected: str, *, refused: tuple[type, ...], where: str = ""
 ) -> list[Any]:
-    """Return the items of a sequence; a set has its own in an order that is always the same."""
-    if isinstance(value, unlike) or not is_iterable(value):
+    """Return the items of a sequence, or of a set in an order that is always the same.
+
+    Refused are values of some types, and what is no sequence; `where` is the place for the message.
+    """
+    if isinstance(value, refused) or not is_iterable(value):
         raise InputTypeError(name, expected=expected, got=type(value).__name__ + where)
     if isinstance(value, Set):
         return sorted(value, key=lambda item: (type(item).__name__, item))
@@ -155,7 +162,7 @@ def check_queries(queries: Any) -> tuple[Hashable, ...]:
     TypeError, ValueError
         For anything else.
     """
-    asked = tuple(_items("queries", queries, "a sequence", unlike=(str, bytes, Mapping)))
+    asked = tuple(_items("queries", queries, "a sequence", refused=(str, bytes, Mapping)))
     expected = "str, ids or tuples of them, each once"
     try:
         twice = [query for query, count in Counter(asked).items() if count > 1]
@@ -177,11 +184,12 @@ def check_structures(structures: Any, length: int) -> tuple[str, ...]:
     expected = f"the name of each query's structure, {length} in all"
     if isinstance(structures, str):
         structures = [structures] * length
-    names = tuple(_items("structures", structures, expected, unlike=(bytes, Mapping, Set)))
+    names = tuple(_items("structures", structures, expected, refused=(bytes, Mapping, Set)))
     wrong = [name for name in names if not is_label(name)]
-    if wrong or len(names) != length:
-        got = repr(wrong[0]) if wrong else len(names)
-        raise InputValueError("structures", expected=expected, got=got)
+    if wrong:
+        raise InputValueError("structures", expected=expected, got=repr(wrong[0]))
+    if len(names) != length:
+        raise InputValueError("structures", expected=expected, got=len(names))
     return names
 
 
@@ -211,17 +219,18 @@ def answers_by_query(title: str, value: Any, queries: Sequence[Hashable]) -> lis
     if value is None:
         return [[] for _ in queries]
     if is_pair(value):
-        indptr = index_array(f"{title}: indptr", value[0])
-        check_indptr(title, indptr, len(queries), len(value[1]))
-        return [value[1][start:end].tolist() for start, end in pairwise(indptr.tolist())]
+        starts, entities = value
+        indptr = index_array(f"{title}: indptr", starts)
+        check_indptr(title, indptr, len(queries), len(entities))
+        return [entities[start:end].tolist() for start, end in pairwise(indptr.tolist())]
     expected = f"the answers of each of {len(queries)} queries, as lists or sets of entities"
     if isinstance(value, Mapping):
         value = [value.get(query, ()) for query in queries]
-    lists = _items(title, value, expected, unlike=(str, bytes, Set))
+    lists = _items(title, value, expected, refused=(str, bytes, Set))
     if len(lists) != len(queries):
         raise InputValueError(title, expected=expected, got=f"{len(lists)} lists")
     return [
-        _items(title, answers, expected, unlike=(str, bytes, Mapping), where=f" for {query!r}")
+        _items(title, answers, expected, refused=(str, bytes, Mapping), where=f" for {query!r}")
         for query, answers in zip(queries, lists, strict=True)
     ]
 
@@ -234,8 +243,9 @@ def is_pair(value: Any) -> bool:
     >>> is_pair((np.array([0, 1]), np.array([7]))), is_pair(([0, 1], [7]))
     (True, False)
     """
-    parts = value if isinstance(value, tuple) and len(value) == 2 else (None,)
-    return all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts)
+    if not isinstance(value, tuple) or len(value) != 2:
+        return False
+    return all(isinstance(part, np.ndarray) and part.ndim == 1 for part in value)
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -243,22 +253,28 @@ def is_pair(value: Any) -> bool:
 
 def _is_line(row: Any) -> bool:
     """Return whether a line has the form of `_LINE`."""
-    if not isinstance(row, dict) or not {"structure", "hard"} <= row.keys() <= {*_FIELDS}:
+    if not isinstance(row, dict):
         return False
-    lists = [row["hard"], row.get("easy", [])]
-    if not all(isinstance(each, list) and {*map(type, each)} <= {str, int} for each in lists):
+    if "structure" not in row or "hard" not in row or not row.keys() <= _FIELDS:
         return False
-    return is_label(row["structure"]) and _is_nested(row.get("query", 0))
+    for answers in (row["hard"], row.get("easy", [])):
+        if not isinstance(answers, list) or not set(map(type, answers)) <= {str, int}:
+            return False
+    return is_label(row["structure"]) and _is_query(row.get("query", 0))
 
 
-def _is_nested(query: Any, depth: int = 0) -> bool:
-    if isinstance(query, list):
-        return depth < 100 and all(_is_nested(part, depth + 1) for part in query)
-    return type(query) in (str, int)
+def _is_query(value: Any, depth: int = 0) -> bool:
+    """Return whether a value is a label, an id, or a list of these, or of such lists."""
+    if isinstance(value, list):
+        return depth < 100 and all(_is_query(part, depth + 1) for part in value)
+    return type(value) in (str, int)
 
 
 def _as_tuples(query: Any) -> Any:
-    return tuple(map(_as_tuples, query)) if isinstance(query, list) else query
+    """Return a query with tuples in place of lists, so that it is hashable."""
+    if not isinstance(query, list):
+        return query
+    return tuple(map(_as_tuples, query))
 
 
 def _plain(value: Any) -> Any:
@@ -267,4 +283,6 @@ def _plain(value: Any) -> Any:
         return list(map(_plain, value))
     if isinstance(value, str):
         return str(value)
-    return int(value) if is_integer(value) else value
+    if is_integer(value):
+        return int(value)
+    return value

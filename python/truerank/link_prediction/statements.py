@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +25,7 @@ from .triples import TripleSplits, encode_names
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..tasks.vocabularies import Names
+    from ..tasks.vocabularies import Names, Vocabulary
 
 _COLUMNS = ("head", "relation", "tail", "qualifier relation", "value")
 _VOCABULARIES = (0, 1, 0, 1, 0)  # values are entities, and qualifiers have relations
@@ -196,8 +196,14 @@ def read_statements(statements: Any, *, entities: Any = None, relations: Any = N
     ('with', 'won')
     """
     splits = read_statement_splits({"statements": ("statements", statements)}, entities, relations)
-    flat, names = splits.beside, (splits.entities.names, splits.relations.names)
-    return Statements(np.ascontiguousarray(splits.triples[:, :3]), flat.indptr, flat.pairs, *names)
+    flat = splits.beside
+    return Statements(
+        triples=np.ascontiguousarray(splits.triples[:, :3]),
+        indptr=flat.indptr,
+        qualifiers=flat.pairs,
+        entities=splits.entities.names,
+        relations=splits.relations.names,
+    )
 
 
 def read_statement_splits(
@@ -221,35 +227,69 @@ def read_statement_splits(
         got = f"{time!r}; a time is the value of a qualifier"
         raise InputValueError("time", expected="None for statements", got=got)
     reader = SplitReader(_STATEMENT)
-    columns: list[list[Column]] = [[], [], [], [], []]
-    lengths, sizes = list[int](), {}
+    columns: list[list[Column]] = [[] for _ in _COLUMNS]
+    lengths: list[int] = []
+    sizes = {}
     for name, (title, value) in splits.items():
-        rows, are_keys = _rows_of(title, value)
-        is_text = is_path(value) and not is_json(os.fsdecode(value))
-        for j, column in enumerate(columns):
-            part = slice(j, j + 1) if j < 3 else slice(j, None, 2)
-            members = list(chain.from_iterable(row[part] for row in rows))
-            has_no_type = is_text or (are_keys and _VOCABULARIES[j] == 1)
-            column.append(reader.column(title, j, members, is_text=has_no_type))
-        lengths += [len(row) // 2 - 1 for row in rows]
-        sizes[name] = len(rows)
-    head, rel, tail, of_pair, of_value = columns
+        columns_of_split, lengths_of_split = _read_columns(reader, title, value)
+        for column, part in zip(columns, columns_of_split, strict=True):
+            column.append(part)
+        lengths.extend(lengths_of_split)
+        sizes[name] = len(lengths_of_split)
+    heads, between, tails, qualifier_relations, values = columns
     entity, relation, ids, relation_ids = encode_names(
-        entities, relations, [*head, *tail, *of_value], [*rel, *of_pair]
+        entities, relations, heads + tails + values, between + qualifier_relations
     )
-    n, indptr = len(sizes), indptr_of(lengths)
+    n = len(sizes)
     pairs = stack_splits([relation_ids[n:], ids[2 * n :]])
-    _, first, codes = np.unique(row_keys(list(pairs.T)), return_index=True, return_inverse=True)
+    flat, numbers = _number_sets(pairs, indptr_of(lengths))
+    return TripleSplits(
+        triples=stack_splits([ids[:n], relation_ids[:n], ids[n : 2 * n], [numbers]]),
+        sizes=sizes,
+        entities=entity,
+        relations=relation,
+        qualifiers=(_name_sets(flat.sets, entity, relation),),
+        beside=flat,
+    )
+
+
+def _read_columns(reader: SplitReader, title: str, value: Any) -> tuple[list[Column], list[int]]:
+    """Read a split as columns, as `_COLUMNS` has them, and count the qualifiers of each statement.
+
+    The qualifiers of all statements make one column of relations and one of values.
+    """
+    rows, have_keys = _rows_of(title, value)
+    is_text = is_path(value) and not is_json(os.fsdecode(value))
+    columns = []
+    for j, vocabulary in enumerate(_VOCABULARIES):
+        if j < 3:
+            members = [row[j] for row in rows]
+        else:
+            members = list(chain.from_iterable(row[j::2] for row in rows))
+        has_no_type = is_text or (have_keys and vocabulary == 1)
+        columns.append(reader.column(title, j, members, is_text=has_no_type))
+    lengths = [(len(row) - 3) // 2 for row in rows]
+    return columns, lengths
+
+
+def _number_sets(pairs: IntArray, indptr: IntArray) -> tuple[FlatQualifiers, IntArray]:
+    """Return the qualifiers of statements, and the number of the set that each statement has."""
+    keys = row_keys([pairs[:, 0], pairs[:, 1]])
+    _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
     sets = QualifierSets(np.ascontiguousarray(pairs[first]))
-    listed, bounds = codes.tolist(), pairwise(indptr.tolist())
-    numbers = np.array([sets.number(listed[start:end]) for start, end in bounds], dtype=np.int64)
+    listed = codes.tolist()
+    numbers = [sets.number(listed[start:end]) for start, end in pairwise(indptr.tolist())]
+    return FlatQualifiers(indptr, codes, sets), np.array(numbers, dtype=np.int64)
+
+
+def _name_sets(sets: QualifierSets, entity: Vocabulary, relation: Vocabulary) -> tuple[str, ...]:
+    """Return the labels of the sets, which say their pairs."""
     names = ["without qualifiers"]
     for i in range(1, len(sets)):
-        shown = (f"{relation.label_of(r)} {entity.label_of(v)}" for r, v in sets[i].tolist())
+        pairs = sets[i].tolist()
+        shown = [f"{relation.label_of(key)} {entity.label_of(value)}" for key, value in pairs]
         names.append("; ".join(shown))
-    flat = FlatQualifiers(indptr, codes, sets)
-    triples = stack_splits([ids[:n], relation_ids[:n], ids[n : 2 * n], [numbers]])
-    return TripleSplits(triples, sizes, entity, relation, (tuple(names),), beside=flat)
+    return tuple(names)
 
 
 def _rows_of(title: str, value: Any) -> tuple[list[Any], bool]:
@@ -257,43 +297,64 @@ def _rows_of(title: str, value: Any) -> tuple[list[Any], bool]:
 
     Say whether relations are keys of JSON, which have no type.
     """
-    path = os.fsdecode(value) if is_path(value) else ""
-    if not path and not (isinstance(value, (list, tuple, np.ndarray)) and is_iterable(value)):
+    path = ""
+    if is_path(value):
+        path = os.fsdecode(value)
+    kind = "line"
+    numbered: Iterable[tuple[int, Any]]
+    if is_json(path):
+        numbered = json_lines(title, path)
+    elif path:
+        numbered = _rows_of_text(title, path)
+    elif isinstance(value, (list, tuple, np.ndarray)) and is_iterable(value):
+        kind = "statement"
+        numbered = enumerate(value)
+    else:
         expected = f"a path, or a list of tuples ({_FORM})"
         raise InputTypeError(title, expected=expected, got=type(value).__name__)
-    has_json, rows, delimiter = is_json(path), list[Any](), ""
-    are_keys = False
-    lines: Iterable[tuple[int, Any]]
-    if not path:
-        lines = enumerate(value)
-    elif has_json:
-        lines = json_lines(title, path)
-    else:  # tabs stand between fields: a line of tabs has empty ones, which are refused
-        lines = text_lines(title, path, blanks=" ")
-    for number, row in lines:
-        if path and not has_json:
-            delimiter = delimiter or ("\t" if "\t" in row else ",")
-            row = list(map(without_blanks, row.split(delimiter)))
-        fields: Any = _fields_of_object(row) if isinstance(row, dict) else row
+    rows: list[Any] = []
+    have_keys = False
+    for number, row in numbered:
+        fields: Any = row
+        if isinstance(row, dict):
+            fields = _fields_of_object(row)
+            have_keys = True
         is_row = isinstance(fields, (list, tuple, np.ndarray))
-        if not is_row or not 3 <= len(fields) <= MAX_COLUMNS or not len(fields) % 2:
-            got = f"{shorten(str(row), 60)} in {'line' if path else 'statement'} {number}"
+        if not is_row or not 3 <= len(fields) <= MAX_COLUMNS or len(fields) % 2 == 0:
+            got = f"{shorten(str(row), 60)} in {kind} {number}"
             raise InputValueError(title, expected=_FORM, got=got, place=path)
         rows.append(fields)
-        are_keys |= isinstance(row, dict)
-    return rows, are_keys
+    return rows, have_keys
+
+
+def _rows_of_text(title: str, path: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the fields of each line with its number; the first line says what is between them."""
+    delimiter = ""
+    # blanks alone make an empty line: one of tabs has empty fields, which are refused
+    for number, line in text_lines(title, path, blanks=" "):
+        if not delimiter:
+            delimiter = ","
+            if "\t" in line:
+                delimiter = "\t"
+        yield number, list(map(without_blanks, line.split(delimiter)))
 
 
 def _fields_of_object(statement: dict[str, Any]) -> list[Any] | None:
     """Return the fields of a statement; None if it has not one head and one tail of a relation."""
     heads = [name for name in statement if name.endswith("_h")]
     tails = [name for name in statement if name.endswith("_t")]
-    relation = heads[0].removesuffix("_h") if heads else ""
-    if len(heads) != 1 or tails != [f"{relation}_t"]:
+    if len(heads) != 1:
+        return None
+    relation = heads[0].removesuffix("_h")
+    if tails != [f"{relation}_t"]:
         return None
     fields = [statement[heads[0]], relation, statement[tails[0]]]
     for name, values in statement.items():
-        if name not in (heads[0], tails[0], "N"):  # N is the number of entities
-            listed = values if isinstance(values, list) else [values]
-            fields += chain.from_iterable((name, value) for value in listed)
+        if name in (heads[0], tails[0], "N"):  # N is the number of entities
+            continue
+        listed = values
+        if not isinstance(values, list):
+            listed = [values]
+        for value in listed:
+            fields.extend([name, value])
     return fields

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,15 +16,21 @@ from ..tasks.vocabularies import Column, are_text, distinct_labels, numbers_of, 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
-    Bounds = tuple[int, int]  # the first and the last instant that a label stands for
-
 _FIRST_DAY_OF_1970 = 719163  # from the first day of year 1, which is 1
 UNKNOWN_END = int(np.iinfo(np.int64).max)
 UNKNOWN_START = -UNKNOWN_END  # above the least integer
 _EXPECTED = 'integers, or dates such as "2014-01-05", "1984", "2003-##-##" and "####-##-##"'
 _UNKNOWN = re.compile(r"[#-]*")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+# sign, year, month and day
 _DATE = re.compile(r"([+-]?)([0-9#]{1,9})(?:-([0-9#]{1,9})(?:-([0-9#]{1,9}))?)?(?:T00:00:00Z)?")
+
+
+class Bounds(NamedTuple):
+    """The first and the last instant that a label stands for."""
+
+    first: int
+    last: int
 
 
 class Times(NamedTuple):
@@ -57,14 +64,19 @@ def check_times(time: Any, width: int) -> tuple[int, ...]:
     >>> check_times(3, 4), check_times([3, 4], 5)
     ((3,), (3, 4))
     """
-    is_pair = isinstance(time, Sequence) and not isinstance(time, str) and len(time) == 2
-    return check_columns("time", tuple(time) if is_pair else (time,), width)
+    columns: tuple[Any, ...] = (time,)
+    if isinstance(time, Sequence) and not isinstance(time, str) and len(time) == 2:
+        columns = tuple(time)
+    return check_columns("time", columns, width)
 
 
 def check_columns(name: str, columns: Sequence[Any], width: int) -> tuple[int, ...]:
     """Check columns of qualifiers: from 3 on, each once."""
-    are_integers = all(map(is_integer, columns))
-    if not are_integers or len(set(columns)) < len(columns) or {*columns} - {*range(3, width)}:
+    are_right = all(map(is_integer, columns))
+    if are_right:
+        different = set(columns)
+        are_right = len(different) == len(columns) and different <= set(range(3, width))
+    if not are_right:
         expected = f"distinct columns from 3 on, of {width} in all"
         raise InputValueError(name, expected=expected, got=", ".join(map(repr, columns)))
     return tuple(map(int, columns))
@@ -101,24 +113,27 @@ def encode_times(
     >>> ids, names
     ([[array([2, 0, 1])]], ('####-##-##', '1985', '1986-##-##'))
     """
-    every = [column for group in columns for column in group]
-    bounds, doubtful = _read_labels(sorted(distinct_labels(every)))
-    are_integers = are_text(every) and all(map(_INTEGER.fullmatch, bounds))
+    all_columns = list(chain.from_iterable(columns))
+    bounds, doubtful = _read_labels(sorted(distinct_labels(all_columns)))
+    are_integers = are_text(all_columns) and all(map(_INTEGER.fullmatch, bounds))
     if bounds and not are_integers:
-        refuse_ids(every)
-    has_ids = any(len(column.values) and column.label_index is None for column in every)
-    first, last = ({label: pair[end] for label, pair in bounds.items()} for end in (0, 1))
-    names, id_of = None, first
+        refuse_ids(all_columns)
+    has_ids = any(len(column.values) and column.label_index is None for column in all_columns)
+    first_of = {label: interval.first for label, interval in bounds.items()}
+    last_of = {label: interval.last for label, interval in bounds.items()}
+    names = None
+    id_of = first_of
     if bounds and not (are_integers and (as_ids or has_ids)):
-        ordered = sorted(set(bounds.values()))
-        place = dict(zip(ordered, range(len(ordered)), strict=True))
+        in_order = sorted(set(bounds.values()))
+        # of the labels of one time, the least one names it: it comes last
         name_of = {bounds[label]: label for label in sorted(bounds, reverse=True)}
-        names = tuple(name_of[pair] for pair in ordered)
-        id_of = {label: place[pair] for label, pair in bounds.items()}
+        names = tuple(name_of[interval] for interval in in_order)
+        id_of_time = {interval: number for number, interval in enumerate(in_order)}
+        id_of = {label: id_of_time[interval] for label, interval in bounds.items()}
 
-    ids = [numbers_of(group, id_of, f"times: {_EXPECTED}") for group in columns]
-    starts = np.concatenate(numbers_of(columns[0], first))
-    ends = np.concatenate(numbers_of(columns[-1], last))
+    ids = [numbers_of(of_splits, id_of, f"times: {_EXPECTED}") for of_splits in columns]
+    starts = np.concatenate(numbers_of(columns[0], first_of))
+    ends = np.concatenate(numbers_of(columns[-1], last_of))
     reversed_facts = np.flatnonzero(ends < starts)
     ends[reversed_facts] = UNKNOWN_END
     times = Times(tuple(positions), starts, ends, reversed_facts, doubtful)
@@ -127,26 +142,28 @@ def encode_times(
 
 def _read_labels(labels: Sequence[str]) -> tuple[dict[str, Bounds], dict[str, str]]:
     """Return the bounds of all labels that are times, and the doubtful ones with their years."""
-    bounds = dict.fromkeys(labels, (UNKNOWN_START, UNKNOWN_END))
+    bounds = dict.fromkeys(labels, Bounds(UNKNOWN_START, UNKNOWN_END))
     doubtful: dict[str, str] = {}
     known = [label for label in labels if not _UNKNOWN.fullmatch(label)]
     if all(map(_INTEGER.fullmatch, known)):
-        return bounds | {label: (int(label), int(label)) for label in known}, doubtful
+        for label in known:
+            bounds[label] = Bounds(int(label), int(label))
+        return bounds, doubtful
     for label in known:
         date = _DATE.fullmatch(label)
         if date is None:
             del bounds[label]
             continue
         sign, year, month, day = date.groups()
-        pair = _days(sign, year, month, day)
-        if pair is None:
+        days = _days_of_date(sign, year, month, day)
+        if days is None:
             doubtful[label] = sign + year
-            pair = _days(sign, year, None, None)
-        bounds[label] = pair or bounds[label]
+            days = _days_of_year(sign, year)
+        bounds[label] = days
     return bounds, doubtful
 
 
-def _days(sign: str, year: str, month: str | None, day: str | None) -> Bounds | None:
+def _days_of_date(sign: str, year: str, month: str | None, day: str | None) -> Bounds | None:
     """Return the first and the last day of a date, of which parts may be unknown; None: no date.
 
     Digits that are not known are written #; in Wikidata, an unknown month or day is 00. What stands
@@ -154,25 +171,60 @@ def _days(sign: str, year: str, month: str | None, day: str | None) -> Bounds | 
 
     Examples
     --------
-    >>> first, last = _days("", "2003", "02", "##")
+    >>> first, last = _days_of_date("", "2003", "02", "##")
     >>> last - first + 1
     28
     """
-    if not year.strip("#"):
-        return UNKNOWN_START, UNKNOWN_END
-    # January of the first and of the last year, as numpy counts months
-    years = sorted(12 * (int(sign + year.replace("#", digit)) - 1970) for digit in "09")
-    if month is None or "#" in month or not int(month):
-        return _first_day(years[0]), _first_day(years[1] + 12) - 1
-    if int(month) > 12:
+    month_number = _number_of(month)
+    if _is_unknown(year) or month_number == 0:
+        return _days_of_year(sign, year)
+    if month_number > 12:
         return None
-    months = [january + int(month) - 1 for january in years]
-    first, last = map(_first_day, months)
-    later = [_first_day(number + 1) for number in months]
-    if day is None or "#" in day or not int(day):
-        return first, later[1] - 1
-    bounds = first + int(day) - 1, last + int(day) - 1
-    return bounds if bounds[0] < later[0] and bounds[1] < later[1] else None
+    first_year, last_year = _possible_years(sign, year)
+    first_month = _count_months(first_year, month_number)
+    last_month = _count_months(last_year, month_number)
+    first = _first_day(first_month)
+    last = _first_day(last_month)
+    after_first = _first_day(first_month + 1)
+    after_last = _first_day(last_month + 1)
+    day_number = _number_of(day)
+    if day_number == 0:
+        return Bounds(first, after_last - 1)
+    first += day_number - 1
+    last += day_number - 1
+    if first >= after_first or last >= after_last:  # the month has fewer days
+        return None
+    return Bounds(first, last)
+
+
+def _days_of_year(sign: str, year: str) -> Bounds:
+    """Return the first and the last day of a year, of which digits may be unknown."""
+    if _is_unknown(year):
+        return Bounds(UNKNOWN_START, UNKNOWN_END)
+    first, last = _possible_years(sign, year)
+    return Bounds(_first_day(_count_months(first, 1)), _first_day(_count_months(last + 1, 1)) - 1)
+
+
+def _is_unknown(year: str) -> bool:
+    """Whether no digit of a year is known."""
+    return not year.strip("#")
+
+
+def _possible_years(sign: str, year: str) -> list[int]:
+    """Return the first and the last year that a year with unknown digits may be."""
+    return sorted(int(sign + year.replace("#", digit)) for digit in "09")
+
+
+def _number_of(part: str | None) -> int:
+    """Return the number of a month or of a day, 0 if it is unknown."""
+    if part is None or "#" in part:
+        return 0
+    return int(part)
+
+
+def _count_months(year: int, month: int) -> int:
+    """Return the number of a month, counted from January 1970, as numpy does."""
+    return 12 * (year - 1970) + month - 1
 
 
 def _first_day(month: int) -> int:

@@ -15,6 +15,7 @@ from ..tasks.split_audit import Audited, SplitAudit, SplitFinding, audit_split
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from ..tasks.split_audit import Mask
     from .triples import TripleSplits
 
 TRAIN = "train"  # the name of the known split on which a model was trained
@@ -48,18 +49,23 @@ class TimeAudit:
     against: str = TRAIN
 
     def __str__(self) -> str:
-        later = f"times: {self.not_later:,} triples start no later than the last of {self.against}"
-        line = f"{later}; {self.seen:,} are in {self.against} at some time"
-        return "\n".join([*[line] * bool(self.against), *self.notes])
+        lines = []
+        if self.against:
+            later = f"{self.not_later:,} triples start no later than the last of {self.against}"
+            seen = f"{self.seen:,} are in {self.against} at some time"
+            lines.append(f"times: {later}; {seen}")
+        lines.extend(self.notes)
+        return "\n".join(lines)
 
     @property
     def notes(self) -> list[str]:
         """What a user should be warned of."""
-        notes = {
-            f"{self.reversed} triples end before they start; their ends are unknown": self.reversed,
-            f"{self.doubtful} dates name no day; they are read by their years": self.doubtful,
-        }
-        return [note for note, finding in notes.items() if finding.count]
+        notes = []
+        if self.reversed.count:
+            notes.append(f"{self.reversed} triples end before they start; their ends are unknown")
+        if self.doubtful.count:
+            notes.append(f"{self.doubtful} dates name no day; they are read by their years")
+        return notes
 
 
 @public("truerank.link_prediction")
@@ -130,17 +136,20 @@ class TaskAudit(SplitAudit):
             question = "are the columns in the order head, relation, tail?"
             lines.append(f"many relations: {counts} are distinct; {question}")
         if self.unseen is not None:
-            where = f" in {TRAIN}" if TRAIN in self.known else ""
-            lines += [
-                f"unseen{where}: {self.unseen}{self._format_rule('unseen', self.unseen.count)}",
-                f"unseen entities: {self.unseen_entities}",
-                f"unseen relations: {self.unseen_relations}",
-            ]
+            heading = "unseen"
+            if TRAIN in self.known:
+                heading = f"unseen in {TRAIN}"
+            rule = self._format_rule("unseen", self.unseen.count)
+            lines.append(f"{heading}: {self.unseen}{rule}")
+            lines.append(f"unseen entities: {self.unseen_entities}")
+            lines.append(f"unseen relations: {self.unseen_relations}")
         if self.times is not None:
-            lines += str(self.times).splitlines()
-        reason = "known= names no splits: known answers stay among the candidates"
-        lines += [f"unfiltered: {reason}"] * self.unfiltered
-        lines += (printable(f"header: {note}") for note in self.headers)
+            lines.extend(str(self.times).splitlines())
+        if self.unfiltered:
+            reason = "known= names no splits: known answers stay among the candidates"
+            lines.append(f"unfiltered: {reason}")
+        for note in self.headers:
+            lines.append(printable(f"header: {note}"))
         return "\n".join(lines)
 
     @property
@@ -196,20 +205,14 @@ def audit_triples(
         If a rule is "raise" and there are such triples, if no triple is left, and for a rule about
         unseen triples without known splits.
     """
-    test, unseen, cases = splits.triples[: splits.tested], {}, {}
+    cases = {}
+    unseen: dict[str, SplitFinding] = {}
     if splits.known:
-        trained = splits.triples[splits.rows_of(TRAIN)]
-        is_new = np.zeros(splits.tested, dtype=bool)
-        for name, vocabulary, columns in (
-            ("unseen_entities", splits.entities, (0, 2)),
-            ("unseen_relations", splits.relations, (1,)),
-        ):
-            ids = np.unique(test[:, columns])
-            new = ids[~np.isin(ids, trained[:, columns])]
-            unseen[name] = SplitFinding.of(new.tolist(), vocabulary.label_of)
-            is_new |= np.isin(test[:, columns], new).any(axis=1)
-        lacking_split = f"{TRAIN} has not" if TRAIN in splits.known else "no known split has"
-        cases["unseen"] = is_new, f"have an entity or a relation that {lacking_split}"
+        unseen, has_unseen = _find_unseen(splits)
+        problem = "have an entity or a relation that no known split has"
+        if TRAIN in splits.known:
+            problem = f"have an entity or a relation that {TRAIN} has not"
+        cases["unseen"] = (has_unseen, problem)
     elif rules["unseen"] != "keep":
         got = f'"{rules["unseen"]}"'
         raise InputValueError("unseen", expected='"keep" without known splits', got=got)
@@ -227,7 +230,29 @@ def audit_triples(
         **_count_distinct(splits),
         **unseen,
     )
-    return kept, notes if times is None else [*notes, *times.notes], audit
+    if times is not None:
+        notes = notes + times.notes
+    return kept, notes, audit
+
+
+def _find_unseen(splits: TripleSplits) -> tuple[dict[str, SplitFinding], Mask]:
+    """Find entities and relations that "train" lacks, or all known splits, and triples with one.
+
+    The findings have the names of their fields in `TaskAudit`.
+    """
+    test = splits.triples[: splits.tested]
+    trained = splits.triples[splits.rows_of(TRAIN)]
+    findings = {}
+    has_unseen = np.zeros(splits.tested, dtype=bool)
+    for name, vocabulary, columns in (
+        ("unseen_entities", splits.entities, (0, 2)),
+        ("unseen_relations", splits.relations, (1,)),
+    ):
+        ids = np.unique(test[:, columns])
+        unseen = ids[~np.isin(ids, trained[:, columns])]
+        findings[name] = SplitFinding.of(unseen.tolist(), vocabulary.label_of)
+        has_unseen |= np.isin(test[:, columns], unseen).any(axis=1)
+    return findings, has_unseen
 
 
 def _audit_times(splits: TripleSplits) -> TimeAudit | None:
@@ -235,13 +260,21 @@ def _audit_times(splits: TripleSplits) -> TimeAudit | None:
     times = splits.times
     if times is None:
         return None
-    trained, tested = splits.rows_of(TRAIN), splits.tested
-    triples = row_keys([splits.triples[:, column] for column in range(3)])
+    tested = splits.tested
+    trained = splits.rows_of(TRAIN)
     earliest = np.iinfo(np.int64).min  # without train triples, all are later
+    last_start = times.starts[trained].max(initial=earliest)
+    triples = row_keys([splits.triples[:, column] for column in range(3)])
+    rows_seen, _ = look_up(distinct(triples[trained]), triples[:tested])
+    against = ""
+    if TRAIN in splits.known:
+        against = TRAIN
+    elif splits.known:
+        against = "known splits"
     return TimeAudit(
-        SplitFinding.of(times.reversed.tolist(), splits.labels_of),
-        SplitFinding.of(times.doubtful),
-        int(np.count_nonzero(times.starts[:tested] <= times.starts[trained].max(initial=earliest))),
-        len(look_up(distinct(triples[trained]), triples[:tested])[0]),
-        TRAIN if TRAIN in splits.known else "known splits" * bool(splits.known),
+        reversed=SplitFinding.of(times.reversed.tolist(), splits.labels_of),
+        doubtful=SplitFinding.of(times.doubtful),
+        not_later=int(np.count_nonzero(times.starts[:tested] <= last_start)),
+        seen=len(rows_seen),
+        against=against,
     )

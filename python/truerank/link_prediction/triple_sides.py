@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,16 +42,16 @@ class TripleCounts:
     """
 
     def __init__(self, triples: IntArray, tested: int) -> None:
-        order = (1, 0, 2)
-        known, heads, tails = distinct_rows([triples[tested:, column] for column in order])
+        known = triples[tested:]
+        relations, heads, tails = distinct_rows([known[:, 1], known[:, 0], known[:, 2]])
         # a triple whose head is its tail counts once
         ends = np.concatenate([heads, tails[tails != heads]])
-        self._of_kind = {"entities": np.sort(ends), "relations": known}  # ascending
+        self._ascending = {"entities": np.sort(ends), "relations": relations}
         self.category = _categories(triples, triples[:tested, 1])
 
     def degrees(self, kind: str, ids: IntArray) -> IntArray:
         """Return how many distinct triples of the known splits have each entity or relation."""
-        return _occurrences(self._of_kind[kind], ids)
+        return _count_occurrences(self._ascending[kind], ids)
 
 
 def _categories(triples: IntArray, relations: IntArray) -> IntArray:
@@ -62,18 +63,20 @@ def _categories(triples: IntArray, relations: IntArray) -> IntArray:
     embeddings for modeling multi-relational data", 2013, section 4.3: over all triples of a data
     set, an average below 1.5 is 1, others are MANY.)
     """
-    relation, heads, tails = distinct_rows([triples[:, column] for column in (1, 0, 2)])
-    sizes = _occurrences(relation, relations)
-    with_heads, with_tails = (
-        _occurrences(distinct_rows([relation, ends])[0], relations) for ends in (heads, tails)
-    )
-    return 2 * (2 * sizes >= 3 * with_tails) + (2 * sizes >= 3 * with_heads)
+    known, heads, tails = distinct_rows([triples[:, 1], triples[:, 0], triples[:, 2]])
+    of_heads, _ = distinct_rows([known, heads])
+    of_tails, _ = distinct_rows([known, tails])
+    sizes = _count_occurrences(known, relations)
+    has_many_heads = 2 * sizes >= 3 * _count_occurrences(of_tails, relations)
+    has_many_tails = 2 * sizes >= 3 * _count_occurrences(of_heads, relations)
+    return 2 * has_many_heads + has_many_tails
 
 
-def _occurrences(ascending: IntArray, ids: IntArray) -> IntArray:
-    """Return how often each of some ids is among ascending ones."""
-    ends = (np.searchsorted(ascending, ids, side) for side in ("right", "left"))
-    return np.subtract(*ends)
+def _count_occurrences(ascending: IntArray, ids: IntArray) -> IntArray:
+    """Count how often each of some ids is among ascending ones."""
+    starts = np.searchsorted(ascending, ids, side="left")
+    ends = np.searchsorted(ascending, ids, side="right")
+    return ends - starts
 
 
 def degree_buckets(numbers: IntArray) -> Labels:
@@ -86,13 +89,15 @@ def degree_buckets(numbers: IntArray) -> Labels:
     """
     _, exponent = np.frexp(numbers.astype(np.float64))  # a number's length in bits
     largest = int(exponent.max(initial=0))
-    names = ["0", "1", *(f"{1 << i}-{(2 << i) - 1}" for i in range(1, largest))]
+    names = ["0", "1"]
+    names.extend(f"{1 << i}-{(2 << i) - 1}" for i in range(1, largest))
     return Labels(exponent.astype(np.int64), tuple(names[: largest + 1]))
 
 
 def make_side(
     side: str,
     splits: TripleSplits,
+    *,
     kept: IntArray,
     keys: tuple[int, ...],
     filters: Sequence[str],
@@ -122,45 +127,53 @@ def make_side(
     -------
     SideTasks
     """
-    kind = "relations" if side == "relation" else "entities"
-    vocabulary = splits.vocabulary_of(side)
+    kind = "entities"
+    if side == "relation":
+        kind = "relations"
     if side == QUALIFIER:
         facts = _facts_of_values(splits, kept, bool(keys))
-        triple = splits.beside.statement[facts.ranked]
+        rows = splits.beside.statement[facts.ranked]
         height = int(splits.beside.indptr[splits.tested])
     else:
-        facts = SideFacts(splits.triples, kept, *SIDES[side], keys, splits.times)
-        triple, height = kept, splits.tested
-    queries = facts.queries((*facts.query_columns, *facts.keys))
-    lists = {name: facts.filter(name, queries) for name in filters}
-    heads, tails = (splits.triples[triple, column] for column in (0, 2))
+        columns = SIDES[side]
+        facts = SideFacts(
+            splits.triples, kept, columns.query, columns.answer, keys=keys, times=splits.times
+        )
+        rows = kept
+        height = splits.tested
+    queries = facts.queries(facts.query_columns + facts.keys)
+    vocabulary = splits.vocabulary_of(side)
+    heads = splits.triples[rows, 0]
+    tails = splits.triples[rows, 2]
     labels = {
         "relation": splits.relations.labels(facts.facts[facts.ranked, 1]),
         "queries": Labels(queries.rows),
         "targets": Labels(queries.targets),
-        "unit": Labels(triple),
-        "category": Labels(counts.category[triple], CATEGORIES),
+        "unit": Labels(rows),
+        "category": Labels(counts.category[rows], CATEGORIES),
         "head_degree": Labels(counts.degrees("entities", heads)),
         "tail_degree": Labels(counts.degrees("entities", tails)),
         "degree": degree_buckets(counts.degrees(kind, queries.targets)),
     }
     if splits.beside is not None:
-        labels["qualifiers"] = Labels(splits.beside.sets.sizes[splits.triples[triple, 3]])
+        labels["qualifiers"] = Labels(splits.beside.sets.sizes[splits.triples[rows, 3]])
     if splits.times is not None:
         column = splits.times.columns[0]
-        labels["time"] = Labels(splits.triples[kept, column], splits.qualifiers[column - 3])
+        labels["time"] = Labels(splits.triples[rows, column], splits.qualifiers[column - 3])
     return SideTasks(
         side,
-        *queries[:3],
-        vocabulary.size,
-        filter=lists.pop(filters[0]),
+        queries=queries.queries,
+        rows=queries.rows,
+        targets=queries.targets,
+        columns=vocabulary.size,
+        filter=facts.filter(filters[0], queries),
         candidates=candidates_of(side, candidates, queries, facts, splits),
         labels=labels,
         test_rows=facts.ranked,
         height=height,
         names=vocabulary.names,
         candidate_kind=kind,
-        other_filters=lists,
+        other_filters={name: facts.filter(name, queries) for name in filters[1:]},
     )
 
 
@@ -172,16 +185,21 @@ def _facts_of_values(splits: TripleSplits, kept: IntArray, has_keys: bool) -> Si
     those of the kept statements.
     """
     flat = splits.beside
-    statement, codes = flat.statement, flat.codes.tolist()
+    statement = flat.statement
     tested = flat.indptr[splits.tested]
     pairs = first_rows(row_keys([statement[:tested], flat.codes[:tested]]))
     ranked = np.sort(pairs[np.isin(statement[pairs], kept)])
     if not len(ranked):
         raise InputValueError("sides", "the test has no qualifiers to predict")
+    codes = flat.codes.tolist()
     others = np.zeros(len(codes), dtype=np.int64)
-    for start, stop in zip(flat.indptr[:-1].tolist(), flat.indptr[1:].tolist(), strict=True):
+    for start, stop in pairwise(flat.indptr.tolist()):
         for i in range(start, stop):
-            others[i] = flat.sets.number([c for c in codes[start:stop] if c != codes[i]])
+            others[i] = flat.sets.number([code for code in codes[start:stop] if code != codes[i]])
     heads, relations, tails = splits.triples[statement, :3].T
-    facts = np.stack([heads, *flat.pairs.T, relations, tails, others], axis=1)
-    return SideFacts(facts, ranked, (0, 3, 4, 1), 2, (5,) if has_keys else ())
+    qualifier_relations, values = flat.pairs.T
+    facts = np.stack([heads, qualifier_relations, values, relations, tails, others], axis=1)
+    keys: tuple[int, ...] = ()
+    if has_keys:
+        keys = (5,)
+    return SideFacts(facts, ranked, query_columns=(0, 3, 4, 1), answer_column=2, keys=keys)

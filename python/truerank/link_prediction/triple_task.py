@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -24,13 +25,15 @@ from .statements import read_statement_splits
 from .times import check_columns
 from .triple_audit import TaskAudit, audit_triples
 from .triple_sides import TripleCounts, make_side
-from .triples import QUALIFIER, SIDES, read_splits
+from .triples import ALL_SIDES, QUALIFIER, SIDES, read_splits
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..tasks.side_tasks import SideTasks
     from ..tasks.vocabularies import Names
+    from .candidate_sets import CandidateSet
     from .statements import QualifierSets
+    from .triples import TripleSplits
 
 
 @public("truerank.link_prediction")
@@ -219,45 +222,46 @@ class Task(SidedTask[Report]):
         statements: bool = False,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
-        side_names = (*SIDES, QUALIFIER) if flag("statements", statements) else tuple(SIDES)
-        chosen_sides = sorted(check_words("sides", sides, side_names), key=side_names.index)
-        read = read_statement_splits if statements else read_splits
-        splits = read(name_splits(split, test, known), entities, relations, time)
-        self.sets = splits.beside.sets if statements else None
-        triples = splits.triples
-        if not splits.sizes[split]:
+        chosen_sides = _read_sides(sides, flag("statements", statements))
+        named_splits = name_splits(split, test, known)
+        self.sets = None
+        if statements:
+            splits = read_statement_splits(named_splits, entities, relations, time)
+            self.sets = splits.beside.sets
+        else:
+            splits = read_splits(named_splits, entities, relations, time)
+        if not splits.tested:
             raise InputValueError(split, expected="at least one triple", got="none")
-        width = triples.shape[1]
-        columns = range(3, width) if keys is None else several("keys", keys, "columns")
-        key_columns = tuple(sorted(check_columns("keys", columns, width)))
-        times = () if splits.times is None else splits.times.columns
-        rules_by_filter = check_filters(filters, known is not None, key_columns, width, times)
+        width = splits.triples.shape[1]
+        key_columns = _read_keys(keys, width)
+        rules_by_filter = check_filters(
+            filters, known is not None, key_columns, width, splits.time_columns
+        )
         chosen = as_candidates(candidates, chosen_sides, splits)
         kept, notes, self.audit = audit_triples(splits, key_columns, rules, known is None)
-        for text in (*splits.notes, *notes):
-            warn_user(text)
+        for note in chain(splits.notes, notes):
+            warn_user(note)
+        self.test = read_only(np.ascontiguousarray(splits.triples[kept]))
+        self._units = kept
         self.qualifiers = splits.qualifiers
-        self._entities, self._relations = splits.entities.names, splits.relations.names
-        orders = {"entities": (entities, self._entities), "relations": (relations, self._relations)}
-        own = (name for name, (order, labels) in orders.items() if labels and order is None)
-        self._unread_orders = set(own)
-        self.test, self._units = read_only(np.ascontiguousarray(triples[kept])), kept
-        counts, names = TripleCounts(triples, splits.sizes[split]), list(rules_by_filter)
-        sides_of_task = {
-            side: make_side(side, splits, kept, key_columns, names, chosen, counts)
-            for side in chosen_sides
-        }
-        protocols = {
-            name: Protocol(
-                filter=() if name == NONE else (*splits.known, split),
-                filter_rule=rule,
-                candidates=chosen.name,
-                sampled=chosen.are_sampled,
-                split=split,
+        self._entities = splits.entities.names
+        self._relations = splits.relations.names
+        self._unread_orders = _unsaid_orders(splits, entities=entities, relations=relations)
+        counts = TripleCounts(splits.triples, splits.tested)
+        filter_names = list(rules_by_filter)
+        sides_of_task = {}
+        for side in chosen_sides:
+            sides_of_task[side] = make_side(
+                side,
+                splits,
+                kept=kept,
+                keys=key_columns,
+                filters=filter_names,
+                candidates=chosen,
+                counts=counts,
             )
-            for name, rule in rules_by_filter.items()
-        }
-        super().__init__(sides_of_task, next(iter(protocols.values())), protocols)
+        protocols = _make_protocols(rules_by_filter, splits, chosen)
+        super().__init__(sides_of_task, protocols[filter_names[0]], protocols)
 
     @property
     def entities(self) -> Names:
@@ -499,3 +503,49 @@ class Task(SidedTask[Report]):
         """
         lists = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
         return self._evaluate_lists(lists, unique=unique, **options)
+
+
+def _read_sides(sides: Any, has_qualifiers: bool) -> list[str]:
+    """Return the sides to predict in the order of the tasks."""
+    names = tuple(SIDES)
+    if has_qualifiers:
+        names = ALL_SIDES
+    return sorted(check_words("sides", sides, names), key=names.index)
+
+
+def _read_keys(keys: Any, width: int) -> tuple[int, ...]:
+    """Return the columns of qualifiers that are part of every query, ascending; by default all."""
+    columns: Sequence[Any] = range(3, width)
+    if keys is not None:
+        columns = several("keys", keys, "columns")
+    return tuple(sorted(check_columns("keys", columns, width)))
+
+
+def _unsaid_orders(splits: TripleSplits, *, entities: Any, relations: Any) -> set[str]:
+    """Return which labels have an order that no argument says."""
+    unsaid = set()
+    if entities is None and splits.entities.names:
+        unsaid.add("entities")
+    if relations is None and splits.relations.names:
+        unsaid.add("relations")
+    return unsaid
+
+
+def _make_protocols(
+    rules: Mapping[str, str | None], splits: TripleSplits, candidates: CandidateSet
+) -> dict[str, Protocol]:
+    """Return the protocol under each filter, by its name; `rules` are those of `check_filters`."""
+    split, *known = splits.sizes
+    protocols = {}
+    for name, rule in rules.items():
+        filtered_by: tuple[str, ...] = ()
+        if name != NONE:
+            filtered_by = (*known, split)
+        protocols[name] = Protocol(
+            filter=filtered_by,
+            filter_rule=rule,
+            candidates=candidates.name,
+            sampled=candidates.are_sampled,
+            split=split,
+        )
+    return protocols

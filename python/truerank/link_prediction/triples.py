@@ -36,9 +36,23 @@ HEADINGS = (
     frozenset({"tail", "object", "obj", "target", "dst", "to", "tail_id", "object_id"}),
 )
 TRIPLE_FORM = RowForm(("head", "relation", "tail"), (0, 1, 0), more_columns=True, headings=HEADINGS)
-# side -> (the columns of a query, the column of the answer), in the order of the tasks
-SIDES = {"head": ((1, 2), 0), "tail": ((0, 1), 2), "relation": ((0, 2), 1)}
+
+
+class SideColumns(NamedTuple):
+    """The columns of a triple that make the queries of a side, and that of the answers."""
+
+    query: tuple[int, ...]
+    answer: int
+
+
+# in the order of the tasks
+SIDES = {
+    "head": SideColumns((1, 2), answer=0),
+    "tail": SideColumns((0, 1), answer=2),
+    "relation": SideColumns((0, 2), answer=1),
+}
 QUALIFIER = "qualifier"  # the side that statements have in addition: the values of qualifiers
+ALL_SIDES = (*SIDES, QUALIFIER)
 
 
 @public("truerank.link_prediction")
@@ -95,34 +109,49 @@ class TripleSplits(NamedTuple):
         return list(self.sizes)[1:]
 
     @property
+    def time_columns(self) -> tuple[int, ...]:
+        """The columns that are times."""
+        if self.times is None:
+            return ()
+        return self.times.columns
+
+    @property
     def tested(self) -> int:
         """The number of triples of the evaluated split."""
         return next(iter(self.sizes.values()))
 
     def vocabulary_of(self, side: str) -> Vocabulary:
         """Return the vocabulary of the answers of a side."""
-        return self.relations if side == "relation" else self.entities
+        if side == "relation":
+            return self.relations
+        return self.entities
 
     def ids_of(self, side: str, name: str) -> IntArray:
         """Return the distinct entities of a known split, or the relations of its triples."""
         rows = self.rows_of(name)
-        parts = [self.triples[rows, j] for j in ((1,) if side == "relation" else (0, 2))]
-        if self.beside is not None and side != "relation":
+        if side == "relation":
+            return distinct(self.triples[rows, 1])
+        parts = [self.triples[rows, 0], self.triples[rows, 2]]
+        if self.beside is not None:
             parts.append(self.beside.values_of(rows))
         return distinct(np.concatenate(parts))
 
     def rows_of(self, name: str) -> slice:
         """Return where one known split is, or all of them if none has that name."""
         ends = np.cumsum(list(self.sizes.values())).tolist()
-        place = self.known.index(name) + 1 if name in self.known else 0
-        return slice(ends[place - 1], ends[place]) if place else slice(ends[0], ends[-1])
+        if name not in self.known:
+            return slice(ends[0], ends[-1])
+        place = self.known.index(name)  # the evaluated split comes before the known ones
+        return slice(ends[place], ends[place + 1])
 
     def labels_of(self, row: int) -> tuple[str | int, ...]:
         """Return a triple by its labels, or ids if there are no labels."""
-        further = (Vocabulary(0, names) for names in self.qualifiers)
-        columns = self.entities, self.relations, self.entities, *further
+        columns = [self.entities, self.relations, self.entities]
+        columns.extend(Vocabulary(0, names) for names in self.qualifiers)
         codes = self.triples[row].tolist()
-        return tuple(names.label_of(code) for names, code in zip(columns, codes, strict=True))
+        return tuple(
+            vocabulary.label_of(code) for vocabulary, code in zip(columns, codes, strict=True)
+        )
 
 
 @public("truerank.link_prediction")
@@ -175,8 +204,12 @@ def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -
     splits = read_splits({"triples": ("triples", triples)}, entities, relations)
     for note in splits.notes:
         warn_user(note)
-    names = splits.entities.names, splits.relations.names
-    return Triples(np.ascontiguousarray(splits.triples), *names, splits.qualifiers)
+    return Triples(
+        ids=np.ascontiguousarray(splits.triples),
+        entities=splits.entities.names,
+        relations=splits.relations.names,
+        qualifiers=splits.qualifiers,
+    )
 
 
 def read_splits(
@@ -194,25 +227,41 @@ def read_splits(
         As `Task` takes it.
     """
     reader = SplitReader(TRIPLE_FORM)
-    columns = list(reader.read_all(splits).values())
-    heads_and_tails = [column for split in columns for column in (split[0], split[2])]
+    columns_by_split = reader.read_all(splits)
+    sizes = {name: len(columns[0].values) for name, columns in columns_by_split.items()}
+    columns_of_splits = list(columns_by_split.values())
+    heads_and_tails: list[Column] = []
+    for columns in columns_of_splits:
+        heads_and_tails.extend([columns[0], columns[2]])
     entity, relation, ids, relation_ids = encode_names(
-        entities, relations, heads_and_tails, [split[1] for split in columns]
+        entities, relations, heads_and_tails, [columns[1] for columns in columns_of_splits]
     )
     holds_ids = entities is not None and entity.words is None
-    further = {j: [split[j] for split in columns] for j in range(3, len(columns[0]))}
-    coded, times = {}, None  # labels and ids of each further column
+    width = len(columns_of_splits[0])
+    further = {j: [columns[j] for columns in columns_of_splits] for j in range(3, width)}
+    labels_of_columns: dict[int, tuple[str, ...] | None] = {}
+    ids_of_columns: dict[int, list[IntArray]] = {}
+    times = None
     if time is not None:
-        positions = check_times(time, len(columns[0]))
-        of_times = [further.pop(j) for j in positions]
-        times, ids_of_times, labels = encode_times(positions, of_times, holds_ids)
-        coded = {j: (labels, each) for j, each in zip(positions, ids_of_times, strict=True)}
-    coded |= {j: _encode_qualifier(of_splits, holds_ids) for j, of_splits in further.items()}
-    names = tuple(coded[j][0] for j in sorted(coded))
-    further_ids = [coded[j][1] for j in sorted(coded)]
-    triples = stack_splits([ids[0::2], relation_ids, ids[1::2], *further_ids])
-    sizes = {name: len(split[0].values) for name, split in zip(splits, columns, strict=True)}
-    return TripleSplits(triples, sizes, entity, relation, names, times, tuple(reader.notes))
+        positions = check_times(time, width)
+        columns_of_times = [further.pop(j) for j in positions]
+        times, ids_of_times, labels = encode_times(positions, columns_of_times, holds_ids)
+        for j, ids_of_column in zip(positions, ids_of_times, strict=True):
+            labels_of_columns[j] = labels
+            ids_of_columns[j] = ids_of_column
+    for j, column in further.items():
+        labels_of_columns[j], ids_of_columns[j] = _encode_qualifier(column, holds_ids)
+    to_stack = [ids[0::2], relation_ids, ids[1::2]]
+    to_stack.extend(ids_of_columns[j] for j in range(3, width))
+    return TripleSplits(
+        triples=stack_splits(to_stack),
+        sizes=sizes,
+        entities=entity,
+        relations=relation,
+        qualifiers=tuple(labels_of_columns[j] for j in range(3, width)),
+        times=times,
+        notes=tuple(reader.notes),
+    )
 
 
 def _encode_qualifier(
@@ -227,7 +276,8 @@ def _encode_qualifier(
         return None, parse_integers(columns)
     refuse_ids(columns)
     names = tuple(sorted(labels))
-    return names, numbers_of(columns, dict(zip(names, range(len(names)), strict=True)))
+    id_of = {name: i for i, name in enumerate(names)}
+    return names, numbers_of(columns, id_of)
 
 
 def encode_names(
