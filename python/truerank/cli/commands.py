@@ -92,6 +92,9 @@ def info(given: Given) -> None:
     from ..devices.backends import backends_of_devices  # other commands do not need torch
 
     devices = [f"{name} ({backend})" for name, backend in backends_of_devices().items()]
+    openmp = "no"
+    if _core.openmp():
+        openmp = "yes"
     facts = {
         "truerank": __version__,
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -99,7 +102,7 @@ def info(given: Given) -> None:
         "platform": f"{platform.system()} {platform.machine()}",
         "instruction set": f"{_core.isa()} (usable: {', '.join(_core.isas())})",
         "bounds": f"{_core.bounds()} (usable: {', '.join(_core.bounds_choices())})",
-        "OpenMP": "yes" if _core.openmp() else "no",
+        "OpenMP": openmp,
         "threads": str(_core.default_threads()),
         "devices": ", ".join(devices) or "none that torch knows",
         "compiler": _core.compiler,
