@@ -32,7 +32,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from .._core import Selection
+from ..counting.chunk_entries import Entries, cut_selection, group_by_chunk
 from ..counting.driver import begin_count
 from ..counting.job import Job, PlacedFault, digest, prepare_job
 from ..counting.partial_counts import PartialCounts, TrueScores
@@ -44,7 +44,7 @@ from ..inputs.naming import import_extra
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
 from ..inputs.scores import as_scores, named_dtype, widen_bfloat16
-from ..inputs.selection import indptr_of, selection_arrays
+from ..inputs.selection import indptr_of
 from ..stores import Tile, read_scores, shape_of
 
 if TYPE_CHECKING:
@@ -120,25 +120,6 @@ class Reader(NamedTuple):
         if shape_got != shape:
             raise InputValueError("scores", expected=expected, got=got)
         return source
-
-
-class Entries(NamedTuple):
-    """The entries of a selection in one chunk: the list and the column of each.
-
-    Examples
-    --------
-    >>> Entries(np.array([0, 0, 2], np.int32), np.array([5, 7, 6]), np.arange(3)).all().indptr
-    array([0, 2, 2, 3])
-    """
-
-    owners: npt.NDArray[np.int32]
-    columns: Array  # int32 or int64, numbered in the whole matrix
-    list_of_tasks: IntArray
-
-    def all(self) -> Selection:
-        """Return them as the core takes them."""
-        indptr = indptr_of(np.bincount(self.owners, minlength=self.list_of_tasks.max() + 1))
-        return Selection(indptr, self.columns, self.list_of_tasks, False)
 
 
 class ChunkPairs(NamedTuple):
@@ -244,8 +225,8 @@ class ChunkSource:
         """Return the scores of pairs, from the chunks that hold some, on their workers."""
         sent = {}
         positions = []  # of the pairs of each chunk
-        for i, in_rows in _by_chunk(rows, self.tops):
-            for j, in_columns in _by_chunk(columns[in_rows], self.lefts):
+        for i, in_rows in group_by_chunk(rows, self.tops):
+            for j, in_columns in group_by_chunk(columns[in_rows], self.lefts):
                 pairs = in_rows[in_columns]
                 positions.append(pairs)
                 tile = self.tile(i, j)
@@ -314,8 +295,8 @@ class ChunkSource:
             if not first.has_tasks:
                 continue
             bands.append(first)
-            left_out = cut(first.job.filter, len(first.job.targets), self.lefts)
-            let_in = cut(first.job.candidates, len(first.job.targets), self.lefts)
+            left_out = cut_selection(first.job.filter, len(first.job.targets), self.lefts)
+            let_in = cut_selection(first.job.candidates, len(first.job.targets), self.lefts)
             plain = first._replace(
                 tasks=slice(None), job=first.job._replace(filter=None, candidates=None)
             )
@@ -381,11 +362,9 @@ def with_sums(
                 sums_of_level.append(key)
             level = sums_of_level
         totals += level
-    layers = dict(graph.layers)
-    layers[name] = sums
+    layers = dict(graph.layers) | {name: sums}
     # sums need counts alone: Dask fuses the reading of a chunk only if no other layer needs it
-    needs = dict(graph.dependencies)
-    needs[name] = {key[0] for key in keys.values()}
+    needs = dict(graph.dependencies) | {name: {key[0] for key in keys.values()}}
     return type(graph)(layers, needs), totals
 
 
@@ -428,40 +407,6 @@ def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None)
         )
     report(2)
     return job.ranks(counts.final_counts(true), source.dtype)
-
-
-def cut(selection: Selection | None, tasks: int, lefts: IntArray) -> dict[int, Entries]:
-    """Cut the lists of tasks where chunks of columns begin: each entry is in one chunk."""
-    if selection is None:
-        return {}
-    indptr, indices, lists, shared = selection_arrays(selection)
-    if shared:
-        lists = np.zeros(tasks, np.int64)
-    elif lists is None:
-        lists = np.arange(tasks)
-    used, list_of_tasks = np.unique(lists, return_inverse=True)
-    sizes = np.diff(indptr)[used]
-    owners = np.repeat(np.arange(len(used), dtype=np.int32), sizes)
-    firsts = (indptr[used] - indptr_of(sizes)[:-1])[owners]
-    columns = indices[firsts + np.arange(len(firsts))]
-    if lefts[-1] < 2**31:
-        columns = columns.astype(np.int32, copy=False)
-    else:
-        columns = columns.astype(np.int64, copy=False)
-    entries = {}
-    for j, positions in _by_chunk(columns, lefts):
-        entries[j] = Entries(owners[positions], columns[positions], list_of_tasks)
-    return entries
-
-
-def _by_chunk(numbers: IntArray, starts: IntArray) -> Iterator[tuple[int, IntArray]]:
-    """Yield each chunk that holds some rows or columns, with their positions in order."""
-    # a chunk of length 0 begins where the next one does, and is skipped
-    chunks = np.searchsorted(starts, numbers, side="right") - 1
-    order = np.argsort(chunks, kind="stable")
-    for positions in np.split(order, np.flatnonzero(np.diff(chunks[order])) + 1):
-        if len(positions):
-            yield int(chunks[positions[0]]), positions
 
 
 @with_options(RuleOptions)
