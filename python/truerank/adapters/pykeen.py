@@ -49,7 +49,8 @@ from torch_max_mem import maximize_memory_utilization
 
 __all__ = ["RankEvaluator", "RankResults", "evaluate_model"]
 
-# Makes vectors from an interaction and representations of entities and of their relations.
+# Makes vectors from an interaction and representations of entities and of their relations, which
+# are i, e and r in the functions below.
 Map = Callable[[Any, list[Any], list[Any]], Any]
 
 
@@ -70,8 +71,8 @@ def to_plane(i: Any, e: list[Any], r: list[Any]) -> Any:
 
 
 def to_space(i: Any, e: list[Any], r: list[Any]) -> Any:
-    x = torch.einsum("...e,...er->...r", e[0], r[1])
-    return clamp_norm(x, p=i.p, dim=-1, maxnorm=i.max_projection_norm)
+    in_space = torch.einsum("...e,...er->...r", e[0], r[1])
+    return clamp_norm(in_space, p=i.p, dim=-1, maxnorm=i.max_projection_norm)
 
 
 def projected(i: Any, e: list[Any], r: list[Any]) -> Any:
@@ -198,8 +199,9 @@ class Vectors(NamedTuple):
         vectors = []
         for part in torch.from_numpy(pairs.copy()).split(1 + QUERY_BYTES // (4 * width**2)):
             entities, relations = part.to(self.ids.device).T[self.columns]
-            e, r = at(self.entities, entities), at(self.relations, self.ids[relations])
-            vectors.append(self.query_vectors(e, r))
+            of_entities = at(self.entities, entities)
+            of_relations = at(self.relations, self.ids[relations])
+            vectors.append(self.query_vectors(of_entities, of_relations))
         return torch.cat(vectors)
 
     def query_vectors(self, entities: list[Any], relations: list[Any]) -> Any:
@@ -240,8 +242,8 @@ class Vectors(NamedTuple):
             scoring["bias"] = numbers[0]
         return joined([vectors]), scoring
 
-    def score_as(self, model: Any, side: SideTasks) -> bool:
-        """Whether some vectors score as the model, which a hook or a later PyKEEN may change."""
+    def has_scores_of(self, model: Any, side: SideTasks) -> bool:
+        """Whether some vectors score as a model does, which a hook or a later PyKEEN may change."""
         relations = side.queries[:, self.columns[1]]
         queries = side.queries[relations == relations[0]][:4]
         ids = torch.linspace(0, side.columns - 1, 100, dtype=torch.float64).long().unique()
@@ -302,7 +304,7 @@ def vectors_of(model: Any, side: SideTasks, mode: Any) -> Vectors | str:
     columns = COLUMNS[side.side]
     relations = model.relation_representations
     vectors = Vectors(interaction, asked, columns, entities, relations, ids[:, 0], candidates)
-    if not vectors.score_as(model, side):
+    if not vectors.has_scores_of(model, side):
         return "its vectors do not give its scores"
     return vectors
 
