@@ -26,13 +26,13 @@ and the integers are the same.
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain, groupby
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from uuid import uuid4
 
 import numpy as np
 
-from .._core import Selection
+from ..counting.chunk_entries import Entries, cut_selection, group_by_chunk
 from ..counting.driver import begin_count
 from ..counting.job import Job, PlacedFault, digest, prepare_job
 from ..counting.partial_counts import PartialCounts, TrueScores
@@ -44,7 +44,7 @@ from ..inputs.naming import import_extra
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
 from ..inputs.scores import as_scores, named_dtype, widen_bfloat16
-from ..inputs.selection import indptr_of, selection_arrays
+from ..inputs.selection import indptr_of
 from ..stores import Tile, read_scores, shape_of
 
 if TYPE_CHECKING:
@@ -102,36 +102,24 @@ class Reader(NamedTuple):
         source: Source
         if self.similarity is None:
             scores = read_scores(arrays[0], self.raw)
-            source, got = source_of(scores), shape_of(scores)
+            source = source_of(scores)
+            shape_got = shape_of(scores)
         else:
-            queries, entities, bias = (*arrays, None)[:3]
-            how = self.similarity, bias, self.raw
-            pairs = Embeddings(queries, entities, *how, layout=self.layout)
-            source, got = VectorSource(pairs, self.threads), pairs.task_shape
-        if (source.dtype, got) != (self.dtype, shape):
-            kind = InputValueError if source.dtype == self.dtype else InputTypeError
-            expected = f"a chunk of {self.dtype} {shape}, as the dask array says"
-            raise kind("scores", expected=expected, got=f"{source.dtype} {got}")
+            bias = None
+            if len(arrays) == 3:
+                bias = arrays[2]
+            pairs = Embeddings(
+                arrays[0], arrays[1], self.similarity, bias, self.raw, layout=self.layout
+            )
+            source = VectorSource(pairs, self.threads)
+            shape_got = pairs.task_shape
+        expected = f"a chunk of {self.dtype} {shape}, as the dask array says"
+        got = f"{source.dtype} {shape_got}"
+        if source.dtype != self.dtype:
+            raise InputTypeError("scores", expected=expected, got=got)
+        if shape_got != shape:
+            raise InputValueError("scores", expected=expected, got=got)
         return source
-
-
-class Entries(NamedTuple):
-    """The entries of a selection in one chunk: the list and the column of each.
-
-    Examples
-    --------
-    >>> Entries(np.array([0, 0, 2], np.int32), np.array([5, 7, 6]), np.arange(3)).all().indptr
-    array([0, 2, 2, 3])
-    """
-
-    owners: npt.NDArray[np.int32]
-    columns: Array  # int32 or int64, numbered in the whole matrix
-    list_of_tasks: IntArray
-
-    def all(self) -> Selection:
-        """Return them as the core takes them."""
-        indptr = indptr_of(np.bincount(self.owners, minlength=self.list_of_tasks.max() + 1))
-        return Selection(indptr, self.columns, self.list_of_tasks, False)
 
 
 class ChunkPairs(NamedTuple):
@@ -158,17 +146,17 @@ class Chunk(NamedTuple):
 
 def take_true_scores(*blocks: Any, reader: Reader) -> Array:
     """Return the scores of pairs of a chunk; those of bfloat16 as raw numbers."""
-    *arrays, pairs = blocks
-    source = reader.opened(arrays, pairs.tile)
+    pairs: ChunkPairs = blocks[-1]
+    source = reader.opened(blocks[:-1], pairs.tile)
     taken = source.score_pairs(pairs.rows, pairs.columns)
     return TrueScores(np.array(taken), reader.dtype).scores.view(named_dtype(reader.dtype)[1])
 
 
 def count_chunk(*blocks: Any, reader: Reader) -> SourceCounts:
     """Count a chunk; a tensor on a device is counted there."""
-    *arrays, chunk = blocks
-    tile_job: TileJob = chunk.tile_job
-    source = reader.opened(arrays, tile_job.tile)
+    chunk: Chunk = blocks[-1]
+    tile_job = chunk.tile_job
+    source = reader.opened(blocks[:-1], tile_job.tile)
     left = tile_job.tile.left
     counting = begin_count(source, chunk.job(), tile_job.true_scores, first_column=left)
     return tile_job.placed(counting.wait())
@@ -224,7 +212,9 @@ class ChunkSource:
     ) -> None:
         self.arrays = arrays
         self.reader = reader
-        self.tops, self.lefts = (np.cumsum([0, *of_axis]) for of_axis in sizes)
+        heights, widths = sizes
+        self.tops = indptr_of(heights)
+        self.lefts = indptr_of(widths)
         self.shape = int(self.tops[-1]), int(self.lefts[-1])
         self.dtype = reader.dtype
         self.carrier = named_dtype(reader.dtype)[1]
@@ -234,17 +224,18 @@ class ChunkSource:
     def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
         """Return the scores of pairs, from the chunks that hold some, on their workers."""
         sent = {}
-        owners = []
-        for i, in_rows in _by_chunk(rows, self.tops):
-            for j, some in _by_chunk(columns[in_rows], self.lefts):
-                where, tile = in_rows[some], self.tile(i, j)
-                owners.append(where)
-                sent[i, j] = ChunkPairs(tile, rows[where] - tile.top, columns[where] - tile.left)
+        positions = []  # of the pairs of each chunk
+        for i, in_rows in group_by_chunk(rows, self.tops):
+            for j, in_columns in group_by_chunk(columns[in_rows], self.lefts):
+                pairs = in_rows[in_columns]
+                positions.append(pairs)
+                tile = self.tile(i, j)
+                sent[i, j] = ChunkPairs(tile, rows[pairs] - tile.top, columns[pairs] - tile.left)
         graph, keys = self.graph(take_true_scores, sent)
         results = dask.base.compute_as_if_collection(da.Array, graph, list(keys.values()))
         scores = np.empty(len(rows), self.carrier)
-        for where, taken in zip(owners, results, strict=True):
-            scores[where] = taken
+        for pairs, taken in zip(positions, results, strict=True):
+            scores[pairs] = taken
         return scores
 
     def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> None:
@@ -252,9 +243,11 @@ class ChunkSource:
 
     def tiles(self) -> list[Tile]:
         """Return the chunks that are not empty, row by row."""
-        heights, widths = np.diff(self.tops), np.diff(self.lefts)
-        columns = np.flatnonzero(widths).tolist()
-        return [self.tile(i, j) for i in np.flatnonzero(heights).tolist() for j in columns]
+        tiles = []
+        for i in np.flatnonzero(np.diff(self.tops)).tolist():
+            for j in np.flatnonzero(np.diff(self.lefts)).tolist():
+                tiles.append(self.tile(i, j))
+        return tiles
 
     def tile(self, i: int, j: int) -> Tile:
         """Return the place of a chunk."""
@@ -302,8 +295,8 @@ class ChunkSource:
             if not first.has_tasks:
                 continue
             bands.append(first)
-            left_out = cut(first.job.filter, len(first.job.targets), self.lefts)
-            let_in = cut(first.job.candidates, len(first.job.targets), self.lefts)
+            left_out = cut_selection(first.job.filter, len(first.job.targets), self.lefts)
+            let_in = cut_selection(first.job.candidates, len(first.job.targets), self.lefts)
             plain = first._replace(
                 tasks=slice(None), job=first.job._replace(filter=None, candidates=None)
             )
@@ -325,35 +318,54 @@ class ChunkSource:
 
         Dask reads a chunk within the task that uses it, where it can.
         """
-        name, axes = f"truerank-{uuid4().hex}", "ij" if len(self.arrays) == 1 else "ijk"
+        name = f"truerank-{uuid4().hex}"
+        arguments: list[Any] = []  # names of what a chunk is made of, each followed by its axes
+        for array, axes in self.arrays:
+            arguments += [array.name, axes]
         numblocks = len(self.tops) - 1, len(self.lefts) - 1
-        parts = dict.fromkeys(np.ndindex(*numblocks)) | {**sent}
-        of_chunks = dask.blockwise.BlockwiseDepDict(parts, numblocks), "ij"
-        arguments = *((array.name, along) for array, along in self.arrays), of_chunks
+        parts: dict[Any, Any] = dict.fromkeys(np.ndindex(*numblocks))
+        parts.update(sent)
+        arguments += [dask.blockwise.BlockwiseDepDict(parts, numblocks), "ij"]
+        keys: dict[tuple[int, int], Any]
+        if len(self.arrays) == 1:
+            axes_of_result = "ij"
+            keys = {(i, j): (name, i, j) for i, j in sent}
+        else:  # vectors have one chunk along k
+            axes_of_result = "ijk"
+            keys = {(i, j): (name, i, j, 0) for i, j in sent}
         arrays = [array for array, _ in self.arrays]
-        sizes = {array.name: array.numblocks for array in arrays}
-        function = partial(function, reader=self.reader)
-        layer = dask.blockwise.blockwise(function, name, axes, *chain(*arguments), numblocks=sizes)
+        layer = dask.blockwise.blockwise(
+            partial(function, reader=self.reader),
+            name,
+            axes_of_result,
+            *arguments,
+            numblocks={array.name: array.numblocks for array in arrays},
+        )
         graph = dask.highlevelgraph.HighLevelGraph.from_collections(name, layer, arrays)
-        return graph, {place: (name, *place, *(0 for _ in axes[2:])) for place in sent}
+        return graph, keys
 
 
 def with_sums(
     graph: Any, keys: Mapping[tuple[int, int], Any], add: Callable[..., SourceCounts]
 ) -> tuple[Any, list[Any]]:
     """Add a tree of sums over the chunks of the same rows to a graph; return the keys of sums."""
-    name, totals = f"truerank-sum-{uuid4().hex}", []
+    name = f"truerank-sum-{uuid4().hex}"
+    totals = []
     sums: dict[Any, Any] = {}
-    for _, places in groupby(keys, lambda place: place[0]):
-        level = [keys[place] for place in places]
+    for _, chunks in groupby(keys, key=lambda chunk: chunk[0]):
+        level = [keys[chunk] for chunk in chunks]
         while len(level) > 1:
-            groups = [level[k : k + FAN_IN] for k in range(0, len(level), FAN_IN)]
-            level = [(name, len(sums) + k) for k in range(len(groups))]
-            sums.update(zip(level, ((add, group) for group in groups), strict=True))
+            sums_of_level = []
+            for first in range(0, len(level), FAN_IN):
+                key = name, len(sums)
+                sums[key] = add, level[first : first + FAN_IN]
+                sums_of_level.append(key)
+            level = sums_of_level
         totals += level
+    layers = dict(graph.layers) | {name: sums}
     # sums need counts alone: Dask fuses the reading of a chunk only if no other layer needs it
-    needs = {**graph.dependencies, name: {key[0] for key in keys.values()}}
-    return type(graph)({**graph.layers, name: sums}, needs), totals
+    needs = dict(graph.dependencies) | {name: {key[0] for key in keys.values()}}
+    return type(graph)(layers, needs), totals
 
 
 def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None) -> Ranks:
@@ -365,52 +377,36 @@ def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None)
         For a target that is not a candidate, for the first NaN that the rule forbids, and for a
         true score that changed in the second pass.
     """
-    rules, report = job.rules, reporter(progress, 2, "passes")
+    rules = job.rules
+    report = reporter(progress, 2, "passes")
     job.check_targets()
     report(0)
     true = TrueScores(source.score_pairs(job.all_rows, job.targets), source.dtype)
     report(1)
     counted = begin_count(source, job, true.scores, tile_map=source.count_on_workers).wait()
-    faults = [] if counted.fault is None else [_place_of(counted.fault)]
+    places = []  # the row and the column of each NaN that is not allowed
+    if counted.fault is not None:
+        places.append(_place_of(counted.fault))
     if true.first_nan(rules.nan) >= 0:
-        faults += zip(*np.stack([job.all_rows, job.targets])[:, true.nan].tolist(), strict=True)
-    if faults:
-        kind = "nan" if rules.nan == "raise" else "nan_true_score"
-        raise job.error_of(PlacedFault(kind, -1, *min(faults)))
+        rows = job.all_rows[true.nan].tolist()
+        columns = job.targets[true.nan].tolist()
+        places += zip(rows, columns, strict=True)
+    if places:
+        kind = "nan_true_score"
+        if rules.nan == "raise":
+            kind = "nan"
+        row, column = min(places)
+        raise job.error_of(PlacedFault(kind, -1, row, column))
     counts = PartialCounts(counted.arrays, rules)
     differing = counts.arrays["differing"]
     if differing.any():
-        problem = f"the true score of task {differing.argmax()} changed when its chunk was "
-        problem += "computed again; persist() keeps chunks that differ each time"
-        raise InputValueError("scores", problem)
+        raise InputValueError(
+            "scores",
+            f"the true score of task {differing.argmax()} changed when its chunk was "
+            "computed again; persist() keeps chunks that differ each time",
+        )
     report(2)
     return job.ranks(counts.final_counts(true), source.dtype)
-
-
-def cut(selection: Selection | None, tasks: int, lefts: IntArray) -> dict[int, Entries]:
-    """Cut the lists of tasks where chunks of columns begin: each entry is in one chunk."""
-    if selection is None:
-        return {}
-    indptr, indices, lists, shared = selection_arrays(selection)
-    owner_of = np.arange(tasks) if lists is None else lists
-    used, list_of_tasks = np.unique(owner_of * (not shared), return_inverse=True)
-    sizes = np.diff(indptr)[used]
-    owners = np.repeat(np.arange(len(used), dtype=np.int32), sizes)
-    firsts = (indptr[used] - indptr_of(sizes)[:-1])[owners]
-    columns = indices[firsts + np.arange(len(firsts))]
-    columns = columns.astype(np.int32 if lefts[-1] < 2**31 else np.int64, copy=False)
-    chunks = _by_chunk(columns, lefts)
-    return {j: Entries(owners[at], columns[at], list_of_tasks) for j, at in chunks}
-
-
-def _by_chunk(numbers: IntArray, starts: IntArray) -> Iterator[tuple[int, IntArray]]:
-    """Yield each chunk that holds some rows or columns, with their positions in order."""
-    # a chunk of length 0 begins where the next one does, and is skipped
-    chunks = np.searchsorted(starts, numbers, side="right") - 1
-    order = np.argsort(chunks, kind="stable")
-    for where in np.split(order, np.flatnonzero(np.diff(chunks[order])) + 1):
-        if len(where):
-            yield int(chunks[where[0]]), where
 
 
 @with_options(RuleOptions)
@@ -478,8 +474,9 @@ def rank(
     >>> ranks.optimistic, ranks.pessimistic
     (array([2, 3]), array([3, 4]))
     """
-    seen, rules = _seen("scores", scores, "truerank.rank"), read_rules(options)
-    dtype = as_scores(seen, rules.dtype).dtype
+    scores_seen = _seen("scores", scores, "truerank.rank")
+    rules = read_rules(options)
+    dtype = as_scores(scores_seen, rules.dtype).dtype
     job = prepare_job(scores.shape, targets, rows, filter, candidates, rules)
     scores = da.atleast_2d(scores)
     reader = Reader(dtype, rules.dtype, job.threads or 1)
@@ -551,19 +548,25 @@ def rank_embeddings(
     (array([1, 1]), array([2, 2]))
     """
     entities_seen = _seen("entities", entities, "truerank.rank_embeddings")
-    queries_seen, bias_seen = _seen("queries", queries), _seen("bias", bias)
+    queries_seen = _seen("queries", queries)
+    bias_seen = _seen("bias", bias)
     rules = read_rules(options, EmbeddingOptions)
-    how = similarity, bias_seen, rules.dtype
-    pairs = Embeddings(queries_seen, entities_seen, *how, layout=rules.layout)
+    pairs = Embeddings(
+        queries_seen, entities_seen, similarity, bias_seen, rules.dtype, layout=rules.layout
+    )
     job = pairs.job(targets, rows, filter, candidates, rules)
     if queries is queries_seen:  # workers may not have the file, nor Dask a word for bfloat16
-        plain = widen_bfloat16 if pairs.queries.dtype == "bfloat16" else np.array
-        queries = da.from_array(plain(pairs.query_array), -1)
+        if pairs.queries.dtype == "bfloat16":
+            vectors = widen_bfloat16(pairs.query_array)
+        else:
+            vectors = np.array(pairs.query_array)
+        queries = da.from_array(vectors, -1)
     # persisted, for Dask may make a chunk of queries again within each task that uses it
     queries = da.atleast_2d(queries).rechunk({1: -1}).persist()
     arrays = [(queries, "ik"), (entities.rechunk({1: -1}), "jk")]
     if bias is not None:
-        bias = da.from_array(pairs.bias, -1) if bias is bias_seen else bias
+        if bias is bias_seen:
+            bias = da.from_array(pairs.bias, -1)
         arrays.append((bias.rechunk(entities.chunks[:1]).persist(), "j"))
     reader = Reader(pairs.dtype, rules.dtype, job.threads or 1, similarity, rules.layout)
     source = ChunkSource(arrays, (queries.chunks[0], entities.chunks[0]), reader)

@@ -6,7 +6,7 @@ It needs ir_measures: ``pip install 'truerank[ir-measures]'``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain, count
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -118,7 +118,8 @@ class RankedRuns(base.Evaluator):
 
     def __init__(self, measures: list[Any], qrels: dict[str, dict[str, int]], kind: str) -> None:
         super().__init__(measures, set(qrels))
-        self.qrels, self.kind = qrels, kind
+        self.qrels = qrels
+        self.kind = kind
         self.reports: dict[Any, RetrievalReport] = {}
 
     def _iter_calc(self, run: Any) -> Iterator[Any]:
@@ -127,56 +128,71 @@ class RankedRuns(base.Evaluator):
         reports: dict[tuple[str, ...], RetrievalReport | None] = {}
         self.reports = {}
         for measure in self.measures:
-            reading = tuple(
-                repr(measure[name]) for name in READ if name in measure.SUPPORTED_PARAMS
-            )
+            names = [name for name in READ if name in measure.SUPPORTED_PARAMS]
+            reading = tuple(repr(measure[name]) for name in names)
             if reading not in reports:
                 reports[reading] = self._report(measure, run)
-            if (found := reports[reading]) is None:
+            found = reports[reading]
+            if found is None:
                 continue
             self.reports[measure] = found
-            k = measure.params.get("cutoff")
-            key = f"{self.kind}.{KEYS[measure.NAME]}{'' if k is None else f'@{k}'}"
+            key = f"{self.kind}.{KEYS[measure.NAME]}"
+            cutoff = measure.params.get("cutoff")
+            if cutoff is not None:
+                key += f"@{cutoff}"
             for query, value in zip(found.queries, found.per_query(key).tolist(), strict=True):
                 yield ir_measures.Metric(query, measure, value)
 
     def _report(self, measure: Any, run: Any) -> RetrievalReport | None:
         """Report the queries that have a list and relevant documents, as a measure reads them."""
-        is_graded, mapping = measure.NAME == "nDCG", measure.params.get("gains", {})
+        mapping = measure.params.get("gains", {})
         lists: dict[str, Any] = {}
         targets: list[int] = []
         gains: list[float] = []
         sizes: list[int] = []
         for query, judged in self.qrels.items():
-            if is_graded:
-                right = {name: mapping.get(grade, grade) for name, grade in judged.items()}
-                right = {name: gain for name, gain in right.items() if gain > 0}
-            else:
-                right = {name: 1 for name, grade in judged.items() if grade >= measure["rel"]}
+            right = gains_of(measure, judged)
             if not right or query not in run:
                 continue
             listed = run[query]
             if measure["judged_only"]:
                 kept = {name for name, grade in judged.items() if mapping.get(grade, grade) >= 0}
                 listed = {name: score for name, score in listed.items() if name in kept}
-            places = {name: place for place, name in enumerate(listed) if name in right}
-            misses = count(len(listed))  # ids that the list does not have
-            targets += [places[name] if name in places else next(misses) for name in right]
+            ids = {name: place for place, name in enumerate(listed)}
+            for name in right:
+                targets.append(ids.setdefault(name, len(ids)))  # or an id that the list lacks
             gains += right.values()
             sizes.append(len(right))
             lists[query] = listed.values()
         if not lists:
             return None
-        indptr, rows = (
-            indptr_of(list(map(len, lists.values()))),
-            np.repeat(range(len(lists)), sizes),
-        )
-        ids = np.arange(indptr[-1]) - np.repeat(indptr[:-1], np.diff(indptr))
+        lengths = np.array([len(listed) for listed in lists.values()])
+        indptr = indptr_of(lengths)
+        places = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths)
         scores = np.array(list(chain.from_iterable(lists.values())))
-        most = max(*np.diff(indptr).tolist(), *targets) + 1
-        ranks = rank_lists((indptr, ids), (indptr, scores), targets, candidates=most, rows=rows)
+        rows = np.repeat(range(len(lists)), sizes)
+        most = max(int(lengths.max()), max(targets)) + 1
+        ranks = rank_lists((indptr, places), (indptr, scores), targets, candidates=most, rows=rows)
         ranks = ranks.with_labels(queries=Labels(rows, tuple(lists)))
-        return report(ranks, gains, gain=GAINS[measure["dcg"]] if is_graded else "binary")
+        if measure.NAME == "nDCG":
+            return report(ranks, gains, gain=GAINS[measure["dcg"]])
+        return report(ranks, gains, gain="binary")
+
+
+def gains_of(measure: Any, judged: dict[str, int]) -> dict[str, float]:
+    """Return the relevant documents of a query, as a measure reads judgements, and their gains."""
+    gains: dict[str, float] = {}
+    if measure.NAME == "nDCG":
+        mapping = measure.params.get("gains", {})
+        for name, grade in judged.items():
+            gain = mapping.get(grade, grade)
+            if gain > 0:
+                gains[name] = gain
+    else:
+        for name, grade in judged.items():
+            if grade >= measure["rel"]:
+                gains[name] = 1
+    return gains
 
 
 provider = base.register(RankProvider())

@@ -97,8 +97,8 @@ class ExactSearchIndex:
             Their names.
         """
         if self.documents is not None:
-            both = self.documents, embeddings
-            embeddings = torch.cat([torch.as_tensor(each) for each in both])
+            before = torch.as_tensor(self.documents)
+            embeddings = torch.cat([before, torch.as_tensor(embeddings)])
         self.documents = embeddings
         self.names += idxs[:]  # a column of a data set is read at once
 
@@ -134,22 +134,26 @@ class ExactSearchIndex:
             raise InputValueError("embeddings", expected="documents, added before", got="none")
         candidates: list[list[int]] | None = None
         if top_ranked is not None and query_idx_to_id is not None:
-            place = {name: i for i, name in enumerate(self.names)}
-            queries = [query_idx_to_id[i] for i in range(len(embeddings))]
-            candidates = [[place[name] for name in top_ranked.get(q, ())] for q in queries]
+            number_of = {name: i for i, name in enumerate(self.names)}
+            candidates = []
+            for i in range(len(embeddings)):
+                names = top_ranked.get(query_idx_to_id[i], ())
+                candidates.append([number_of[name] for name in names])
         options: dict[str, Any] = {"candidates": candidates, **self.options}
         width = min(top_k, len(self.names))
         top = topk_embeddings(embeddings, self.documents, width + 1, **options)
         self.tied = (top.scores[:, 1:] == top.scores[:, :-1]).any(axis=1)
-        sizes = (top.ids[:, :width] >= 0).sum(axis=1).tolist()
-        scores, ids = top.scores.tolist(), top.ids.tolist()
-        if candidates is not None:
-            places = [{id: i for i, id in enumerate(listed)} for listed in candidates]
-            ids = [[of.get(id, -1) for id in row] for of, row in zip(places, ids, strict=True)]
-        scores, ids = (
-            [row[:n] for row, n in zip(rows, sizes, strict=True)] for rows in (scores, ids)
-        )
-        return scores, ids
+        sizes = (top.ids[:, :width] >= 0).sum(axis=1)  # a query may have fewer candidates
+        scores: list[list[float]] = []
+        indices: list[list[int]] = []
+        for row, size in enumerate(sizes.tolist()):
+            scores.append(top.scores[row, :size].tolist())
+            found = top.ids[row, :size].tolist()
+            if candidates is not None:
+                place_of = {id: place for place, id in enumerate(candidates[row])}
+                found = [place_of[id] for id in found]
+            indices.append(found)
+        return scores, indices
 
 
 class ExactSearchEncoder(wrappers.SearchEncoderWrapper):

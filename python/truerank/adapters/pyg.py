@@ -105,10 +105,13 @@ class ExactKNNIndex:
         TypeError, ValueError
             As `truerank.topk_embeddings` does, and for links that are out of range.
         """
-        count, width = len(self.emb), integer("k", k, least=1)
+        count = len(self.emb)
+        width = integer("k", k, least=1)
         left_out = None
         if exclude_links is not None:
-            rows, ids = (index_array("exclude_links", each) for each in exclude_links)
+            rows, ids = exclude_links
+            rows = index_array("exclude_links", rows)
+            ids = index_array("exclude_links", ids)
             check_range("exclude_links", rows, len(emb), "queries")
             check_range("exclude_links", ids, count, "candidates")
             indptr = indptr_of(np.bincount(rows, minlength=len(emb)))
@@ -118,7 +121,9 @@ class ExactKNNIndex:
         is_empty = top.ids[:, :width] == -1
         scores = np.where(is_empty, -np.inf, top.scores[:, :width])
         ids = np.where(is_empty, count, top.ids[:, :width])
-        return knn.KNNOutput(*(torch.from_numpy(each).to(emb.device) for each in (scores, ids)))
+        return knn.KNNOutput(
+            torch.from_numpy(scores).to(emb.device), torch.from_numpy(ids).to(emb.device)
+        )
 
 
 @with_options(AuditOptions)
@@ -187,8 +192,10 @@ def evaluate_model(
         raise InputValueError("sides", expected="heads and tails", got="'relation'")
     model.eval()
     with torch.no_grad():
-        vectors = None if fused is False else vectors_of(model, task)
-        if vectors:
+        vectors = None
+        if fused is not False:
+            vectors = vectors_of(model, task)
+        if vectors is not None:
             return task.evaluate_embeddings(**vectors, unique=True, **options)
         if fused:
             expected = "TransE with norm 1 or 2, DistMult, ComplEx or RotatE in float32 or float64"
@@ -204,40 +211,54 @@ def triples_of(split: Any) -> Any:
         return torch.stack([head, split.edge_type.cpu(), tail], dim=1).numpy()
     if isinstance(split, Mapping):
         return {name: triples_of(each) for name, each in split.items()}
-    return [triples_of(each) for each in split] if isinstance(split, (list, tuple)) else split
+    if isinstance(split, (list, tuple)):
+        return [triples_of(each) for each in split]
+    return split
 
 
 def vectors_of(model: Any, task: Task) -> dict[str, Any] | None:
     """Return the vectors of entities and of the queries of each side, and how they are scored."""
-    kind, entities, relations = type(model), model.node_emb.weight, model.rel_emb.weight
+    kind = type(model)
+    entities = model.node_emb.weight
+    relations = model.rel_emb.weight
     if entities.dtype not in (torch.float32, torch.float64):  # scores of others are rounded
         return None
+    similarity: Similarity = "dot"
     is_shift = kind is kge.TransE and model.p_norm in NORMS
     if is_shift:
+        similarity = NORMS[model.p_norm]
         entities = torch.nn.functional.normalize(entities, p=model.p_norm, dim=-1)
     elif kind is kge.ComplEx:
         relations = torch.complex(relations, model.rel_emb_im.weight)
     elif kind is kge.RotatE:
+        similarity = "l2"
         relations = torch.polar(torch.ones_like(relations), relations)
     elif kind is not kge.DistMult:
         return None
     if relations.is_complex():
         entities = torch.complex(entities, model.node_emb_im.weight)
-    similarity = NORMS[model.p_norm] if is_shift else "l2" if kind is kge.RotatE else "dot"
     vectors = {"entities": real(entities), "similarity": similarity}
     for name, side in task.sides.items():
-        columns = torch.from_numpy(side.queries.copy()).to(entities.device).T
-        own, relation = columns if name == "tail" else columns.flip(0)
-        e, r = entities[own], relations[relation]
-        if name == "head":  # the inverse of a shift, the adjoint of a product, the turn back
-            r = -r if is_shift else r.conj()
-        vectors[name] = real(e + r if is_shift else e * r)
+        queries = torch.from_numpy(side.queries.copy()).to(entities.device)
+        if name == "tail":
+            of_entities = entities[queries[:, 0]]
+            of_relations = relations[queries[:, 1]]
+        else:  # the inverse of a shift; or the adjoint of a product, which also turns back
+            of_entities = entities[queries[:, 1]]
+            of_relations = relations[queries[:, 0]]
+            of_relations = -of_relations if is_shift else of_relations.conj()
+        if is_shift:
+            vectors[name] = real(of_entities + of_relations)
+        else:
+            vectors[name] = real(of_entities * of_relations)
     return vectors
 
 
 def real(vectors: Any) -> Any:
     """Return vectors of real numbers: the parts of complex ones alternate."""
-    return torch.view_as_real(vectors).flatten(1) if vectors.is_complex() else vectors.detach()
+    if vectors.is_complex():
+        return torch.view_as_real(vectors).flatten(1)
+    return vectors.detach()
 
 
 def scores_of(model: Any, side: str, queries: Any) -> Any:
@@ -245,6 +266,10 @@ def scores_of(model: Any, side: str, queries: Any) -> Any:
     entities = torch.arange(model.num_nodes, device=queries.device)
     rows = []
     for first, second in queries:
-        pair = first.expand_as(entities), second.expand_as(entities)
-        rows.append(model(*pair, entities) if side == "tail" else model(entities, *pair))
+        first_of_pair = first.expand_as(entities)
+        second_of_pair = second.expand_as(entities)
+        if side == "tail":
+            rows.append(model(first_of_pair, second_of_pair, entities))
+        else:
+            rows.append(model(entities, first_of_pair, second_of_pair))
     return torch.stack(rows)

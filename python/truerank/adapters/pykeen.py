@@ -49,7 +49,8 @@ from torch_max_mem import maximize_memory_utilization
 
 __all__ = ["RankEvaluator", "RankResults", "evaluate_model"]
 
-# Makes vectors from an interaction and representations of entities and of their relations.
+# Makes vectors from an interaction and representations of entities and of their relations, which
+# are i, e and r in the functions below.
 Map = Callable[[Any, list[Any], list[Any]], Any]
 
 
@@ -70,8 +71,8 @@ def to_plane(i: Any, e: list[Any], r: list[Any]) -> Any:
 
 
 def to_space(i: Any, e: list[Any], r: list[Any]) -> Any:
-    x = torch.einsum("...e,...er->...r", e[0], r[1])
-    return clamp_norm(x, p=i.p, dim=-1, maxnorm=i.max_projection_norm)
+    in_space = torch.einsum("...e,...er->...r", e[0], r[1])
+    return clamp_norm(in_space, p=i.p, dim=-1, maxnorm=i.max_projection_norm)
 
 
 def projected(i: Any, e: list[Any], r: list[Any]) -> Any:
@@ -119,15 +120,27 @@ def similarity_of(interaction: Any, asked: str) -> str | None:
         return SIMILARITIES.get((interaction.p, interaction.power_norm))
     activation = getattr(interaction, "outer_activation", None)  # that of ProjE may make ties
     is_plain = activation is None or isinstance(activation, torch.nn.Identity)
-    return "dot" if is_plain and asked in PRODUCTS.get(kind, "") else None
+    if is_plain and asked in PRODUCTS.get(kind, ""):
+        return "dot"
+    return None
 
 
 QUERY_BYTES = 64 << 20  # of what is made for queries at a time: a relation may have a matrix
 # Methods that a model must not override, or its vectors would not determine its scores.
 SCORING_METHODS = (
-    *("predict", "predict_t", "predict_h", "score_t", "score_h", "score_h_inverse"),
-    *("_prepare_batch", "_prepare_inverse_batch", "_get_representations", "forward"),
+    "predict",
+    "predict_t",
+    "predict_h",
+    "score_t",
+    "score_h",
+    "score_h_inverse",
+    "_prepare_batch",
+    "_prepare_inverse_batch",
+    "_get_representations",
+    "forward",
 )
+# The columns of the entity and of the relation in the queries of a side.
+COLUMNS = {"tail": [0, 1], "head": [1, 0]}
 TOLERANCE = 1e-3  # of scores of vectors, relative to the model's largest
 
 
@@ -148,7 +161,9 @@ class Vectors(NamedTuple):
         form = DISTANCES.get(type(self.interaction))
         if form is None or self.asked == "t":
             return form
-        return Distance(form.back) if form.back else Distance(form.tail, form.head, form.shift)
+        if form.back is not None:
+            return Distance(form.back)
+        return Distance(form.tail, form.head, form.shift)
 
     def rank(self, side: SideTasks, **options: Any) -> Ranks:
         """Rank the tasks of a side, in their order; `options` are those of `rank_embeddings`."""
@@ -160,11 +175,22 @@ class Vectors(NamedTuple):
         parts = []
         for relation, tasks in zip(names, np.split(order, starts[1:]), strict=True):
             queries, rows = np.unique(side.rows[tasks], return_inverse=True)
-            without, among = side.selections(None if len(names) == 1 else tasks)
+            if len(names) == 1:
+                left_out, let_in = side.selections()
+            else:
+                left_out, let_in = side.selections(tasks)
             vectors, scoring = self.candidate_vectors(relation)
-            chosen = {"rows": rows, "filter": without, "candidates": among, **scoring, **options}
-            own = self.queries(side.queries[queries])
-            parts.append(rank_embeddings(own, vectors, side.targets[tasks], **chosen))
+            ranks = rank_embeddings(
+                self.queries(side.queries[queries]),
+                vectors,
+                side.targets[tasks],
+                rows=rows,
+                filter=left_out,
+                candidates=let_in,
+                **scoring,
+                **options,
+            )
+            parts.append(ranks)
         return concatenate(parts)[np.argsort(order, kind="stable")]
 
     def queries(self, pairs: Any) -> Any:
@@ -173,8 +199,9 @@ class Vectors(NamedTuple):
         vectors = []
         for part in torch.from_numpy(pairs.copy()).split(1 + QUERY_BYTES // (4 * width**2)):
             entities, relations = part.to(self.ids.device).T[self.columns]
-            e, r = at(self.entities, entities), at(self.relations, self.ids[relations])
-            vectors.append(self.query_vectors(e, r))
+            of_entities = at(self.entities, entities)
+            of_relations = at(self.relations, self.ids[relations])
+            vectors.append(self.query_vectors(of_entities, of_relations))
         return torch.cat(vectors)
 
     def query_vectors(self, entities: list[Any], relations: list[Any]) -> Any:
@@ -183,16 +210,22 @@ class Vectors(NamedTuple):
         A score that is linear in the candidate is the dot product with its gradient, wherever that
         is taken, and a term that all candidates share.
         """
-        if form := self.distance:
+        form = self.distance
+        if form is not None:
             vectors = form.head(self.interaction, entities, relations)
-            if form.shift is not None:
-                shift = relations[form.shift]
-                vectors = vectors + shift if self.asked == "t" else vectors - shift
+            if form.shift is not None and self.asked == "t":
+                vectors = vectors + relations[form.shift]
+            elif form.shift is not None:
+                vectors = vectors - relations[form.shift]
             return joined([vectors])
         count = len(entities[0])
         zeros = [x.new_zeros(count, *x.shape[1:]).requires_grad_() for x in self.candidates]
         parts = {"h": entities, "t": entities, "r": relations, self.asked: zeros}
-        arguments = {name: x[0] if len(x) == 1 else x for name, x in parts.items()}
+        arguments: dict[str, Any] = {}
+        for name, representations in parts.items():
+            arguments[name] = representations
+            if len(representations) == 1:  # an interaction takes a single one without a list
+                arguments[name] = representations[0]
         with torch.enable_grad():
             score = self.interaction(**arguments).sum()
         return joined(torch.autograd.grad(score, zeros, allow_unused=True, materialize_grads=True))
@@ -204,11 +237,13 @@ class Vectors(NamedTuple):
             return joined(self.candidates), scoring
         relations = at(self.relations, self.ids[relation, None])
         vectors = self.distance.tail(self.interaction, self.candidates, relations)
-        numbers = (x for x in self.candidates if x.ndim == 1)  # MuRE adds them to scores
-        return joined([vectors]), {**scoring, "bias": next(numbers, None)}
+        numbers = [x for x in self.candidates if x.ndim == 1]
+        if numbers:  # which MuRE adds to scores
+            scoring["bias"] = numbers[0]
+        return joined([vectors]), scoring
 
-    def score_as(self, model: Any, side: SideTasks) -> bool:
-        """Whether some vectors score as the model, which a hook or a later PyKEEN may change."""
+    def has_scores_of(self, model: Any, side: SideTasks) -> bool:
+        """Whether some vectors score as a model does, which a hook or a later PyKEEN may change."""
         relations = side.queries[:, self.columns[1]]
         queries = side.queries[relations == relations[0]][:4]
         ids = torch.linspace(0, side.columns - 1, 100, dtype=torch.float64).long().unique()
@@ -225,8 +260,8 @@ class Vectors(NamedTuple):
         return not (differences > TOLERANCE * largest).any()
 
 
-def vectors_of(model: Any, side: SideTasks, mode: Any) -> Vectors | str:
-    """Return a side of a model as vectors, or the reason why no vectors give its scores."""
+def obstacle_of(model: Any, mode: Any) -> str | None:
+    """Return why no vectors give the scores of a model, whatever its interaction, or None."""
     for name in SCORING_METHODS:
         method = getattr(model, name, None)
         if getattr(method, "__func__", None) is not getattr(ERModel, name):
@@ -235,27 +270,43 @@ def vectors_of(model: Any, side: SideTasks, mode: Any) -> Vectors | str:
         return "predict_with_sigmoid rounds large scores to ties; set it to False"
     if mode is not None:
         return f"the inductive mode {mode!r} has entities of its own"
+    return None
+
+
+def vectors_of(model: Any, side: SideTasks, mode: Any) -> Vectors | str:
+    """Return a side of a model as vectors, or the reason why no vectors give its scores."""
+    obstacle = obstacle_of(model, mode)
+    if obstacle is not None:
+        return obstacle
     interaction = model.interaction
     if type(interaction) is modules.ClampedInteraction and interaction.clamp_score is None:
         interaction = interaction.base  # that of SimplE
-    inverse = side.side == "head" and model.use_inverse_triples
-    asked = "t" if inverse else side.side[0]
+    is_inverse = side.side == "head" and model.use_inverse_triples
+    asked = "h"
+    if side.side == "tail" or is_inverse:
+        asked = "t"
     if similarity_of(interaction, asked) is None:
         name = type(interaction).__name__
         return f"{name} with its settings is no dot product, L1 or L2 distance of two vectors"
-    places = {"h": interaction.head_indices, "t": interaction.tail_indices}
-    candidates = [model.entity_representations[i](indices=None) for i in places.pop(asked)]
+    of_candidates = interaction.head_indices
+    of_queries = interaction.tail_indices
+    if asked == "t":
+        of_candidates = interaction.tail_indices
+        of_queries = interaction.head_indices
+    candidates = [model.entity_representations[i](indices=None) for i in of_candidates]
     for x in candidates:  # narrower vectors would round scores at every step
         if x.dtype.itemsize < 4 or len(x) != model.num_entities:
             return f"it has {len(x)} vectors of {x.dtype} for {model.num_entities} entities"
-    entities = [model.entity_representations[i] for i in places.popitem()[1]]
+    entities = [model.entity_representations[i] for i in of_queries]
     ids = torch.arange(model.num_real_relations, device=model.device)[:, None]
     if model.use_inverse_triples:
-        ids = model.relation_inverter.map(batch=ids, index=0, invert=inverse)
-    columns = [0, 1] if side.side == "tail" else [1, 0]
+        ids = model.relation_inverter.map(batch=ids, index=0, invert=is_inverse)
+    columns = COLUMNS[side.side]
     relations = model.relation_representations
     vectors = Vectors(interaction, asked, columns, entities, relations, ids[:, 0], candidates)
-    return vectors if vectors.score_as(model, side) else "its vectors do not give its scores"
+    if not vectors.has_scores_of(model, side):
+        return "its vectors do not give its scores"
+    return vectors
 
 
 def at(representations: Sequence[Any], ids: Any) -> list[Any]:
@@ -265,32 +316,52 @@ def at(representations: Sequence[Any], ids: Any) -> list[Any]:
 
 def joined(parts: Sequence[Any]) -> Any:
     """Join arrays (n, ...) to vectors (n, d), in which parts of complex numbers alternate."""
-    plain = [x.detach().resolve_conj() for x in parts]
-    real = [torch.view_as_real(x) if x.is_complex() else x for x in plain]
-    vectors = [x.reshape(len(x), -1) for x in real]
-    return vectors[0] if len(vectors) == 1 else torch.cat(vectors, dim=1)
+    vectors = []
+    for part in parts:
+        real = part.detach().resolve_conj()
+        if real.is_complex():
+            real = torch.view_as_real(real)
+        vectors.append(real.reshape(len(real), -1))
+    if len(vectors) == 1:
+        return vectors[0]
+    return torch.cat(vectors, dim=1)
+
+
+class Predicting(NamedTuple):
+    """How a model of PyKEEN makes scores of its own: as in `evaluate_model`."""
+
+    batch_size: int | None
+    slice_size: int | None
+    mode: Any
 
 
 def rank_own_scores(
-    model: Any, side: SideTasks, tell: Callable[[int], None], sizes: list[Any], rules: Any
+    model: Any, side: SideTasks, tell: Callable[[int], None], predicting: Predicting, rules: Any
 ) -> Ranks:
     """Rank the tasks of a side by the model's scores; batches are halved if memory runs out."""
-    batch_size, slice_size, mode = sizes
-    most = determine_maximum_batch_size(batch_size, model.device, len(side.queries))
-    options = {"target": side.side, "full_batch": False, "mode": mode}
+    most = determine_maximum_batch_size(predicting.batch_size, model.device, len(side.queries))
+    options = {"target": side.side, "full_batch": False, "mode": predicting.mode}
 
     def predict(queries: Any, batch_size: int, slice_size: int) -> Any:
         batches = queries.to(model.device).split(batch_size)
         parts = [model.predict(batch, slice_size=slice_size, **options) for batch in batches]
-        return parts[0] if len(parts) == 1 else torch.cat(parts)
+        if len(parts) == 1:
+            return parts[0]
+        return torch.cat(parts)
 
     halve = maximize_memory_utilization(parameter_name=("batch_size", "slice_size"))(predict)
 
     def score(queries: Any) -> Any:
-        batch, slices = min(most, len(queries)), slice_size or side.columns
-        return halve(torch.from_numpy(queries), batch_size=batch, slice_size=slices)
+        return halve(
+            torch.from_numpy(queries),
+            batch_size=min(most, len(queries)),
+            slice_size=predicting.slice_size or side.columns,
+        )
 
-    return rank_batches(score, side, report=tell, batch_size=batch_size and most, **rules)
+    batch_size = None  # as many queries as `rank_batches` asks for
+    if predicting.batch_size is not None:
+        batch_size = most
+    return rank_batches(score, side, report=tell, batch_size=batch_size, **rules)
 
 
 @with_options(AuditOptions)
@@ -354,7 +425,9 @@ def evaluate_model(
     progress = read_rules(options, AuditOptions).progress
     if not isinstance(model, Model):
         raise InputTypeError("model", expected="a pykeen Model", got=type(model).__name__)
-    count = model.num_entities if mode is None else model._get_entity_len(mode=mode)
+    count = model.num_entities
+    if mode is not None:
+        count = model._get_entity_len(mode=mode)
     names = vocabularies(triples, known, entities=count, relations=model.num_real_relations)
     names |= {"sides": sides, "candidates": candidates, "split": split}
     task = Task(as_positions(triples), as_positions(known), **names)
@@ -363,23 +436,37 @@ def evaluate_model(
     heights = [len(side.queries) for side in task.sides.values()]
     reports = split_report(reporter(progress, sum(heights), "queries"), heights)
     rules: dict[str, Any] = {**options, "progress": None}
+    predicting = Predicting(batch_size, slice_size, mode)
     model.eval()
     with torch.no_grad():
-        sources = [fused is False or vectors_of(model, side, mode) for side in task.sides.values()]
-        for name, source in zip(task.sides, sources, strict=True):
-            if fused and isinstance(source, str):
-                expected = f"a model whose {name}s can be scored by vectors, but {source}"
-                raise InputValueError("fused", expected=expected)
+        found: list[Vectors | None] = []
+        for side in task.sides.values():
+            vectors = None
+            if fused is not False:
+                vectors = find_vectors(model, side, mode, is_needed=bool(fused))
+            found.append(vectors)
         counted = []
-        for side, source, tell in zip(task.sides.values(), sources, reports, strict=True):
-            if isinstance(source, Vectors):
+        for side, vectors, tell in zip(task.sides.values(), found, reports, strict=True):
+            if vectors is not None:
                 tell(0)
-                ranks = source.rank(side, **rules)
+                ranks = vectors.rank(side, **rules)
                 tell(len(side.queries))
             else:
-                ranks = rank_own_scores(model, side, tell, [batch_size, slice_size, mode], rules)
+                ranks = rank_own_scores(model, side, tell, predicting, rules)
             counted.append(ranks)
     return task._make_report(counted)
+
+
+def find_vectors(model: Any, side: SideTasks, mode: Any, *, is_needed: bool) -> Vectors | None:
+    """Return a side of a model as vectors, or None; an error where they are needed."""
+    vectors = vectors_of(model, side, mode)
+    if isinstance(vectors, Vectors):
+        return vectors
+    if is_needed:
+        predicted = {"head": "heads", "tail": "tails"}[side.side]
+        expected = f"a model whose {predicted} can be scored by vectors, but {vectors}"
+        raise InputValueError("fused", expected=expected)
+    return None
 
 
 def ids_of(triples: Any) -> Any:
@@ -388,8 +475,11 @@ def ids_of(triples: Any) -> Any:
         return {name: ids_of(split) for name, split in triples.items()}
     if isinstance(triples, (list, tuple)):
         return [ids_of(split) for split in triples]
-    ids = triples.mapped_triples if isinstance(triples, CoreTriplesFactory) else triples
-    return ids.cpu().numpy() if isinstance(ids, torch.Tensor) else ids
+    if isinstance(triples, CoreTriplesFactory):
+        triples = triples.mapped_triples
+    if isinstance(triples, torch.Tensor):
+        return triples.cpu().numpy()
+    return triples
 
 
 def as_positions(triples: Any) -> Any:
@@ -402,7 +492,9 @@ def as_positions(triples: Any) -> Any:
         return {name: as_positions(split) for name, split in ids.items()}
     if isinstance(ids, list) and all(isinstance(split, np.ndarray) for split in ids):
         return list(map(as_positions, ids))
-    return Positions(ids) if isinstance(ids, np.ndarray) else ids
+    if isinstance(ids, np.ndarray):
+        return Positions(ids)
+    return ids
 
 
 def vocabularies(triples: Any, known: Any, **sizes: int) -> dict[str, Any]:
@@ -430,8 +522,11 @@ def key_of(metric: Any) -> tuple[str, float] | None:
     if type(metric).__module__ != ranking.__name__ or name not in PYKEEN_NAMES:
         return None
     adjustment, word = PYKEEN_NAMES[name]
-    key = Key(word, getattr(getattr(metric, "base", metric), "k", 0), adjustment)
-    return str(key), -1.0 if name in NEGATED else 1.0
+    base = getattr(metric, "base", metric)  # of an adjusted metric
+    key = Key(word, getattr(base, "k", 0), adjustment)
+    if name in NEGATED:
+        return str(key), -1.0
+    return str(key), 1.0
 
 
 class RankResults(RankBasedMetricResults):
@@ -441,17 +536,22 @@ class RankResults(RankBasedMetricResults):
     """
 
     def __init__(self, report: Report, metrics: Iterable[Any]) -> None:
-        self.report, self.ranks = report, report.ranks
-        sides = {**ranks_by_side(self.ranks), "both": self.ranks}
+        self.report = report
+        self.ranks = report.ranks
+        sides = ranks_by_side(self.ranks)
+        sides["both"] = self.ranks
         reports = {}
         for side, x in sides.items():  # without labels, since PyKEEN pools relations as well
             reports[side] = make_report(Ranks(x.above, x.tied, x.candidates))
         values = {}
         for metric, kind, side in itertools.product(metrics, RANK_TYPES, sides):
-            if key := key_of(metric):
-                value = key[1] * reports[side][f"{kind}.{key[0]}"]
+            found = key_of(metric)
+            if found is not None:
+                key, sign = found
+                value = sign * reports[side][f"{kind}.{key}"]
             else:
-                ranks, counts = getattr(sides[side], kind), sides[side].candidates
+                ranks = getattr(sides[side], kind)
+                counts = sides[side].candidates
                 value = float(metric(ranks=ranks, num_candidates=counts, weights=None))
             values[RankBasedMetricKey(side=side, rank_type=kind, metric=metric.key)] = value
         super().__init__(data=values)
@@ -469,7 +569,10 @@ class RankResults(RankBasedMetricResults):
     def get_metric(self, name: Any) -> float:
         """Return a metric by its name in PyKEEN, or by any key of a report, as "expected.mrr"."""
         key = self.string_or_key_to_key(name)
-        return self.data[key] if key in self.data else self.report[".".join(key)]
+        if key not in self.data:
+            return self.report[".".join(key)]
+        value: float = self.data[key]
+        return value
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.report!r})"
@@ -477,7 +580,9 @@ class RankResults(RankBasedMetricResults):
 
 def ranks_by_side(ranks: Ranks) -> dict[str, Ranks]:
     """Split ranks by their side, in PyKEEN's order."""
-    sides = np.asarray([] if ranks.side is None else ranks.side.values)
+    if ranks.side is None:
+        return {}
+    sides = np.asarray(ranks.side.values)
     return {str(side): ranks[sides == side] for side in np.unique(sides)}
 
 
@@ -518,7 +623,8 @@ class RankEvaluator(RankBasedEvaluator):
         **kwargs: Any,
     ) -> None:
         super().__init__(filtered=filtered, **kwargs)
-        self.fused, self.candidates = fused, candidates
+        self.fused = fused
+        self.candidates = candidates
         self.rules: dict[str, Any] = {"nan": nan, "threads": threads, "audit": audit}
         self._batches: list[Ranks] = []
 
@@ -555,11 +661,16 @@ class RankEvaluator(RankBasedEvaluator):
         candidates = self.candidates
         if restrict_entities_to is not None:
             candidates = np.asarray(list(restrict_entities_to), dtype=np.int64)
+        if device is not None:
+            model = model.to(device)
+        known = None
+        if self.filtered:
+            known = split_names(additional_filter_triples)
         try:
             measured = evaluate_model(
-                model if device is None else model.to(device),
+                model,
                 triples,
-                known=split_names(additional_filter_triples) if self.filtered else None,
+                known=known,
                 sides=targets,
                 candidates=candidates,
                 fused=self.fused,
@@ -570,7 +681,9 @@ class RankEvaluator(RankBasedEvaluator):
                 **self.rules,
             )
         except InputError as error:
-            raise error.of("targets" if error.argument == "sides" else error.argument) from error
+            if error.argument == "sides":  # which PyKEEN calls so
+                raise error.of("targets") from error
+            raise
         self.clear()
         self._add(measured.ranks)
         # the columns of scores, as PyKEEN counts them
@@ -584,8 +697,12 @@ class RankEvaluator(RankBasedEvaluator):
         """Rank a batch of scores (b, candidates), of which PyKEEN made the filtered ones NaN."""
         triples = ids_of(hrt_batch)
         answers = triples[:, TARGET_TO_INDEX[target]]
-        ranks = rank(scores, answers, **{**self.rules, "nan": "omit"})
-        ranks = ranks.with_protocol(filter=("known",) if self.filtered else ())
+        rules = self.rules | {"nan": "omit"}
+        ranks = rank(scores, answers, **rules)
+        if self.filtered:
+            ranks = ranks.with_protocol(filter=("known",))
+        else:
+            ranks = ranks.with_protocol(filter=())
         self._add(ranks.with_labels(side=target, relation=triples[:, 1], targets=answers))
         self.num_entities = scores.shape[1]
 
@@ -613,7 +730,9 @@ def split_names(triples: Any) -> Any:
     """Name additional triples, one split or several, for the protocol."""
     if isinstance(triples, (list, tuple)) and len(triples) < 3:
         return dict(zip(("train", "valid"), triples, strict=False))
-    return [triples] if isinstance(triples, torch.Tensor) else triples or {}
+    if isinstance(triples, torch.Tensor):
+        return [triples]
+    return triples or {}
 
 
 evaluator_resolver.register(RankEvaluator, synonyms={"truerank"}, raise_on_conflict=False)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from ..inputs.words import Similarity
 
-USER, EXTRA = "truerank.adapters.pytorch_metric_learning", "pytorch-metric-learning"
+USER = "truerank.adapters.pytorch_metric_learning"
+EXTRA = "pytorch-metric-learning"
 import_extra("pytorch_metric_learning", USER, EXTRA)
 torch: Any = import_extra("torch", USER, EXTRA)
 
@@ -114,15 +115,24 @@ class ExactKNN:
             raise InputTypeError("query", expected="a tensor", got=type(query).__name__)
         others = len(reference) - bool(ref_includes_query)
         length = integer("k", k, least=1, most=others, expected=f"an integer from 1 to {others}")
-        own = None
+        itself = None  # what is left out of the references of each query
         if ref_includes_query:
             if len(query) > len(reference):
                 expected = f"at least the {len(query)} queries"
                 raise InputValueError("reference", expected=expected, got=len(reference))
-            own = np.arange(len(query) + 1), np.arange(len(query))
-        options: dict[str, Any] = {"similarity": self.similarity, "filter": own, **self.options}
-        top = topk_embeddings(query, reference, min(length + 1, others), **options)
+            itself = np.arange(len(query) + 1), np.arange(len(query))
+        width = min(length + 1, others)
+        top = topk_embeddings(
+            query,
+            reference,
+            width,
+            similarity=self.similarity,
+            filter=itself,
+            **self.options,
+        )
         self.tied = (top.scores[:, 1:] == top.scores[:, :-1]).any(axis=1)
         scores = torch.from_numpy(top.scores[:, :length]).to(query.device)
         indices = torch.from_numpy(top.ids[:, :length]).to(query.device)
-        return (-scores if self.similarity in DISTANCES else scores), indices
+        if self.similarity in DISTANCES:
+            return -scores, indices
+        return scores, indices

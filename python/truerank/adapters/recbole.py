@@ -81,7 +81,7 @@ class RankEvaluator(recbole.Collector):
         read_rules(self.rules)
         self.report: Any = None
         self._names = [name.lower() for name in config["metrics"]]
-        others = {*self._names} - {*KEYS}
+        others = set(self._names) - set(KEYS)
         self._others = {name: recbole.metrics_dict[name](config) for name in others}
         self._ranked = any(map(self.register.need, SORTED))
         for need in SORTED:
@@ -105,9 +105,10 @@ class RankEvaluator(recbole.Collector):
         height, width = scores_tensor.shape
         cells = np.unique((positive_u * width + positive_i).cpu().numpy())
         rows, items = np.divmod(cells, width)
-        lists, masked = (each.cpu().numpy() for each in torch.where(scores_tensor.isneginf()))
-        known = indptr_of(np.bincount(lists, minlength=height)), masked, rows
-        ranks = rank(scores_tensor, items, rows=rows, filter=known, **self.rules)
+        masked_rows, masked_items = torch.where(scores_tensor.isneginf())
+        sizes = np.bincount(masked_rows.cpu().numpy(), minlength=height)
+        masked = indptr_of(sizes), masked_items.cpu().numpy(), rows
+        ranks = rank(scores_tensor, items, rows=rows, filter=masked, **self.rules)
         ranks = ranks.with_labels(queries=rows + self._rows, targets=items)
         self._rows += height
         sampled = interaction is not None and len(interaction) > height  # a row for each pair
@@ -118,7 +119,8 @@ class RankEvaluator(recbole.Collector):
         struct = super().get_data_struct()
         if self._parts:
             struct.set(RANKS, concatenate(self._parts))
-            self._parts, self._rows = [], 0
+            self._parts = []
+            self._rows = 0
         elif self.register.need("rec.score"):
             (positive,) = np.nonzero(struct.get("data.label").numpy().ravel() == 1)
             scores = struct.get("rec.score").reshape(1, -1)
@@ -128,14 +130,17 @@ class RankEvaluator(recbole.Collector):
 
     def evaluate(self, dataobject: Any) -> OrderedDict[str, float]:
         """Return RecBole's metrics by RecBole's names, in the order and rounding of the config."""
-        self.report = report(dataobject.get(RANKS)) if RANKS in dataobject else None
+        self.report = None
+        if RANKS in dataobject:
+            self.report = report(dataobject.get(RANKS))
+        digits = self.config["metric_decimal_place"]
         result: OrderedDict[str, float] = OrderedDict()
         for name in self._names:
             if name in self._others:
                 result.update(self._others[name].calculate_metric(dataobject))
-                continue
-            key = KEYS[name]
-            for k in self.topk if key.endswith("@") else ("",):
-                digits = self.config["metric_decimal_place"]
-                result[f"{name}@{k}" if k else name] = round(self.report[f"{key}{k}"], digits)
+            elif KEYS[name].endswith("@"):
+                for k in self.topk:
+                    result[f"{name}@{k}"] = round(self.report[f"{KEYS[name]}{k}"], digits)
+            else:
+                result[name] = round(self.report[KEYS[name]], digits)
         return result

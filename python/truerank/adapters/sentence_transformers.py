@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
     from ..inputs.words import NanRule, Similarity
 
-USER, EXTRA = "truerank.adapters.sentence_transformers", "sentence-transformers"
+USER = "truerank.adapters.sentence_transformers"
+EXTRA = "sentence-transformers"
 library: Any = import_extra("sentence_transformers", USER, EXTRA)
 evaluation: Any = import_extra("sentence_transformers.sentence_transformer.evaluation", USER, EXTRA)
 
@@ -113,7 +114,8 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         self.rules: Any = {"nan": nan, "threads": threads}
         read_rules(self.rules)
         qrels = {name: list(relevant_docs[name]) for name in self.queries_ids}
-        entities, split = list(self.corpus_ids), self.name or "test"
+        entities = list(self.corpus_ids)
+        split = self.name or "test"
         self.task = Task(qrels, entities=entities, queries=list(qrels), split=split)
         self.reports: dict[str, RetrievalReport] = {}
 
@@ -137,8 +139,11 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         ndarray of float64, shape (queries,)
             Realistic: the mean of the best and the worst rank in a tie.
         """
-        found = self.report if report is None else report
-        best, worst = map(found._answered.ranked.ties, ("optimistic", "pessimistic"))
+        if report is None:
+            report = self.report
+        ranked = report._answered.ranked
+        best = ranked.ties("optimistic")
+        worst = ranked.ties("pessimistic")
         above = best.above[best.starts] + worst.above[worst.starts]
         ranks: FloatArray = 1 + above / 2
         return ranks
@@ -162,14 +167,14 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         documents = corpus_embeddings
         if documents is None:
             prompts = {"prompt_name": self.corpus_prompt_name, "prompt": self.corpus_prompt}
-            encoder = model if corpus_model is None else corpus_model
+            if corpus_model is None:
+                corpus_model = model
             documents = self.embed_inputs(
-                encoder, self.corpus, encode_fn_name="document", **prompts
+                corpus_model, self.corpus, encode_fn_name="document", **prompts
             )
-        self.reports = {
-            name: self._rank(function, queries, documents)
-            for name, function in self.score_functions.items()
-        }
+        self.reports = {}
+        for name, function in self.score_functions.items():
+            self.reports[name] = self._rank(function, queries, documents)
         values = {name: self._values(report) for name, report in self.reports.items()}
         for name in self.score_function_names:
             evaluation.information_retrieval.logger.info(f"Score-Function: {name}")
@@ -177,13 +182,15 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         return values
 
     def _rank(self, function: Any, queries: Any, documents: Any) -> RetrievalReport:
-        own = library.SentenceTransformer.similarity
-        if getattr(function, "__func__", None) is own:  # that of a model
+        of_models = library.SentenceTransformer.similarity
+        if getattr(function, "__func__", None) is of_models:
             name = function.__self__.similarity_fn_name
             function = library.SimilarityFunction.to_similarity_fn(name)
-        if (similarity := SIMILARITIES.get(function)) is not None:
-            options = {"similarity": similarity, **self.rules}
-            return self.task.evaluate_embeddings(queries, documents, **options)
+        similarity = SIMILARITIES.get(function)
+        if similarity is not None:
+            return self.task.evaluate_embeddings(
+                queries, documents, similarity=similarity, **self.rules
+            )
         return self.task.evaluate(
             lambda rows: function(queries[rows[:, 0]], documents),
             device=queries.device,
@@ -191,13 +198,14 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         )
 
     def _values(self, report: RetrievalReport) -> dict[str, dict[Any, float]]:
-        values: dict[str, dict[Any, float]] = {
-            f"{name}@k": {k: report[f"{key}@{k}"] for k in getattr(self, cutoffs)}
-            for name, (cutoffs, key) in METRICS.items()
-        }
+        values: dict[str, dict[Any, float]] = {}
+        for name, (cutoffs, key) in METRICS.items():
+            values[f"{name}@k"] = {k: report[f"{key}@{k}"] for k in getattr(self, cutoffs)}
         k = max(self.ndcg_at_k)
-        interval, ranks = report.interval(f"ndcg@{k}"), self.first_ranks(report)
-        values["ndcg@k_low"], values["ndcg@k_high"] = {k: interval.low}, {k: interval.high}
+        interval = report.interval(f"ndcg@{k}")
+        values["ndcg@k_low"] = {k: interval.low}
+        values["ndcg@k_high"] = {k: interval.high}
+        ranks = self.first_ranks(report)
         values["first_rank_mean"] = {"": float(ranks.mean())}
         values["first_rank_median"] = {"": float(np.median(ranks))}
         return values

@@ -34,7 +34,7 @@ DEFAULT_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
 IDS = ("side", "tasks", "queries", "relation")
 # The columns of the state, which has one row for each task. The bits of `rules` say how the task
 # was counted and which ids it has.
-COLUMNS = ("above", "tied", "candidates", *IDS, "rules")
+COLUMNS = ("above", "tied", "candidates", "side", "tasks", "queries", "relation", "rules")
 GROUPINGS = tuple(word for word, label in LABEL_ALIASES.items() if label in IDS)
 _FILTERED, _SELECTED, _ASCENDING, _WORST, _OMIT = (1 << bit for bit in range(5))
 _NAN = {"raise": 0, "worst": _WORST, "omit": _OMIT}
@@ -116,7 +116,9 @@ class TrueRankMetric(Metric):
     ) -> None:
         super().__init__(**kwargs)
         self.is_scalar = isinstance(metrics, str)
-        self.metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+        if isinstance(metrics, str):
+            metrics = [metrics]
+        self.metrics = tuple(metrics)
         self.by = by
         for key in self.metrics:
             parse(key)
@@ -125,7 +127,9 @@ class TrueRankMetric(Metric):
             choice("by", by, GROUPINGS)
         self.rules: RuleOptions = {"order": order, "nan": nan, "dtype": dtype, "threads": threads}
         read_rules(self.rules)
-        self._how = _ASCENDING * (order == "ascending") + _NAN[nan]
+        self._bits = _NAN[nan]
+        if order == "ascending":
+            self._bits |= _ASCENDING
         self.add_state("counts", default=[], dist_reduce_fx="cat")
 
     def update(
@@ -162,20 +166,25 @@ class TrueRankMetric(Metric):
             The state is then unchanged.
         """
         ranks = rank(scores, targets, rows=rows, filter=filter, candidates=candidates, **self.rules)
-        if side is not None and side not in self.sides:
-            raise InputValueError(
-                "side", expected=f"one of {self.sides}, as declared", got=repr(side)
-            )
-        code = None if side is None else np.full(len(ranks), self.sides.index(side))
-        given = dict(zip(IDS, (code, tasks, queries, relation), strict=True))
-        rules = self._how + _FILTERED * (filter is not None) + _SELECTED * (candidates is not None)
-        rules += sum(_HAS[name] for name, ids in given.items() if ids is not None)
+        given = {"tasks": tasks, "queries": queries, "relation": relation}
+        if side is not None:
+            if side not in self.sides:
+                expected = f"one of {self.sides}, as declared"
+                raise InputValueError("side", expected=expected, got=repr(side))
+            given["side"] = np.full(len(ranks), self.sides.index(side))
+        bits = self._bits
+        if filter is not None:
+            bits |= _FILTERED
+        if candidates is not None:
+            bits |= _SELECTED
         table = np.zeros((len(ranks), len(COLUMNS)), np.int64)
         table[:, :3] = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
-        for at, (name, ids) in enumerate(given.items(), start=3):
+        for name, ids in given.items():
             if ids is not None:
-                table[:, at] = integers(name, on_host(ids, name), length=len(ranks))
-        table[:, -1] = rules
+                bits |= _HAS[name]
+                column = COLUMNS.index(name)
+                table[:, column] = integers(name, on_host(ids, name), length=len(ranks))
+        table[:, -1] = bits
         self.counts.append(torch.from_numpy(table).to(self.device))
 
     def compute(self) -> Any:
@@ -189,7 +198,9 @@ class TrueRankMetric(Metric):
         """
         measured = report(self.ranks, by=self.by)
         values = {key: float(measured[key]) for key in self.metrics}
-        return self._tensor(values[self.metrics[0]]) if self.is_scalar else values
+        if self.is_scalar:
+            return self._tensor(values[self.metrics[0]])
+        return values
 
     def plot(self, val: Any = None, ax: Any = None) -> tuple[Any, Any]:
         """Draw results of `compute` or `forward`, or a list of them as steps; needs matplotlib.
@@ -223,21 +234,28 @@ class TrueRankMetric(Metric):
             from ..plot.drawing import check_axes
 
             check_axes(ax)
-        val = self.compute() if val is None else val
-        drawn = list(map(self._tensors, val)) if isinstance(val, (list, tuple)) else None
-        figure, axes = self._plot(self._tensors(val) if drawn is None else drawn, ax)
-        axes.set_ylabel(self.metrics[0] if len(self.metrics) == 1 else "")
+        if val is None:
+            val = self.compute()
+        if isinstance(val, (list, tuple)):
+            figure, axes = self._plot(list(map(self._tensors, val)), ax)
+        else:
+            figure, axes = self._plot(self._tensors(val), ax)
+        if len(self.metrics) == 1:
+            axes.set_ylabel(self.metrics[0])
+        else:
+            axes.set_ylabel("")
         return figure, axes
 
     @property
     def higher_is_better(self) -> bool | None:
         """Whether higher values are better; None for several keys, and where it is neither."""
-        return increasing(self.metrics[0]) if len(self.metrics) == 1 else None
+        if len(self.metrics) > 1:
+            return None
+        return increasing(self.metrics[0])
 
     def __repr__(self) -> str:
-        keys = repr(self.metrics[0]) if self.is_scalar else ", ".join(map(repr, self.metrics))
-        parts = self.counts if isinstance(self.counts, list) else [self.counts]
-        tasks = format_count(sum(len(part) for part in parts), "task")
+        keys = ", ".join(map(repr, self.metrics))
+        tasks = format_count(sum(len(table) for table in self._tables()), "task")
         rules = f"{self.rules['order']}, nan {self.rules['nan']}"
         return f"{type(self).__name__}({keys}: {tasks}, {rules})"
 
@@ -248,7 +266,9 @@ class TrueRankMetric(Metric):
         return self._tensor(values)
 
     def _tensor(self, value: Any) -> Any:
-        dtype = torch.float32 if self.device.type == "mps" else torch.float64
+        dtype = torch.float64
+        if self.device.type == "mps":
+            dtype = torch.float32
         return torch.as_tensor(value, dtype=dtype, device=self.device)
 
     def report(self, **options: Any) -> Report:
@@ -262,9 +282,9 @@ class TrueRankMetric(Metric):
             dist_sync_fn=self.dist_sync_fn, should_sync=fresh, should_unsync=fresh
         ):
             ranks = self.ranks
-        return report(
-            ranks, **{"by": self.by, **options}
-        )  # after the context, so that an error leaves the metric unsynced
+        options.setdefault("by", self.by)
+        # after the context, so that an error leaves the metric unsynced
+        return report(ranks, **options)
 
     @property
     def ranks(self) -> Ranks:
@@ -275,10 +295,13 @@ class TrueRankMetric(Metric):
         ValueError
             If only some updates had a filter, candidates, a side or ids, or if rules differ.
         """
-        parts = self.counts if isinstance(self.counts, list) else [self.counts]
-        table = np.concatenate([self._no_counts().numpy(), *(part.cpu().numpy() for part in parts)])
-        rules = int(table[0, -1]) if len(table) else 0
-        if (table[:, -1] != rules).any():
+        tables = [self._no_counts().numpy()]
+        tables += [table.cpu().numpy() for table in self._tables()]
+        table = np.concatenate(tables)
+        bits = 0
+        if len(table):
+            bits = int(table[0, -1])
+        if (table[:, -1] != bits).any():
             raise InputValueError(
                 "update",
                 expected=(
@@ -287,9 +310,11 @@ class TrueRankMetric(Metric):
                 ),
             )
         columns = dict(zip(COLUMNS, table.T, strict=True))
-        has = {name for name in IDS if rules & _HAS[name]}
+        has = {name for name in IDS if bits & _HAS[name]}
         if not len(table):  # any key and group must be possible
-            has = {"queries", "relation"} | ({"side"} if self.sides else set())
+            has = {"queries", "relation"}
+            if self.sides:
+                has.add("side")
         if "tasks" in has:
             keys = np.stack([columns["side"], columns["tasks"]], axis=1)
             _, firsts = np.unique(keys, axis=0, return_index=True)
@@ -297,20 +322,30 @@ class TrueRankMetric(Metric):
         labels: dict[str, Any] = {name: columns[name] for name in has - {"side", "tasks"}}
         if "side" in has:
             labels["side"] = columns["side"], self.sides
-        protocol = Protocol(
-            filter=("unnamed",) if rules & _FILTERED else (),
-            candidates="selection" if rules & _SELECTED else "all",
-            nan=self.rules["nan"],
-            order=self.rules["order"],
+        facts: dict[str, Any] = {"nan": self.rules["nan"], "order": self.rules["order"]}
+        if bits & _FILTERED:
+            facts["filter"] = ("unnamed",)
+        if bits & _SELECTED:
+            facts["candidates"] = "selection"
+        return Ranks(
+            columns["above"],
+            columns["tied"],
+            columns["candidates"],
+            protocol=Protocol(**facts),
+            **labels,
         )
-        counts = (columns[name] for name in COLUMNS[:3])
-        return Ranks(*counts, protocol=protocol, **labels)
 
     def sync(self, *args: Any, **kwargs: Any) -> None:
         """Gather the states of all processes; a process without tasks adds an empty state."""
         if isinstance(self.counts, list) and not self.counts:
             self.counts.append(self._no_counts().to(self.device))
         super().sync(*args, **kwargs)
+
+    def _tables(self) -> list[Any]:
+        """Return the state as a list; it is one tensor while the metric is synchronised."""
+        if isinstance(self.counts, list):
+            return self.counts
+        return [self.counts]
 
     def _no_counts(self) -> Any:
         return torch.zeros((0, len(COLUMNS)), dtype=torch.int64, device="cpu")

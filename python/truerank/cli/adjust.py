@@ -39,8 +39,6 @@ def adjust_value(given: Given) -> None:
     """
     printing = take(given, PRINTING)
     adjusted = adjust(**given)
-    method = spelled_method(adjusted.method, adjusted.accuracy)
-    name, _, p = spelled_p(adjusted.log10_p).partition(" = ")
     numbers = {
         "published": adjusted.value,
         "expected by chance": adjusted.expectation,
@@ -48,13 +46,18 @@ def adjust_value(given: Given) -> None:
         "ratio (1 is chance)": adjusted.ratio,
         "index (0 is chance, 1 perfect)": adjusted.index,
         "z (in standard deviations)": adjusted.z,
-        f"{name} (as good by chance)": f"{p} ({method})",
     }
+    rows = [[name, f"{number:.6g}"] for name, number in numbers.items()]
+    method = spelled_method(adjusted.method, adjusted.accuracy)
+    p_name, _, p = spelled_p(adjusted.log10_p).partition(" = ")
+    rows.append([f"{p_name} (as good by chance)", f"{p} ({method})"])
     heading = [adjusted.metric, format_count(adjusted.tasks, "task")]
-    rows = [[name, f"{x:.6g}" if isinstance(x, float) else x] for name, x in numbers.items()]
-    notes = [*adjusted.notes]
+    notes = list(adjusted.notes)
     if "dataset" in given:
         entry = data_set(given["dataset"])
-        notes = [f"{entry['name']}: {entry['note']}", *notes] if "note" in entry else notes
-    facts = {k: x for k, x in given.items() if k in ("dataset", "split", "side", "filtered")}
-    show(Table(heading, rows, notes=notes), printing, {**facts, **adjusted.to_dict()})
+        if "note" in entry:
+            notes.insert(0, f"{entry['name']}: {entry['note']}")
+    asked = ("dataset", "split", "side", "filtered")
+    content = {name: value for name, value in given.items() if name in asked}
+    content |= adjusted.to_dict()
+    show(Table(heading, rows, notes=notes), printing, content)

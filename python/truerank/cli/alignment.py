@@ -10,7 +10,7 @@ from ..alignment import Task, read_dbp15k, read_openea
 from ..alignment.datasets.readers import find_file
 from ..inputs.errors import InputValueError
 from .files import note_file, read_array
-from .model_files import known_splits, open_model
+from .model_files import Model, known_splits, open_model
 from .options import (
     COUNTING,
     INPUT,
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 def parse_candidates(name: str, text: str) -> Any:
     """Return a word, or read the ids of both graphs from two files."""
     paths = text.split(",")
-    return text if len(paths) == 1 else tuple(read_array(name, path) for path in paths)
+    if len(paths) == 1:
+        return text
+    return tuple(read_array(name, path) for path in paths)
 
 
 @command(
@@ -95,31 +97,54 @@ def align(given: Given) -> None:
     truerank alignment left.npy right.npy --data D_W_15K_V2 --fold 1
     truerank alignment --scores similarities.npy test.npy --candidates test --save ranks.npz
     """
-    paths, folder = list(given.pop("files", ())), given.pop("data", None)
-    names = ["LEFT", "RIGHT"] * ("scores" not in given) + ["PAIRS"] * (folder is None)
-    if len(paths) != len(names):
-        expected = " ".join(names) or "no files beside --scores and --data"
-        raise click.UsageError(f"expected {expected}, got {' '.join(paths) or 'none'}")
-    for name, path in zip(names, paths, strict=True):
-        given[name.lower()] = note_file(path) if name == "PAIRS" else read_array(name, path)
+    folder = given.pop("data", None)
+    take_arguments(given, folder)
     model = open_model(given, "scores", "left right")
     facts = take(given, "split candidates duplicates leaks")
     if folder is None:
-        scores, *others = model.arrays.values()
-        left, right = [scores.shape[0], others[0].shape[0]] if others else scores.shape
-        facts |= {"pairs": given.pop("pairs"), "known": known_splits(given) or None}
-        facts["left"] = given.pop("left_labels", left)
-        facts["right"] = given.pop("right_labels", right)
+        what = model.kind
+        sizes = count_entities(model)
+        facts["pairs"] = given.pop("pairs")
+        facts["known"] = known_splits(given) or None
+        facts["left"] = given.pop("left_labels", sizes[0])
+        facts["right"] = given.pop("right_labels", sizes[1])
     else:
+        what = "a data set"
         facts |= read_data_set(folder, facts.get("split", "test"), **take(given, "layout fold"))
     task = Task(**facts)
     show_report(
         model.counter(task, given),
         given,
-        model.kind if folder is None else "a data set",
+        what,
         findings=str(task.audit).splitlines(),
         title=f"Entity alignment of {task.protocol.split}",
     )
+
+
+def take_arguments(given: Given, folder: str | None) -> None:
+    """Read the files that are named without an option, and put each in under its own name."""
+    paths = given.pop("files", ())
+    names = []
+    if "scores" not in given:
+        names += ["LEFT", "RIGHT"]
+    if folder is None:
+        names.append("PAIRS")
+    if len(paths) != len(names):
+        expected = " ".join(names) or "no files beside --scores and --data"
+        raise click.UsageError(f"expected {expected}, got {' '.join(paths) or 'none'}")
+    for name, path in zip(names, paths, strict=True):
+        if name == "PAIRS":  # the task reads them, with the names of the entities
+            given["pairs"] = note_file(path)
+        else:
+            given[name.lower()] = read_array(name, path)
+
+
+def count_entities(model: Model) -> tuple[int, int]:
+    """Return how many left and how many right entities the model knows."""
+    if model.kind == "scores":
+        rows, columns = model.arrays["scores"].shape
+        return rows, columns
+    return model.arrays["left"].shape[0], model.arrays["right"].shape[0]
 
 
 def read_data_set(
@@ -132,16 +157,18 @@ def read_data_set(
         data = read_dbp15k(folder)
     else:
         data = read_openea(folder, fold)
-    facts = {"left": _entities(data.left), "right": _entities(data.right)}
+    entities = {"left": _entities(data.left), "right": _entities(data.right)}
     if not data.splits:
-        return {**facts, "pairs": data.pairs}
+        return entities | {"pairs": data.pairs}
     if split not in data.splits:
         expected = f"one of {', '.join(data.splits)}"
         raise InputValueError("--split", expected=expected, got=repr(split))
-    return {**facts, "pairs": data.splits[split], "known": data.known(split)}
+    return entities | {"pairs": data.splits[split], "known": data.known(split)}
 
 
 def _entities(graph: Graph) -> Any:
     """Return the names of a graph's entities if they are unique, or else their number."""
     names = graph.names
-    return graph.size if names is None or len(set(names)) < graph.size else names
+    if names is None or len(set(names)) < graph.size:
+        return graph.size
+    return names

@@ -43,9 +43,10 @@ class Commands(click.Group):
             try:
                 return super().invoke(ctx)
             except click.UsageError as error:
-                hint = f"(see {error.ctx.command_path} --help)" if error.ctx else ""
-                text = f"{error.format_message().rstrip('.')} {hint}".strip()
-                raise click.UsageError(printable(text)) from error
+                text = error.format_message().rstrip(".")
+                if error.ctx is not None:
+                    text += f" (see {error.ctx.command_path} --help)"
+                raise click.UsageError(printable(text.strip())) from error
             except BrokenPipeError:  # which click ends quietly
                 raise
             except InputError as error:
@@ -55,8 +56,10 @@ class Commands(click.Group):
             except MemoryError as error:
                 raise click.ClickException(f"not enough memory: {error}") from error
             except OSError as error:
-                name = f"{error.filename}: " if error.filename else ""
-                raise click.ClickException(printable(f"{name}{error.strerror or error}")) from error
+                text = str(error.strerror or error)
+                if error.filename:
+                    text = f"{error.filename}: {text}"
+                raise click.ClickException(printable(text)) from error
 
 
 def _say(text: str) -> None:
@@ -89,6 +92,9 @@ def info(given: Given) -> None:
     from ..devices.backends import backends_of_devices  # other commands do not need torch
 
     devices = [f"{name} ({backend})" for name, backend in backends_of_devices().items()]
+    openmp = "no"
+    if _core.openmp():
+        openmp = "yes"
     facts = {
         "truerank": __version__,
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -96,7 +102,7 @@ def info(given: Given) -> None:
         "platform": f"{platform.system()} {platform.machine()}",
         "instruction set": f"{_core.isa()} (usable: {', '.join(_core.isas())})",
         "bounds": f"{_core.bounds()} (usable: {', '.join(_core.bounds_choices())})",
-        "OpenMP": "yes" if _core.openmp() else "no",
+        "OpenMP": openmp,
         "threads": str(_core.default_threads()),
         "devices": ", ".join(devices) or "none that torch knows",
         "compiler": _core.compiler,

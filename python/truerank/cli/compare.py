@@ -41,8 +41,10 @@ def compare_files(given: Given) -> None:
     paths = given.pop("ranks", ())
     if len(set(paths)) < max(2, len(paths)):
         raise click.UsageError("expected the saved ranks of at least two models, each once")
-    printing, page = take(given, PRINTING), given.pop("html", None)
-    metrics, seed = given.pop("metrics", ["mrr"]), given.pop("seed", 0)
+    printing = take(given, PRINTING)
+    page = given.pop("html", None)
+    metrics = given.pop("metrics", ["mrr"])
+    seed = given.pop("seed", 0)
     check_printing(printing, html=page)
     models = {name: load(path) for name, path in zip(model_names(paths), paths, strict=True)}
     compared = compare(models, metric=metrics, draw_seed=seed, **given)

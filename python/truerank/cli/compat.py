@@ -31,4 +31,7 @@ def compare_conventions(given: Given) -> None:
     from ..compat import report, table  # other commands do not need them
 
     printing = take(given, f"metrics {PRINTING}")
-    show((report if "preset" in given else table)(**given), printing)
+    if "preset" in given:
+        show(report(**given), printing)
+    else:
+        show(table(**given), printing)

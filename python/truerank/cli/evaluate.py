@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,29 +116,41 @@ def evaluate(given: Given) -> None:
     truerank evaluate ranks.npz --metrics mrr,amri --by relation --interval
     truerank evaluate --lists run.txt.gz --qrels qrels.txt --candidates 8841823
     """
-    labels, split = take(given, "side relation queries"), take(given, "split")
-    names = given.pop("filtered_by", None)
+    labels = take(given, "side relation queries")
+    split = take(given, "split")
+    filtered_by = given.pop("filtered_by", None)
     scores = given.pop("scores", None)
     lists = given.pop("lists", None)
+    count: Callable[[], Ranks]
     if lists is not None:
-        what, count = "lists", lists_counter(lists, given)
+        what = "lists"
+        count = lists_counter(lists, given)
     elif scores is None:
         raise click.UsageError("Missing argument 'SCORES'.")
     elif holds_ranks(scores):
-        what, count = SAVED, lambda: load(note_file(scores))
+        what = SAVED
+        count = partial(load_ranks, scores)
     else:
-        what, count = "scores", scores_counter(scores, given, labels)
+        what = "scores"
+        count = scores_counter(scores, given, labels)
 
     def counted() -> Report:
         ranks = count().with_labels(**labels).with_protocol(**split)
-        if names is not None and not ranks.protocol.filter:
-            raise InputValueError("--filtered-by", "these ranks are unfiltered")
-        return report(ranks if names is None else ranks.with_protocol(filter=names))
+        if filtered_by is not None:
+            if not ranks.protocol.filter:
+                raise InputValueError("--filtered-by", "these ranks are unfiltered")
+            ranks = ranks.with_protocol(filter=filtered_by)
+        return report(ranks)
 
     saved = given.get("save")
     show_report(counted, given, what)
     if saved is not None and what == "scores":
         Path(f"{saved}.partial").unlink(missing_ok=True)
+
+
+def load_ranks(path: str) -> Ranks:
+    """Load saved ranks; their file is noted only here, as the same line may save them in it."""
+    return load(note_file(path))
 
 
 def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks]:
@@ -153,11 +166,14 @@ def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks
         stored["axis"] = AXES[given.pop("axis")]
     store = open_store(path, **stored)
     rules = take(given, "filter rows candidates order nan threads")
-    columns: Any = rules.get("rows", targets)
-    n = len(columns) if np.ndim(columns) else store.shape[0]
-    blank = Ranks(np.zeros(n, np.int64), np.ones(n, np.int64), 2).with_labels(**labels)
+    tasks = store.shape[0]
+    of_tasks: Any = rules.get("rows", targets)
+    if np.ndim(of_tasks):  # a single target is that of every row
+        tasks = len(of_tasks)
+    blank = Ranks(np.zeros(tasks, np.int64), np.ones(tasks, np.int64), 2).with_labels(**labels)
     report(blank, by=given.get("by"), weights=given.get("weights"))
-    rules |= {"audit": "audit" in given, "progress": bar()}
+    rules["audit"] = "audit" in given
+    rules["progress"] = bar()
     if "save" in given:
         rules["checkpoint"] = f"{given['save']}.partial"
     return lambda: rank(store, targets, **rules)
@@ -170,8 +186,16 @@ def lists_counter(path: str, given: Given) -> Callable[[], Ranks]:
             "--lists needs --qrels, the right answers of its queries, and --candidates, how many "
             "there are in all, or a file with their names"
         )
-    answers, known = given.pop("qrels"), list(given.pop("known", ())) or None
+    answers = given.pop("qrels")
+    known = list(given.pop("known", ())) or None
     rules = take(given, "candidates filtered order nan dtype threads")
-    read = read_json_lists if is_json(path) else read_run
     progress = bar()
-    return lambda: read(path, progress=progress).rank(answers, known=known, **rules)
+
+    def count() -> Ranks:
+        if is_json(path):
+            lists = read_json_lists(path, progress=progress)
+        else:
+            lists = read_run(path, progress=progress)
+        return lists.rank(answers, known=known, **rules)
+
+    return count

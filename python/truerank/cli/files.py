@@ -69,10 +69,12 @@ def read_array(argument: str, path: str) -> NDArray[Any]:
 def read_selection(argument: str, path: str) -> tuple[NDArray[Any], ...]:
     """Read a selection: (indptr, indices) or (indptr, indices, lists), or those of a CSR matrix."""
     members, arrays = read_npz(argument, note_file(path), (*_SELECTION, "format"))
-    layout = arrays.get("format")
-    if layout is not None and (name := layout.tobytes().replace(b"\0", b"")) != b"csr":
-        expected, got = "a scipy.sparse matrix in csr format", name[:20].decode("latin1")
-        raise InputValueError(argument, expected=expected, got=got)
+    if "format" in arrays:  # a matrix that scipy.sparse saved
+        layout = arrays["format"].tobytes().replace(b"\0", b"")
+        if layout != b"csr":
+            expected = "a scipy.sparse matrix in csr format"
+            got = layout[:20].decode("latin1")
+            raise InputValueError(argument, expected=expected, got=got)
     if not {"indptr", "indices"} <= arrays.keys():
         names = ", ".join(members) or "nothing"
         raise InputValueError(argument, expected="members indptr and indices", got=names)
@@ -89,13 +91,16 @@ def read_candidates(argument: str, text: str) -> Any:
 
 def read_columns(argument: str, text: str) -> int | NDArray[Any]:
     """Return a number as it is, or read the numbers in a .npy file."""
-    is_number = text.isascii() and text.isdecimal()
-    return int(text[:20]) if is_number else read_array(argument, text)
+    if text.isascii() and text.isdecimal():
+        return int(text[:20])
+    return read_array(argument, text)
 
 
 def read_label(argument: str, text: str) -> str | NDArray[Any]:
     """Return a word as it is, or read what a .npy file has for each task."""
-    return read_array(argument, text) if text.endswith(".npy") else text
+    if text.endswith(".npy"):
+        return read_array(argument, text)
+    return text
 
 
 # -- text ------------------------------------------------------------------------------------------
@@ -149,4 +154,6 @@ def holds_ranks(path: str) -> bool:
 def model_names(paths: Sequence[str]) -> list[str]:
     """Name models by their files without the suffix, or by whole paths if two would be equal."""
     stems = [Path(path).stem for path in paths]
-    return stems if len(set(stems)) == len(stems) else list(paths)
+    if len(set(stems)) < len(stems):
+        return list(paths)
+    return stems

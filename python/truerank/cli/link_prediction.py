@@ -46,7 +46,9 @@ def parse_columns(name: str, text: str) -> list[int]:
     >>> parse_columns("--keys", "3,4"), parse_columns("--keys", "none")
     ([3, 4], [])
     """
-    words = [] if text.strip() == "none" else [word.strip() for word in text.split(",")]
+    if text.strip() == "none":
+        return []
+    words = [word.strip() for word in text.split(",")]
     if not all(re.fullmatch("[0-9]{1,18}", word) for word in words):
         raise InputValueError(name, expected="columns from 3 on, as 3,4, or none", got=repr(text))
     return list(map(int, words))
@@ -155,13 +157,15 @@ def predict_links(given: Given) -> None:
         raise click.UsageError("Missing option '--test'.")
     model = open_model(given, "scores_tail scores_head scores_relation", VECTORS)
     test = given.pop("test")
-    is_ids = given.pop("ids", test.endswith(".npy"))
-    sizes = model.sizes(CANDIDATE_KIND) if is_ids else {}
+    sizes = {}
+    if given.pop("ids", test.endswith(".npy")):
+        sizes = model.sizes(CANDIDATE_KIND)
     vocabularies = {name: given.pop(key, sizes.get(name)) for name, key in LABELS.items()}
     facts = take(given, "sides split candidates keys time filters duplicates leaks unseen")
     if len(facts.get("time", ())) == 1:
         facts["time"] = facts["time"][0]
-    if isinstance(candidates := facts.get("candidates"), Sampled):
+    candidates = facts.get("candidates")
+    if isinstance(candidates, Sampled):
         facts["candidates"] = candidates._replace(seed=given.get("seed", 0))
     task = Task(test, known, **vocabularies, **facts)
     if not known and task.protocol.filter:

@@ -37,13 +37,19 @@ class Model(NamedTuple):
         """
         if self.kind == "scores":
             return {kinds[name]: store.shape[-1] for name, store in self.arrays.items()}
-        vectors = {kind: self.arrays.get(kind) for kind in kinds.values()}
-        return {kind: len(x) for kind, x in vectors.items() if x is not None and x.ndim}
+        sizes = {}
+        for kind in kinds.values():
+            vectors = self.arrays.get(kind)
+            if vectors is not None and vectors.ndim > 0:
+                sizes[kind] = len(vectors)
+        return sizes
 
     def counter(self, task: Any, given: Given) -> Callable[[], Any]:
         """Return what evaluates the model by a task, with a bar of progress."""
-        evaluate = task.evaluate_scores if self.kind == "scores" else task.evaluate_embeddings
-        rules = {**self.rules, "audit": "audit" in given, "progress": bar()}
+        evaluate = task.evaluate_embeddings
+        if self.kind == "scores":
+            evaluate = task.evaluate_scores
+        rules = self.rules | {"audit": "audit" in given, "progress": bar()}
         return partial(evaluate, **self.arrays, **rules)
 
 
@@ -52,25 +58,30 @@ def open_model(given: Given, scores: str, vectors: str) -> Model:
 
     A keyword of a task is the last word of that of the option: "tail" of "queries_tail".
     """
+    arrays = {}
     paths = take(given, scores)
-    if not paths:
-        arrays = take(given, vectors)
-        rules = take(given, "similarity complex_layout bias csls unique nan dtype threads")
-        if "complex_layout" in rules:
-            rules["layout"] = rules.pop("complex_layout")
-        if not arrays:
-            options = ", ".join(f"--{name.replace('_', '-')}" for name in scores.split())
-            raise click.UsageError(f"expected the vectors of a model, or its scores ({options})")
-        return Model("vectors", {name.rpartition("_")[2]: x for name, x in arrays.items()}, rules)
-    rules = take(given, "order io csls unique nan dtype threads")
-    how = {name: rules[name] for name in ("dtype", "io") if name in rules}
-    stores = {name.rpartition("_")[2]: open_store(path, **how) for name, path in paths.items()}
-    return Model("scores", stores, rules)
+    if paths:
+        rules = take(given, "order io csls unique nan dtype threads")
+        reading = {name: rules[name] for name in ("dtype", "io") if name in rules}
+        for name, path in paths.items():
+            arrays[name.rpartition("_")[2]] = open_store(path, **reading)
+        return Model("scores", arrays, rules)
+    for name, array in take(given, vectors).items():
+        arrays[name.rpartition("_")[2]] = array
+    if not arrays:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in scores.split())
+        raise click.UsageError(f"expected the vectors of a model, or its scores ({options})")
+    rules = take(given, "similarity complex_layout bias csls unique nan dtype threads")
+    if "complex_layout" in rules:
+        rules["layout"] = rules.pop("complex_layout")
+    return Model("vectors", arrays, rules)
 
 
 def known_splits(given: Given) -> dict[str, str]:
     """Take the files of known answers, by the name of their split."""
-    splits = [*take(given, "train valid").items(), *given.pop("known", ())]
-    if len(dict(splits)) < len(splits):
-        raise click.UsageError("--known: expected a file for each split, got two for one")
-    return dict(splits)
+    splits = take(given, "train valid")
+    for name, path in given.pop("known", ()):
+        if name in splits:
+            raise click.UsageError("--known: expected a file for each split, got two for one")
+        splits[name] = path
+    return splits

@@ -25,8 +25,9 @@ Decorator = Callable[[Any], Any]
 
 def name_of(parameter: click.Parameter) -> str:
     """Return how users call an option or an argument."""
-    is_option = isinstance(parameter, click.Option)
-    return parameter.opts[0] if is_option else parameter.human_readable_name
+    if isinstance(parameter, click.Option):
+        return parameter.opts[0]
+    return parameter.human_readable_name
 
 
 class Value(click.ParamType[Any]):
@@ -41,7 +42,8 @@ class Value(click.ParamType[Any]):
     """
 
     def __init__(self, read: Callable[[str, str], Any], name: str = "file") -> None:
-        self.read, self.name = read, name
+        self.read = read
+        self.name = name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value of a word."""
@@ -59,11 +61,14 @@ class Value(click.ParamType[Any]):
 
 
 def _words(_option: str, text: str) -> list[str]:
-    return [word for part in text.split(",") if (word := part.strip())]
+    words = [part.strip() for part in text.split(",")]
+    return [word for word in words if word]
 
 
 def _metrics(option: str, text: str) -> str | list[str]:
-    return "all" if text.strip() == "all" else _words(option, text)
+    if text.strip() == "all":
+        return "all"
+    return _words(option, text)
 
 
 def _split(option: str, text: str) -> tuple[str, str]:
@@ -85,6 +90,7 @@ LABEL = Value(files.read_label, "label|file")
 NAMES = Value(files.read_names)
 ANSWERS = Value(files.read_answers)
 POSITIVE = click.IntRange(min=1)
+SUSPECT_ROWS = click.Choice(["keep", "drop", "raise"])
 
 
 def option(flags: str, kind: Any, help_text: str, **more: Any) -> Decorator:
@@ -156,18 +162,22 @@ OPTIONS: dict[str, Decorator] = {
         multiple=True,
     ),
     "split": option("--split", WORD, "Name of the evaluated split."),
-    **{
-        rule: option(
-            f"--{rule}",
-            click.Choice(["keep", "drop", "raise"]),
-            f"What to do with test rows {which}. Default: keep.",
-        )
-        for rule, which in {
-            "duplicates": "that repeat an earlier one",
-            "leaks": "that a known split has, too",
-            "unseen": "with an entity or relation that is not in --train",
-        }.items()
-    },
+    "duplicates": option(
+        "--duplicates",
+        SUSPECT_ROWS,
+        "What to do with test rows that repeat an earlier one. Default: keep.",
+    ),
+    "leaks": option(
+        "--leaks",
+        SUSPECT_ROWS,
+        "What to do with test rows that a known split has, too. Default: keep.",
+    ),
+    "unseen": option(
+        "--unseen",
+        SUSPECT_ROWS,
+        "What to do with test rows with an entity or relation that is not in --train. Default: "
+        "keep.",
+    ),
     "qrels": option("--qrels", ANSWERS, "The right answers: lines qid 0 docid relevance."),
     # reports
     "by": option(
@@ -243,7 +253,8 @@ def command(name: str, options: str, **more: Any) -> Callable[[Callable[[Given],
     def decorate(function: Callable[[Given], None]) -> click.Command:
         @functools.wraps(function)
         def run(**values: Any) -> None:
-            function({name: value for name, value in values.items() if _is_given(value)})
+            given = {keyword: value for keyword, value in values.items() if _is_given(value)}
+            function(given)
 
         make: Decorator = click.command(name, **more)
         made: click.Command = make(run)
@@ -255,7 +266,8 @@ def command(name: str, options: str, **more: Any) -> Callable[[Callable[[Given],
 
 
 def _is_given(value: object) -> bool:
-    return value is not None and not (isinstance(value, tuple) and not value)
+    # an option that may be given several times, and was not, is an empty tuple
+    return value is not None and not (isinstance(value, tuple) and len(value) == 0)
 
 
 def take(given: Given, keywords: str) -> Given:

@@ -27,12 +27,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .. import Progress
-    from ..inference.intervals import Interval
 
-METHODS = {"text": "to_text", "json": "to_json", "markdown": "to_markdown", "csv": "to_csv"}
-METHODS |= {"spreadsheet": "to_csv", "latex": "to_latex", "html": "to_html"}
-ENDINGS = {".txt": "text", ".json": "json", ".md": "markdown", ".csv": "csv", ".tex": "latex"}
-ENDINGS |= {".html": "html"}
+# The method of a result that writes each style.
+METHODS = {
+    "text": "to_text",
+    "json": "to_json",
+    "markdown": "to_markdown",
+    "csv": "to_csv",
+    "spreadsheet": "to_csv",
+    "latex": "to_latex",
+    "html": "to_html",
+}
+# The style of a file, by the ending of its name.
+ENDINGS = {
+    ".txt": "text",
+    ".json": "json",
+    ".md": "markdown",
+    ".csv": "csv",
+    ".tex": "latex",
+    ".html": "html",
+}
 SAVED = "saved ranks"
 START_AFTER = 0.5  # seconds: shorter runs draw no bar
 
@@ -55,8 +69,10 @@ def check_printing(printing: Given, **outputs: Path | None) -> str:
     """Check what is to be written, before anything is counted; return the style of the result."""
     output = printing.get("output")
     check_outputs(output=output, **outputs)
-    if "json" in printing or "style" in printing:
-        return "json" if "json" in printing else str(printing["style"])
+    if "json" in printing:
+        return "json"
+    if "style" in printing:
+        return str(printing["style"])
     if output is None:
         return "text"
     if output.suffix.lower() not in ENDINGS:
@@ -81,21 +97,20 @@ def show(
         What follows a text; in other forms they go to standard error.
     """
     style = check_printing(printing)
-    options = {k: v for k, v in printing.items() if k not in ("json", "style", "output")}
     if style == "json" and content is not None:
         text = write_json(content, 2)
-    elif style == "json":  # it has all digits
-        text = result.to_json(**take(options, "metrics"))
     else:
-        options |= {"spreadsheet": True} if style == "spreadsheet" else {}
-        text = terminal_text(getattr(result, METHODS[style])(**options))
+        text = text_in_style(result, style, printing)
     if lines and style == "text":
-        text = "\n".join([text, "", *map(printable, lines)])
+        text += "\n"
+        for line in lines:
+            text += f"\n{printable(line)}"
     elif style != "json":
         for line in lines:
             click.echo(printable(line), err=True)
     text = text.removesuffix("\n")
-    if output := printing.get("output"):
+    output = printing.get("output")
+    if output is not None:
         with replace_file(output) as file:
             file.write(f"{text}\n".encode(errors="backslashreplace"))
     elif style == "csv" and sys.stdout is not None and sys.stdout.isatty():
@@ -104,9 +119,24 @@ def show(
         click.echo(text, color=True)  # or it would take what it knows for colours out of names
 
 
+def text_in_style(result: AsTable, style: str, printing: Given) -> str:
+    """Return a result as text; JSON has all digits, and takes no other options than metrics."""
+    options = dict(printing)
+    for keyword in ("json", "style", "output"):
+        options.pop(keyword, None)
+    if style == "json":
+        return result.to_json(**take(options, "metrics"))
+    if style == "spreadsheet":
+        options["spreadsheet"] = True
+    write = getattr(result, METHODS[style])
+    return terminal_text(write(**options))
+
+
 def command_line() -> str:
     """Return the command line as it was typed."""
-    return shlex.join(["truerank", *click.get_current_context().find_root().obj])
+    words = ["truerank"]
+    words += click.get_current_context().find_root().obj
+    return shlex.join(words)
 
 
 # -- reports ---------------------------------------------------------------------------------------
@@ -135,18 +165,22 @@ def show_report(
     title : str, optional
         The title of the page.
     """
-    printing, saved = take(given, MEASURED), given.pop("save", None)
+    printing = take(given, MEASURED)
+    saved = given.pop("save", None)
     grouping = take(given, "by weights seed")
-    page, audit, interval = (given.pop(name, None) for name in ("html", "audit", "interval"))
+    page = given.pop("html", None)
+    has_audit = given.pop("audit", False)
+    has_intervals = given.pop("interval", False)
     refuse(given, what)
-    metrics = printing.get("metrics")
-    keys = metrics if isinstance(metrics, list) else []
-    if interval and not keys:
+    keys: list[str] = []
+    if printing.get("metrics", "all") != "all":
+        keys = printing["metrics"]
+    if has_intervals and not keys:
         raise click.UsageError("--interval needs --metrics, whose intervals it gives")
     if page is not None:
         import_extra("matplotlib", "an HTML page", "plot")
     check_printing(printing, save=saved, html=page)
-    by_key = interval or any(map(_is_of_a_row, keys))
+    needs_table_of_keys = has_intervals or any(map(_names_a_row, keys))
 
     made = evaluate()
     ranks = made.ranks
@@ -156,43 +190,50 @@ def show_report(
         ranks.save(saved)
     if grouping or not made.filters:
         made = report(ranks, **grouping)
-    lines = [*findings, *map(str, made.audit())] if audit else []
-    if audit and not lines:
-        lines = ["Nothing was found that makes these numbers suspect."]
+    lines: list[str] = []
+    if has_audit:
+        lines.extend(findings)
+        lines.extend(map(str, made.audit()))
+        lines = lines or ["Nothing was found that makes these numbers suspect."]
     if page is not None:
-        about: Any = {"title": title, "metrics": keys or None, "notes": findings}
-        save_page(page, made, command=command_line(), **about)
-    if by_key:
-        show_keys(made, keys, printing, lines, intervals=bool(interval))
+        save_page(
+            page,
+            made,
+            command=command_line(),
+            title=title,
+            metrics=keys or None,
+            notes=findings,
+        )
+    if needs_table_of_keys:
+        show_keys(made, keys, printing, lines, has_intervals=has_intervals)
     else:
         show(made, printing, lines=lines)
 
 
-def _is_of_a_row(key: str) -> bool:
+def _names_a_row(key: str) -> bool:
     """Return whether a key names a row of a report: a side, a kind of rank or macro averages."""
     parsed = parse(key)
     return parsed != parsed.alone._replace(adjustment=parsed.adjustment)
 
 
 def show_keys(
-    made: Report, keys: Sequence[str], printing: Given, lines: Sequence[str], *, intervals: bool
+    made: Report, keys: Sequence[str], printing: Given, lines: Sequence[str], *, has_intervals: bool
 ) -> None:
     """Print the values of some keys, perhaps with their intervals."""
-    found: dict[str, Interval] = {key: made.interval(key) for key in (keys if intervals else ())}
-    rows: list[list[Any]] = [["value", *(made[key] for key in keys)]]
+    columns: list[Any] = ["number"]
+    columns += [metric_column(key, percent="percent" in printing) for key in keys]
+    rows: list[list[Any]] = [["value"] + [made[key] for key in keys]]
     notes: list[str] = []
-    for interval in found.values():
-        units = describe_units(interval.units, interval.by)
-        notes += [f"{100 * interval.level:g} % intervals over {units}.", *interval.notes]
     content = json.loads(made.to_json(keys))
-    if intervals:
+    if has_intervals:
+        intervals = {key: made.interval(key) for key in keys}
+        for interval in intervals.values():
+            units = describe_units(interval.units, interval.by)
+            notes.append(f"{100 * interval.level:g} % intervals over {units}.")
+            notes.extend(interval.notes)
         for name in ("low", "high", "method"):
-            rows.append([name, *(getattr(interval, name) for interval in found.values())])
-        content["intervals"] = {key: interval.to_dict() for key, interval in found.items()}
-    columns: list[Any] = [
-        "number",
-        *(metric_column(key, percent="percent" in printing) for key in keys),
-    ]
+            rows.append([name] + [getattr(interval, name) for interval in intervals.values()])
+        content["intervals"] = {key: interval.to_dict() for key, interval in intervals.items()}
     table = Table(columns, rows, before=made.table().before, notes=dict.fromkeys(notes))
     rest = {name: value for name, value in printing.items() if name not in ("metrics", "percent")}
     show(table, rest, content, lines)

@@ -73,23 +73,29 @@ def retrieve(given: Given) -> None:
     truerank retrieval --qrels qrels.txt --lists run.txt.gz --candidates names.txt
     truerank retrieval --qrels qrels.npy --queries Q.npy --entities E.npy --metrics ndcg@10,map
     """
-    facts = take(given, "qrels split leaks gain") | {"known": known_splits(given)}
+    facts = take(given, "qrels split leaks gain")
+    facts["known"] = known_splits(given)
     facts["queries"] = given.pop("query_labels", None)
-    size, lists = given.pop("candidates", None), given.pop("lists", None)
+    candidates = given.pop("candidates", None)
+    lists = given.pop("lists", None)
     if lists is None:
         model = open_model(given, "scores", "queries entities")
-        size = model.sizes({"scores": "entities"}).get("entities") if size is None else size
-        task = Task(**facts, entities=_in_columns(size, facts))
-        count, what = model.counter(task, given), model.kind
+        what = model.kind
+        if candidates is None:
+            candidates = model.sizes({"scores": "entities"}).get("entities")
+        task = Task(**facts, entities=_in_columns(candidates, facts))
+        count = model.counter(task, given)
     else:
-        if size is None:
+        what = "lists"
+        if candidates is None:
             raise click.UsageError("--lists needs --candidates, how many there are in all")
         if facts["qrels"].endswith(".npy"):  # which has columns, and not names
-            size = _in_columns(size, facts, lists)
-        task, what = Task(**facts, entities=size), "lists"
-        rules = take(given, COUNTING) | take(given, "misses")
+            candidates = _in_columns(candidates, facts, lists)
+        task = Task(**facts, entities=candidates)
+        rules = take(given, f"{COUNTING} misses")
         count = partial(task.evaluate_lists, lists, **rules, progress=bar())
-    printing, saved = take(given, MEASURED), given.pop("save", None)
+    printing = take(given, MEASURED)
+    saved = given.pop("save", None)
     refuse(given, what)
     check_printing(printing, save=saved)
     report = count()
@@ -98,11 +104,16 @@ def retrieve(given: Given) -> None:
     show(report, printing)
 
 
-def _in_columns(size: Any, facts: dict[str, Any], *others: str) -> Any:
+def _in_columns(candidates: Any, facts: dict[str, Any], lists: str | None = None) -> Any:
     """Return candidates in the order of columns; where text names them by digits, these as labels.
 
     A number alone would say that text has names, which are in no order.
     """
-    files = [facts["qrels"], *facts["known"].values(), *others]
+    files = [facts["qrels"]]
+    files += facts["known"].values()
+    if lists is not None:
+        files.append(lists)
     has_text = not all(file.endswith(".npy") for file in files)
-    return range(size) if isinstance(size, int) and has_text else size
+    if isinstance(candidates, int) and has_text:
+        return range(candidates)
+    return candidates

@@ -8,9 +8,9 @@ counts themselves, so that the scores are needed again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -92,7 +92,9 @@ def as_floats(scores: Scores, order: str) -> Values:
         raise InputTypeError("scores", "", "floats, or integers of up to 32 bits", array.dtype)
     wide = np.result_type(array.dtype.newbyteorder("="), Single)
     floats: Values = array.astype(wide, copy=False)
-    return -floats if order == "ascending" else floats
+    if order == "ascending":
+        return -floats
+    return floats
 
 
 def task_slices(tasks: int, columns: int) -> Iterator[slice]:
@@ -112,23 +114,32 @@ def full_blocks(scores: Scores, job: Job, order: str) -> Iterator[Block]:
     """Yield the scores of tasks with a column for every candidate, in the order of the tasks."""
     array = np.atleast_2d(scores.array)
     columns = array.shape[1]
-    for where in task_slices(len(job.targets), columns):
-        values = as_floats(scores.with_array(array[job.all_rows[where]]), order)
-        is_true = np.arange(columns) == job.targets[where, None]
-        others = _selected(job.candidates, where, columns, True) & ~is_true
-        filtered = _selected(job.filter, where, columns, False) | (is_true & bool(job.filter))
+    for tasks in task_slices(len(job.targets), columns):
+        values = as_floats(scores.with_array(array[job.all_rows[tasks]]), order)
+        is_true = np.arange(columns) == job.targets[tasks, None]
+        others = ~is_true
+        if job.candidates is not None:
+            others &= _selected(job.candidates, tasks, columns)
+        filtered = np.zeros_like(is_true)
+        if job.filter is not None:
+            filtered = is_true | _selected(job.filter, tasks, columns)
         yield Block(values, values[is_true][:, None], others, filtered, is_true)
 
 
-def _selected(selection: Selection | None, where: slice, columns: int, default: bool) -> Flags:
-    """Convert the selection of some tasks to flags; without a selection, all are `default`."""
-    tasks = np.arange(where.start, where.stop)
-    flags = np.full((len(tasks), columns), default and selection is None)
-    if selection is not None:
-        lists = tasks if selection.lists is None else selection.lists[where]
-        indptr, indices = selection.indptr, selection.indices
-        for i, entry in enumerate(np.zeros_like(tasks) if selection.shared else lists):
-            flags[i, indices[indptr[entry] : indptr[entry + 1]]] = True
+def _selected(selection: Selection, tasks: slice, columns: int) -> Flags:
+    """Convert the selection of some tasks to flags, shape (tasks, columns)."""
+    numbers = np.arange(tasks.start, tasks.stop)
+    if selection.shared:
+        lists = np.zeros_like(numbers)
+    elif selection.lists is None:
+        lists = numbers
+    else:
+        lists = selection.lists[tasks]
+    flags = np.zeros((len(numbers), columns), bool)
+    for i, number in enumerate(lists):
+        begin = selection.indptr[number]
+        end = selection.indptr[number + 1]
+        flags[i, selection.indices[begin:end]] = True
     return flags
 
 
@@ -139,19 +150,20 @@ def sampled_blocks(
 
     Rows of unlike lengths are padded.
     """
-    indptr, widest = indptr_of(lengths), int(lengths.max(initial=0))
+    indptr = indptr_of(lengths)
+    widest = int(lengths.max(initial=0))
     is_shared = len(lengths) > 1 and len(negatives.array) != indptr[-1]
     true_column = as_floats(true_scores, order)[:, None]
-    for where in task_slices(len(lengths), widest):
-        is_listed = np.arange(widest) < lengths[where, None]
+    for tasks in task_slices(len(lengths), widest):
+        is_listed = np.arange(widest) < lengths[tasks, None]
         values = np.zeros(is_listed.shape, true_column.dtype)
         if is_shared:
             values[:] = as_floats(negatives, order)
         else:
-            part = negatives.array[indptr[where.start] : indptr[where.stop]]
+            part = negatives.array[indptr[tasks.start] : indptr[tasks.stop]]
             values[is_listed] = as_floats(negatives.with_array(part), order)
         nowhere = np.zeros_like(is_listed)
-        yield Block(values, true_column[where], is_listed, nowhere, nowhere)
+        yield Block(values, true_column[tasks], is_listed, nowhere, nowhere)
 
 
 # -- transforms ------------------------------------------------------------------------------------
@@ -181,7 +193,8 @@ def logsigmoid_bounds(scores: Values) -> tuple[Values, Values]:
     saturated = scores > 2 - np.log(np.finfo(scores.dtype).smallest_subnormal)
     middle = np.where(score_itself, wide, np.where(saturated, 0, middle))
     slack = np.where(score_itself | saturated, 0, slack)
-    low, high = middle - slack, np.minimum(middle + slack, 0)
+    low = middle - slack
+    high = np.minimum(middle + slack, 0)
     return low.astype(scores.dtype), high.astype(scores.dtype)
 
 
@@ -242,25 +255,19 @@ def count(block: Block, convention: Convention) -> IntArray:
     >>> count(block, EXACT).ravel()
     array([1, 2, 3, 0])
     """
-    values, true_scores, others, filtered, is_true = block
-    if convention.itself != "no":
-        others = others | is_true
-    if convention.itself == "always":
-        filtered = filtered | is_true
-    if convention.nan == "-inf":
-        values, true_scores = (np.where(np.isnan(x), -np.inf, x) for x in (values, true_scores))
-    bounds = TRANSFORMS[convention.transform]
-    (low, high), (true_low, true_high) = bounds(values), bounds(true_scores)
-    if convention.filter == "left out":
-        others = others & ~filtered
-    else:
+    values, true_scores, others, filtered, is_true = _as_read(block, convention)
+    bounds_of = TRANSFORMS[convention.transform]
+    low, high = bounds_of(values)
+    true_low, true_high = bounds_of(true_scores)
+    if convention.filter != "left out":
         low = np.where(filtered, _filler(convention.filter, low, true_low), low)
         high = np.where(filtered, _filler(convention.filter, high, true_high), high)
 
     true_is_nan = np.isnan(true_scores)
     is_nan = np.isnan(low) | (np.isnan(values) & ~filtered)  # also if it became a number
     level, true_level = NAN_LEVELS.get(convention.nan, (0, 0))
-    levels, true_levels = is_nan * np.int8(level), true_is_nan * np.int8(true_level)
+    levels = is_nan * np.int8(level)
+    true_levels = true_is_nan * np.int8(true_level)
     alike = levels == true_levels
     equal = (low == true_high) & (high == true_low)
     equal |= (values == true_scores) & ~filtered  # one score has one transform
@@ -273,12 +280,17 @@ def count(block: Block, convention: Convention) -> IntArray:
     above = (levels > true_levels) | (alike & (low > true_high) & ~equal)
     is_open = alike & (high >= true_low) & ~above & ~equal
     if convention.rank.endswith("column") and is_true.any():
-        lower = ~np.logical_or.accumulate(is_true, axis=1)
-        above |= equal & (lower if convention.rank == "lowest column" else ~lower)
+        comes_before = ~np.logical_or.accumulate(is_true, axis=1)
+        if convention.rank == "lowest column":
+            above |= equal & comes_before
+        else:
+            above |= equal & ~comes_before
         equal[:] = False
     if convention.nan == "any":
         broken = true_is_nan | (is_nan & others).any(axis=1, keepdims=True)
-        above, equal, is_open = above & ~broken, equal & ~broken, is_open | broken
+        above &= ~broken
+        equal &= ~broken
+        is_open |= broken
 
     tied = (equal & others).sum(axis=1) + 1
     if convention.nan == "compared, itself too":
@@ -291,11 +303,28 @@ def count(block: Block, convention: Convention) -> IntArray:
     )
 
 
+def _as_read(block: Block, convention: Convention) -> Block:
+    """Return a block with the candidates, and the numbers in place of NaN, of a convention."""
+    values, true_scores, others, filtered, is_true = block
+    if convention.nan == "-inf":
+        values = np.where(np.isnan(values), -np.inf, values)
+        true_scores = np.where(np.isnan(true_scores), -np.inf, true_scores)
+    if convention.itself != "no":
+        others = others | is_true
+    if convention.itself == "always":
+        filtered = filtered | is_true
+    if convention.filter == "left out":
+        others = others & ~filtered
+    return Block(values, true_scores, others, filtered, is_true)
+
+
 def _filler(word: str, scores: Values, true_scores: Values) -> Any:
     """Return the scores of filtered candidates that stay."""
     if word == "truth - 1":
         return true_scores - 1
-    return scores - 1 if word == "score - 1" else scores.dtype.type(word)
+    if word == "score - 1":
+        return scores - 1
+    return scores.dtype.type(word)
 
 
 def counts_by_convention(
@@ -317,19 +346,30 @@ def counts_by_convention(
         unused |= {"nan": EXACT.nan, "candidates": EXACT.candidates}
     if not (exact.tied > 1).any():
         unused["rank"] = EXACT.rank
-    counting = {}  # each convention without what is done after counting
+    counting = {}  # how each convention counts
+    parts: dict[Convention, list[IntArray]] = {}  # counts of each block, where they are not exact
     for convention in conventions:
-        rank = convention.rank if convention.rank.endswith("column") else EXACT.rank
-        counting[convention] = replace(convention, rank=rank, mean=EXACT.mean)
-    parts: dict[Convention, list[IntArray]] = {
-        c: [] for c in counting.values() if replace(c, **unused) != EXACT
-    }
-    for block in blocks() if parts else ():
-        for convention, counts in parts.items():
-            counts.append(count(block, convention))
-    whole = {c: np.concatenate(counts, axis=1) for c, counts in parts.items() if counts}
+        counted = _up_to_counts(convention)
+        counting[convention] = counted
+        if replace(counted, **unused) != EXACT:
+            parts[counted] = []
+    if parts:
+        for block in blocks():
+            for counted, counts in parts.items():
+                counts.append(count(block, counted))
+    whole = {}
+    for counted, counts in parts.items():
+        if counts:  # without tasks there are no blocks
+            whole[counted] = np.concatenate(counts, axis=1)
     settled = np.stack([exact.above, exact.tied, exact.candidates, np.zeros_like(exact.above)])
-    return {c: whole.get(counted, settled) for c, counted in counting.items()}
+    return {convention: whole.get(counted, settled) for convention, counted in counting.items()}
+
+
+def _up_to_counts(convention: Convention) -> Convention:
+    """Return a convention without what is done after counting."""
+    if convention.rank.endswith("column"):  # counts tell candidates before and after the true one
+        return replace(convention, mean=EXACT.mean)
+    return replace(convention, mean=EXACT.mean, rank=EXACT.rank)
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -384,13 +424,15 @@ def places(counts: IntArray, convention: Convention) -> tuple[FloatArray, FloatA
     (array([3.]), array([5.]))
     """
     above, tied, _, unsettled = counts
-    ends = {
-        "realistic": ((tied + 1) / 2,) * 2,
+    middle = (tied + 1) / 2
+    rounded = 1 + tied // 2
+    in_tie = {
+        "realistic": (middle, middle),
         "optimistic": (1, 1),
         "pessimistic": (tied, tied),
-        "rounded": (1 + tied // 2,) * 2,
+        "rounded": (rounded, rounded),
     }
-    first, last = ends.get(convention.rank, (1, tied))
+    first, last = in_tie.get(convention.rank, (1, tied))
     return (above + first).astype(np.float64), (above + unsettled + last).astype(np.float64)
 
 
@@ -407,7 +449,9 @@ def per_task(key: str, ranks: Values) -> Values:
         return ranks
     with np.errstate(divide="ignore"):  # one toolkit gives a true score of NaN rank 0
         values = _AMONG_K[name](ranks)
-    return np.where(ranks <= k, values, 0).astype(ranks.dtype) if k else values
+    if k == 0:
+        return values
+    return np.where(ranks <= k, values, 0).astype(ranks.dtype)
 
 
 def mean(key: str, ranks: FloatArray, arithmetic: str) -> float:
@@ -419,8 +463,9 @@ def mean(key: str, ranks: FloatArray, arithmetic: str) -> float:
     0.5555555820465088
     """
     if arithmetic == "float32 sums":  # as C adds a double to a float
-        values = per_task(key, ranks).tolist()
-        total = reduce(lambda total, value: Single(float(total) + value), values, Single(0))
+        total = Single(0)
+        for value in per_task(key, ranks).tolist():
+            total = Single(float(total) + value)
         return float(total / Single(len(ranks)))
     if arithmetic == "float32 histogram" and not key.startswith("hits@"):
         ranks, tasks = np.unique(ranks, return_counts=True)
@@ -428,10 +473,11 @@ def mean(key: str, ranks: FloatArray, arithmetic: str) -> float:
         return float(terms.sum(dtype=Single)) / int(tasks.sum())
     if arithmetic == "float32, from 0" and key == "mr":
         ranks = ranks - 1
-    adds_singles = arithmetic in ("float32", "float32, from 0")
-    if adds_singles or (arithmetic, key) == ("float32 reciprocals", "mrr"):
+    if arithmetic in ("float32", "float32, from 0"):
+        return float(per_task(key, ranks.astype(Single)).mean(dtype=Single))
+    if arithmetic == "float32 reciprocals" and key == "mrr":
         ranks = ranks.astype(Single)
-    return float(per_task(key, ranks).mean(dtype=Single if adds_singles else np.float64))
+    return float(per_task(key, ranks).mean(dtype=np.float64))
 
 
 def figure(
@@ -456,13 +502,14 @@ def figure(
     Figure(value=0.75, least=0.5, most=1.0)
     """
     candidates, unsettled = counts[2:]
-    nothing = Figure(*[float("nan")] * 3)
+    nothing = Figure(math.nan, math.nan, math.nan)
     if not len(candidates):
         return nothing
     if groups:
-        parts = [figure(key, counts[:, group], convention) for group in groups]
-        halves = np.array(parts, Single if convention.mean == "float32 sums" else np.float64)
-        return Figure(*halves.mean(axis=0).tolist())  # OpenKE also adds and halves floats
+        figures = np.array([figure(key, counts[:, group], convention) for group in groups])
+        if convention.mean == "float32 sums":
+            figures = figures.astype(Single)  # OpenKE also adds and halves floats
+        return Figure(*figures.mean(axis=0).tolist())
     is_finite = convention.candidates == "finite"
     if is_finite and (candidates**2).sum() < len(candidates):
         return nothing  # PyKEEN raises: (n**2 - 1) / 12 is no variance
@@ -472,15 +519,17 @@ def figure(
         by_chance = float((candidates + 1).mean()) / 2 - 1
         if by_chance:
             value = 1 - beyond_first / by_chance
-        else:  # PyKEEN divides by 1e-12
-            value = beyond_first * 1e12 if is_finite else float("nan")
+        elif is_finite:  # PyKEEN divides by 1e-12
+            value = beyond_first * 1e12
+        else:
+            value = math.nan
         return Figure(value, value, value)
-    bounds = sorted(mean(key, ranks, convention.mean) for ranks in (first, last))
-    value = (bounds[0] + bounds[1]) / 2
-    is_open = bounds[0] != bounds[1] and not unsettled.any()
+    least, most = sorted(mean(key, ranks, convention.mean) for ranks in (first, last))
+    value = (least + most) / 2
+    is_open = least != most and not unsettled.any()
     if is_open and key != "mr":  # the mean rank is linear: its mean over all orders is the middle
         value = _mean_over_orders(key, counts)
-    return Figure(value, *bounds)
+    return Figure(value, least, most)
 
 
 def _mean_over_orders(key: str, counts: IntArray) -> float:
@@ -490,5 +539,6 @@ def _mean_over_orders(key: str, counts: IntArray) -> float:
         ranks = Ranks(above, tied, np.maximum(candidates, above + tied))
         return report(ranks)[f"expected.{key}"]
     sums = np.append(0, _AMONG_K[name](np.arange(1.0, k + 1)).cumsum())
-    last, before = np.minimum(above + tied, k), np.minimum(above, k)
+    last = np.minimum(above + tied, k)
+    before = np.minimum(above, k)
     return float(((sums[last] - sums[before]) / tied).mean())

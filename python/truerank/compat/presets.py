@@ -116,8 +116,10 @@ class Convention:
         """
         reached = EXACT
         for step in STEPS:
-            names = ("rtol", "atol") if step == "tolerance" else (step,)
-            changed = replace(reached, **{name: getattr(self, name) for name in names})
+            if step == "tolerance":
+                changed = replace(reached, rtol=self.rtol, atol=self.atol)
+            else:
+                changed = replace(reached, **{step: getattr(self, step)})
             if changed != reached:
                 reached = changed
                 yield step, reached
@@ -216,7 +218,12 @@ def _read_preset(name: str, row: dict[str, Any]) -> Preset:
 
 
 def _frozen(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
+    """Return a row with tuples in place of its lists."""
+    frozen = dict(row)
+    for field, value in row.items():
+        if isinstance(value, list):
+            frozen[field] = tuple(value)
+    return frozen
 
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
@@ -234,18 +241,23 @@ def look_up(
     argument: str = "presets",
 ) -> list[Row]:
     """Return rows by their names, each of which stands once; None means all of them."""
-    expected = f"a name or a {kind.__name__}"
-    chosen = several("presets", rows if names is None else names, "names or rows")
-    for name in chosen:
-        if not isinstance(name, (str, kind)):
+    if names is None:
+        names = rows
+    chosen: list[Row] = []
+    for name in several("presets", names, "names or rows"):
+        if isinstance(name, kind):
+            chosen.append(name)
+        elif not isinstance(name, str):
+            expected = f"a name or a {kind.__name__}"
             raise InputTypeError(argument, expected=expected, got=type(name).__name__)
-        if isinstance(name, str) and name not in rows:
+        elif name not in rows:
             raise UnknownKeyError(argument, "", f"one of {', '.join(rows)}", repr(name))
-    wanted = [rows[name] if isinstance(name, str) else name for name in chosen]
-    if len({row.name for row in wanted}) < len(wanted):
-        got = ", ".join(row.name for row in wanted)
+        else:
+            chosen.append(rows[name])
+    if len({row.name for row in chosen}) < len(chosen):
+        got = ", ".join(row.name for row in chosen)
         raise InputValueError("presets", expected="each name once", got=got)
-    return wanted
+    return chosen
 
 
 @public("truerank.compat")
@@ -286,11 +298,20 @@ def describe() -> str:
     >>> print(describe().splitlines()[0])
     | preset | toolkit | place in a tie | what else differs | splits filtered | candidates |
     """
-    heading = "preset", "toolkit", "place in a tie", "what else differs", "splits filtered"
-    lines = [[*heading, "candidates"], [":---"] * (len(heading) + 1)]
+    heading = [
+        "preset",
+        "toolkit",
+        "place in a tie",
+        "what else differs",
+        "splits filtered",
+        "candidates",
+    ]
+    lines = [heading, [":---"] * len(heading)]
     for row in PRESETS.values():
         steps = row.convention.steps()
         others = "; ".join(reached.says(step) for step, reached in steps if step != "rank")
-        cells = [row.toolkit, row.convention.says("rank"), others, row.splits, row.candidates]
-        lines.append([f"`{row.name}`", *map(markdown_cell, cells)])
+        texts = [row.toolkit, row.convention.says("rank"), others, row.splits, row.candidates]
+        cells = [f"`{row.name}`"]
+        cells += map(markdown_cell, texts)
+        lines.append(cells)
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
