@@ -92,13 +92,13 @@ FAULTS = [
     ),
     Fault(
         "an error of zlib that is not caught",
-        "python/truerank/tasks/text.py",
+        "python/truerank/splits/text.py",
         "except (EOFError, zlib.error, gzip.BadGzipFile) as error:",
         "except (EOFError, gzip.BadGzipFile) as error:",
     ),
     Fault(
         "the columns of a line in another order",
-        "python/truerank/tasks/text.py",
+        "python/truerank/splits/text.py",
         "columns = [fields[column::width] for column in range(width)]",
         "columns = [fields[column::width] for column in reversed(range(width))]",
     ),

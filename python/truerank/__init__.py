@@ -47,9 +47,9 @@ if _typing.TYPE_CHECKING:
     from .ranks import Protocol, Ranks, concatenate, load
     from .reporting import Report, report, table
     from .retrieval.answer_lists import write_run
+    from .splits.named_lists import NamedLists, Qrels, read_json_lists, read_qrels, read_run
     from .stores import open_scores
     from .tables import Table
-    from .tasks.named_lists import NamedLists, Qrels, read_json_lists, read_qrels, read_run
     from .tasks.task import evaluate
 
 __all__ = [
@@ -122,7 +122,7 @@ _NAMES = {
     "stores": ("open_scores",),
     "tables": ("Table",),
     "tasks.task": ("evaluate",),
-    "tasks.named_lists": ("NamedLists", "Qrels", "read_json_lists", "read_qrels", "read_run"),
+    "splits.named_lists": ("NamedLists", "Qrels", "read_json_lists", "read_qrels", "read_run"),
 }
 if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
     _modules = {name: module for module, names in _NAMES.items() for name in names}

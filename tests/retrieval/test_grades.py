@@ -16,7 +16,7 @@ from support.outcomes import quietly
 from support.refusals import refusal
 from truerank.ranks.labels import JUDGED
 from truerank.retrieval import Task, report
-from truerank.tasks.grades import gain_labels, gains_of
+from truerank.splits.grades import gain_labels, gains_of
 
 KEYS = ("map", "ndcg", "ndcg@2", "dcg", "optimistic.ndcg@1", "pessimistic.bpref", "bpref", "mrr")
 DOCUMENTS = [f"d{i}" for i in range(5)]

@@ -27,9 +27,9 @@ from ..metrics.keys import NEGATED, PYKEEN_NAMES, Key, parse
 from ..ranks.container import Ranks, concatenate
 from ..reporting import Report
 from ..reporting import report as make_report
+from ..splits.split_columns import Positions, name_known_splits
 from ..tasks.batches import rank_batches
 from ..tasks.side_tasks import SideTasks
-from ..tasks.split_columns import Positions, name_known_splits
 from ..tasks.task import split_report
 
 import_extra("pykeen", "truerank.adapters.pykeen")

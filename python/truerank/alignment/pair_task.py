@@ -26,12 +26,12 @@ from ..inputs.scores import FLOATS
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report
+from ..splits.split_audit import audit_split, check_rules
+from ..splits.split_columns import name_splits
 from ..stores import owned, read_scores, shape_of
 from ..tasks import task as tasks
 from ..tasks.batches import check_score_shape
 from ..tasks.side_tasks import SideTasks, make_queries
-from ..tasks.split_audit import audit_split, check_rules
-from ..tasks.split_columns import name_splits
 from .aligned_pairs import FORWARD, PairAudit, as_candidates, read_pair_splits
 from .both_directions import rank_both
 from .local_scaling import scale
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..inputs.rules import Rules
     from ..inputs.words import IoMode, Similarity
+    from ..splits.vocabularies import Names
     from ..stores import Store
-    from ..tasks.vocabularies import Names
     from .aligned_pairs import Candidates, PairSplits
 
 

@@ -5,8 +5,8 @@ candidates and the labels of the tasks; its methods evaluate scores of any kind.
 `read_predictions` reads what AnyBURL and PyClause predict.
 """
 
+from ..splits.split_audit import SplitFinding
 from ..tasks.side_tasks import Sampled
-from ..tasks.split_audit import SplitFinding
 from .candidate_sets import Negatives
 from .complex_queries import ComplexQueries
 from .listed_predictions import Predictions, read_predictions

@@ -12,10 +12,10 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.row_keys import distinct_rows
 from ..inputs.selection import indptr_of
+from ..splits.vocabularies import digest
 from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled
-from ..tasks.vocabularies import digest
 from .triples import ALL_SIDES, SIDES
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from ..inputs.row_keys import distinct
 from ..ranks.labels import Labels, as_labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report, report
+from ..splits.text import is_path
+from ..splits.vocabularies import Vocabulary, selection_name
 from ..tasks.sampling import check_among
 from ..tasks.side_tasks import SideTasks, make_queries
 from ..tasks.task import OneSidedTask
-from ..tasks.text import is_path
-from ..tasks.vocabularies import Vocabulary, selection_name
 from .query_answers import (
     QueryAnswers,
     answers_by_query,
@@ -32,7 +32,7 @@ from .query_answers import (
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
-    from ..tasks.vocabularies import Names
+    from ..splits.vocabularies import Names
 
 SIDE = "answers"
 STRUCTURE = "structure"  # the label

@@ -19,9 +19,9 @@ from ..inputs.input_files import path_name
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
-from ..tasks.named_lists import read_blocks, refuse_repeats
-from ..tasks.split_columns import TextColumns
-from ..tasks.vocabularies import Vocabulary
+from ..splits.named_lists import read_blocks, refuse_repeats
+from ..splits.split_columns import TextColumns
+from ..splits.vocabularies import Vocabulary
 from .triple_task import Task
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.input_files import path_name
 from ..inputs.naming import public
 from ..inputs.selection import check_indptr
+from ..splits.elements import is_label
+from ..splits.named_lists import json_lines
 from ..tables.writing import replace_text
-from ..tasks.elements import is_label
-from ..tasks.named_lists import json_lines
 
 _FIELDS = frozenset({"structure", "query", "easy", "hard"})  # of a line
 _LINE = (

@@ -16,16 +16,16 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.row_keys import row_keys
 from ..inputs.selection import indptr_of
-from ..tasks.elements import without_blanks
-from ..tasks.named_lists import is_json, json_lines
-from ..tasks.split_columns import SplitReader, stack_splits
-from ..tasks.text import MAX_COLUMNS, RowForm, is_path, text_lines
-from ..tasks.vocabularies import Column
+from ..splits.elements import without_blanks
+from ..splits.named_lists import is_json, json_lines
+from ..splits.split_columns import SplitReader, stack_splits
+from ..splits.text import MAX_COLUMNS, RowForm, is_path, text_lines
+from ..splits.vocabularies import Column
 from .triples import TripleSplits, encode_names
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..tasks.vocabularies import Names, Vocabulary
+    from ..splits.vocabularies import Names, Vocabulary
 
 _COLUMNS = ("head", "relation", "tail", "qualifier relation", "value")
 _VOCABULARIES = (0, 1, 0, 1, 0)  # values are entities, and qualifiers have relations

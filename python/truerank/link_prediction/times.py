@@ -11,7 +11,7 @@ import numpy as np
 
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputValueError
-from ..tasks.vocabularies import Column, are_text, distinct_labels, numbers_of, refuse_ids
+from ..splits.vocabularies import Column, are_text, distinct_labels, numbers_of, refuse_ids
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -106,7 +106,7 @@ def encode_times(
 
     Examples
     --------
-    >>> from truerank.tasks.vocabularies import LabelIndex
+    >>> from truerank.splits.vocabularies import LabelIndex
     >>> index = LabelIndex()
     >>> column = Column("test", 3, index.encode(["1986-##-##", "####-##-##", "1985"]), index)
     >>> _, ids, names = encode_times((3,), [[column]], False)

@@ -11,11 +11,11 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from ..inputs.row_keys import distinct, look_up, row_keys
-from ..tasks.split_audit import Audited, SplitAudit, SplitFinding, audit_split
+from ..splits.split_audit import Audited, SplitAudit, SplitFinding, audit_split
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..tasks.split_audit import Mask
+    from ..splits.split_audit import Mask
     from .triples import TripleSplits
 
 TRAIN = "train"  # the name of the known split on which a model was trained

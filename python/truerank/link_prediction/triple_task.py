@@ -15,8 +15,8 @@ from ..inputs.naming import public
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..ranks.protocol import Protocol
 from ..reporting import Report
-from ..tasks.split_audit import check_rules
-from ..tasks.split_columns import name_splits
+from ..splits.split_audit import check_rules
+from ..splits.split_columns import name_splits
 from ..tasks.task import ScoreOptions, VectorOptions
 from ..tasks.task import Task as SidedTask
 from .candidate_sets import as_candidates
@@ -29,8 +29,8 @@ from .triples import ALL_SIDES, QUALIFIER, SIDES, read_splits
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from ..splits.vocabularies import Names
     from ..tasks.side_tasks import SideTasks
-    from ..tasks.vocabularies import Names
     from .candidate_sets import CandidateSet
     from .statements import QualifierSets
     from .triples import TripleSplits

@@ -10,9 +10,9 @@ import numpy as np
 from ..inputs.errors import warn_user
 from ..inputs.naming import public
 from ..inputs.row_keys import distinct
-from ..tasks.split_columns import SplitReader, stack_splits
-from ..tasks.text import RowForm
-from ..tasks.vocabularies import (
+from ..splits.split_columns import SplitReader, stack_splits
+from ..splits.text import RowForm
+from ..splits.vocabularies import (
     Column,
     Vocabulary,
     are_integers_in_text,
@@ -26,7 +26,7 @@ from .times import Times, check_times, encode_times
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..tasks.vocabularies import Names
+    from ..splits.vocabularies import Names
 
 
 # How headers of files call the columns. Single letters could be names of a small example.

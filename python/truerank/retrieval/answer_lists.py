@@ -16,9 +16,8 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
 from ..inputs.selection import indptr_of
-from ..tables.writing import replace_text
-from ..tasks.elements import read_elements
-from ..tasks.named_lists import (
+from ..splits.elements import read_elements
+from ..splits.named_lists import (
     ListUse,
     NamedLists,
     checked_names,
@@ -28,14 +27,15 @@ from ..tasks.named_lists import (
     refuse_repeats,
     without_ranx,
 )
+from ..splits.text import is_path
+from ..splits.vocabularies import LabelIndex
+from ..tables.writing import replace_text
 from ..tasks.sampling import join_ranges
-from ..tasks.text import is_path
-from ..tasks.vocabularies import LabelIndex
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..tasks.named_lists import Names
-    from ..tasks.vocabularies import Vocabulary
+    from ..splits.named_lists import Names
+    from ..splits.vocabularies import Vocabulary
 
 
 def read_lists(argument: str, value: Any) -> NamedLists | None:
@@ -95,7 +95,7 @@ def lists_in_order(
 
     Examples
     --------
-    >>> from truerank.tasks.vocabularies import Vocabulary
+    >>> from truerank.splits.vocabularies import Vocabulary
     >>> queries, entities = Vocabulary(2, ("u", "v")), Vocabulary(3, ("a", "b", "c"))
     >>> lists = lists_of_rows("ids", {"v": {"c": 0.5, "a": 0.25}}.items())
     >>> lists_in_order(

@@ -13,7 +13,7 @@ from ..inputs.row_keys import row_keys
 from ..inputs.words import LISTED
 from ..ranks.grouping import group_codes
 from ..ranks.labels import GAIN_RULE, JUDGED
-from ..tasks.grades import gains_of
+from ..splits.grades import gains_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..metrics.keys import Key
     from ..ranks.container import Ranks
-    from ..tasks.grades import LabelsByName
+    from ..splits.grades import LabelsByName
 
 LEVELS = ("chance", "optimum")  # what a value is compared with; they are no kinds, but have none
 GAINS = ("linear", "exponential", "binary")  # what becomes of gains

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.npy_files import read_npy
-from ..tasks.named_lists import Qrels, qrels_of_file, without_ranx
-from ..tasks.split_columns import SplitReader, is_split
-from ..tasks.text import RowForm, is_path
-from ..tasks.vocabularies import Column
+from ..splits.named_lists import Qrels, qrels_of_file, without_ranx
+from ..splits.split_columns import SplitReader, is_split
+from ..splits.text import RowForm, is_path
+from ..splits.vocabularies import Column
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray

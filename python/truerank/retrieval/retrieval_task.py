@@ -19,21 +19,21 @@ from ..inputs.words import LISTED
 from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
 from ..ranks.protocol import Protocol
-from ..tasks.elements import read_elements
-from ..tasks.grades import (
+from ..splits.elements import read_elements
+from ..splits.grades import (
     count_without_answers,
     first_task_counts,
     gain_labels,
     gains_of,
     with_judged,
 )
+from ..splits.split_audit import check_rules
+from ..splits.split_columns import SplitReader, name_splits
+from ..splits.vocabularies import Column, Vocabulary, encode_columns
 from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks
-from ..tasks.split_audit import check_rules
-from ..tasks.split_columns import SplitReader, name_splits
 from ..tasks.task import OneSidedTask
-from ..tasks.vocabularies import Column, Vocabulary, encode_columns
 from .answer_lists import is_list_of_lists, lists_in_order, lists_of_ids, read_lists
 from .answer_report import RetrievalReport
 from .answer_ties import GAINS, counted_gains, read_gains
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
-    from ..tasks.named_lists import NamedLists
-    from ..tasks.vocabularies import Names
+    from ..splits.named_lists import NamedLists
+    from ..splits.vocabularies import Names
 
 
 SIDE = "answers"

@@ -1,4 +1,4 @@
-"""What protocols share: the shape of a task, ids of entities and relations, audits of splits."""
+"""What protocols share: the Task, its sides, candidates and parts, and how it is evaluated."""
 
 from .side_tasks import SideTasks
 

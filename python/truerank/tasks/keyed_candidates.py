@@ -11,10 +11,10 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import are_among, distinct, distinct_rows
 from ..inputs.selection import indptr_of
-from .elements import read_elements
-from .named_lists import first_names
+from ..splits.elements import read_elements
+from ..splits.named_lists import first_names
+from ..splits.vocabularies import Vocabulary, digest, selection_name
 from .sampling import join_ranges
-from .vocabularies import Vocabulary, digest, selection_name
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray

@@ -9,8 +9,8 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import are_among, distinct, distinct_rows, row_keys
 from ..inputs.selection import indptr_of
+from ..splits.vocabularies import Vocabulary
 from .sampling import join_ranges
-from .vocabularies import Vocabulary
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray

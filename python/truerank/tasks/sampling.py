@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from .vocabularies import Vocabulary
+    from ..splits.vocabularies import Vocabulary
 
 _NUMBERS_AT_ONCE = 1 << 17  # numbers drawn at a time: they stay in the cache
 

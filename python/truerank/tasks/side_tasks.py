@@ -18,7 +18,7 @@ from .sampling import join_ranges
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from .vocabularies import Names
+    from ..splits.vocabularies import Names
 
 
 class SideQueries(NamedTuple):

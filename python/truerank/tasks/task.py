@@ -41,6 +41,7 @@ from ..inputs.rules import (
 from ..inputs.words import LISTED
 from ..ranks.container import Ranks, join_ranks
 from ..reporting import Report, report
+from ..splits.vocabularies import Vocabulary
 from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .listed_candidates import candidates_of_lists
@@ -48,7 +49,6 @@ from .pair_batches import rank_pairs
 from .parts import chosen_positions, part_of_side, units_of
 from .query_rows import first_tasks, mismatched_rows, mismatched_stored_rows, with_mismatched
 from .side_tasks import SideTasks
-from .vocabularies import Vocabulary
 
 if TYPE_CHECKING:
     import os

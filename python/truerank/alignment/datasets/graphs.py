@@ -16,7 +16,7 @@ from ...inputs.checks import check_size, choice, instance, integer, number, seve
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import printable, public
 from ...inputs.row_keys import distinct_rows, first_rows, row_keys
-from ...tasks.text import MAX_COLUMNS
+from ...splits.text import MAX_COLUMNS
 from ..aligned_pairs import as_pairs, as_rows, check_ids
 
 if TYPE_CHECKING:

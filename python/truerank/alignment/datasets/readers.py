@@ -17,9 +17,9 @@ from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.input_files import path_name
 from ...inputs.naming import public
 from ...inputs.row_keys import first_rows, row_keys
-from ...tasks.elements import is_id, is_integer_text
-from ...tasks.text import TRIPLE, RowForm, is_path, line_of, read_text
-from ...tasks.vocabularies import (
+from ...splits.elements import is_id, is_integer_text
+from ...splits.text import TRIPLE, RowForm, is_path, line_of, read_text
+from ...splits.vocabularies import (
     Column,
     LabelIndex,
     distinct_labels,

@@ -79,7 +79,7 @@ def test_runs_are_read_as_plain_loops_read_them(
     )
     seen: list[tr.Progress] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("truerank.tasks.text._BLOCK_BYTES", at_once)
+        patch.setattr("truerank.splits.text._BLOCK_BYTES", at_once)
         assert dict(tr.read_run(path, progress=seen.append)) == plain
     assert seen[-1].done == seen[-1].total == path.stat().st_size
     assert [p.done for p in seen] == sorted(p.done for p in seen)
@@ -276,7 +276,7 @@ def test_a_byte_order_mark_begins_a_file_or_a_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     """That of the file is no text; one within a line is text as any other; no third is read."""
-    monkeypatch.setattr("truerank.tasks.text._BLOCK_BYTES", at_once)
+    monkeypatch.setattr("truerank.splits.text._BLOCK_BYTES", at_once)
     text = "\ufeffq Q0 \ufeffd 1 0.5 t\nq Q0 d\ufeff 1 0.25 t\n"
     assert dict(tr.read_run(written(tmp_path, text))) == {"q": {"\ufeffd": 0.5, "d\ufeff": 0.25}}
     for joined in (text * 2, text.replace("\nq", "\r\n\ufeffq")):

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank.tasks.vocabularies import Vocabulary
+from truerank.splits.vocabularies import Vocabulary
 
 TEXTS = st.text(st.characters(), max_size=20)  # halves of surrogate pairs, too
 OTHERS = st.one_of(st.integers(), st.none(), st.binary(max_size=3))

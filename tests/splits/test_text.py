@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from support.interruptions import allocating_at_most
 from support.refusals import refusal
 from truerank import alignment, link_prediction
-from truerank.tasks import text
-from truerank.tasks.text import RowForm, line_of, read_text, text_blocks
+from truerank.splits import text
+from truerank.splits.text import RowForm, line_of, read_text, text_blocks
 
 
 def codes(_column: int, fields: Any) -> Any:

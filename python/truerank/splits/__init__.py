@@ -1,0 +1,1 @@
+"""Splits: files and frames of facts, right answers and lists; vocabularies; audits of splits."""
