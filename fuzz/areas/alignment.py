@@ -17,7 +17,7 @@ FAULTS = [
     Fault(
         "a wrong tie rule",
         "python/truerank/alignment/matching/one_to_one.py",
-        "result |= (scores == held) & (left < holders)",
-        "result |= (scores == held) & (left > holders)",
+        "(scores == current_scores) & (left < self.current.queries[right])",
+        "(scores == current_scores) & (left > self.current.queries[right])",
     ),
 ]

@@ -86,7 +86,7 @@ FAULTS = [
     Fault(
         "a checked size left out",
         "python/truerank/embeddings/vectors.py",
-        "(layout is not None and length % 2)",
-        "(layout is not None and length % 2 and length > 1)",
+        "(self.layout is not None and length % 2)",
+        "(self.layout is not None and length % 2 and length > 1)",
     ),
 ]

@@ -74,8 +74,8 @@ FAULTS = [
     Fault(
         "a bound made too tight",
         "python/truerank/stores/store.py",
-        "for left in range(0, inner, wide)",
-        "for left in range(0, inner - (inner > 5), wide)",
+        "for left in range(0, columns, width)",
+        "for left in range(0, columns - (columns > 5), width)",
     ),
     Fault(
         "a member of an archive that begins a byte too late",

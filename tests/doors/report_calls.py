@@ -32,7 +32,6 @@ def report_calls(folder: Path) -> list[Call]:
         Call("report", tr.report, {"ranks": some_ranks()}),
         Call("Report", tr.Report, {"ranks": some_ranks()}),
         Call("Report.chance", report.chance, {"metric": "mrr"}),
-        Call("Report.from_json", tr.Report.from_json, {"text": report.to_json()}),
         Call("retrieval.report", tr.retrieval.report, {"ranks": unweighted}),
         Call(name, tr.retrieval.RetrievalReport, {"ranks": unweighted}),
         Call(f"{name}.by_query", lists.by_query, {}),
@@ -42,6 +41,9 @@ def report_calls(folder: Path) -> list[Call]:
     for title, made in (("Report", report), (name, lists)):
         calls += [
             Call(f"{title}.audit", made.audit, {}),
+            Call(f"{title}.from_json", type(made).from_json, {"text": made.to_json()}),
+            Call(f"{title}.macro_left_out", made.macro_left_out, {"key": "macro.mrr"}),
+            Call(f"{title}.tasks", made.tasks, {}),
             Call(f"{title}.group_tasks", made.group_tasks, {}),
             Call(f"{title}.group_values", made.group_values, {"key": "mrr"}),
             Call(f"{title}.interval", made.interval, {"metric": "mrr"}),
@@ -49,10 +51,6 @@ def report_calls(folder: Path) -> list[Call]:
             Call(f"{title}.to_dict", made.to_dict, {}),
         ]
         calls += table_calls(title, made, folder)
-    calls += [
-        Call("Report.macro_left_out", report.macro_left_out, {"key": "macro.mrr"}),
-        Call("Report.tasks", report.tasks, {}),
-    ]
     return calls
 
 
