@@ -35,6 +35,26 @@ def few_values(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.integers(0, 4, shape).astype(np.float32)
 
 
+def candidates_of_relations(rng: np.random.Generator, test: np.ndarray) -> dict[int, list[int]]:
+    """Return a list for each relation: its heads and tails in the test, and others."""
+    lists = {}
+    for relation in range(RELATIONS):
+        of_relation = test[test[:, 1] == relation]
+        others = rng.integers(0, ENTITIES, 2)
+        of_test = of_relation[:, [0, 2]].ravel()
+        lists[relation] = np.unique(np.concatenate([of_test, others])).tolist()
+    return lists
+
+
+def any_candidates(rng: np.random.Generator, test: np.ndarray, sides: list[str]) -> Any:
+    """Return candidates of any kind, for sides that predict entities."""
+    of_relations = candidates_of_relations(rng, test)
+    kinds: list[Any] = [None, "typed", Sampled(3), range(ENTITIES), of_relations]
+    if "head" in sides:
+        kinds.append({"head": of_relations, "tail": "typed"})
+    return kinds[rng.integers(len(kinds))]
+
+
 def link_prediction(rng: np.random.Generator) -> Case:
     rows = np.stack([rng.integers(0, n, 40) for n in (ENTITIES, RELATIONS, ENTITIES)], axis=1)
     if rng.random() < 0.3:
@@ -43,7 +63,7 @@ def link_prediction(rng: np.random.Generator) -> Case:
     options: dict[str, Any] = {"sides": [["head", "tail"], ["tail"], ["head", "relation"]]}
     options["sides"] = options["sides"][rng.integers(3)]
     if "relation" not in options["sides"]:
-        options["candidates"] = [None, "typed", Sampled(3), range(ENTITIES)][rng.integers(4)]
+        options["candidates"] = any_candidates(rng, rows[:15], options["sides"])
     if rows.shape[1] > 3:
         options["filters"] = ["fact", "triple", "none"]
     if rng.random() < 0.5:
@@ -208,6 +228,14 @@ def retrieval(rng: np.random.Generator) -> Case:
         options["judged"] = True
     if rng.random() < 0.5:
         options["groups"] = ["a", "b", "a", "b", "a", "b"]
+    chosen = rng.integers(3)
+    if chosen == 1:
+        options["candidates"] = {
+            user: sorted(set(qrels[user]) | set(runs[user]) | {items[rng.integers(ENTITIES)]})
+            for user in users
+        }
+    if chosen == 2:
+        options["candidates"] = "listed"
     task = tr.retrieval.Task(qrels, entities=items, queries=users, **options)
     scores = few_values(rng, len(users), ENTITIES)
 
@@ -216,11 +244,12 @@ def retrieval(rng: np.random.Generator) -> Case:
         rows[part.answers.test_rows] = scores[part.answers.labels["unit"].codes]
         return part.evaluate_scores(rows)
 
-    ways = {
-        "lists": lambda part: part.evaluate_lists(runs),
-        "callable": lambda part: part.evaluate(lambda q: scores[q[:, 0]]),
-        "matrix": by_matrix,
-    }
+    ways: dict[str, Callable[[Any], Any]] = {"lists": lambda part: part.evaluate_lists(runs)}
+    if chosen < 2:  # the candidates are no matter of the lists alone
+        ways |= {
+            "callable": lambda part: part.evaluate(lambda q: scores[q[:, 0]]),
+            "matrix": by_matrix,
+        }
     by = "group" if "groups" in options else None
     return Case(task, ways, lambda ranks: tr.retrieval.report(ranks, by=by))
 
