@@ -323,10 +323,11 @@ class KeyedValues(Numbers, HasUnits):
         constant: all candidates have one score in 1 of 1 tasks (100 %)
         """  # noqa: E501
         source = self._source
+        asked = unique_keys(names, "names")
         if isinstance(source, Stored):
-            found = [finding for finding in source.findings if not names or finding.name in names]
+            found = [finding for finding in source.findings if not asked or finding.name in asked]
         else:
-            found = self._find(unique_keys(names, "names"))
+            found = self._find(asked)
         return Findings(found, source.protocol, source.summary)
 
     # -- groups ------------------------------------------------------------------------------------
