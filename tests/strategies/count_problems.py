@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from strategies.score_matrices import no_mask
 from support.outcomes import Problem
 from support.problems import (
     CHECKING_FORMS,
@@ -95,6 +96,8 @@ def tasks(
             chosen, added = draw(selections(each, columns)), [[target] for target in all_targets]
         if not errors or draw(st.booleans()):
             chosen = [[*some, *more] for some, more in zip(chosen, added, strict=True)]
+        if how == "shared":
+            chosen = [no_mask(chosen[0], columns)] * each
         keywords["candidates"] = chosen
         forms = SHARED_FORMS if how == "shared" else FORMS
         keywords["candidates_form"] = draw(st.sampled_from(list(forms)))

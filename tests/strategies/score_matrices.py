@@ -14,6 +14,13 @@ Array = npt.NDArray[Any]
 METHODS = ("greedy", "mutual", "stable", "optimal")
 
 
+def no_mask(ids: list[int], size: int) -> list[int]:
+    """Return ids, one of them twice where they look like a mask of integers, which is refused."""
+    if 2 < len(ids) == size and max(ids) <= 1:
+        return ids + ids[:1]
+    return ids
+
+
 def lists_of_ids(elements: st.SearchStrategy[int], size: int, least: int = 0) -> Any:
     """Lists of ids below a size; none that looks like a mask of integers, which is refused."""
     lists = st.lists(elements, min_size=least)

@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
+from strategies.score_matrices import no_mask
 from truerank.link_prediction import Negatives, Sampled
 
 ENTITIES, RELATIONS = 6, 3
@@ -231,4 +232,4 @@ def candidate_sets(draw: st.DrawFn, test: Rows, sides: tuple[str, ...], splits: 
     if draw(st.integers(0, 3)):  # all answers are among them
         places = (1,) if sides == ("relation",) else (0, 2)
         candidates += [row[place] for row in test for place in places]
-    return candidates
+    return no_mask(candidates, min(last.values()) + 1)
