@@ -216,6 +216,20 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
         raise kind(name, expected=what, got=got) from error
 
 
+def array_shape(name: str, value: Any) -> tuple[int, ...]:
+    """Return the shape of an array, or of what would be made of lists.
+
+    Examples
+    --------
+    >>> array_shape("filter", [[1, 2, 3], [4, 5, 6]])
+    (2, 3)
+    """
+    shape = getattr(value, "shape", None)
+    if not isinstance(shape, tuple):
+        shape = as_array(value, name).shape
+    return shape
+
+
 def refuse_mask(name: str, value: object) -> None:
     """Refuse a masked array, whose mask would be lost.
 

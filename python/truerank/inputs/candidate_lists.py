@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Scores
-from .arrays import as_array, native_indices
+from .arrays import array_shape, as_array, native_indices
 from .checks import check_shape
-from .errors import InputValueError
+from .errors import InputTypeError, InputValueError
 from .scores import as_scores, refuse_rounded
 from .selection import indptr_of, indptr_of_pair
 
@@ -102,7 +102,7 @@ def _joined(name: str, value: Any) -> tuple[Any, IntArray]:
     """Return all lists as a matrix, or one after another, and where each of them begins."""
     if isinstance(value, tuple) and len(value) == 2:
         values = value[1]
-        check_shape(name, np.shape(values), 1, "(indptr, values) with 1-D values")
+        check_shape(name, array_shape(name, values), 1, "(indptr, values) with 1-D values")
         return values, indptr_of_pair(name, value, len(values))
     if isinstance(value, list):
         arrays = [as_array(item, name, _FORMS) for item in value]
@@ -111,8 +111,12 @@ def _joined(name: str, value: Any) -> tuple[Any, IntArray]:
         indptr = indptr_of([len(array) for array in arrays])
         joined = np.empty(0)
         filled = [array for array in arrays if len(array)]  # an empty one has a dtype of its own
-        if filled:
-            joined = np.concatenate(filled)
+        try:
+            if filled:
+                joined = np.concatenate(filled)
+        except TypeError:  # dates beside names, for one
+            got = "lists of unlike dtypes"
+            raise InputTypeError(name, expected=_FORMS, got=got) from None
         refuse_rounded(name, value, joined)
         return joined, indptr
     matrix = value

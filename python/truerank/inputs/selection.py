@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
-from .arrays import as_array, index_array, native_indices, refuse_mask
+from .arrays import array_shape, as_array, index_array, native_indices, refuse_mask
 from .checks import check_range, check_shape, integer, is_sparse
 from .errors import InputError, InputTypeError, InputValueError
 from .frames import is_frame, refuse_labels
@@ -298,7 +298,7 @@ def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
         expected = "arrays as (indptr, indices) or (indptr, indices, lists), or a list of lists"
         raise InputTypeError(name, expected=expected, got=f"a tuple of {len(members)}")
     for part, member in zip(("indptr", "indices", "lists"), members, strict=False):
-        check_shape(name, np.shape(member), 1, f"a 1-D {part}")
+        check_shape(name, array_shape(name, member), 1, f"a 1-D {part}")
     lists = None
     if len(members) == 3:
         lists = index_array(f"{name}: lists", members[2])
