@@ -138,7 +138,8 @@ def indptr_of_pair(name: str, pair: tuple[Any, ...], entries: int, lists: int = 
     truerank.inputs.errors.InputValueError: ids: expected (indptr, values), got (values, indptr)
     """
     first, second = pair
-    if not _is_indptr(first, entries) and _is_indptr(second, len(first)):
+    shape = array_shape(f"{name}: indptr", first)
+    if len(shape) == 1 and not _is_indptr(first, entries) and _is_indptr(second, shape[0]):
         raise InputValueError(name, expected="(indptr, values)", got="(values, indptr)")
     indptr = index_array(f"{name}: indptr", first)
     check_shape(f"{name}: indptr", indptr.shape, 1, "a 1-D array")
