@@ -144,7 +144,7 @@ def indptr_of_pair(name: str, pair: tuple[Any, ...], entries: int, lists: int = 
     indptr = index_array(f"{name}: indptr", first)
     check_shape(f"{name}: indptr", indptr.shape, 1, "a 1-D array")
     if lists < 0:
-        lists = len(indptr) - 1
+        lists = max(len(indptr) - 1, 0)
     check_indptr(name, indptr, lists, entries, "values")
     return indptr
 
