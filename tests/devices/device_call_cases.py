@@ -180,19 +180,46 @@ def test_operations_of_torch_are_the_default(
         tr.rank(on_device(np.eye(3)), [0, 1, 2])
 
 
-def test_kernels_of_triton_are_chosen_and_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    tensor = on_device(np.eye(3))
-    monkeypatch.setattr(backends, "find_spec", lambda name: name)  # everything is installed
-    assert backends.backend_of(tensor) == "torch"
-    assert not backends.scores_vectors()
+@pytest.mark.parametrize(
+    ("chosen", "installed", "right", "expected"),
+    [
+        ("", True, ["triton", "torch"], "triton"),
+        ("", True, ["torch"], "torch"),
+        ("", True, [], "host"),
+        ("", False, ["triton", "torch"], "torch"),
+        ("", False, ["triton"], "host"),
+        ("triton", True, ["triton"], "triton"),
+        ("triton", True, ["torch"], "host"),
+        ("torch", True, [], "torch"),  # which is not tried
+    ],
+)
+def test_the_first_backend_that_counts_right_is_used(
+    chosen: str,
+    installed: bool,
+    right: list[str],
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TRUERANK_DEVICE", chosen)
+    monkeypatch.setattr(backends, "find_spec", lambda name: name if installed else None)
+    monkeypatch.setattr(backends, "counts_right", lambda device, dtype, name: name in right)
+    assert backends.backend_of(on_device(np.eye(3))) == expected
+    assert backends.scores_vectors() == (installed and chosen != "torch")
+
+
+def test_interpreted_kernels_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "find_spec", lambda name: name)
+    monkeypatch.setattr(backends, "counts_right", lambda *arguments: False)
     monkeypatch.setenv("TRUERANK_DEVICE", "triton")
-    assert backends.scores_vectors()
-    assert (
-        backends.backend_of(tensor.raw) == "triton"
-    )  # in the host's memory, where it is not tried
-    for is_right, expected in ((True, "triton"), (False, "host")):
-        monkeypatch.setattr(backends, "counts_right", lambda *args, right=is_right: right)
-        assert backends.backend_of(tensor) == expected
+    in_memory = on_device(np.eye(3)).raw
+    assert backends.backend_of(in_memory) == "host"
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    assert backends.backend_of(in_memory) == "triton"
+
+
+def test_triton_is_required_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensor = on_device(np.eye(3))
+    monkeypatch.setenv("TRUERANK_DEVICE", "triton")
     monkeypatch.setattr(backends, "find_spec", lambda name: None)
     for ask in (backends.scores_vectors, lambda: backends.backend_of(tensor)):
         with pytest.raises(ImportError, match=r"^TRUERANK_DEVICE=triton needs the package triton"):

@@ -105,10 +105,9 @@ def rank_embeddings(
         vector that is compared with the tails: head * relation for DistMult, head + relation for
         TransE.
 
-        Tensors on a device are copied to the host, unless ``TRUERANK_DEVICE=triton`` has kernels of
-        Triton score and count them there, with the same bits. A device is first tried on some
-        thousands of pairs; where one bit differs, vectors are copied to the host all the same.
-        The kernels were run in Triton's interpreter only, not on a device.
+        Tensors on a device are scored and counted there by kernels of Triton, with the same bits.
+        A device is first tried on some thousands of pairs. Where one bit differs, or Triton is not
+        there, vectors are copied to the host.
     entities : array_like, shape (n, d), or path
         The candidates, in the same forms. A `.npy` file or a memory map is read in place, however
         large it is. Its size is checked first; if another process truncates the file meanwhile,
