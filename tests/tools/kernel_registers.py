@@ -101,6 +101,8 @@ def main() -> int:
     for kind in STORED:
         for layout in ("rows", "columns"):
             lines["count_stored", layout, kind] = stored_kernel(kind, layout == "columns")
+        for tasks in (16, 256):  # of narrow rows
+            lines["count_stored", f"{tasks} rows", kind] = stored_kernel(kind, False, tasks)
     spilling = 0
     for words, compiled in lines.items():
         registers, spilled = registers_and_spills(compiled)
