@@ -48,7 +48,13 @@ CSLS = 10
 PEAK_ROUNDS = 1_500
 PEER_QUERIES, SLOW_WORK = 1_024, 10**9  # peers get this many queries; slow ones this work
 
-MODELS = {"transe": "TransE", "distmult": "DistMult", "rotate": "RotatE", "complex": "ComplEx"}
+MODELS = {
+    "transe": "TransE",
+    "distmult": "DistMult",
+    "rotate": "RotatE",
+    "complex": "ComplEx",
+    "hyperbolic": "hyperbolic TransE",
+}
 DIMS = (64, 256)
 RANDOM_TARGETS = ", random targets"
 
@@ -90,7 +96,7 @@ def problem(source: Source, name: str) -> VectorProblem:
 def trained(source: Source, name: str) -> VectorProblem:
     """Return both sides of WN18RR's test: distinct queries, their targets and their filter."""
     from graphs import wordnet
-    from wn18rr_vectors import RECIPES, task_of
+    from wn18rr_vectors import RECIPES, points_of, task_of
 
     title, dim = name.split(", d = ")
     model = next(key for key, known in MODELS.items() if known == title)
@@ -102,7 +108,9 @@ def trained(source: Source, name: str) -> VectorProblem:
     targets = np.concatenate([task.tail.targets, task.head.targets])
     lists = np.concatenate([indptr, more[1:] + indptr[-1]]), np.concatenate([indices, others])
     similarity, both = RECIPES[model].similarity, np.concatenate(vectors)
-    return VectorProblem(similarity, both, entities, targets, rows, (*lists, rows))
+    return VectorProblem(
+        similarity, both, points_of(model, entities), targets, rows, (*lists, rows)
+    )
 
 
 @lru_cache(maxsize=1)
