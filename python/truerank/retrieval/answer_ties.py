@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -301,22 +302,42 @@ def read_gains(gains: object, length: int, gain: str) -> FloatArray | None:
     """Check the gains of right answers, and return what they count for; None: all the same."""
     if gains is None:
         return None
+    if gain == "binary":
+        _positive_gains(gains, length)
+        return None
+    if gain == "linear":
+        return linear_gains(gains, length)
+    array = _positive_gains(gains, length, _MOST_EXPONENT)
+    counted = read_only(2.0**array - 1)
+    _refuse_infinite_sum(counted, array)
+    return counted
+
+
+def linear_gains(gains: object, length: int) -> FloatArray:
+    """Check the gains of right answers, which count for themselves."""
+    array = _positive_gains(gains, length)
+    _refuse_infinite_sum(array, array)
+    return array
+
+
+def _positive_gains(gains: object, length: int, most: float = math.inf) -> FloatArray:
     array = checked_weights(gains, length=length, name="gains", each="right answer")
-    most = _MOST_EXPONENT if gain == "exponential" else np.inf
     wrong = (array <= 0) | (array > most)
     if wrong.any():
         i = int(wrong.argmax())
-        expected = f"numbers above 0{'' if most == np.inf else f', at most {most} as 2^g counts'}"
+        expected = "numbers above 0"
+        if most < math.inf:
+            expected += f", at most {most} as 2^g counts"
         raise InputValueError("gains", expected=expected, got=f"{array[i]} at position {i}")
-    if gain == "binary":
-        return None
+    return array
+
+
+def _refuse_infinite_sum(counted: FloatArray, gains: FloatArray) -> None:
     with np.errstate(over="ignore"):
-        counted: FloatArray = 2.0**array - 1 if gain == "exponential" else array
         total = counted.sum()
     if not np.isfinite(total):
-        got = f"up to {array.max()}"
+        got = f"up to {gains.max()}"
         raise InputValueError("gains", expected="numbers whose sum is finite", got=got)
-    return counted
 
 
 def counted_gains(labels_by_name: LabelsByName, gain: str | None = None) -> FloatArray | None:
@@ -350,4 +371,6 @@ def counted_gains(labels_by_name: LabelsByName, gain: str | None = None) -> Floa
             some = ", ".join(map(str, present))
             raise InputValueError("gain", f"the ranks have several ({some}): say which")
         gain = choice("gain", present[0], GAINS)
-    return None if gains is None else read_gains(gains, len(gains), gain)
+    if gains is None:
+        return None
+    return read_gains(gains, len(gains), gain)
