@@ -64,7 +64,7 @@ def lists_in_order(
     asked: IntArray,
     all_known: bool,
     ids_of_names: Callable[[Names, bool], IntArray],
-    elsewhere: IntArray,
+    asked_in_other_parts: IntArray,
 ) -> OrderedLists:
     """Return ids and scores of named lists, one for each of some queries.
 
@@ -80,7 +80,7 @@ def lists_in_order(
         Whether a query that the vocabulary lacks is an error; otherwise its list is not used.
     ids_of_names : callable
         f(names, is_text) -> the ids of entities; the names are distinct.
-    elsewhere : ndarray of int64
+    asked_in_other_parts : ndarray of int64
         Queries with right answers in other parts of the task, whose lists are not left over.
 
     Raises
@@ -96,7 +96,7 @@ def lists_in_order(
     >>> lists_in_order(
     ...     lists, queries, order=np.array([0, 1]), asked=np.array([1]), all_known=True,
     ...     ids_of_names=lambda names, _: entities.ids_of("ids", names),
-    ...     elsewhere=np.array([], int),
+    ...     asked_in_other_parts=np.array([], int),
     ... ).ids
     (array([0, 0, 2]), array([2, 0]))
     """
@@ -117,7 +117,7 @@ def lists_in_order(
         places,
         names,
         are_known=is_known,
-        elsewhere=np.isin(found, elsewhere),
+        elsewhere=np.isin(found, asked_in_other_parts),
     )
     list_of_query = np.full(queries.size, len(lists))  # an empty one, behind all others
     list_of_query[asked] = use.rows

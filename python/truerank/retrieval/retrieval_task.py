@@ -316,29 +316,26 @@ class Task(OneSidedTask[RetrievalReport]):
 
     def _lists_by_query(self, named: NamedLists) -> OrderedLists:
         """Return named lists in the order of the rows of this task, or of this part of one."""
-        self._check_positions_of_queries(named)
+        if self._query_vocabulary.words is not None and len(named):
+            first = named.queries[:1]
+            if not isinstance(first[0], str):  # positions, whose order somebody must have given
+                self._query_vocabulary.ids_of("ids", first)
+                self._check_order_of_queries("ids")
         asked = self.answers.queries[:, 0]
-        if self._asked_by_whole is None:
-            elsewhere = np.zeros(0, np.int64)
-        else:
-            elsewhere = np.setdiff1d(self._asked_by_whole, asked)
+        order = np.arange(self.answers.height)
+        asked_in_other_parts = np.zeros(0, np.int64)
+        if self._asked_by_whole is not None:
+            order[self.answers.test_rows] = self.answers.labels["unit"].codes
+            asked_in_other_parts = np.setdiff1d(self._asked_by_whole, asked)
         return lists_in_order(
             named,
             self._query_vocabulary,
-            order=self._queries_of_rows(),
+            order=order,
             asked=asked,
             all_known=self._all_queries_known,
             ids_of_names=self._ids_of_names,
-            elsewhere=elsewhere,
+            asked_in_other_parts=asked_in_other_parts,
         )
-
-    def _queries_of_rows(self) -> IntArray:
-        """Return the query of each row that is handed over without names."""
-        if self._asked_by_whole is None:
-            return np.arange(self.answers.height)
-        queries = np.empty(self.answers.height, np.int64)
-        queries[self.answers.test_rows] = self.answers.labels["unit"].codes
-        return queries
 
     def _count_joined(self, side: SideTasks) -> int:
         return int(np.count_nonzero(self._is_right()))
@@ -346,13 +343,6 @@ class Task(OneSidedTask[RetrievalReport]):
     def _become_part(self, source: Self, positions: IntArray) -> None:
         if self._asked_by_whole is None:
             self._asked_by_whole = source.answers.queries[:, 0]
-
-    def _check_positions_of_queries(self, lists: NamedLists) -> None:
-        """Refuse positions of queries whose order nobody gave."""
-        are_ints = len(lists) > 0 and not isinstance(lists.queries[0], str)
-        if are_ints and self._query_vocabulary.words is not None:
-            self._query_vocabulary.ids_of("ids", lists.queries[:1])
-            self._check_order_of_queries("ids")
 
     def _ids_of_names(self, names: Any, is_text: bool) -> IntArray:
         """Return the ids of distinct names, any of which may be new where names are alone."""
