@@ -497,9 +497,9 @@ class KeyedValues(Numbers, HasUnits):
                 "metrics": found,
             }
         if self.filters:
-            of_tasks = [key for key in keys if not self.read_key(key).macro]
+            plain_keys = [key for key in keys if not self.read_key(key).macro]
             names = list(self.filters)  # of which the first is that of this report
-            others = {name: self.filters[name]._object(of_tasks, ()) for name in names[1:]}
+            others = {name: self.filters[name]._object(plain_keys, ()) for name in names[1:]}
             content["filters"] = {"own": names[0], "others": others}
         content |= source.facts
         written: dict[str, Any] = json_value(content)

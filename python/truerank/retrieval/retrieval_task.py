@@ -350,8 +350,9 @@ class Task(OneSidedTask[RetrievalReport]):
             return _ids_of_names_alone(self._names_alone, names)
         entities = Vocabulary(self.answers.columns, self.entities)
         if is_text and entities.names is None and len(names):
-            ways = f"give qrels of str, or entities=range({entities.size}), whose digits are names"
-            expected = f"ids of entities, as qrels have, and no names in text ({ways})"
+            advice = f"give qrels of str, or entities=range({entities.size})"
+            expected = "ids of entities, as qrels have, and no names in text"
+            expected += f" ({advice}, whose digits are names)"
             raise InputTypeError("ids", expected=expected, got=repr(names[0]))
         return entities.ids_of("ids", names, is_text=is_text)
 
@@ -380,8 +381,8 @@ class Task(OneSidedTask[RetrievalReport]):
             size = self._names_alone.size
             problem = f"entities={size} beside names in qrels says nothing of columns, so that"
             problem += " only lists by name can be evaluated"
-            ways = f"give Task(..., entities=...) the names in their order, or range({size})"
-            raise InputValueError(name, f"{problem}; {ways} if they are its digits")
+            advice = f"give Task(..., entities=...) the names in their order, or range({size})"
+            raise InputValueError(name, f"{problem}; {advice} if they are its digits")
 
     def _check_order_of_queries(self, name: str) -> None:
         """Refuse rows where queries have names, and nobody said whose row is the first."""
