@@ -16,7 +16,8 @@ from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import RuleOptions, read_rules, with_options
-from ..ranks.container import Ranks, join_ranks
+from ..ranks.container import Ranks
+from ..ranks.joining import join_ranks
 from ..stores import Store, owned, read_scores
 from .ranking import rank
 

@@ -353,26 +353,19 @@ def _compare_runs(
     crossed = all(have_same_tasks(ranks[0], other) for other in ranks[1:])
     if crossed:
         pairs = _pair_with_first(a, b, key, options)
-        units = [pairs[0].one]
-        units += [pair.two for pair in pairs]
-        units_a = units[: len(a)]
-        units_b = units[len(a) :]
+        units_a = [pairs[0].one]
+        units_a += [pair.two for pair in pairs[: len(a) - 1]]
+        units_b = [pair.two for pair in pairs[len(a) - 1 :]]
     else:
-        if len(a) != len(b):
-            expected = f"{len(a)} runs, one for each fold of {names[0]}"
-            raise InputValueError(names[1], expected=expected, got=len(b))
-        pairs = [
-            gather_pair(run_a, run_b, key, options, (name_a, name_b))
-            for (name_a, run_a), (name_b, run_b) in zip(a.items(), b.items(), strict=True)
-        ]
+        pairs = _pair_folds(a, b, key, options, names)
         units_a = [pair.one for pair in pairs]
         units_b = [pair.two for pair in pairs]
-    found_a = [influences_of_run(units, options.level) for units in units_a]
-    found_b = [influences_of_run(units, options.level) for units in units_b]
+    found_a = [influences_of_run(units_of_run, options.level) for units_of_run in units_a]
+    found_b = [influences_of_run(units_of_run, options.level) for units_of_run in units_b]
     value_a = math.fsum(found.value for found in found_a) / len(a)
     value_b = math.fsum(found.value for found in found_b) / len(b)
-    merits_a = [units.merits() for units in units_a]
-    merits_b = [units.merits() for units in units_b]
+    merits_a = [units_of_run.merits() for units_of_run in units_a]
+    merits_b = [units_of_run.merits() for units_of_run in units_b]
     numbers = {names[0]: len(a), names[1]: len(b)}
     if crossed:
         test = crossed_runs([found_a, found_b])
@@ -382,7 +375,7 @@ def _compare_runs(
     else:
         test = nested_runs([found_a, found_b])
         merits = [np.concatenate(merits_a), np.concatenate(merits_b)]
-        number = sum(units.number for units in units_a)
+        number = sum(units_of_fold.number for units_of_fold in units_a)
         notes = notes_on_runs(numbers, folds=len(a))
     low, high = test.bounds(options.level)
     return _comparison(
@@ -411,3 +404,16 @@ def _pair_with_first(
     """The first run of a beside each other run of a, and each of b, in the units of the first."""
     (first_name, first), *others = itertools.chain(a.items(), b.items())
     return [gather_pair(first, run, key, options, (first_name, name)) for name, run in others]
+
+
+def _pair_folds(
+    a: Mapping[str, Any], b: Mapping[str, Any], key: Key, options: Options, names: tuple[str, str]
+) -> list[Pair]:
+    """Each run of a beside the run of b over the same fold."""
+    if len(a) != len(b):
+        expected = f"{len(a)} runs, one for each fold of {names[0]}"
+        raise InputValueError(names[1], expected=expected, got=len(b))
+    pairs = []
+    for (name_a, run_a), (name_b, run_b) in zip(a.items(), b.items(), strict=True):
+        pairs.append(gather_pair(run_a, run_b, key, options, (name_a, name_b)))
+    return pairs

@@ -39,7 +39,8 @@ from ..inputs.rules import (
     with_options,
 )
 from ..inputs.words import LISTED
-from ..ranks.container import Ranks, join_ranks
+from ..ranks.container import Ranks
+from ..ranks.joining import join_ranks
 from ..reporting import Report, report
 from ..splits.vocabularies import Vocabulary
 from ..stores import Store, owned, read_scores, shape_of
