@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.arrays import as_array, device_of, index_array
+from ..inputs.arrays import as_array, device_of, index_array, refuse_mask
 from ..inputs.checks import check_length, check_shape, is_iterable
 from ..inputs.errors import InputTypeError
 
@@ -106,10 +106,9 @@ def _listed(name: str, values: Any, expected: str) -> Any:
     """Return elements as a list or a tuple, or as an array of integers."""
     if isinstance(values, (list, tuple)):
         return values
-    is_one = isinstance(values, (str, bytes, Mapping)) or not is_iterable(values)
-    if is_one or isinstance(values, np.ma.MaskedArray):
-        got = "an array with a mask" if isinstance(values, np.ma.MaskedArray) else repr(values)
-        raise InputTypeError(name, expected=expected, got=got)
+    refuse_mask(name, values, expected)
+    if isinstance(values, (str, bytes, Mapping)) or not is_iterable(values):
+        raise InputTypeError(name, expected=expected, got=repr(values))
     check_length(name, values)
     if not hasattr(values, "__array__") and not device_of(values):
         return list(values)

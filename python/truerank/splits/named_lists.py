@@ -18,7 +18,7 @@ import numpy as np
 from .. import _core
 from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
-from ..inputs.checks import flag, instance, integer, is_integer, is_number, several
+from ..inputs.checks import flag, instance, integer, is_integer, is_number, mapping, several
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError, warn_user
 from ..inputs.input_files import path_name
 from ..inputs.naming import public
@@ -156,13 +156,11 @@ class Qrels:
         value = without_ranx(value)
         if isinstance(value, Qrels):
             return value
-        if not isinstance(value, Mapping):
-            expected = "Qrels, or a mapping of queries to answers"
-            raise InputTypeError(argument, expected=expected, got=type(value).__name__)
+        answers = mapping(argument, value, "Qrels, or a mapping of queries to answers")
         queries: list[Any] = []
         documents: list[Any] = []
         relevance: list[int] = []
-        for query, judged in value.items():
+        for query, judged in answers.items():
             gains = {judged: 1} if isinstance(judged, str) or is_integer(judged) else judged
             if not isinstance(gains, Mapping):
                 names = several(argument, gains, "names for each query")
