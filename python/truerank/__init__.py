@@ -47,7 +47,9 @@ if _typing.TYPE_CHECKING:
     from .ranks import Protocol, Ranks, concatenate, load
     from .reporting import Report, report, table
     from .retrieval.answer_lists import write_run
-    from .splits.named_lists import NamedLists, Qrels, read_json_lists, read_qrels, read_run
+    from .splits.judgements import Qrels
+    from .splits.list_files import read_json_lists, read_qrels, read_run
+    from .splits.named_lists import NamedLists
     from .stores import open_scores
     from .tables import Table
     from .tasks.task import evaluate
@@ -122,7 +124,9 @@ _NAMES = {
     "stores": ("open_scores",),
     "tables": ("Table",),
     "tasks.task": ("evaluate",),
-    "splits.named_lists": ("NamedLists", "Qrels", "read_json_lists", "read_qrels", "read_run"),
+    "splits.judgements": ("Qrels",),
+    "splits.list_files": ("read_json_lists", "read_qrels", "read_run"),
+    "splits.named_lists": ("NamedLists",),
 }
 if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
     _modules = {name: module for module, names in _NAMES.items() for name in names}

@@ -16,17 +16,11 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
 from ..inputs.selection import indptr_of
-from ..splits.elements import read_elements
-from ..splits.named_lists import (
-    ListUse,
-    NamedLists,
-    checked_names,
-    lists_in_use,
-    lists_of_file,
-    lists_of_rows,
-    refuse_repeats,
-    without_ranx,
-)
+from ..splits.elements import checked_names, read_elements
+from ..splits.judgements import without_ranx
+from ..splits.list_files import lists_of_file
+from ..splits.list_use import ListUse, lists_in_use
+from ..splits.named_lists import NamedLists, lists_of_rows, refuse_repeats
 from ..splits.text import is_path
 from ..splits.vocabularies import LabelIndex
 from ..tables.writing import replace_text
@@ -34,7 +28,7 @@ from ..tasks.sampling import join_ranges
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..splits.named_lists import Names
+    from ..splits.elements import Names
     from ..splits.vocabularies import Vocabulary
 
 

@@ -16,7 +16,7 @@ from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
 from ..inputs.words import LISTED
 from .elements import is_label, read_elements
-from .named_lists import Qrels
+from .judgements import Qrels
 from .text import RowForm, is_path, read_text
 from .vocabularies import Column, LabelIndex
 

@@ -54,6 +54,11 @@ class LabelIndex:
         """Return the number of each label; new labels are added."""
         return np.fromiter(map(self.codes.__getitem__, labels), dtype=np.int64, count=len(labels))
 
+    def find(self, labels: Sequence[str]) -> IntArray:
+        """Return the number of each label, -1 for labels that are new; none is added."""
+        numbers = (self.codes.get(label, -1) for label in labels)
+        return np.fromiter(numbers, dtype=np.int64, count=len(labels))
+
 
 class Column(NamedTuple):
     """One column of a split: integers, or numbers of labels.

@@ -11,8 +11,7 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import are_among, distinct, distinct_rows
 from ..inputs.selection import indptr_of
-from ..splits.elements import read_elements
-from ..splits.named_lists import first_names
+from ..splits.elements import first_names, read_elements
 from ..splits.vocabularies import Vocabulary, digest, selection_name
 from .sampling import join_ranges
 
