@@ -12,8 +12,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.row_keys import distinct_rows
 from ..inputs.selection import indptr_of
-from ..splits.vocabularies import digest
-from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
+from ..tasks.keyed_candidates import KeyedLists, digest_of_ids, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled
 from .triples import ALL_SIDES, SIDES
@@ -249,7 +248,7 @@ def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits
     number = f"{least} to {most}"
     if least == most:
         number = str(most)
-    return CandidateSet(f"given {number} negatives ({digest(*arrays)})", negatives=negatives)
+    return CandidateSet(f"given {number} negatives ({digest_of_ids(*arrays)})", negatives=negatives)
 
 
 def _add_answers(counts: IntArray, ids: IntArray, answers: IntArray) -> Lists:

@@ -19,6 +19,7 @@ from ..inputs.words import LISTED
 from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
 from ..ranks.protocol import Protocol
+from ..splits.column_ids import Column, encode_columns
 from ..splits.elements import read_elements
 from ..splits.grades import (
     count_without_answers,
@@ -29,7 +30,7 @@ from ..splits.grades import (
 )
 from ..splits.split_audit import check_rules
 from ..splits.split_columns import SplitReader, name_splits
-from ..splits.vocabularies import Column, Vocabulary, encode_columns
+from ..splits.vocabularies import Vocabulary
 from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks

@@ -15,10 +15,11 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
 from ..inputs.words import LISTED
+from .column_ids import Column
 from .elements import is_label, read_elements
 from .judgements import Qrels
 from .text import RowForm, is_path, read_text
-from .vocabularies import Column, LabelIndex
+from .vocabularies import LabelIndex
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray

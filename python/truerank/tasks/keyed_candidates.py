@@ -12,7 +12,7 @@ from ..inputs.errors import InputValueError
 from ..inputs.row_keys import are_among, distinct, distinct_rows
 from ..inputs.selection import indptr_of
 from ..splits.elements import first_names, read_elements
-from ..splits.vocabularies import Vocabulary, digest, selection_name
+from ..splits.vocabularies import Vocabulary
 from .sampling import join_ranges
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class KeyedLists(NamedTuple):
         """
         number, entries = len(self.keys), len(self.indices)
         lists = "list" if number == 1 else "lists"
-        code = digest(self.keys, self.indptr, self.indices)
+        code = digest_of_ids(self.keys, self.indptr, self.indices)
         return f"selection of {number} {lists}, {entries} in all ({code})"
 
     def the_one_set(self) -> IntArray | None:
@@ -177,6 +177,31 @@ def _joined(rows: Sequence[Sequence[Any] | IntArray]) -> Any:
     return list(chain.from_iterable(plain))
 
 
+def selection_name(*lists: IntArray) -> str:
+    """Return what a protocol calls chosen candidates, given as ids: of one side, or of several.
+
+    Examples
+    --------
+    >>> selection_name(np.array([0, 1]))
+    'selection of 2 (3ea97a77)'
+    """
+    return f"selection of {' x '.join(str(len(ids)) for ids in lists)} ({digest_of_ids(*lists)})"
+
+
+def digest_of_ids(*lists: IntArray) -> str:
+    """Return 8 hex digits that tell sets of ids apart in a name.
+
+    Examples
+    --------
+    >>> digest_of_ids(np.array([0, 1])) == digest_of_ids(np.array([0, 2]))
+    False
+    """
+    from hashlib import blake2b
+
+    joined = b"".join(ids.astype("<i8").tobytes() for ids in lists)
+    return blake2b(joined, digest_size=4).hexdigest()
+
+
 def name_of_sets(sets: Sequence[Any]) -> str:
     """Return what a protocol calls the candidates of several sides.
 
@@ -204,7 +229,7 @@ def name_of_sets(sets: Sequence[Any]) -> str:
         else:
             sizes.append(str(len(each)))
             arrays.append(each)
-    return f"selection of {' x '.join(sizes)} ({digest(*arrays)})"
+    return f"selection of {' x '.join(sizes)} ({digest_of_ids(*arrays)})"
 
 
 def _are_equal(one: Any, other: Any) -> bool:
