@@ -87,7 +87,7 @@ position 1
     listed = _listed(name, values, expected)
     if isinstance(listed, np.ndarray) or not listed:
         return index_array(name, listed)
-    kinds = {*map(type, listed)}
+    kinds = set(map(type, listed))
     if all(issubclass(kind, str) for kind in kinds):
         labels: Sequence[str] = listed
         return labels
@@ -100,8 +100,10 @@ position 1
             got = f"{value!r} {where(i)}"
             raise InputTypeError(name, expected=f"{expected}, all of one type", got=got)
         if not is_label and not is_integer_type(type(value)):
-            hint = f" ({_MISSING})" if isinstance(value, (float, np.floating)) else ""
-            raise InputTypeError(name, expected=expected, got=f"{value!r} {where(i)}{hint}")
+            got = f"{value!r} {where(i)}"
+            if isinstance(value, (float, np.floating)):
+                got += f" ({_MISSING})"
+            raise InputTypeError(name, expected=expected, got=got)
     raise AssertionError  # one of them was refused
 
 
@@ -119,8 +121,9 @@ def _listed(name: str, values: Any, expected: str) -> Any:
     check_shape(name, array.shape, 1, "a 1-D array")
     if array.dtype.kind in "iu":
         return array
-    # numpy makes integers of dates, and Python has numbers for the rest
-    return list(array) if array.dtype.kind in "mMV" else array.tolist()
+    if array.dtype.kind in "mMV":  # `tolist` would make integers of dates
+        return list(array)
+    return array.tolist()
 
 
 def is_integer_type(kind: type) -> bool:
