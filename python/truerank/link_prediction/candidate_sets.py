@@ -211,10 +211,8 @@ def _check_name(name: str, sides: Sequence[str], splits: TripleSplits) -> None:
 
 def _one_set_if_all_are(pool: Any) -> Any:
     """Return the set that all relations have, if lists by relation are the same, or the pool."""
-    if isinstance(pool, KeyedLists):
-        one_set = pool.the_one_set()
-        if one_set is not None:
-            return one_set
+    if isinstance(pool, KeyedLists) and pool.one_set is not None:
+        return pool.one_set
     return pool
 
 
@@ -320,9 +318,8 @@ def _read_pool(
     if isinstance(pool, KeyedLists):
         relations = facts.facts[facts.ranked, 1]
         pool.check(relations, queries.targets, splits.relations, splits.entities)
-        one_set = pool.the_one_set()
-        if one_set is not None:
-            return one_set
+        if pool.one_set is not None:
+            return pool.one_set
         return pool.lists_of(relations)
     if isinstance(pool, str):
         if pool == ALL:
