@@ -52,7 +52,7 @@ if _typing.TYPE_CHECKING:
     from .splits.named_lists import NamedLists
     from .stores import open_scores
     from .tables import Table
-    from .tasks.task import evaluate
+    from .tasks.score_evaluation import evaluate
 
 __all__ = [
     "InputError",
@@ -123,7 +123,7 @@ _NAMES = {
     "retrieval.answer_lists": ("write_run",),
     "stores": ("open_scores",),
     "tables": ("Table",),
-    "tasks.task": ("evaluate",),
+    "tasks.score_evaluation": ("evaluate",),
     "splits.judgements": ("Qrels",),
     "splits.list_files": ("read_json_lists", "read_qrels", "read_run"),
     "splits.named_lists": ("NamedLists",),

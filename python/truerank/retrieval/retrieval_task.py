@@ -32,9 +32,9 @@ from ..splits.split_audit import check_rules
 from ..splits.split_columns import SplitReader, name_splits
 from ..splits.vocabularies import Vocabulary
 from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
+from ..tasks.one_sided_task import OneSidedTask
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks
-from ..tasks.task import OneSidedTask
 from .answer_lists import is_list_of_lists, lists_in_order, lists_of_ids, read_lists
 from .answer_report import RetrievalReport
 from .answer_ties import GAINS, counted_gains, read_gains
