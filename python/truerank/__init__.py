@@ -47,10 +47,12 @@ if _typing.TYPE_CHECKING:
     from .ranks import Protocol, Ranks, concatenate, load
     from .reporting import Report, report, table
     from .retrieval.trec_runs import write_run
-    from .splits.named_lists import NamedLists, Qrels, read_json_lists, read_qrels, read_run
+    from .splits.judgements import Qrels
+    from .splits.list_files import read_json_lists, read_qrels, read_run
+    from .splits.named_lists import NamedLists
     from .stores import open_scores
     from .tables import Table
-    from .tasks.task import evaluate
+    from .tasks.score_evaluation import evaluate
 
 __all__ = [
     "InputError",
@@ -121,8 +123,10 @@ _NAMES = {
     "retrieval.trec_runs": ("write_run",),
     "stores": ("open_scores",),
     "tables": ("Table",),
-    "tasks.task": ("evaluate",),
-    "splits.named_lists": ("NamedLists", "Qrels", "read_json_lists", "read_qrels", "read_run"),
+    "tasks.score_evaluation": ("evaluate",),
+    "splits.judgements": ("Qrels",),
+    "splits.list_files": ("read_json_lists", "read_qrels", "read_run"),
+    "splits.named_lists": ("NamedLists",),
 }
 if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
     _modules = {name: module for module, names in _NAMES.items() for name in names}

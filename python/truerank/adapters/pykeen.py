@@ -31,7 +31,7 @@ from ..reporting import report as make_report
 from ..splits.split_columns import Positions, name_known_splits
 from ..tasks.batches import rank_batches
 from ..tasks.side_tasks import SideTasks
-from ..tasks.task import split_report
+from ..tasks.task import split_progress
 
 import_extra("pykeen", "truerank.adapters.pykeen")
 
@@ -435,7 +435,7 @@ def evaluate_model(
     if "relation" in task.sides:  # PyKEEN's models differ in the candidates of relations
         raise InputValueError("sides", expected="heads and tails", got="'relation'")
     heights = [len(side.queries) for side in task.sides.values()]
-    reports = split_report(reporter(progress, sum(heights), "queries"), heights)
+    reports = split_progress(reporter(progress, sum(heights), "queries"), heights)
     rules: dict[str, Any] = {**options, "progress": None}
     predicting = Predicting(batch_size, slice_size, mode)
     model.eval()

@@ -15,10 +15,12 @@ from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.row_keys import distinct
+from ..splits.column_ids import encode_columns
 from ..splits.split_audit import SplitAudit
 from ..splits.split_columns import SplitReader, stack_splits
 from ..splits.text import RowForm
-from ..splits.vocabularies import Vocabulary, encode_columns, selection_name
+from ..splits.vocabularies import Vocabulary
+from ..tasks.keyed_candidates import selection_name
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import Ranks, Report, load, rank, read_json_lists, read_run, report
 from ..inputs.errors import InputValueError
-from ..splits.named_lists import is_json
+from ..splits.list_files import is_json
 from .files import holds_ranks, note_file, open_store
 from .options import (
     ANSWERS,

@@ -15,7 +15,8 @@ from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input
 from ..inputs.npy_files import read_npy, read_npz
 from ..ranks.storage import HEADER
-from ..splits.named_lists import Qrels, qrels_of_file
+from ..splits.judgements import Qrels
+from ..splits.list_files import qrels_of_file
 from ..splits.text import text_blocks
 from ..stores import Store, open_scores
 from ..tables.writing import writable_place

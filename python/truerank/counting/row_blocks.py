@@ -166,8 +166,10 @@ def _arguments(block: Any) -> dict[str, Any]:
 
 def _copied(value: Any, name: str) -> Any:
     """Copy targets, or a filter in any form, so that the producer may change its own."""
-    if isinstance(value, (list, tuple)):
-        return type(value)(_copied(member, name) for member in value)
+    if isinstance(value, list):
+        return [_copied(member, name) for member in value]
+    if isinstance(value, tuple):  # a named one, too
+        return tuple(_copied(member, name) for member in value)
     if hasattr(value, "tocsr"):
         return value.copy()
     return as_array(value, name).copy() if hasattr(value, "__array__") else value

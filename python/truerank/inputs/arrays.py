@@ -230,8 +230,10 @@ def array_shape(name: str, value: Any) -> tuple[int, ...]:
     return shape
 
 
-def refuse_mask(name: str, value: object) -> None:
-    """Refuse a masked array, whose mask would be lost.
+def refuse_mask(
+    name: str, value: object, expected: str = "plain numbers", *, hint: str = ""
+) -> None:
+    """Refuse a masked array, whose mask would be lost; a hint says what to do instead.
 
     Examples
     --------
@@ -241,7 +243,10 @@ def refuse_mask(name: str, value: object) -> None:
     truerank.inputs.errors.InputTypeError: targets: expected plain numbers, got a masked array
     """
     if isinstance(value, np.ndarray) and isinstance(value, np.ma.MaskedArray):
-        raise InputTypeError(name, expected="plain numbers", got="a masked array")
+        got = "a masked array"
+        if hint:
+            got += f"; {hint}"
+        raise InputTypeError(name, expected=expected, got=got)
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Scores
-from .arrays import as_array, is_tensor, tensor_array
+from .arrays import as_array, is_tensor, refuse_mask, tensor_array
 from .checks import MOST_ENTRIES, check_size, is_integer, is_sparse
 from .errors import InputTypeError, InputValueError
 from .frames import frame_array, is_frame, refuse_labels
@@ -346,11 +346,10 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
         refuse_labels(name, value)
     if is_frame(value):
         return frame_array(name, value), None
-    if isinstance(value, np.ma.MaskedArray):
-        got = "a masked array"
-        if form is SCORES:
-            got += "; give a filter instead"
-        raise InputTypeError(name, expected="plain numbers", got=got)
+    hint = ""
+    if form is SCORES:
+        hint = "give a filter instead"
+    refuse_mask(name, value, hint=hint)
     if is_tensor(value):
         return tensor_array(value, name)
     if is_sparse(value):

@@ -12,8 +12,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.row_keys import distinct_rows
 from ..inputs.selection import indptr_of
-from ..splits.vocabularies import digest
-from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
+from ..tasks.keyed_candidates import KeyedLists, digest_of_ids, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled
 from .triples import ALL_SIDES, SIDES
@@ -212,10 +211,8 @@ def _check_name(name: str, sides: Sequence[str], splits: TripleSplits) -> None:
 
 def _one_set_if_all_are(pool: Any) -> Any:
     """Return the set that all relations have, if lists by relation are the same, or the pool."""
-    if isinstance(pool, KeyedLists):
-        one_set = pool.the_one_set()
-        if one_set is not None:
-            return one_set
+    if isinstance(pool, KeyedLists) and pool.one_set is not None:
+        return pool.one_set
     return pool
 
 
@@ -249,7 +246,7 @@ def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits
     number = f"{least} to {most}"
     if least == most:
         number = str(most)
-    return CandidateSet(f"given {number} negatives ({digest(*arrays)})", negatives=negatives)
+    return CandidateSet(f"given {number} negatives ({digest_of_ids(*arrays)})", negatives=negatives)
 
 
 def _add_answers(counts: IntArray, ids: IntArray, answers: IntArray) -> Lists:
@@ -321,9 +318,8 @@ def _read_pool(
     if isinstance(pool, KeyedLists):
         relations = facts.facts[facts.ranked, 1]
         pool.check(relations, queries.targets, splits.relations, splits.entities)
-        one_set = pool.the_one_set()
-        if one_set is not None:
-            return one_set
+        if pool.one_set is not None:
+            return pool.one_set
         return pool.lists_of(relations)
     if isinstance(pool, str):
         if pool == ALL:

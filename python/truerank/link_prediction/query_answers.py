@@ -18,7 +18,7 @@ from ..inputs.input_files import path_name
 from ..inputs.naming import public
 from ..inputs.selection import check_indptr
 from ..splits.elements import is_label
-from ..splits.named_lists import json_lines
+from ..splits.list_files import json_lines
 from ..tables.writing import replace_text
 
 _FIELDS = frozenset({"structure", "query", "easy", "hard"})  # of a line

@@ -16,11 +16,11 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.row_keys import row_keys
 from ..inputs.selection import indptr_of
+from ..splits.column_ids import Column
 from ..splits.elements import without_blanks
-from ..splits.named_lists import is_json, json_lines
+from ..splits.list_files import is_json, json_lines
 from ..splits.split_columns import SplitReader, stack_splits
 from ..splits.text import MAX_COLUMNS, RowForm, is_path, text_lines
-from ..splits.vocabularies import Column
 from .triples import TripleSplits, encode_names
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputValueError
-from ..splits.vocabularies import Column, are_text, distinct_labels, numbers_of, refuse_ids
+from ..splits.column_ids import Column, are_text, distinct_labels, numbers_of, refuse_ids
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray

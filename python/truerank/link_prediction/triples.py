@@ -10,11 +10,8 @@ import numpy as np
 from ..inputs.errors import warn_user
 from ..inputs.naming import public
 from ..inputs.row_keys import distinct
-from ..splits.split_columns import SplitReader, stack_splits
-from ..splits.text import RowForm
-from ..splits.vocabularies import (
+from ..splits.column_ids import (
     Column,
-    Vocabulary,
     are_integers_in_text,
     distinct_labels,
     encode_columns,
@@ -22,6 +19,9 @@ from ..splits.vocabularies import (
     parse_integers,
     refuse_ids,
 )
+from ..splits.split_columns import SplitReader, stack_splits
+from ..splits.text import RowForm
+from ..splits.vocabularies import Vocabulary
 from .times import Times, check_times, encode_times
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..inputs.arrays import checked_weights
-from ..inputs.checks import distinct_names, integer
+from ..inputs.checks import distinct_names, integer, optional_mapping
 from ..inputs.errors import InputTypeError
 from ..inputs.naming import import_extra, printable, public
 from .counts import (
@@ -150,12 +150,7 @@ class Ranks(Immutable):
         if listed is not None:
             arrays["listed"] = checked_listed(listed, n)
         by_name = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
-        given: Any = labels
-        if given is None:
-            given = {}
-        if not isinstance(given, Mapping):
-            expected = "a mapping of names to labels"
-            raise InputTypeError("labels", expected=expected, got=type(given).__name__)
+        given = optional_mapping("labels", labels, "a mapping of names to labels")
         distinct_names("labels", given)
         named = named_labels(dict(**given, **_present(by_name)), n)
         self.__dict__.update(vars(Ranks._of(arrays, named, protocol or Protocol())))

@@ -63,7 +63,7 @@ def read_candidates(value: Any, sets: AnswerSets) -> ChosenCandidates:
         lists = read_keyed_lists(value, sets.queries, sets.entities)
         queries, answers = np.ascontiguousarray(sets.pairs.T)
         lists.check(queries, answers, sets.queries, sets.entities)
-        pool: Any = lists.the_one_set()
+        pool: Any = lists.one_set
         if pool is None:
             pool = lists
         return ChosenCandidates(name_of_sets([pool]), pool)

@@ -12,21 +12,17 @@ import numpy as np
 from ..embeddings.scoring import TopK
 from ..inputs.selection import indptr_of
 from ..splits.elements import read_elements
-from ..splits.named_lists import (
-    ListUse,
-    NamedLists,
-    lists_in_use,
-    lists_of_file,
-    lists_of_rows,
-    without_ranx,
-)
+from ..splits.judgements import without_ranx
+from ..splits.list_files import lists_of_file
+from ..splits.list_use import ListUse, lists_in_use
+from ..splits.named_lists import NamedLists, lists_of_rows
 from ..splits.text import is_path
 from ..splits.vocabularies import LabelIndex
 from ..tasks.sampling import join_ranges
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..splits.named_lists import Names
+    from ..splits.elements import Names
     from ..splits.vocabularies import Vocabulary
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from ..reporting.columns import Names
     from ..reporting.summaries import Finding
-    from ..splits.named_lists import ListUse
+    from ..splits.list_use import ListUse
 
 
 @public("truerank.retrieval")

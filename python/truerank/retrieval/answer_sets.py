@@ -10,8 +10,9 @@ import numpy as np
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.row_keys import distinct, look_up, row_keys
+from ..splits.column_ids import Column, encode_columns
 from ..splits.split_columns import SplitReader, name_splits
-from ..splits.vocabularies import Column, Vocabulary, encode_columns
+from ..splits.vocabularies import Vocabulary
 from .qrels import FORM, is_one_split, read_judged
 
 if TYPE_CHECKING:

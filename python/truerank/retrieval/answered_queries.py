@@ -20,8 +20,8 @@ from ..ranks.grouping import group_codes
 from ..ranks.labels import RIGHT_ANSWERS, WITHOUT_ANSWERS
 from ..reporting.audit import findings
 from ..reporting.summaries import Counted, Finding, Measured, ReportForm, Summary, summary_of
+from ..splits.elements import first_names
 from ..splits.grades import count_without_answers
-from ..splits.named_lists import first_names
 from ..tables.cells import format_count
 from .answer_metrics import ORDER_KINDS, read_key
 from .answer_ties import LEVELS, RankedAnswers
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
-    from ..splits.named_lists import ListUse
+    from ..splits.list_use import ListUse
 
 DEFAULT_METRICS = (
     "mrr",

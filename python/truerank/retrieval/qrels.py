@@ -11,10 +11,11 @@ import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.npy_files import read_npy
-from ..splits.named_lists import Qrels, qrels_of_file, without_ranx
+from ..splits.column_ids import Column
+from ..splits.judgements import Qrels, without_ranx
+from ..splits.list_files import qrels_of_file
 from ..splits.split_columns import SplitReader, is_split
 from ..splits.text import RowForm, is_path
-from ..splits.vocabularies import Column
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray

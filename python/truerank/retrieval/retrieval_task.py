@@ -21,8 +21,8 @@ from ..splits.elements import read_elements
 from ..splits.grades import count_without_answers, gains_of, with_judged
 from ..splits.split_audit import check_rules
 from ..splits.vocabularies import Vocabulary
+from ..tasks.one_sided_task import OneSidedTask
 from ..tasks.side_tasks import SideTasks
-from ..tasks.task import OneSidedTask
 from .answer_candidates import ALL, read_candidates
 from .answer_lists import (
     OrderedLists,

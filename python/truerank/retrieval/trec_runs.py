@@ -13,7 +13,8 @@ from ..inputs.checks import distinct_names
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
-from ..splits.named_lists import checked_names, refuse_repeats
+from ..splits.elements import checked_names
+from ..splits.named_lists import refuse_repeats
 from ..tables.writing import replace_text
 from .answer_lists import read_lists
 

@@ -6,20 +6,23 @@ Each element is looked at, and none is converted: what is no `str` and no intege
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.arrays import as_array, device_of, index_array
+from ..inputs.arrays import as_array, device_of, index_array, refuse_mask
 from ..inputs.checks import check_length, check_shape, is_iterable
-from ..inputs.errors import InputTypeError
+from ..inputs.errors import InputTypeError, InputValueError
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
     Elements = IntArray | Sequence[str]
+    Name = Any  # a str or an int
+    Names = tuple[Any, ...]  # all str, or all int
 
 BLANKS = " \t\r\n"  # at the ends of a field they belong to no label
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -84,7 +87,7 @@ position 1
     listed = _listed(name, values, expected)
     if isinstance(listed, np.ndarray) or not listed:
         return index_array(name, listed)
-    kinds = {*map(type, listed)}
+    kinds = set(map(type, listed))
     if all(issubclass(kind, str) for kind in kinds):
         labels: Sequence[str] = listed
         return labels
@@ -97,8 +100,10 @@ position 1
             got = f"{value!r} {where(i)}"
             raise InputTypeError(name, expected=f"{expected}, all of one type", got=got)
         if not is_label and not is_integer_type(type(value)):
-            hint = f" ({_MISSING})" if isinstance(value, (float, np.floating)) else ""
-            raise InputTypeError(name, expected=expected, got=f"{value!r} {where(i)}{hint}")
+            got = f"{value!r} {where(i)}"
+            if isinstance(value, (float, np.floating)):
+                got += f" ({_MISSING})"
+            raise InputTypeError(name, expected=expected, got=got)
     raise AssertionError  # one of them was refused
 
 
@@ -106,10 +111,9 @@ def _listed(name: str, values: Any, expected: str) -> Any:
     """Return elements as a list or a tuple, or as an array of integers."""
     if isinstance(values, (list, tuple)):
         return values
-    is_one = isinstance(values, (str, bytes, Mapping)) or not is_iterable(values)
-    if is_one or isinstance(values, np.ma.MaskedArray):
-        got = "an array with a mask" if isinstance(values, np.ma.MaskedArray) else repr(values)
-        raise InputTypeError(name, expected=expected, got=got)
+    refuse_mask(name, values, expected)
+    if isinstance(values, (str, bytes, Mapping)) or not is_iterable(values):
+        raise InputTypeError(name, expected=expected, got=repr(values))
     check_length(name, values)
     if not hasattr(values, "__array__") and not device_of(values):
         return list(values)
@@ -117,8 +121,9 @@ def _listed(name: str, values: Any, expected: str) -> Any:
     check_shape(name, array.shape, 1, "a 1-D array")
     if array.dtype.kind in "iu":
         return array
-    # numpy makes integers of dates, and Python has numbers for the rest
-    return list(array) if array.dtype.kind in "mMV" else array.tolist()
+    if array.dtype.kind in "mMV":  # `tolist` would make integers of dates
+        return list(array)
+    return array.tolist()
 
 
 def is_integer_type(kind: type) -> bool:
@@ -156,3 +161,57 @@ def first_like_an_integer(labels: Sequence[str]) -> str | None:
 def is_label(value: object) -> bool:
     """Return whether this is a str that is not empty."""
     return isinstance(value, str) and value != ""
+
+
+def checked_names(argument: str, values: Any) -> Names:
+    """Return names, which are all str or all int, as they came.
+
+    Examples
+    --------
+    >>> checked_names("queries", np.array([3, 1])), checked_names("queries", ["3", "1"])
+    ((3, 1), ('3', '1'))
+    """
+    elements = read_elements(argument, values, "names that are str or int")
+    if isinstance(elements, np.ndarray):
+        return tuple(elements.tolist())
+    return tuple(map(str, elements))
+
+
+def refuse_repeated(argument: str, names: Names) -> None:
+    """Refuse a name that occurs twice."""
+    if len(set(names)) < len(names):
+        repeated = next(name for name, number in Counter(names).items() if number > 1)
+        raise InputValueError(argument, f"{repeated!r} occurs twice")
+
+
+def same_kind(argument: str, names: Sequence[Name], others: Sequence[Name]) -> None:
+    """Refuse names that are int beside names that are str.
+
+    Examples
+    --------
+    >>> same_kind("answers", [1, 2], ["1", "2"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    truerank.inputs.errors.InputTypeError: answers: expected names that are str, as '1' ...
+    """
+    if not names or not others or isinstance(names[0], str) == isinstance(others[0], str):
+        return
+    kind = "str"
+    if isinstance(names[0], str):
+        kind = "int"
+    expected = f"names that are {kind}, as {others[0]!r} of the lists ({kind}(...) makes them)"
+    raise InputTypeError(argument, expected=expected, got=repr(names[0]))
+
+
+def first_names(names: Sequence[Name]) -> str:
+    """Return the first three names, for messages.
+
+    Examples
+    --------
+    >>> first_names(["q1", "q2", "q3", "q4"]), first_names([7])
+    ("'q1', 'q2', 'q3', ...", '7')
+    """
+    shown = list(map(repr, names[:3]))
+    if len(names) > len(shown):
+        shown.append("...")
+    return ", ".join(shown)

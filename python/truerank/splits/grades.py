@@ -48,8 +48,10 @@ def gain_labels(gains: npt.NDArray[Any]) -> Labels:
 
 
 def _number_text(value: float) -> str:
-    is_whole = value.is_integer() and abs(value) < _LARGEST_WHOLE
-    return str(int(value)) if is_whole else repr(value)
+    """Return a number as text, without a point where it is a whole one."""
+    if value.is_integer() and abs(value) < _LARGEST_WHOLE:
+        return str(int(value))
+    return repr(value)
 
 
 def gains_of(labels_by_name: LabelsByName) -> FloatArray | None:
@@ -103,7 +105,9 @@ def count_without_answers(labels_by_name: LabelsByName) -> int:
     2
     """
     labels = labels_by_name.get(WITHOUT_ANSWERS)
-    return 0 if labels is None else int(labels.codes.sum())
+    if labels is None:
+        return 0
+    return int(labels.codes.sum())
 
 
 def with_judged(ranks: Ranks, is_right: npt.NDArray[np.bool_]) -> Ranks:
@@ -121,12 +125,16 @@ def with_judged(ranks: Ranks, is_right: npt.NDArray[np.bool_]) -> Ranks:
     [[1], [1], [2]]
     """
     query = cast("Labels", ranks.queries).codes
+    # the other documents of each query, and among them those with the score of a right answer
+    judged_query = np.sort(query[~is_right])
+    query_start = np.searchsorted(judged_query, query[is_right], "left")
+    query_end = np.searchsorted(judged_query, query[is_right], "right")
     place = row_keys([query, ranks.above])
     judged_place = np.sort(place[~is_right])
-    low = np.searchsorted(judged_place, place[is_right], "left")
-    high = np.searchsorted(judged_place, place[is_right], "right")
-    judged_query = np.sort(query[~is_right])
-    first = np.searchsorted(judged_query, query[is_right], "left")
-    last = np.searchsorted(judged_query, query[is_right], "right")
-    counts: dict[str, Any] = dict(zip(JUDGED, (low - first, high - low, last - first), strict=True))
+    tied_start = np.searchsorted(judged_place, place[is_right], "left")
+    tied_end = np.searchsorted(judged_place, place[is_right], "right")
+    above = tied_start - query_start
+    tied = tied_end - tied_start
+    judged = query_end - query_start
+    counts: dict[str, Any] = dict(zip(JUDGED, (above, tied, judged), strict=True))
     return ranks[is_right].with_labels(**counts)

@@ -60,9 +60,15 @@ class SplitFinding:
     def __str__(self) -> str:
         if not self.count:
             return "none"
-        members = (each if isinstance(each, tuple) else (each,) for each in self.examples)
-        shown = ", ".join(printable(" ".join(map(str, example))) for example in members)
-        return f"{self.count:,} ({shown}{', ...' if self.count > len(self.examples) else ''})"
+        shown = []
+        for example in self.examples:
+            words = example
+            if not isinstance(example, tuple):
+                words = (example,)
+            shown.append(printable(" ".join(map(str, words))))
+        if self.count > len(self.examples):
+            shown.append("...")
+        return f"{self.count:,} ({', '.join(shown)})"
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,10 @@ class SplitAudit:
     def __str__(self) -> str:
         known = ", ".join(f"{name} {count:,}" for name, count in self.known.items()) or "none"
         of_split = f"{self.split}: {self.given:,} {self.rows}, {self.kept:,} ranked"
-        in_splits = [f"in {name} {leaks}" for name, leaks in self.leaks.items() if leaks.count]
+        in_splits = []
+        for name, finding in self.leaks.items():
+            if finding.count:
+                in_splits.append(f"in {name} {finding}")
         leaks = "; ".join(in_splits) or "none"
         duplicates = f"{self.duplicates}{self._format_rule('duplicates', self.duplicates.count)}"
         lines = [
@@ -105,7 +114,12 @@ class SplitAudit:
         return "\n".join(map(printable, lines))
 
     def _format_rule(self, rule: str, count: int) -> str:
-        return f", {'dropped' if self.rules[rule] == 'drop' else 'kept'}" if count else ""
+        """Say what was done with the rows of a case, if there are any."""
+        if not count:
+            return ""
+        if self.rules[rule] == "drop":
+            return ", dropped"
+        return ", kept"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dicts, lists, numbers and str."""
@@ -152,51 +166,42 @@ def audit_split(
     ValueError
         If a rule is "raise" and there are such rows, and if no row is left.
     """
-    (split, tested), *known = sizes.items()
+    split = next(iter(sizes))
+    known = dict(sizes)
+    tested = known.pop(split)
     ends = np.cumsum(list(sizes.values()))
-    tested_keys, *known_keys = np.split(row_keys(columns), ends[:-1])
-    ordered, first, numbers = np.unique(tested_keys, return_index=True, return_inverse=True)
-
-    def finding(mask: Mask) -> SplitFinding:
-        where = np.flatnonzero(mask)
-        shown = np.sort(np.unique(numbers[where], return_index=True)[1])[:MAX_EXAMPLES]
-        return SplitFinding(len(where), tuple(labels_of(i) for i in where[shown].tolist()))
-
-    is_leak: dict[str, Mask] = {}
-    for (name, _), of_split in zip(known, known_keys, strict=True):
-        is_leak[name] = np.isin(numbers, look_up(ordered, of_split)[1])
-    leaks = np.logical_or.reduce([*is_leak.values(), np.zeros(tested, dtype=bool)])
+    starts = dict(zip(known, ends[:-1].tolist(), strict=True))
+    keys = dict(zip(sizes, np.split(row_keys(columns), ends[:-1]), strict=True))
+    # the distinct rows of the evaluated split, where each is first, and the number of each row
+    distinct_keys, first, numbers = np.unique(
+        keys.pop(split), return_index=True, return_inverse=True
+    )
+    leaks = {name: np.isin(numbers, look_up(distinct_keys, keys[name])[1]) for name in known}
+    is_leak = np.zeros(tested, dtype=bool)
+    for is_in_split in leaks.values():
+        is_leak |= is_in_split
     cases = {
         "duplicates": (first[numbers] != np.arange(tested), "repeat an earlier one"),
-        "leaks": (leaks, "are in a known split, too"),
-        **(more_cases or {}),
+        "leaks": (is_leak, "are in a known split, too"),
     }
+    cases.update(more_cases or {})
+
+    def finding(mask: Mask) -> SplitFinding:
+        rows = np.flatnonzero(mask)
+        shown = np.sort(np.unique(numbers[rows], return_index=True)[1])[:MAX_EXAMPLES]
+        return SplitFinding(len(rows), tuple(labels_of(i) for i in rows[shown].tolist()))
+
     findings = {name: finding(mask) for name, (mask, _) in cases.items()}
-    dropped = np.zeros(tested, dtype=bool)
-    notes = []
-    for name, (mask, description) in cases.items():
-        text = f"{findings[name]} {audit_type.rows} {description}"
-        if findings[name].count and rules[name] == "raise":
-            raise InputValueError(split, text)
-        if rules[name] == "drop":
-            dropped |= mask
-        elif findings[name].count and name in ("duplicates", "leaks"):
-            way = f'they are ranked like the others ({name}="drop" leaves them out)'
-            notes.append(f"{split}: {text}; {way}")
-    kept = np.flatnonzero(~dropped)
-    if not len(kept):
-        raise InputValueError(split, f"nothing is left: {tested} {audit_type.rows} were dropped")
-    findings.pop("leaks")
-    starts = dict(zip(dict(known), ends[:-1].tolist(), strict=True))
-    named_keys = dict(zip(starts, known_keys, strict=True))
-    known_duplicates, known_shared = _compare_known(named_keys, starts, labels_of)
+    kept, notes = _apply_rules(split, audit_type.rows, rules, cases, findings)
+    del findings["leaks"]  # the audit has them by split
+    known_duplicates, known_shared = _compare_known(keys, starts, labels_of)
     audit = audit_type(
         split=split,
         given=tested,
         kept=len(kept),
-        known=dict(known),
-        leaks={name: finding(mask) for name, mask in is_leak.items()},
-        leaked=int(np.count_nonzero(leaks)),
+        known=known,
+        leaks={name: finding(mask) for name, mask in leaks.items()},
+        leaked=int(np.count_nonzero(is_leak)),
         rules=dict(rules),
         known_duplicates=known_duplicates,
         known_shared=known_shared,
@@ -206,6 +211,32 @@ def audit_split(
     return kept, notes, audit
 
 
+def _apply_rules(
+    split: str,
+    rows: str,
+    rules: Mapping[str, str],
+    cases: Mapping[str, tuple[Mask, str]],
+    findings: Mapping[str, SplitFinding],
+) -> tuple[IntArray, list[str]]:
+    """Return the rows that stay, and notes of rows that are ranked and perhaps should not be."""
+    notes = []
+    is_dropped = np.zeros(len(cases["leaks"][0]), dtype=bool)
+    for name, (mask, description) in cases.items():
+        text = f"{findings[name]} {rows} {description}"
+        if findings[name].count and rules[name] == "raise":
+            raise InputValueError(split, text)
+        if rules[name] == "drop":
+            is_dropped |= mask
+        elif findings[name].count and name in ("duplicates", "leaks"):
+            remedy = f'they are ranked like the others ({name}="drop" leaves them out)'
+            notes.append(f"{split}: {text}; {remedy}")
+    kept = np.flatnonzero(~is_dropped)
+    if not len(kept):
+        problem = f"nothing is left: {len(is_dropped)} {rows} were dropped"
+        raise InputValueError(split, problem)
+    return kept, notes
+
+
 def _compare_known(
     keys: Mapping[str, IntArray], starts: Mapping[str, int], labels_of: Callable[[int], Any]
 ) -> tuple[dict[str, SplitFinding], dict[str, SplitFinding]]:
@@ -213,24 +244,25 @@ def _compare_known(
 
     `keys` are those of the rows of each split, and `starts` where its rows begin among all.
     """
-    in_order = {name: np.sort(of_split) for name, of_split in keys.items()}
 
     def finding(name: str, wanted: IntArray, count: int) -> SplitFinding:
         """Show the rows of some keys, which are ascending, in the order of the split."""
         if not count:
             return SplitFinding(0)
-        where, which = look_up(wanted, keys[name])
-        shown = np.sort(where[np.unique(which, return_index=True)[1]])[:MAX_EXAMPLES]
+        rows, numbers = look_up(wanted, keys[name])
+        first = np.unique(numbers, return_index=True)[1]
+        shown = np.sort(rows[first])[:MAX_EXAMPLES]
         return SplitFinding(count, tuple(labels_of(starts[name] + i) for i in shown.tolist()))
 
-    repeats, shared = {}, {}
-    distinct_keys = {}
-    for name, ordered in in_order.items():
+    repeats: dict[str, SplitFinding] = {}
+    distinct_keys: dict[str, IntArray] = {}
+    for name, keys_of_split in keys.items():
+        ordered = np.sort(keys_of_split)
         is_repeat = np.diff(ordered) == 0
-        repeats[name] = finding(
-            name, distinct(ordered[1:][is_repeat]), int(np.count_nonzero(is_repeat))
-        )
+        repeated = distinct(ordered[1:][is_repeat])
+        repeats[name] = finding(name, repeated, int(np.count_nonzero(is_repeat)))
         distinct_keys[name] = np.delete(ordered, np.flatnonzero(is_repeat))
+    shared: dict[str, SplitFinding] = {}
     for one, other in combinations(keys, 2):
         fewer, more = sorted((distinct_keys[one], distinct_keys[other]), key=len)
         both = fewer[:0]

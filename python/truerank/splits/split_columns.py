@@ -15,10 +15,11 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
 from ..inputs.words import LISTED
+from .column_ids import Column
 from .elements import is_label, read_elements
-from .named_lists import Qrels
+from .judgements import Qrels
 from .text import RowForm, is_path, read_text
-from .vocabularies import Column, LabelIndex
+from .vocabularies import LabelIndex
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -72,7 +73,9 @@ class SplitReader:
 
     def index(self, j: int) -> LabelIndex:
         """Return the label index of a column; heads and tails share one."""
-        kind = self.form.vocabularies[j] if j < len(self.form.columns) else j
+        kind = j
+        if j < len(self.form.columns):
+            kind = self.form.vocabularies[j]
         return self.indexes.setdefault(kind, LabelIndex())
 
     def read(self, title: str, split: Any) -> list[Column]:
@@ -93,48 +96,53 @@ class SplitReader:
         if is_path(split):
             path = os.fsdecode(split)
             if not path.endswith(".npy"):
-                codes = read_text(title, path, self._encode, self.form, self.notes)
-                return [
-                    Column(title, j, each, self.index(j), is_text=True)
-                    for j, each in enumerate(codes)
-                ]
-            title, split = f"{title}: {path}", read_npy(title, path)
-        if isinstance(split, TextColumns):
-            return [
-                self.column(title, j, each, is_text=True) for j, each in enumerate(split.columns)
-            ]
+                return self._read_text(title, path)
+            split = read_npy(title, path)
+            title = f"{title}: {path}"
         if isinstance(split, Positions):
             columns = self.read(title, split.rows)
             return [column._replace(are_positions=True) for column in columns]
-        return [self.column(title, j, each) for j, each in enumerate(self.columns(title, split))]
+        if isinstance(split, TextColumns):
+            fields = enumerate(split.columns)
+            return [self.column(title, j, each, is_text=True) for j, each in fields]
+        values = enumerate(self.columns(title, split))
+        return [self.column(title, j, each) for j, each in values]
+
+    def _read_text(self, title: str, path: str) -> list[Column]:
+        """Read the columns of a file of text."""
+        columns = []
+        for j, codes in enumerate(read_text(title, path, self._encode, self.form, self.notes)):
+            columns.append(Column(title, j, codes, self.index(j), is_text=True))
+        return columns
 
     def _encode(self, j: int, labels: Sequence[str]) -> IntArray:
         return self.index(j).encode(labels)
 
     def columns(self, title: str, split: Any) -> list[Any]:
         """Return the columns of an array, a frame or tuples; none if there are no rows."""
-        form = self.form
-        expected = f"an array, a frame, tuples or a path of {form.expected}"
+        expected = f"an array, a frame, tuples or a path of {self.form.expected}"
         if isinstance(split, (list, tuple)):
-            for i, row in enumerate(split):
-                is_row = isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, str)
-                if not is_row or not form.fits(len(row)) or len(row) != len(split[0]):
-                    error, got = (
-                        (InputValueError if is_row else InputTypeError),
-                        f"{row!r} in row {i}",
-                    )
-                    raise error(title, expected=f"{expected}, as many in each", got=got)
-            return list(zip(*split, strict=True))
+            return self._columns_of_rows(title, split, f"{expected}, as many in each")
         if is_frame(split):
             return self._columns_of_frame(title, split, expected)
         array = as_array(split, title, expected)
-        is_masked = isinstance(split, np.ma.MaskedArray)
-        if is_masked or array.ndim != 2 or not form.fits(array.shape[1]):
-            error = InputValueError if array.ndim and not is_masked else InputTypeError
-            got = f"{type(split).__name__} of shape {array.shape}"
-            raise error(title, expected=expected, got=got)
-        # a file of a few bytes can declare any number of columns without rows
-        return list(array.T) if len(array) else []
+        got = f"{type(split).__name__} of shape {array.shape}"
+        if not array.ndim or isinstance(split, np.ma.MaskedArray):
+            raise InputTypeError(title, expected=expected, got=got)
+        if array.ndim != 2 or not self.form.fits(array.shape[1]):
+            raise InputValueError(title, expected=expected, got=got)
+        if not len(array):  # a file of a few bytes can declare any number of columns without rows
+            return []
+        return list(array.T)
+
+    def _columns_of_rows(self, title: str, rows: Sequence[Any], expected: str) -> list[Any]:
+        """Return the columns of tuples, lists or arrays, which are all of one length."""
+        for i, row in enumerate(rows):
+            if isinstance(row, str) or not isinstance(row, (Sequence, np.ndarray)):
+                raise InputTypeError(title, expected=expected, got=f"{row!r} in row {i}")
+            if not self.form.fits(len(row)) or len(row) != len(rows[0]):
+                raise InputValueError(title, expected=expected, got=f"{row!r} in row {i}")
+        return list(zip(*rows, strict=True))
 
     def _columns_of_frame(self, title: str, frame: Any, expected: str) -> list[Any]:
         """Return the columns of a frame, each of its own type."""
@@ -158,11 +166,13 @@ class SplitReader:
             As `read` does, and for splits of different widths.
         """
         read = {name: self.read(title, split) for name, (title, split) in splits.items()}
-        width = max([len(self.form.columns), *map(len, read.values())])
+        widths = [len(columns) for columns in read.values()]
+        width = max(widths, default=0)
+        width = max(width, len(self.form.columns))
         none = np.zeros(0, dtype=np.int64)
         for name, (title, _) in splits.items():
-            # a split without rows has no width of its own
-            read[name] = read[name] or [self.column(title, j, none) for j in range(width)]
+            if not read[name]:  # a split without rows takes the width of the others
+                read[name] = [self.column(title, j, none) for j in range(width)]
             if len(read[name]) != width:
                 expected = f"{width} columns, as in another split"
                 raise InputValueError(title, expected=expected, got=len(read[name]))
@@ -224,8 +234,9 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
     if known is None:
         return {}
     if isinstance(known, Mapping):
-        if wrong := [name for name in known if not is_label(name)]:
-            raise InputTypeError("known", expected="names of splits", got=repr(wrong[0]))
+        for name in known:
+            if not is_label(name):
+                raise InputTypeError("known", expected="names of splits", got=repr(name))
         return {name: (f'known["{name}"]', split) for name, split in known.items()}
     if isinstance(known, (list, tuple)) and (not known or is_split(known[0])):
         return {f"known_{i}": (f"known[{i}]", split) for i, split in enumerate(known)}
@@ -279,6 +290,6 @@ def is_split(value: object) -> bool:
         return not is_number(next(iter(value.values()), None))
     if isinstance(value, (list, tuple)):
         return not value or isinstance(value[0], (list, tuple, np.ndarray))
-    has_columns = is_frame(value) or getattr(value, "ndim", None) == 2
-    is_own = isinstance(value, (Qrels, TextColumns, Positions))
-    return has_columns or is_path(value) or is_own
+    if isinstance(value, (Qrels, TextColumns, Positions)) or is_path(value):
+        return True
+    return is_frame(value) or getattr(value, "ndim", None) == 2

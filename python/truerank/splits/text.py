@@ -59,13 +59,16 @@ class RowForm(NamedTuple):
         >>> RowForm(("head", "relation", "tail"), (0, 1, 0), more_columns=True).expected
         'at least 3 columns (head, relation, tail)'
         """
-        least = "at least " * self.more_columns
-        return f"{least}{len(self.columns)} columns ({', '.join(self.columns)})"
+        columns = f"{len(self.columns)} columns ({', '.join(self.columns)})"
+        if self.more_columns:
+            return f"at least {columns}"
+        return columns
 
     def fits(self, width: int) -> bool:
         """Return whether rows may have this number of columns."""
-        most = MAX_COLUMNS if self.more_columns else len(self.columns)
-        return len(self.columns) <= width <= most
+        if self.more_columns:
+            return len(self.columns) <= width <= MAX_COLUMNS
+        return width == len(self.columns)
 
     def is_header(self, row: str) -> bool:
         """Return whether a line names the columns.
@@ -121,41 +124,49 @@ def read_text(
     OSError
         For a file that is missing or damaged.
     """
-    where, noted = f"{name}: {path}", [] if notes is None else notes
-    width, line = 0, 1
+    title = f"{name}: {path}"
+    width = 0  # the number of columns, once the first row is read
+    line = 1
     blocks: list[list[IntArray]] = []
     for text in text_blocks(name, path):
         lines = text.removesuffix("\n").split("\n")
         rows: Sequence[str] = list(filter(None, lines))
-        columns: list[list[str]] = []
-        if _tab_counts(rows) != {width - 1}:  # the first block, empty lines, or a wrong width
+        if _tab_counts(rows) != {width - 1}:  # the first block, lines of blanks, or a wrong width
             rows = [row for row in rows if row.strip(" ")]
-            width = width or (rows[0].count("\t") + 1 if rows else 0)
+            if rows and not width:
+                width = rows[0].count("\t") + 1
             if rows and not blocks and form.is_header(rows[0]):
-                words = " ".join(rows[0].split("\t"))
-                noted.append(f'{where}: the first line reads "{words}", a header: left out')
+                if notes is not None:
+                    words = rows[0].replace("\t", " ")
+                    notes.append(f'{title}: the first line reads "{words}", a header: left out')
                 rows = rows[1:]
-        is_right = not rows or (form.fits(width) and _tab_counts(rows) == {width - 1})
-        if rows and is_right:
-            joined = "\t".join(rows)
-            fields = joined.split("\t")
-            if " \t" in joined or "\t " in joined or joined[0] == " " or joined[-1] == " ":
-                fields = list(map(without_blanks, fields))
-            columns = [fields[column::width] for column in range(width)]
-        if not is_right or any("" in column for column in columns[: len(form.columns)]):
-            raise _wrong_line(where, lines, line, width, form)
-        if columns:
+        if rows:
+            if not form.fits(width) or _tab_counts(rows) != {width - 1}:
+                raise _wrong_line(title, lines, line, width, form)
+            columns = _columns_of(rows, width)
+            if any("" in column for column in columns[: len(form.columns)]):
+                raise _wrong_line(title, lines, line, width, form)
             blocks.append([coder(j, column) for j, column in enumerate(columns)])
         line += len(lines)
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]
 
 
 def _tab_counts(rows: Sequence[str]) -> set[int]:
+    """Return how many tabs rows have, each number once."""
     return {row.count("\t") for row in rows}
 
 
+def _columns_of(rows: Sequence[str], width: int) -> list[list[str]]:
+    """Return the fields of each column, without blanks at their ends."""
+    joined = "\t".join(rows)
+    fields = joined.split("\t")
+    if " \t" in joined or "\t " in joined or joined[0] == " " or joined[-1] == " ":
+        fields = list(map(without_blanks, fields))
+    return [fields[column::width] for column in range(width)]
+
+
 def _wrong_line(
-    where: str, lines: Sequence[str], line: int, width: int, form: RowForm
+    title: str, lines: Sequence[str], first: int, width: int, form: RowForm
 ) -> InputValueError:
     """Return the error for the first line with empty fields, or with another number of them."""
 
@@ -164,9 +175,10 @@ def _wrong_line(
         is_right = form.fits(width) and len(fields) == width and all(fields[: len(form.columns)])
         return row.strip(" ") != "" and not is_right
 
-    number, row = next((number, row) for number, row in enumerate(lines, line) if is_wrong(row))
+    i = next(i for i, row in enumerate(lines) if is_wrong(row))
     expected = f"{form.expected}, as many in all lines, with tabs between them and none empty"
-    return InputValueError(where, expected=expected, got=repr(row), place=f"line {number}")
+    place = f"line {first + i}"
+    return InputValueError(title, expected=expected, got=repr(lines[i]), place=place)
 
 
 def line_of(path: str, row: int) -> int:
@@ -193,8 +205,9 @@ def text_lines(
     first = 1
     for text in text_blocks(name, path, progress):
         rows = text.removesuffix("\n").split("\n")
-        # an empty line costs next to nothing
-        yield from (row for row in compress(enumerate(rows, first), rows) if row[1].strip(blanks))
+        for row in compress(enumerate(rows, first), rows):  # an empty line costs next to nothing
+            if row[1].strip(blanks):
+                yield row
         first += len(rows)
 
 
@@ -221,41 +234,54 @@ def text_blocks(name: str, path: str, progress: bool | Listener | None = None) -
     import gzip
     import zlib
 
-    listener, start = as_listener(progress), time.monotonic()
-    where, line = f"{name}: {path}", 1
+    listener = as_listener(progress)
+    start = time.monotonic()
+    title = f"{name}: {path}"
+    line = 1
     with open_input(name, path) as plain_file:
         size = os.fstat(plain_file.fileno()).st_size
         is_packed = path.endswith(".gz")
         if is_packed and not size:  # gzip would take it for a file without text
-            raise OSError(printable(f"{where}: damaged gzip file (it is empty)"))
-        file: Any = gzip.GzipFile(fileobj=plain_file) if is_packed else plain_file
+            raise OSError(printable(f"{title}: damaged gzip file (it is empty)"))
+        file: Any = plain_file
+        if is_packed:
+            file = gzip.GzipFile(fileobj=plain_file)
         while True:
             try:
                 block = file.read(_BLOCK_BYTES)
                 if not block.endswith(b"\n"):  # no more is read of a line that is too long
                     block += file.readline(MAX_LINE_BYTES + 1)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise OSError(printable(f"{where}: damaged gzip file ({error})")) from None
+                raise OSError(printable(f"{title}: damaged gzip file ({error})")) from None
             if not block:
                 return
             if listener is not None:
                 listener(Progress(plain_file.tell(), size, time.monotonic() - start))
-            whole = block.removesuffix(b"\n")
-            if len(whole) - whole.rfind(b"\n") > MAX_LINE_BYTES + 1:
-                number = line + whole.count(b"\n")
-                problem = f"line {number} has more than {MAX_LINE_BYTES:,} bytes"
-                raise InputValueError(where, problem)
-            try:
-                text = block.decode("utf-8")
-            except UnicodeDecodeError as error:
-                number = line + block.count(b"\n", 0, error.start)
-                raise InputValueError(where, f"line {number} is not in UTF-8 ({error})") from None
-            text = text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
-            if "\r" in text:
-                number = line + text.partition("\r")[0].count("\n")
-                raise InputValueError(where, f"line {number} has a carriage return in a field")
-            yield text.removeprefix("\ufeff") if line == 1 else text
+            text = _decode(title, block, line)
+            if line == 1:
+                text = text.removeprefix("\ufeff")
+            yield text
             line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
+
+
+def _decode(title: str, block: bytes, first: int) -> str:
+    """Return the text of whole lines, of which the first has this number, with LF at their ends."""
+    whole = block.removesuffix(b"\n")
+    if len(whole) - whole.rfind(b"\n") > MAX_LINE_BYTES + 1:  # of its last line, as it was read
+        number = first + whole.count(b"\n")
+        problem = f"line {number} has more than {MAX_LINE_BYTES:,} bytes"
+        raise InputValueError(title, problem)
+    try:
+        text = block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        number = first + block.count(b"\n", 0, error.start)
+        raise InputValueError(title, f"line {number} is not in UTF-8 ({error})") from None
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").removesuffix("\r")
+        if "\r" in text:
+            number = first + text.partition("\r")[0].count("\n")
+            raise InputValueError(title, f"line {number} has a carriage return in a field")
+    return text
 
 
 def is_path(value: object) -> bool:

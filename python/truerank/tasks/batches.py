@@ -78,29 +78,34 @@ def rank_batches(
     report(0)
     ordered = np.argsort(side.rows, kind="stable")  # the tasks of a batch are neighbours
     starts = range(0, max(height, 1), size)  # without queries, one empty batch
-    bounds = np.searchsorted(side.rows[ordered], [*starts, height])
+    row_of_task = side.rows[ordered]
 
     def batches() -> Iterator[dict[str, Any]]:
-        for number, start in enumerate(starts):
+        for start in starts:
             queries = side.queries[start : start + size].copy()
             scores = read_scores(scorer(asked(queries)), rules.get("dtype"), title)
             check_score_shape(title, shape_of(scores), (len(queries), columns), "query")
-            tasks = ordered[bounds[number] : bounds[number + 1]]
-            without, among = side.selections(tasks)
+            first, last = np.searchsorted(row_of_task, [start, start + size])
+            tasks = ordered[first:last]
+            filter_lists, candidates = side.selections(tasks)
             yield {
                 "scores": scores,
                 "targets": side.targets[tasks],
                 "rows": side.rows[tasks] - start,
-                "filter": without,
-                "candidates": among,
+                "filter": filter_lists,
+                "candidates": candidates,
             }
 
     def name(number: int, argument: str) -> str:
         """Return the name of an argument with the queries of its batch, for messages."""
         start = starts[number]
         last = min(start + size, height) - 1
-        queries_text = f"queries {start} to {last}" if last > start else f"query {start}"
-        return f"{title}: {queries_text}" + f": {argument}" * (argument != "scores")
+        batch = f"{title}: query {start}"
+        if last > start:
+            batch = f"{title}: queries {start} to {last}"
+        if argument == "scores":
+            return batch
+        return f"{batch}: {argument}"
 
     return rank_named_blocks(batches(), name, **rules)[np.argsort(ordered, kind="stable")]
 
@@ -143,7 +148,9 @@ def read_batch_options(options: BatchOptions, usual: int) -> ReadBatchOptions:
         device = _checked_device(torch, device)
 
     def asked(values: IntArray) -> Any:
-        return values if torch is None else torch.from_numpy(values).to(device)
+        if torch is None:
+            return values
+        return torch.from_numpy(values).to(device)
 
     return ReadBatchOptions(size, asked, cast("RuleOptions", others))
 

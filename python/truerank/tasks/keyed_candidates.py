@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import are_among, distinct, distinct_rows
 from ..inputs.selection import indptr_of
-from ..splits.elements import read_elements
-from ..splits.named_lists import first_names
-from ..splits.vocabularies import Vocabulary, digest, selection_name
+from ..splits.elements import first_names, read_elements
+from ..splits.vocabularies import Vocabulary
 from .sampling import join_ranges
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 ARGUMENT = "candidates"
 
 
-class KeyedLists(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class KeyedLists:
     """Candidates of relations or queries, a list for each.
 
     Attributes
@@ -47,24 +48,29 @@ class KeyedLists(NamedTuple):
         >>> KeyedLists(np.array([3, 8]), np.array([0, 1, 3]), np.array([5, 5, 7])).name
         'selection of 2 lists, 3 in all (9c791ac9)'
         """
-        number, entries = len(self.keys), len(self.indices)
-        lists = "list" if number == 1 else "lists"
-        code = digest(self.keys, self.indptr, self.indices)
-        return f"selection of {number} {lists}, {entries} in all ({code})"
+        lists = f"{len(self.keys)} lists"
+        if len(self.keys) == 1:
+            lists = "1 list"
+        code = digest_of_ids(self.keys, self.indptr, self.indices)
+        return f"selection of {lists}, {len(self.indices)} in all ({code})"
 
-    def the_one_set(self) -> IntArray | None:
-        """Return what all lists hold if it is the same, else None.
+    @cached_property
+    def one_set(self) -> IntArray | None:
+        """What all lists hold if it is the same, else None.
 
         Examples
         --------
-        >>> KeyedLists(np.array([3, 8]), np.array([0, 1, 2]), np.array([5, 5])).the_one_set()
+        >>> KeyedLists(np.array([3, 8]), np.array([0, 1, 2]), np.array([5, 5])).one_set
         array([5])
         """
         lengths = np.diff(self.indptr)
         if not len(lengths) or (lengths != lengths[0]).any():
             return None
         table = self.indices.reshape(len(lengths), -1)
-        return None if (table != table[0]).any() else table[0]
+        if (table != table[0]).any():
+            return None
+        first: IntArray = table[0]
+        return first
 
     def lists_of(self, keys: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Return the lists of distinct keys, and for each of some keys the number of its list.
@@ -146,7 +152,11 @@ def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabu
     """
     ids = keys.ids_of(ARGUMENT, list(value), lambda i: f"among the {keys.of} of its lists")
     names = list(value)
-    rows = [_as_row(row, names[i]) for i, row in enumerate(value.values())]
+    rows = []
+    for name, row in value.items():
+        if not isinstance(row, (list, tuple)):
+            row = read_elements(f"{ARGUMENT}[{name!r}]", row, "labels or ids")
+        rows.append(row)
     lengths = np.array(list(map(len, rows)), dtype=np.int64)
     ends = np.cumsum(lengths)
 
@@ -154,28 +164,51 @@ def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabu
         return f"in the list of {names[int(np.searchsorted(ends, i, side='right'))]!r}"
 
     found = members.ids_of(ARGUMENT, _joined(rows), where)
-    places = np.argsort(ids, kind="stable")
-    rank_of_list = np.empty(len(ids), dtype=np.int64)
-    rank_of_list[places] = np.arange(len(ids))
-    of_entry, indices = distinct_rows([np.repeat(rank_of_list, lengths), found])
-    indptr = indptr_of(np.bincount(of_entry, minlength=len(ids)))
-    return KeyedLists(ids[places], indptr, indices)
-
-
-def _as_row(row: Any, key: object) -> Sequence[Any] | IntArray:
-    """Return one list of candidates as a list, a tuple or an array of integers."""
-    if isinstance(row, (list, tuple)):
-        return row
-    title = f"{ARGUMENT}[{key!r}]"
-    return read_elements(title, row, "labels or ids")
+    in_order = np.argsort(ids, kind="stable")
+    new_number = np.empty(len(ids), dtype=np.int64)  # of each list as it was given
+    new_number[in_order] = np.arange(len(ids))
+    list_of_entry, indices = distinct_rows([np.repeat(new_number, lengths), found])
+    indptr = indptr_of(np.bincount(list_of_entry, minlength=len(ids)))
+    return KeyedLists(ids[in_order], indptr, indices)
 
 
 def _joined(rows: Sequence[Sequence[Any] | IntArray]) -> Any:
     """Return all lists one after another, arrays of integers without a loop over their entries."""
     if rows and all(isinstance(row, np.ndarray) for row in rows):
         return np.concatenate(rows)
-    plain = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
-    return list(chain.from_iterable(plain))
+    joined: list[Any] = []
+    for row in rows:
+        if isinstance(row, np.ndarray):
+            joined.extend(row.tolist())
+        else:
+            joined.extend(row)
+    return joined
+
+
+def selection_name(*lists: IntArray) -> str:
+    """Return what a protocol calls chosen candidates, given as ids: of one side, or of several.
+
+    Examples
+    --------
+    >>> selection_name(np.array([0, 1]))
+    'selection of 2 (3ea97a77)'
+    """
+    sizes = " x ".join(str(len(ids)) for ids in lists)
+    return f"selection of {sizes} ({digest_of_ids(*lists)})"
+
+
+def digest_of_ids(*lists: IntArray) -> str:
+    """Return 8 hex digits that tell sets of ids apart in a name.
+
+    Examples
+    --------
+    >>> digest_of_ids(np.array([0, 1])) == digest_of_ids(np.array([0, 2]))
+    False
+    """
+    from hashlib import blake2b
+
+    joined = b"".join(ids.astype("<i8").tobytes() for ids in lists)
+    return blake2b(joined, digest_size=4).hexdigest()
 
 
 def name_of_sets(sets: Sequence[Any]) -> str:
@@ -194,18 +227,20 @@ def name_of_sets(sets: Sequence[Any]) -> str:
     """
     first = sets[0]
     if all(_are_equal(first, each) for each in sets[1:]):
-        return first.name if isinstance(first, KeyedLists) else selection_name(first)
+        if isinstance(first, KeyedLists):
+            return first.name
+        return selection_name(first)
     if not any(isinstance(each, KeyedLists) for each in sets):
         return selection_name(*sets)
     sizes, arrays = [], []
     for each in sets:
         if isinstance(each, KeyedLists):
             sizes.append(f"{len(each.keys)} lists")
-            arrays += [each.keys, each.indptr, each.indices]
+            arrays.extend([each.keys, each.indptr, each.indices])
         else:
             sizes.append(str(len(each)))
             arrays.append(each)
-    return f"selection of {' x '.join(sizes)} ({digest(*arrays)})"
+    return f"selection of {' x '.join(sizes)} ({digest_of_ids(*arrays)})"
 
 
 def _are_equal(one: Any, other: Any) -> bool:
@@ -213,5 +248,8 @@ def _are_equal(one: Any, other: Any) -> bool:
     if isinstance(one, KeyedLists) != isinstance(other, KeyedLists):
         return False
     if isinstance(one, KeyedLists):
-        return all(map(np.array_equal, one, other))
+        for name in ("keys", "indptr", "indices"):
+            if not np.array_equal(getattr(one, name), getattr(other, name)):
+                return False
+        return True
     return np.array_equal(one, other)

@@ -11,6 +11,7 @@ from ..inputs.row_keys import are_among, distinct, distinct_rows, row_keys
 from ..inputs.selection import indptr_of
 from ..splits.vocabularies import Vocabulary
 from .sampling import join_ranges
+from .task_lists import ListEntries, TaskLists
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -23,13 +24,13 @@ class ListedCandidates(NamedTuple):
 
     Attributes
     ----------
-    filter : (indptr, indices, lists)
+    filter : TaskLists
         What is left out of the lists: the filter, and what is listed and no candidate.
     sizes : ndarray of int64, shape (n,)
         The number of candidates of each task that the filter leaves, its target included.
     """
 
-    filter: tuple[IntArray, IntArray, IntArray]
+    filter: TaskLists
     sizes: IntArray
 
 
@@ -76,86 +77,71 @@ def candidates_of_lists(lists: CandidateLists, rows: IntArray, side: SideTasks) 
     array([3])
     """
     size = side.columns
-    without, among = side.selections()
-    filters = as_lists_of_tasks(without, len(side))
-    candidates = as_lists_of_tasks(among, len(side))
-    selections = distinct_selections(rows, candidates[2], filters[2], side.rows)
-    of_candidates = keys_of_lists(candidates, size)
-    of_filters = keys_of_lists(filters, size)
+    filter_selection, selection = side.selections()
+    filters = TaskLists.of(filter_selection, len(side))
+    candidates = TaskLists.of(selection, len(side))
+    combined = distinct_selections(rows, candidates.lists, filters.lists, side.rows)
+    candidate_keys = candidates.keys(size)
+    filter_keys = filters.keys(size)
 
-    # every list once for each combination, but for ids out of range, which are refused later
-    starts = lists.indptr[selections.row]
-    lengths = lists.indptr[selections.row + 1] - starts
-    places = join_ranges(starts, lengths)
-    entry_of = np.repeat(np.arange(len(lengths)), lengths)
-    ids = lists.ids[places].astype(np.int64)
-    is_within = (ids >= 0) & (ids < size)
-    places, entry_of, ids = places[is_within], entry_of[is_within], ids[is_within]
-    is_candidate = are_among(of_candidates, selections.candidates[entry_of] * size + ids)
-    is_filtered = are_among(of_filters, selections.filter[entry_of] * size + ids)
-    right = distinct(side.rows * size + side.targets)
-    is_right = are_among(right, selections.query[entry_of] * size + ids)
-    is_wrong = ~(is_candidate | is_filtered | is_right)
+    places, listed = _entries_within(lists, combined.row, size)
+    is_candidate = are_among(candidate_keys, listed.keys(combined.candidates, size))
+    is_filtered = are_among(filter_keys, listed.keys(combined.filter, size))
+    target_keys = distinct(side.rows * size + side.targets)
+    is_wrong = ~(is_candidate | is_filtered)
+    is_wrong &= ~are_among(target_keys, listed.keys(combined.query, size))
     if is_wrong.any():
         _refuse_others(lists, places, is_wrong, side)
 
-    further = ~is_candidate & ~is_filtered
-    filtered_of, filtered = distinct_rows(entries_of(filters, selections.filter))
-    left_out = np.append(filtered_of, entry_of[further]), np.append(filtered, ids[further])
-    order = np.argsort(row_keys(left_out), kind="stable")
-    indptr = indptr_of(np.bincount(left_out[0], minlength=len(lengths)))
-    joined = indptr, left_out[1][order], selections.of_task
+    # what is filtered, and what is listed and no candidate, are left out of the lists
+    filtered = ListEntries(*distinct_rows(filters.entries(combined.filter)))
+    further = listed.chosen(~is_candidate & ~is_filtered)
+    indptr, left_out = _join_entries(filtered, further, len(combined.row))
 
-    are_both = are_among(of_candidates, selections.candidates[filtered_of] * size + filtered)
-    both = np.bincount(filtered_of[are_both], minlength=len(lengths))
-    counts = np.diff(candidates[0])[selections.candidates] - both
-    is_target_filtered = are_among(of_filters, filters[2] * size + side.targets)
-    return ListedCandidates(joined, counts[selections.of_task] + is_target_filtered)
+    # a filtered target is a candidate all the same
+    sizes = _count_unfiltered(candidates, candidate_keys, filtered, combined, size)
+    is_target_filtered = are_among(filter_keys, filters.lists * size + side.targets)
+    return ListedCandidates(
+        TaskLists(indptr, left_out, combined.of_task), sizes[combined.of_task] + is_target_filtered
+    )
 
 
-def as_lists_of_tasks(selection: Any, tasks: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return a selection as (indptr, indices, lists), also if it is one list or none.
+def _join_entries(one: ListEntries, other: ListEntries, number: int) -> tuple[IntArray, IntArray]:
+    """Join entries of the same lists, which are some in number, to (indptr, columns)."""
+    list_numbers = np.append(one.list_numbers, other.list_numbers)
+    columns = np.append(one.columns, other.columns)
+    order = np.argsort(row_keys([list_numbers, columns]), kind="stable")
+    return indptr_of(np.bincount(list_numbers, minlength=number)), columns[order]
 
-    Examples
-    --------
-    >>> as_lists_of_tasks(np.array([2, 5]), 3)
-    (array([0, 2]), array([2, 5]), array([0, 0, 0]))
+
+def _count_unfiltered(
+    candidates: TaskLists,
+    candidate_keys: IntArray,
+    filtered: ListEntries,
+    combined: Selections,
+    size: int,
+) -> IntArray:
+    """Return how many candidates of each combination are not filtered."""
+    are_both = are_among(candidate_keys, filtered.keys(combined.candidates, size))
+    both = np.bincount(filtered.list_numbers[are_both], minlength=len(combined.row))
+    counts: IntArray = np.diff(candidates.indptr)[combined.candidates] - both
+    return counts
+
+
+def _entries_within(
+    lists: CandidateLists, rows: IntArray, size: int
+) -> tuple[IntArray, ListEntries]:
+    """Return the entries of the lists of some rows, and their places among those of all lists.
+
+    Ids out of range are left out: they are refused where the lists are ranked.
     """
-    if isinstance(selection, tuple):
-        return selection[0], selection[1], selection[2]
-    indices = np.zeros(0, dtype=np.int64) if selection is None else selection
-    return np.array([0, len(indices)]), indices, np.zeros(tasks, dtype=np.int64)
-
-
-def keys_of_lists(selection: tuple[IntArray, IntArray, IntArray], size: int) -> IntArray:
-    """Return a key for each entry of lists, ascending: in the order of the lists.
-
-    Examples
-    --------
-    >>> keys_of_lists((np.array([0, 1, 3]), np.array([5, 2, 5]), np.array([0, 1])), 10)
-    array([ 5, 12, 15])
-    """
-    indptr, indices, _ = selection
-    keys = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) * size + indices
-    if (keys[1:] < keys[:-1]).any():
-        keys.sort()
-    return keys
-
-
-def entries_of(
-    selection: tuple[IntArray, IntArray, IntArray], chosen: IntArray
-) -> tuple[IntArray, IntArray]:
-    """Return for each entry of chosen lists the place of its list among these, and the entry.
-
-    Examples
-    --------
-    >>> entries_of((np.array([0, 1, 3]), np.array([5, 2, 7]), np.array([0, 1])), np.array([1, 1]))
-    (array([0, 0, 1, 1]), array([2, 7, 2, 7]))
-    """
-    indptr, indices, _ = selection
-    lengths = np.diff(indptr)[chosen]
-    of_entry = np.repeat(np.arange(len(chosen)), lengths)
-    return of_entry, indices[join_ranges(indptr[chosen], lengths)].astype(np.int64)
+    starts = lists.indptr[rows]
+    lengths = lists.indptr[rows + 1] - starts
+    places = join_ranges(starts, lengths)
+    list_numbers = np.repeat(np.arange(len(rows)), lengths)
+    ids = lists.ids[places].astype(np.int64)
+    is_within = (ids >= 0) & (ids < size)
+    return places[is_within], ListEntries(list_numbers, ids).chosen(is_within)
 
 
 def distinct_selections(
@@ -169,18 +155,22 @@ def distinct_selections(
     >>> distinct_selections(one, np.array([4, 2, 4]), one, one).candidates
     array([2, 4])
     """
-    columns = [row, candidates, filters, query]
-    keys = row_keys(columns)
+    keys = row_keys([row, candidates, filters, query])
     _, first, of_task = np.unique(keys, return_index=True, return_inverse=True)
-    row, candidates, filters, query = (column[first] for column in columns)
-    return Selections(row, candidates, filters, query, of_task.reshape(-1))
+    return Selections(
+        row=row[first],
+        candidates=candidates[first],
+        filter=filters[first],
+        query=query[first],
+        of_task=of_task.reshape(-1),
+    )
 
 
 def _refuse_others(lists: CandidateLists, places: IntArray, is_wrong: Any, side: SideTasks) -> None:
     """Refuse what is no candidate of any task that reads its list."""
-    times = np.bincount(places, minlength=len(lists.ids))
-    wrong = np.bincount(places[is_wrong], minlength=len(lists.ids))
-    others = np.flatnonzero((times > 0) & (wrong == times))
+    read_times = np.bincount(places, minlength=len(lists.ids))
+    wrong_times = np.bincount(places[is_wrong], minlength=len(lists.ids))
+    others = np.flatnonzero((read_times > 0) & (wrong_times == read_times))
     if not len(others):
         return
     row, position = lists.place(int(others[0]))

@@ -13,21 +13,16 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.row_keys import are_among, distinct, row_keys
 from ..inputs.selection import indptr_of
 from .batches import read_batch_options
-from .listed_candidates import (
-    as_lists_of_tasks,
-    distinct_selections,
-    entries_of,
-    keys_of_lists,
-)
+from .listed_candidates import Selections, distinct_selections
 from .sampling import batches_of
+from .task_lists import TaskLists
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from ..inputs.progress_listeners import Progress
     from ..inputs.rules import BatchOptions
     from ..ranks.container import Ranks
     from .side_tasks import SideTasks
-
-    Lists = tuple[IntArray, IntArray, IntArray]
 
 BATCH_PAIRS = 1 << 16  # of a batch, unless the user says how many
 _PAIRS_AT_ONCE = 1 << 20  # that are counted together: those of some queries
@@ -42,15 +37,15 @@ class _Group(NamedTuple):
         Each pair once, ascending: the row of the query, and the column.
     targets : ndarray of int64, shape (n,)
         The pair of each task's right answer.
-    filter, candidates : (indptr, indices, lists)
+    filter, candidates : TaskLists
         The pairs that a task leaves out, and those that it lets in.
     """
 
     query: IntArray
     candidate: IntArray
     targets: IntArray
-    filter: Lists
-    candidates: Lists
+    filter: TaskLists
+    candidates: TaskLists
 
 
 def rank_pairs(
@@ -102,12 +97,19 @@ def rank_pairs(
     """
     size, asked, rules = read_batch_options(options, BATCH_PAIRS)
     groups = list(batches_of(_count_pairs(side), _PAIRS_AT_ONCE))
-    rules["progress"] = lambda blocks: report(groups[blocks.done - 1].stop if blocks.done else 0)
     if not groups:
         groups = [slice(0, 0)]
+
+    def report_queries(progress: Progress) -> None:
+        if progress.done:
+            report(groups[progress.done - 1].stop)
+        else:
+            report(0)
+
+    rules["progress"] = report_queries
     report(0)
     ordered = np.argsort(side.rows, kind="stable")  # the tasks of a group are neighbours
-    starts = [0]
+    starts = [0]  # the first pair of each group
 
     model = PairModel(scorer, side.queries, size, asked, title)
 
@@ -129,7 +131,9 @@ def rank_pairs(
     def name(number: int, argument: str) -> str:
         """Return the name of an argument with the pairs of its group, for messages."""
         pairs = f"{title}: pairs {starts[number]} to {starts[number + 1] - 1}"
-        return pairs if argument == "scores" else f"{pairs}: {argument}"
+        if argument == "scores":
+            return pairs
+        return f"{pairs}: {argument}"
 
     return rank_named_blocks(blocks(), name, **rules)[np.argsort(ordered, kind="stable")]
 
@@ -186,57 +190,69 @@ class PairModel:
 
 def _count_pairs(side: SideTasks) -> IntArray:
     """Return how many pairs each query has at most."""
-    _, among = side.selections()
-    if not isinstance(among, tuple):
-        number = side.columns if among is None else len(among)
-        return np.full(len(side.queries), number, dtype=np.int64)
-    indptr, _, lists = among
-    first = np.unique(row_keys([side.rows, lists]), return_index=True)[1]
-    lengths = np.diff(indptr)[lists[first]]
+    _, candidates = side.selections()
+    if candidates is None:
+        return np.full(len(side.queries), side.columns, dtype=np.int64)
+    if not isinstance(candidates, TaskLists):
+        return np.full(len(side.queries), len(candidates), dtype=np.int64)
+    first = np.unique(row_keys([side.rows, candidates.lists]), return_index=True)[1]
+    lengths = np.diff(candidates.indptr)[candidates.lists[first]]
     counts = np.bincount(side.rows[first], lengths, minlength=len(side.queries))
     return counts.astype(np.int64)
 
 
 def _pairs_of(side: SideTasks, tasks: IntArray) -> _Group:
     """Return the pairs of some tasks, all those of their queries."""
-    size, rows, targets = side.columns, side.rows[tasks], side.targets[tasks]
-    without, among = side.selections(tasks)
-    if among is None:
-        among = np.arange(size)
-    filters = as_lists_of_tasks(without, len(tasks))
-    candidates = as_lists_of_tasks(among, len(tasks))
+    size = side.columns
+    rows = side.rows[tasks]
+    filter_selection, selection = side.selections(tasks)
+    if selection is None:
+        selection = np.arange(size)
+    filters = TaskLists.of(filter_selection, len(tasks))
+    candidates = TaskLists.of(selection, len(tasks))
     # distinct combinations of a query, candidates and a filter
-    chosen = distinct_selections(rows, candidates[2], filters[2], rows)
-    of_candidates, columns = entries_of(candidates, chosen.candidates)
-    keys = chosen.row[of_candidates] * size + columns
-    filter_keys = keys_of_lists(filters, size)
-    is_filtered = are_among(filter_keys, chosen.filter[of_candidates] * size + columns)
-    target_keys = rows * size + targets
-    pairs = distinct(np.append(keys[~is_filtered], target_keys))
-    of_filters, filtered = entries_of(filters, chosen.filter)
-    filtered_keys = chosen.row[of_filters] * size + filtered
-    number = len(chosen.row)
+    combined = distinct_selections(rows, candidates.lists, filters.lists, rows)
+    allowed = candidates.entries(combined.candidates)
+    allowed_keys = allowed.keys(combined.row, size)
+    filtered = filters.entries(combined.filter)
+    filtered_keys = filtered.keys(combined.row, size)
+    is_filtered = are_among(filters.keys(size), allowed.keys(combined.filter, size))
+    target_keys = rows * size + side.targets[tasks]
+    pairs = distinct(np.append(allowed_keys[~is_filtered], target_keys))
     return _Group(
         query=pairs // size,
         candidate=pairs % size,
         targets=np.searchsorted(pairs, target_keys),
-        filter=(*_places(pairs, filtered_keys, of_filters, number), chosen.of_task),
-        candidates=(*_places(pairs, keys, of_candidates, number), chosen.of_task),
+        filter=_lists_of_pairs(pairs, filtered_keys, filtered.list_numbers, combined),
+        candidates=_lists_of_pairs(pairs, allowed_keys, allowed.list_numbers, combined),
     )
 
 
-def _places(
-    pairs: IntArray, keys: IntArray, of_list: IntArray, number: int
-) -> tuple[IntArray, IntArray]:
-    """Return lists of keys as lists of places among pairs; what is not asked is left out."""
+def _lists_of_pairs(
+    pairs: IntArray, keys: IntArray, list_numbers: IntArray, combined: Selections
+) -> TaskLists:
+    """Return the lists of some combinations as lists of places among the pairs that are asked.
+
+    Parameters
+    ----------
+    pairs : ndarray of int64
+        The keys of all pairs that are asked, ascending.
+    keys, list_numbers : ndarray of int64, shape (n,)
+        The key of each entry, and the combination whose list has it.
+    combined : Selections
+    """
     is_asked = are_among(pairs, keys)
-    indptr = indptr_of(np.bincount(of_list[is_asked], minlength=number))
-    return indptr, np.searchsorted(pairs, keys[is_asked])
+    indptr = indptr_of(np.bincount(list_numbers[is_asked], minlength=len(combined.row)))
+    return TaskLists(indptr, np.searchsorted(pairs, keys[is_asked]), combined.of_task)
 
 
 def _read_part(value: Any, pairs: int, title: str, place: str) -> Any:
     """Return the scores of a batch as an array or a tensor of one dimension."""
-    array = value.detach() if is_tensor(value) else as_array(value, title)
+    array: Any
+    if is_tensor(value):
+        array = value.detach()
+    else:
+        array = as_array(value, title)
     if tuple(array.shape) != (pairs,):
         expected = f"scores of shape ({pairs},), one for each pair"
         raise InputValueError(place, expected=expected, got=tuple(array.shape))
@@ -245,4 +261,6 @@ def _read_part(value: Any, pairs: int, title: str, place: str) -> Any:
 
 def _empty_like(part: Any, pairs: int) -> Any:
     """Return memory for all scores of a group."""
-    return part.new_empty(pairs) if is_tensor(part) else np.empty(pairs, part.dtype)
+    if is_tensor(part):
+        return part.new_empty(pairs)
+    return np.empty(pairs, part.dtype)

@@ -102,9 +102,10 @@ def part_of_side(
     keys = row_keys([place, side.test_rows[chosen]])
     given, test_rows = np.unique(keys, return_inverse=True)
     asked, rows = np.unique(side.rows[chosen], return_inverse=True)
-    without, among = side.selections(chosen)
-    others = side.other_filters.items()
-    other_filters = {name: side.filter_of(lists, chosen) for name, lists in others}
+    filter_lists, candidates = side.selections(chosen)
+    other_filters = {}
+    for name, lists in side.other_filters.items():
+        other_filters[name] = side.filter_of(lists, chosen)
     labels = {name: each[chosen] for name, each in side.labels.items()}
     if POSITION not in labels:
         labels[POSITION] = Labels._trusted(chosen + first, None)
@@ -114,8 +115,8 @@ def part_of_side(
         queries=side.queries[asked],
         rows=rows.reshape(-1).astype(np.int64),
         targets=side.targets[chosen],
-        filter=without,
-        candidates=among,
+        filter=filter_lists,
+        candidates=candidates,
         labels=labels,
         test_rows=test_rows.reshape(-1).astype(np.int64),
         height=len(given),

@@ -114,8 +114,10 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
     is_compared = rows != others
     mismatched = np.zeros(len(rows), dtype=np.bool_)
     row_ids = np.unique(np.concatenate([rows[is_compared], others[is_compared]]))
+    if not len(row_ids):
+        return mismatched
     hashes = [blake2b(digest_size=16) for _ in range(len(row_ids))]
-    for tile in store.tiles(_TILE_BYTES) if len(row_ids) else ():
+    for tile in store.tiles(_TILE_BYTES):
         first, last = np.searchsorted(row_ids, [tile.top, tile.top + tile.height])
         if first == last:
             continue
@@ -125,7 +127,9 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
             for i in range(first, last):
                 hashes[i].update(bits[row_ids[i] - tile.top].tobytes())
             del table, bits, block  # so that the file can be unmapped
-    digests = np.frombuffer(b"".join(h.digest() for h in hashes), dtype=np.uint64).reshape(-1, 2)
-    digests_of = (digests[np.searchsorted(row_ids, ids[is_compared])] for ids in (rows, others))
-    mismatched[is_compared] = np.not_equal(*digests_of).any(axis=1)
+    joined = b"".join(each.digest() for each in hashes)
+    digests = np.frombuffer(joined, dtype=np.uint64).reshape(-1, 2)
+    of_rows = digests[np.searchsorted(row_ids, rows[is_compared])]
+    of_others = digests[np.searchsorted(row_ids, others[is_compared])]
+    mismatched[is_compared] = (of_rows != of_others).any(axis=1)
     return mismatched

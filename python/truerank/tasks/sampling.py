@@ -36,7 +36,9 @@ def check_sample(sampled: Any, default: str) -> Any:
     if sampled.per is not None and sampled.per not in PER:
         expected = f"per, one of {', '.join(PER)}, or None"
         raise InputValueError("candidates", expected=expected, got=repr(sampled.per))
-    return sampled._replace(per=None) if sampled.per == default else sampled
+    if sampled.per == default:
+        return sampled._replace(per=None)
+    return sampled
 
 
 def check_among(chosen: IntArray, answers: IntArray, vocabulary: Vocabulary, what: str) -> None:
@@ -44,8 +46,8 @@ def check_among(chosen: IntArray, answers: IntArray, vocabulary: Vocabulary, wha
     missing = answers[~np.isin(answers, chosen)]
     if len(missing):
         first = vocabulary.label_of(int(missing[0]))
-        are = f"{len(missing):,} {what} are not among the candidates, first {first!r}"
-        raise InputValueError("candidates", are)
+        problem = f"{len(missing):,} {what} are not among the candidates, first {first!r}"
+        raise InputValueError("candidates", problem)
 
 
 def batches_of(work: IntArray, most: int) -> Iterator[slice]:
@@ -56,12 +58,14 @@ def batches_of(work: IntArray, most: int) -> Iterator[slice]:
     >>> list(batches_of(np.array([2, 2, 9, 1]), 5))
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
     """
-    done, start = np.cumsum(work), 0
+    done = np.cumsum(work)
+    start = 0
+    done_before = 0
     while start < len(done):
-        before = done[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(done, before + most)))
+        stop = max(start + 1, int(np.searchsorted(done, done_before + most)))
         yield slice(start, stop)
         start = stop
+        done_before = int(done[stop - 1])
 
 
 def draw_candidates(
@@ -105,38 +109,79 @@ def draw_candidates(
     """
     starts, columns, lists = pools
     width = 1 + max(int(part.max(initial=0)) for part in (columns, known[1], right[1]))
-    pool_of_query = np.zeros(len(known[0]) - 1, dtype=np.int64)
-    pool_of_query[rows] = lists
-    of_query = np.repeat(np.arange(len(pool_of_query)), np.diff(known[0]))
-    of_pool = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    entries = pool_of_query[of_query] * width + known[1]
-    where, places = look_up(of_pool * width + columns, entries)
-    places -= starts[pool_of_query[of_query[where]]]
-    known_counts = np.bincount(of_query[where], minlength=len(pool_of_query))
-    skipped, first_place = known_counts[rows], indptr_of(known_counts)[rows]
-    allowed = np.diff(starts)[lists] - skipped
+    skip_indptr, skip_places = _places_of_known(known, rows, pools, width)
+    skip_counts = np.diff(skip_indptr)[rows]
+    allowed = np.diff(starts)[lists] - skip_counts
     negatives = min(negatives, int(allowed.max(initial=0)))
     lengths = np.minimum(allowed, negatives)
     indptr = indptr_of(lengths + np.bincount(right[0], minlength=len(rows)))
-    indices = np.empty(indptr[-1], np.int32 if width < 1 << 31 else np.int64)
-    for batch in batches_of(skipped + negatives, _NUMBERS_AT_ONCE):
+    indices = np.empty(indptr[-1], np.int64)
+    if width < 1 << 31:
+        indices = np.empty(indptr[-1], np.int32)
+    for batch in batches_of(skip_counts + negatives, _NUMBERS_AT_ONCE):
+        counts = lengths[batch]
+        skips = skip_counts[batch]
+        shifts = np.arange(len(counts)) * width  # sets the numbers of tasks apart
+        passed = skip_places[join_ranges(skip_indptr[rows[batch]], skips)]
         numbers = _draw(allowed[batch], negatives, rng)
-        counts, skips = lengths[batch], skipped[batch]
-        tasks = np.arange(len(counts)) * width
-        shifts = np.repeat(tasks, counts)  # sets the numbers of tasks apart
-        # with skipped places p_0 < p_1 < ..., number r becomes r plus the count of j with
-        # p_j - j <= r: few searches among many numbers find the first that is past each place
-        passed = places[join_ranges(first_place[batch], skips)] + np.repeat(tasks, skips)
-        passed -= join_ranges(np.zeros_like(skips), skips)
-        since = np.searchsorted(numbers + shifts, passed)
-        numbers += np.cumsum(np.bincount(since, minlength=len(numbers) + 1)[: len(numbers)])
-        numbers -= np.repeat(np.cumsum(skips) - skips, counts)  # places of earlier tasks
+        numbers += _count_skipped(numbers, counts, passed, skips, shifts)
         drawn = columns[np.repeat(starts[lists[batch]], counts) + numbers]
-        span = slice(*np.searchsorted(right[0], [batch.start, batch.stop]))
-        answers = right[1][span]
-        at = np.searchsorted(drawn + shifts, answers + (right[0][span] - batch.start) * width)
-        indices[indptr[batch.start] : indptr[batch.stop]] = np.insert(drawn, at, answers)
+        with_answers = _insert_answers(drawn, counts, shifts, right, batch.start)
+        indices[indptr[batch.start] : indptr[batch.stop]] = with_answers
     return indptr, indices
+
+
+def _insert_answers(
+    drawn: IntArray,
+    counts: IntArray,
+    shifts: IntArray,
+    right: tuple[IntArray, IntArray],
+    start: int,
+) -> IntArray:
+    """Insert right answers among the columns that were drawn for a batch of tasks, ascending."""
+    tasks, columns = right
+    first, last = np.searchsorted(tasks, [start, start + len(counts)])
+    answers = columns[first:last]
+    answer_shifts = shifts[tasks[first:last] - start]
+    places = np.searchsorted(drawn + np.repeat(shifts, counts), answers + answer_shifts)
+    return np.insert(drawn, places, answers)
+
+
+def _places_of_known(
+    known: tuple[IntArray, IntArray],
+    rows: IntArray,
+    pools: tuple[IntArray, IntArray, IntArray],
+    width: int,
+) -> tuple[IntArray, IntArray]:
+    """Return for each query the places in its pool of the columns that are never drawn."""
+    starts, columns, lists = pools
+    pool_of_query = np.zeros(len(known[0]) - 1, dtype=np.int64)
+    pool_of_query[rows] = lists
+    query_of_entry = np.repeat(np.arange(len(pool_of_query)), np.diff(known[0]))
+    entries = pool_of_query[query_of_entry] * width + known[1]
+    pool_of_column = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    found, positions = look_up(pool_of_column * width + columns, entries)
+    query_of_found = query_of_entry[found]
+    places = positions - starts[pool_of_query[query_of_found]]
+    return indptr_of(np.bincount(query_of_found, minlength=len(pool_of_query))), places
+
+
+def _count_skipped(
+    numbers: IntArray, counts: IntArray, places: IntArray, skips: IntArray, shifts: IntArray
+) -> IntArray:
+    """Return how many places of its pool are skipped up to each number that was drawn.
+
+    A task has `counts` numbers, counted from 0 among the places that it does not skip, and skips
+    `skips` places, both ascending. With skipped places p_0 < p_1 < ..., number r is at place r plus
+    the count of j with p_j - j <= r: few searches among many numbers find the first that is past
+    each place.
+    """
+    passed = places + np.repeat(shifts, skips)
+    passed -= join_ranges(np.zeros_like(skips), skips)
+    since = np.searchsorted(numbers + np.repeat(shifts, counts), passed)
+    skipped = np.cumsum(np.bincount(since, minlength=len(numbers) + 1)[: len(numbers)])
+    skipped -= np.repeat(np.cumsum(skips) - skips, counts)  # places of earlier tasks
+    return skipped
 
 
 def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArray:
@@ -147,7 +192,7 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
     few, the numbers with the least of random keys are taken.
     """
     drawn = rng.integers(0, np.maximum(allowed, 1)[:, None], (len(allowed), negatives))
-    few = allowed < 2 * negatives
+    few = allowed < 2 * negatives  # there are hardly more than are drawn
     rows = np.flatnonzero(~few)
     while len(rows):
         part = np.sort(drawn[rows], axis=1)
@@ -158,7 +203,9 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
     keys = rng.random((np.count_nonzero(few), int(allowed[few].max(initial=negatives))))
     keys[np.arange(keys.shape[1]) >= allowed[few, None]] = 2  # above all others
     drawn[few] = np.sort(np.argsort(keys, axis=1)[:, :negatives], axis=1)
-    return drawn[drawn < allowed[:, None]] if few.any() else drawn.reshape(-1)
+    if few.any():
+        return drawn[drawn < allowed[:, None]]
+    return drawn.reshape(-1)
 
 
 def join_ranges(starts: IntArray, counts: IntArray) -> IntArray:

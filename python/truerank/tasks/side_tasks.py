@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +14,7 @@ from ..inputs.row_keys import first_rows, look_up, row_keys
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels
-from .sampling import join_ranges
+from .task_lists import TaskLists, stack_lists
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -71,15 +71,15 @@ def make_queries(
     """
     keys = row_keys([facts[:, column] for column in query_columns])
     ordered, first, rows = np.unique(keys[ranked], return_index=True, return_inverse=True)
-    where, which = look_up(ordered, keys)
-    answers = facts[where, answer_column]
-    distinct = first_rows(row_keys([which, answers]))
-    indptr = indptr_of(np.bincount(which[distinct], minlength=len(ordered)))
+    known, query_of_known = look_up(ordered, keys)  # the facts of these queries
+    known_answers = facts[known, answer_column]
+    distinct = first_rows(row_keys([query_of_known, known_answers]))
+    indptr = indptr_of(np.bincount(query_of_known[distinct], minlength=len(ordered)))
     return SideQueries(
-        np.stack([facts[ranked[first], column] for column in query_columns], axis=1),
-        rows.reshape(-1).astype(np.int64),
-        facts[ranked, answer_column],
-        (indptr, answers[distinct]),
+        queries=np.stack([facts[ranked[first], column] for column in query_columns], axis=1),
+        rows=rows.reshape(-1).astype(np.int64),
+        targets=facts[ranked, answer_column],
+        answers=(indptr, known_answers[distinct]),
     )
 
 
@@ -128,10 +128,32 @@ class Sampled(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the sample in the protocol."""
-        kind = "typed" if self.typed else "uniform"
-        pool = "" if self.among is None else f" of {self.among}"
-        per = "" if self.per is None else f" per {self.per}"
-        return f"{kind}-{self.negatives}{pool}{per} seed {self.seed}"
+        name = f"uniform-{self.negatives}"
+        if self.typed:
+            name = f"typed-{self.negatives}"
+        if self.among is not None:
+            name += f" of {self.among}"
+        if self.per is not None:
+            name += f" per {self.per}"
+        return f"{name} seed {self.seed}"
+
+
+class GivenRows(NamedTuple):
+    """What a user hands over for the queries of a side.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (n,)
+        The row of each task.
+    height : int
+        The number of rows.
+    each : str
+        What a row is for.
+    """
+
+    rows: IntArray
+    height: int
+    each: str
 
 
 @public("truerank.tasks")
@@ -192,20 +214,22 @@ class SideTasks:
     def __post_init__(self) -> None:
         if self.height < 0:
             vars(self).update(height=len(self.targets), test_rows=np.arange(len(self.targets)))
-        arrays = "queries", "rows", "targets", "filter", "candidates", "test_rows", "other_filters"
+        arrays = ["queries", "rows", "targets", "test_rows"]
+        arrays.extend(["filter", "candidates", "other_filters"])
         vars(self).update({name: _read_only(getattr(self, name)) for name in arrays})
-        unit = Labels._trusted(self.test_rows, None)
-        vars(self).update(labels={"unit": unit, **self.labels})
+        labels = {"unit": Labels._trusted(self.test_rows, None)}
+        labels.update(self.labels)
+        vars(self).update(labels=labels)
 
     def __len__(self) -> int:
         """The number of tasks."""
         return len(self.targets)
 
-    def rows_of(self, unique: bool) -> tuple[IntArray, int, str]:
-        """Return the row of each task, how many a user hands over, and the noun for their owner."""
+    def rows_of(self, unique: bool) -> GivenRows:
+        """Return what rows a user hands over: of distinct queries, or of the test as given."""
         if flag("unique", unique):
-            return self.rows, len(self.queries), "distinct query"
-        return self.test_rows, self.height, "query of the test as given"
+            return GivenRows(self.rows, len(self.queries), "distinct query")
+        return GivenRows(self.test_rows, self.height, "query of the test as given")
 
     def selections(self, tasks: IntArray | None = None) -> tuple[Any, Any]:
         """Return the filter and the candidates of some tasks, or of all, as `rank` takes them.
@@ -216,14 +240,19 @@ class SideTasks:
         >>> rows, targets = np.array([0, 1, 1]), np.array([4, 0, 2])
         >>> side = SideTasks("tail", np.array([[7], [8]]), rows, targets, 5, known)
         >>> side.selections(np.array([2]))
-        ((array([0, 2]), array([0, 2]), array([0])), None)
+        (TaskLists(indptr=array([0, 2]), indices=array([0, 2]), lists=array([0])), None)
         """
-        among = _with_lists(self.candidates, np.arange(len(self)))
-        return self.filter_of(self.filter, tasks), _select_lists(among, tasks)
+        candidates = _as_task_lists(self.candidates, np.arange(len(self)))
+        if tasks is not None and isinstance(candidates, TaskLists):
+            candidates = candidates.of_tasks(tasks)
+        return self.filter_of(self.filter, tasks), candidates
 
     def filter_of(self, lists: Any, tasks: IntArray | None = None) -> Any:
         """Return one of the filters, of some tasks or of all, as `rank` takes it."""
-        return _select_lists(_with_lists(lists, self.rows), tasks)
+        task_lists = _as_task_lists(lists, self.rows)
+        if tasks is None or task_lists is None:
+            return task_lists
+        return task_lists.of_tasks(tasks)
 
     def under_all_filters(self) -> SideTasks:
         """Return the tasks once for every filter: those of the first one, then those of the others.
@@ -239,22 +268,23 @@ class SideTasks:
         ...     other_filters={"none": None},
         ... )
         >>> side.under_all_filters().selections()[0]
-        (array([0, 2, 2]), array([1, 2]), array([0, 1]))
+        TaskLists(indptr=array([0, 2, 2]), indices=array([1, 2]), lists=array([0, 1]))
         """
         if not self.other_filters:
             return self
-        without, among = self.selections()
-        filters = [without, *map(self.filter_of, self.other_filters.values())]
+        first_filter, candidates = self.selections()
+        filters = [first_filter]
+        filters.extend(map(self.filter_of, self.other_filters.values()))
         times = len(filters)
-        if isinstance(among, tuple):
-            among = *among[:2], np.tile(among[2], times)
+        if isinstance(candidates, TaskLists):
+            candidates = candidates._replace(lists=np.tile(candidates.lists, times))
         return replace(
             self,
             rows=np.tile(self.rows, times),
             targets=np.tile(self.targets, times),
             test_rows=np.tile(self.test_rows, times),
-            filter=_stack_lists(filters, len(self)),
-            candidates=among,
+            filter=stack_lists(filters, len(self)),
+            candidates=candidates,
             labels={},
             other_filters={},
         )
@@ -283,33 +313,13 @@ def _read_only(value: Any) -> Any:
     return view
 
 
-def _with_lists(selection: Any, lists: IntArray) -> Any:
-    """Return a selection with the list of each task, where it has a list for each of something."""
-    is_bare = isinstance(selection, tuple) and len(selection) == 2
-    return (*selection, lists) if is_bare else selection
+def _as_task_lists(selection: Any, lists: IntArray) -> Any:
+    """Return lists as `TaskLists`; where they are a list for each of something, `lists` says whose.
 
-
-def _stack_lists(filters: Iterable[Any], tasks: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Join filters of the same tasks to one filter of all tasks under the first, the second, ..."""
-    empty = indptr_of([0]), np.zeros(0, dtype=np.int64), np.zeros(tasks, dtype=np.int64)
-    joined = [empty if lists is None else lists for lists in filters]
-    indptrs, indices, lists = zip(*joined, strict=True)
-    lengths = list(map(np.diff, indptrs))
-    first_lists = np.cumsum([0, *map(len, lengths[:-1])])
-    shifted = map(np.add, lists, first_lists)
-    return indptr_of(np.concatenate(lengths)), np.concatenate(indices), np.concatenate([*shifted])
-
-
-def _select_lists(selection: Any, tasks: IntArray | None) -> Any:
-    """Return the lists of some tasks, as (indptr, indices, lists), or one list for all as it is.
-
-    Where tasks are None, it stays as it is, too.
-
-    Without this, every batch of tasks would search the lists of all other tasks too.
+    One list for all tasks, and none, stay as they are.
     """
-    if tasks is None or not isinstance(selection, tuple):
+    if not isinstance(selection, tuple):
         return selection
-    indptr, indices, lists = selection
-    distinct, places = np.unique(lists[tasks], return_inverse=True)
-    lengths = np.diff(indptr)[distinct]
-    return indptr_of(lengths), indices[join_ranges(indptr[distinct], lengths)], places
+    if len(selection) == 2:
+        return TaskLists(*selection, lists)
+    return TaskLists(*selection)

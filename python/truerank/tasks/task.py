@@ -3,7 +3,7 @@
 A protocol (link prediction, alignment, retrieval) makes sides from its facts: for each the distinct
 queries, the query of each task, the right answers, and what is left out. What comes after that is
 here, once for all of them. A protocol of several sides names an argument for each of them, and
-hands them over by side; those of one side have the methods of `OneSidedTask`.
+hands them over by side; those of one side have the methods of `OneSidedTask` (`one_sided_task.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 from ..counting.driver import count_source
 from ..counting.job import SCORES, prepare_job
 from ..counting.lists import rank_open_lists
-from ..counting.ranking import rank
 from ..counting.sources import StoreSource
 from ..embeddings.scoring import TopK, rank_open_embeddings
 from ..embeddings.vectors import QUERIES, Embeddings
@@ -28,7 +27,6 @@ from ..inputs.candidate_lists import as_lists
 from ..inputs.checks import flag
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import check_columns, frame_array, is_frame
-from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import (
     BatchOptions,
@@ -36,12 +34,11 @@ from ..inputs.rules import (
     ListOptions,
     RuleOptions,
     read_rules,
-    with_options,
 )
 from ..inputs.words import LISTED
 from ..ranks.container import Ranks
 from ..ranks.joining import join_ranks
-from ..reporting import Report, report
+from ..reporting import report
 from ..splits.vocabularies import Vocabulary
 from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
@@ -52,11 +49,9 @@ from .query_rows import first_tasks, mismatched_rows, mismatched_stored_rows, wi
 from .side_tasks import SideTasks
 
 if TYPE_CHECKING:
-    import os
-
     from ..inputs.arrays import IntArray
+    from ..inputs.rules import Rules
     from ..inputs.words import IoMode, Similarity
-    from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
 
 AnyReport = TypeVar("AnyReport")  # what a protocol makes of its ranks
@@ -177,12 +172,12 @@ class Task(Generic[AnyReport]):
         part._units = self._units[positions]
         part.sides = {}
         numbers = {name: self._count_joined(side) for name, side in self.sides.items()}
-        first, of_all = 0, sum(numbers.values())
+        of_all = sum(numbers.values())
+        first = 0
         for name, side in self.sides.items():
-            part.sides[name] = part_of_side(
-                side, part._units, numbers[name], first=first, of_all=of_all
-            )
-            first += numbers[name]
+            number = numbers[name]
+            part.sides[name] = part_of_side(side, part._units, number, first=first, of_all=of_all)
+            first += number
         vars(part).update(part.sides)
         part._become_part(self, positions)
         return part
@@ -214,18 +209,20 @@ class Task(Generic[AnyReport]):
         `progress` counts the queries of all sides.
         """
         progress = read_rules(options, BatchOptions).progress
-        rank_sides = rank_pairs if flag("pairs", options.pop("pairs", False)) else rank_batches
-        of_sides = self._by_side(scorers, "a callable", name)
-        for key, scorer in of_sides.items():
+        rank_side: Callable[..., Ranks] = rank_batches
+        if flag("pairs", options.pop("pairs", False)):
+            rank_side = rank_pairs
+        scorer_of_side = self._by_side(scorers, "a callable", name)
+        for key, scorer in scorer_of_side.items():
             if not callable(scorer):
                 got = type(scorer).__name__
                 raise InputTypeError(name or key, expected="a callable", got=got)
         sizes = [len(side.queries) for side in self.sides.values()]
-        reports = split_report(reporter(progress, sum(sizes), "queries"), sizes)
+        tellers = split_progress(reporter(progress, sum(sizes), "queries"), sizes)
         counted = []
-        for (key, scorer), tell in zip(of_sides.items(), reports, strict=True):
+        for (key, scorer), tell in zip(scorer_of_side.items(), tellers, strict=True):
             side = self.sides[key].under_all_filters()
-            counted.append(rank_sides(scorer, side, name or key, tell, **options))
+            counted.append(rank_side(scorer, side, name or key, tell, **options))
         self._check_columns()  # now, for a callable may read the order
         return self._make_report(counted)
 
@@ -243,80 +240,97 @@ class Task(Generic[AnyReport]):
         none). `progress` counts the bytes of all sides.
         """
         rules = read_rules(options, VectorOptions)
-        of_queries = self._by_side(queries, "vectors", name)
-        of_candidates = self._by_side(candidates, "vectors", by_kind=True)
-        bias = options.get("bias")
-        biases = bias if isinstance(bias, Mapping) else dict.fromkeys(self.sides, bias)
-        if unknown := [key for key in biases if key not in self.sides]:
-            expected = f"sides of the task ({', '.join(self.sides)})"
-            raise InputValueError("bias", expected=expected, got=repr(unknown[0]))
+        queries_of_side = self._by_side(queries, "vectors", name)
+        kinds = {key: side.candidate_kind for key, side in self.sides.items()}
+        candidates_of_side = self._by_side(candidates, "vectors", arguments=kinds)
+        biases = self._bias_by_side(options.get("bias"))
         self._check_rows(name)
         self._check_columns()
-        opened = {}  # all arguments are checked before the first side is ranked
+        opened: dict[str, Embeddings] = {}  # all arguments are checked before a side is ranked
         for key, side in self.sides.items():
-            title, (_, height, noun) = name or key, side.rows_of(unique)
+            title = name or key
             nouns = QUERIES.nouns._replace(argument=title)
             roles = QUERIES._replace(queries=title, entities=side.candidate_kind, nouns=nouns)
-            how = options.get("similarity", "dot"), biases.get(key), rules.dtype
-            opened[key] = Embeddings(
-                of_queries[key], of_candidates[key], *how, roles=roles, layout=rules.layout
+            embeddings = Embeddings(
+                queries_of_side[key],
+                candidates_of_side[key],
+                options.get("similarity", "dot"),
+                biases.get(key),
+                rules.dtype,
+                roles=roles,
+                layout=rules.layout,
             )
-            opened[key].check_shape((height, side.columns), (noun, "candidate"))
-        counted, sizes = [], [pairs.nbytes for pairs in opened.values()]
+            given = side.rows_of(unique)
+            embeddings.check_shape((given.height, side.columns), (given.each, "candidate"))
+            opened[key] = embeddings
+        sizes = [embeddings.nbytes for embeddings in opened.values()]
+        counted = []
         with watching(rules.progress, sum(sizes)) as watch:
-            for i, (key, pairs) in enumerate(opened.items()):
+            for i, (key, embeddings) in enumerate(opened.items()):
                 side = self.sides[key].under_all_filters()
-                own_rows, *_ = side.rows_of(unique)
-                firsts, (without, among) = own_rows[first_tasks(side.rows)], side.selections()
-                mismatched = mismatched_rows(pairs.query_array, own_rows, firsts)
+                rows = side.rows_of(unique).rows
+                first_rows = rows[first_tasks(side.rows)]
+                mismatched = mismatched_rows(embeddings.query_array, rows, first_rows)
+                filter_lists, candidate_lists = side.selections()
                 ranks = rank_open_embeddings(
-                    pairs,
+                    embeddings,
                     side.targets,
                     rules,
-                    rows=np.where(mismatched, own_rows, firsts),
-                    filter=without,
-                    candidates=among,
+                    rows=np.where(mismatched, rows, first_rows),  # equal rows are read once
+                    filter=filter_lists,
+                    candidates=candidate_lists,
                     block=options.get("block"),
                     watch=watch_of_part(watch, sizes, i),
                 )
-                counted.append(with_mismatched(ranks, mismatched) if rules.audit else ranks)
+                if rules.audit:
+                    ranks = with_mismatched(ranks, mismatched)
+                counted.append(ranks)
         return self._make_report(counted)
+
+    def _bias_by_side(self, bias: Any) -> Mapping[str, Any]:
+        """Return the bias of each side that has one: the same for all, or one by side."""
+        if not isinstance(bias, Mapping):
+            return dict.fromkeys(self.sides, bias)
+        for key in bias:
+            if key not in self.sides:
+                expected = f"sides of the task ({', '.join(self.sides)})"
+                raise InputValueError("bias", expected=expected, got=repr(key))
+        return bias
 
     def _evaluate_scores(
         self, scores: BySide, name: str = "", unique: bool = False, **options: Unpack[ScoreOptions]
     ) -> AnyReport:
         """Evaluate score matrices, in memory or in files; `progress` counts the bytes of all."""
-        rules, io = read_rules(options, ScoreOptions), options.get("io")
+        rules = read_rules(options, ScoreOptions)
+        io = options.get("io")
         listener = as_listener(rules.progress)
-        of_sides = self._by_side(scores, "scores", name)
+        scores_of_side = self._by_side(scores, "scores", name)
         self._check_rows(name)
         self._check_columns()
-        counted, opened = [], dict[str, Store]()
+        counted = []
+        opened: dict[str, Store] = {}
         with ExitStack() as stack:
             # open all sides first, so that a missing one is reported before the others are counted
-            for key, value in of_sides.items():
-                side, title = self.sides[key], name or key
+            for key, value in scores_of_side.items():
+                side = self.sides[key]
+                title = name or key
                 check_columns(title, value, side.names)
-                table = frame_array(title, value) if is_frame(value) else value
+                table = value
+                if is_frame(value):
+                    table = frame_array(title, value)
                 matrix = read_scores(table, rules.dtype, title, tiled=True)
                 store = cast("Store", stack.enter_context(owned(matrix, table)))
                 opened[key] = store
-                _, height, noun = side.rows_of(unique)
-                check_score_shape(title, shape_of(store), (height, side.columns), noun)
+                given = side.rows_of(unique)
+                shape = (given.height, side.columns)
+                check_score_shape(title, shape_of(store), shape, given.each)
             sizes = [store.nbytes for store in opened.values()]
-            reports = split_report(reporter(listener, sum(sizes)), sizes)
-            for (key, store), tell in zip(opened.items(), reports, strict=True):
+            tellers = split_progress(reporter(listener, sum(sizes)), sizes)
+            for (key, store), tell in zip(opened.items(), tellers, strict=True):
                 side = self.sides[key].under_all_filters()
-                rows, *_ = side.rows_of(unique)
-                tasks = side.targets, rows, *side.selections()
-                nouns = SCORES._replace(argument=name or key)
-                job = prepare_job(store.shape, *tasks, rules, nouns)
-                counts, device = count_source(StoreSource(store, io), job, report=tell)
-                ranks = job.ranks(counts, store.dtype, store.files, device)
-                if rules.audit:
-                    firsts = rows[first_tasks(side.rows)]
-                    mismatched = mismatched_stored_rows(store, rows, firsts, io or store.io)
-                    ranks = with_mismatched(ranks, mismatched)
+                ranks = _rank_stored(
+                    store, side, name or key, rules, unique=unique, io=io, tell=tell
+                )
                 counted.append(ranks)
         return self._make_report(counted)
 
@@ -327,38 +341,55 @@ class Task(Generic[AnyReport]):
         rules = read_rules(options, ListOptions)
         counted = []
         for key, value in self._by_side(lists, "lists", name).items():
-            side, title = self.sides[key].under_all_filters(), name or key
-            of_columns = Vocabulary(side.columns, side.names, side.candidate_kind)
+            side = self.sides[key].under_all_filters()
+            title = name or key
+            listed = value
+            scores = None
             if isinstance(value, TopK):
-                listed, scores = value
+                listed = value.ids
+                scores = value.scores
             else:
-                listed, scores = of_columns.lists_of(title, value), None
-            ids = as_lists(listed, scores, rules.dtype, title)
-            rows, height, noun = side.rows_of(unique)
-            if len(ids.indptr) != height + 1:
-                expected = f"{height} lists, one for each {noun}"
-                raise InputValueError(title, expected=expected, got=len(ids.indptr) - 1)
-            without, among = side.selections()
+                columns = Vocabulary(side.columns, side.names, side.candidate_kind)
+                listed = columns.lists_of(title, value)
+            lists_of_ids = as_lists(listed, scores, rules.dtype, title)
+            given = side.rows_of(unique)
+            number = len(lists_of_ids.indptr) - 1
+            if number != given.height:
+                expected = f"{given.height} lists, one for each {given.each}"
+                raise InputValueError(title, expected=expected, got=number)
+            filter_lists, candidates = side.selections()
             sizes: Any = None
             if self.protocol.candidates == LISTED:
                 sizes = LISTED
-            elif among is not None:
-                without, sizes = candidates_of_lists(ids, rows, side)
-            tasks: dict[str, Any] = {"rows": rows, "filter": without, "sizes": sizes}
-            counted.append(rank_open_lists(ids, side.targets, side.columns, rules, **tasks))
+            elif candidates is not None:
+                filter_lists, sizes = candidates_of_lists(lists_of_ids, given.rows, side)
+            ranks = rank_open_lists(
+                lists_of_ids,
+                side.targets,
+                side.columns,
+                rules,
+                rows=given.rows,
+                filter=filter_lists,
+                sizes=sizes,
+            )
+            counted.append(ranks)
         return self._make_report(counted)
 
     # -- arguments by side -------------------------------------------------------------------------
 
     def _by_side(
-        self, values: BySide, what: str, name: str = "", *, by_kind: bool = False
+        self,
+        values: BySide,
+        what: str,
+        name: str = "",
+        arguments: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """Return what was handed over for the sides: all are required, no others allowed.
 
-        It was handed over by side, or `by_kind` of the candidates of the sides.
+        `arguments` says by side under which name it was handed over. Default: that of the side.
         """
-        sides = self.sides.items()
-        arguments = {key: side.candidate_kind if by_kind else key for key, side in sides}
+        if arguments is None:
+            arguments = {key: key for key in self.sides}
         for key, argument in arguments.items():
             if values.get(argument) is None:
                 expected = f"{what} for the side {key!r}"
@@ -375,256 +406,50 @@ class Task(Generic[AnyReport]):
         """Report the ranks of the sides under each filter; return the first report."""
         protocols = self.protocols or {"": self.protocol}
         labelled = map(SideTasks.labelled_by_filter, self.sides.values(), counted)
+        ranks_of_filters = zip(*labelled, strict=True)  # those of all sides, filter by filter
         reports: dict[str, Any] = {}
-        of_filters = zip(*labelled, strict=True)
-        for (name, protocol), ranks in zip(protocols.items(), of_filters, strict=True):
+        for (name, protocol), ranks in zip(protocols.items(), ranks_of_filters, strict=True):
             fields = {field: getattr(protocol, field) for field in _FIELDS}
             joined = join_ranks([each.with_protocol(**fields) for each in ranks])
             reports[name] = self._report(joined)
         first = next(iter(reports.values()))
-        return cast("AnyReport", first._beside(reports) if self.protocols else first)
+        if self.protocols:
+            first = first._beside(reports)
+        return cast("AnyReport", first)
 
 
-class OneSidedTask(Task[AnyReport]):
-    """A task with one side, "answers", whose scores, vectors and callables need no name of it.
-
-    Its tasks are one for each right answer, in the order of queries and entities.
-    """
-
-    answers: SideTasks
-
-    @with_options(BatchOptions, pairs=False)
-    def evaluate(self, scorer: Callable[[Any], Any], **options: Unpack[BatchOptions]) -> AnyReport:
-        """Evaluate a model by a callable that scores batches of queries.
-
-        Parameters
-        ----------
-        scorer : callable
-            f(queries) -> scores: queries (b, ...) int64, rows of ``answers.queries``, each once and
-            in order; scores (b, entities), numpy or a torch CPU tensor.
-        batch_size : int, optional
-            The number of queries per batch. Default: as many as have about 64 MB of scores. Of
-            pairs: their number; default: 65,536.
-        device : str or torch.device, optional
-            Where the callable wants its queries as a tensor of torch. Default: a numpy array.
-        pairs : bool
-            Whether the callable scores pairs: f(queries, candidates) -> scores, with queries
-            (p, ...) and candidates (p,) int64, and scores (p,). It is asked for each pair of a
-            query and one of its candidates once, and for nothing else.
-        order, nan, dtype, threads, audit : optional
-            As in `truerank.rank`.
-        progress : callable or bool, optional
-            Called with a `Progress` after each batch, in queries. True: a bar of tqdm.
-
-        Returns
-        -------
-        Report, or RetrievalReport in retrieval
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `truerank.rank` does.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from truerank.retrieval import Task
-        >>> scores = np.array([[3.0, 2.0, 9.0], [1.0, 0.5, 0.7]])
-        >>> Task({0: [0, 1], 1: [2]}, entities=3).evaluate(lambda q: scores[q[:, 0]])["recall@2"]
-        0.75
-        """
-        return self._evaluate({"answers": scorer}, "scorer", **options)
-
-    @with_options(VectorOptions, similarity="dot")
-    def evaluate_embeddings(
-        self, queries: Any, entities: Any, **options: Unpack[VectorOptions]
-    ) -> AnyReport:
-        """Evaluate embeddings of queries against those of entities; scores are never stored.
-
-        Parameters
-        ----------
-        queries : array_like, shape (queries, d), or path
-            A vector for each query, in the order of their ids or positions.
-        entities : array_like, shape (entities, d), or path
-            A vector for each entity.
-        similarity, layout, bias, block, nan, dtype, threads, audit, progress : optional
-            As in `truerank.rank_embeddings`.
-
-        Returns
-        -------
-        Report, or RetrievalReport in retrieval
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank_embeddings` does, and for another number of vectors.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from truerank.retrieval import Task
-        >>> vectors = np.array([[1, 0], [0, 1], [1, 1]], np.float32)
-        >>> Task({0: [0, 1]}, entities=3).evaluate_embeddings(vectors[2:], vectors)["map"]
-        0.5833333333333334
-        """
-        candidates = {"entities": entities}
-        return self._evaluate_embeddings({"answers": queries}, candidates, "queries", **options)
-
-    @with_options(ScoreOptions)
-    def evaluate_scores(self, scores: Any, **options: Unpack[ScoreOptions]) -> AnyReport:
-        """Evaluate a matrix of scores, in memory or in files.
-
-        Parameters
-        ----------
-        scores : array_like, shape (queries, entities), or files
-            A row for each query, in the order of their ids or positions, as `truerank.rank` takes
-            them.
-        order, nan, dtype, threads, audit, io, progress : optional
-            As in `truerank.rank`.
-
-        Returns
-        -------
-        Report, or RetrievalReport in retrieval
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank` does, and for scores of another shape.
-
-        Examples
-        --------
-        >>> from truerank.retrieval import Task
-        >>> task = Task({0: {0: 3, 1: 1}}, entities=3)
-        >>> task.evaluate_scores([[0.2, 0.9, 0.5]]).to_dict(["mrr", "recall@1"])
-        {'mrr': 1.0, 'recall@1': 0.5}
-        """
-        return self._evaluate_scores({"answers": scores}, "scores", **options)
-
-    @with_options(ListOptions)
-    def evaluate_lists(
-        self, ids: Any, scores: Any = None, **options: Unpack[ListOptions]
-    ) -> AnyReport:
-        """Evaluate lists of the best candidates, which may miss right answers.
-
-        A right answer that its list misses is tied with all candidates of the task that the list
-        does not have and that are not left out: the optimistic and the pessimistic rank are its
-        bounds.
-
-        Parameters
-        ----------
-        ids : TopK, or lists as `truerank.rank_lists` takes them
-            A list for each query, in the order of their ids or positions.
-        scores : array_like, (indptr, values), list of lists, or None
-            Their scores, of the same form; None: a `TopK` has them, or the order says all.
-        order, nan, dtype, threads, progress : optional
-            As in `truerank.rank_lists`.
-
-        Returns
-        -------
-        Report, or RetrievalReport in retrieval
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `truerank.rank_lists` does, for another number of lists, and for what is listed and
-            no candidate of its query, unless it is filtered or a right answer.
-
-        Examples
-        --------
-        >>> from truerank.link_prediction import ComplexQueries
-        >>> task = ComplexQueries([("a", ("r",))], None, [[1]], structures="1p", entities=3)
-        >>> task.evaluate_lists([[2, 1]])["mr"]
-        2.0
-        """
-        lists = ids if isinstance(ids, TopK) else TopK(ids, scores)
-        return self._evaluate_lists({"answers": lists}, "ids", **options)
+def _rank_stored(
+    store: Store,
+    side: SideTasks,
+    title: str,
+    rules: Rules,
+    *,
+    unique: bool,
+    io: IoMode | None,
+    tell: Callable[[int], None],
+) -> Ranks:
+    """Rank the tasks of a side by scores in a store, which tells how many bytes are done."""
+    rows = side.rows_of(unique).rows
+    filter_lists, candidates = side.selections()
+    nouns = SCORES._replace(argument=title)
+    job = prepare_job(store.shape, side.targets, rows, filter_lists, candidates, rules, nouns)
+    counts, device = count_source(StoreSource(store, io), job, report=tell)
+    ranks = job.ranks(counts, store.dtype, store.files, device)
+    if rules.audit:
+        first_rows = rows[first_tasks(side.rows)]
+        mismatched = mismatched_stored_rows(store, rows, first_rows, io or store.io)
+        ranks = with_mismatched(ranks, mismatched)
+    return ranks
 
 
-def split_report(report: Callable[..., None], sizes: Sequence[int]) -> list[Callable[[int], None]]:
-    """Make a report for each of several counts, which tells `report` of how much they are done.
+def split_progress(tell: Callable[..., None], sizes: Sequence[int]) -> list[Callable[[int], None]]:
+    """Make what each of several counts of some sizes calls with how much of it is done.
 
     Examples
     --------
-    >>> first, second = split_report(print, [100, 300])
+    >>> first, second = split_progress(print, [100, 300])
     >>> second(60)
     160
     """
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    return [lambda done, *_, start=start: report(start + done) for start in starts]
-
-
-@public("truerank")
-@with_options(RuleOptions)
-def evaluate(
-    scores: Any,
-    targets: Any,
-    *,
-    rows: Any = None,
-    filter: Any = None,
-    candidates: Any = None,
-    io: IoMode | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    side: LabelsLike | None = None,
-    by: LabelsLike | None = None,
-    **options: Unpack[RuleOptions],
-) -> Report:
-    """Rank the true candidates and report the metrics: `report(rank(...))`.
-
-    The parameters and errors are those of `rank`. The report keeps the ranks as `.ranks`;
-    `report(result.ranks, seed=...)` draws the kind "random" with another seed.
-
-    Parameters
-    ----------
-    scores : array_like, shape (rows, columns) or (columns,), or files
-        The scores of the candidates, in memory or in files.
-    targets : array_like of int, shape (n,), or int
-        The column of the true candidate, per task.
-    rows : array_like of int, shape (n,), optional
-        The row of each task. Default: row i for task i.
-    filter : selection, optional
-        The candidates to leave out, per task; the true one always stays.
-    candidates : selection or array_like of int, optional
-        The only candidates to let in, per task or for all tasks.
-    order : {"descending", "ascending"}
-        Whether higher or lower scores are better.
-    nan : {"raise", "worst", "omit"}
-        The rule for NaN.
-    dtype : optional
-        The dtype of raw bytes, as "bfloat16".
-    threads : int, optional
-        The number of threads.
-    audit : bool
-        Whether to count NaN, infinities and ties with the best score as well.
-    io : {"map", "read"}, optional
-        How to read files.
-    progress : callable or bool, optional
-        As in `rank`: True shows a bar. A callable is
-        called with a `Progress` after every block of scores.
-    checkpoint : path-like, optional
-        A file that stores the counts so far, from which a stopped call resumes.
-    side : str or labels, optional
-        The side of all tasks, as "tail", or of each; a report has the metrics of every side.
-    by : str or labels, optional
-        The group of each task, or "side"; see `report`.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        As `rank` and `report` do.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> evaluate(np.array([[0.1, 0.9, 0.5]]), [2])["mrr"]
-    0.5
-    >>> scores = np.array([[0.1, 0.9, 0.5], [0.3, 0.2, 0.1]])
-    >>> evaluate(scores, [2, 0], side=["head", "tail"], by=["likes", "knows"])["tail.mrr"]
-    1.0
-    """
-    tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    ranks = rank(scores, targets, **tasks, io=io, checkpoint=checkpoint, **options)
-    return report(ranks if side is None else ranks.with_labels(side=side), by=by)
+    return [lambda done, *_, start=start: tell(start + done) for start in starts]

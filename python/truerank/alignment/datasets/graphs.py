@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...inputs.arrays import integers
-from ...inputs.checks import check_size, choice, instance, integer, number, several
-from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.checks import (
+    check_size,
+    choice,
+    instance,
+    integer,
+    mapping,
+    number,
+    optional_mapping,
+    several,
+)
+from ...inputs.errors import InputValueError
 from ...inputs.naming import printable, public
 from ...inputs.row_keys import distinct_rows, first_rows, row_keys
 from ...splits.text import MAX_COLUMNS
@@ -206,12 +215,7 @@ class AlignmentData:
         self, left: Graph, right: Graph, pairs: Any, splits: Mapping[str, Any] | None = None
     ) -> None:
         sizes = instance("left", left, Graph).size, instance("right", right, Graph).size
-        given: Any = splits
-        if given is None:
-            given = {}
-        if not isinstance(given, Mapping):
-            expected = "a mapping of names to pairs"
-            raise InputTypeError("splits", expected=expected, got=type(given).__name__)
+        given = optional_mapping("splits", splits, "a mapping of names to pairs")
         named = {name: as_pairs(f'splits["{name}"]', rows, sizes) for name, rows in given.items()}
         fields: dict[str, Any] = {
             "left": left,
@@ -321,9 +325,8 @@ def split_pairs(
     """
     if isinstance(shares, str):
         shares = SHARES[choice("shares", shares, tuple(SHARES))]
-    if not isinstance(shares, Mapping):
-        raise InputTypeError("shares", expected="a str or a dict", got=type(shares).__name__)
-    checked = {name: number(f'shares["{name}"]', share) for name, share in shares.items()}
+    given = mapping("shares", shares, "a str or a dict")
+    checked = {name: number(f'shares["{name}"]', share) for name, share in given.items()}
     are_positive = all(share >= 0 for share in checked.values())
     if not are_positive or not abs(sum(checked.values()) - 1) < 1e-9:  # NaN is refused, too
         expected = "shares from 0 to 1 that add up to 1"

@@ -17,14 +17,10 @@ from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.input_files import path_name
 from ...inputs.naming import public
 from ...inputs.row_keys import first_rows, row_keys
+from ...splits.column_ids import Column, distinct_labels, encode_columns
 from ...splits.elements import is_id, is_integer_text
 from ...splits.text import TRIPLE, RowForm, is_path, line_of, read_text
-from ...splits.vocabularies import (
-    Column,
-    LabelIndex,
-    distinct_labels,
-    encode_columns,
-)
+from ...splits.vocabularies import LabelIndex
 from ..aligned_pairs import GRAPHS
 from .graphs import SPLITS, AlignmentData, Graph
 

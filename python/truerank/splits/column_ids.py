@@ -1,0 +1,226 @@
+"""Columns of splits, whose entries are integers or labels, turned into ids by a vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from ..inputs.errors import InputValueError
+from .elements import is_id, is_integer_text
+from .vocabularies import MAX_IDS, LabelIndex, Vocabulary
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+    from .elements import Elements
+
+_NO_NUMBER = int(np.iinfo(np.int64).min)  # of a label
+
+
+class Column(NamedTuple):
+    """One column of a split: integers, or numbers of labels.
+
+    Attributes
+    ----------
+    split : str
+        The split, for messages.
+    position : int
+    values : ndarray of int64, shape (n,)
+    label_index : LabelIndex, or None
+        What the numbers stand for; None: the values are integers.
+    path : str
+        Of a file whose lines are its rows.
+    is_text : bool
+        Whether its labels are fields of text, which have no type.
+    are_positions : bool
+        Whether its integers are positions, whatever the labels are.
+    """
+
+    split: str
+    position: int
+    values: IntArray
+    label_index: LabelIndex | None = None
+    path: str = ""
+    is_text: bool = False
+    are_positions: bool = False
+
+    def where(self, row: int) -> str:
+        """Return the place of an entry, for messages."""
+        return f"column {self.position} of row {row}"
+
+    def entry(self, row: int) -> str | int:
+        """Return a label or an integer, for messages."""
+        number = int(self.values[row])
+        if self.label_index is None:
+            return number
+        return list(self.label_index.codes)[number]
+
+
+def encode_columns(
+    name: str, order: object, columns: Sequence[Column]
+) -> tuple[Vocabulary, list[IntArray]]:
+    """Turn columns into ids by the given vocabulary, or by one made of their labels.
+
+    Parameters
+    ----------
+    name : str
+        The argument, "entities" or "relations".
+    order : object
+        As `Vocabulary.read` takes it; None: the labels in ascending order, or ids from 0 to the
+        largest. It is refused if all labels are numbers: in ascending order, "10" would come before
+        "2".
+    columns : sequence of Column
+        All columns with these labels or ids.
+
+    Returns
+    -------
+    Vocabulary
+    list of ndarray of int64
+        The ids of each column.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a vocabulary of another type, ids out of range, and what names nothing, as
+        `Vocabulary.find` says.
+
+    Examples
+    --------
+    >>> label_index = LabelIndex()
+    >>> column = Column("test", 0, label_index.encode(["b", "a", "b"]), label_index)
+    >>> encode_columns("entities", None, [column])
+    (Vocabulary(size=2, names=('a', 'b'), of='entities'), [array([1, 0, 1])])
+    """
+    labels = distinct_labels(columns)
+    if order is None and labels:
+        refuse_ids(columns)
+        order = sorted(labels)
+        if all(map(is_id, order)):
+            remedy = f"give {name}=<int>, how many ids there are, or the labels in their order"
+            problem = f"all labels of {name} are numbers, as {order[0]!r}; {remedy}"
+            raise InputValueError(name, problem)
+    has_ids_alone = order is None
+    if has_ids_alone:
+        order = MAX_IDS
+    vocabulary = Vocabulary.read(name, order)
+    ids = _ids_of_columns(vocabulary, columns)
+    for column, values in zip(columns, ids, strict=True):
+        row = _core.first_outside(np.ascontiguousarray(values), vocabulary.size)
+        if row >= 0:
+            got = f"{column.entry(row)!r} in {column.where(row)}"
+            raise InputValueError(column.split, expected=vocabulary.expected, got=got)
+    if has_ids_alone:
+        largest = max((int(values.max(initial=-1)) for values in ids), default=-1)
+        vocabulary = Vocabulary(largest + 1, None, name)
+    return vocabulary, ids
+
+
+def _ids_of_columns(vocabulary: Vocabulary, columns: Sequence[Column]) -> list[IntArray]:
+    """Return the position of each entry of some columns, -1 where it names nothing."""
+    # columns share an index, each label of which is looked up once
+    positions_of_labels: dict[tuple[LabelIndex, bool], IntArray] = {}
+    ids_of_columns = []
+    for column in columns:
+        index = column.label_index
+        ids = column.values
+        if len(ids) and not column.are_positions:
+            if index is None:
+                ids = _find(vocabulary, column, ids)
+            else:
+                key = index, column.is_text
+                if key not in positions_of_labels:
+                    labels = list(index.codes)
+                    if vocabulary.words is None and not column.is_text:
+                        labels = [labels[ids[0]]]  # which is refused
+                    positions_of_labels[key] = _find(vocabulary, column, labels)
+                ids = positions_of_labels[key][ids]
+        ids_of_columns.append(ids)
+    return ids_of_columns
+
+
+def _find(vocabulary: Vocabulary, column: Column, elements: Elements) -> IntArray:
+    """Return what elements of a column name, with messages about the column."""
+
+    def where(row: int) -> str:
+        return f"in {column.where(row)}"
+
+    return vocabulary.find(column.split, elements, is_text=column.is_text, where=where)
+
+
+def distinct_labels(columns: Sequence[Column]) -> set[str]:
+    """Return the labels of some columns, most of which share an index."""
+    indexes = {column.label_index for column in columns if column.label_index is not None}
+    return set().union(*(index.codes for index in indexes))
+
+
+def refuse_ids(columns: Sequence[Column]) -> None:
+    """Refuse columns of ids beside those of labels."""
+    for column in columns:
+        if len(column.values) and column.label_index is None:
+            got = f"ids in column {column.position}"
+            raise InputValueError(column.split, expected="labels, as other splits have", got=got)
+
+
+def numbers_of(
+    columns: Sequence[Column], numbers: Mapping[str, int], expected: str = ""
+) -> list[IntArray]:
+    """Return the number of each label of some columns; ids stay as they are.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+    numbers : mapping of str to int
+    expected : str, optional
+        What the error for a label without a number expects. Left out where all labels have one.
+
+    Examples
+    --------
+    >>> index = LabelIndex()
+    >>> column = Column("test", 3, index.encode(["b", "a", "b"]), index)
+    >>> numbers_of([column], {"a": -5, "b": 7})
+    [array([ 7, -5,  7])]
+    """
+    numbers_of_labels: dict[LabelIndex, IntArray] = {}
+    numbers_of_columns = []
+    for column in columns:
+        index = column.label_index
+        values = column.values
+        if index is not None:
+            if index not in numbers_of_labels:
+                listed = [numbers.get(label, _NO_NUMBER) for label in index.codes]
+                numbers_of_labels[index] = np.array(listed, dtype=np.int64)
+            values = numbers_of_labels[index][values]
+            is_missing = values == _NO_NUMBER  # labels that no row has may be without a number
+            if expected and is_missing.any():
+                row = int(is_missing.argmax())
+                got = f"{column.entry(row)!r} in {column.where(row)}"
+                raise InputValueError(column.split, expected=expected, got=got)
+        numbers_of_columns.append(values)
+    return numbers_of_columns
+
+
+def are_integers_in_text(columns: Sequence[Column]) -> bool:
+    """Return whether columns have labels only in text, where all are written as Python writes ints.
+
+    Examples
+    --------
+    >>> index = LabelIndex()
+    >>> column = Column("test", 3, index.encode(["7", "-5"]), index, is_text=True)
+    >>> are_integers_in_text([column]), are_integers_in_text([column._replace(is_text=False)])
+    (True, False)
+    """
+    return are_text(columns) and all(map(is_integer_text, distinct_labels(columns)))
+
+
+def are_text(columns: Sequence[Column]) -> bool:
+    """Return whether columns have labels only in text."""
+    return all(column.is_text for column in columns if column.label_index is not None)
+
+
+def parse_integers(columns: Sequence[Column]) -> list[IntArray]:
+    """Read the labels of text, where there are any, as integers."""
+    labels = distinct_labels(columns)
+    numbers = {label: int(label) for label in labels if is_integer_text(label)}
+    return numbers_of(columns, numbers, "integers, as no labels are given")

@@ -1,0 +1,196 @@
+"""Judgements of documents, as test collections have them: which are right answers of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..inputs.arrays import read_only
+from ..inputs.checks import instance, integer, is_integer, mapping, several
+from ..inputs.errors import InputValueError
+from ..inputs.naming import public
+from .elements import checked_names
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+    from .elements import Name, Names
+
+    Relevance = Mapping[tuple[Name, Name], int]  # of pairs of a query and a document
+
+
+def without_ranx(value: Any) -> Any:
+    """Return the dicts of a Qrels or Run of ranx; anything else stays as it is.
+
+    Examples
+    --------
+    >>> without_ranx({"q1": {"d3": 0.5}})
+    {'q1': {'d3': 0.5}}
+    """
+    if type(value).__module__.startswith("ranx."):
+        return value.to_dict()
+    return value
+
+
+@public("truerank")
+@dataclass(eq=False, repr=False)
+class Qrels:
+    """Judgements: the relevance of documents for queries, one document for one query each.
+
+    Parameters
+    ----------
+    queries, documents : tuple of str, or of int
+        The query and the document of each judgement. All queries are of one type, and all
+        documents.
+    relevance : ndarray of int64, shape (n,)
+        A document is relevant from 1 on.
+    is_text : bool
+        Whether the names are from a file, where 7 has no type: such names are also read by
+        vocabularies of int, which take no str.
+
+    Raises
+    ------
+    TypeError
+        For names that are neither str nor int, or some of them str and others int.
+
+    Examples
+    --------
+    >>> Qrels(("q1", "q1"), ("d3", "d9"), np.array([1, 0]))
+    Qrels(2 judgements of 1 queries, 1 relevant)
+    """
+
+    queries: Names
+    documents: Names
+    relevance: IntArray
+    is_text: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.is_text:
+            self.queries = checked_names("queries", self.queries)
+            self.documents = checked_names("documents", self.documents)
+        self.relevance = read_only(np.array(self.relevance, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __repr__(self) -> str:
+        judged = f"{len(self):,} judgements of {len(set(self.queries)):,} queries"
+        return f"Qrels({judged}, {np.count_nonzero(self.relevance >= 1):,} relevant)"
+
+    @classmethod
+    def of(cls, value: Any, argument: str = "answers") -> Qrels:
+        """Read judgements in any of the forms that `NamedLists.rank` takes.
+
+        Names stay what they are, str or int.
+
+        Examples
+        --------
+        >>> Qrels.of({"q1": {"d3": 1, "d9": 0}, "q2": ["d3"]})
+        Qrels(3 judgements of 2 queries, 2 relevant)
+        """
+        instance("argument", argument, str)
+        value = without_ranx(value)
+        if isinstance(value, Qrels):
+            return value
+        answers = mapping(argument, value, "Qrels, or a mapping of queries to answers")
+        queries: list[Any] = []
+        documents: list[Any] = []
+        relevance: list[int] = []
+        for query, judged in answers.items():
+            grades = _read_grades(argument, judged)
+            queries.extend([query] * len(grades))
+            documents.extend(grades)
+            relevance.extend(grades.values())
+        return cls._trusted(
+            checked_names(argument, queries),
+            checked_names(argument, documents),
+            np.array(relevance, np.int64),
+            is_text=False,
+        )
+
+    def of_pairs(self, pairs: Mapping[tuple[Name, Name], int]) -> Qrels:
+        """Return judgements of pairs of a query and a document, whose names are of this kind."""
+        queries = tuple(query for query, _ in pairs)
+        documents = tuple(document for _, document in pairs)
+        relevance = np.fromiter(pairs.values(), np.int64, len(pairs))
+        return Qrels._trusted(queries, documents, relevance, self.is_text)
+
+    @classmethod
+    def _trusted(
+        cls, queries: Names, documents: Names, relevance: IntArray, is_text: bool
+    ) -> Qrels:
+        """Take over names that were checked before."""
+        qrels = cls.__new__(cls)
+        qrels.queries = queries
+        qrels.documents = documents
+        qrels.relevance = read_only(relevance)
+        qrels.is_text = is_text
+        return qrels
+
+    def pairs(self) -> dict[tuple[Name, Name], int]:
+        """Return the relevance of each pair of a query and a document.
+
+        Raises
+        ------
+        ValueError
+            For a pair of two relevances.
+        """
+        grades = self.relevance.tolist()
+        judged = zip(self.queries, self.documents, strict=True)
+        pairs: dict[tuple[Name, Name], int] = dict(zip(judged, grades, strict=True))
+        if len(pairs) < len(self):  # some come again, which they may with the same relevance
+            for query, name, grade in zip(self.queries, self.documents, grades, strict=True):
+                other = pairs[query, name]
+                if grade != other:
+                    got = f"{grade} and {other} for {name!r} of query {query!r}"
+                    raise InputValueError("answers", expected="one relevance for a pair", got=got)
+        return pairs
+
+    def right_answers(self) -> Qrels:
+        """Return the judgements from a relevance of 1 on, each pair once."""
+        return self.of_pairs(right_pairs(self.pairs()))
+
+    def not_right(self, queries: Iterable[Name], left_out: Qrels) -> Qrels:
+        """Return the judgements below 1 of some queries, without pairs that are left out."""
+        return self.of_pairs(other_pairs(self.pairs(), set(queries), left_out.pairs()))
+
+
+def right_pairs(relevance: Relevance) -> dict[tuple[Name, Name], int]:
+    """Return the pairs of a query and its right answers, those of a relevance from 1 on.
+
+    Examples
+    --------
+    >>> right_pairs({("q1", "d3"): 2, ("q1", "d9"): 0})
+    {('q1', 'd3'): 2}
+    """
+    return {pair: grade for pair, grade in relevance.items() if grade >= 1}
+
+
+def other_pairs(
+    relevance: Relevance, queries: Collection[Name], left_out: Collection[tuple[Name, Name]]
+) -> dict[tuple[Name, Name], int]:
+    """Return the pairs of some queries that are no right answers, without those left out.
+
+    Examples
+    --------
+    >>> other_pairs({("q1", "d3"): 2, ("q1", "d9"): 0, ("q2", "d9"): 0}, {"q1"}, [])
+    {('q1', 'd9'): 0}
+    """
+    others = {}
+    for (query, document), grade in relevance.items():
+        if grade < 1 and query in queries and (query, document) not in left_out:
+            others[query, document] = grade
+    return others
+
+
+def _read_grades(argument: str, judged: Any) -> dict[Name, int]:
+    """Return the relevance of each document that a query is given, by the document's name."""
+    if isinstance(judged, str) or is_integer(judged):
+        return {judged: 1}
+    if not isinstance(judged, Mapping):
+        names = several(argument, judged, "names for each query")
+        return dict.fromkeys(checked_names(argument, names), 1)
+    expected = "integers as relevance"
+    return {name: integer(argument, grade, expected=expected) for name, grade in judged.items()}
