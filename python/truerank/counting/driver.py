@@ -55,7 +55,7 @@ def host_place(device: str) -> str | None:
     return f"{device}, host" if device else None
 
 
-def no_report(done: int, resumed: int = 0) -> None:
+def ignore_progress(done: int, resumed: int = 0) -> None:
     """Tell nobody how far a count has come."""
 
 
@@ -65,7 +65,7 @@ def begin_count(
     true_scores: npt.NDArray[Any] | None = None,
     *,
     first_column: int = 0,
-    report: Callable[..., object] = no_report,
+    report_progress: Callable[..., object] = ignore_progress,
     checkpoint: str | os.PathLike[str] | None = None,
     tile_map: TileMap | None = None,
 ) -> Counting:
@@ -83,7 +83,7 @@ def begin_count(
         targets; the counts are final.
     first_column : int
         The number of the first column of the source, as the job numbers columns.
-    report : callable
+    report_progress : callable
         Told how many bytes are done, and how many of them a checkpoint had.
     checkpoint : path-like, optional
         As in `rank`.
@@ -101,13 +101,13 @@ def begin_count(
     def count_on_host() -> SourceCounts:
         place = host_place(source.device)
         if source.is_whole:
-            report(0)
+            report_progress(0)
             counted = count_whole(source, job, true_scores, first_column)
-            report(source.nbytes)
+            report_progress(source.nbytes)
             return SourceCounts(counted.arrays, counted.fault, place=place)
         count = TileCount(source, job, true_scores, first_column)
         in_turn = partial(count_in_turn, source)
-        fault = count_tiles(count, tile_map or in_turn, report, checkpoint)
+        fault = count_tiles(count, tile_map or in_turn, report_progress, checkpoint)
         arrays = count.counts.arrays if fault is not None else count.final_counts()
         return SourceCounts(arrays, fault, place=place)
 
@@ -117,14 +117,14 @@ def begin_count(
     if device_counts is None:
         counted = count_on_host()
         return Counting(lambda: counted, is_pending=False)
-    report(0)
+    report_progress(0)
 
     def wait() -> SourceCounts:
         counts = PartialCounts(device_counts.arrays(), job.rules)
         true = TrueScores(device_counts.true_scores(), source.dtype)
         if counts.is_void(true).any():
             return count_on_host()  # which finds the NaN
-        report(source.nbytes)
+        report_progress(source.nbytes)
         arrays = counts.final_counts(true) if true_scores is None else counts.arrays
         return SourceCounts(arrays, place=f"{source.device}, {device_counts.backend}")
 
@@ -151,7 +151,7 @@ def count_source(
 def count_tiles(
     count: TileCount,
     tile_map: TileMap,
-    report: Callable[..., object],
+    report_progress: Callable[..., object],
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> PlacedFault | None:
     """Count the tiles that are left, and keep the counts in a file if there is to be one.
@@ -165,7 +165,7 @@ def count_tiles(
     itemsize = count.source.itemsize
     sizes = [tile.height * tile.width * itemsize for tile in count.tiles]
     done = resumed = sum(sizes[: count.done])
-    report(done, resumed)
+    report_progress(done, resumed)
     jobs = [count.job_of(tile) for tile in count.tiles[count.done :]]
     try:
         for counted in tile_map(jobs):
@@ -173,7 +173,7 @@ def count_tiles(
                 return counted.fault
             count.add(counted)
             done += sizes[count.done - 1]
-            report(done, resumed)
+            report_progress(done, resumed)
             if saved is not None and saved.is_due():
                 saved.save()
     finally:

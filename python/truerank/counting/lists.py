@@ -16,7 +16,7 @@ from ..inputs.rules import PLAIN, ListOptions, Rules, read_rules, with_options
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from .driver import begin_count
-from .job import NO_COLUMN, Job, ScoreNouns, prepare_job
+from .job import NO_COLUMN, Job, ScoreNames, prepare_job
 from .partial_counts import PartialCounts, TrueScores
 from .sources import ArraySource
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..inputs.candidate_lists import CandidateLists
     from .partial_counts import Flags
 
-_NOUNS = ScoreNouns(row="list", rows="lists", columns="candidates")
+_SCORE_NAMES = ScoreNames(row="list", rows="lists", columns="candidates")
 
 
 @public("truerank")
@@ -158,53 +158,64 @@ def rank_open_lists(
     array([4])
     """
     listener = as_listener(rules.progress)
-    height = len(lists.indptr) - 1
-    job = prepare_job((height, n), targets, rows, filter, None, rules, _NOUNS, shared=False)
+    shape = (len(lists.indptr) - 1, n)
+    job = prepare_job(
+        shape, targets, rows, filter, None, rules, score_names=_SCORE_NAMES, shared=False
+    )
     by_list = np.argsort(job.all_rows, kind="stable")  # as the core takes tasks
     job = job.part(by_list, job.all_rows[by_list])
-    bytes_read = lists.ids.nbytes, 0 if lists.scores is None else lists.scores.array.nbytes
-    report = reporter(listener, sum(bytes_read))
-    report(0)
+    score_bytes = 0
+    if lists.scores is not None:
+        score_bytes = lists.scores.array.nbytes
+    total_bytes = lists.ids.nbytes + score_bytes
+    report_progress = reporter(listener, total_bytes)
+    report_progress(0)
     listed = _core.Selection(lists.indptr, lists.ids)
-    tasks = job.all_rows, job.targets, job.filter, job.threads
-    fault, places = _core.find_listed(listed, n, *tasks)
+    fault, places = _core.find_listed(
+        listed, n, job.all_rows, job.targets, job.filter, rules.num_threads
+    )
     if fault is not None:
-        raise _fault_of_ids(lists, n, *fault)
-    if bytes_read[1]:
-        report(bytes_read[0])
+        raise _error_of_id(lists, n, *fault)
+    if score_bytes:
+        report_progress(lists.ids.nbytes)
     place = places["place"]
+    is_listed = place >= 0
     if sizes is None:
         size = n - places["filtered"]
     elif isinstance(sizes, str):
         lengths = np.diff(lists.indptr)[job.all_rows]
-        size = lengths - places["places"] + (place < 0)
+        size = lengths - places["places"] + ~is_listed
     else:
         size = sizes[by_list]
     if lists.scores is None:
         dtype = None
-        says = "order alone"
+        given = "order alone"
         true, counts = _counts_by_order(lists, job, places)
     else:
         dtype = lists.scores.dtype
-        says = "scores"
+        given = "scores"
         true, counts = _counts_by_score(lists, lists.scores, job, places)
-    final = _with_unlisted(counts, place >= 0, size).final_counts(true)
-    if sum(bytes_read):
-        report(sum(bytes_read))
-    ranks = job.ranks(final, dtype).with_protocol(lists=says)
-    return ranks._with(listed=place >= 0)[np.argsort(by_list)]
+    final = _with_unlisted(counts, is_listed, size).final_counts(true)
+    if total_bytes:
+        report_progress(total_bytes)
+    ranks = job.ranks(final, dtype).with_protocol(lists=given)
+    return ranks._with(listed=is_listed)[np.argsort(by_list)]
 
 
-def _fault_of_ids(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:
+def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:
+    """Return the error for an id that its list has `earlier`, too, or else is out of range."""
     i, position = lists.place(place)
-    got = f"{lists.ids[place]} in list {i}, at position"
+    wrong = f"{lists.ids[place]} in list {i}"
     if earlier >= 0:
-        got = f"{got}s {lists.place(earlier)[1]} and {position}"
-        return InputValueError(lists.name, expected="every id at most once in a list", got=got)
-    expected = f"ids from 0 to {n - 1} ({n} candidates)"
-    if lists.ids[place] == PAD:
-        expected += f" and pads ({PAD}) only at the end of a row"
-    return InputValueError(lists.name, expected=expected, got=f"{got} {position}")
+        _, first_position = lists.place(earlier)
+        expected = "every id at most once in a list"
+        got = f"{wrong}, at positions {first_position} and {position}"
+    else:
+        expected = f"ids from 0 to {n - 1} ({n} candidates)"
+        if lists.ids[place] == PAD:
+            expected += f" and pads ({PAD}) only at the end of a row"
+        got = f"{wrong}, at position {position}"
+    return InputValueError(lists.name, expected=expected, got=got)
 
 
 def _counts_by_order(
@@ -224,7 +235,7 @@ def _counts_by_order(
         "differing": zeros,
     }
     # no order of scores has any effect
-    return TrueScores(zeros, "int64"), PartialCounts(counts, PLAIN.core)
+    return TrueScores(zeros, "int64"), PartialCounts(counts, PLAIN)
 
 
 def _counts_by_score(
@@ -238,7 +249,7 @@ def _counts_by_score(
     true = TrueScores(values, scores.dtype)
     task = true.first_nan(job.rules.nan)
     if task >= 0:
-        raise _forbidden(lists, int(place[task]), job.rules.nan)
+        raise _error_of_nan(lists, int(place[task]), job.rules.nan)
     filter = None
     if places["places"].any():
         filter = _core.Selection(indptr_of(places["places"]), places["filtered_places"])
@@ -251,7 +262,7 @@ def _counts_by_score(
     )
     counted = begin_count(ArraySource(scores), in_lists, true.scores).wait()
     if counted.fault is not None:
-        raise _forbidden(lists, counted.fault.column, job.rules.nan)
+        raise _error_of_nan(lists, counted.fault.column, job.rules.nan)
     return true, PartialCounts(counted.arrays, job.rules)
 
 
@@ -269,7 +280,7 @@ def _with_unlisted(listed: PartialCounts, is_listed: Flags, size: IntArray) -> P
     """
     counts = listed.arrays
     unlisted = size - 1 - counts["candidates"]
-    if listed.rules.ascending:  # "above" counts the greater scores, which are the worse ones
+    if listed.rules.is_ascending:  # "above" counts the greater scores, which are the worse ones
         greater = counts["above"] + unlisted
         greater_than_miss = np.zeros_like(unlisted)
     else:
@@ -283,6 +294,7 @@ def _with_unlisted(listed: PartialCounts, is_listed: Flags, size: IntArray) -> P
     return PartialCounts(counts | changed, listed.rules)
 
 
-def _forbidden(lists: CandidateLists, place: int, rule: str) -> InputValueError:
+def _error_of_nan(lists: CandidateLists, place: int, rule: str) -> InputValueError:
+    """Return the error for a score that is NaN, which the rule forbids."""
     i, position = lists.place(place)
     return forbidden_nan("scores", f"the score in list {i}, at position {position},", rule)

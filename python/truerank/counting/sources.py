@@ -166,7 +166,9 @@ class StoreSource:
 
     def __init__(self, store: Store, io: str | None = None) -> None:
         self.store = store
-        self.io = store.io if io is None else choice("io", io, IO)
+        self.io = store.io
+        if io is not None:
+            self.io = choice("io", io, IO)
         self.shape = store.shape
         self.dtype = store.dtype
         self.itemsize = store.itemsize
@@ -184,7 +186,9 @@ class StoreSource:
 
     def tiles(self) -> Sequence[Tile]:
         """As in `Source`: in the order of storage."""
-        return self.store.tiles(TILE_BYTES if self.in_place else DECODED_TILE_BYTES)
+        if self.in_place:
+            return self.store.tiles(TILE_BYTES)
+        return self.store.tiles(DECODED_TILE_BYTES)
 
     def has_whole_rows(self, tile: Tile) -> bool:
         """As in `Source`."""
@@ -209,7 +213,9 @@ class StoreSource:
 
 def open_block(block: Array | FileBlock, store: Store) -> OpenTile:
     """Return the block of a store as the core takes it."""
-    file = block.name if isinstance(block, FileBlock) else ""
+    file = ""
+    if isinstance(block, FileBlock):
+        file = block.name
     return OpenTile(core_scores(block, store), file)
 
 

@@ -344,9 +344,9 @@ def score_embeddings(
     rules = Rules(threads=threads)
     if targets is None:
         job = embeddings.job(..., rows, None, None, rules)
-        return embeddings.score(job.rows, None, job.threads)
+        return embeddings.score(job.rows, None, rules.num_threads)
     job = embeddings.job(targets, rows, None, None, rules)
-    return embeddings.score(job.rows, job.targets, job.threads)
+    return embeddings.score(job.rows, job.targets, rules.num_threads)
 
 
 @public("truerank")
@@ -499,7 +499,7 @@ def topk_open_embeddings(
             rules.nan,
             matches,
             block_size,
-            job.threads,
+            rules.num_threads,
             listener_of(watch),
         )
         if fault:

@@ -254,11 +254,13 @@ class Task(Generic[AnyReport]):
         opened = {}  # all arguments are checked before the first side is ranked
         for key, side in self.sides.items():
             title, (_, height, noun) = name or key, side.rows_of(unique)
-            nouns = QUERIES.nouns._replace(argument=title)
-            roles = QUERIES._replace(queries=title, entities=side.candidate_kind, nouns=nouns)
+            score_names = QUERIES.score_names._replace(argument=title)
+            names = QUERIES._replace(
+                queries=title, entities=side.candidate_kind, score_names=score_names
+            )
             how = options.get("similarity", "dot"), biases.get(key), rules.dtype
             opened[key] = Embeddings(
-                of_queries[key], of_candidates[key], *how, roles=roles, layout=rules.layout
+                of_queries[key], of_candidates[key], *how, names=names, layout=rules.layout
             )
             opened[key].check_shape((height, side.columns), (noun, "candidate"))
         counted, sizes = [], [pairs.nbytes for pairs in opened.values()]
@@ -308,9 +310,9 @@ class Task(Generic[AnyReport]):
                 side = self.sides[key].under_all_filters()
                 rows, *_ = side.rows_of(unique)
                 tasks = side.targets, rows, *side.selections()
-                nouns = SCORES._replace(argument=name or key)
-                job = prepare_job(store.shape, *tasks, rules, nouns)
-                counts, device = count_source(StoreSource(store, io), job, report=tell)
+                score_names = SCORES._replace(argument=name or key)
+                job = prepare_job(store.shape, *tasks, rules, score_names=score_names)
+                counts, device = count_source(StoreSource(store, io), job, report_progress=tell)
                 ranks = job.ranks(counts, store.dtype, store.files, device)
                 if rules.audit:
                     firsts = rows[first_tasks(side.rows)]
