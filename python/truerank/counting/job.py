@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..devices.task_counts import PartOfTasks
 from ..inputs.arrays import index_array
 from ..inputs.checks import check_range, check_shape, forbidden_nan
 from ..inputs.errors import InputValueError
@@ -74,10 +73,6 @@ class Job(NamedTuple):
         if self.rows is None:
             return np.arange(len(self.targets))
         return self.rows
-
-    def device_tasks(self, first_column: int = 0) -> PartOfTasks:
-        """Return the tasks as devices take them, in a matrix of columns from the first on."""
-        return PartOfTasks(self.all_rows, self.targets, self.filter, self.candidates, first_column)
 
     def part(self, where: slice | IntArray, rows: IntArray | None) -> Job:
         """Return the job of some of the tasks, which read these rows (None: task i reads row i)."""

@@ -366,8 +366,8 @@ class Table(AsTable):
         best = {(i, j) for j, c in enumerate(columns) for i in self._best_rows(c, texts[j])}
         for j, column in enumerate(columns):
             if column.spread is not None:
-                spread = self._texts(self.columns[self._place("spread", column.spread)])
-                texts[j] = list(map(_join_spread, texts[j], spread))
+                spreads_of_cells = self._texts(self.columns[self._place("spread", column.spread)])
+                texts[j] = list(map(_join_spread, texts[j], spreads_of_cells))
         grid = Grid(
             list(map(_heading, columns)),
             [[cells[i] for cells in texts] for i in range(len(self))][: self._most],
@@ -383,7 +383,9 @@ class Table(AsTable):
 
     def _texts(self, column: Column) -> list[str]:
         """Return the cells of a column as text."""
-        factor = 100 if column.unit == "%" else 1
+        factor = 1
+        if column.unit == "%":
+            factor = 100
         decimals = column.decimals
         if decimals is None or isinstance(decimals, int):
             decimals = [decimals] * len(self)
@@ -407,9 +409,11 @@ class Table(AsTable):
         }
         if column.better is None or not numbers or len(self) < 2:
             return best
-        choose = max if column.better == "higher" else min
-        top = texts[choose(numbers, key=numbers.__getitem__)]
-        return best | {i for i in numbers if texts[i] == top}
+        if column.better == "higher":
+            top = max(numbers, key=numbers.__getitem__)
+        else:
+            top = min(numbers, key=numbers.__getitem__)
+        return best | {i for i in numbers if texts[i] == texts[top]}
 
     # -- for programs ------------------------------------------------------------------------------
 
@@ -455,20 +459,22 @@ def _checked_lines(name: str, lines: Iterable[str]) -> list[str]:
 
 
 def _checked_columns(given: Iterable[str | Column]) -> tuple[Column, ...]:
-    found = []
-    for name in several("columns", given, "names"):
-        column = Column(name) if isinstance(name, str) else name
-        found.append(instance("columns", column, Column, "names of columns"))
-    for column in found:
+    columns = []
+    for column in several("columns", given, "names"):
+        if isinstance(column, str):
+            columns.append(Column(column))
+        else:
+            columns.append(instance("columns", column, Column, "names of columns"))
+    for column in columns:
         choice("better", column.better or "higher", ("higher", "lower"))
         choice("only", column.only or "print", ("print", "data"))
-    names = [column.name for column in found]
+    names = [column.name for column in columns]
     if len(set(names)) < len(names):
         raise InputValueError("columns", expected="names that differ", got=names)
-    for column in found:
+    for column in columns:
         if column.spread is not None:
             choice("spread", column.spread, tuple(names))
-    return tuple(found)
+    return tuple(columns)
 
 
 def _transposed(columns: Mapping[str, Iterable[Any]]) -> list[tuple[Any, ...]]:
