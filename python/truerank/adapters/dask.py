@@ -398,11 +398,8 @@ def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None)
         columns = job.targets[true.nan].tolist()
         places += zip(rows, columns, strict=True)
     if places:
-        kind = "nan_true_score"
-        if rules.nan == "raise":
-            kind = "nan"
         row, column = min(places)
-        raise job.error_of(PlacedFault(kind, -1, row, column))
+        raise job.error_of_true_nan(row, column)
     counts = PartialCounts(counted.arrays, rules)
     differing = counts.arrays["differing"]
     if differing.any():

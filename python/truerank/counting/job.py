@@ -74,14 +74,14 @@ class Job(NamedTuple):
             return np.arange(len(self.targets))
         return self.rows
 
-    def part(self, where: slice | IntArray, rows: IntArray | None) -> Job:
+    def part(self, tasks: slice | IntArray, rows: IntArray | None) -> Job:
         """Return the job of some of the tasks, which read these rows (None: task i reads row i)."""
-        targets = np.ascontiguousarray(self.targets[where])
+        targets = np.ascontiguousarray(self.targets[tasks])
         part = self._replace(rows=rows, targets=targets)
         if self.filter is not None:
-            part = part._replace(filter=selection_of_tasks(self.filter, where))
+            part = part._replace(filter=selection_of_tasks(self.filter, tasks))
         if self.candidates is not None:
-            part = part._replace(candidates=selection_of_tasks(self.candidates, where))
+            part = part._replace(candidates=selection_of_tasks(self.candidates, tasks))
         return part
 
     def counted(
@@ -143,6 +143,13 @@ class Job(NamedTuple):
     def error_of(self, fault: _core.Fault | PlacedFault) -> InputValueError:
         """Return the error for a fault that the core found."""
         return fault_error(fault, self.rules.nan, self.targets, self.score_names)
+
+    def error_of_true_nan(self, row: int, column: int) -> InputValueError:
+        """Return the error for a true score that is NaN; under "raise" it is one score of many."""
+        kind = "nan_true_score"
+        if self.rules.nan == "raise":
+            kind = "nan"
+        return self.error_of(PlacedFault(kind, -1, row, column))
 
     def ranks(
         self,

@@ -114,22 +114,22 @@ class PartialCounts:
         return cls(arrays, rules)
 
     def add(
-        self, counts: Mapping[str, IntArray], where: slice | IntArray = slice(None)
+        self, counts: Mapping[str, IntArray], tasks: slice | IntArray = slice(None)
     ) -> PartialCounts:
-        """Add counts of other candidates for some tasks; `where` has each task once."""
+        """Add counts of other candidates of some tasks, each of which is named once."""
         sums = dict(counts)
         if "best" in counts:  # which is no sum; of scores at it, those of the better one are left
-            before = self.arrays["best"][where]
+            before = self.arrays["best"][tasks]
             added = sums.pop("best")
             if self.rules.is_ascending:
                 best = np.minimum(before, added)
             else:
                 best = np.maximum(before, added)
-            self.arrays["at_best"][where] *= before == best
+            self.arrays["at_best"][tasks] *= before == best
             sums["at_best"] = counts["at_best"] * (added == best)
-            self.arrays["best"][where] = best
+            self.arrays["best"][tasks] = best
         for name, array in sums.items():
-            self.arrays[name][where] += array
+            self.arrays[name][tasks] += array
         return self
 
     def is_void(self, true_scores: TrueScores) -> Flags:

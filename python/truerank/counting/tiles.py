@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..ranks.counts import COUNTS, Audit
+from ..ranks.counts import COUNTS
 from .job import Job, PlacedFault
 from .partial_counts import PartialCounts, TrueScores
 
@@ -44,7 +44,7 @@ class SourceCounts(NamedTuple):
     tasks : slice or ndarray of int64
         The numbers of the tasks among those of the job. Default: all.
     place : str, optional
-        The device and the way of counting, as a protocol names them.
+        The device and what counted there, as a protocol names them.
     """
 
     arrays: dict[str, IntArray]
@@ -151,9 +151,9 @@ class TileCount:
         self._read_scores: TrueScores | None = None
         if true_scores is None:
             if all(map(source.has_whole_rows, self.tiles)):
-                names: tuple[str, ...] = COUNTS
+                names: tuple[str, ...] = COUNTS  # what the core counts of whole rows
                 if job.rules.audit:
-                    names += Audit._fields[:3]
+                    names += ("nan", "inf", "at_best")
                 self.counts.arrays = {name: self.counts.arrays[name] for name in names}
             else:
                 self._read_scores = self._read_true_scores()
@@ -174,10 +174,7 @@ class TileCount:
         true_scores = TrueScores(scores, self.source.dtype)
         task = true_scores.first_nan(job.rules.nan)
         if task >= 0:
-            kind = "nan_true_score"
-            if job.rules.nan == "raise":
-                kind = "nan"
-            raise job.error_of(PlacedFault(kind, task, int(rows[task]), int(job.targets[task])))
+            raise job.error_of_true_nan(int(rows[task]), int(job.targets[task]))
         return true_scores
 
     def tasks_of(self, tile: Tile) -> slice | IntArray:
