@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -26,6 +26,33 @@ if TYPE_CHECKING:
     from .partial_counts import Flags
 
 _SCORE_NAMES = ScoreNames(row="list", rows="lists", columns="candidates")
+
+
+class ListedTasks(NamedTuple):
+    """What the lists have of each task. Places are those in the ids of all lists.
+
+    Attributes
+    ----------
+    places : ndarray of int64, shape (tasks,)
+        The place of the target in its list; -1 for a miss.
+    filtered : ndarray of int64, shape (tasks,)
+        How many ids the filter leaves out, listed or not.
+    filtered_before, filtered_listed : ndarray of int64, shape (tasks,)
+        How many of them are listed before the target, or at all if it is a miss; and at all.
+    filtered_places : ndarray of int64
+        The places of those that are listed, one task after another.
+    """
+
+    places: IntArray
+    filtered: IntArray
+    filtered_before: IntArray
+    filtered_listed: IntArray
+    filtered_places: IntArray
+
+    @property
+    def are_listed(self) -> Flags:
+        """Which tasks have their target in their list."""
+        return self.places >= 0
 
 
 @public("truerank")
@@ -171,35 +198,40 @@ def rank_open_lists(
     report_progress = reporter(listener, total_bytes)
     report_progress(0)
     listed = _core.Selection(lists.indptr, lists.ids)
-    fault, places = _core.find_listed(
+    fault, found = _core.find_listed(
         listed, n, job.all_rows, job.targets, job.filter, rules.num_threads
     )
     if fault is not None:
         raise _error_of_id(lists, n, *fault)
     if score_bytes:
         report_progress(lists.ids.nbytes)
-    place = places["place"]
-    is_listed = place >= 0
+    tasks = ListedTasks(
+        places=found["place"],
+        filtered=found["filtered"],
+        filtered_before=found["before"],
+        filtered_listed=found["places"],
+        filtered_places=found["filtered_places"],
+    )
     if sizes is None:
-        size = n - places["filtered"]
-    elif isinstance(sizes, str):
+        candidates = n - tasks.filtered
+    elif isinstance(sizes, str):  # what is listed, and a miss
         lengths = np.diff(lists.indptr)[job.all_rows]
-        size = lengths - places["places"] + ~is_listed
+        candidates = lengths - tasks.filtered_listed + ~tasks.are_listed
     else:
-        size = sizes[by_list]
+        candidates = sizes[by_list]
     if lists.scores is None:
         dtype = None
         given = "order alone"
-        true, counts = _counts_by_order(lists, job, places)
+        true, counts = _counts_by_order(lists, job, tasks)
     else:
         dtype = lists.scores.dtype
         given = "scores"
-        true, counts = _counts_by_score(lists, lists.scores, job, places)
-    final = _with_unlisted(counts, is_listed, size).final_counts(true)
+        true, counts = _counts_by_score(lists, lists.scores, job, tasks)
+    final = _with_unlisted(counts, tasks.are_listed, candidates).final_counts(true)
     if total_bytes:
         report_progress(total_bytes)
     ranks = job.ranks(final, dtype).with_protocol(lists=given)
-    return ranks._with(listed=is_listed)[np.argsort(by_list)]
+    return ranks._with(listed=tasks.are_listed)[np.argsort(by_list)]
 
 
 def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:
@@ -219,18 +251,16 @@ def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> Inp
 
 
 def _counts_by_order(
-    lists: CandidateLists, job: Job, places: dict[str, IntArray]
+    lists: CandidateLists, job: Job, tasks: ListedTasks
 ) -> tuple[TrueScores, PartialCounts]:
     """Count what is listed before each target, or all that is listed where it is a miss."""
-    place = places["place"]
-    is_listed = place >= 0
     first = lists.indptr[job.all_rows]
-    last = lists.indptr[job.all_rows + 1]
-    zeros = np.zeros_like(place)
+    end = lists.indptr[job.all_rows + 1]
+    zeros = np.zeros_like(first)
     counts = {
-        "above": np.where(is_listed, place, last) - first - places["before"],
+        "above": np.where(tasks.are_listed, tasks.places, end) - first - tasks.filtered_before,
         "tied": zeros,
-        "candidates": last - first - places["places"] - is_listed,
+        "candidates": end - first - tasks.filtered_listed - tasks.are_listed,
         "nan": zeros,
         "differing": zeros,
     }
@@ -239,24 +269,23 @@ def _counts_by_order(
 
 
 def _counts_by_score(
-    lists: CandidateLists, scores: _core.Scores, job: Job, places: dict[str, IntArray]
+    lists: CandidateLists, scores: _core.Scores, job: Job, tasks: ListedTasks
 ) -> tuple[TrueScores, PartialCounts]:
     """Compare what is listed with the score of each target; that of a miss counts for nothing."""
-    place = places["place"]
-    is_listed = place >= 0
-    values = np.zeros(len(place), scores.array.dtype)
-    values[is_listed] = scores.array[place[is_listed]]
+    places = tasks.places
+    values = np.zeros(len(places), scores.array.dtype)
+    values[tasks.are_listed] = scores.array[places[tasks.are_listed]]
     true = TrueScores(values, scores.dtype)
     task = true.first_nan(job.rules.nan)
     if task >= 0:
-        raise _error_of_nan(lists, int(place[task]), job.rules.nan)
+        raise _error_of_nan(lists, int(places[task]), job.rules.nan)
     filter = None
-    if places["places"].any():
-        filter = _core.Selection(indptr_of(places["places"]), places["filtered_places"])
+    if tasks.filtered_listed.any():
+        filter = _core.Selection(indptr_of(tasks.filtered_listed), tasks.filtered_places)
     # all lists are one row of scores, in which the candidates of a task are the range of its list
     in_lists = job._replace(
-        rows=np.zeros_like(place),
-        targets=np.where(is_listed, place, NO_COLUMN),
+        rows=np.zeros_like(places),
+        targets=np.where(tasks.are_listed, places, NO_COLUMN),
         filter=filter,
         candidates=_core.Selection.of_ranges(lists.indptr, job.all_rows),
     )
@@ -266,20 +295,21 @@ def _counts_by_score(
     return true, PartialCounts(counted.arrays, job.rules)
 
 
-def _with_unlisted(listed: PartialCounts, is_listed: Flags, size: IntArray) -> PartialCounts:
+def _with_unlisted(listed: PartialCounts, are_listed: Flags, candidates: IntArray) -> PartialCounts:
     """Add the candidates that are in no list: below all that is listed, and tied with a miss.
 
     Parameters
     ----------
     listed : PartialCounts
         Of what is listed; of a miss only "candidates" and "nan" are used.
-    is_listed : ndarray of bool, shape (tasks,)
+    are_listed : ndarray of bool, shape (tasks,)
         Which targets are listed.
-    size : ndarray of int64, shape (tasks,)
+    candidates : ndarray of int64, shape (tasks,)
         How many candidates each task has, its target included.
     """
     counts = listed.arrays
-    unlisted = size - 1 - counts["candidates"]
+    others = candidates - 1
+    unlisted = others - counts["candidates"]
     if listed.rules.is_ascending:  # "above" counts the greater scores, which are the worse ones
         greater = counts["above"] + unlisted
         greater_than_miss = np.zeros_like(unlisted)
@@ -287,9 +317,9 @@ def _with_unlisted(listed: PartialCounts, is_listed: Flags, size: IntArray) -> P
         greater = counts["above"]
         greater_than_miss = counts["candidates"] - counts["nan"]
     changed = {
-        "above": np.where(is_listed, greater, greater_than_miss),
-        "tied": np.where(is_listed, counts["tied"], unlisted),
-        "candidates": size - 1,
+        "above": np.where(are_listed, greater, greater_than_miss),
+        "tied": np.where(are_listed, counts["tied"], unlisted),
+        "candidates": others,
     }
     return PartialCounts(counts | changed, listed.rules)
 
