@@ -35,7 +35,7 @@ import numpy as np
 
 from ..counting.chunk_entries import Entries, cut_selection, group_by_chunk
 from ..counting.driver import begin_count
-from ..counting.job import Job, PlacedFault, digest, prepare_job
+from ..counting.job import Job, PlacedFault, prepare_job, sha256_of
 from ..counting.partial_counts import PartialCounts, TrueScores
 from ..counting.sources import source_of
 from ..counting.tiles import SourceCounts, TileJob
@@ -278,7 +278,7 @@ class ChunkSource:
 
     def facts(self) -> dict[str, str]:
         """Return a digest of the names of the arrays, which stand for what they are made of."""
-        return {"scores": digest(*(array.name for array, _ in self.arrays))}
+        return {"scores": sha256_of(*(array.name for array, _ in self.arrays))}
 
     def count_on_workers(self, jobs: Sequence[TileJob]) -> Iterator[SourceCounts]:
         """Count chunks by Dask's scheduler; those of the same rows are added up there.

@@ -16,7 +16,7 @@ from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, integer
 from ..inputs.errors import InputValueError
 from ..inputs.selection import selection_arrays
-from .job import NO_COLUMN, digest
+from .job import NO_COLUMN, sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,7 +127,7 @@ def check_number(columns: int, facts: Mapping[str, Any]) -> np.int64:
 
     It is the sum, modulo 2**64, of a number for each column that no other columns add up to.
     """
-    number_of_facts = np.uint64(int(digest(facts)[:16], 16) | 1)
+    number_of_facts = np.uint64(int(sha256_of(facts)[:16], 16) | 1)
     total = 0
     data = bytes_of(columns)
     for first in range(0, len(data), _BYTES):

@@ -21,7 +21,7 @@ from ..ranks.storage import open_archive, write_archive
 from ..stores import read_scores, shape_of
 from .block_columns import BlockColumns, bytes_of, check_number, first_of, locate_block
 from .driver import begin_count
-from .job import ScoreNames, digest, prepare_job
+from .job import ScoreNames, prepare_job, sha256_of
 from .partial_counts import FIELDS, PartialCounts, read_true_scores, saved_counts
 from .sources import source_of
 
@@ -431,7 +431,7 @@ class RankCounter:
         facts = {
             "dtype": self._dtype,
             "candidates": self._columns,
-            "true_scores": digest(np.where(true.nan, 0, true.keys), true.nan),
+            "true_scores": sha256_of(np.where(true.nan, 0, true.keys), true.nan),
         }
         facts_of_job = self._job.facts()
         for name in ("targets", "filter", "order", "nan", "audit"):

@@ -131,10 +131,10 @@ class Job(NamedTuple):
     def facts(self) -> dict[str, Any]:
         """Return, by argument, what tells this job from others: digests of arrays, and words."""
         return {
-            "targets": digest(self.targets),
-            "rows": digest(self.rows),
-            "filter": digest(self.filter),
-            "candidates": digest(self.candidates),
+            "targets": sha256_of(self.targets),
+            "rows": sha256_of(self.rows),
+            "filter": sha256_of(self.filter),
+            "candidates": sha256_of(self.candidates),
             "order": self.rules.order,
             "nan": self.rules.nan,
             "audit": self.rules.audit,
@@ -248,12 +248,12 @@ def _read_targets(
     return array
 
 
-def digest(*values: Any) -> str:
+def sha256_of(*values: Any) -> str:
     """Return the SHA-256 of arrays with their shapes, selections, words and None.
 
     Examples
     --------
-    >>> digest(np.array([1, 2], np.int32)) == digest(np.array([1, 2])) != digest(None)
+    >>> sha256_of(np.array([1, 2], np.int32)) == sha256_of(np.array([1, 2])) != sha256_of(None)
     True
     """
     import hashlib
@@ -262,7 +262,7 @@ def digest(*values: Any) -> str:
     for value in values:
         array = value
         if isinstance(value, _core.Selection):
-            array = np.frombuffer(digest(*selection_arrays(value)).encode(), np.uint8)
+            array = np.frombuffer(sha256_of(*selection_arrays(value)).encode(), np.uint8)
         if isinstance(array, np.ndarray):
             if array.dtype.kind == "i":  # integers of any size are the same numbers
                 array = array.astype(np.int64, copy=False)

@@ -169,7 +169,7 @@ class ThresholdCounts(NamedTuple):
     candidates: IntArray
 
 
-def count_scores(scores: Any, thresholds: Any, rules: Rules, **tasks: Any) -> ThresholdCounts:
+def count_scores_above(scores: Any, thresholds: Any, rules: Rules, **tasks: Any) -> ThresholdCounts:
     """Count scores in memory, in files or on a device, as `count_above` does.
 
     `tasks` are the rows and selections that `prepare_thresholds` takes.

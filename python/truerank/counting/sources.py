@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from .. import _core
-from ..devices.backends import count_stored
+from ..devices.backends import count_on_device
 from ..inputs.checks import IO, choice
 from ..stores import Store, Tile
 from ..stores.store import FileBlock, FileState, core_scores
-from .job import digest
+from .job import sha256_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -149,7 +149,7 @@ class ArraySource:
 
     def facts(self) -> dict[str, str]:
         """Return a digest of the array."""
-        return {"scores": digest(self.scores.array)}
+        return {"scores": sha256_of(self.scores.array)}
 
 
 class StoreSource:
@@ -182,7 +182,7 @@ class StoreSource:
 
     def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> DeviceCounts | None:
         """As in `Source`."""
-        return count_stored(self.store, tasks, true_scores)
+        return count_on_device(self.store, tasks, true_scores)
 
     def tiles(self) -> Sequence[Tile]:
         """As in `Source`: in the order of storage."""
@@ -231,7 +231,7 @@ def facts_of(state: list[Any], files: Sequence[FileState]) -> dict[str, str]:
 
     Scores in memory have no files, and no such facts.
     """
-    facts = {"scores": digest(json.dumps(state))}
+    facts = {"scores": sha256_of(json.dumps(state))}
     for name, column in zip(FileState._fields, zip(*files, strict=True), strict=False):
-        facts[FILE_FACTS[name]] = digest(json.dumps(column))
+        facts[FILE_FACTS[name]] = sha256_of(json.dumps(column))
     return facts

@@ -10,7 +10,7 @@ from ..counting.driver import count_source
 from ..counting.score_thresholds import (
     ThresholdCounts,
     ThresholdJob,
-    count_scores,
+    count_scores_above,
     prepare_thresholds,
 )
 from ..counting.sources import OpenTile
@@ -131,7 +131,7 @@ def count_above(
                 raise InputValueError(name, expected="none for scores, which are made already")
         if thresholds is ...:  # the second argument
             thresholds = entities
-        return count_scores(queries, thresholds, rules, **tasks)
+        return count_scores_above(queries, thresholds, rules, **tasks)
     if rules.order != "descending":
         expected = "'descending' for vectors, whose similarities are higher for what is nearer"
         raise InputValueError("order", expected=expected, got=repr(rules.order))

@@ -17,7 +17,7 @@ from .. import _core
 from .._core import Scores
 from ..counting import sources
 from ..counting.driver import count_source
-from ..counting.job import ScoreNames, digest, prepare_job
+from ..counting.job import ScoreNames, prepare_job, sha256_of
 from ..counting.sources import OpenTile, facts_of
 from ..devices.backends import scores_vectors
 from ..devices.task_counts import DeviceCounts
@@ -389,7 +389,7 @@ class Embeddings:
         arrays = [self.queries.array, self.entities.array, self.bias]
         if self.csls is not None:
             arrays.extend(self.csls)
-        values = [digest(*arrays), self.similarity, self.dtype]
+        values = [sha256_of(*arrays), self.similarity, self.dtype]
         if self.layout is not None:
             values.append(self.layout)
         return facts_of(values, [state_of_file(path) for path in self._paths])

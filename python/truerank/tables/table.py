@@ -361,20 +361,27 @@ class Table(AsTable):
             shown = flag("notes", notes)
         spreads = {column.spread for column in self.columns}
         columns = [c for c in self.columns if c.only != "data" and c.name not in spreads]
-        place = {column.name: j for j, column in enumerate(columns)}
-        texts = [self._texts(column) for column in columns]
-        best = {(i, j) for j, c in enumerate(columns) for i in self._best_rows(c, texts[j])}
+        texts: list[list[str]] = []  # the cells of each column
+        best: set[tuple[int, int]] = set()
+        significant: set[tuple[int, int]] = set()
         for j, column in enumerate(columns):
+            cells = self._texts(column)
+            best.update((i, j) for i in self._best_rows(column, cells))
+            significant.update((i, j) for i, name in self._significant if name == column.name)
             if column.spread is not None:
-                spreads_of_cells = self._texts(self.columns[self._place("spread", column.spread)])
-                texts[j] = list(map(_join_spread, texts[j], spreads_of_cells))
+                spread_texts = self._texts(self.columns[self._place("spread", column.spread)])
+                for i, spread in enumerate(spread_texts):
+                    if spread not in ("", "nan"):
+                        cells[i] += f" \u00b1 {spread}"
+            texts.append(cells)
+        rows_shown = len(self.rows[: self._most])
         grid = Grid(
-            list(map(_heading, columns)),
-            [[cells[i] for cells in texts] for i in range(len(self))][: self._most],
+            [_heading(column) for column in columns],
+            [[cells[i] for cells in texts] for i in range(rows_shown)],
             best,
-            {(i, place[name]) for i, name in self._significant if name in place},
+            significant,
             names=sum(column in columns for column in self.columns[: self._names]),
-            more=len(self) - len(self.rows[: self._most]),
+            more=len(self) - rows_shown,
             legend=shown,
         )
         if shown:
@@ -446,12 +453,6 @@ def _heading(column: Column) -> str:
     if column.unit:
         heading += f" ({column.unit})"
     return heading
-
-
-def _join_spread(text: str, spread: str) -> str:
-    if spread in ("", "nan"):
-        return text
-    return f"{text} \u00b1 {spread}"
 
 
 def _checked_lines(name: str, lines: Iterable[str]) -> list[str]:
