@@ -479,14 +479,13 @@ def topk_open_embeddings(
     if block is not None:
         block_size = positive_integer("block", block)
     job = embeddings.job(..., rows, filter, candidates, rules)
-    job = job._replace(block=block_size, listener=listener_of(watch))
     check_size("k", length * len(job.all_rows))
     width = min(length, max(1, embeddings.shape[1]))
     top = None
     if embeddings.on_device and current_matches is None:
         top = _topk_on_device(embeddings, job, width)
     if top is None:
-        top = _topk_on_host(embeddings, job, width, current_matches)
+        top = _topk_on_host(embeddings, job, width, current_matches, block_size, watch)
     ids, scores = top
     if width < length:
         padding = ((0, 0), (0, length - width))
@@ -508,7 +507,12 @@ def _topk_on_device(embeddings: Embeddings, job: Job, k: int) -> TopK | None:
 
 
 def _topk_on_host(
-    embeddings: Embeddings, job: Job, k: int, current_matches: CurrentMatches | None
+    embeddings: Embeddings,
+    job: Job,
+    k: int,
+    current_matches: CurrentMatches | None,
+    block_size: int,
+    watch: Watch | None,
 ) -> TopK:
     """Let the core find the top k; raise the error of a NaN that the rule forbids."""
     matches = None
@@ -521,9 +525,9 @@ def _topk_on_host(
         k,
         job.rules.nan,
         matches,
-        job.block,
+        block_size,
         job.rules.num_threads,
-        job.listener,
+        listener_of(watch),
     )
     if fault:
         raise job.error_of(fault)
