@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -37,6 +37,20 @@ _SCORE_NAMES = ScoreNames(row="true score", columns="columns in all")
 _FILTER = ("indptr", "indices", "lists")
 # The most candidates of a task whose blocks have no columns: sums of several counters fit in int64.
 _MOST_CANDIDATES = 1 << 53
+
+
+class CountedColumns(NamedTuple):
+    """Partial counts, and the set of columns that they are of, as in `block_columns`."""
+
+    counts: PartialCounts
+    columns: int
+
+
+class PendingBlock(NamedTuple):
+    """A block that a device may still count."""
+
+    block: BlockColumns
+    counting: Counting
 
 
 @public("truerank")
@@ -150,11 +164,9 @@ class RankCounter:
         self._dtype = true.dtype
         # what the caller said about raw bytes is also true of blocks
         self._is_dtype_given = rules.dtype is not None
-        # Partial counts, and the set of columns that they are of: replaced as a whole, so that an
-        # interrupted call has counted all of a block or nothing.
-        self._settled = PartialCounts.zeros(tasks, job.rules), 0
-        # a block that a device may still count
-        self._pending: tuple[BlockColumns, Counting] | None = None
+        # replaced as a whole, so that an interrupted call has counted all of a block or nothing
+        self._settled = CountedColumns(PartialCounts.zeros(tasks, job.rules), 0)
+        self._pending: PendingBlock | None = None
         self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
@@ -203,7 +215,7 @@ class RankCounter:
         counting = begin_count(source, located.job, self._true.scores, first_column=first)
         with self._lock:
             self._refuse_counted("block", located.columns)  # another thread may have been faster
-            self._pending = located, counting
+            self._pending = PendingBlock(located, counting)
             if not counting.is_pending:
                 self._settle()
         if self._columns:
@@ -228,37 +240,37 @@ class RankCounter:
 
     def _columns_begun(self) -> int:
         """The number of columns that are counted, also of a block that a device still counts."""
-        _, columns = self._settled
-        if self._pending is not None:
-            columns |= self._pending[0].columns
+        pending = self._pending  # read once, and first: another thread may settle it
+        columns = self._settled.columns
+        if pending is not None:
+            columns |= pending.block.columns
         return columns.bit_count()
 
-    def _settle(self) -> tuple[PartialCounts, int]:
+    def _settle(self) -> CountedColumns:
         """Wait for the block that a device still counts; return what has been counted."""
         with self._lock:
             pending = self._pending
             self._pending = None
             if pending is not None:
-                block, counting = pending
-                counted = counting.wait()
+                counted = pending.counting.wait()
                 fault = counted.fault
                 if fault is not None:
                     place = f"the score at row {fault.row}, column {fault.column}"
-                    column = block.whole_column(fault.column)
+                    column = pending.block.whole_column(fault.column)
                     if self._columns is not None and column != fault.column:
                         place += f" (column {column})"
                     raise forbidden_nan("block", place, self._job.rules.nan)
-                self._add(counted.arrays, block.columns)
+                self._add(counted.arrays, pending.block.columns)
             return self._settled
 
     def _add(self, counts: dict[str, IntArray], columns: int) -> None:
         """Add new arrays of counts of other columns."""
-        before, seen = self._settled
-        after = PartialCounts(counts, before.rules).add(before.arrays)
-        self._settled = after, seen | columns
+        before = self._settled
+        sums = PartialCounts(counts, self._job.rules).add(before.counts.arrays)
+        self._settled = CountedColumns(sums, before.columns | columns)
 
     def _refuse_counted(self, name: str, columns: int) -> None:
-        repeated = first_of(self._settle()[1] & columns)
+        repeated = first_of(self._settle().columns & columns)
         if repeated >= 0:
             raise InputValueError(name, f"column {repeated} has been counted before")
 
@@ -267,7 +279,7 @@ class RankCounter:
     @property
     def differing(self) -> IntArray:
         """Per task, how many blocks had another score for its true candidate: int64, (tasks,)."""
-        return self._settle()[0].arrays["differing"].copy()
+        return self._settle().counts.arrays["differing"].copy()
 
     def counts(self) -> IntArray:
         """Return what has been counted as integers, which may be summed over processes.
@@ -544,9 +556,9 @@ class RankCounter:
         most = _MOST_CANDIDATES
         if columns is not None:
             most = min(seen.bit_count(), columns - 1)
-        counts, _ = self._settled
-        counts.arrays = saved_counts(members, counts.arrays, most)
-        self._settled = counts, seen
+        like = self._settled.counts.arrays
+        counts = PartialCounts(saved_counts(members, like, most), self._job.rules)
+        self._settled = CountedColumns(counts, seen)
 
 
 def _checked_rows(rows: Any, tasks: int) -> IntArray:
