@@ -447,3 +447,9 @@ def test_files_of_another_kind(tmp_path: Path) -> None:
     refusal(ValueError, "truerank.counter", tr.load, tmp_path / "counter.npz")
     refusal(ValueError, "truerank.ranks", tr.RankCounter.load, tmp_path / "ranks.npz")
     refusal(FileNotFoundError, "none.npz", tr.RankCounter.load, tmp_path / "none.npz")
+
+
+def test_a_counter_with_options_of_numpy_is_saved(tmp_path: Path) -> None:
+    given = counter(threads=np.int64(2), audit=np.bool_(True), nan=np.str_("omit"))
+    given.save(tmp_path / "counter.npz")
+    assert repr(tr.RankCounter.load(tmp_path / "counter.npz")) == repr(given)

@@ -238,7 +238,7 @@ class Task(tasks.Task[Report]):
         """
         rules = read_rules(options, EmbeddingOptions)
         vectors = Embeddings(
-            left, right, similarity, None, rules.dtype, roles=FORWARD, layout=rules.layout
+            left, right, similarity, None, rules.dtype, names=FORWARD, layout=rules.layout
         )
         return self._evaluate_similarities(vectors, csls, rules, block=block)
 
@@ -507,7 +507,7 @@ def evaluate(
             stack.enter_context(owned(opened, left))
         else:
             opened = Embeddings(
-                left, right, similarity, None, rules.dtype, roles=FORWARD, layout=rules.layout
+                left, right, similarity, None, rules.dtype, names=FORWARD, layout=rules.layout
             )
         if right is left:
             warn_user(

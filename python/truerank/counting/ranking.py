@@ -153,7 +153,9 @@ def rank(
 
     with owned(matrix, scores):
         job = prepare_job(shape_of(matrix), targets, rows, filter, candidates, rules)
-        report = reporter(listener, matrix.nbytes)
+        report_progress = reporter(listener, matrix.nbytes)
         source = StoreSource(matrix, io)
-        counts, device = count_source(source, job, report=report, checkpoint=checkpoint)
-        return job.ranks(counts, matrix.dtype, matrix.files, device)
+        counts, place = count_source(
+            source, job, report_progress=report_progress, checkpoint=checkpoint
+        )
+        return job.ranks(counts, matrix.dtype, matrix.files, place)

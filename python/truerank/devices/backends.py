@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .score_sources import Tensor
 
 
-def count_stored(
+def count_on_device(
     store: Store, tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
 ) -> DeviceCounts | None:
     """Begin to count where the scores are; None if they have to be copied to the host.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ..counting.job import Job
     from ..inputs.arrays import IntArray
     from ..inputs.words import Layout, Similarity
     from ..ranks.container import Ranks
@@ -343,9 +344,9 @@ def score_embeddings(
     rules = Rules(threads=threads)
     if targets is None:
         job = embeddings.job(..., rows, None, None, rules)
-        return embeddings.score(job.rows, None, job.threads)
+        return embeddings.score(job.rows, None, rules.num_threads)
     job = embeddings.job(targets, rows, None, None, rules)
-    return embeddings.score(job.rows, job.targets, job.threads)
+    return embeddings.score(job.rows, job.targets, rules.num_threads)
 
 
 @public("truerank")
@@ -479,32 +480,54 @@ def topk_open_embeddings(
     job = embeddings.job(..., rows, filter, candidates, rules)
     check_size("k", length * len(job.all_rows))
     width = min(length, max(1, embeddings.shape[1]))
-    is_found = False
+    top = None
     if embeddings.on_device and current_matches is None:
-        source = embeddings.device_scores()
-        with source.stream.current():
-            best = top_scores(source, job.all_rows, job.filter, job.candidates, width, rules.nan)
-            ids, scores, with_nan = source.to_host(*best)
-        is_found = rules.nan != "raise" or not with_nan.any()  # else the host finds the NaN
-    if not is_found:
-        matches = None
-        if current_matches is not None:
-            match_scores = current_matches.scores.astype(embeddings.dtype, order="C")
-            matches = (match_scores, current_matches.queries.astype(np.int64, order="C"))
-        ids, scores, fault = _core.topk_embeddings(
-            embeddings.core(),
-            _core.Tasks(job.rows, None, job.filter, job.candidates),
-            width,
-            rules.nan,
-            matches,
-            block_size,
-            job.threads,
-            listener_of(watch),
-        )
-        if fault:
-            raise job.error_of(fault)
+        top = _topk_on_device(embeddings, job, width)
+    if top is None:
+        top = _topk_on_host(embeddings, job, width, current_matches, block_size, watch)
+    ids, scores = top
     if width < length:
         padding = ((0, 0), (0, length - width))
         ids = np.pad(ids, padding, constant_values=-1)
         scores = np.pad(scores, padding, constant_values=np.nan)
+    return TopK(ids, scores)
+
+
+def _topk_on_device(embeddings: Embeddings, job: Job, k: int) -> TopK | None:
+    """Find the top k on the device; None if there is a forbidden NaN, which the host finds."""
+    rule = job.rules.nan
+    source = embeddings.device_scores()
+    with source.stream.current():
+        top = top_scores(source, job.all_rows, job.filter, job.candidates, k, rule)
+        ids, scores, with_nan = source.to_host(*top)
+    if rule == "raise" and with_nan.any():
+        return None
+    return TopK(ids, scores)
+
+
+def _topk_on_host(
+    embeddings: Embeddings,
+    job: Job,
+    k: int,
+    current_matches: CurrentMatches | None,
+    block_size: int,
+    watch: Watch | None,
+) -> TopK:
+    """Let the core find the top k; raise the error of a NaN that the rule forbids."""
+    matches = None
+    if current_matches is not None:
+        match_scores = current_matches.scores.astype(embeddings.dtype, order="C")
+        matches = (match_scores, current_matches.queries.astype(np.int64, order="C"))
+    ids, scores, fault = _core.topk_embeddings(
+        embeddings.core(),
+        _core.Tasks(job.rows, None, job.filter, job.candidates),
+        k,
+        job.rules.nan,
+        matches,
+        block_size,
+        job.rules.num_threads,
+        listener_of(watch),
+    )
+    if fault:
+        raise job.error_of(fault)
     return TopK(ids, scores)

@@ -187,10 +187,12 @@ def compare(
 
 def _read_keys(metric: Any, read: Callable[[str], Key]) -> list[Key]:
     """The keys of one metric or of several, each once."""
-    metrics = metric if isinstance(metric, (list, tuple)) else [metric]
+    if not isinstance(metric, (list, tuple)):
+        metric = [metric]
     keys: dict[Key, None] = {}
-    for each in metrics:
-        key = each if isinstance(each, Key) else read(each)
+    for key in metric:
+        if not isinstance(key, Key):
+            key = read(key)
         keys[key] = None
     if not keys:
         raise InputValueError("metric", expected="at least one key", got="none")
@@ -277,7 +279,9 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
     if runs_a is not None and runs_b is not None:
         return _compare_runs(runs_a, runs_b, key, options, names)
     if runs_a is not None or runs_b is not None:
-        single = names[0] if runs_a is None else names[1]
+        single = names[0]
+        if runs_a is not None:
+            single = names[1]
         raise InputTypeError(single, expected="several runs, as the other model has", got="one")
     pair = gather_pair(a, b, key, options, names)
     first, second = pair.influences(options.level)
@@ -402,8 +406,12 @@ def _pair_with_first(
     a: Mapping[str, Any], b: Mapping[str, Any], key: Key, options: Options
 ) -> list[Pair]:
     """The first run of a beside each other run of a, and each of b, in the units of the first."""
-    (first_name, first), *others = itertools.chain(a.items(), b.items())
-    return [gather_pair(first, run, key, options, (first_name, name)) for name, run in others]
+    models = list(a.items()) + list(b.items())
+    first_name, first = models[0]
+    pairs = []
+    for name, run in models[1:]:
+        pairs.append(gather_pair(first, run, key, options, (first_name, name)))
+    return pairs
 
 
 def _pair_folds(

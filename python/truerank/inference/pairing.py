@@ -93,8 +93,9 @@ def have_same_tasks(a: Ranks, b: Ranks) -> bool:
 def reader_of(model: Any) -> Callable[[str], Key]:
     """What reads a key of a model, or of the first of several: retrieval has keys of its own."""
     while isinstance(model, (list, tuple, Mapping)) and model and not is_model(model):
-        models = model.values() if isinstance(model, Mapping) else model
-        model = next(iter(models))
+        if isinstance(model, Mapping):
+            model = list(model.values())
+        model = next(iter(model))
     if isinstance(model, Ranks):
         return parse
     if isinstance(model, HasUnits):
