@@ -92,7 +92,8 @@ def test_any_chunks_give_what_rank_embeddings_gives(
         keywords.pop(name)
     expected = attempt(tr.rank_embeddings, given.queries, given.entities, task.targets, **keywords)
     event(str(expected)[:25] if isinstance(expected, Exception) else "ranked")
-    queries, entities = given.queries, in_chunks(data.draw, given.entities)
+    queries = given.queries
+    entities = in_chunks(data.draw, given.entities)
     if data.draw(st.booleans()):
         queries = in_chunks(data.draw, queries)
     if given.bias is not None and data.draw(st.booleans()):
@@ -103,7 +104,8 @@ def test_any_chunks_give_what_rank_embeddings_gives(
 
 # -- where chunks come from --------------------------------------------------------------------
 
-ROWS, COLUMNS = 6, 4000
+ROWS = 6
+COLUMNS = 4000
 CHUNK = (3, 1000)
 
 
@@ -168,7 +170,8 @@ def test_chunks_are_made_once_for_each_pass_that_needs_them() -> None:
 
 def test_no_chunk_is_the_result_of_a_task() -> None:
     """A chunk is made, read and dropped within one task, and tasks return a few numbers."""
-    source, bias = Source(), np.zeros(COLUMNS)
+    source = Source()
+    bias = np.zeros(COLUMNS)
     entities = da.ones((COLUMNS, 3), chunks=(1000, 3))  # 24 kB each
     sizes: list[int] = []  # of all that workers can exchange
     with Callback(posttask=lambda key, value, *_: sizes.append(len(pickle.dumps(value)))):
@@ -183,8 +186,10 @@ def test_no_chunk_is_the_result_of_a_task() -> None:
 
 def test_what_is_no_array_of_known_chunks() -> None:
     scores = da.from_array(SMALL, chunks=1)
-    unknown, entities = scores[:, scores[0] > 0], scores[scores[:, 0] > 0]
-    rank, embed = adapter.rank, adapter.rank_embeddings
+    unknown = scores[:, scores[0] > 0]
+    entities = scores[scores[:, 0] > 0]
+    rank = adapter.rank
+    embed = adapter.rank_embeddings
     known = "expected chunks of known sizes"
     refusal(ValueError, rf"^scores: {known}, got .* nan\)", rank, unknown, 0)
     refusal(ValueError, f"^entities: {known}", embed, SMALL, entities, [0, 1])

@@ -47,7 +47,8 @@ def made_task(kind: str = "Retrieval") -> Any:
             )
             found = {"corpus": corpus, "queries": asked, "relevant_docs": right}
             found["top_ranked"] = rerank if kind == "Reranking" else None
-            self.dataset, self.data_loaded = {"default": {"test": found}}, True
+            self.dataset = {"default": {"test": found}}
+            self.data_loaded = True
 
     return Made()
 
@@ -71,9 +72,11 @@ def scores(model: Any, task: Any) -> dict[str, Any]:
     [("cosine", "Retrieval"), ("dot", "Reranking"), ("euclidean", "Retrieval")],
 )
 def test_scores_are_those_of_mteb(similarity: str, kind: str) -> None:
-    model, task = encoder(similarity), made_task(kind)
+    model = encoder(similarity)
+    task = made_task(kind)
     ours = ExactSearchEncoder(model, threads=1)
-    expected, values = scores(model, task), scores(ours, task)
+    expected = scores(model, task)
+    values = scores(ours, task)
     assert len(values) > 60
     assert 0.2 < values["main_score"] < 0.9
     assert values == pytest.approx(expected, abs=1e-9, nan_ok=True)
@@ -93,7 +96,8 @@ def index_of(similarity: str, documents: Any, **options: Any) -> ExactSearchInde
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean", "manhattan"])
 def test_lists_are_those_of_all_scores(similarity: str) -> None:
     rng = np.random.default_rng(2)
-    queries, documents = rng.normal(size=(5, 8)), rng.normal(size=(30, 8))
+    queries = rng.normal(size=(5, 8))
+    documents = rng.normal(size=(30, 8))
     function = util.SimilarityFunction.to_similarity_fn(similarity)
     matrix = function(queries, documents).numpy()
     index = index_of(similarity, documents)

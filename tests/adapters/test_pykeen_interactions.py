@@ -30,7 +30,8 @@ from truerank.adapters.pykeen import (
 from truerank.link_prediction import Task
 
 Dims = dict[str, int]
-QUERIES, ENTITIES = 3, 7
+QUERIES = 3
+ENTITIES = 7
 
 # The arguments of interactions, made from the drawn dimensions.
 MADE: dict[type[Any], Callable[[Dims], dict[str, Any]]] = {
@@ -142,7 +143,8 @@ CASES = [(name, number % 2 == 0 and name != "rgcn") for number, name in enumerat
 @pytest.mark.parametrize(("name", "inverse"), CASES)
 @pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")  # from torch, for R-GCN
 def test_models_score_as_they_predict(name: str, inverse: bool) -> None:
-    model, data = trained(name, inverse=inverse, epochs=0), data_set("nations", inverse)
+    model = trained(name, inverse=inverse, epochs=0)
+    data = data_set("nations", inverse)
     task = Task(data.testing.mapped_triples.numpy(), entities=14, relations=55)
     for side, predict in (("tail", model.predict_t), ("head", model.predict_h)):
         with torch.no_grad():
@@ -233,7 +235,8 @@ def by_a_hook(model: Any) -> str:
 
 @pytest.mark.parametrize("change", [of_an_instance, by_a_hook])
 def test_the_own_scores_of_a_changed_model_are_ranked(change: Any) -> None:
-    model, testing = trained.__wrapped__("distmult"), data_set("nations").testing
+    model = trained.__wrapped__("distmult")
+    testing = data_set("nations").testing
     sides = ["tail"]
     before = evaluate_model(model, testing, sides=sides, fused=True)
     reason = change(model)

@@ -29,7 +29,8 @@ def removed_name(monkeypatch: pytest.MonkeyPatch) -> None:
 def evaluated(config: dict[str, Any], batches: list[Any]) -> tuple[dict[str, float], Any, Any]:
     """The values of RecBole and of truerank, and truerank's report."""
     config = {**OPTIONS, "eval_args": {"mode": "full"}, "device": "cpu", **config}
-    ours, collector = RankEvaluator(config, threads=1), theirs.Collector(config)
+    ours = RankEvaluator(config, threads=1)
+    collector = theirs.Collector(config)
     for _ in range(2):  # nothing is left of the first time
         for batch in batches:
             ours.eval_batch_collect(*batch)

@@ -63,7 +63,8 @@ def beside(model: Any, folder: Path, **options: Any) -> tuple[dict[str, float], 
 def test_values_are_those_of_sentence_transformers(similarity: str, tmp_path: Path) -> None:
     model = static_model(similarity)
     added, evaluator = beside(model, tmp_path, name="made")
-    report, prefix = evaluator.report, f"made_{similarity}_"
+    report = evaluator.report
+    prefix = f"made_{similarity}_"
     assert report.queries == list(QRELS)
     scores = model.similarity(
         model.encode([*QUERIES.values()][:48]), model.encode([*CORPUS.values()])
@@ -113,7 +114,8 @@ def test_in_a_trainer(tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformerTrainingArguments as Arguments
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    model, evaluator = static_model(), RankEvaluator(*DATA, name="dev")
+    model = static_model()
+    evaluator = RankEvaluator(*DATA, name="dev")
     evaluator(model)
     before = evaluator.report
     pairs = {"anchor": [*QUERIES.values()], "positive": [*CORPUS.values()][:50]}

@@ -32,7 +32,8 @@ KEYS = ("mrr", "pessimistic.hits@10", "amri", "median")
 
 def updated(metric: Any, start: int, stop: int, **keywords: Any) -> Any:
     """Update the metric with a batch of the scores, and return it."""
-    scores, targets = torch.from_numpy(SCORES[start:stop]), torch.from_numpy(TARGETS[start:stop])
+    scores = torch.from_numpy(SCORES[start:stop])
+    targets = torch.from_numpy(TARGETS[start:stop])
     metric.update(scores, targets, filter=FILTER[start:stop], **keywords)
     return metric
 
@@ -92,9 +93,11 @@ def test_refusals() -> None:
     )
     for options, kind, words in made:
         refusal(kind, words, TrueRankMetric, **options)
-    metric, wrong = updated(TrueRankMetric(KEYS, sides=("tail",)), 0, 10), SCORES[10:20].copy()
+    metric = updated(TrueRankMetric(KEYS, sides=("tail",)), 0, 10)
+    wrong = SCORES[10:20].copy()
     wrong[1, 2] = np.nan
-    update, batch = metric.update, (SCORES[10:20], TARGETS[10:20])
+    update = metric.update
+    batch = (SCORES[10:20], TARGETS[10:20])
     refusal(ValueError, r"^side: expected one of \('tail',\)", update, *batch, side="head")
     refusal(ValueError, "^tasks: .* 10", update, *batch, tasks=[1])
     refusal(ValueError, "^scores: a score at row 1, column 2 is NaN", update, wrong, batch[1])

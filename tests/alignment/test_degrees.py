@@ -15,9 +15,11 @@ from truerank.alignment import by_degree
 
 pytestmark = pytest.mark.python_only
 
-LEFT, RIGHT = [0, 1, 2, 3], [2, 1, 0, 3]  # pairs
+LEFT = [0, 1, 2, 3]  # with RIGHT, pairs
+RIGHT = [2, 1, 0, 3]
 SIDES = ["left_to_right"] * 4 + ["right_to_left"] * 4
-LEFT_DEGREES, RIGHT_DEGREES = [1, 4, 20, 0], [2, 0, 3, 0]
+LEFT_DEGREES = [1, 4, 20, 0]
+RIGHT_DEGREES = [2, 0, 3, 0]
 
 
 def ranks_of(above: list[int] | None = None, **labels: Any) -> tr.Ranks:
@@ -87,7 +89,8 @@ def test_buckets_are_openeas() -> None:
 
 
 def test_names_of_entities() -> None:
-    left, right = "abcd", "cbad"
+    left = "abcd"
+    right = "cbad"
     ranks = ranks_of(queries=[*left, *right], targets=[*right, *left])
     degrees_left = dict(zip("abcd", LEFT_DEGREES, strict=True))
     degrees_right = dict(zip("abcd", RIGHT_DEGREES, strict=True))

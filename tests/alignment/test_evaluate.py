@@ -158,7 +158,8 @@ def test_the_report() -> None:
 
 
 def test_labels_are_names_where_both_graphs_have_them() -> None:
-    left, right = ["a", "b", "c", "d"], {"v": 0, "w": 1, "x": 2, "y": 3, "z": 4}
+    left = ["a", "b", "c", "d"]
+    right = {"v": 0, "w": 1, "x": 2, "y": 3, "z": 4}
     pairs = [("a", "x"), ("b", "v"), ("c", "w")]
     task = Task(pairs, left=left, right=right)
     ranks = task.evaluate_scores(SIMILARITIES).ranks
@@ -172,13 +173,17 @@ NARROW = LEFT[:, :1]
 
 
 CSLS = csls_means(LEFT, RIGHT, 2)
-SHORT, TURNED = CSLS._replace(queries=CSLS.queries[1:]), CSLS._replace(entities=CSLS.queries)
+SHORT = CSLS._replace(queries=CSLS.queries[1:])
+TURNED = CSLS._replace(entities=CSLS.queries)
 WHOLE = CSLS._replace(queries=np.arange(4))
 
 
-T, V = TypeError, ValueError
-VECTORS, SCORES = task_of().evaluate_embeddings, task_of().evaluate_scores
-ONCE, NAN = partial(evaluate, pairs=PAIRS), SIMILARITIES * np.nan
+T = TypeError
+V = ValueError
+VECTORS = task_of().evaluate_embeddings
+SCORES = task_of().evaluate_scores
+ONCE = partial(evaluate, pairs=PAIRS)
+NAN = SIMILARITIES * np.nan
 REFUSED: list[tuple[type[Exception], str, Any]] = [
     (
         V,

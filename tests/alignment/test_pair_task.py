@@ -27,7 +27,8 @@ pytestmark = pytest.mark.python_only
 SIDES = ("left_to_right", "right_to_left")
 TEST = [("a", "x"), ("b", "y"), ("b", "z")]
 TRAIN = [("c", "w"), ("a", "w")]
-LEFT, RIGHT = ("a", "b", "c", "d"), ("w", "x", "y", "z")
+LEFT = ("a", "b", "c", "d")
+RIGHT = ("w", "x", "y", "z")
 
 
 def lists(selection: Any) -> list[list[int]]:
@@ -67,7 +68,8 @@ def test_the_definition(drawn: Alignment) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         task = Task(drawn.test, **drawn.given)
-    found, known = drawn.found, drawn.known or {}
+    found = drawn.found
+    known = drawn.known or {}
     noted = [
         found.duplicates and drawn.rules["duplicates"] == "keep",
         any(found.leaks.values()) and drawn.rules["leaks"] == "keep",

@@ -78,7 +78,8 @@ def test_options_are_keywords_of_rank(
 
 
 def test_chunked_stores(run: Run) -> None:
-    zarr, h5py = pytest.importorskip("zarr"), pytest.importorskip("h5py")
+    zarr = pytest.importorskip("zarr")
+    h5py = pytest.importorskip("h5py")
     zarr.create_array("s.zarr", shape=(4, 5), chunks=(3, 2), dtype="float32")[:] = SCORES
     with h5py.File("s.h5", "w") as file:
         file["heads"] = -SCORES
@@ -214,7 +215,8 @@ def test_lists(run: Run, name: str, line: str, options: dict[str, Any]) -> None:
 def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """With tiny tiles and a checkpoint after each; it is interrupted after three."""
     rng = np.random.default_rng(7)
-    scores, targets = rng.random((100, 100)).astype(np.float32), rng.integers(0, 100, 100)
+    scores = rng.random((100, 100)).astype(np.float32)
+    targets = rng.integers(0, 100, 100)
     np.save("large.npy", scores)
     np.save("columns.npy", targets)
     monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)

@@ -37,7 +37,8 @@ def files() -> None:
 
 def test_forms_equal_those_of_the_report(run: Run) -> None:
     assert run(*EVALUATE.split(), "--save", "ranks.npz").code == 0
-    report, line = tr.report(tr.load("ranks.npz")), ["evaluate", "ranks.npz"]
+    report = tr.report(tr.load("ranks.npz"))
+    line = ["evaluate", "ranks.npz"]
     for ending, style in output.ENDINGS.items():
         text = getattr(report, output.METHODS[style])().rstrip("\n") + "\n"
         assert run(*line, "--format", style) == (0, text, "")

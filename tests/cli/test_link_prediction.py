@@ -16,7 +16,8 @@ from support.cli_files import Outcome, Run
 from truerank.link_prediction import Sampled, Task, read_predictions
 
 # A small graph whose triples are names, and a model of it in small integers.
-ENTITIES, RELATIONS = 12, ("knows", "likes", "of")
+ENTITIES = 12
+RELATIONS = ("knows", "likes", "of")
 NAMES = [f"person {i:02d}" for i in range(ENTITIES)]
 RNG = np.random.default_rng(5)
 DRAWN = {tuple(RNG.integers((ENTITIES, 3, ENTITIES)).tolist()) for _ in range(60)}
@@ -99,7 +100,8 @@ def counts_of(ranks: tr.Ranks) -> list[list[int]]:
     return np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1).tolist()
 
 
-TRAIN, VALIDATION = {"train": "train.npy"}, {"rest": "valid.npy"}
+TRAIN = {"train": "train.npy"}
+VALIDATION = {"rest": "valid.npy"}
 SAMPLES = {
     "sampled:3 --seed 7": Sampled(3, seed=7),
     "sampled-typed:3": Sampled(3, typed=True),
@@ -146,7 +148,8 @@ def test_options_are_keywords_of_the_task(
     code, out, err = predict(f"{line} --save ranks.npz")
     has_known = "--train" in line or "--known" in line
     assert (code, err) == (0, "" if has_known else NO_KNOWN)
-    ranks, expected = tr.load("ranks.npz"), expected_ranks(**facts)
+    ranks = tr.load("ranks.npz")
+    expected = expected_ranks(**facts)
     more = [0, 0, 1] if "moved" in line else [0, 0, 0]  # one more candidate, below all others
     assert counts_of(ranks) == (np.array(counts_of(expected)) + more).tolist()
     for name in ("split", "sampled", "candidates"):

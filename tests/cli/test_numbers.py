@@ -18,7 +18,8 @@ from truerank import compat
 @pytest.fixture
 def models() -> dict[str, tr.Ranks]:
     """Save the ranks of three models over the same tasks, and files of scores."""
-    generator, ranks = np.random.default_rng(5), {}
+    generator = np.random.default_rng(5)
+    ranks = {}
     for i, name in enumerate(["one", "two", "three"]):
         above = generator.integers(0, 20 + 10 * i, 60)
         labels = {"queries": np.arange(60) // 3, "targets": np.arange(60)}

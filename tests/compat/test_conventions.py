@@ -21,7 +21,8 @@ from truerank import compat
 from truerank.compat.interpreter import figure
 from truerank.compat.presets import EXACT
 
-NAN, INF = float("nan"), float("inf")
+NAN = float("nan")
+INF = float("inf")
 
 
 # -- hand-made cases -------------------------------------------------------------------------------
@@ -107,7 +108,8 @@ COUNTED = replace(compat.preset("ogb"), convention=compat.Convention(atol=1e-300
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[np.ndarray, list[int], list[list[int]] | None, list[int]]:
     """Draw scores, targets, a filter or none, and the columns that are candidates."""
-    columns, tasks = draw(st.integers(1, 7)), draw(st.integers(1, 8))
+    columns = draw(st.integers(1, 7))
+    tasks = draw(st.integers(1, 8))
     rows = st.lists(VALUES, min_size=columns, max_size=columns)
     scores = np.array(draw(st.lists(rows, min_size=tasks, max_size=tasks)), np.float32)
     column = st.integers(0, columns - 1)
@@ -183,7 +185,8 @@ def test_sampled_and_full_agree(data: st.DataObject) -> None:
 
 def test_dtypes() -> None:
     rng = np.random.default_rng(3)
-    scores, targets = rng.integers(-5, 5, (6, 9)), rng.integers(0, 9, 6)
+    scores = rng.integers(-5, 5, (6, 9))
+    targets = rng.integers(0, 9, 6)
     floats = scores.astype(np.float32)
     bits = (floats.view(np.uint32) >> 16).astype(np.uint16)
     expected = compat.table(floats, targets)
@@ -209,7 +212,8 @@ def test_realistic_rank_in_float32() -> None:
 def test_numbers_of_pykeen() -> None:
     """As PyKEEN 1.11.1 gave them, in which adjusted numbers come from ranks in float32."""
     scores = ((np.arange(60).reshape(6, 10) * 7919) % 11).astype(np.float32) / 4
-    targets, filtered = [0, 3, 9, 5, 1, 7], np.arange(60).reshape(6, 10) * 31 % 7 == 0
+    targets = [0, 3, 9, 5, 1, 7]
+    filtered = np.arange(60).reshape(6, 10) * 31 % 7 == 0
     lists = [np.flatnonzero(row) for row in filtered]
     found = compat.report(scores, targets, preset="pykeen", filter=lists)
     hits = {"hits_at_1": 1 / 6, "hits_at_3": 1 / 2, "hits_at_5": 1 / 2, "hits_at_10": 1}

@@ -52,7 +52,8 @@ def test_dgl_ke_0_1(near: float | None) -> None:
     filtered[:, 0] = True
     squashed = torch.nn.functional.logsigmoid(torch.from_numpy(scores))
     rank = ((squashed - torch.from_numpy(filtered).float() >= squashed[:, :1]).sum(1) + 1).numpy()
-    places, out = np.zeros(len(scores), int), lists(filtered)
+    places = np.zeros(len(scores), int)
+    out = lists(filtered)
     found = compat.report(scores, places, preset="dgl-ke-0.1", filter=out)
     assert ((found.first <= rank) & (rank <= found.last)).all()
     assert (found.first == found.last).all() or near is not None

@@ -223,7 +223,8 @@ def test_handlers_of_signals(run_python: Run, sanitized: bool, script: str) -> N
 
 def test_the_position_of_a_nan_is_found_soon(sanitized: bool) -> None:
     """Many tasks share a row whose NaN are all filtered but one: the error still comes soon."""
-    n, k = 400_000, 2_000
+    n = 400_000
+    k = 2_000
     scores = np.full((1, n), np.nan, np.float32)
     scores[0, :10] = 1
     filtered = np.arange(10, n - 1)

@@ -61,7 +61,8 @@ def test_nothing_is_read_beyond_the_scores(dtype: str, order: str, at_end: bool)
         scores = pool(dtype)[rng.integers(0, len(pool(dtype)), (height, width))]
         view = beside_guard_page(scores, order=order, at_end=at_end)
         targets = rng.integers(0, width, height)
-        rows, columns = rng.integers(0, height, 12), rng.integers(0, width, 12)
+        rows = rng.integers(0, height, 12)
+        columns = rng.integers(0, width, 12)
         for turned, plain in ((view, scores), (view[::-1], scores[::-1].copy())):
             for audit in (False, True):
                 kw: dict[str, Any] = {"nan": "worst", "audit": audit}

@@ -39,7 +39,8 @@ def test_calls_from_several_threads_at_once(threads: int | None) -> None:
         ((1_000, 1_000), "float64"),
         ((50_000, 12), "float16"),
     ):
-        scores, rows = rng.integers(-9, 9, shape).astype(dtype), rng.integers(0, shape[0], 30)
+        scores = rng.integers(-9, 9, shape).astype(dtype)
+        rows = rng.integers(0, shape[0], 30)
         filter = [rng.integers(0, shape[1], 20).tolist() for _ in rows]
         targets = rng.integers(0, shape[1], 30).tolist()
         problems.append((scores, {"targets": targets, "rows": rows, "filter": filter}))

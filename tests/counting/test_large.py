@@ -49,7 +49,8 @@ def test_every_width(dtype: str) -> None:
     rng = np.random.default_rng(1)
     rows = [0, 1, 2, 2, 0, 2]
     for width in range(1, 301, 1 if dtype in ("int8", "float32") else 3):
-        scores, targets = few(rng, dtype, (3, width), nan=width % 2 == 0), rng.integers(0, width, 6)
+        scores = few(rng, dtype, (3, width), nan=width % 2 == 0)
+        targets = rng.integers(0, width, 6)
         rules: dict[str, Any] = {"rows": rows, "nan": "worst", "audit": width % 4 < 2}
         check(count_large, scores, targets.tolist(), threads=1, **rules)
 
@@ -104,7 +105,8 @@ def test_every_pattern_of_sixteen_bits(dtype: str, order: str) -> None:
     with np.errstate(invalid="ignore"):  # a signalling NaN
         numbers = np.flatnonzero(~np.isnan(scores[0]))
     check(count_large, scores, numbers[::64].tolist(), rows=rows[: len(numbers[::64])], nan="omit")
-    kept, targets = scores[:, numbers], [*range(0, len(numbers), 64)]
+    kept = scores[:, numbers]
+    targets = [*range(0, len(numbers), 64)]
     check(count_large, kept, targets, rows=[0] * len(targets), order=order)
     # One task per row takes another path through the code than a thousand tasks on one row.
     for target in targets[::20]:
@@ -133,7 +135,8 @@ TASKS = (1, 2, 3, 4, 7, 8, 10, 15, 16, 17, 33, 64, 100, 700, 5000)
 def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
     """The dtype, layout, size, tasks, selections and rules are all drawn."""
     rng = np.random.default_rng(seed)
-    dtype, width = str(rng.choice(DTYPES)), int(rng.choice(WIDTHS)) + int(rng.integers(1, 4))
+    dtype = str(rng.choice(DTYPES))
+    width = int(rng.choice(WIDTHS)) + int(rng.integers(1, 4))
     height = min(int(rng.choice([1, 2, 5, 40, 300, 700])), max(2, 400_000 // width))
     nan = bool(rng.integers(0, 2))
     if rng.integers(0, 2):

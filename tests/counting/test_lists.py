@@ -73,7 +73,10 @@ def problems(draw: st.DrawFn, *, errors: bool) -> Problem:
 
 def in_form(problem: Problem) -> tuple[Any, Any]:
     """Return ids and scores in the form of the problem."""
-    ids, scores, dtype, index = problem.ids, problem.scores, problem.dtype, problem.index
+    ids = problem.ids
+    scores = problem.scores
+    dtype = problem.dtype
+    index = problem.index
     if problem.form == "padded":
         width = max(map(len, ids), default=0) + 1
         padded = [[*one, *[-1] * (width - len(one))] for one in ids]
@@ -195,7 +198,8 @@ def test_errors_name_what_is_wrong(call: dict[str, Any], message: str) -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer on this system")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_long_check_of_lists_can_be_interrupted(threads: int) -> None:
-    lists, width = 200_000, 50
+    lists = 200_000
+    width = 50
     ids = np.tile(np.arange(width, dtype=np.int32), lists)
     selection = _core.Selection(np.arange(lists + 1) * width, ids)
     none = np.zeros(0, np.int64)

@@ -121,7 +121,8 @@ def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reports_rise_to_the_total(name: str) -> None:
     call = CALLS[name]
     for how in [{"threads": 1}, {"threads": 3}] if name in PASSES else [dict[str, int]()]:
-        seen, callers = list[tr.Progress](), set[int]()
+        seen: list[tr.Progress] = []
+        callers: set[int] = set()
 
         def hear(progress: tr.Progress, seen: Any = seen, callers: Any = callers) -> None:
             seen.append(progress)
@@ -143,7 +144,8 @@ def test_reports_rise_to_the_total(name: str) -> None:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_what_a_listener_raises_ends_the_call(name: str) -> None:
-    error, heard = LookupError("enough"), list[tr.Progress]()
+    error = LookupError("enough")
+    heard: list[tr.Progress] = []
 
     def refuse(progress: tr.Progress) -> None:
         heard.append(progress)

@@ -36,7 +36,8 @@ def test_every_pair_of_values(kind: str, order: str) -> None:
     rules: dict[str, Any] = {"order": order, "dtype": dtype_keyword(kind), "audit": True}
     for layout in ("C", "byte-swapped", "unaligned"):
         for values in (pool(kind), pool_without_nan(kind)):
-            scores, targets = LAYOUTS[layout](values[np.newaxis]), list(range(len(values)))
+            scores = LAYOUTS[layout](values[np.newaxis])
+            targets = list(range(len(values)))
             for rule in ("raise", "worst"):
                 check(count, scores, targets, rows=[0] * len(targets), nan=rule, **rules)
 

@@ -20,7 +20,8 @@ from truerank.counting import sources
 from truerank.counting.job import Job
 from truerank.embeddings import watching
 
-ROWS, COLUMNS = 40, 500
+ROWS = 40
+COLUMNS = 500
 RNG = np.random.default_rng(11)
 SCORES = RNG.integers(0, 60, (ROWS, COLUMNS)).astype(np.float32)
 TARGETS = RNG.integers(0, COLUMNS, ROWS)
@@ -128,7 +129,8 @@ def test_a_count_that_is_interrupted_anywhere_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After an interrupt at many a line, a tile that was added in part is not added again."""
-    scores, kept = SCORES[:6, :40], tmp_path / "kept"
+    scores = SCORES[:6, :40]
+    kept = tmp_path / "kept"
     np.save(tmp_path / "scores.npy", np.asfortranarray(scores))
     monkeypatch.setattr(sources, "TILE_BYTES", scores.nbytes // 2)
     expected = tr.rank(tmp_path / "scores.npy", TARGETS[:6] % 40, audit=True)
@@ -180,7 +182,8 @@ OTHERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("what", OTHERS)
 def test_a_checkpoint_of_another_count(tmp_path: Path, what: str) -> None:
-    path, kept = save(tmp_path, "C"), tmp_path / "kept"
+    path = save(tmp_path, "C")
+    kept = tmp_path / "kept"
     tr.rank(path, TARGETS, checkpoint=kept)
     before = kept.read_bytes()
     with pytest.raises(ValueError, match=rf"^checkpoint: .*kept: .* another count, .*{what}"):
@@ -190,7 +193,8 @@ def test_a_checkpoint_of_another_count(tmp_path: Path, what: str) -> None:
 
 def replace_file(path: Path) -> None:
     """Put another file in its place, of the same size and time, as `rsync -t` does."""
-    old, other = path.stat(), path.with_name("other.npy")
+    old = path.stat()
+    other = path.with_name("other.npy")
     np.save(other, SCORES[::-1])
     os.utime(other, ns=(old.st_atime_ns, old.st_mtime_ns))
     os.replace(other, path)
@@ -224,7 +228,8 @@ def touch(path: Path) -> None:
 def test_a_checkpoint_of_a_file_that_was_replaced(
     tmp_path: Path, change: Any, words: str, in_shards: bool
 ) -> None:
-    path, kept = save(tmp_path, "C"), tmp_path / "kept"
+    path = save(tmp_path, "C")
+    kept = tmp_path / "kept"
     scores: Any = [path] if in_shards else path
     expected = tr.rank(scores, TARGETS, checkpoint=kept)
     assert tr.rank(scores, TARGETS, checkpoint=kept) == expected
@@ -236,7 +241,8 @@ def test_a_checkpoint_of_a_file_that_was_replaced(
 
 
 def test_a_checkpoint_of_scores_that_have_changed(tmp_path: Path) -> None:
-    path, kept = save(tmp_path, "C"), tmp_path / "kept"
+    path = save(tmp_path, "C")
+    kept = tmp_path / "kept"
     for scores in (path, SCORES):
         kept.unlink(missing_ok=True)
         expected = tr.rank(scores, TARGETS)
@@ -266,7 +272,8 @@ def test_read_in_pieces(tmp_path: Path, shape: tuple[int, int], order: Any) -> N
     rng = np.random.default_rng(4)
     scores = rng.integers(0, 300, shape).astype(np.float32)
     tasks = min(shape[0], 5000)
-    rows, targets = rng.integers(0, shape[0], tasks), rng.integers(0, shape[1], tasks)
+    rows = rng.integers(0, shape[0], tasks)
+    targets = rng.integers(0, shape[1], tasks)
     filtered = (np.arange(tasks + 1) * 3, rng.integers(0, shape[1], 3 * tasks))
     path = tmp_path / "scores.npy"
     np.save(path, np.asarray(scores, order=order))
@@ -283,7 +290,8 @@ def test_the_first_nan_is_told_whatever_the_threads(tmp_path: Path) -> None:
     scores = np.zeros((1, 2_000_000), np.float32)
     scores[0, [300_000, 1_900_000]] = np.nan
     np.save(tmp_path / "scores.npy", scores)
-    words, path = "row 0, column 300000 is NaN", tmp_path / "scores.npy"
+    words = "row 0, column 300000 is NaN"
+    path = tmp_path / "scores.npy"
     for _ in range(5):
         refusal(ValueError, words, tr.rank, path, [1], io="read", threads=2)
 

@@ -60,7 +60,8 @@ def chosen(way: str) -> Iterator[pytest.MonkeyPatch]:
 
 @pytest.mark.parametrize("kind", DTYPES)
 def test_every_dtype_without_a_wait(kind: str, way: str) -> None:
-    array, targets = matrix(kind, (23, 67)), RNG.integers(0, 67, 23)
+    array = matrix(kind, (23, 67))
+    targets = RNG.integers(0, 67, 23)
     lists = [RNG.integers(0, 67, 30).tolist() for _ in range(23)]
     scores = pending_scores(array)
     module.forget()
@@ -92,7 +93,8 @@ def test_every_view(how: str, kind: str, way: str) -> None:
     on_the_device = DeviceTensor(memory if way == "host" else memory.resolve_neg())
     if on_host.requires_grad:
         on_the_device = on_the_device.requires_grad_()
-    targets, audit = RNG.integers(0, on_host.shape[1], len(on_host)), way == "host"
+    targets = RNG.integers(0, on_host.shape[1], len(on_host))
+    audit = way == "host"
     assert tr.rank(on_the_device, targets, audit=audit) == tr.rank(on_host, targets, audit=audit)
     assert on_the_device.grad is None
 
@@ -119,7 +121,8 @@ def test_the_counts_and_refusals_of_memory(way: str, problem: Problem, most: int
 @pytest.mark.parametrize("way", WAYS)
 @given(problem=problems(nan=True, errors=False), data=st.data())
 def test_thresholds(way: str, problem: Problem, data: st.DataObject) -> None:
-    tensor, tasks = host_tensor(problem.scores), problem.tasks
+    tensor = host_tensor(problem.scores)
+    tasks = problem.tasks
     asked = data.draw(thresholds(problem.scores, problem.keywords["dtype"], tasks)).given
     rows = {"rows": np.zeros(tasks, np.int64)} if problem.scores.ndim == 1 else {}
     keywords = {**problem.call()[1], "dtype": None, **rows}
@@ -136,7 +139,9 @@ def test_thresholds(way: str, problem: Problem, data: st.DataObject) -> None:
 
 
 def test_modes_of_the_thread_change_nothing(way: str) -> None:
-    array, targets, rows = RNG.random((4, 90)), np.arange(30), np.arange(30) % 4
+    array = RNG.random((4, 90))
+    targets = np.arange(30)
+    rows = np.arange(30) % 4
     expected = tr.rank(array, targets, rows=rows)
     scores = pending_scores(array)
     for mode in (torch.inference_mode(), torch.no_grad(), torch.autocast("cpu")):
@@ -150,7 +155,8 @@ def test_modes_of_the_thread_change_nothing(way: str) -> None:
 
 
 def test_a_result_that_is_not_waited_for_is_seen(way: str) -> None:
-    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
+    array = RNG.random((40, 50))
+    targets = RNG.integers(0, 50, 40)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Event, "synchronize", lambda self: None)
         wrong = tr.rank(pending_scores(array), targets, nan="worst")
@@ -158,7 +164,8 @@ def test_a_result_that_is_not_waited_for_is_seen(way: str) -> None:
 
 
 def test_everything_is_on_the_device(way: str) -> None:
-    array, targets = RNG.random((13, 100)), RNG.integers(0, 100, 30)
+    array = RNG.random((13, 100))
+    targets = RNG.integers(0, 100, 30)
     rows = RNG.integers(0, 13, 30).astype(np.int32)
     lists = [RNG.integers(0, 100, 9).tolist() for _ in range(30)]
     shared = np.unique(np.concatenate([targets, RNG.integers(0, 100, 40)]))
@@ -179,7 +186,8 @@ def test_everything_is_on_the_device(way: str) -> None:
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8"])
 @pytest.mark.parametrize("audit", [False, True])
 def test_blocks_of_candidates(kind: str, audit: bool, way: str, tmp_path: Any) -> None:
-    array, targets = matrix(kind, (13, 120)), RNG.integers(0, 120, 13)
+    array = matrix(kind, (13, 120))
+    targets = RNG.integers(0, 120, 13)
     rules = {"filter": [RNG.integers(0, 120, 9).tolist() for _ in range(13)], "audit": audit}
     mixed = RNG.permutation(np.arange(80, 120))
     true_scores = pending_scores(array[np.arange(13), targets])
@@ -195,8 +203,12 @@ def test_blocks_of_candidates(kind: str, audit: bool, way: str, tmp_path: Any) -
 
 # --- the other ways in
 
-SCORES, TRUE, TARGETS = RNG.random((20, 30)), RNG.random(20), RNG.integers(0, 30, 20)
-QUERIES, ENTITIES, BIAS = RNG.random((20, 8)), RNG.random((30, 8)), RNG.random(30)
+SCORES = RNG.random((20, 30))
+TRUE = RNG.random(20)
+TARGETS = RNG.integers(0, 30, 20)
+QUERIES = RNG.random((20, 8))
+ENTITIES = RNG.random((30, 8))
+BIAS = RNG.random(30)
 ALIGNED = alignment.Task(np.arange(20)[:, None].repeat(2, axis=1), left=20, right=30)
 # A call; `there` brings its arrays to the device.
 DOORS: dict[str, Callable[[Callable[[Array], Any]], Any]] = {
@@ -224,7 +236,8 @@ def test_every_door(door: str, way: str) -> None:
 @pytest.mark.parametrize("width", [50, 300])
 def test_scores_of_a_stream_beside(width: int, way: str) -> None:
     """Scores are right although another thread counts them, whose stream is not the caller's."""
-    array, targets = RNG.random((25, width)), RNG.integers(0, width, 25)
+    array = RNG.random((25, width))
+    targets = RNG.integers(0, width, 25)
     expected = tr.rank(array, targets)
     with module.stream(Stream()):
         assert tr.rank(pending_scores(array), targets) == expected
@@ -233,7 +246,8 @@ def test_scores_of_a_stream_beside(width: int, way: str) -> None:
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_shards_on_devices(axis: int, way: str) -> None:
-    array, targets = RNG.random((20, 46)), RNG.integers(0, 46, 20)
+    array = RNG.random((20, 46))
+    targets = RNG.integers(0, 46, 20)
     shards = np.split(array, [7, 7, 15], axis=axis)
     lists = [RNG.integers(0, 46, 10).tolist() for _ in range(20)]
     mixed = tr.open_scores([pending_scores(shards[0]), *shards[1:]], axis=axis)
@@ -274,8 +288,10 @@ def test_tasks_of_a_protocol(way: str) -> None:
 
 
 def test_progress_and_checkpoint(way: str, tmp_path: Any) -> None:
-    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
-    expected, done = tr.rank(array, targets), list[int]()
+    array = RNG.random((40, 50))
+    targets = RNG.integers(0, 50, 40)
+    expected = tr.rank(array, targets)
+    done: list[int] = []
     assert (
         tr.rank(pending_scores(array), targets, progress=lambda p: done.append(p.done)) == expected
     )

@@ -121,7 +121,8 @@ def test_scores(given: Vectors) -> None:
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[Vectors, Tasks]:
-    given, errors = draw(vectors(nan=draw(st.booleans()))), draw(st.booleans())
+    given = draw(vectors(nan=draw(st.booleans())))
+    errors = draw(st.booleans())
     single = given.queries.ndim == 1
     return given, draw(tasks(given.height, max(1, len(given.entities)), single, errors=errors))
 
@@ -164,7 +165,8 @@ def test_top_k(problem: tuple[Vectors, Tasks], k: int) -> None:
 @EXAMPLES
 def test_means(given: Vectors, k: int, nan: str, seed: int | None) -> None:
     given.bias = given.csls = None
-    sizes, rng = (given.height, len(given.entities)), np.random.default_rng(seed)
+    sizes = (given.height, len(given.entities))
+    rng = np.random.default_rng(seed)
     ids = None if seed is None else tuple(np.flatnonzero(rng.random(n) < 0.5) for n in sizes)
     options = {"similarity": given.similarity, "nan": nan, "candidates": ids, "dtype": given.dtype}
     tensors = tensor_of(given.queries), tensor_of(given.entities)
@@ -183,7 +185,8 @@ def test_no_array_is_larger_than_a_panel(monkeypatch: pytest.MonkeyPatch) -> Non
         return made
 
     monkeypatch.setattr(VectorScores, "empty", noted)
-    queries, entities = RNG.normal(size=(5, 8)), RNG.normal(size=(700, 8)).astype(np.float32)
+    queries = RNG.normal(size=(5, 8))
+    entities = RNG.normal(size=(700, 8)).astype(np.float32)
     there = torch.from_numpy(queries), torch.from_numpy(entities)
     for similarity in ("cosine", "l2"):
         tr.rank_embeddings(*there, [0, 1, 2, 3, 699], similarity=similarity)
@@ -201,7 +204,8 @@ def tenths(*shape: int) -> Array:
 
 
 def test_alignment() -> None:
-    left, right = tenths(30, 6), tenths(40, 6)
+    left = tenths(30, 6)
+    right = tenths(40, 6)
     right[:30:3] = left[::3]
     pairs = np.arange(20)[:, None].repeat(2, axis=1)
     for options in ({}, {"csls": 3}, {"csls": 3, "candidates": "test"}, {"audit": True}):
@@ -209,10 +213,8 @@ def test_alignment() -> None:
         got = alignment.evaluate(*map(torch.from_numpy, (left, right)), pairs, **options)
         assert got.ranks == expected.ranks
         assert got.ranks.protocol.device == f"cpu, {'host' if 'audit' in options else 'triton'}"
-    task, words = (
-        alignment.Task(pairs, left=30, right=40),
-        r"left: .*\(30, d\).*got \(29, 6\)",
-    )
+    task = alignment.Task(pairs, left=30, right=40)
+    words = r"left: .*\(30, d\).*got \(29, 6\)"
     with pytest.raises(ValueError, match=words):
         task.evaluate_embeddings(torch.from_numpy(left[1:]), torch.from_numpy(right))
 
@@ -222,7 +224,8 @@ def test_link_prediction() -> None:
     known = {"train": np.stack([RNG.integers(0, n, 200) for n in (30, 3, 30)], 1)}
     rules = {"duplicates": "drop", "leaks": "drop"}
     task = tr.link_prediction.Task(test, known=known, entities=30, relations=3, **rules)
-    entities, relations = tenths(30, 6), tenths(3, 6)
+    entities = tenths(30, 6)
+    relations = tenths(3, 6)
     sides = {
         "tails": entities[task.sides["tail"].queries[:, 0]]
         * relations[task.sides["tail"].queries[:, 1]],
@@ -268,7 +271,8 @@ def test_chunks_of_dask(monkeypatch: pytest.MonkeyPatch) -> None:
         return plain(self, *arguments)
 
     monkeypatch.setattr(VectorSource, "begin_on_device", noted)
-    queries, entities = tenths(6, 8), tenths(20, 8)
+    queries = tenths(6, 8)
+    entities = tenths(20, 8)
     targets = RNG.integers(0, 20, 6)
 
     def in_chunks(queries: Any, entities: Any, targets: Any) -> Any:
@@ -294,7 +298,8 @@ def opened(queries: Any, entities: Any, **options: Any) -> Any:
 
 
 def test_where_vectors_are_scored(monkeypatch: pytest.MonkeyPatch) -> None:
-    queries, entities = tenths(3, 4), tenths(5, 4)
+    queries = tenths(3, 4)
+    entities = tenths(5, 4)
     there = torch.from_numpy(entities)
     assert opened(torch.from_numpy(queries), there).on_device
     assert opened(queries, there).on_device
@@ -310,7 +315,8 @@ def test_where_vectors_are_scored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_device_that_rounds_otherwise_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    queries, entities = RNG.normal(size=(3, 40)), RNG.normal(size=(50, 40))
+    queries = RNG.normal(size=(3, 40))
+    entities = RNG.normal(size=(50, 40))
     expected = tr.rank_embeddings(queries, entities, [1, 2, 3])
     monkeypatch.setattr(embedding_vectors, "scores_right", lambda *args: False)
     there = torch.from_numpy(queries), torch.from_numpy(entities)
@@ -322,7 +328,8 @@ def test_a_device_that_rounds_otherwise_is_not_used(monkeypatch: pytest.MonkeyPa
 
 
 def test_gradients_and_modes_change_nothing() -> None:
-    queries, entities = tenths(3, 4), tenths(5, 4)
+    queries = tenths(3, 4)
+    entities = tenths(5, 4)
     expected = tr.rank_embeddings(queries, entities, [1, 2, 3], similarity="l2")
     there = [torch.from_numpy(x).requires_grad_() for x in (queries, entities)]
     for mode in (
@@ -338,7 +345,8 @@ def test_gradients_and_modes_change_nothing() -> None:
 
 
 def test_refusals() -> None:
-    queries, entities = tenths(3, 4), tenths(5, 4)
+    queries = tenths(3, 4)
+    entities = tenths(5, 4)
     wrong: list[tuple[Any, Any]] = [
         (queries[:, :3], entities),
         (queries, entities[0]),

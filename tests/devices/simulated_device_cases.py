@@ -74,7 +74,8 @@ def test_what_the_host_must_know_is_waited_for(name: str) -> None:
 
 
 def test_operations_belong_to_the_current_stream() -> None:
-    beside, scores = Stream(), on_device(VALUES)
+    beside = Stream()
+    scores = on_device(VALUES)
     with module.stream(beside):
         doubled = scores * 2
     module.default.synchronize()

@@ -220,7 +220,8 @@ def assert_within_thresholds(made: NearTies) -> None:
     slope = (2 if made.similarity == "sql2" else 1) * (1 if made.csls is None else 2)
     for i, j in zip(*np.nonzero(usable), strict=True):
         q, e = ([Fraction(float(x)) for x in v] for v in (made.queries[i], made.entities[j]))
-        offset, means = Fraction(float(biases[j])), None
+        offset = Fraction(float(biases[j]))
+        means = None
         if made.csls is not None:
             means = float(made.csls.queries[i]), float(np.abs(made.csls.entities).max())
             offset -= Fraction(float(made.csls.entities[j]))
@@ -330,7 +331,8 @@ def test_bounds_spare_most_scores(similarity: str) -> None:
     entities = rng.standard_normal((2000, 32)).astype(np.float32)
     queries = entities[:500] + rng.standard_normal((500, 32)).astype(np.float32) / 9
     if similarity == "poincare":  # points of the unit ball
-        entities, queries = entities / 16, queries / 16
+        entities = entities / 16
+        queries = queries / 16
     before = _core.bounds_tally()
     with levels("int16!"):
         tr.topk_embeddings(queries, entities, 2, **scored_by(similarity), threads=1)

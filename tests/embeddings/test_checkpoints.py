@@ -15,7 +15,10 @@ from support.problems import Array
 
 PAGE = (ROOT / "docs/how-to/embeddings.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## Published checkpoints")[2].partition("\n## ")[0]
-ENTITIES, RELATIONS, DIM, GAMMA = 31, 5, 4, 9.0
+ENTITIES = 31
+RELATIONS = 5
+DIM = 4
+GAMMA = 9.0
 Score = Callable[[Array, Array, Array], Any]  # of the vectors of a head, a relation and a tail
 
 

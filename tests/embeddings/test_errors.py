@@ -40,7 +40,8 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     refuse(ValueError, "entities: expected vectors of length 10", entities=tmp_path / "short.npy")
 
 
-T, V = tr.InputTypeError, tr.InputValueError
+T = tr.InputTypeError
+V = tr.InputValueError
 PAIR = vectors_of("float32").queries, vectors_of("float32").entities
 ONE = np.ones((4, 10), np.float32)
 EMPTY = ONE[:, :0]
@@ -139,7 +140,8 @@ def test_selections() -> None:
         refusal(V, "candidates: .* from 0 to 18, got -1", call, *PAIR, 2, candidates=[2, -1])
         refusal(V, "filter: expected 7 .* lists, one for", call, *PAIR, 2, filter=[[]] * 6)
         refusal(T, "filter: expected", call, *PAIR, 2, filter=np.zeros((7, 19)))
-    chosen, words = [[0], [1], *[[0]] * 5], "candidates: the target 0 of task 1 is not among its"
+    chosen = [[0], [1], *[[0]] * 5]
+    words = "candidates: the target 0 of task 1 is not among its"
     refusal(V, words, tr.rank_embeddings, *PAIR, 0, candidates=chosen)
 
 

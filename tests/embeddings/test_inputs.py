@@ -89,7 +89,8 @@ def test_torch_tensors(name: str) -> None:
             return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
         return torch.from_numpy(array.copy())
 
-    queries, entities = tensor(vectors.queries), tensor(vectors.entities)
+    queries = tensor(vectors.queries)
+    entities = tensor(vectors.entities)
     expected = vectors.scores()
     assert same_bits(tr.score_embeddings(queries, entities, similarity="l2"), expected)
     leaf = queries.requires_grad_()
@@ -110,7 +111,8 @@ def test_files(tmp_path: Path, kind: str, order: Any) -> None:
     paths = {name: tmp_path / f"{name}.npy" for name in ("queries", "entities", "bias")}
     for name, path in paths.items():
         np.save(path, np.asarray(getattr(vectors, name), order=order))
-    queries, entities = vectors.queries, vectors.entities
+    queries = vectors.queries
+    entities = vectors.entities
     expected = vectors.scores()
     options: dict[str, Any] = {"similarity": "l1", "bias": paths["bias"]}
     options["dtype"] = "bfloat16" if kind == "bfloat16" else None

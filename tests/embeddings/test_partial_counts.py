@@ -56,7 +56,8 @@ def test_counts_are_those_of_the_matrix(drawn: Vectors, data: st.DataObject) -> 
     tasks = data.draw(st.integers(0, 30))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     rows = rng.integers(0, height, tasks)
-    first, after = data.draw(st.integers(0, 9)), data.draw(st.integers(0, 9))
+    first = data.draw(st.integers(0, 9))
+    after = data.draw(st.integers(0, 9))
     targets = rng.integers(-1, first + width + after, tasks)
     if width:
         inside = np.clip(targets - first, 0, width - 1)
@@ -67,7 +68,8 @@ def test_counts_are_those_of_the_matrix(drawn: Vectors, data: st.DataObject) -> 
     core_tasks = _core.Tasks(rows, targets, *lists)
     rule = data.draw(st.sampled_from(["raise", "worst", "omit"]))
     rules = _core.Rules(False, rule, data.draw(st.booleans()))
-    block, threads = data.draw(st.sampled_from([0, 1, 7])), data.draw(st.sampled_from([1, 2, 3]))
+    block = data.draw(st.sampled_from([0, 1, 7]))
+    threads = data.draw(st.sampled_from([1, 2, 3]))
     matrix = _core.Scores(scores, scores.dtype.name, False)
     expected = _core.partial_counts(matrix, core_tasks, true, first, rules, 1)
     got = _core.partial_embedding_counts(
@@ -94,7 +96,8 @@ def test_indices_beyond_the_entities_are_not_read() -> None:
     """The Python layer refuses them; the core must not read outside of its arrays."""
     vectors = Embeddings(np.ones((3, 4), "f4"), np.ones((5, 4), "f4"), "dot", None, None).core()
     far = _core.Selection(np.array([0, 2, 2, 2]), np.array([3, 2**60]))
-    rules, none = _core.Rules(False, "worst", False), np.full(3, -1)
+    rules = _core.Rules(False, "worst", False)
+    none = np.full(3, -1)
     for targets, filter, candidates, first, counted in (
         (none, None, None, 0, [5, 5, 5]),
         (np.array([7, 2**62, -1]), None, None, 2**62 - 1, [5, 4, 5]),

@@ -94,7 +94,8 @@ def test_a_count_that_was_stopped_goes_on(
 
 @given(vectors(nan=True), st.data())
 def test_pairs_are_entries_of_the_matrix(drawn: Vectors, data: st.DataObject) -> None:
-    height, columns = drawn.height, len(drawn.entities)
+    height = drawn.height
+    columns = len(drawn.entities)
     rows = data.draw(st.lists(st.integers(0, height - 1), max_size=20)) if height else []
     targets = [data.draw(st.integers(0, columns - 1)) for _ in rows] if columns else []
     check_pairs(drawn, rows, targets, data.draw(st.sampled_from([None, 1, 2, 3])))
@@ -126,9 +127,11 @@ def test_tile_edges(similarity: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 def test_long_vectors(similarity: str) -> None:
-    rng, d = np.random.default_rng(3), 1022
+    rng = np.random.default_rng(3)
+    d = 1022
     made = [(rng.standard_normal((n, d)) / (2 * np.sqrt(d))).astype(np.float32) for n in (3, 18)]
-    queries, entities = made[0], made[1].astype(np.float16)
+    queries = made[0]
+    entities = made[1].astype(np.float16)
     expected = count(Vectors(queries, entities, similarity).scores(), [0, 17, 5])
     assert_same(
         tr.rank_embeddings(queries, entities, [0, 17, 5], **scored_by(similarity)),
@@ -145,7 +148,8 @@ def test_long_vectors(similarity: str) -> None:
 @settings(max_examples=100)
 def test_best_is_what_sorting_gives(drawn: Vectors, data: st.DataObject) -> None:
     event(drawn.similarity)
-    height, columns = drawn.height, len(drawn.entities)
+    height = drawn.height
+    columns = len(drawn.entities)
     k = data.draw(st.sampled_from([1, 2, 3, 10, columns, columns + 1, 200]).filter(bool))
     if not columns or data.draw(st.integers(0, 3)) == 0:  # a task for each query
         check_top_k(drawn, k, {"nan": "worst"}, {"nan": "worst"})

@@ -80,7 +80,9 @@ def test_cosines_of_all_magnitudes() -> None:
     """Where the exact cosine is a normal number, the score is within some ulp of it."""
     rng = np.random.default_rng(13)
     vectors = rng.choice(WIDE, (90, 3))
-    vectors[0], vectors[1], vectors[2] = (1e200, 1e-100, 0), (0, 1, 0), (5e-324, 5e-324, 0)
+    vectors[0] = (1e200, 1e-100, 0)
+    vectors[1] = (0, 1, 0)
+    vectors[2] = (5e-324, 5e-324, 0)
     scores = tr.score_embeddings(vectors[:12], vectors, similarity="cosine")
     assert same_bits(scores, score(vectors[:12], vectors, "cosine"))
     finite = np.isfinite(vectors).all(axis=1)

@@ -125,7 +125,8 @@ OBJECTS: dict[str, tuple[bool, Callable[[Array], Any]]] = {
 @pytest.mark.parametrize("how", OBJECTS)
 def test_foreign_objects(how: str) -> None:
     keeps_strides, convert = OBJECTS[how]
-    targets, lists = [1, 2, 3, 4, 5], [[1], [2], [], [3], [0]]
+    targets = [1, 2, 3, 4, 5]
+    lists = [[1], [2], [], [3], [0]]
     for dtype in ("float32", "float64", "int64", "uint8", "float16"):
         scores = matrix(dtype)
         expected = count(scores, targets, filter=lists)
@@ -170,7 +171,8 @@ def test_tensors() -> None:
 def test_torch_in_other_arguments() -> None:
     torch = pytest.importorskip("torch")
     scores = matrix("float32")
-    targets, rows = [1, 2, 3, 66], [4, 0, 0, 1]
+    targets = [1, 2, 3, 66]
+    rows = [4, 0, 0, 1]
     filter = [[2, 3], [], [66], [0]]
     ranks = tr.rank(
         torch.from_numpy(scores),
@@ -189,7 +191,8 @@ def test_torch_in_other_arguments() -> None:
 @pytest.mark.parametrize("dtype", [*(d for d in DTYPES if "int" in d), ">i8", ">u2"])
 def test_integer_types_of_targets_and_rows(dtype: str) -> None:
     scores = matrix("float32")
-    targets, rows = [66, 0, 5], [4, 0, 4]
+    targets = [66, 0, 5]
+    rows = [4, 0, 4]
     expected = count(scores, targets, rows=rows)
     assert_same(tr.rank(scores, np.array(targets, dtype), rows=np.array(rows, dtype)), expected)
     assert_same(tr.rank(scores, np.array(targets, dtype), rows=rows), expected)
@@ -241,12 +244,15 @@ def test_numbered_frames_are_arrays() -> None:
 
 def test_labels_are_refused() -> None:
     pandas = pytest.importorskip("pandas", reason="frames of pandas")
-    frame, hint = pandas_frame(columns=NAMES), "'Paris', 'Rome', 'Oslo'"
-    numbered, indexed = pandas_frame(columns=[4, 0, 1, 2, 3]), pandas_frame(index=[2, 1, 0])
+    frame = pandas_frame(columns=NAMES)
+    hint = "'Paris', 'Rome', 'Oslo'"
+    numbered = pandas_frame(columns=[4, 0, 1, 2, 3])
+    indexed = pandas_frame(index=[2, 1, 0])
     repeated = pandas_frame(columns=["a", "b", "a", "c", "a"])
     mixed = pandas_frame().astype({1: "float32"})
     counter = tr.RankCounter([0.5], [2], candidates=5)
-    one, none = "scores: expected columns of one dtype, got ", pandas.Series([[1], None, [2]])
+    one = "scores: expected columns of one dtype, got "
+    none = pandas.Series([[1], None, [2]])
     for message, call in (
         (f"scores: {PLAIN} {hint}", lambda: tr.rank(frame, IDS)),
         (f"scores: {PLAIN} 4, 0, 1", lambda: tr.rank(numbered, IDS)),

@@ -46,7 +46,8 @@ SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
 FOUR = [0, 1, 2, 3]
 
 
-INDPTR, INDICES = np.arange(5), np.arange(4)
+INDPTR = np.arange(5)
+INDICES = np.arange(4)
 ENDS = [[0, 1, 2, 3], [0, 1, 2, 3, 4, 4], [0, 2, 1, 3, 4], [0, 1, 2, 3, 5], [0, 1, 2, 3, 2**33]]
 ENDS += [[0, 1, 2**40, 3, 4], [-1, 1, 2, 3, 4], [0, -1, 2, 3, 4], [], [0]]
 USES = [[0, 1, 1, bad] for bad in (-1, 4, 2**32, -(2**63))] + [[0, 1, 1], np.zeros((4, 1), int)]

@@ -123,7 +123,8 @@ def test_within_a_transform() -> None:
 
 def test_queries_of_a_task_as_tensors() -> None:
     task = tr.link_prediction.Task([[0, 0, 1], [1, 0, 2]], entities=3, sides=("tail",))
-    scores, seen = torch.rand(2, 3), list[Any]()
+    scores = torch.rand(2, 3)
+    seen: list[Any] = []
 
     def score(queries: Any) -> Any:
         seen.append(queries)

@@ -64,7 +64,8 @@ def test_samples_are_named() -> None:
 
 
 def test_train() -> None:
-    test, train = [("a", "r", "b"), ("c", "r", "a")], [("a", "r", "b"), ("b", "q", "d")]
+    test = [("a", "r", "b"), ("c", "r", "a")]
+    train = [("a", "r", "b"), ("b", "q", "d")]
     words = "1 answers of the side head are not among the candidates, first 'c'"
     refusal(ValueError, words, Task, test, {"train": train}, candidates="train")
     task = Task(test, {"train": train}, candidates="train", unseen="drop")
@@ -86,7 +87,8 @@ def test_explicit_sets() -> None:
 
 def test_given_negatives() -> None:
     """Padded, joined with their bounds, or in lists they are the same; a name has their digest."""
-    test, lists = [[0, 0, 1], [1, 0, 2]], [[3, 4, 3], [0]]
+    test = [[0, 0, 1], [1, 0, 2]]
+    lists = [[3, 4, 3], [0]]
     joined = np.array([0, 3, 4]), np.array([3, 4, 3, 0])
     tasks = [
         Task(test, entities=5, sides=("tail",), candidates=Negatives(tail=form))

@@ -23,7 +23,8 @@ from truerank.link_prediction import Negatives, Task, read_statements
 # of duplicates and leaks
 pytestmark = pytest.mark.filterwarnings("ignore:test. :UserWarning")
 
-ENTITIES, RELATIONS = 4, 2
+ENTITIES = 4
+RELATIONS = 2
 SIDES = ("head", "tail", "relation", "qualifier")
 statement_task = partial(Task, statements=True)
 Row = tuple[int, ...]
@@ -32,7 +33,8 @@ Fact = tuple[int, int, int, frozenset[tuple[int, int]]]
 
 @st.composite
 def statements(draw: st.DrawFn) -> Row:
-    entity, relation = st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1)
+    entity = st.integers(0, ENTITIES - 1)
+    relation = st.integers(0, RELATIONS - 1)
     triple = (draw(st.integers(0, 1)), draw(relation), draw(entity))
     pairs = draw(st.lists(st.tuples(relation, entity), max_size=3))
     return (*triple, *(member for pair in pairs for member in pair))
@@ -109,7 +111,8 @@ def test_tasks_and_filters_by_their_definition(
     assert list(report.filters) == filters
     expected: dict[str, list[list[int]]] = {name: [] for name in filters}
     for side in SIDES:
-        made, i = task.sides[side], 0
+        made = task.sides[side]
+        i = 0
         starts = np.cumsum([0, *((len(row) - 3) // 2 for row in test)])
         for number in kept:
             row = test[number]
@@ -284,7 +287,8 @@ def test_wrong_lines(line: str, message: str, tmp_path: Path) -> None:
 
 
 def test_wrong_options(tmp_path: Path) -> None:
-    values, plain = ["qualifier"], [("a", "r", "b")]
+    values = ["qualifier"]
+    plain = [("a", "r", "b")]
     for test, options, words in (
         (plain, {"sides": values}, "sides: the test has no qualifiers to predict"),
         (plain, {"sides": values, "statements": False}, "sides: expected one .* got"),

@@ -69,7 +69,8 @@ def test_dates_are_the_days_that_fit(drawn: list[str], cut: int) -> None:
 def test_labels_of_public_files() -> None:
     drawn = ["-0044-03-15", "+2003-00-00T00:00:00Z", "307-13047-09", "", "####", "19##", "-04##"]
     encoded = encode_times((3,), [columns_of(drawn)], as_ids=True)
-    starts, ends = encoded[0].starts, encoded[0].ends
+    starts = encoded[0].starts
+    ends = encoded[0].ends
     year = 365.2425
     assert starts[0] == ends[0] == pytest.approx(-44.79 * year, abs=10)
     assert (starts[1], ends[1]) == (date(2003, 1, 1).toordinal(), date(2003, 12, 31).toordinal())

@@ -34,7 +34,8 @@ def values(labels: Any) -> list[Any]:
 
 def check_side(tasks: Any, given: Given) -> None:
     """Check queries, filter, candidates and labels, and their documented layout."""
-    expected, names = given.side(tasks.side), WORDS if tasks.side == "relation" else NAMES
+    expected = given.side(tasks.side)
+    names = WORDS if tasks.side == "relation" else NAMES
     assert tasks.queries.dtype == tasks.rows.dtype == tasks.targets.dtype == np.int64
     queries = list(map(tuple, tasks.queries.tolist()))
     assert queries == sorted(set(expected.queries))
@@ -65,7 +66,8 @@ def check_side(tasks: Any, given: Given) -> None:
 
 def check_candidates(tasks: Any, given: Given, answers: list[set[int]]) -> None:
     """Check that they are their pool, or a sample of it without known answers."""
-    pool, among = given.pool(tasks.side), tasks.candidates
+    pool = given.pool(tasks.side)
+    among = tasks.candidates
     if not isinstance(given.candidates, Sampled):
         whole = set(range(tasks.columns))
         assert (among is None) == (given.candidates in (None, "all"))
@@ -129,7 +131,8 @@ def check_times(times: Any, given: Given) -> None:
     starts = [given.interval(row)[0] for row in given.test]
     assert times.not_later == sum(last is not None and start <= last for start in starts)
     every = [*given.test, *(row for rows in known.values() for row in rows)]
-    first, end = given.time_columns[0], given.time_columns[-1]
+    first = given.time_columns[0]
+    end = given.time_columns[-1]
     backwards = [given.span(row[end])[1] < given.span(row[first])[0] for row in every]
     assert times.reversed.count == sum(backwards)
 
@@ -146,7 +149,8 @@ def test_the_definition(given: Given, at_once: int) -> None:
         warnings.simplefilter("always")
         patch.setattr(sampling, "_NUMBERS_AT_ONCE", at_once)
         task = Task(**arguments)
-    found, rules = given.found, given.rules
+    found = given.found
+    rules = given.rules
     noted = [
         found.duplicates and rules["duplicates"] == "keep",
         any(found.leaks.values()) and rules["leaks"] == "keep",
@@ -187,7 +191,8 @@ def test_names() -> None:
     )
     with pytest.raises(AttributeError, match="no attribute 'relation'"):
         _ = Task(TEST).relation
-    known, ids = {"train": [[0, 0, 0]]}, {"b": 0, "a": 1}
+    known = {"train": [[0, 0, 0]]}
+    ids = {"b": 0, "a": 1}
     mapped = Task([("a", "r", "b")], known, entities=ids, relations=["r"])
     assert (mapped.entities, mapped.test.tolist()) == (("b", "a"), [[1, 0, 0]])
     assert lists_of(mapped.head.filter) == [[0, 1]]  # ids may stand beside labels

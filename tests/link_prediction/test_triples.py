@@ -123,7 +123,8 @@ def test_qualifiers(tmp_path: Path) -> None:
     assert ids.qualifiers == (None, ("", "x"))
     labels = read_triples(path, entities=["0", "1"], relations=["0"])
     assert labels.qualifiers == (("-5", "2014"), ("", "x"))
-    words, known = r"^known\[0\]: .* got ids in column 3", [[("a", "r", "b", 2014)]]
+    words = r"^known\[0\]: .* got ids in column 3"
+    known = [[("a", "r", "b", 2014)]]
     refusal(ValueError, words, Task, [("a", "r", "b", "2014")], known)
 
 
@@ -142,7 +143,8 @@ BAD_TEXTS = [
 
 @pytest.mark.parametrize(("content", "words"), BAD_TEXTS)
 def test_bad_text(content: str | bytes, words: str, tmp_path: Path) -> None:
-    known, words = {"train": written(tmp_path, content)}, rf"triples.txt: {words}"
+    known = {"train": written(tmp_path, content)}
+    words = rf"triples.txt: {words}"
     with pytest.MonkeyPatch.context() as patch:
         for piece in (8, 1 << 17):
             patch.setattr(text, "_BLOCK_BYTES", piece)
@@ -222,7 +224,8 @@ def test_text_is_read_as_it_stands(
                 refusal(ValueError, f"^{kind}: all labels of {kind} are num", read_triples, path)
                 return
         triples = read_triples(path)
-    entities, relations = triples.entities, triples.relations
+    entities = triples.entities
+    relations = triples.relations
     assert entities is not None
     assert relations is not None
     assert [(entities[h], relations[r], entities[t]) for h, r, t in triples.ids] == rows

@@ -158,7 +158,8 @@ def test_damaged_files(read: Any, files: Any, edits: Any, said: str, tmp_path: P
 @given(st.data())
 def test_openea_as_the_slow_reader(data: st.DataObject) -> None:
     """Lists of ids may name more; without all links, the links of a fold stand for them."""
-    files, ends = {}, []
+    files = {}
+    ends = []
     for k in (1, 2):
         own = data.draw(st.lists(NAMES, min_size=1, max_size=8, unique=True))
         names = st.sampled_from(own)
@@ -280,7 +281,8 @@ def test_names_and_relations_of_graphs() -> None:
 
 
 def test_nothing_of_the_callers_is_kept_or_changed() -> None:
-    triples, pairs = np.array([[0, 0, 1]]), np.array([[0, 1]], dtype=np.int32)
+    triples = np.array([[0, 0, 1]])
+    pairs = np.array([[0, 1]], dtype=np.int32)
     data = AlignmentData(Graph(triples, 2), Graph(triples, 2), pairs, {"test": pairs})
     triples[0, 2] = pairs[0, 1] = 0
     assert data.left.triples.tolist() == [[0, 0, 1]]

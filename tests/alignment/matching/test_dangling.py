@@ -42,7 +42,8 @@ def curve(values: list[Any], apart: list[bool], kind: Any) -> list[tuple[Any, ..
         correct = sum(
             value < threshold and alone for value, alone in zip(values, apart, strict=True)
         )
-        precision, recall = correct / said, correct / sum(apart)
+        precision = correct / said
+        recall = correct / sum(apart)
         f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
         rows.append((threshold, said, correct, precision, recall, f1))
     return rows
@@ -62,9 +63,11 @@ def check(found: Any, values: list[Any], apart: list[bool], kind: Any) -> None:
     assert found.thresholds.dtype == found.values.dtype == kind
     assert (found.exclusive, found.entities) == (sum(apart), len(apart))
     assert len(found) == len(rows)
-    area, before = 0.0, 0.0
+    area = 0.0
+    before = 0.0
     for _, _, _, precision, recall, _ in rows:
-        area, before = area + (recall - before) * precision, recall
+        area = area + (recall - before) * precision
+        before = recall
     assert found.average_precision == pytest.approx(area, abs=1e-14)
     assert found.best_f1 == max(found.f1, default=0.0)
     if rows:

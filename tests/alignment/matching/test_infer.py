@@ -125,7 +125,8 @@ def test_matrices_in_shards_and_stores(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_nan_is_refused_with_its_entities(method: str) -> None:
-    left, right = np.ones((4, 2), np.float32), np.ones((5, 2), np.float32)
+    left = np.ones((4, 2), np.float32)
+    right = np.ones((5, 2), np.float32)
     right[3, 0] = np.nan
     message = 'scores: the score of left 0 and right 3 is NaN, which nan="raise" does not allow'
     refusal(ValueError, message, infer, left, right, method=method, similarity="dot")
@@ -147,10 +148,13 @@ def test_nan_is_refused_by_the_ids_of_all(method: str) -> None:
         refusal(ValueError, words, infer, scores, None, direction="right_to_left")
 
 
-STABLE, OPTIMAL = {"method": "stable"}, {"method": "optimal"}
+STABLE = {"method": "stable"}
+OPTIMAL = {"method": "optimal"}
 BACKWARDS = {"direction": "right_to_left", **STABLE}
-FEW, NONE = {"candidates_per_entity": 3}, {"candidates_per_entity": 0}
-ALONE, ONE = {"right": None}, np.ones(2)
+FEW = {"candidates_per_entity": 3}
+NONE = {"candidates_per_entity": 0}
+ALONE = {"right": None}
+ONE = np.ones(2)
 
 
 @pytest.mark.parametrize(

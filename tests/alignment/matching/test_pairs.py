@@ -54,7 +54,8 @@ def test_of_a_matrix(rule: str, scores: Array, k: int) -> None:
 def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool, as_matrix: bool) -> None:
     """If only some entities take part, the means of CSLS are over these."""
     rng = np.random.default_rng(seed)
-    kinds, most = rng.choice(["f2", "f4", "f8"], 2), rng.integers(1, 4)
+    kinds = rng.choice(["f2", "f4", "f8"], 2)
+    most = rng.integers(1, 4)
     sizes = rng.integers(1, 15, 2)
     if odd:
         left, right = (rng.choice(np.array(ODD, np.float32), (n, 1)) for n in sizes)
@@ -119,7 +120,8 @@ def test_the_threshold_leaves_out_what_is_below(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_nobody_on_a_side(method: str) -> None:
     for n, m in ((0, 3), (3, 0), (0, 0)):
-        left, right = np.zeros((n, 2), np.float32), np.zeros((m, 2), np.float32)
+        left = np.zeros((n, 2), np.float32)
+        right = np.zeros((m, 2), np.float32)
         for found in (
             infer(left, right, method=method),
             infer(left, right, method=method, csls=2),

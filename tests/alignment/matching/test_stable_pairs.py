@@ -78,7 +78,8 @@ AGREEING: dict[str, Callable[[int], tuple[Array, Array]]] = {
 
 def sums(left: Array, right: Array) -> tuple[Array, Array]:
     """Vectors with products x + y: all entities order the other side in the same way."""
-    x, y = left.astype(np.float32), right.astype(np.float32)
+    x = left.astype(np.float32)
+    y = right.astype(np.float32)
     return np.stack([x, np.ones_like(x)], axis=1), np.stack([np.ones_like(y), y], axis=1)
 
 
@@ -112,10 +113,13 @@ def test_work_is_a_small_multiple_of_all_pairs(
     """Work stays bounded if preferences agree, and every round of proposals matches a pair."""
     n = 1000
     sides = AGREEING[name](n)
-    searches, rounds, sizes = [], [], []
+    searches = []
+    rounds = []
+    sizes = []
     top_k = sources.Similarities.top_k
     state = one_to_one.StableMatching
-    accepts, add_lists = state.accepts, state.add_lists
+    accepts = state.accepts
+    add_lists = state.add_lists
 
     def record_top_k(source: Any, width: int, rows: Any = None, current: Any = None) -> Any:
         searches.append(n if rows is None else len(rows))
