@@ -74,17 +74,15 @@ def test_tasks_by_their_definition(problem: dict[str, Any], data: Any) -> None:
     for other in (of_batches, of_vectors):
         assert other.to_dict() == pytest.approx(report.to_dict(), rel=0, abs=0, nan_ok=True)
         assert np.array_equal(other.ranks.above, ranks.above)
-    columns = (
-        *(ranks.queries.values, ranks.targets.values),
-        *(ranks.above, ranks.tied, ranks.candidates),
-    )
+    columns = [ranks.queries.values, ranks.targets.values]
+    columns += [ranks.above, ranks.tied, ranks.candidates]
     found = list(zip(*(column.tolist() for column in columns), strict=True))
     outside = set() if candidates is None else set(range(m)) - set(candidates)
     easy = [answers | outside for answers in problem["easy"]]
     expected = tasks_by_definition({**problem, "easy": easy})
     assert found == expected
-    assert ranks.unit.codes.tolist() == [query for query, *_ in expected]
-    structures = [problem["structures"][query] for query, *_ in expected]
+    assert ranks.unit.codes.tolist() == [each[0] for each in expected]
+    structures = [problem["structures"][each[0]] for each in expected]
     assert ranks.labels["structure"].values.tolist() == structures
     assert task.without_hard == sum(not hard for hard in problem["hard"])
     assert ranks.protocol.filter == ("easy", "hard")

@@ -25,7 +25,9 @@ ENTITIES = ("a", "a b", "b", "ü")
 
 def written(folder: Path, content: str | bytes, name: str = "triples.txt") -> Path:
     path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    if isinstance(content, str):
+        content = content.encode()
+    path.write_bytes(content)
     return path
 
 
@@ -213,7 +215,8 @@ def test_text_is_read_as_it_stands(
     Blanks at the ends of a field belong to no label.
     """
     raw = (start + end.join("\t".join(row) for row in rows) + end * is_ended).encode()
-    raw = gzip.compress(raw) if name.endswith("gz") else raw
+    if name.endswith("gz"):
+        raw = gzip.compress(raw)
     path = written(tmp_path_factory.mktemp("text"), raw, name)
     rows = [tuple(field.strip(" ") for field in row) for row in rows]
     found = {"entities": {e for h, _, t in rows for e in (h, t)}, "relations": {r[1] for r in rows}}
