@@ -27,9 +27,10 @@ def test_means_are_those_of_the_matrix(data: st.DataObject, k: int, similarity: 
     scores = score(left, right, similarity)
     ids = [np.array(among) for among in drawn.among]
     among = scores[np.ix_(*ids)]
+    candidates = None if drawn.candidates == "all" else tuple(ids)
     options: dict[str, Any] = {
         "similarity": similarity,
-        "candidates": None if drawn.candidates == "all" else tuple(ids),
+        "candidates": candidates,
         "block": data.draw(st.sampled_from([None, 1, 20, 64])),
         "threads": data.draw(st.sampled_from([1, 2, 3])),
     }

@@ -133,7 +133,7 @@ def test_one_call(made: dict[str, Any], how: dict[str, Any]) -> None:
 
 def test_warnings_of_one_call_name_its_caller() -> None:
     with pytest.warns(UserWarning, match=r"^test: 1 \(0 2\) pairs repeat an earlier one") as caught:
-        evaluate(LEFT, RIGHT, [*PAIRS, PAIRS[0]])
+        evaluate(LEFT, RIGHT, PAIRS + PAIRS[:1])
     assert caught[0].filename == __file__
 
     vectors = np.eye(4)  # for both graphs, so that every entity is most similar to itself

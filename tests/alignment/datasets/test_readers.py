@@ -7,7 +7,6 @@ import pickle
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +92,10 @@ def test_dbp15k_as_the_slow_reader(data: st.DataObject) -> None:
     splits = data.draw(st.sampled_from([["ref_ent_ids"], ["ref_ent_ids", "sup_ent_ids"]]))
     for name in splits:
         files[name] = as_text(data.draw(st.lists(pair, min_size=1)))
-    boot_ea = {"sup_ent_ids": "sup_pairs", "ref_ent_ids": "ref_pairs"}
-    renamed = len(splits) == 2 and data.draw(st.booleans())
-    check(data, files, boot_ea if renamed else {}, read_dbp15k)
+    new_names = {}
+    if len(splits) == 2 and data.draw(st.booleans()):  # as BootEA names them
+        new_names = {"sup_ent_ids": "sup_pairs", "ref_ent_ids": "ref_pairs"}
+    check(data, files, new_names, read_dbp15k)
 
 
 def test_real_dbp15k(data: Path) -> None:
@@ -144,15 +144,16 @@ OPENEA_DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("read", "files", "edits", "said"),
-    [
-        *((read_dbp15k, DBP15K, *row) for row in DAMAGE),
-        *((partial(read_openea, fold=1), OPENEA, *row) for row in OPENEA_DAMAGE),
-    ],
-)
-def test_damaged_files(read: Any, files: Any, edits: Any, said: str, tmp_path: Path) -> None:
-    refusal(ValueError, f"^folder: .*{said}", read, fill_folder(tmp_path, {**files, **edits}))
+@pytest.mark.parametrize(("edits", "said"), DAMAGE)
+def test_damaged_dbp15k(edits: Any, said: str, tmp_path: Path) -> None:
+    folder = fill_folder(tmp_path, DBP15K | edits)
+    refusal(ValueError, f"^folder: .*{said}", read_dbp15k, folder)
+
+
+@pytest.mark.parametrize(("edits", "said"), OPENEA_DAMAGE)
+def test_damaged_openea(edits: Any, said: str, tmp_path: Path) -> None:
+    folder = fill_folder(tmp_path, OPENEA | edits)
+    refusal(ValueError, f"^folder: .*{said}", read_openea, folder, fold=1)
 
 
 @given(st.data())
@@ -167,16 +168,16 @@ def test_openea_as_the_slow_reader(data: st.DataObject) -> None:
         files[f"rel_triples_{k}"] = as_text(rows)
         if data.draw(st.booleans()):
             relations = sorted({row[1] for row in rows}, reverse=True)
+            relations.append("more")
             files[f"ent_ids_{k}"] = as_text((7 - i, name) for i, name in enumerate(own))
-            files[f"rel_ids_{k}"] = as_text(
-                (i, name) for i, name in enumerate([*relations, "more"])
-            )
+            files[f"rel_ids_{k}"] = as_text(enumerate(relations))
         ends.append(names)
     links = data.draw(st.lists(st.tuples(*ends), min_size=2, max_size=8))
     fold = data.draw(st.sampled_from([None, 3]))
     if fold is None or data.draw(st.booleans()):
         files["ent_links"] = as_text(links)
-    for split in ("train", "valid", "test") if fold else ():
+    splits = () if fold is None else ("train", "valid", "test")
+    for split in splits:
         some = data.draw(st.lists(st.sampled_from(links), min_size=split != "valid"))
         if split != "valid" or data.draw(st.booleans()):
             files[f"721_5fold/3/{split}_links"] = as_text(some)
@@ -229,8 +230,10 @@ PAIRS_DAMAGE: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("text", "keywords", "said"), PAIRS_DAMAGE)
 def test_damaged_pairs(text: str, keywords: dict[str, Any], said: str, tmp_path: Path) -> None:
     path = fill_folder(tmp_path, {"pairs.tsv": text}) / "pairs.tsv"
-    given = {k: path if v == "pairs.tsv" else v for k, v in keywords.items()}
-    refusal((ValueError, TypeError), said, read_pairs, given.pop("pairs", path), **given)
+    given = {"pairs": path, **keywords}
+    if keywords.get("left_triples") == "pairs.tsv":
+        given["left_triples"] = path
+    refusal((ValueError, TypeError), said, read_pairs, **given)
 
 
 # -- graphs and data -------------------------------------------------------------------------------

@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import truerank as tr
 from strategies.score_matrices import METHODS, Array
+from support.problems import as_dtype
 from support.refusals import refusal
 from truerank.alignment import CSLS, dangling, infer, most_similar
 from truerank.alignment.matching.similarities import open_similarities
@@ -75,7 +75,7 @@ def test_inputs(method: str, tmp_path: Path) -> None:
         array.flags.writeable = False
         np.save(tmp_path / f"{side}.npy", array)
     paths = tmp_path / "left.npy", str(tmp_path / "right.npy")
-    brain = [array.astype(ml_dtypes.bfloat16) for array in (left, right)]
+    brain = [array.astype(as_dtype("bfloat16")) for array in (left, right)]
     for sides in (paths, (left[:, ::-1], right[:, ::-1]), brain, (left.tolist(), right)):
         found = infer(*sides, method=method, similarity="dot")
         np.testing.assert_array_equal(found.pairs, expected.pairs)
@@ -93,7 +93,7 @@ WIDE |= {"i4": "f8", "i8": "f8", "u8": "f8", "bfloat16": "f4"}
 def test_matrices(kind: str, tmp_path: Path) -> None:
     """Of any dtype and layout, or in files, which are mapped, and never copied."""
     scores = np.random.default_rng(5).integers(0, 90, (7, 9))
-    given = scores.astype(ml_dtypes.bfloat16 if kind == "bfloat16" else kind)
+    given = scores.astype(as_dtype(kind))
     given.flags.writeable = False
     forms: list[Any] = [given, np.asfortranarray(given), np.repeat(given, 2, axis=1)[:, ::2]]
     if kind != "bfloat16":

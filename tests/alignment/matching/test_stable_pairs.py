@@ -122,7 +122,8 @@ def test_work_is_a_small_multiple_of_all_pairs(
     add_lists = state.add_lists
 
     def record_top_k(source: Any, width: int, rows: Any = None, current: Any = None) -> Any:
-        searches.append(n if rows is None else len(rows))
+        count = n if rows is None else len(rows)
+        searches.append(count)
         return top_k(source, width, rows, current)
 
     def record_accepts(matching: Any, left: Array, *arguments: Any) -> Any:
