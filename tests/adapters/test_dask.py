@@ -47,7 +47,7 @@ def chunks(draw: st.DrawFn, size: int) -> tuple[int, ...]:
     if how == "ones" and size <= 30:
         return (1,) * size
     cuts = sorted(draw(st.lists(st.integers(0, size), max_size=5)))
-    return tuple(np.diff([0, *cuts, size]).tolist())
+    return tuple(np.diff(cuts, prepend=0, append=size).tolist())
 
 
 def in_chunks(draw: Callable[[Any], Any], array: Array) -> Any:
@@ -64,12 +64,20 @@ def assert_same(got: tr.Ranks | Exception, expected: tr.Ranks | Exception) -> No
     assert got.protocol == expected.protocol
 
 
+def note(expected: tr.Ranks | Exception) -> None:
+    """Tell Hypothesis which error was drawn, if any."""
+    kind = "ranked"
+    if isinstance(expected, Exception):
+        kind = str(expected)[:25]
+    event(kind)
+
+
 @given(st.booleans().flatmap(lambda hard: problems(nan=hard, errors=hard)), st.data())
 @settings(max_examples=100)
 def test_any_chunks_give_what_rank_gives(problem: Problem, data: st.DataObject) -> None:
     targets, keywords = problem.call()
     expected = attempt(tr.rank, problem.scores, targets, **keywords)
-    event(str(expected)[:25] if isinstance(expected, Exception) else "ranked")
+    note(expected)
     scores = in_chunks(data.draw, problem.scores)
     assert_same(attempt(adapter.rank, scores, targets, **keywords), expected)
 
@@ -91,7 +99,7 @@ def test_any_chunks_give_what_rank_embeddings_gives(
     for name in ("block", "csls"):
         keywords.pop(name)
     expected = attempt(tr.rank_embeddings, given.queries, given.entities, task.targets, **keywords)
-    event(str(expected)[:25] if isinstance(expected, Exception) else "ranked")
+    note(expected)
     queries = given.queries
     entities = in_chunks(data.draw, given.entities)
     if data.draw(st.booleans()):
@@ -154,9 +162,9 @@ def test_chunks_from_any_source(how: str) -> None:
 def test_chunks_are_made_once_for_each_pass_that_needs_them() -> None:
     source = Source()
     adapter.rank(source.mapped(), TARGETS)
-    first = {(0, 0), (0, 1), (1, 0), (1, 3)}  # those that hold a target
-    everything = {(i, j) for i in range(2) for j in range(4)}
-    assert sorted(source.made) == sorted([*first, *everything])
+    first = [(0, 0), (0, 1), (1, 0), (1, 3)]  # those that hold a target
+    everything = [(i, j) for i in range(2) for j in range(4)]
+    assert sorted(source.made) == sorted(first + everything)
     scores = source.persisted()
     source.made.clear()
     adapter.rank(scores, TARGETS)

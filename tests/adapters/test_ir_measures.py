@@ -82,7 +82,7 @@ def test_negative_relevance_is_unjudged_as_for_trec_eval() -> None:
     plain = [P @ 3, R @ 3, RR, AP, AP @ 3, nDCG, nDCG @ 3, Rprec, Success @ 1]
     plain += [nDCG(gains={1: 3, 2: -1, -1: 0}) @ 5]
     plain += [measure(rel=2) for measure in plain if measure.NAME != "nDCG"]
-    every = [*plain, *(measure(judged_only=True) for measure in plain)]
+    every = plain + [measure(judged_only=True) for measure in plain]
     expected = values(ir_measures.pytrec_eval, qrels, run, every)
     assert values(provider, qrels, run, every) == pytest.approx(expected, abs=1e-12)
 

@@ -42,7 +42,7 @@ def made_task(kind: str = "Retrieval") -> Any:
 
         def load_data(self, **_: Any) -> None:
             corpus, asked = (
-                datasets.Dataset.from_dict({"id": [*rows], "text": [*rows.values()]})
+                datasets.Dataset.from_dict({"id": list(rows), "text": list(rows.values())})
                 for rows in (texts, queries)
             )
             found = {"corpus": corpus, "queries": asked, "relevant_docs": right}
@@ -129,8 +129,10 @@ def test_errors() -> None:
     index = index_of("dot", np.eye(10))
     with pytest.raises(ValueError, match="query 0 and entity 3 is NaN"):
         index_of("dot", np.where(np.arange(10)[:, None] == 3, np.nan, 1)).search([[1.0]], 2)
-    worst = index_of("dot", np.array([[np.nan], *[[1.0]] * 9]), nan="worst")
-    assert worst.search([[1.0]], 10)[1] == [[*range(1, 10), 0]]
+    first_is_nan = np.ones((10, 1))
+    first_is_nan[0] = np.nan
+    worst = index_of("dot", first_is_nan, nan="worst")
+    assert worst.search([[1.0]], 10)[1] == [[1, 2, 3, 4, 5, 6, 7, 8, 9, 0]]
     index.clear()
     with pytest.raises(ValueError, match="documents, added before"):
         index.search(np.eye(10), 2)

@@ -96,9 +96,13 @@ def test_the_pipeline_and_evaluate_model_name_their_filters_alike() -> None:
     assert by_pipeline.protocol.filter == ("train", "valid", "test") == alone.protocol.filter
     assert by_pipeline.protocol.fingerprint == alone.protocol.fingerprint
     one, two = (factory.mapped_triples for factory in known.values())
-    for given, names in ((None, ()), (one, ("known_0",)), ([one, two], ("train", "valid"))):
+    for given, filter in (
+        (None, ("test",)),
+        (one, ("known_0", "test")),
+        ([one, two], ("train", "valid", "test")),
+    ):
         result = evaluated(RankEvaluator(), ran.model, data, additional_filter_triples=given)
-        assert result.report.protocol.filter == (*names, "test")
+        assert result.report.protocol.filter == filter
     compared = tr.compare(by_pipeline, alone, metric="mrr")
     assert compared.estimate == by_pipeline["mrr"] - alone["mrr"] == 0
 
@@ -294,9 +298,9 @@ def test_the_page_has_every_name() -> None:
     rows = re.findall(r"^\| (`.*) \| (.*`.*) \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
     documented = {}
     for names, keys in rows:
-        first, *others = re.findall(r"`([^`]+)`", names)
+        words = re.findall(r"`([^`]+)`", names)
         sign = -1.0 if keys.startswith("minus") else 1.0
-        documented[first] = others, sign, re.findall(r"`([^`]+)`", keys)
+        documented[words[0]] = words[1:], sign, re.findall(r"`([^`]+)`", keys)
     for made in rank_based_metric_resolver:
         if made is Third:
             continue

@@ -49,15 +49,16 @@ MADE: dict[type[Any], Callable[[Dims], dict[str, Any]]] = {
         "coefficients": [(0, 0, 1, 1), (1, 2, 0, -1), (1, 1, 2, 1), (2, 0, 1, 1)]
     },
 }
-FORMS = [*PRODUCTS, *DISTANCES]
+FORMS = list(PRODUCTS) + list(DISTANCES)
 
 
 def random_representations(interaction: Any, shapes: Any, rows: int, dims: Dims, dtype: Any) -> Any:
     """Make random representations of some rows."""
     kind = torch.complex128 if interaction.is_complex else torch.float64
     parts = [torch.randn(rows, *(dims[x] for x in shape), dtype=kind) for shape in shapes]
-    narrow = {torch.float32: torch.complex64, torch.float64: torch.complex128}
-    return [part.to(narrow[dtype] if part.is_complex() else dtype) for part in parts]
+    if interaction.is_complex:
+        dtype = {torch.float32: torch.complex64, torch.float64: torch.complex128}[dtype]
+    return [part.to(dtype) for part in parts]
 
 
 def each(f: Callable[[Any], Any], parts: Any) -> Any:
@@ -130,11 +131,10 @@ def test_forms_score_as_their_interaction(
 
 
 MODELS = (
-    *("autosf", "complex", "conve", "cp", "crosse", "distma", "distmult", "ermlpe", "hole", "mure"),
-    *("pairre", "proje", "quate", "rescal", "rgcn", "rotate", "se", "simple", "transd", "transe"),
-    *("transf", "transh", "transr", "tucker", "um"),
-)
-
+    "autosf", "complex", "conve", "cp", "crosse", "distma", "distmult", "ermlpe", "hole", "mure",
+    "pairre", "proje", "quate", "rescal", "rgcn", "rotate", "se", "simple", "transd", "transe",
+    "transf", "transh", "transr", "tucker", "um",
+)  # fmt: skip
 
 # R-GCN makes its own inverse triples, and refuses those of a data set
 CASES = [(name, number % 2 == 0 and name != "rgcn") for number, name in enumerate(MODELS)]

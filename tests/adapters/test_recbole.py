@@ -49,7 +49,8 @@ def batch_of(rng: np.random.Generator, users: int, items: int, levels: int) -> t
     chosen = [items[: rng.integers(1, 10)] for items in finite]
     rows = np.repeat(np.arange(users), list(map(len, chosen)))
     pairs = np.stack([rows, np.concatenate(chosen)])[:, np.r_[: len(rows), 0]]
-    return torch.from_numpy(scores.astype(np.float32)), None, *torch.from_numpy(pairs)
+    users_of_pairs, items_of_pairs = torch.from_numpy(pairs)
+    return torch.from_numpy(scores.astype(np.float32)), None, users_of_pairs, items_of_pairs
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -47,8 +47,9 @@ def values(ranks: tr.Ranks, keys: Any = KEYS, **options: Any) -> dict[str, float
 @settings(max_examples=30)
 def test_batches_give_the_ranks_of_the_whole(cuts: list[int], order: str) -> None:
     metric = TrueRankMetric(KEYS, order=order)
-    bounds = [0, *sorted(cuts), 60]
-    for start, stop in itertools.pairwise(bounds):
+    bounds = [0, 60]
+    bounds.extend(cuts)
+    for start, stop in itertools.pairwise(sorted(bounds)):
         updated(metric, start, stop)
     expected = tr.rank(SCORES, TARGETS, filter=FILTER, order=order)
     assert metric.ranks == expected
@@ -143,10 +144,15 @@ def test_plots(metrics: Any) -> None:
     plt.switch_backend("agg")
     metric = TrueRankMetric(metrics)
     steps = [metric(SCORES[i : i + 20], TARGETS[i : i + 20]) for i in (0, 20, 40)]
-    wanted = [[float(s if metrics == "mrr" else s[key]) for s in steps] for key in metric.metrics]
+    if metrics == "mrr":
+        label = "mrr"
+        wanted = [[float(value) for value in steps]]
+    else:
+        label = ""
+        wanted = [[float(values[key]) for values in steps] for key in metrics]
     _, axes = metric.plot(steps)
     assert [list(line.get_ydata()) for line in axes.get_lines()] == wanted
-    assert axes.get_ylabel() == ("mrr" if metrics == "mrr" else "")
+    assert axes.get_ylabel() == label
     _, own = plt.subplots()
     assert metric.plot(None, ax=own) == (None, own)
     plt.close("all")
@@ -267,7 +273,8 @@ def test_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert scalar == values(expected)["mrr"]
         for name, (computed, ranks, own) in found.items():
             start, stop = SHARES[name][rank]
-            assert own == stop - start + (5 if rank and start else 0), name
+            padding = 5 if rank and start else 0
+            assert own == stop - start + padding, name
             if name == "none":
                 assert len(ranks) == 0
                 assert all(map(math.isnan, computed.values()))
@@ -277,8 +284,9 @@ def test_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_batch_without_tasks() -> None:
-    for by in (None, "relation", "query"):
-        metric = TrueRankMetric(("mrr", "macro.mrr") if by else ("mrr",), by=by)
+    both = ("mrr", "macro.mrr")
+    for keys, by in ((("mrr",), None), (both, "relation"), (both, "query")):
+        metric = TrueRankMetric(keys, by=by)
         found = metric(SCORES[:0], TARGETS[:0], relation=[], queries=[])
         assert all(map(math.isnan, found.values()))
         metric.update(SCORES, TARGETS, relation=[1] * 60, queries=range(60))
