@@ -174,7 +174,8 @@ def test_warnings_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("line", ["evaluate --help", EVALUATE])
 def test_a_closed_pipe_ends_quietly(line: str) -> None:
     """Nobody reads what it prints."""
-    command = [sys.executable, "-m", "truerank", *line.split()]
+    command = [sys.executable, "-m", "truerank"]
+    command.extend(line.split())
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None

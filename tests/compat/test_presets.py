@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -35,7 +36,8 @@ def plain(ranks: tr.Ranks, preset: str, k: int) -> dict[str, float]:
         if not is_hit and preset in ("zero", "pyclause"):
             rank = float(n)
             reciprocal = 0.0
-            rank = math.nan if preset == "pyclause" else rank
+            if preset == "pyclause":
+                rank = math.nan
         elif not is_hit and preset == "k + 1":
             rank = a + 1
             reciprocal = 1 / (a + 1)
@@ -58,8 +60,9 @@ def test_presets_are_loops(seed: int, k: int, weighted: bool) -> None:
         ranks = ranks.with_weights(rng.random(lists) + 0.1)
     table = compat.table_lists(ranks, ks=[k])
     assert table["preset"] == list(compat.LIST_PRESETS)
-    for name, *values in table:
-        assert values == pytest.approx([*plain(ranks, name, k).values()], nan_ok=True)
+    for row in table:
+        expected = plain(ranks, row[0], k)
+        assert row[1:] == pytest.approx(tuple(expected.values()), nan_ok=True)
 
 
 def test_own_presets_and_wrong_ones() -> None:
@@ -119,6 +122,10 @@ def test_values_among_the_first_k(data: st.DataObject) -> None:
     row = data.draw(st.lists(st.integers(0, 2), min_size=columns, max_size=columns))
     k = data.draw(st.integers(1, 14))
     added = {"mrr": lambda r: 1 / r, "ndcg": lambda r: 1 / math.log2(r + 1), "hits": lambda r: 1}
+
+    def first_k(value: Callable[[float], float], place: float) -> float:
+        return value(place) if place <= k else 0
+
     metrics = tuple(compat.Metric(name, f"{name}@{k}") for name in added)
     preset = compat.Preset(
         name="mine", toolkit="mine", version="1", source=(), metrics=metrics, splits="none",
@@ -128,11 +135,11 @@ def test_values_among_the_first_k(data: st.DataObject) -> None:
     above = sum(s > row[0] for s in row)
     tied = row.count(row[0])
     for name, value in added.items():
-        values = [value(r) if r <= k else 0 for r in range(above + 1, above + tied + 1)]
+        values = [first_k(value, r) for r in range(above + 1, above + tied + 1)]
         assert found[name] == pytest.approx(sum(values) / tied)
         assert found.bounds(name) == pytest.approx((min(values), max(values)))
         middle = above + (tied + 1) / 2
-        assert found.corrected(name) == pytest.approx(value(middle) if middle <= k else 0)
+        assert found.corrected(name) == pytest.approx(first_k(value, middle))
 
 
 # -- a constant scorer ----------------------------------------------------------------------------

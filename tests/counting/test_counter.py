@@ -285,9 +285,9 @@ def test_sampled_negatives_are_counted_as_given(
     lengths = rng.integers(0, 10, 6)
     beside = np.concatenate([true_scores[:, None], scores], axis=1)
     ragged = np.concatenate([row[:n] for row, n in zip(scores, lengths, strict=True)])
-    sampled = {"all": (scores, [9] * 6), "ragged": (([0, *np.cumsum(lengths)], ragged), lengths)}
-    for others, sizes in sampled.values():
-        kept = [[0, *range(1, n + 1)] for n in sizes]
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    for others, sizes in ((scores, [9] * 6), ((indptr, ragged), lengths)):
+        kept = [list(range(n + 1)) for n in sizes]
         expected = attempt(tr.rank, beside, 0, candidates=kept, **rules)
         got = attempt(tr.rank_against, true_scores, others, **rules)
         if isinstance(expected, Exception):

@@ -84,7 +84,7 @@ CALLS: dict[str, Callable[..., object]] = {
     "lists": lambda **p: tr.rank_lists(IDS, -np.sort(-SCORES)[:, :9], TARGETS, candidates=50, **p),
     "lists in order": lambda **p: tr.rank_lists(IDS, None, TARGETS, candidates=50, **p),
     "blocks": lambda **p: tr.rank_blocks(blocks(), **p),
-    "listed blocks": lambda **p: tr.rank_blocks([*blocks()], **p),
+    "listed blocks": lambda **p: tr.rank_blocks(list(blocks()), **p),
     "counter": lambda **p: counted(**p),
     "dask": lambda **p: dask_ranks(**p),
     "most similar of a matrix": lambda **p: alignment.most_similar(SCORES, None, **p),
@@ -120,7 +120,10 @@ def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_reports_rise_to_the_total(name: str) -> None:
     call = CALLS[name]
-    for how in [{"threads": 1}, {"threads": 3}] if name in PASSES else [dict[str, int]()]:
+    settings: list[dict[str, int]] = [{}]
+    if name in PASSES:
+        settings = [{"threads": 1}, {"threads": 3}]
+    for how in settings:
         seen: list[tr.Progress] = []
         callers: set[int] = set()
 
@@ -170,7 +173,9 @@ def test_true_draws_a_bar_that_ends(name: str, drawn: Callable[[], str]) -> None
 def content(found: Any) -> Any:
     """Return what can be compared of a result."""
     found = getattr(found, "ranks", found)
-    return found if isinstance(found, (tr.Ranks, tuple, dict)) else vars(found)
+    if isinstance(found, (tr.Ranks, tuple, dict)):
+        return found
+    return vars(found)
 
 
 def test_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,9 @@ def count(how: str, folder: Path, **keywords: Any) -> tr.Ranks:
     if how == "vectors":
         return tr.rank_embeddings(QUERIES, ENTITIES, TARGETS, **keywords)
     path = folder / "scores.npy"
-    return tr.rank(path if path.exists() else save(folder, how), TARGETS, **keywords)
+    if not path.exists():
+        save(folder, how)
+    return tr.rank(path, TARGETS, **keywords)
 
 
 @pytest.fixture
@@ -243,14 +245,14 @@ def test_a_checkpoint_of_a_file_that_was_replaced(
 def test_a_checkpoint_of_scores_that_have_changed(tmp_path: Path) -> None:
     path = save(tmp_path, "C")
     kept = tmp_path / "kept"
-    for scores in (path, SCORES):
+    for scores, changed in ((path, path), (SCORES, SCORES[::-1].copy())):
         kept.unlink(missing_ok=True)
         expected = tr.rank(scores, TARGETS)
         for _ in range(2):
             assert tr.rank(scores, TARGETS, checkpoint=kept) == expected
         np.save(path, SCORES[::-1])
         with pytest.raises(ValueError, match="another count, with other scores"):
-            tr.rank(path if scores is path else SCORES[::-1].copy(), TARGETS, checkpoint=kept)
+            tr.rank(changed, TARGETS, checkpoint=kept)
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04 nonsense"])
@@ -331,12 +333,14 @@ def test_a_file_that_shrinks_is_an_error(
         if progress.done:
             os.truncate(path, 4_000_000)
 
+    progress = None
     if within:
         monkeypatch.setattr(Job, "counted", late)
     else:
+        progress = cut
         monkeypatch.setattr(sources, "TILE_BYTES", 1_000_000)
     words = r"scores\.npy.*(the file has 4,000,000|the file ends at byte 4)"
-    refusal(ValueError, words, tr.rank, path, 0, io=io, progress=None if within else cut)
+    refusal(ValueError, words, tr.rank, path, 0, io=io, progress=progress)
 
 
 @pytest.mark.parametrize("io", ["map", "read"])
