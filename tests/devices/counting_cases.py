@@ -64,7 +64,8 @@ def test_the_counts_and_errors_of_the_host(data: st.DataObject) -> None:
     assert got == expected
     assert expected.protocol.device is None
     assert isinstance(got, tr.Ranks)
-    assert got.protocol.device == f"cpu, {'triton' if expected.audit is None else 'host'}"
+    way = "triton" if expected.audit is None else "host"
+    assert got.protocol.device == f"cpu, {way}"
 
 
 def test_a_negative_view_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:

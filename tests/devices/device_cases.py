@@ -90,7 +90,9 @@ VIEWS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 def test_every_view(how: str, kind: str, way: str) -> None:
     on_host = VIEWS[how](host_tensor(matrix(kind, (23, 67))))
     memory = on_host.detach()
-    on_the_device = DeviceTensor(memory if way == "host" else memory.resolve_neg())
+    if way != "host":
+        memory = memory.resolve_neg()
+    on_the_device = DeviceTensor(memory)
     if on_host.requires_grad:
         on_the_device = on_the_device.requires_grad_()
     targets = RNG.integers(0, on_host.shape[1], len(on_host))
@@ -124,8 +126,9 @@ def test_thresholds(way: str, problem: Problem, data: st.DataObject) -> None:
     tensor = host_tensor(problem.scores)
     tasks = problem.tasks
     asked = data.draw(thresholds(problem.scores, problem.keywords["dtype"], tasks)).given
-    rows = {"rows": np.zeros(tasks, np.int64)} if problem.scores.ndim == 1 else {}
-    keywords = {**problem.call()[1], "dtype": None, **rows}
+    keywords = {**problem.call()[1], "dtype": None}
+    if problem.scores.ndim == 1:
+        keywords["rows"] = np.zeros(tasks, np.int64)
     del keywords["audit"]
 
     def counted(scores: Any) -> Any:
@@ -250,7 +253,9 @@ def test_shards_on_devices(axis: int, way: str) -> None:
     targets = RNG.integers(0, 46, 20)
     shards = np.split(array, [7, 7, 15], axis=axis)
     lists = [RNG.integers(0, 46, 10).tolist() for _ in range(20)]
-    mixed = tr.open_scores([pending_scores(shards[0]), *shards[1:]], axis=axis)
+    one_pending: list[Any] = list(shards)
+    one_pending[0] = pending_scores(shards[0])
+    mixed = tr.open_scores(one_pending, axis=axis)
     store = tr.open_scores([pending_scores(shard) for shard in shards], axis=axis)
     assert (store.on_device, mixed.on_device) == (True, False)
     for some in (store, mixed):
@@ -264,7 +269,8 @@ def test_shards_on_devices(axis: int, way: str) -> None:
 
 def test_tasks_of_a_protocol(way: str) -> None:
     test = np.stack([RNG.integers(0, 30, 40), RNG.integers(0, 3, 40), RNG.integers(0, 30, 40)], 1)
-    train = np.stack([*test.T[:2], (test[:, 2] + 1) % 30], axis=1)
+    train = test.copy()
+    train[:, 2] = (train[:, 2] + 1) % 30
     rules: dict[str, Any] = {"duplicates": "drop", "leaks": "drop"}
     task = Task(test, entities=30, relations=3, known={"train": train}, **rules)
     model = RNG.random((30, 3, 30))

@@ -43,7 +43,8 @@ def small_and_poisoned() -> Iterator[None]:
     plain = VectorScores.empty
 
     def poisoned(self: VectorScores, shape: tuple[int, ...], dtype: Any) -> Any:
-        return plain(self, shape, dtype).fill_(113 if dtype != torch.bool else True)
+        poison = True if dtype == torch.bool else 113
+        return plain(self, shape, dtype).fill_(poison)
 
     for similarity in _core.similarities:  # with blocks of the usual size
         for dtype in ("float32", "float64"):
@@ -67,16 +68,20 @@ def tensor_of(array: Any) -> Any:
     """Return a tensor of the same numbers, with the same strides where torch can have them."""
     if not isinstance(array, np.ndarray):
         return array
-    native = array.astype(array.dtype.newbyteorder("=")) if not array.dtype.isnative else array
-    native = native if native.flags.writeable else native.copy()
-    bits = native.dtype.itemsize == 2 and native.dtype != np.float16
+    native = array
+    if not native.dtype.isnative:
+        native = native.astype(native.dtype.newbyteorder("="))
+    if not native.flags.writeable:
+        native = native.copy()
+    dtype = native.dtype
+    is_bfloat16 = dtype.name == "bfloat16"
+    if dtype.itemsize == 2 and dtype != np.float16:
+        native = native.view(np.int16)
     try:
-        plain = torch.from_numpy(native.view(np.int16) if bits else native)
+        plain = torch.from_numpy(native)
     except ValueError:
-        plain = torch.from_numpy(
-            np.array(native, order="C").view(np.int16 if bits else native.dtype)
-        )
-    return plain.view(torch.bfloat16) if native.dtype.name == "bfloat16" else plain
+        plain = torch.from_numpy(np.array(native, order="C"))
+    return plain.view(torch.bfloat16) if is_bfloat16 else plain
 
 
 def result(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
@@ -102,7 +107,9 @@ def agree(got: Any, expected: Any) -> bool:
     """Whether results are the same: a message, ranks, an array by its bits, or several of them."""
     if isinstance(expected, tuple):
         return type(got) is type(expected) and all(map(agree, got, expected))
-    return same_bits(got, expected) if isinstance(expected, np.ndarray) else bool(got == expected)
+    if isinstance(expected, np.ndarray):
+        return same_bits(got, expected)
+    return bool(got == expected)
 
 
 # --- the same bits, integers and errors
@@ -134,7 +141,7 @@ def test_counts_and_refusals(problem: tuple[Vectors, Tasks], audit: bool) -> Non
     got, expected = both(tr.rank_embeddings, given, asked.targets, **asked.keywords, audit=audit)
     assert agree(got, expected)
     if isinstance(expected, tr.Ranks):
-        assert got.protocol.device == f"cpu, {'host' if audit else 'triton'}"
+        assert got.protocol.device == ("cpu, host" if audit else "cpu, triton")
         assert expected.protocol.device is None
         assert got.protocol.similarity == expected.protocol.similarity
 
@@ -165,9 +172,11 @@ def test_top_k(problem: tuple[Vectors, Tasks], k: int) -> None:
 @EXAMPLES
 def test_means(given: Vectors, k: int, nan: str, seed: int | None) -> None:
     given.bias = given.csls = None
-    sizes = (given.height, len(given.entities))
-    rng = np.random.default_rng(seed)
-    ids = None if seed is None else tuple(np.flatnonzero(rng.random(n) < 0.5) for n in sizes)
+    ids = None
+    if seed is not None:
+        rng = np.random.default_rng(seed)
+        sizes = (given.height, len(given.entities))
+        ids = tuple(np.flatnonzero(rng.random(n) < 0.5) for n in sizes)
     options = {"similarity": given.similarity, "nan": nan, "candidates": ids, "dtype": given.dtype}
     tensors = tensor_of(given.queries), tensor_of(given.entities)
     got = result(alignment.csls_means, *tensors, k, **options)
@@ -212,7 +221,8 @@ def test_alignment() -> None:
         expected = alignment.evaluate(left, right, pairs, **options)
         got = alignment.evaluate(*map(torch.from_numpy, (left, right)), pairs, **options)
         assert got.ranks == expected.ranks
-        assert got.ranks.protocol.device == f"cpu, {'host' if 'audit' in options else 'triton'}"
+        way = "host" if "audit" in options else "triton"
+        assert got.ranks.protocol.device == f"cpu, {way}"
     task = alignment.Task(pairs, left=30, right=40)
     words = r"left: .*\(30, d\).*got \(29, 6\)"
     with pytest.raises(ValueError, match=words):

@@ -32,8 +32,8 @@ def of_a_fresh_counter(method: str) -> Callable[..., Any]:
         return getattr(a_counter(), method)(**arguments)
 
     signature = inspect.signature(of_class)
-    _, *own = signature.parameters.values()
-    call.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+    without_self = list(signature.parameters.values())[1:]
+    call.__signature__ = signature.replace(parameters=without_self)  # type: ignore[attr-defined]
     return call
 
 

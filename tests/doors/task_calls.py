@@ -29,8 +29,9 @@ def two_rows(queries: Any, candidates: Any = None) -> Any:
 
 def scores_of(scores: Any, queries: Any, candidates: Any) -> Any:
     """Return scores of whole rows, or of pairs, from the first on."""
-    shape = (len(queries), 3) if candidates is None else (len(queries),)
-    return np.resize(np.array(scores), shape)
+    if candidates is None:
+        return np.resize(np.array(scores), (len(queries), 3))
+    return np.resize(np.array(scores), len(queries))
 
 
 def link_prediction_calls(folder: Path) -> list[Call]:

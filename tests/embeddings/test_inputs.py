@@ -58,8 +58,8 @@ def test_raw_bias_is_what_dtype_says() -> None:
     bias = tenths("bfloat16", 19, d=1)[:, 0]
     vectors = vectors_of("float32")
     expected = tr.score_embeddings(vectors.queries, vectors.entities, bias=bias)
-    for disguise in ("u2", "i2", "V2", ">u2"):
-        raw = bias.view("u2").astype(">u2") if disguise == ">u2" else bias.view(disguise)
+    swapped = bias.view("u2").astype(">u2")
+    for raw in (bias.view("u2"), bias.view("i2"), bias.view("V2"), swapped):
         got = tr.score_embeddings(vectors.queries, vectors.entities, bias=raw, dtype="bfloat16")
         assert same_bits(got, expected)
 

@@ -166,12 +166,12 @@ COMPLEX = QUERIES, ENTITIES
 def test_what_is_refused(
     kind: Any, words: str, given: tuple[Array, Array], options: dict[str, Any] | None
 ) -> None:
-    said = MODULI | {"layout": "halves"} if options is None else options
-    for call in (tr.score_embeddings, tr.rank_embeddings, tr.topk_embeddings, tr.count_above):
-        extra = () if call is tr.score_embeddings else (TARGETS,)
-        if call is tr.topk_embeddings:
-            extra = (3,)
-        refusal(kind, words, call, *given, *extra, **said)
+    if options is None:
+        options = MODULI | {"layout": "halves"}
+    refusal(kind, words, tr.score_embeddings, *given, **options)
+    refusal(kind, words, tr.rank_embeddings, *given, TARGETS, **options)
+    refusal(kind, words, tr.topk_embeddings, *given, 3, **options)
+    refusal(kind, words, tr.count_above, *given, TARGETS, **options)
 
 
 def test_a_layout_belongs_to_vectors() -> None:

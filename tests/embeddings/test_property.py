@@ -78,7 +78,8 @@ def test_a_count_that_was_stopped_goes_on(
             given = drawn.queries, drawn.entities, asked.targets
             return tr.rank_embeddings(*given, **{**keywords, **more})
         except ValueError as error:
-            return "is NaN" * ("is NaN" in str(error)) or str(error)
+            words = str(error)
+            return "is NaN" if "is NaN" in words else words
 
     def stop(progress: tr.Progress) -> None:
         if progress.done > last * size:
@@ -96,8 +97,12 @@ def test_a_count_that_was_stopped_goes_on(
 def test_pairs_are_entries_of_the_matrix(drawn: Vectors, data: st.DataObject) -> None:
     height = drawn.height
     columns = len(drawn.entities)
-    rows = data.draw(st.lists(st.integers(0, height - 1), max_size=20)) if height else []
-    targets = [data.draw(st.integers(0, columns - 1)) for _ in rows] if columns else []
+    rows = []
+    if height:
+        rows = data.draw(st.lists(st.integers(0, height - 1), max_size=20))
+    targets = []
+    if columns:
+        targets = [data.draw(st.integers(0, columns - 1)) for _ in rows]
     check_pairs(drawn, rows, targets, data.draw(st.sampled_from([None, 1, 2, 3])))
 
 
@@ -109,7 +114,8 @@ def test_tile_edges(similarity: str, dtype: str) -> None:
     wide = (rng.integers(-3, 4, (13 + 129, 6)) / 16).astype(dtype)
     scores = tr.score_embeddings(wide[:13], wide[13:], **scored_by(similarity))
     for n in ENTITIES:
-        for q in range(1, 14) if n in (17, 129) else (1, 6, 13):
+        heights = range(1, 14) if n in (17, 129) else (1, 6, 13)
+        for q in heights:
             targets = rng.integers(0, n, q)
             expected = count_large(scores[:q, :n], targets.tolist())
             for block in (None, 1, 4):
@@ -159,11 +165,10 @@ def test_best_is_what_sorting_gives(drawn: Vectors, data: st.DataObject) -> None
 
 
 def test_k() -> None:
-    for k in (0, -1, 1.0, True, None):
-        kind = tr.InputValueError if type(k) is int else tr.InputTypeError
-        refusal(
-            kind, "^k: expected an integer >= 1, got ", tr.topk_embeddings, np.eye(2), np.eye(2), k
-        )
+    words = "^k: expected an integer >= 1, got "
+    for kind, wrong in ((tr.InputValueError, (0, -1)), (tr.InputTypeError, (1.0, True, None))):
+        for k in wrong:
+            refusal(kind, words, tr.topk_embeddings, np.eye(2), np.eye(2), k)
 
 
 @pytest.mark.parametrize("k", [1, 60, 299, 300])

@@ -41,7 +41,9 @@ def test_layouts_and_dtypes(layout: str) -> None:
         scores = LAYOUTS[layout](matrix(kind, nan=True))
         rules: dict[str, Any] = {"dtype": dtype_keyword(kind), "nan": "worst", "audit": True}
         rules["order"] = ("ascending", "descending")[i % 2]
-        check(count, scores, targets, **rules, **(lists if i % 3 else {}))
+        if i % 3:
+            rules |= lists
+        check(count, scores, targets, **rules)
 
 
 def test_a_field_of_a_structure() -> None:
@@ -97,13 +99,16 @@ def tensor(values: Array) -> Any:
     return pytest.importorskip("torch").from_numpy(values)
 
 
+def as_asked(values: Array, dtype: Any) -> Array:
+    """Return the numbers in a dtype, or as they are where none is asked for."""
+    return values if dtype is None else values.astype(dtype)
+
+
 # how -> whether strides are kept, and the conversion
 OBJECTS: dict[str, tuple[bool, Callable[[Array], Any]]] = {
     "__array__": (
         True,
-        lambda a: offering(
-            a, __array__=lambda _, dtype=None, copy=None: a if dtype is None else a.astype(dtype)
-        ),
+        lambda a: offering(a, __array__=lambda _, dtype=None, copy=None: as_asked(a, dtype)),
     ),
     "__array_interface__": (True, lambda a: offering(a, __array_interface__=a.__array_interface__)),
     "DLPack": (
@@ -131,7 +136,9 @@ def test_foreign_objects(how: str) -> None:
         scores = matrix(dtype)
         expected = count(scores, targets, filter=lists)
         assert_same(tr.rank(convert(scores), targets, filter=csr(lists)), expected)
-    for layout in ("Fortran", "steps", "negative both", "read-only") if keeps_strides else ():
+    if not keeps_strides:
+        return
+    for layout in ("Fortran", "steps", "negative both", "read-only"):
         if how == "DLPack" and layout == "read-only" and np.__version__ < "2.1":
             continue  # this numpy exports no read-only arrays by DLPack
         scores = LAYOUTS[layout](matrix("float32"))
@@ -188,7 +195,11 @@ def test_torch_in_other_arguments() -> None:
 # --- targets and rows
 
 
-@pytest.mark.parametrize("dtype", [*(d for d in DTYPES if "int" in d), ">i8", ">u2"])
+INTEGERS = [dtype for dtype in DTYPES if "int" in dtype]
+INTEGERS += [">i8", ">u2"]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
 def test_integer_types_of_targets_and_rows(dtype: str) -> None:
     scores = matrix("float32")
     targets = [66, 0, 5]
@@ -234,7 +245,7 @@ def test_numbered_frames_are_arrays() -> None:
     assert tr.rank(SCORES, IDS, filter=pandas.DataFrame(mask)) == masked
     lists = pandas.Series(FILTER, index=[7, 3, 5])
     assert tr.rank(SCORES, IDS, filter=lists) == expected
-    assert tr.rank_blocks([(frame, IDS), (frame.copy(), IDS)]).above.tolist() == [*([1, 3, 2] * 2)]
+    assert tr.rank_blocks([(frame, IDS), (frame.copy(), IDS)]).above.tolist() == [1, 3, 2] * 2
     assert tr.rank(frame.loc[1], [4, 1]) == tr.rank(SCORES[1], [4, 1])
     counter = tr.RankCounter([0.5], [2], candidates=5)
     counter.update(frame.iloc[:1])

@@ -68,7 +68,8 @@ def test_any_wrong_byte_is_read_as_numpy_does_or_refused(tmp_path: Path) -> None
     path = tmp_path / "x.npy"
     damaged = [whole[:end] for end in range(0, len(whole), 3)]
     for place in range(128):
-        for bit in range(8) if place < 12 else (place % 8,):
+        bits = range(8) if place < 12 else [place % 8]
+        for bit in bits:
             damaged.append(bytes(b ^ (1 << bit) * (i == place) for i, b in enumerate(whole)))
     read = 0
     for content in damaged:
