@@ -41,10 +41,10 @@ def _synchronous() -> Any:
 @st.composite
 def chunks(draw: st.DrawFn, size: int) -> tuple[int, ...]:
     """Split a length into chunks: one, ones, or random ones, sometimes with chunks of length 0."""
-    how = draw(st.sampled_from(["whole", "ones", "cuts", "cuts", "cuts"]))
-    if how == "whole" or size == 0:
+    kind = draw(st.sampled_from(["whole", "ones", "cuts", "cuts", "cuts"]))
+    if kind == "whole" or size == 0:
         return draw(st.sampled_from([(size,), (0, size), (size, 0)]))
-    if how == "ones" and size <= 30:
+    if kind == "ones" and size <= 30:
         return (1,) * size
     cuts = sorted(draw(st.lists(st.integers(0, size), max_size=5)))
     return tuple(np.diff(cuts, prepend=0, append=size).tolist())
@@ -151,11 +151,11 @@ TARGETS = [0, 1500, 1600, 10, 20, 3999]
 FILTER = [list(range(task, 4000, 7)) for task in range(ROWS)]
 
 
-@pytest.mark.parametrize("how", ["mapped", "computed", "transposed", "persisted"])
-def test_chunks_from_any_source(how: str) -> None:
+@pytest.mark.parametrize("form", ["mapped", "computed", "transposed", "persisted"])
+def test_chunks_from_any_source(form: str) -> None:
     source = Source()
     expected = tr.rank(source.local, TARGETS, filter=FILTER, audit=True)
-    got = adapter.rank(getattr(source, how)(), TARGETS, filter=FILTER, audit=True)
+    got = adapter.rank(getattr(source, form)(), TARGETS, filter=FILTER, audit=True)
     assert_same(got, expected)
 
 

@@ -148,9 +148,9 @@ def test_evaluate_model_with_other_candidates() -> None:
     sets = data_set("nations")
     named = {"train": sets.training, "valid": sets.validation}
     for candidates in ("typed", Sampled(5, seed=1), list(range(14))):
-        ours, own = (
+        by_vectors, by_scores = (
             evaluate_model(model, sets.testing, known=named, candidates=candidates, fused=fused)
             for fused in (True, False)
         )
-        np.testing.assert_array_equal(ours.ranks.candidates, own.ranks.candidates)
-        assert (ours.ranks.above != own.ranks.above).mean() < 0.01
+        np.testing.assert_array_equal(by_vectors.ranks.candidates, by_scores.ranks.candidates)
+        assert (by_vectors.ranks.above != by_scores.ranks.above).mean() < 0.01

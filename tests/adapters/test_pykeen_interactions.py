@@ -255,5 +255,5 @@ def test_dropout_and_normalisers_are_part_of_the_vectors() -> None:
     model.train()
     fused = evaluate_model(model, testing, fused=True)
     assert not model.training
-    own = evaluate_model(model, testing, fused=False)
-    np.testing.assert_array_equal(fused.ranks.above, own.ranks.above)
+    by_scores = evaluate_model(model, testing, fused=False)
+    np.testing.assert_array_equal(fused.ranks.above, by_scores.ranks.above)

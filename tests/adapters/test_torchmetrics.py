@@ -153,8 +153,8 @@ def test_plots(metrics: Any) -> None:
     _, axes = metric.plot(steps)
     assert [list(line.get_ydata()) for line in axes.get_lines()] == wanted
     assert axes.get_ylabel() == label
-    _, own = plt.subplots()
-    assert metric.plot(None, ax=own) == (None, own)
+    _, given = plt.subplots()
+    assert metric.plot(None, ax=given) == (None, given)
     plt.close("all")
 
 
@@ -271,10 +271,10 @@ def test_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for rank in range(2):
         scalar, found = pickle.loads((tmp_path / f"found-{rank}").read_bytes())
         assert scalar == values(expected)["mrr"]
-        for name, (computed, ranks, own) in found.items():
+        for name, (computed, ranks, count) in found.items():
             start, stop = SHARES[name][rank]
             padding = 5 if rank and start else 0
-            assert own == stop - start + padding, name
+            assert count == stop - start + padding, name
             if name == "none":
                 assert len(ranks) == 0
                 assert all(map(math.isnan, computed.values()))

@@ -62,10 +62,10 @@ def test_large_and_threads() -> None:
     assert same_bits(means.queries, mean_topk(scores, 7))
     assert same_bits(means.entities, mean_topk(scores.T, 7))
     for threads, block in ((1, None), (2, None), (3, 128), (2, 64)):
-        how: dict[str, Any] = {"similarity": "dot", "threads": threads, "block": block}
-        assert all(map(same_bits, csls_means(left, right, 7, **how)[:2], means[:2]))
+        options: dict[str, Any] = {"similarity": "dot", "threads": threads, "block": block}
+        assert all(map(same_bits, csls_means(left, right, 7, **options)[:2], means[:2]))
         for csls in (None, means):
-            found = task.evaluate_embeddings(left, right, csls=csls, **how)
+            found = task.evaluate_embeddings(left, right, csls=csls, **options)
             assert same(found, task.evaluate_scores(scores, csls=csls))
 
 

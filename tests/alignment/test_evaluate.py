@@ -46,10 +46,10 @@ def test_vectors(data: st.DataObject, similarity: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for at_once in (True, False):
             patch.setattr(both_directions, "_joint_count_is_cheaper", lambda *_, at=at_once: at)
-            how = scored_by(similarity) | {"csls": k, **rules}
-            how["block"] = data.draw(st.sampled_from([None, 1, 3, 64]))
-            how["threads"] = data.draw(st.sampled_from([1, 2, 3]))
-            call = partial(drawn.task().evaluate_embeddings, left, right, **how)
+            options = scored_by(similarity) | {"csls": k, **rules}
+            options["block"] = data.draw(st.sampled_from([None, 1, 3, 64]))
+            options["threads"] = data.draw(st.sampled_from([1, 2, 3]))
+            call = partial(drawn.task().evaluate_embeddings, left, right, **options)
             got = check(drawn, call, embeddings.score(left, right, similarity), k, **rules)
     if got is not None:
         named = similarity if k is None else f"{similarity}, csls {k}"
@@ -115,17 +115,17 @@ def test_callables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "how"),
+    ("made", "options"),
     [({}, {}), ({"candidates": "unaligned"}, {}), ({}, {"csls": 2}), ({}, {"audit": True})],
 )
-def test_one_call(made: dict[str, Any], how: dict[str, Any]) -> None:
+def test_one_call(made: dict[str, Any], options: dict[str, Any]) -> None:
     task = task_of(**made)
-    expected = task.evaluate_embeddings(LEFT, RIGHT, **how)
-    found = evaluate(LEFT, RIGHT, PAIRS, known=KNOWN, **made, **how)
+    expected = task.evaluate_embeddings(LEFT, RIGHT, **options)
+    found = evaluate(LEFT, RIGHT, PAIRS, known=KNOWN, **made, **options)
     assert found == expected
     assert found.protocol == expected.protocol
-    of_scores = evaluate(SIMILARITIES, None, PAIRS, known=KNOWN, **made, **how)
-    assert of_scores == task.evaluate_scores(SIMILARITIES, **how)
+    of_scores = evaluate(SIMILARITIES, None, PAIRS, known=KNOWN, **made, **options)
+    assert of_scores == task.evaluate_scores(SIMILARITIES, **options)
     assert same(of_scores, expected)
     turned = evaluate(-SIMILARITIES, None, PAIRS, known=KNOWN, order="ascending", **made)
     assert same(turned, task.evaluate_scores(SIMILARITIES))

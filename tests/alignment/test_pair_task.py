@@ -98,17 +98,18 @@ def test_the_definition(drawn: Alignment) -> None:
 
 
 def test_warnings_name_what_they_found() -> None:
-    how: dict[str, Any] = {"left": LEFT, "right": RIGHT, "known": {"train": TRAIN}}
+    options: dict[str, Any] = {"left": LEFT, "right": RIGHT, "known": {"train": TRAIN}}
     twice = TEST + TEST[:1]
     leaked = TEST + TRAIN[:1]
     with pytest.warns(UserWarning, match=r"^test: 1 \(a x\) pairs repeat an earlier") as caught:
-        Task(twice, **how)
+        Task(twice, **options)
     assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match=r"^test: 1 \(c w\) pairs are in a known split, too; they"):
-        Task(leaked, **how)
-    refusal(ValueError, r"^test: 1 \(a x\) .* one$", Task, twice, duplicates="raise", **how)
-    refusal(ValueError, r"^test: 1 \(c w\) .* too$", Task, leaked, leaks="raise", **how)
-    refusal(ValueError, "^test: nothing is left: .* were dropped", Task, TRAIN, leaks="drop", **how)
+        Task(leaked, **options)
+    refusal(ValueError, r"^test: 1 \(a x\) .* one$", Task, twice, duplicates="raise", **options)
+    refusal(ValueError, r"^test: 1 \(c w\) .* too$", Task, leaked, leaks="raise", **options)
+    words = "^test: nothing is left: .* were dropped"
+    refusal(ValueError, words, Task, TRAIN, leaks="drop", **options)
 
 
 # -- forms -----------------------------------------------------------------------------------------
@@ -179,9 +180,9 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "words", "test", "how"), ERRORS)
-def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any]) -> None:
-    refusal(kind, words, quietly, Task, test, **{"left": LEFT, "right": RIGHT, **how})
+@pytest.mark.parametrize(("kind", "words", "test", "options"), ERRORS)
+def test_errors(kind: type[Exception], words: str, test: Any, options: dict[str, Any]) -> None:
+    refusal(kind, words, quietly, Task, test, **{"left": LEFT, "right": RIGHT, **options})
 
 
 def test_answers_of_the_two_graphs_do_not_mix() -> None:
@@ -201,9 +202,9 @@ ASKED = [(0, 0), (1, 2)]
 ALIGNED = [(2, 1), (3, 3)]
 
 
-def task_among(what: Any, **how: Any) -> Task:
+def task_among(what: Any, **options: Any) -> Task:
     return Task(
-        ASKED, **{"left": 6, "right": 5, "known": {"train": ALIGNED}, **how}, candidates=what
+        ASKED, **{"left": 6, "right": 5, "known": {"train": ALIGNED}, **options}, candidates=what
     )
 
 
@@ -245,11 +246,11 @@ CANDIDATE_ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "words", "what", "how"), CANDIDATE_ERRORS)
+@pytest.mark.parametrize(("kind", "words", "what", "options"), CANDIDATE_ERRORS)
 def test_errors_of_candidates(
-    kind: type[Exception], words: str, what: Any, how: dict[str, Any]
+    kind: type[Exception], words: str, what: Any, options: dict[str, Any]
 ) -> None:
-    refusal(kind, words, task_among, what, **how)
+    refusal(kind, words, task_among, what, **options)
 
 
 def test_errors_of_candidates_speak_of_labels() -> None:

@@ -141,8 +141,8 @@ def test_zeros_of_either_sign_are_one_truth() -> None:
     one.merge(tr.RankCounter([-0.0, -np.nan], nan="worst"))
 
 
-@pytest.mark.parametrize("how", ["update", "merge"])
-def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None:
+@pytest.mark.parametrize("method", ["update", "merge"])
+def test_a_call_that_is_interrupted_has_counted_all_or_nothing(method: str) -> None:
     """A repeated call is refused if the first one was completed, and is counted if not."""
     expected = tr.rank(SCORES, TARGETS, audit=True)
     for stop in range(1, 1000):
@@ -155,11 +155,11 @@ def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None
             "merge": lambda one=one, other=other: one.merge(other),
         }
         if not interrupted(
-            calls[how], stop, ("counter.py", "partial_counts.py", "block_columns.py")
+            calls[method], stop, ("counter.py", "partial_counts.py", "block_columns.py")
         ):
             break
         try:
-            calls[how]()
+            calls[method]()
         except ValueError as error:
             if "column 1" not in str(error):
                 raise
@@ -447,7 +447,7 @@ def test_sums_as_tensors() -> None:
 def test_the_size_of_a_number_changes_no_sum() -> None:
     """Indices of a filter may be of 32 bits in one process and of 64 in another."""
     lists = [(np.array([0, 2, 3]), np.array([1, 3, 0], dtype)) for dtype in (np.int32, np.int64)]
-    parts = [fed(some, filter=own) for some, own in zip(([0, 1], [2, 3]), lists, strict=True)]
+    parts = [fed(some, filter=filter) for some, filter in zip(([0, 1], [2, 3]), lists, strict=True)]
     assert sums(*parts) == fed(range(4), filter=lists[0]).ranks()
 
 

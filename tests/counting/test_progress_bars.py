@@ -123,7 +123,7 @@ def test_reports_rise_to_the_total(name: str) -> None:
     settings: list[dict[str, int]] = [{}]
     if name in PASSES:
         settings = [{"threads": 1}, {"threads": 3}]
-    for how in settings:
+    for options in settings:
         seen: list[tr.Progress] = []
         callers: set[int] = set()
 
@@ -131,7 +131,7 @@ def test_reports_rise_to_the_total(name: str) -> None:
             seen.append(progress)
             callers.add(threading.get_ident())
 
-        np.testing.assert_equal(content(call(progress=hear, **how)), content(call(**how)))
+        np.testing.assert_equal(content(call(progress=hear, **options)), content(call(**options)))
         assert name == "dask" or callers == {threading.get_ident()}
         assert seen[-1].done == seen[-1].total > 0
         for order in ([p.done for p in seen], [p.seconds for p in seen]):
@@ -139,7 +139,7 @@ def test_reports_rise_to_the_total(name: str) -> None:
         assert all(p.done < p.total or not p.total for p in seen[:-1])
         if name in PASSES:
             assert {p.total for p in seen} == {PASSES[name][0] * 500 * 6000 * 4}
-        if how == {"threads": 1}:  # of several, others may be done before the caller looks
+        if options == {"threads": 1}:  # of several, others may be done before the caller looks
             between = [p.done / p.total for p in seen if 0 < p.done < p.total]
             assert len(between) >= 3
             assert between[0] < 0.5 < between[-1]

@@ -50,13 +50,13 @@ def save(folder: Path, order: str, scores: Array = SCORES) -> Path:
     return path
 
 
-def count(how: str, folder: Path, **keywords: Any) -> tr.Ranks:
+def count(form: str, folder: Path, **keywords: Any) -> tr.Ranks:
     """Count a file with rows or columns in four tiles, or vectors."""
-    if how == "vectors":
+    if form == "vectors":
         return tr.rank_embeddings(QUERIES, ENTITIES, TARGETS, **keywords)
     path = folder / "scores.npy"
     if not path.exists():
-        save(folder, how)
+        save(folder, form)
     return tr.rank(path, TARGETS, **keywords)
 
 
@@ -68,21 +68,21 @@ def quarters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quarters")
-@pytest.mark.parametrize("how", ["C", "F", "vectors"])
+@pytest.mark.parametrize("form", ["C", "F", "vectors"])
 @pytest.mark.parametrize("stops", [[1, 1, 1], [0], [3]])
-def test_a_stopped_count_goes_on(tmp_path: Path, how: str, stops: list[int]) -> None:
+def test_a_stopped_count_goes_on(tmp_path: Path, form: str, stops: list[int]) -> None:
     keywords: dict[str, Any] = {"filter": FILTER, "audit": len(stops) > 1}
-    expected = count(how, tmp_path, **keywords)
+    expected = count(form, tmp_path, **keywords)
     keywords["checkpoint"] = tmp_path / "kept"
     for last in stops:
         with pytest.raises(Stopped):
-            count(how, tmp_path, progress=stop_after(last), **keywords)
+            count(form, tmp_path, progress=stop_after(last), **keywords)
     seen: list[tr.Progress] = []
-    got = count(how, tmp_path, progress=seen.append, **keywords)
+    got = count(form, tmp_path, progress=seen.append, **keywords)
     assert seen[0].done == seen[0].resumed == sum(stops) * SCORES.nbytes // 4
     assert got == expected
     again: list[tr.Progress] = []
-    assert count(how, tmp_path, progress=again.append, **keywords) == got
+    assert count(form, tmp_path, progress=again.append, **keywords) == got
     assert [p.done for p in again] == [SCORES.nbytes]  # nothing was left to count
 
 

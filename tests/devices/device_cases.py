@@ -85,10 +85,10 @@ VIEWS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("how", VIEWS)
+@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
-def test_every_view(how: str, kind: str, way: str) -> None:
-    on_host = VIEWS[how](host_tensor(matrix(kind, (23, 67))))
+def test_every_view(view: str, kind: str, way: str) -> None:
+    on_host = VIEWS[view](host_tensor(matrix(kind, (23, 67))))
     memory = on_host.detach()
     if way != "host":
         memory = memory.resolve_neg()
@@ -173,11 +173,12 @@ def test_everything_is_on_the_device(way: str) -> None:
     lists = [RNG.integers(0, 100, 9).tolist() for _ in range(30)]
     shared = np.unique(np.concatenate([targets, RNG.integers(0, 100, 40)]))
     expected = tr.rank(array, targets, rows=rows, filter=lists, candidates=shared)
-    there: dict[str, Any] = {"rows": on_device(rows), "candidates": on_device(shared)}
+    selections: dict[str, Any] = {"rows": on_device(rows), "candidates": on_device(shared)}
     scores = pending_scores(array)
     forms = tuple(map(on_device, csr(lists))), [on_device(np.array(some)) for some in lists]
     for filter in forms:
-        assert tr.evaluate(scores, on_device(targets), filter=filter, **there).ranks == expected
+        report = tr.evaluate(scores, on_device(targets), filter=filter, **selections)
+        assert report.ranks == expected
     assert tr.rank(scores, on_device(np.array(7))) == tr.rank(array, 7)
     with pytest.raises(TypeError, match=r"^targets: expected integers, got dtype float64"):
         tr.rank(scores, on_device(np.zeros(13)))
@@ -213,19 +214,19 @@ QUERIES = RNG.random((20, 8))
 ENTITIES = RNG.random((30, 8))
 BIAS = RNG.random(30)
 ALIGNED = alignment.Task(np.arange(20)[:, None].repeat(2, axis=1), left=20, right=30)
-# A call; `there` brings its arrays to the device.
+# A call; `move` brings its arrays to the device.
 DOORS: dict[str, Callable[[Callable[[Array], Any]], Any]] = {
-    "samples": lambda there: tr.rank_against(there(TRUE), there(SCORES)),
-    "samples, true scores here": lambda there: tr.rank_against(TRUE, there(SCORES)),
-    "samples in lists": lambda there: tr.rank_against(
-        there(TRUE), (np.arange(0, 601, 30), there(SCORES.ravel()))
+    "samples": lambda move: tr.rank_against(move(TRUE), move(SCORES)),
+    "samples, true scores here": lambda move: tr.rank_against(TRUE, move(SCORES)),
+    "samples in lists": lambda move: tr.rank_against(
+        move(TRUE), (np.arange(0, 601, 30), move(SCORES.ravel()))
     ),
-    "vectors": lambda there: tr.rank_embeddings(
-        there(QUERIES), there(ENTITIES), TARGETS, similarity="l1", bias=there(BIAS)
+    "vectors": lambda move: tr.rank_embeddings(
+        move(QUERIES), move(ENTITIES), TARGETS, similarity="l1", bias=move(BIAS)
     ),
-    "top": lambda there: tr.topk_embeddings(there(QUERIES), there(ENTITIES), 3).ids.tolist(),
-    "alignment": lambda there: ALIGNED.evaluate_scores(there(SCORES)).ranks,
-    "local scaling": lambda there: ALIGNED.evaluate_scores(there(SCORES), csls=3).ranks,
+    "top": lambda move: tr.topk_embeddings(move(QUERIES), move(ENTITIES), 3).ids.tolist(),
+    "alignment": lambda move: ALIGNED.evaluate_scores(move(SCORES)).ranks,
+    "local scaling": lambda move: ALIGNED.evaluate_scores(move(SCORES), csls=3).ranks,
 }
 
 
@@ -282,8 +283,8 @@ def test_tasks_of_a_protocol(way: str) -> None:
         return model[:, queries[:, 0], queries[:, 1]].T
 
     expected = task.evaluate(tail=tails, head=heads, batch_size=7).ranks
-    there = [lambda q, side=side: pending_scores(side(q)) for side in (tails, heads)]
-    got = task.evaluate(tail=there[0], head=there[1], batch_size=7)
+    scorers = [lambda q, side=side: pending_scores(side(q)) for side in (tails, heads)]
+    got = task.evaluate(tail=scorers[0], head=scorers[1], batch_size=7)
     assert got.ranks == expected
     assert got.protocol.device == f"standin:0, {way}"
     matrices = tails(task.sides["tail"].queries), heads(task.sides["head"].queries)

@@ -196,11 +196,11 @@ def test_no_array_is_larger_than_a_panel(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(VectorScores, "empty", noted)
     queries = RNG.normal(size=(5, 8))
     entities = RNG.normal(size=(700, 8)).astype(np.float32)
-    there = torch.from_numpy(queries), torch.from_numpy(entities)
+    tensors = torch.from_numpy(queries), torch.from_numpy(entities)
     for similarity in ("cosine", "l2"):
-        tr.rank_embeddings(*there, [0, 1, 2, 3, 699], similarity=similarity)
-        tr.topk_embeddings(*there, 3, similarity=similarity)
-        tr.score_embeddings(*there, similarity=similarity)
+        tr.rank_embeddings(*tensors, [0, 1, 2, 3, 699], similarity=similarity)
+        tr.topk_embeddings(*tensors, 3, similarity=similarity)
+        tr.score_embeddings(*tensors, similarity=similarity)
     assert max(sizes) <= vector_scores.PANEL_BYTES
     assert len(sizes) > 100
 
@@ -310,18 +310,18 @@ def opened(queries: Any, entities: Any, **options: Any) -> Any:
 def test_where_vectors_are_scored(monkeypatch: pytest.MonkeyPatch) -> None:
     queries = tenths(3, 4)
     entities = tenths(5, 4)
-    there = torch.from_numpy(entities)
-    assert opened(torch.from_numpy(queries), there).on_device
-    assert opened(queries, there).on_device
+    tensor = torch.from_numpy(entities)
+    assert opened(torch.from_numpy(queries), tensor).on_device
+    assert opened(queries, tensor).on_device
     assert not opened(torch.from_numpy(queries), entities).on_device
     expected = tr.score_embeddings(queries, entities)
     for left in (queries, queries.astype(">f4"), queries.astype(np.float64), queries[0]):
-        assert same_bits(tr.score_embeddings(left, there), tr.score_embeddings(left, entities))
+        assert same_bits(tr.score_embeddings(left, tensor), tr.score_embeddings(left, entities))
     assert same_bits(tr.score_embeddings(torch.from_numpy(queries), entities), expected)
     for way in ("torch", "host"):
         monkeypatch.setenv("TRUERANK_DEVICE", way)
-        assert not opened(queries, there).on_device
-        assert same_bits(tr.score_embeddings(queries, there), expected)
+        assert not opened(queries, tensor).on_device
+        assert same_bits(tr.score_embeddings(queries, tensor), expected)
 
 
 def test_a_device_that_rounds_otherwise_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,9 +329,9 @@ def test_a_device_that_rounds_otherwise_is_not_used(monkeypatch: pytest.MonkeyPa
     entities = RNG.normal(size=(50, 40))
     expected = tr.rank_embeddings(queries, entities, [1, 2, 3])
     monkeypatch.setattr(embedding_vectors, "scores_right", lambda *args: False)
-    there = torch.from_numpy(queries), torch.from_numpy(entities)
-    assert not opened(*there).on_device
-    ranks = tr.rank_embeddings(*there, [1, 2, 3])
+    tensors = torch.from_numpy(queries), torch.from_numpy(entities)
+    assert not opened(*tensors).on_device
+    ranks = tr.rank_embeddings(*tensors, [1, 2, 3])
     assert ranks == expected
     assert ranks.protocol is not None
     assert ranks.protocol.device == "cpu, host"
@@ -341,7 +341,7 @@ def test_gradients_and_modes_change_nothing() -> None:
     queries = tenths(3, 4)
     entities = tenths(5, 4)
     expected = tr.rank_embeddings(queries, entities, [1, 2, 3], similarity="l2")
-    there = [torch.from_numpy(x).requires_grad_() for x in (queries, entities)]
+    tensors = [torch.from_numpy(x).requires_grad_() for x in (queries, entities)]
     for mode in (
         torch.inference_mode(),
         torch.no_grad(),
@@ -349,9 +349,9 @@ def test_gradients_and_modes_change_nothing() -> None:
         torch.autocast("cpu"),
     ):
         with mode:
-            assert tr.rank_embeddings(*there, [1, 2, 3], similarity="l2") == expected
+            assert tr.rank_embeddings(*tensors, [1, 2, 3], similarity="l2") == expected
     negative = torch._neg_view(torch.from_numpy(-entities))
-    assert tr.rank_embeddings(there[0], negative, [1, 2, 3], similarity="l2") == expected
+    assert tr.rank_embeddings(tensors[0], negative, [1, 2, 3], similarity="l2") == expected
 
 
 def test_refusals() -> None:
@@ -373,8 +373,8 @@ def test_refusals() -> None:
     sparse = torch.from_numpy(entities).to_sparse()
     with pytest.raises(TypeError, match="entities: expected a dense tensor"):
         tr.rank_embeddings(queries, sparse, [1, 2, 3])
-    there = torch.from_numpy(queries), torch.from_numpy(entities)
+    tensors = torch.from_numpy(queries), torch.from_numpy(entities)
     for name, value in {"bias": np.zeros(4), "csls": CSLS(np.zeros(3), np.zeros(4), 1)}.items():
-        got = result(tr.rank_embeddings, *there, [1, 2, 3], **{name: value})
+        got = result(tr.rank_embeddings, *tensors, [1, 2, 3], **{name: value})
         assert got == result(tr.rank_embeddings, queries, entities, [1, 2, 3], **{name: value})
         assert isinstance(got, str)

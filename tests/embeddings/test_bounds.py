@@ -86,10 +86,10 @@ def beside(scores: Array, rng: np.random.Generator) -> Array:
     odd += [-np.inf, 5e-324, -5e-324, 1e300, -1e300, 1 + 1e-12, 1 - 1e-12]
     if not scores.shape[1]:
         return np.tile(odd, (len(scores), 1))
-    own = scores[:, rng.integers(0, scores.shape[1], 5)].astype(np.float64)
-    own[~np.isfinite(own)] = 0
-    near = [own, np.nextafter(own, np.inf), own * (1 - 2e-7), own * (1 + 2e-7), -own]
-    near.append(np.tile(odd, (len(own), 1)))
+    chosen = scores[:, rng.integers(0, scores.shape[1], 5)].astype(np.float64)
+    chosen[~np.isfinite(chosen)] = 0
+    near = [chosen, np.nextafter(chosen, np.inf), chosen * (1 - 2e-7), chosen * (1 + 2e-7), -chosen]
+    near.append(np.tile(odd, (len(chosen), 1)))
     return np.concatenate(near, axis=1)
 
 

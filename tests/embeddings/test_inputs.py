@@ -43,10 +43,10 @@ BIASES: dict[str, Callable[[Array], Any]] = {
 }
 
 
-@pytest.mark.parametrize("how", BIASES)
+@pytest.mark.parametrize("form", BIASES)
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_biases(kind: str, how: str) -> None:
-    bias = BIASES[how](np.random.default_rng(3).standard_normal(19))
+def test_biases(kind: str, form: str) -> None:
+    bias = BIASES[form](np.random.default_rng(3).standard_normal(19))
     vectors = vectors_of(kind)
     alone = tr.score_embeddings(vectors.queries, vectors.entities)
     expected = alone + np.asarray(bias).astype(kind)

@@ -20,29 +20,29 @@ def opened(drawn: Vectors) -> Embeddings:
 @st.composite
 def selections(draw: st.DrawFn, tasks: int, columns: int) -> _core.Selection | None:
     """Draw sorted lists of columns of a larger matrix: for each task, for some, or one for all."""
-    how = draw(st.sampled_from(["none", "each", "lists", "shared"]))
-    if how == "none":
+    kind = draw(st.sampled_from(["none", "each", "lists", "shared"]))
+    if kind == "none":
         return None
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     share = draw(st.sampled_from([0.0, 0.1, 0.6, 1.0]))
-    size = {"each": tasks, "lists": 3, "shared": 1}[how]
+    size = {"each": tasks, "lists": 3, "shared": 1}[kind]
     mask = rng.random((size, columns)) < share
     indptr = np.append(0, np.cumsum(mask.sum(axis=1)))
     dtype = draw(st.sampled_from([np.int32, np.int64]))
     of_tasks = None
-    if how == "lists":
+    if kind == "lists":
         of_tasks = rng.integers(0, 3, tasks)
-    return _core.Selection(indptr, np.nonzero(mask)[1].astype(dtype), of_tasks, how == "shared")
+    return _core.Selection(indptr, np.nonzero(mask)[1].astype(dtype), of_tasks, kind == "shared")
 
 
 def true_scores_of(rng: np.random.Generator, scores: Array, rows: Array, columns: Array) -> Array:
     """Return scores of the row, in part others next to them, and some that no score is."""
-    own = scores[rows, columns]
+    exact = scores[rows, columns]
     with np.errstate(all="ignore"):
-        near = np.nextafter(own, rng.choice([-np.inf, np.inf], len(own)).astype(scores.dtype))
-    odd = rng.choice(np.array([0, -0.0, -1, 2, np.inf, -np.inf, 1e30], scores.dtype), len(own))
-    which = rng.integers(0, 4, len(own))
-    return np.choose(which, [own, own, near, odd]).astype(scores.dtype)
+        near = np.nextafter(exact, rng.choice([-np.inf, np.inf], len(exact)).astype(scores.dtype))
+    odd = rng.choice(np.array([0, -0.0, -1, 2, np.inf, -np.inf, 1e30], scores.dtype), len(exact))
+    which = rng.integers(0, 4, len(exact))
+    return np.choose(which, [exact, exact, near, odd]).astype(scores.dtype)
 
 
 @pytest.mark.smoke

@@ -104,7 +104,7 @@ def as_asked(values: Array, dtype: Any) -> Array:
     return values if dtype is None else values.astype(dtype)
 
 
-# how -> whether strides are kept, and the conversion
+# name -> whether strides are kept, and the conversion
 OBJECTS: dict[str, tuple[bool, Callable[[Array], Any]]] = {
     "__array__": (
         True,
@@ -127,9 +127,9 @@ OBJECTS: dict[str, tuple[bool, Callable[[Array], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("how", OBJECTS)
-def test_foreign_objects(how: str) -> None:
-    keeps_strides, convert = OBJECTS[how]
+@pytest.mark.parametrize("name", OBJECTS)
+def test_foreign_objects(name: str) -> None:
+    keeps_strides, convert = OBJECTS[name]
     targets = [1, 2, 3, 4, 5]
     lists = [[1], [2], [], [3], [0]]
     for dtype in ("float32", "float64", "int64", "uint8", "float16"):
@@ -139,7 +139,7 @@ def test_foreign_objects(how: str) -> None:
     if not keeps_strides:
         return
     for layout in ("Fortran", "steps", "negative both", "read-only"):
-        if how == "DLPack" and layout == "read-only" and np.__version__ < "2.1":
+        if name == "DLPack" and layout == "read-only" and np.__version__ < "2.1":
             continue  # this numpy exports no read-only arrays by DLPack
         scores = LAYOUTS[layout](matrix("float32"))
         assert_same(tr.rank(convert(scores), 3), count(scores, 3))

@@ -45,11 +45,11 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("how", VIEWS)
+@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_views(how: str, dtype: Any) -> None:
+def test_views(view: str, dtype: Any) -> None:
     plain = HOST_TENSOR.to(dtype)
-    ranks = tr.rank(VIEWS[how](plain), TARGETS)
+    ranks = tr.rank(VIEWS[view](plain), TARGETS)
     assert ranks == tr.rank(plain, TARGETS)
     np.testing.assert_array_equal(ranks.above, tr.rank(plain.float(), TARGETS).above)
 

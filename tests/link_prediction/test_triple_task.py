@@ -355,9 +355,9 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "words", "test", "how"), ERRORS)
-def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any]) -> None:
-    refusal(kind, words, Task, test, **how)
+@pytest.mark.parametrize(("kind", "words", "test", "options"), ERRORS)
+def test_errors(kind: type[Exception], words: str, test: Any, options: dict[str, Any]) -> None:
+    refusal(kind, words, Task, test, **options)
 
 
 def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:

@@ -80,10 +80,10 @@ def test_dbp15k_as_the_slow_reader(data: st.DataObject) -> None:
     cut = data.draw(st.integers(1, len(ids) - 1))
     files = {}
     some_relations = st.sampled_from([0, 7, 10, 30])
-    for k, own in ((1, ids[:cut]), (2, ids[cut:])):
-        names = data.draw(st.lists(NAMES, min_size=len(own), max_size=len(own)))
-        files[f"ent_ids_{k}"] = as_text(zip(own, names, strict=True))
-        entity = st.sampled_from(own)
+    for k, entities in ((1, ids[:cut]), (2, ids[cut:])):
+        names = data.draw(st.lists(NAMES, min_size=len(entities), max_size=len(entities)))
+        files[f"ent_ids_{k}"] = as_text(zip(entities, names, strict=True))
+        entity = st.sampled_from(entities)
         triple = st.tuples(entity, some_relations, entity)
         files[f"triples_{k}"] = as_text(data.draw(st.lists(triple, min_size=1)))
         if data.draw(st.booleans()):
@@ -162,14 +162,14 @@ def test_openea_as_the_slow_reader(data: st.DataObject) -> None:
     files = {}
     ends = []
     for k in (1, 2):
-        own = data.draw(st.lists(NAMES, min_size=1, max_size=8, unique=True))
-        names = st.sampled_from(own)
+        entities = data.draw(st.lists(NAMES, min_size=1, max_size=8, unique=True))
+        names = st.sampled_from(entities)
         rows = data.draw(st.lists(st.tuples(names, NAMES, names), min_size=1, max_size=8))
         files[f"rel_triples_{k}"] = as_text(rows)
         if data.draw(st.booleans()):
             relations = sorted({row[1] for row in rows}, reverse=True)
             relations.append("more")
-            files[f"ent_ids_{k}"] = as_text((7 - i, name) for i, name in enumerate(own))
+            files[f"ent_ids_{k}"] = as_text((7 - i, name) for i, name in enumerate(entities))
             files[f"rel_ids_{k}"] = as_text(enumerate(relations))
         ends.append(names)
     links = data.draw(st.lists(st.tuples(*ends), min_size=2, max_size=8))

@@ -29,10 +29,10 @@ def shares(
     entities = {pair[asked] for pair in wanted}
     hits = unmatched = 0
     for entity in entities:
-        own = [pair for pair in found if pair[asked] == entity]
-        unmatched += not own
-        if own:
-            hits += min(own, key=lambda pair: (-scores[pair], pair[1 - asked])) in wanted
+        answers = [pair for pair in found if pair[asked] == entity]
+        unmatched += not answers
+        if answers:
+            hits += min(answers, key=lambda pair: (-scores[pair], pair[1 - asked])) in wanted
 
     def share(part: int, whole: int) -> float:
         return part / whole if whole else math.nan

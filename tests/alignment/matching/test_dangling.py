@@ -120,13 +120,13 @@ def test_curve(scores: Array, by: str, turned: bool, data: st.DataObject) -> Non
 def test_vectors_are_as_their_matrix(by: str, direction: str) -> None:
     rng = np.random.default_rng(5)
     left, right = (rng.integers(-2, 3, (n, 2)).astype(np.float32) for n in (12, 9))
-    how: dict[str, Any] = {"exclusive": [1, 4, 8], "by": by, "direction": direction}
+    options: dict[str, Any] = {"exclusive": [1, 4, 8], "by": by, "direction": direction}
     for csls in (None, 2):
         means = None
         if csls is not None:
             means = csls_means(left, right, csls, similarity="dot")
-        found = dangling(left, right, similarity="dot", csls=csls, **how)
-        of_matrix = dangling(tr.score_embeddings(left, right, csls=means), None, **how)
+        found = dangling(left, right, similarity="dot", csls=csls, **options)
+        of_matrix = dangling(tr.score_embeddings(left, right, csls=means), None, **options)
         np.testing.assert_equal(vars(found), vars(of_matrix))
         assert (found.by, found.direction) == (by, direction)
 

@@ -29,9 +29,9 @@ RULES: dict[str, dict[str, Any]] = {
 ODD = [1.0, 2.0, 0.0, -1.0, -np.inf, np.inf, np.nan]
 
 
-def check(found: Any, rule: str, scores: Array, who: Sequence[Array] = ()) -> None:
-    """Compare with the definition of a rule; `who`: the ids that take part, if not all do."""
-    ids = who or [np.arange(n) for n in scores.shape]
+def check(found: Any, rule: str, scores: Array, taking_part: Sequence[Array] = ()) -> None:
+    """Compare with the definition of a rule; `taking_part`: which ids do so, if not all."""
+    ids = taking_part or [np.arange(n) for n in scores.shape]
     places = pairs_of(rule, scores[np.ix_(*ids)])
     pairs = sorted((int(ids[0][i]), int(ids[1][j])) for i, j in places)
     assert found.pairs.tolist() == [list(pair) for pair in pairs]
@@ -73,7 +73,7 @@ def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool, as_mat
         similarity = data.draw(st.sampled_from(names))
         csls = data.draw(st.sampled_from([None, 1, 2, 50]))
     ids = [data.draw(st.none() | lists_of_ids(st.integers(0, n - 1), n, 1)) for n in sizes]
-    who = [
+    taking_part = [
         np.arange(n) if some is None else np.unique(some)
         for n, some in zip(sizes, ids, strict=True)
     ]
@@ -84,7 +84,7 @@ def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool, as_mat
             right,
             csls,
             **scored_by(similarity),
-            candidates=tuple(who),
+            candidates=tuple(taking_part),
         )
     given: dict[str, Any] = {"left": left, "right": right, "similarity": similarity}
     if as_matrix:
@@ -100,9 +100,9 @@ def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool, as_mat
         **RULES[rule],
     )
     scores = tr.score_embeddings(left, right, **scored_by(similarity), csls=means)
-    check(found, rule, scores, who)
-    np.testing.assert_array_equal(found.left_ids, who[0])
-    np.testing.assert_array_equal(found.right_ids, who[1])
+    check(found, rule, scores, taking_part)
+    np.testing.assert_array_equal(found.left_ids, taking_part[0])
+    np.testing.assert_array_equal(found.right_ids, taking_part[1])
     assert found.shape == scores.shape
 
 

@@ -99,9 +99,11 @@ def test_preferences_that_agree(
     rng = np.random.default_rng(seed)
     scores += rng.integers(0, noise + 1, scores.shape)
     for matrix in (scores, scores.T):
-        who = [np.flatnonzero(rng.random(size) < rng.choice([0.7, 1])) for size in matrix.shape]
-        ids = {"left_ids": who[0], "right_ids": who[1]}
-        check(infer(matrix, None, method="stable", k=k, **ids), "stable", matrix, who)
+        taking_part = [
+            np.flatnonzero(rng.random(size) < rng.choice([0.7, 1])) for size in matrix.shape
+        ]
+        ids = {"left_ids": taking_part[0], "right_ids": taking_part[1]}
+        check(infer(matrix, None, method="stable", k=k, **ids), "stable", matrix, taking_part)
 
 
 @pytest.mark.python_only
