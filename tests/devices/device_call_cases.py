@@ -48,8 +48,10 @@ def example() -> tuple[Any, Any]:
 @pytest.mark.usefixtures("copied")
 def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A block is counted only after the next copy has begun, and all counts are right."""
-    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)  # blocks of whole rows
-    expected, count = tr.rank(array, targets), _core.rank
+    array = RNG.random((40, 50))  # blocks of whole rows
+    targets = RNG.integers(0, 50, 40)
+    expected = tr.rank(array, targets)
+    count = _core.rank
     blocks = len(tr.open_scores(pending_scores(array)).tiles(1 << 30))
     counted: list[None] = []
 
@@ -78,7 +80,8 @@ def test_a_device_without_streams(
 @pytest.mark.usefixtures("copied")
 def test_threads_share_a_store(example: tuple[Any, Any]) -> None:
     array, targets = example
-    store, expected = tr.open_scores(pending_scores(array)), tr.rank(array, targets)
+    store = tr.open_scores(pending_scores(array))
+    expected = tr.rank(array, targets)
     found: list[bool] = []
 
     def work() -> None:
@@ -121,7 +124,8 @@ def test_how_often_scores_are_copied() -> None:
         call()
         return len(module.copies)
 
-    true_scores, others = RNG.random(40), RNG.random((40, 60))
+    true_scores = RNG.random(40)
+    others = RNG.random((40, 60))
     assert copies_of(lambda: tr.rank_against(true_scores, pending_scores(others))) > 3
     test = np.stack([RNG.integers(0, 30, 40), np.zeros(40, np.int64), RNG.integers(0, 30, 40)], 1)
     task = Task(test, entities=30, relations=1, sides=("tail",), duplicates="drop")
