@@ -124,7 +124,8 @@ def results(pytestconfig: pytest.Config, threads: int, sizes: Sizes) -> Results:
 @pytest.fixture(scope="session")
 def pool(sizes: Sizes, threads: int) -> Pool:
     """The scores that every case cuts its matrices from."""
-    nbytes, available = 4 * sizes.pool, available_memory()
+    nbytes = 4 * sizes.pool
+    available = available_memory()
     if available is not None and available < 1.2 * nbytes:
         pytest.skip(f"{nbytes / 1e9:.1f} GB of scores do not fit: {available / 1e9:.1f} GB left")
     return Pool(sizes.pool, threads)

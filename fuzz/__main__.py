@@ -57,7 +57,8 @@ def run_area(area: str, seed: int, seconds: float, rounds: int, stop: bool) -> R
 
     A process that ends early is a finding. Another then goes on with the next seed.
     """
-    result, first = Result(area), seed
+    result = Result(area)
+    first = seed
     end = time.monotonic() + seconds
     while result.rounds < rounds and not (stop and result.findings):
         if result.rounds and time.monotonic() > end:
@@ -68,7 +69,8 @@ def run_area(area: str, seed: int, seconds: float, rounds: int, stop: bool) -> R
             assert process.stdout is not None
             for line in map(json.loads, process.stdout):
                 if "finding" not in line:
-                    seed, inputs = line["seed"], line["inputs"]
+                    seed = line["seed"]
+                    inputs = line["inputs"]
                     continue
                 result.add(line["finding"], line["text"], line["seed"])
                 if stop:

@@ -113,7 +113,8 @@ def _import(file: Path) -> ModuleType:
 
 
 def _check_of(test: Any) -> Check | None:
-    function, drawn = test.hypothesis.inner_test, dict(FIXTURES)
+    function = test.hypothesis.inner_test
+    drawn = dict(FIXTURES)
     for mark in getattr(test, "pytestmark", []):
         if mark.name == "parametrize":
             name, values = mark.args

@@ -87,7 +87,8 @@ if __name__ == "__main__":
     limit_memory()
     area, seed, seconds, rounds, verbose = sys.argv[1:]
     # What the package prints must not end up between the lines of JSON.
-    lines, sys.stdout = sys.stdout, sys.stderr
+    lines = sys.stdout
+    sys.stdout = sys.stderr
     # A hostile name may be that of a file to write.
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         run(area, int(seed), float(seconds), int(rounds), verbose == "True", lines)

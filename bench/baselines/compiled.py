@@ -102,7 +102,8 @@ class ReadPass:
         """Return the OR of the 64-bit words of contiguous `scores`."""
         if not (scores.flags.c_contiguous or scores.flags.f_contiguous):
             raise ValueError("scores: expected a contiguous array")
-        address, size = scores.ctypes.data, scores.nbytes
+        address = scores.ctypes.data
+        size = scores.nbytes
         return int(self._read(variant.reader, address, size, threads, variant.chunk))
 
     def tune(self, scores: NDArray[Any], threads: int, rounds: int) -> dict[Variant, float]:

@@ -87,7 +87,8 @@ def test_pairs_among_all(compare: Compare, sizes: Sizes, team: Team) -> None:
     """Both directions of pairs that are half of the entities, all of which are candidates."""
     count, shape = ALIGNED
     if sizes.quick:
-        count, shape = count // 50, (shape[0] // 50, shape[1] // 50)
+        count = count // 50
+        shape = (shape[0] // 50, shape[1] // 50)
     rng = np.random.default_rng(1)
     sides = [rng.standard_normal((n, DIM), dtype=np.float32) for n in shape]
     pairs = np.stack([rng.permutation(n)[:count] for n in shape], axis=1)

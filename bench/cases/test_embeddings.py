@@ -75,7 +75,8 @@ def check_counts(ranks: tr.Ranks, problem: EmbeddingProblem, similarity: str) ->
     scores = tr.score_embeddings(sample.queries, sample.entities, **scored_by(similarity))
     check_scores(scores, sample, similarity)
     true_scores = scores[np.arange(CHECKED), sample.targets][:, None]
-    above, tied = (scores > true_scores).sum(1), (scores == true_scores).sum(1)
+    above = (scores > true_scores).sum(1)
+    tied = (scores == true_scores).sum(1)
     CHECKS["counts"](counts_of(ranks[:CHECKED]), above, tied)
 
 
@@ -182,7 +183,8 @@ def test_further_similarities(
     if similarity == "float64":
         require_memory(0 if sizes.quick else MEMORY)
         wide = (array.astype(np.float64) for array in problem[:2])
-        similarity, given = "dot", EmbeddingProblem(*wide, *problem[2:])
+        similarity = "dot"
+        given = EmbeddingProblem(*wide, *problem[2:])
     peers = scoring_peers(similarity, given, sizes, results)
     compare_and_check(
         compare,
@@ -205,7 +207,8 @@ def test_layouts(compare: Compare, sizes: Sizes, threads: int) -> None:
     bias = np.zeros(len(entities), np.float32)
     strided = np.concatenate([entities, entities], axis=1)[:, :DIM]
     selection = draw_filter(sizes.embeddings, 50, np.int64)
-    rows, repeated = np.repeat(np.arange(len(queries)), 10), np.repeat(targets, 10)
+    rows = np.repeat(np.arange(len(queries)), 10)
+    repeated = np.repeat(targets, 10)
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "entities.npy")
         np.save(path, entities)

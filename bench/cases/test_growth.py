@@ -69,7 +69,8 @@ def test_rate_against_size(
     all_sizes = geometric_sizes(SMALLEST, largest, 4 if sizes.quick else 8)
     for size in all_sizes:
         shape = shape_of(size)
-        scores, targets = pool.matrix(shape), draw_targets(shape)
+        scores = pool.matrix(shape)
+        targets = draw_targets(shape)
         problem = Problem(scores, targets, team.threads)
         peers = prepare_peers(PEERS, problem, results)
         times = compare(

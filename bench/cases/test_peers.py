@@ -59,7 +59,8 @@ def test_counting_peers(
         "sorting": (numpy_scipy.SORTING, sizes.sorted),
     }
     peers, shape = tables[family]
-    scores, targets = pool.matrix(shape), draw_targets(shape)
+    scores = pool.matrix(shape)
+    targets = draw_targets(shape)
     require_memory(MEMORY[family] * scores.size)
     problem = Problem(scores, targets, threads)
     contestants = {
@@ -87,7 +88,8 @@ def test_mrr_of_scores(
 ) -> None:
     """From a matrix to its mean reciprocal rank, against torchmetrics and ranx."""
     shape = sizes.sorted
-    scores, targets = pool.matrix(shape), draw_targets(shape)
+    scores = pool.matrix(shape)
+    targets = draw_targets(shape)
     require_memory(80 * scores.size)
     problem = Problem(scores, targets, threads)
     contestants = {
@@ -109,7 +111,8 @@ def test_report_of_scores(
 ) -> None:
     """From a matrix to 31 metrics of three kinds of rank, against PyKEEN's evaluator."""
     shape = sizes.many
-    scores, targets = pool.matrix(shape), draw_targets(shape)
+    scores = pool.matrix(shape)
+    targets = draw_targets(shape)
     peers = prepare_peers(torch_pykeen.EVALUATORS, Problem(scores, targets, threads), results)
     if not peers:
         pytest.skip("PyKEEN is not installed")

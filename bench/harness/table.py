@@ -90,7 +90,8 @@ def make_rows(
 
     rows = []
     for pair in pairs:
-        subject, baseline = pair.subject, pair.baseline
+        subject = pair.subject
+        baseline = pair.baseline
         cost = seconds[subject] / seconds[baseline]
         by_rate = subject in rates and baseline in rates
         speed = rates[subject] / rates[baseline] if by_rate else 1 / cost

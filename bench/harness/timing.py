@@ -107,7 +107,8 @@ def time_in_turn(
             peaks[name] = PeakMemory()
 
     def run(name: str) -> None:
-        call, recorded = contestants[name], times[name]
+        call = contestants[name]
+        recorded = times[name]
         start = clock()
         for _ in range(calls):
             result = call()

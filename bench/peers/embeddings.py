@@ -114,7 +114,8 @@ def _normalise(rows: Array) -> Array:
 
 def _product(problem: EmbeddingProblem, made: Callable[[Array], Array] = np.asarray) -> Any:
     """The scores alone, into a matrix that is already allocated; of rows as they are made."""
-    limit, scores = _blas_limit(problem.threads), _matrix(problem)
+    limit = _blas_limit(problem.threads)
+    scores = _matrix(problem)
 
     def multiply() -> Array:
         with limit():
@@ -305,7 +306,10 @@ def _faiss_distances(problem: EmbeddingProblem) -> Callable[[], Array]:
     return distances
 
 
-_BLAS, _TORCH, _SCIPY, _FAISS = ("threadpoolctl",), ("torch",), ("scipy",), ("faiss",)
+_BLAS = ("threadpoolctl",)
+_TORCH = ("torch",)
+_SCIPY = ("scipy",)
+_FAISS = ("faiss",)
 
 # Peers that score all queries, by similarity.
 SCORING: dict[str, Peers] = {

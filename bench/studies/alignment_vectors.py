@@ -41,7 +41,8 @@ def make_embeddings(data: Data, train: Array, *, seed: int = 0) -> list[Array]:
         sides.append(np.hstack([normalise(view) for view in views]))
     moments = sum((side.T @ side).astype(np.float64) for side in sides)
     variances, directions = np.linalg.eigh(moments)
-    variances, directions = variances[::-1][:DIM], directions[:, ::-1][:, :DIM]
+    variances = variances[::-1][:DIM]
+    directions = directions[:, ::-1][:, :DIM]
     scales = np.maximum(variances / variances[0], 1e-9) ** ((POWER - 1) / 2)
     return [normalise(side @ (directions * scales).astype("f4")) for side in sides]
 

@@ -172,7 +172,8 @@ def two_models(
     question: str, population: Population, drawn: str, units: int, repeats: int
 ) -> Iterator[Cell]:
     """Differences or ratios of two models; where they are equal, they change places at random."""
-    found, ratios = defaultdict(list), dict[str, bool]()
+    found = defaultdict(list)
+    ratios = dict[str, bool]()
     for rng in streams(question, population.name, drawn, units, repeats):
         a, b = population.draw(drawn, units, rng)
         if question == "equal":
@@ -431,9 +432,11 @@ def main(data: Path, vectors: Path, quick: bool, only: str, questions: str, outp
     populations = [*made_populations(), *real_populations(data, vectors), *new]
     order = [population.name for population in populations]
     chosen = [population for population in populations if re.search(only, population.name)]
-    repeats, units = (REPEATS, FEWER, DESIGN_REPEATS), UNITS
+    repeats = (REPEATS, FEWER, DESIGN_REPEATS)
+    units = UNITS
     if quick:
-        repeats, units = (20, 20, 20), UNITS[:1]
+        repeats = (20, 20, 20)
+        units = UNITS[:1]
     path = output / "calibration.tsv"
     cells = {cell.name: cell for cell in read_rows(path, Cell)}
     for cell in all_cells(chosen, repeats, units, questions):

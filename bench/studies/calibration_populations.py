@@ -87,7 +87,10 @@ class Population:
         queries: Integers,
         relations: Integers | None = None,
     ) -> None:
-        self.name, self.models, self.candidates, self.queries = name, models, candidates, queries
+        self.name = name
+        self.models = models
+        self.candidates = candidates
+        self.queries = queries
         self._groups = {"triples": _Groups(triples), "queries": _Groups(queries)}
         if relations is not None:
             self._groups["relations"] = _Groups(relations)
@@ -152,7 +155,8 @@ def made(name: str, law: str, other: str, shift: float = 0.0, seed: int = 0) -> 
         shared = math.sqrt(SIDES / 2) * (rng.standard_normal(TRIPLES) + of_query)
         return (own + shared).ravel()
 
-    common, models = sides(), []
+    common = sides()
+    models = []
     for quantile, moved in ((LAWS[law], 0.0), (LAWS[other], shift)):
         scores = math.sqrt(MODELS) * common + math.sqrt(1 - MODELS) * sides()
         ranks = np.ceil(quantile(ndtr(scores)) * math.exp(moved))

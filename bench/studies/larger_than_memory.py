@@ -54,8 +54,10 @@ class ScoreFile:
     """A file with a random window of a pool in each row, and its counts by numpy."""
 
     def __init__(self, folder: Path, gigabytes: float) -> None:
-        self.folder, self.name = folder, f"{gigabytes:g} GB"
-        self.path, self.targets = folder / "scores.npy", folder / "targets.npy"
+        self.folder = folder
+        self.name = f"{gigabytes:g} GB"
+        self.path = folder / "scores.npy"
+        self.targets = folder / "targets.npy"
         rng = np.random.default_rng(0)
         pool = rng.random(POOL, np.float32)  # 2 ** 24 values: some tie
         rows = max(1, round(gigabytes * ROWS))

@@ -77,7 +77,8 @@ def read_published(folder: Path) -> Triples:
 
 def with_seen_ids(triples: Triples) -> Triples:
     """Leave out valid and test triples with an entity or a relation that no training triple has."""
-    seen, relations = entities(triples["train"]), {triple[1] for triple in triples["train"]}
+    seen = entities(triples["train"])
+    relations = {triple[1] for triple in triples["train"]}
     return {
         split: [t for t in rows if {t[0], t[2]} <= seen and t[1] in relations]
         for split, rows in triples.items()
@@ -135,7 +136,8 @@ def main(data: Path, output: Path, published: Path | None = None) -> None:
             counted[key] = with_seen_ids(counted[key])
     table = json.loads((PACKAGE / "datasets.json").read_text(encoding="utf-8"))
     for key, triples in counted.items():
-        entry, sizes = table[key], sizes_of(triples)
+        entry = table[key]
+        sizes = sizes_of(triples)
         stated = tuple(entry[name] for name in ("entities", "relations", *SPLITS))
         if sizes != stated:
             raise ValueError(f"{key}: stated {stated}, counted {sizes}")

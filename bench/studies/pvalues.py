@@ -52,7 +52,9 @@ class Outcomes:
     def __init__(self, size: int, values: Callable[[np.ndarray], np.ndarray]) -> None:
         near = np.unique(np.floor(np.geomspace(1, max(size / 2, 1), 20_000)))
         starts = np.unique(np.concatenate([near, [size // 2 + 1], size + 1 - near]))
-        self.starts, self.size, self.values = starts, size, values
+        self.starts = starts
+        self.size = size
+        self.values = values
         self.lengths = np.diff(np.append(starts, size + 1.0))
         self.middle = values(starts + (self.lengths - 1) / 2)
 
@@ -142,13 +144,15 @@ def simulate(
     case: Case, about: float, error: float, most: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """P under chance, and its relative standard error: at most `error`, or after `most` ranks."""
-    f, sign = METRICS[case.metric], _sign(case.metric, case.alternative)
+    f = METRICS[case.metric]
+    sign = _sign(case.metric, case.alternative)
     kinds, kind = kinds_of(case.sizes, case.weights, case.metric, sign)
     numbers = np.bincount(kind)
     ends = np.array(
         [[k.values(np.ones(1))[0], k.values(np.array([float(k.size)]))[0]] for k in kinds]
     )
-    low, high = ends.min(axis=1), ends.max(axis=1)
+    low = ends.min(axis=1)
+    high = ends.max(axis=1)
     x = float(sign * case.weights @ f(case.ranks))
     # what suffices by itself, or cannot suffice, may be any value beyond
     slack = 1e-9 * abs(x)
@@ -168,14 +172,17 @@ def simulate(
     total = squares = draws = 0.0
     batch = max(BATCH // len(case.sizes), 1)
     while draws * len(case.sizes) < most:
-        sums, logs = np.zeros(batch), np.zeros(batch)
+        sums = np.zeros(batch)
+        logs = np.zeros(batch)
         for k, a, b, m in cut:
             for part in np.array_split(np.arange(m), math.ceil(m * batch / BATCH)):
                 drawn, log = k.draw(t, a, b, (batch, len(part)), rng)
                 sums += k.values(drawn).sum(axis=1)
                 logs += log.sum(axis=1)
         hit = np.where(sums >= x - 1e-12 * abs(x), np.exp(logs), 0.0)
-        total, squares, draws = total + hit.sum(), squares + hit @ hit, draws + batch
+        total += hit.sum()
+        squares += hit @ hit
+        draws += batch
         mean = total / draws
         if draws >= 20_000 and mean > 0:
             off = math.sqrt(max(squares / draws / mean**2 - 1, 1e-12) / draws)

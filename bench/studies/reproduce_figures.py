@@ -58,7 +58,8 @@ class Range(NamedTuple):
         return Range(self.low - by, self.high + by)
 
     def __str__(self) -> str:
-        low, high = f"{self.low:.7g}", f"{self.high:.7g}"
+        low = f"{self.low:.7g}"
+        high = f"{self.high:.7g}"
         return low if low == high else f"{low} to {high}"
 
 

@@ -29,7 +29,8 @@ def formulas(_: Path) -> Iterator[Figure]:
         for place, of, printed, value, exact, amiss, mended in rows:
             if mended is not None and not math.isclose(mended, exact, rel_tol=1e-12):
                 raise ValueError(f"{source}, {place}: mended {mended}, exact {exact}")
-            given, ours = Range.at(value), Range.at(exact)
+            given = Range.at(value)
+            ours = Range.at(exact)
             reasons = (Reason(amiss, given if amiss == STAND_IN else None),) if amiss else ()
             text = f"{printed} = {value:.6g}"
             figure = Figure(source, "formulas", place, of, text, "counts", ours, stands_for=given)
@@ -57,7 +58,8 @@ AMRI = tr.adjust("mr", MR, candidates=N, tasks=TASKS).index
 
 def ambiguity() -> Iterator[Formula]:
     """Formulas of "On the Ambiguity"."""
-    n, ranks = TASKS, TASKS * MR
+    n = TASKS
+    ranks = TASKS * MR
     equal = float(tr.rank([[0.0] * N], [0]).realistic[0])
     yield row("eq. 7", "E[rank]", "(N + 1) / 2", (N + 1) / 2, MEAN)
     amiss = "(N + 1) / 2, the mean of 1 and N, which is also its expected rank"
@@ -65,14 +67,17 @@ def ambiguity() -> Iterator[Formula]:
     yield row("section 3.2", "AMR", "2 Σ r / Σ (N + 1)", 2 * ranks / (n * (N + 1)), MR / MEAN)
     value = 1 - (MR - 1) / (MEAN - 1)
     yield row("eq. 8, first", "AMRI", "1 - (MR - 1) / E[MR - 1]", value, AMRI)
-    value, mended = 2 * (ranks - n) / (n * N), 1 - 2 * (ranks - n) / (n * (N - 1))
+    value = 2 * (ranks - n) / (n * N)
+    mended = 1 - 2 * (ranks - n) / (n * (N - 1))
     amiss = 'lacks "1 -", and has N for N - 1'
     yield row("eq. 8, second", "AMRI", "2 Σ (r - 1) / Σ N", value, AMRI, amiss, mended)
 
 
 def expected() -> Iterator[Formula]:
     """Expectations and variances of "A Unified Framework"."""
-    n, squared, hit = TASKS, (N * N - 1) / 12, K * (N - K) / N
+    n = TASKS
+    squared = (N * N - 1) / 12
+    hit = K * (N - K) / N
     yield row("eq. 4", "E[r]", "(N + 1) / 2", (N + 1) / 2, MEAN)
     yield row("eq. 5", "Var[r]", "(N² - 1) / 12", squared, VAR)
     yield row("eq. 6", "E[MR]", "(N + 1) / 2", (N + 1) / 2, EVERY["mr"][0])
@@ -86,22 +91,30 @@ def expected() -> Iterator[Formula]:
     amiss = "has N for N²; k/N (1 - k/N), before it, is right"
     yield row("eq. 16", "Var[r <= k]", "k (N - k) / N", hit, VAR_SHARE, amiss, hit / N)
     yield row("eq. 17", "E[hits@k]", "k / N", K / N, EVERY["hits@10"][0])
-    exact, mended = EVERY["hits@10"][1], hit / (n * N)
+    exact = EVERY["hits@10"][1]
+    mended = hit / (n * N)
     yield row("eq. 18", "Var[hits@k]", "k (N - k) / N", hit, exact, "has N for n N²", mended)
 
 
 def adjusted() -> Iterator[Formula]:
     """Adjusted metrics of "A Unified Framework"."""
-    n, ranks, inverse, found = TASKS, TASKS * MR, TASKS * MRR, TASKS * HITS
-    value, mended = 2 * ranks / (N * (N - 1)), 2 * ranks / (n * (N + 1))
+    n = TASKS
+    ranks = TASKS * MR
+    inverse = TASKS * MRR
+    found = TASKS * HITS
+    value = 2 * ranks / (N * (N - 1))
+    mended = 2 * ranks / (n * (N + 1))
     amiss = "has N (N - 1) for n (N + 1)"
     yield row("eq. 8", "AMR", "2 Σ r / (N (N - 1))", value, MR / MEAN, amiss, mended)
     value = 1 - (MR - 1) / (MEAN - 1)
     yield row("eq. 9", "AMRI", "1 - (MR - 1) / E[MR - 1]", value, AMRI)
-    value, amiss = inverse / (N * LOG), "has N for n in the mean, besides ln N / (N - 1)"
+    value = inverse / (N * LOG)
+    amiss = "has N for n in the mean, besides ln N / (N - 1)"
     printed = "(N - 1) / (N ln N) Σ 1/r"
     yield row("eq. 14", "MRR / E[MRR]", printed, value, MRR / MEAN_INVERSE, amiss)
-    value, exact, mended = found / K, HITS / SHARE, found / K * N / n
+    value = found / K
+    exact = HITS / SHARE
+    mended = found / K * N / n
     yield row("eq. 19", "hits@k / E[hits@k]", "Σ [r <= k] / k", value, exact, "lacks N / n", mended)
     exact = tr.adjust(f"hits@{K}", HITS, candidates=N, tasks=n).index
     value = (HITS - SHARE) / (1 - SHARE)

@@ -83,7 +83,8 @@ TREC_RUNS = (  # the file of values, qrels, run, documents of a list at most, le
 
 def of_trec_eval(folder: Path) -> Iterator[Value]:
     for file, qrels, results, most, least in TREC_RUNS:
-        judged, run = tr.read_qrels(folder / qrels), defaultdict(dict)
+        judged = tr.read_qrels(folder / qrels)
+        run = defaultdict(dict)
         for line in (folder / results).read_text().splitlines():
             query, _, document, _, score, *_ = line.split()  # one file has more fields than six
             run[query][document] = float(score)
@@ -135,12 +136,14 @@ def of_ranx(folder: Path) -> Iterator[Value]:
     unit = folder / "unit" / "ranx"
     run_tests(unit / "metrics_test.py", unit / "metrics", unit / "meta" / "evaluate_test.py")
     for name, (qrels, run, *rest), values in seen:
-        metric, parameter = name.removesuffix("_burges"), rest[0] if rest else 0
+        metric = name.removesuffix("_burges")
+        parameter = rest[0] if rest else 0
         key = f"rbp:{parameter}" if name == "rbp" else f"{metric}@{parameter}" * bool(parameter)
         key = key or metric
         if not is_key(key):
             continue
-        gain, binary = "exponential" if name != metric else "linear", metric not in ("dcg", "ndcg")
+        gain = "exponential" if name != metric else "linear"
+        binary = metric not in ("dcg", "ndcg")
         for judged, listed, value in zip(qrels, run, values, strict=True):
             right = {f"d{int(d)}": min(int(g), 1) if binary else int(g) for d, g in judged}
             places = {f"d{int(d)}": -i for i, (d, _) in enumerate(listed) if d != -1}
@@ -195,7 +198,9 @@ def of_pyg(folder: Path) -> Iterator[Value]:
     seen: list[Any] = []
     held: dict[int, list[Any]] = defaultdict(list)
     base = module.LinkPredMetric
-    update, compute, reset = base.update, base.compute, base.reset
+    update = base.update
+    compute = base.compute
+    reset = base.reset
 
     def on_update(self: Any, found: Any, pairs: Any, weights: Any = None) -> Any:
         result = update(self, found, pairs, weights)
@@ -212,7 +217,9 @@ def of_pyg(folder: Path) -> Iterator[Value]:
         held[id(self)].clear()
         return reset(self)
 
-    base.update, base.compute, base.reset = on_update, on_compute, on_reset
+    base.update = on_update
+    base.compute = on_compute
+    base.reset = on_reset
     run_tests(folder / "metrics" / "test_link_pred_metric.py")
     names = {"MAP": "map_min", "HitRatio": "success"}
     for metric, k, weighted, updates, value in seen:
@@ -245,10 +252,13 @@ def of_torchmetrics(folder: Path) -> Iterator[Value]:
         data = getattr(inputs, f"_input_retrieval_scores_{form}".removesuffix("_"))
         index, scores, target = (x.flatten() for x in data)
         keep = target != -100
-        queries, qrels, run = [], {}, {}
+        queries = []
+        qrels = {}
+        run = {}
         for i in index.unique().tolist():
             here = (index == i) & keep
-            name, labels = f"q{i}", [f"d{j}" for j in range(int(here.sum()))]
+            name = f"q{i}"
+            labels = [f"d{j}" for j in range(int(here.sum()))]
             queries.append((name, scores[here], target[here]))
             qrels[name] = dict(zip(labels, target[here].tolist(), strict=True))
             run[name] = dict(zip(labels, scores[here].double().tolist(), strict=True))

@@ -57,8 +57,10 @@ def top_20(index: str) -> Run:
     import torch
     from torch_geometric.metrics import LinkPredMAP, LinkPredMetricCollection, LinkPredRecall
 
-    kind, rng = resolve_name(index), np.random.default_rng(0)
-    items, likes = rng.normal(size=(100_000, 64)), rng.integers(0, 100_000, (10_000, 5))
+    kind = resolve_name(index)
+    rng = np.random.default_rng(0)
+    items = rng.normal(size=(100_000, 64))
+    likes = rng.integers(0, 100_000, (10_000, 5))
     users = items[likes].sum(axis=1) + 3 * rng.normal(size=(10_000, 64))
     emb = [torch.from_numpy(x).float() for x in (users, items)]
     rows = np.arange(10_000).repeat(rng.geometric(1 / 30, 10_000))
@@ -118,7 +120,8 @@ def encoded() -> Any:
 
 def evaluated(evaluator: str) -> Run:
     """Prepare metrics of 1,000 queries with two relevant documents each."""
-    model, metrics = encoded(), ("ndcg@10", "mrr@10", "recall@10", "map@100")
+    model = encoded()
+    metrics = ("ndcg@10", "mrr@10", "recall@10", "map@100")
     queries, documents = ({name: "" for name in model.names[key]} for key in "qd")
     right = {f"q{i}": {f"d{i}", f"d{19_999 - i}"} for i in range(1000)}
     evaluate = resolve_name(evaluator)(queries, documents, right)
@@ -158,7 +161,8 @@ def identified(way: str) -> Run:
     probes = centres[persons] + 2 * rng.standard_normal((PROBES, 512), np.float32)
 
     def count() -> Iterable[float]:
-        rows, columns = np.arange(PROBES).repeat(2), (2 * persons[:, None] + [0, 1]).ravel()
+        rows = np.arange(PROBES).repeat(2)
+        columns = (2 * persons[:, None] + [0, 1]).ravel()
         task = tr.retrieval.Task((rows, columns), entities=GALLERY)
         report = task.evaluate_embeddings(probes, images, similarity="dot")
         return report["success@1"], report["map"]
@@ -195,7 +199,9 @@ def recommended(model: str, way: str) -> Run:
         tastes = scores + 2 * rng.standard_normal(scores.shape, np.float32)
         best = np.argpartition(-tastes, 12, axis=1)[:, :12]
         likes[start : start + USERS_AT_ONCE] = rng.permuted(best, axis=1)
-    train, test, rows = likes[:, :6], likes[:, 6:], np.arange(USERS).repeat(6)
+    train = likes[:, :6]
+    test = likes[:, 6:]
+    rows = np.arange(USERS).repeat(6)
     noise = rng.standard_normal(users.shape, np.float32)
     known = np.arange(USERS)[:, None] % 4 == 0
     vectors = np.where(known, users, noise) if model == "knows some" else users + 2 * noise
@@ -231,7 +237,8 @@ METRICS = {  # ours, trec_eval's, ranx's
 
 def listed(way: str) -> Run:
     """Prepare metrics of lists of 100 documents, six of the ten right ones among them; no ties."""
-    rng, library = np.random.default_rng(0), way.split(",")[0]
+    rng = np.random.default_rng(0)
+    library = way.split(",")[0]
     names = METRICS[library].split()
     steps = rng.integers(1, DOCUMENTS // 200, (QUERIES, 100))
     ids = (rng.integers(0, DOCUMENTS, (QUERIES, 1)) + np.cumsum(steps, axis=1)) % DOCUMENTS
@@ -253,7 +260,8 @@ def listed(way: str) -> Run:
         run = np.stack([ids, scores], axis=2).astype(np.float64)
         peer.evaluate(qrels[:2], run[:2], names)  # numba compiles
         return lambda: peer.evaluate(qrels, run, names).values()
-    found, judged = {}, {}
+    found = {}
+    judged = {}
     for i, (row, of_row, rights) in enumerate(zip(ids, scores.tolist(), right, strict=True)):
         found[str(i)] = dict(zip(map(str, row), of_row, strict=True))
         judged[str(i)] = dict.fromkeys(map(str, rights), 1)
@@ -318,14 +326,17 @@ def measure(name: str) -> list[object] | str:
         run = CONTESTANTS[name]()
     except ImportError as error:
         return str(error)
-    memory, start, busy = PeakMemory(), time.perf_counter(), time.process_time()
+    memory = PeakMemory()
+    start = time.perf_counter()
+    busy = time.process_time()
     values = ", ".join(f"{value:.7g}" for value in run())
     seconds = (time.perf_counter() - start, time.process_time() - busy)
     return [name, *(f"{x:.2f}" for x in seconds), round((memory.growth() or 0) / 1e6), values]
 
 
 if __name__ == "__main__":
-    only, rows = arguments(__doc__, only="")["only"], []
+    only = arguments(__doc__, only="")["only"]
+    rows = []
     for contestant in (name for name in CONTESTANTS if re.search(only, name)):
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             line = pool.submit(measure, contestant).result()

@@ -73,7 +73,8 @@ def libkge(code: Code, case: Case) -> Outcome:
             both.append(torch.from_numpy(infinite))
         labels = torch.cat(both, dim=1)
     s, s_ties, o, o_ties, *_ = job._filter_and_rank(*blocks, labels, *true_scores)
-    s_ranks, o_ranks = job._get_ranks(s, s_ties), job._get_ranks(o, o_ties)
+    s_ranks = job._get_ranks(s, s_ties)
+    o_ranks = job._get_ranks(o, o_ties)
     histograms: dict[str, Any] = {}
     names["hist_all"](histograms, None, None, None, s_ranks, o_ranks, job)
     suffix = "_filtered" if case.known is not None else ""
@@ -141,7 +142,8 @@ def openea(code: Code, case: Case) -> Outcome:
     """Its calculate_rank, exact."""
     path = "src/openea/modules/finding/alignment.py"
     names = code.functions("OpenEA", "ad11dc3", path, "calculate_rank", {"np": np})
-    ks, total = [1, 5, 10, 50], len(case.targets)
+    ks = [1, 5, 10, 50]
+    total = len(case.targets)
 
     def means(part: Case) -> Any:
         return names["calculate_rank"](part.targets, part.scores, ks, True, len(part.targets))

@@ -84,7 +84,8 @@ def assert_printable(text: str) -> None:
 
 
 def run(arguments: list[str]) -> Outcome:
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             commands(arguments, prog_name="truerank")

@@ -28,7 +28,8 @@ TESTS = ("counting",)
 @check(problems(nan=True, errors=True), st.lists(st.integers(0, 20), max_size=3), st.booleans())
 def rows(problem: Problem, cuts: list[int], named: bool) -> None:
     """Blocks of rows are ranked as the whole; errors are those of one of the blocks."""
-    scores, keywords = problem.scores, problem.keywords
+    scores = problem.scores
+    keywords = problem.keywords
     rows = problem.call()[1].get("rows")
     targets = np.array(tasks_of(scores, problem.targets, rows)[0], np.int64)
     if scores.ndim == 1 or ("candidates" in keywords and not named):

@@ -23,7 +23,8 @@ TESTS = ("embeddings",)
 def calls(draw: st.DrawFn) -> tuple[Vectors, Tasks | None]:
     """Draw large vectors with tasks, which there are only among entities."""
     given = draw(vectors(nan=True, oracle=score, large=True))
-    size, is_single = len(given.entities), given.queries.ndim == 1
+    size = len(given.entities)
+    is_single = given.queries.ndim == 1
     return given, draw(tasks(given.height, size, is_single, errors=False)) if size else None
 
 

@@ -50,7 +50,8 @@ def score(
         )
         added = None if bias is None else widened(bias, dtype).astype(kind, order="C")
         means = [] if csls is None else [np.array(side, kind) for side in csls[:2]]
-    work, sums = np.empty(q.size + e.size, kind), np.empty(len(q) + len(e))
+    work = np.empty(q.size + e.size, kind)
+    sums = np.empty(len(q) + len(e))
     out = np.empty((len(q), len(e)), kind)
     sizes = map(ctypes.c_int64, (len(q), len(e), q.shape[1]))
     arrays = (q, e, added, *(means or (None, None)), work, sums, out)

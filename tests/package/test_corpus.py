@@ -48,7 +48,8 @@ def test_members_of_any_other_kind(
     monkeypatch.setattr("os.fsync", lambda _: None)
     path = tmp_path / "saved.npz"
     path.write_bytes(dict(corpus_files(name))[file])
-    names, refused = set(), set()
+    names = set()
+    refused = set()
     for member in hostile_files(path):
         names.add(member)
         try:
@@ -74,7 +75,8 @@ def test_a_file_is_added_as_its_name_says_it_is_read(tmp_path: Path) -> None:
     copy.write_bytes(CORPUS.read_bytes())
     with zipfile.ZipFile(copy) as archive:
         before = {name: archive.read(name) for name in archive.namelist()}
-    good, bad = tmp_path / "read-a-name.txt", tmp_path / "no-utf-8.txt"
+    good = tmp_path / "read-a-name.txt"
+    bad = tmp_path / "no-utf-8.txt"
     good.write_text("a name\n")
     bad.write_bytes(b"\xff\n")
     corpus.add("names", [good, bad], copy)

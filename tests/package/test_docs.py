@@ -86,7 +86,8 @@ def test_readme_is_short_and_names_what_is_there() -> None:
     text = README.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 150
     benches = (path.read_text(encoding="utf-8") for path in (ROOT / "bench").rglob("test_*.py"))
-    cases, chosen = "".join(benches), re.findall(r"bench -k (\w+)", text)
+    cases = "".join(benches)
+    chosen = re.findall(r"bench -k (\w+)", text)
     scripts = re.findall(r"python (bench/\S+\.py)", text)
     assert len(chosen) * len(scripts) > 0
     assert [word for word in chosen if f"{word}(" not in cases] == []
@@ -112,7 +113,8 @@ def test_every_metric_has_its_section() -> None:
 
 def documented() -> tuple[set[str], set[str]]:
     """Return names with their own directive, and modules with a directive for all members."""
-    names, whole = set(), set()
+    names = set()
+    whole = set()
     for page in (DOCS / "reference").glob("*.md"):
         text = page.read_text(encoding="utf-8")
         names |= set(re.findall(r"^\.\. (?:auto|py:)\w+:: ([\w.]+)", text, re.MULTILINE))
@@ -149,7 +151,8 @@ def test_a_wrong_figure_is_an_error(line: str, tmp_path: Path) -> None:
 
 def test_every_picture_is_shown_below_what_draws_it() -> None:
     """Drawings are made by the pages that show them; a photograph of a page is only shown."""
-    drawn, shown = set(), set()
+    drawn = set()
+    shown = set()
     for page in PAGES[1:]:
         text = page.read_text(encoding="utf-8")
         drawn |= {(page.parent / b.picture).resolve() for b in markdown_pages.blocks(text)}

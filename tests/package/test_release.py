@@ -164,7 +164,8 @@ def test_planted_faults_of_a_library(
     audit: ModuleType, tmp_path: Path, source: str, flags: list[str], said: str
 ) -> None:
     pytest.importorskip("auditwheel", reason="libraries of Linux are read by auditwheel")
-    library, code = tmp_path / "library.so", tmp_path / "library.c"
+    library = tmp_path / "library.so"
+    code = tmp_path / "library.c"
     code.write_text(source)
     subprocess.run([str(COMPILER), "-shared", "-fPIC", code, "-o", library, *flags], check=True)
     wheel = Wheel(audit, tmp_path, "manylinux_2_34_x86_64")

@@ -44,7 +44,8 @@ def model(seed: int, candidates: int = 500, ties: bool = False) -> tr.Report:
     return tr.report(ranks, by="relation")
 
 
-ONE, TIED = model(0), model(1, ties=True)
+ONE = model(0)
+TIED = model(1, ties=True)
 FOUR = {"_A": ONE, "B $x$": TIED, LONG: model(2), "D": model(3)}
 SETS = {"few": model(4, 20), "many": ONE, "many, stored": tr.Report.from_json(ONE.to_json())}
 TINY = tr.report(tr.Ranks([2], [1], 5), by=["only"])
@@ -93,7 +94,8 @@ def test_nothing_is_cut_off(name: str) -> None:
     assert figure.axes == [ax]
     assert ax.get_xlabel()
     figure.draw_without_rendering()
-    drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    drawn = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
     assert min(drawn.x0, drawn.y0, width - drawn.x1, height - drawn.y1) >= -0.01
     if (legend := ax.get_legend()) is not None:
         assert legend.get_window_extent().y0 >= ax.get_window_extent().y1
@@ -303,7 +305,8 @@ def slow_shares(report: tr.Report, kind: str, edges: list[int]) -> tuple[list[fl
         sums: list[list[float]] = [[], [], [], []]
         for i, weight in enumerate(weights.tolist()):
             size = int(drawn_.candidates[i])
-            low, high = int(best.ranks[i]), int(worst.ranks[i])
+            low = int(best.ranks[i])
+            high = int(worst.ranks[i])
             if kind == "expected":
                 inside = max(0, min(high, end - 1) - max(low, start) + 1) / (high - low + 1)
             else:

@@ -58,7 +58,8 @@ def test_provenance_fields(field: str, value: object) -> None:
 
 
 def test_filter_is_a_set() -> None:
-    one, other = Protocol(filter=["valid", "train", "valid"]), Protocol(filter=("train", "valid"))
+    one = Protocol(filter=["valid", "train", "valid"])
+    other = Protocol(filter=("train", "valid"))
     assert one.filter == ("valid", "train")
     assert one.fingerprint == other.fingerprint
     assert one.differences(other) == []

@@ -312,7 +312,8 @@ def test_wrong_index(index: object, error: type) -> None:
 
 
 def test_equality_is_of_everything_but_provenance() -> None:
-    ranks, bare = everything(), Ranks([0], [1], 5)
+    ranks = everything()
+    bare = Ranks([0], [1], 5)
     assert ranks == everything()
     others: list[object] = [ranks[::-1], ranks[:3], ranks.with_weights(None), "Ranks"]
     others += [ranks.with_weights([1, 1, 1, 1]), ranks.with_protocol(split="valid")]
@@ -366,13 +367,15 @@ def test_join_records_unlike_provenance() -> None:
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_join_needs_all_or_none(name: str) -> None:
     value = {"weights": [1.0], "audit": ([0], [0], [1])}.get(name, ["x"])
-    bare, rich = Ranks([0], [1], 5), Ranks([0], [1], 5, **{name: value})
+    bare = Ranks([0], [1], 5)
+    rich = Ranks([0], [1], 5, **{name: value})
     with pytest.raises(ValueError, match=rf"parts: {name} missing in part 1, but not in all"):
         concatenate([rich, bare, rich, bare])
 
 
 def test_join_refuses_names_with_ids() -> None:
-    a, b = Ranks([0], [1], 5, relation=["x"]), Ranks([0], [1], 5, relation=[3])
+    a = Ranks([0], [1], 5, relation=["x"])
+    b = Ranks([0], [1], 5, relation=[3])
     refusal(ValueError, "relation: cannot join names and ids", concatenate, [a, b])
     nothing = Ranks([], [], 5, relation=[])
     assert concatenate([nothing, a]).relation.values.tolist() == ["x"]

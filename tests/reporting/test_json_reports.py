@@ -155,9 +155,11 @@ def test_damaged_json(grouped: Report, place: str) -> None:
         if place.startswith("metrics."):
             content["metrics"][place.removeprefix("metrics.")] = wrong
         else:
-            inner, last = {"": content}, ""
+            inner = {"": content}
+            last = ""
             for word in (name, *path):
-                inner, last = inner[last], int(word) if word.isdecimal() else word
+                inner = inner[last]
+                last = int(word) if word.isdecimal() else word
             inner[last] = wrong
         with pytest.raises(InputValueError, match=f"^text: {words}") as caught:
             Report.from_json(json.dumps(content))

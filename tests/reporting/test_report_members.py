@@ -158,11 +158,14 @@ def outcome(call: Callable[[Any], Any], report: Any) -> Any:
 def test_both_kinds_of_report_do_the_same(member: str, by: str, state: str) -> None:
     of_ranks, of_queries = (make(RANKS, by=BY[by]) for make in MAKERS.values())
     if "JSON" in state:
-        of_ranks, of_queries = read_back(of_ranks), read_back(of_queries)
+        of_ranks = read_back(of_ranks)
+        of_queries = read_back(of_queries)
     if "group" in state:
-        of_ranks, of_queries = of_group(of_ranks), of_group(of_queries)
+        of_ranks = of_group(of_ranks)
+        of_queries = of_group(of_queries)
     for i, call in enumerate(MEMBERS[member]):
-        one, two = outcome(call, of_ranks), outcome(call, of_queries)
+        one = outcome(call, of_ranks)
+        two = outcome(call, of_queries)
         if isinstance(one, (float, tuple, list, dict)) and "Error" not in str(one):
             assert str(two) == str(one) or two == pytest.approx(one, nan_ok=True), i
         else:

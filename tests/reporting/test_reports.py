@@ -157,7 +157,8 @@ def test_weights_by_name(sided: Ranks) -> None:
 def test_chance_is_that_of_the_side_and_its_weights(sided: Ranks) -> None:
     weights = np.array([1.0, 2, 3, 4, 5])
     measured = report(sided, weights=weights)
-    tail, tail_weights = sided.candidates[3:], weights[3:]
+    tail = sided.candidates[3:]
+    tail_weights = weights[3:]
     for metric in ("mr", "mrr", "hits@4", "gmr", "imr"):
         mean, variance = measured.chance(f"tail.{metric}")
         assert (mean, variance) == chance(metric, tail, tail_weights)

@@ -71,7 +71,8 @@ def test_repeats_are_a_mapping(models: dict[str, Report]) -> None:
 
 def test_repeats_print_as_the_row_of_a_table(models: dict[str, Report]) -> None:
     runs = list(models.values())
-    repeats, keys = report(runs), ["mr", "hits@1"]
+    repeats = report(runs)
+    keys = ["mr", "hits@1"]
     rows = [repeats.table(keys, percent=True), table({"3 runs": runs}, keys, percent=True)]
     assert str(rows[0]) == str(rows[1])
     assert rows[0].rows == rows[1].rows == repeats.table(keys).rows
@@ -236,7 +237,8 @@ def test_notes_of_a_table(models: dict[str, Report]) -> None:
 
 
 def test_all_runs_count() -> None:
-    valid, test = one(1), one(1, protocol=Protocol(split="test"))
+    valid = one(1)
+    test = one(1, protocol=Protocol(split="test"))
     runs = [valid, test]
     with pytest.raises(ValueError, match=r"^reports\['A'\]: runs 1 and 2 .*: split: valid against"):
         table({"A": runs, "B": valid})
@@ -358,7 +360,8 @@ def test_the_units_are_those_that_are_asked_for() -> None:
 
 
 def test_wrong_models() -> None:
-    models, one = models_of(4, 50), models_of(4)
+    models = models_of(4, 50)
+    one = models_of(4)
     words = "against: expected one of model 0, model 1, best, got"
     refusal(ValueError, words, table, models, against="model 2")
     refusal(ValueError, "against: .* two models, got 1", table, one, against="best")

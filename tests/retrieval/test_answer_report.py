@@ -51,7 +51,8 @@ def queries(draw: st.DrawFn) -> Query:
 
 def ranks_of(drawn: list[Query], shuffle: Any = None) -> tuple[tr.Ranks, np.ndarray]:
     """Rank every right answer among all candidates of its query; tasks may be in any order."""
-    parts, gains = [], []
+    parts = []
+    gains = []
     for i, query in enumerate(drawn):
         right = [j for j, gain in enumerate(query.gains) if gain]
         part = tr.rank([query.scores], right, rows=[0] * len(right))
@@ -113,7 +114,8 @@ def test_every_metric_over_every_order(
 def test_expected_reciprocal_rank_has_bounds(query: Query, k: int) -> None:
     ranks, gains = ranks_of([query])
     expected = oracle.values_by_order(f"err@{k}", query.scores, query.gains)
-    found, tied = report(ranks, gains), ranks.tied.max() > 1
+    found = report(ranks, gains)
+    tied = ranks.tied.max() > 1
     for kind in ("optimistic", "pessimistic", "pessimistic" if tied else "expected"):
         assert found[f"{kind}.err@{k}"] == pytest.approx(expected[kind], rel=1e-12)
     if tied:
@@ -349,9 +351,11 @@ def answered(seed: int, queries: int = 40, **labels: Any) -> RetrievalReport:
 
 def test_a_query_of_one_answer_is_a_task() -> None:
     rng = np.random.default_rng(1)
-    above, tied = rng.integers(0, 20, 60), rng.integers(1, 4, 60)
+    above = rng.integers(0, 20, 60)
+    tied = rng.integers(1, 4, 60)
     ranks = tr.Ranks(above, tied, rng.integers(30, 90, 60), queries=range(60))
-    found, tasks = report(ranks, by=[0, 1, 2] * 20), tr.report(ranks, by=[0, 1, 2] * 20)
+    found = report(ranks, by=[0, 1, 2] * 20)
+    tasks = tr.report(ranks, by=[0, 1, 2] * 20)
     for key in ("mrr", "success@3", "index.mrr", "ratio.mrr", "macro.mrr"):
         bounds = found.interval(key)
         own = tasks.interval(re.sub(r"^(macro\.)?", r"\1expected.", key.replace("success", "hits")))
@@ -362,7 +366,8 @@ def test_a_query_of_one_answer_is_a_task() -> None:
 
 @pytest.mark.parametrize("key", ["map", "ndcg@5", "index.ndcg", "success@1"])
 def test_p_is_that_of_all_permutations(key: str) -> None:
-    a, b = answered(0, queries=9), answered(1, queries=9)
+    a = answered(0, queries=9)
+    b = answered(1, queries=9)
     found = tr.compare(a, b, metric=key)
     one, two = (x.per_query(key.removeprefix("index.")) for x in (a, b))
     options = {"permutation_type": "samples", "n_resamples": np.inf}
@@ -379,7 +384,8 @@ def test_p_is_that_of_all_permutations(key: str) -> None:
 
 
 def test_only_reports_over_the_same_queries_answers_and_gains_are_compared() -> None:
-    a, ids = answered(0), np.arange(120)
+    a = answered(0)
+    ids = np.arange(120)
     other = a.ranks.with_labels(queries=ids // 3 + 1)
     for b, message in [
         (report(other, gains=a.gains), "tasks: 3 of 120 differ, the first at position 0"),
@@ -426,7 +432,8 @@ def test_tables_runs_and_plots_are_those_of_the_comparisons() -> None:
 
 def test_plots_and_pages(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    a, b = answered(0), answered(1)
+    a = answered(0)
+    b = answered(1)
     ax = tr.plot.values({"a": a, "b": b}, ["map", "ndcg@5"])
     drawn = [line.get_xdata().tolist() for line in ax.get_lines()]
     assert drawn == [[x["map"], x["ndcg@5"]] for x in (a, b)]

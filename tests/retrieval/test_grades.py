@@ -124,7 +124,8 @@ def test_ranks_of_judgements_have_all_that_metrics_need(
 
 @given(st.lists(st.one_of(st.integers(0, 9), st.floats(1e-300, 1e300)), max_size=9))
 def test_gains_are_labels_without_rounding(gains: list[float]) -> None:
-    array, ids = np.array(gains, np.float64), range(len(gains))
+    array = np.array(gains, np.float64)
+    ids = range(len(gains))
     labels = gain_labels(array)
     found = gains_of({"gain": labels})
     assert found is not None
@@ -176,7 +177,8 @@ def test_ranks_without_grades_are_joined_with_graded_ones() -> None:
 
 
 def test_groups_of_a_report_have_no_queries_without_answers() -> None:
-    qrels, groups = {"u": {"a": 2}, "v": {"b": 1}, "w": {}}, {"u": "x", "v": "y"}
+    qrels = {"u": {"a": 2}, "v": {"b": 1}, "w": {}}
+    groups = {"u": "x", "v": "y"}
     found = Task(qrels, entities=["a", "b"], groups=groups).evaluate_lists({"u": ["b"], "v": ["b"]})
     assert found.without_answers == 1
     assert [group.without_answers for group in found.groups.values()] == [0, 0]

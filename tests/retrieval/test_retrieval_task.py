@@ -22,13 +22,15 @@ from truerank.retrieval.answer_report import MISSES
 
 KEYS = ("map", "ndcg@2", "recall@1", "optimistic.mrr", "pessimistic.success@2", "chance.map")
 KEYS += ("bpref", "optimistic.bpref", "pessimistic.bpref", "chance.bpref", "optimum.bpref")
-ITEMS, UV = ["a", "b", "c", "d", "e"], ["u", "v"]
+ITEMS = ["a", "b", "c", "d", "e"]
+UV = ["u", "v"]
 
 
 @st.composite
 def problems(draw: st.DrawFn) -> dict[str, Any]:
     """Draw qrels by query, known pairs, and scores with ties."""
-    n, m = draw(st.integers(1, 3)), draw(st.integers(1, 5))
+    n = draw(st.integers(1, 3))
+    m = draw(st.integers(1, 5))
     grades = st.dictionaries(st.integers(0, m - 1), st.integers(0, 2), max_size=m)
     qrels = draw(st.lists(grades, min_size=n, max_size=n).filter(lambda q: any(map(any_right, q))))
     pair = st.tuples(st.integers(0, n - 1), st.integers(0, m - 1))
@@ -66,7 +68,9 @@ def test_queries_and_filters_by_their_definition(
     form: str,
     is_named: bool,
 ) -> None:
-    qrels, known, scores = problem["qrels"], problem["known"], problem["scores"]
+    qrels = problem["qrels"]
+    known = problem["known"]
+    scores = problem["scores"]
     n, m = scores.shape
     names: Any = [f"q{10 - i}" for i in range(n)] if is_named else range(n)
     items: Any = ITEMS[:m] if is_named else range(m)
@@ -195,14 +199,16 @@ def test_groups() -> None:
 def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> None:
     """The order in which a shuffled split first has its users is not that of the rows."""
     rng = np.random.default_rng(0)
-    users, vectors = [f"u{i}" for i in range(50)], np.eye(50)
+    users = [f"u{i}" for i in range(50)]
+    vectors = np.eye(50)
     pairs = [(user, str(i)) for i, user in enumerate(users)]
     given: dict[str, Any] = {"entities": list(map(str, range(50)))}
     expected = Task(pairs, queries=users, **given).evaluate_embeddings(vectors, vectors)
     rng.shuffle(pairs)
     lists = [[user[1:]] for user in users]
     named = Task(pairs, queries=users, **given)
-    unnamed, way = Task(pairs, **given), r"give Task\(\.\.\., queries=\.\.\.\) the names"
+    unnamed = Task(pairs, **given)
+    way = r"give Task\(\.\.\., queries=\.\.\.\) the names"
     calls: dict[str, Callable[[Task], Any]] = {
         "queries": lambda task: task.evaluate_embeddings(vectors, vectors),
         "scores": lambda task: task.evaluate_scores(vectors @ vectors.T),
@@ -219,18 +225,22 @@ def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> Non
 @settings(max_examples=25)
 def test_candidates_by_their_definition(problem: dict[str, Any], data: st.DataObject) -> None:
     """Entities, those of a split, and drawn ones, which are neither right nor known."""
-    qrels, known, scores = problem["qrels"], problem["known"], problem["scores"]
+    qrels = problem["qrels"]
+    known = problem["known"]
+    scores = problem["scores"]
     n, m = scores.shape
     right = [{j for j, gain in grades.items() if gain} for grades in qrels]
     chosen = sorted(set().union(*right) | data.draw(st.sets(st.integers(0, m - 1))))
-    among, seed = data.draw(st.sampled_from([None, "pool"])), data.draw(st.integers(0, 9))
+    among = data.draw(st.sampled_from([None, "pool"]))
+    seed = data.draw(st.integers(0, 9))
     sampled = Sampled(data.draw(st.integers(1, 3)), seed=seed, among=among)
     splits = {"train": known, "pool": [(n, j) for j in chosen]}  # of a query that is not tested
     table = np.concatenate([scores, scores[:1]]).astype(np.float32)
     for candidates in (chosen, "pool", sampled):
         given = {"entities": m, "queries": n + 1, "known": splits, "candidates": candidates}
         task = quietly(Task, dict(enumerate(qrels)), **given)
-        found, expected = task.evaluate_scores(table), []
+        found = task.evaluate_scores(table)
+        expected = []
         for i, query in enumerate(found.queries):
             left_in = set(chosen)
             if candidates is sampled:
@@ -265,7 +275,8 @@ def test_candidates_are_drawn_uniformly() -> None:
 # -- errors ----------------------------------------------------------------------------------------
 
 
-BD, AMONG = {"u": ["b", "d"]}, {"known": {"train": {"u": ["a", "c"]}}}
+BD = {"u": ["b", "d"]}
+AMONG = {"known": {"train": {"u": ["a", "c"]}}}
 UNKNOWN = r"candidates: expected all, listed, or one of the known splits \(train\), got 'test'"
 MISSING = "candidates: 2 right answers are not among the candidates, first 'b'"
 WRONG: list[tuple[Any, dict[str, Any], str]] = [
@@ -325,7 +336,8 @@ def test_wrong_files_and_scores(tmp_path: Path) -> None:
 @settings(max_examples=25)
 def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any], k: int) -> None:
     """What is not listed has one score, below all that is listed."""
-    scores, qrels = problem["scores"], problem["qrels"]
+    scores = problem["scores"]
+    qrels = problem["qrels"]
     n, m = scores.shape
     k = min(k, m)
     task = quietly(Task, dict(enumerate(qrels)), entities=m, queries=n, known=problem["known"])
@@ -351,7 +363,8 @@ def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any
     assert zero["ndcg"] == np.mean(zero.per_query("dcg") / zero.per_query("optimum.dcg"))
     # without a filter, as with a cutoff at the end of the lists
     plain = Task(dict(enumerate(qrels)), entities=m, queries=n)
-    zero, full = plain.evaluate_lists(top, listed), plain.evaluate_scores(cut)
+    zero = plain.evaluate_lists(top, listed)
+    full = plain.evaluate_scores(cut)
     for metric in ("map", "mrr", "dcg"):
         for kind in ("expected.", "optimistic.", "pessimistic."):  # in order alone, nothing ties
             assert mean[kind + metric] == pytest.approx(bounds[metric], rel=1e-12)
@@ -362,7 +375,8 @@ def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any
 @given(problems(), st.integers(1, 5), st.data())
 def test_nan_that_is_ranked_last(problem: dict[str, Any], k: int, data: st.DataObject) -> None:
     """Right answers whose score is NaN share the last places; all metrics stay within bounds."""
-    scores, qrels = problem["scores"], problem["qrels"]
+    scores = problem["scores"]
+    qrels = problem["qrels"]
     n, m = scores.shape
     chosen = data.draw(st.lists(st.booleans(), min_size=n * m, max_size=n * m))
     scores[np.array(chosen).reshape(n, m)] = np.nan
@@ -409,7 +423,8 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
     task = Task(dict(reversed(qrels.items())), entities=entities, queries=queries)
     top = tr.topk_embeddings(vectors, others, 5)
     expected = task.evaluate_lists(*top)
-    path, copy = tmp_path / "run.txt", tmp_path / "copy.txt.gz"
+    path = tmp_path / "run.txt"
+    copy = tmp_path / "copy.txt.gz"
     tr.write_run(path, top, queries=queries, entities=entities)
     run = tr.read_run(path)
     as_dicts = {query: run[query] for query in queries}

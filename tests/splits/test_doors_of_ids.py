@@ -469,7 +469,8 @@ PADDED = st.tuples(st.sampled_from(["", " ", "  "]), FIELDS, st.sampled_from([""
 def test_fields_of_text(
     door: str, kind: str, tmp_path_factory: pytest.TempPathFactory, fields: list[str]
 ) -> None:
-    order, (form, (read, expect)) = VOCABULARIES[kind], TEXT_DOORS[door]
+    order = VOCABULARIES[kind]
+    form, (read, expect) = TEXT_DOORS[door]
     path = in_file(tmp_path_factory.mktemp("text"), lines(fields, form, str(first(order))))
     right = expected(lambda: places_in_text(order, fields), expect)
     assert outcome(lambda: read(order, path)) == right

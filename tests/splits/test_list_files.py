@@ -187,7 +187,8 @@ ANY_LINES = st.lists(FIELDS.map(" ".join) | FIELDS.map("\t".join) | ANY_TEXT, ma
 @settings(max_examples=100)
 def test_any_text_is_split_as_loops_split_it(text: str) -> None:
     """Rows up to the first line that is none; nothing else happens, whatever the text."""
-    rows, wrong = [], None
+    rows = []
+    wrong = None
     for number, line in enumerate(text.split("\n")):
         fields = [field for field in re.split("[ \t]", line) if field]
         if not fields:
@@ -201,7 +202,8 @@ def test_any_text_is_split_as_loops_split_it(text: str) -> None:
     reader = _core.ListReader()
     fault, queries, documents, scores = reader.run_rows(text)
     assert (None if fault is None else fault[0]) == wrong
-    names, groups = reader.names(), reader.groups()
+    names = reader.names()
+    groups = reader.groups()
     found = zip(queries.tolist(), documents.tolist(), scores.tolist(), strict=True)
     assert [(groups[q], names[d], s) for q, d, s in found] == rows
 
@@ -360,7 +362,8 @@ def test_ranks_by_name(
         query: {d for each in grades for d, grade in each.get(query, {}).items() if grade >= 1}
         for query in answers
     }
-    lists, candidates = tr.read_run(path), list("fedcbaxyz") if named else 9
+    lists = tr.read_run(path)
+    candidates = list("fedcbaxyz") if named else 9
     options: Any = {"candidates": candidates, "filtered": filtered, "known": known, "split": "dev"}
     asked = {query for query, judged in answers.items() if max(judged.values(), default=0) > 0}
     common = len(asked.intersection(lists.queries))

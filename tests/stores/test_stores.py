@@ -78,7 +78,8 @@ def test_dtypes_of_raw_files(folder: Path, dtype: Any, carrier: str, name: str) 
 
 
 def test_members_by_name(folder: Path) -> None:
-    array, path = scores(3, 4, "f4"), folder / "one.npz"
+    array = scores(3, 4, "f4")
+    path = folder / "one.npz"
     np.savez(path, scores=array, **{"a" * 40: array[:0]})
     for member in (None, "scores", "scores.npy"):
         with open_scores(path, member=member) as store:

@@ -108,6 +108,7 @@ def plain_data(data: Any) -> dict[str, Any]:
     for k, graph in ((1, data.left), (2, data.right)):
         ids = {"ids": graph.ids, "relation_ids": graph.relation_ids}
         found |= {f"{k_}_{k}": None if v is None else v.tolist() for k_, v in ids.items()}
-        found[f"names_{k}"], found[f"relations_{k}"] = graph.names, graph.relations
+        found[f"names_{k}"] = graph.names
+        found[f"relations_{k}"] = graph.relations
         found[f"triples_{k}"] = graph.triples.tolist()
     return found

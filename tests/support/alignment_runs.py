@@ -82,7 +82,8 @@ def task_of(**how: Any) -> Task:
 
 
 def same(a: tr.Report, b: tr.Report) -> bool:
-    mine, other = a.ranks, b.ranks
+    mine = a.ranks
+    other = b.ranks
     return all(
         np.array_equal(getattr(mine, name), getattr(other, name))
         for name in ("above", "tied", "candidates")

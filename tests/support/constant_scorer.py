@@ -25,7 +25,9 @@ SHORT = {  # words that many rows have, and the terms that the page explains
     f"{OWN}, and ties with itself without a filter": "own negative",
     f"{OWN}, scored as if it were filtered": "own negative, filled",
 }
-FIRST, LAST, EACH = [0], [CANDIDATES - 1], np.arange(CANDIDATES)
+FIRST = [0]
+LAST = [CANDIDATES - 1]
+EACH = np.arange(CANDIDATES)
 
 
 def table(score: float, targets: Sequence[int] | np.ndarray) -> compat.CompatTable:

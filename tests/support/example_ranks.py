@@ -65,7 +65,9 @@ def any_ranks(draw: st.DrawFn, optional: dict[str, bool] | None = None) -> Ranks
     """Draw ranks of 0 to 12 tasks; `optional` says which optional parts they must have."""
     n = draw(st.integers(0, 12))
     counts = npst.arrays(np.int64, n, elements=st.integers(0, 2**30) | st.integers(0, 3))
-    above, more, below = draw(counts), draw(counts), draw(counts)
+    above = draw(counts)
+    more = draw(counts)
+    below = draw(counts)
     weights = npst.arrays(np.float64, n, elements=st.floats(0.125, 1e6))
     codes = npst.arrays(np.int64, n, elements=st.integers(0, 2))
     named = st.tuples(codes, st.lists(NAMES, min_size=3, max_size=3, unique=True))

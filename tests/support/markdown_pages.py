@@ -105,7 +105,8 @@ def run(page: Path, renew: bool = False) -> int:
     runs_commands = front_matter(text).get("commands") == "run"
     names: dict[str, Any] = {"__name__": "__page__"}
     checked = 0
-    printed, outputs = "", []
+    printed = ""
+    outputs = []
     for block in blocks(text):
         if block.picture and find_spec("matplotlib") is None:
             continue

@@ -122,5 +122,6 @@ def assert_outcome(
 def check(definition: Callable[..., Counts], scores: Array, targets: Any, **keywords: Any) -> None:
     """Check that the package and a definition give the same integers or the same refusal."""
     problem = Problem(scores, targets, keywords)
-    got, expected = outcome(scores, problem), defined(problem, definition)
+    got = outcome(scores, problem)
+    expected = defined(problem, definition)
     assert_outcome(got, expected, audit=keywords.get("audit", False), place=True)

@@ -151,7 +151,8 @@ def plain(array: Any) -> Any:
 
 def same(a: Any, b: Any) -> bool:
     """Whether arrays are equal to the bit, but for their byte order."""
-    a, b = np.asarray(a), np.asarray(b)
+    a = np.asarray(a)
+    b = np.asarray(b)
     if not a.size:  # numpy makes of text without length one of length 1
         return bool(a.shape == b.shape)
     if a.shape != b.shape or a.dtype.newbyteorder("=") != b.dtype.newbyteorder("="):
@@ -463,7 +464,8 @@ def _read_json_statements(path: Path) -> Any:
 
 def _rows_of(read: Statements) -> list[list[str | int]]:
     """Return statements by their labels, or by ids."""
-    entities, relations = read.entities or range(2**63), read.relations or range(2**63)
+    entities = read.entities or range(2**63)
+    relations = read.relations or range(2**63)
     rows = []
     for i, (head, relation, tail) in enumerate(read.triples.tolist()):
         row = [entities[head], relations[relation], entities[tail]]

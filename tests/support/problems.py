@@ -261,7 +261,8 @@ SHARED_FORMS: dict[str, Callable[[Sequence[int]], Any]] = {
 def assert_same(ranks: tr.Ranks, counts: Counts, *, audit: bool = False) -> None:
     """Check that the integers are equal and of the documented type."""
     for name in ("above", "tied", "candidates"):
-        got, expected = getattr(ranks, name), getattr(counts, name)
+        got = getattr(ranks, name)
+        expected = getattr(counts, name)
         assert got.dtype == np.int64, name
         assert not got.flags.writeable, name
         np.testing.assert_array_equal(got, expected, err_msg=name, strict=True)
@@ -270,7 +271,8 @@ def assert_same(ranks: tr.Ranks, counts: Counts, *, audit: bool = False) -> None
         return
     assert ranks.audit is not None
     for name in ("nan", "inf", "at_best"):
-        got, expected = getattr(ranks.audit, name), getattr(counts, name)
+        got = getattr(ranks.audit, name)
+        expected = getattr(counts, name)
         assert got.dtype == np.int64, name
         np.testing.assert_array_equal(got, expected, err_msg=f"audit.{name}", strict=True)
     assert not ranks.audit.differing.any()  # nothing was scored twice

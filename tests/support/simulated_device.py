@@ -35,7 +35,8 @@ _aten = torch.ops.aten
 
 class Event:
     def __init__(self, stream: Stream) -> None:
-        self._stream, self._position = stream, len(stream.operations)
+        self._stream = stream
+        self._position = len(stream.operations)
 
     def synchronize(self) -> None:
         self._stream.run(self._position)
@@ -202,7 +203,8 @@ def _operate(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     _check_devices(function, args, kwargs)
     if _is_host(kwargs.get("device")):  # a new tensor on the host, of a shape on the device
         return function(*_mapped(_raw, args), **kwargs)
-    schema, stream = function._schema, module.current_stream()
+    schema = function._schema
+    stream = module.current_stream()
     aliases = [each.alias_info for each in schema.returns if each.alias_info]
     with _own_modes():
         raw_args, raw_kwargs = _mapped(_raw, (args, kwargs))
@@ -311,7 +313,8 @@ def _copy(to: Any, source: Any, non_blocking: bool = False) -> Any:
         module.note_copy(not non_blocking)
     else:
         with _own_modes():
-            memory, values = to.raw, _raw(source)
+            memory = to.raw
+            values = _raw(source)
             _shapes_of(_aten.copy_.default, (to, source), {})
         stream.operations.append(lambda: memory.copy_(values))
         if isinstance(source, DeviceTensor):

@@ -30,7 +30,8 @@ def missing_libraries() -> dict[str, set[str]]:
 
 def what_would_run(reasons: Iterable[str]) -> str:
     """Return a line of how many of the skipped tests each extra would run."""
-    counts, missing = Counter[str](), missing_libraries()
+    counts = Counter[str]()
+    missing = missing_libraries()
     for reason in reasons:
         words = {*re.findall(r"\w+", reason.lower())}
         sources = (source for source, names in missing.items() if names & words)

@@ -28,7 +28,8 @@ def scores(rows: int, columns: int, dtype: str, seed: int = 0) -> Array:
 
 @st.composite
 def matrices(draw: st.DrawFn, dtypes: tuple[str, ...] = DTYPES, least: int = 0) -> Array:
-    rows, columns = draw(st.integers(least, 9)), draw(st.integers(least, 40))
+    rows = draw(st.integers(least, 9))
+    columns = draw(st.integers(least, 40))
     return scores(rows, columns, draw(st.sampled_from(dtypes)), draw(st.integers(0, 9)))
 
 
@@ -36,8 +37,10 @@ class Chunks:
     """A minimal array in chunks, which counts how often each chunk is decoded."""
 
     def __init__(self, array: Array, chunks: tuple[int, ...]) -> None:
-        self.array, self.chunks = array, chunks[-array.ndim :]
-        self.shape, self.dtype = array.shape, array.dtype
+        self.array = array
+        self.chunks = chunks[-array.ndim :]
+        self.shape = array.shape
+        self.dtype = array.dtype
         self.decoded: Counter[tuple[int, ...]] = Counter()
 
     def __getitem__(self, key: slice | tuple[slice, ...]) -> Array:

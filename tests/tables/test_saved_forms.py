@@ -88,7 +88,8 @@ def test_wrong_paths(name: str, tmp_path: Path) -> None:
 def test_what_was_there_stays_where_a_form_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, path = RESULTS["table"](), tmp_path / "table.md"
+    found = RESULTS["table"]()
+    path = tmp_path / "table.md"
     found.save(path)
     before = path.read_bytes()
 

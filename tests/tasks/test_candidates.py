@@ -124,7 +124,8 @@ def test_every_way_counts_by_the_definition(problem: Problem, data: st.DataObjec
         ).reshape(ENTITIES, RELATIONS, ENTITIES)
         for side in SIDES
     }
-    task, expected = problem.task, []
+    task = problem.task
+    expected = []
     asked: dict[str, list[tuple[int, ...]]] = {side: [] for side in SIDES}
     pairs: dict[str, set[tuple[int, ...]]] = {side: set() for side in SIDES}
     rows: dict[str, Any] = {}
@@ -136,7 +137,8 @@ def test_every_way_counts_by_the_definition(problem: Problem, data: st.DataObjec
             entity, relation = (other, one) if side == "head" else (one, other)
             scores = table[side][entity, relation]
             rows[side].append(scores)
-            among, without = problem.among(side, i), problem.without(side, triple)
+            among = problem.among(side, i)
+            without = problem.without(side, triple)
             expected.append(plain_counts(scores, triple[column], among, without))
             for candidate in (among - without) | {triple[column]}:
                 pairs[side].add((one, other, candidate))
@@ -183,10 +185,12 @@ def test_lists_count_by_the_definition(
     lists: dict[str, Any] = {}
     wrong = False
     for side, column in SIDES.items():
-        ids, numbers = [], []
+        ids = []
+        numbers = []
         for i, triple in enumerate(problem.test):
             listed = data.draw(st.lists(entities, unique=True, max_size=4))
-            among, without = problem.among(side, i), problem.without(side, triple)
+            among = problem.among(side, i)
+            without = problem.without(side, triple)
             right = problem.answers_of(side, triple, problem.test)
             wrong |= not set(listed) <= among | without | right
             scores: list[float] = [float(-place) for place in range(len(listed))]
@@ -242,7 +246,8 @@ def test_labels_and_ids_name_the_same_candidates(test: list[Triple], data: st.Da
         assert task.protocol == tasks[0].protocol
         assert not task.protocol.sampled
         assert "selection of" in task.protocol.candidates
-        found, first = task.tail.selections()[1], tasks[0].tail.selections()[1]
+        found = task.tail.selections()[1]
+        first = tasks[0].tail.selections()[1]
         assert all(map(np.array_equal, found, first))
 
 

@@ -115,7 +115,8 @@ def by_vectors(rng: np.random.Generator) -> Case:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         task = tr.link_prediction.Task(rows, {}, entities=ENTITIES, relations=RELATIONS, **options)
-    vectors, relations = few_values(rng, ENTITIES, 2), few_values(rng, RELATIONS, 2)
+    vectors = few_values(rng, ENTITIES, 2)
+    relations = few_values(rng, RELATIONS, 2)
 
     def of_queries(part: Any) -> dict[str, np.ndarray]:
         heads, relation, tails = part.test.T
@@ -200,7 +201,8 @@ def alignment(rng: np.random.Generator) -> Case:
             candidates=["all", "test"][rng.integers(2)],
             known=known,
         )
-    left, right = few_values(rng, ENTITIES, 3), few_values(rng, ENTITIES, 3)
+    left = few_values(rng, ENTITIES, 3)
+    right = few_values(rng, ENTITIES, 3)
     scores = left @ right.T
     ways = {
         "vectors": lambda part: part.evaluate_embeddings(left, right, similarity="dot"),
@@ -216,7 +218,8 @@ def alignment(rng: np.random.Generator) -> Case:
 def retrieval(rng: np.random.Generator) -> Case:
     items = [f"d{i}" for i in range(ENTITIES)]
     users = [f"q{i}" for i in range(6)]
-    qrels, runs = {}, {}
+    qrels = {}
+    runs = {}
     for user in users:
         judged = rng.choice(items, rng.integers(1, 4), replace=False).tolist()
         listed = rng.choice(items, rng.integers(1, 5), replace=False).tolist()
@@ -329,7 +332,8 @@ def test_parts_join_under_every_filter() -> None:
         reports = part.evaluate(lambda q: scores[q[:, 0], q[:, 1]]).filters
         return {name: report.ranks for name, report in reports.items()}
 
-    whole, parts = evaluate(task), [evaluate(task[p::3]) for p in (2, 0, 1)]
+    whole = evaluate(task)
+    parts = [evaluate(task[p::3]) for p in (2, 0, 1)]
     assert list(whole) == ["fact", "triple", "none"]
     for name, ranks in whole.items():
         assert tr.concatenate([part[name] for part in parts]) == ranks
@@ -425,7 +429,8 @@ def test_other_indices_are_refused(index: Any, error: Any, words: str) -> None:
 
 def labelled(rows: list[tuple[int, int]], above: list[int]) -> tr.Ranks:
     """Ranks of units and targets."""
-    units, targets = [row[0] for row in rows], [row[1] for row in rows]
+    units = [row[0] for row in rows]
+    targets = [row[1] for row in rows]
     return tr.Ranks(
         above, [1] * len(rows), 99, side="tail", unit=units, queries=units, targets=targets
     )

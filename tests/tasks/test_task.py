@@ -225,7 +225,9 @@ def test_vectors_may_lie_in_files_of_16_bits(small: Task, tmp_path: Path) -> Non
         np.save(tmp_path / f"{name}.npy", table[: 5 if name == "entities" else 4])
     paths = [tmp_path / f"{name}.npy" for name in ("tail", "head", "entities")]
     report = small.evaluate_embeddings(*paths, dtype="bfloat16", audit=True)
-    tail, head, entities = vectors[0, :4], vectors[1, :4], vectors[2]
+    tail = vectors[0, :4]
+    head = vectors[1, :4]
+    entities = vectors[2]
     expected = small.evaluate_embeddings(tail, head, entities, audit=True)
     assert bare(report) == bare(expected)
     assert expected.ranks.audit is not None

@@ -55,7 +55,8 @@ class Results:
         import truerank
 
         self.found: dict[str, Any] = {}
-        self.tr, self.rng = truerank, np.random.default_rng(20)
+        self.tr = truerank
+        self.rng = np.random.default_rng(20)
         integers = self.rng.integers
         self.scores = {
             "ties": integers(0, 25, (60, 90)).astype(np.float32),
@@ -63,7 +64,8 @@ class Results:
             "int16": integers(-9, 9, (60, 90)).astype(np.int16),
             "fortran": np.asfortranarray(self.rng.normal(size=(60, 90)).astype(np.float16)),
         }
-        self.targets, self.rows = integers(0, 90, 140), integers(0, 60, 140)
+        self.targets = integers(0, 90, 140)
+        self.rows = integers(0, 60, 140)
         indptr = np.concatenate([[0], np.cumsum(integers(0, 30, 140))])
         self.filter = (indptr, integers(0, 90, int(indptr[-1])))
         self.let_in = np.unique(np.concatenate([self.targets, integers(0, 90, 40)]))
@@ -84,13 +86,16 @@ class Results:
 
     def counting(self) -> None:
         """Add the counts of every door for scores."""
-        tr, ties, floats = self.tr, self.scores["ties"], self.scores["float64"]
+        tr = self.tr
+        ties = self.scores["ties"]
+        floats = self.scores["float64"]
         chosen = {"all": {}, "filter": {"filter": self.filter}, "some": {"candidates": self.let_in}}
         for name, which, order in product(self.scores, chosen, ["descending", "ascending"]):
             options = {"rows": self.rows, "order": order, **chosen[which]}
             key = f"rank.{name}.{which}.{order}"
             self.add(key, counts, tr.rank, self.scores[name], self.targets, **options)
-        scores, one_each = floats.copy(), self.targets[:60]
+        scores = floats.copy()
+        one_each = self.targets[:60]
         scores[::3, ::7] = np.nan
         for rule in ("raise", "worst", "omit"):
             self.add(f"rank.nan.{rule}", counts, tr.rank, scores, one_each, nan=rule)
@@ -111,10 +116,12 @@ class Results:
 
     def vectors(self) -> None:
         """Add what comes of vectors: counts, scores, the best candidates, thresholds."""
-        tr, normal = self.tr, self.rng.normal
+        tr = self.tr
+        normal = self.rng.normal
         for dtype, similarity in product(["float32", "float64"], SIMILARITIES):
             pair = [normal(size=(n, 16)).astype(dtype) for n in (60, 90)]
-            name, given = f"{similarity}.{dtype}", {"similarity": similarity}
+            name = f"{similarity}.{dtype}"
+            given = {"similarity": similarity}
             if similarity == "complex_l1" and "layout" in signature(tr.rank_embeddings).parameters:
                 given["layout"] = "interleaved"
             tasks = {"rows": self.rows, "filter": self.filter, **given}
@@ -127,7 +134,8 @@ class Results:
 
     def reports(self) -> None:
         """Add every metric of every kind and adjustment, by group and weighted, and all forms."""
-        tr, weights = self.tr, 1.0 + self.rows % 3
+        tr = self.tr
+        weights = 1.0 + self.rows % 3
         reports = {name: tr.report(self.ranks(name)) for name in self.scores}
         reports["weighted"] = tr.report(self.ranks().with_weights(weights))
         reports["groups"] = tr.report(self.ranks(), by="relation")
@@ -140,7 +148,8 @@ class Results:
         shown = {name: reports[name] for name in ("ties", "groups")}
         alike = {name: reports[name] for name in self.scores}
         shown["table"] = tr.table(alike, ["mrr", "hits@10", "index.mr"])
-        scores, targets = self.scores["ties"], self.targets[:60]
+        scores = self.scores["ties"]
+        targets = self.targets[:60]
         shown["compat"] = tr.compat.report(scores, targets, preset="pykeen").table()
         self.forms(**shown)
 
@@ -156,7 +165,8 @@ class Results:
         """Add expectations, variances and p-values under chance, and adjusted numbers."""
         tr = self.tr
         for tasks, key in product([1, 7, 300], [*METRICS, "hits@2"]):
-            sizes, weights = 2 + np.arange(tasks) * 37 % 500, 1.0 + np.arange(tasks) % 3
+            sizes = 2 + np.arange(tasks) * 37 % 500
+            weights = 1.0 + np.arange(tasks) % 3
             self.add(f"chance.{key}.{tasks}", list, tr.chance, key, sizes)
             self.add(f"chance.{key}.{tasks}.weighted", list, tr.chance, key, sizes, weights)
         for key, value in {"mr": 170.0, "mrr": 0.3, "hits@10": 0.5, "gmr": 20.0}.items():
@@ -171,7 +181,8 @@ class Results:
 
     def inference(self) -> None:
         """Add intervals, comparisons and what a test set can show."""
-        tr, report = self.tr, self.tr.report(self.ranks(), by="relation")
+        tr = self.tr
+        report = self.tr.report(self.ranks(), by="relation")
         ends = attrgetter("value", "low", "high")
         both = [self.ranks(), self.ranks("int16")]
         for key in CHOSEN:
@@ -182,7 +193,8 @@ class Results:
 
     def protocols(self) -> None:
         """Add the reports of link prediction, alignment and retrieval."""
-        tr, rng = self.tr, np.random.default_rng(21)
+        tr = self.tr
+        rng = np.random.default_rng(21)
         triples = np.stack([rng.integers(0, n, 200) for n in (40, 4, 40)], axis=1)
         pairs = np.stack([rng.permutation(40)[:30], rng.permutation(50)[:30]], axis=1)
         matrices = [rng.integers(0, 30, (50, 40)).astype(np.float32) for _ in range(2)]
@@ -192,7 +204,8 @@ class Results:
         vectors = {"tail": tail, "head": head, "entities": entities}
         self.add("link_prediction.vectors", report_of, task.evaluate_embeddings, **vectors)
         for similarity, csls in product(("cosine", "dot"), (None, 5)):
-            name, given = f"alignment.{similarity}.{csls}", {"similarity": similarity, "csls": csls}
+            name = f"alignment.{similarity}.{csls}"
+            given = {"similarity": similarity, "csls": csls}
             self.add(name, report_of, tr.alignment.evaluate, entities, right, pairs, **given)
         names = [f"d{d}" for d in range(40)]
         judged = {f"q{q}": dict(zip(names[q % 30 :], q % 3 * [1, 0, 2])) for q in range(1, 50)}  # noqa: B905
@@ -201,8 +214,11 @@ class Results:
 
     def compat(self) -> None:
         """Add the numbers of other toolkits."""
-        tr, compat, scores = self.tr, self.tr.compat, self.scores["ties"]
-        targets, sides = self.targets[:60], ["head", "tail"] * 30
+        tr = self.tr
+        compat = self.tr.compat
+        scores = self.scores["ties"]
+        targets = self.targets[:60]
+        sides = ["head", "tail"] * 30
         for name in compat.PRESETS:
             options = {"preset": name, "side": sides}
             self.add(f"compat.{name}", dict, compat.report, scores, targets, **options)
@@ -215,7 +231,8 @@ class Results:
 
     def files(self, folder: Path, other: Path | None) -> None:
         """Save ranks, a counter and a report; add what is read, also from another folder."""
-        tr, scores = self.tr, self.scores["ties"]
+        tr = self.tr
+        scores = self.scores["ties"]
         self.ranks().save(folder / "ranks.npz")
         counter = tr.RankCounter(scores[:, 3], np.full(60, 3), candidates=40)
         counter.update(scores[:, :20], start=0)
@@ -231,7 +248,8 @@ class Results:
             if place is not None:
                 self.add(f"file.ranks.{name}", counts, tr.load, place / "ranks.npz")
                 self.add(f"file.counter.{name}", counts, resumed, place / "counter.npz")
-                text, form = (place / "report.json").read_text("utf-8"), methodcaller("to_dict")
+                text = (place / "report.json").read_text("utf-8")
+                form = methodcaller("to_dict")
                 self.add(f"file.report.{name}", form, tr.Report.from_json, text)
 
 
@@ -339,7 +357,9 @@ def compare(before: Path, after: Path) -> int:
         for part in ("names", "results"):
             only = [name for name in first[part] if name not in set(second[part])]
             print(f"{title}, {part}: {', '.join(only) or 'none'}")
-    faults, equal, expected = 0, Counter[str](), {}
+    faults = 0
+    equal = Counter[str]()
+    expected = {}
     for name in one["results"].keys() & two["results"].keys():
         door = name.partition(".")[0]
         near = [x for pattern, x in TOLERANCES.items() if re.match(pattern, name)]

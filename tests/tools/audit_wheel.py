@@ -120,7 +120,8 @@ def version_faults(path: Path, platforms: str) -> Iterator[str]:
 
 def faults(path: Path) -> list[str]:
     """Return all that is wrong with a wheel."""
-    size, platforms = path.stat().st_size, path.stem.rpartition("-")[2]
+    size = path.stat().st_size
+    platforms = path.stem.rpartition("-")[2]
     found = [f"{size:,} bytes, more than {MOST_BYTES:,}"] if size > MOST_BYTES else []
     with zipfile.ZipFile(path) as archive:
         found += [*metadata_faults(archive, path.name), *content_faults(archive)]

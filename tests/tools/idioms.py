@@ -68,7 +68,8 @@ class Source(NamedTuple):
 def read(path: Path) -> Source:
     """Return a file, of whose lines docstrings, comments and blank ones are no code."""
     text = path.read_text(encoding="utf-8")
-    lines, tree = text.splitlines(), ast.parse(text)
+    lines = text.splitlines()
+    tree = ast.parse(text)
     docstrings: set[int] = set()
     for node in ast.walk(tree):
         kinds = (ast.Module, ast.ClassDef, *FUNCTIONS)

@@ -63,10 +63,13 @@ def _compiled(
     target: GPUTarget,
     options: dict[str, Any],
 ) -> Any:
-    signature, values, hints = {}, {}, {}
+    signature = {}
+    values = {}
+    hints = {}
     for place, name in enumerate(function.arg_names):
         if name in constants:
-            signature[name], values[place,] = "constexpr", constants[name]
+            signature[name] = "constexpr"
+            values[place,] = constants[name]
             continue
         signature[name] = f"*{pointers[name]}" if name in pointers else "i32"
         if name in aligned:

@@ -65,7 +65,8 @@ class PythonMutants:
     """All changes of a Python file."""
 
     def __init__(self, path: str, source: str) -> None:
-        self.path, self.source = path, source
+        self.path = path
+        self.source = source
         self.lines = source.split("\n")
 
     def __iter__(self) -> Iterator[Mutant]:
@@ -113,7 +114,8 @@ class PythonMutants:
     def operator(self, left: ast.expr, right: ast.expr) -> Iterator[Mutant]:
         """Replace the operator between two operands on one line."""
         if left.end_lineno == right.lineno:
-            start, end = left.end_col_offset or 0, right.col_offset
+            start = left.end_col_offset or 0
+            end = right.col_offset
             between = self.lines[right.lineno - 1].encode()[start:end].decode()
             text = OPERATOR.sub(lambda found: OPERATORS[found[0]], between, count=1)
             yield from self.change(right.lineno, start, end, text)
@@ -139,9 +141,13 @@ def cpp_mutants(path: str, source: str) -> Iterator[Mutant]:
 
 def draw(tree: Path, room: str, number: int, seed: int) -> list[Mutant]:
     """Draw lines of a room, and one change of each."""
-    folder, mutants, ending = tree / "python" / "truerank" / room, PythonMutants, "py"
+    folder = tree / "python" / "truerank" / room
+    mutants = PythonMutants
+    ending = "py"
     if room == "cpp":
-        folder, mutants, ending = tree / "cpp", cpp_mutants, "[ch]pp"
+        folder = tree / "cpp"
+        mutants = cpp_mutants
+        ending = "[ch]pp"
     if not folder.is_dir():
         raise SystemExit(f"--rooms: expected a folder of the package or cpp, got {room}")
     changes: dict[tuple[str, int], list[Mutant]] = {}
@@ -159,7 +165,8 @@ class Tests:
     """The tests of a room, in a copy of the tree, with a limit of time."""
 
     def __init__(self, tree: Path, room: str, options: list[str]) -> None:
-        self.tree, self.limit = tree, 1200.0
+        self.tree = tree
+        self.limit = 1200.0
         self.pytest = [sys.executable, "-m", "pytest", "-x", "-q", *options]
         path = f"{tree}/python{os.pathsep}{tree}/tests"
         self.environment = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -204,7 +211,8 @@ class Tests:
 
     def users(self, room: str) -> list[str]:
         """Return the two rooms with tests that import a room most often."""
-        package, times = self.tree / "python" / "truerank", Counter[str]()
+        package = self.tree / "python" / "truerank"
+        times = Counter[str]()
         for file in package.rglob("*.py"):
             user = file.relative_to(package).parts[0]
             if user != room and (self.tree / "tests" / user).is_dir():
