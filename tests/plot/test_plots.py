@@ -77,7 +77,7 @@ DRAW: dict[str, Case] = {
     "index, thousands": (plot.metric_against_index, THOUSANDS, {"metric": "hits@3"}),
 }
 EACH = pytest.mark.parametrize("name", DRAW)
-FIRST = {function.__name__: name for name, (function, *_) in reversed(DRAW.items())}
+FIRST = {row[0].__name__: name for name, row in reversed(DRAW.items())}
 ONCE = pytest.mark.parametrize("name", FIRST.values())
 
 
@@ -97,7 +97,8 @@ def test_nothing_is_cut_off(name: str) -> None:
     drawn = figure.get_tightbbox()
     width, height = figure.get_size_inches()
     assert min(drawn.x0, drawn.y0, width - drawn.x1, height - drawn.y1) >= -0.01
-    if (legend := ax.get_legend()) is not None:
+    legend = ax.get_legend()
+    if legend is not None:
         assert legend.get_window_extent().y0 >= ax.get_window_extent().y1
 
 
@@ -113,7 +114,7 @@ def test_a_notebook_shows_a_picture(name: str, tmp_path: Path) -> None:
 
 
 def test_all_plots_are_tested() -> None:
-    assert {*FIRST} == {*plot.__all__}
+    assert set(FIRST) == set(plot.__all__)
 
 
 @ONCE
@@ -182,9 +183,6 @@ SEVERAL = [plot.rank_distribution, plot.hits_curve, plot.values, plot.metric_aga
 UNLIKE = {"A": ONE, "B": tr.report(ONE.ranks.with_protocol(sampled=True))}
 JSON = "^B: this report was read from JSON"
 WRONG: list[tuple[Callable[..., Any], Any, dict[str, Any], str]] = [
-    *((f, ONE.ranks, {}, "^reports: expected Report, or a mapping.*got Ranks") for f in SEVERAL),
-    *((f, {}, {}, "^reports: expected at least one Report, got none") for f in SEVERAL),
-    *((f, {"A": ONE, "B": STORED}, {}, "^this report was read from JSON") for f in SEVERAL[:2]),
     (plot.hits_curve, ONE, {"kind": "middle"}, "^kind: expected one of .*, got 'middle'"),
     (plot.rank_distribution, ONE, {"side": "left"}, "no side 'left'"),
     (plot.groups, ONE.ranks, {}, "^report: expected a Report, got Ranks"),
@@ -203,6 +201,11 @@ WRONG: list[tuple[Callable[..., Any], Any, dict[str, Any], str]] = [
     (plot.metric_against_index, ONE, {"metric": "mad"}, "mad has no chance model"),
     (plot.metric_against_index, STORED, {"metric": "hits@1"}, "not among the"),
 ]
+
+
+WRONG += [(f, ONE.ranks, {}, "^reports: expected Report, or a mapping.*got Ranks") for f in SEVERAL]
+WRONG += [(f, {}, {}, "^reports: expected at least one Report, got none") for f in SEVERAL]
+WRONG += [(f, {"A": ONE, "B": STORED}, {}, "^this report was read from JSON") for f in SEVERAL[:2]]
 
 
 @pytest.mark.parametrize(("function", "what", "options", "said"), WRONG)
@@ -264,7 +267,8 @@ def test_hits_curve(ranks: tr.Ranks, kind: str) -> None:
     assert cutoffs[0] == 1
     assert cutoffs[-1] == max(most, 2)
     assert set(range(1, min(most, 20) + 1)) <= set(cutoffs)
-    for k, ends in [*(band(ax) if ax.collections else {}).items()][::7]:
+    ends_by_k = band(ax) if ax.collections else {}
+    for k, ends in list(ends_by_k.items())[::7]:
         kinds = ("pessimistic", "optimistic")
         assert list(ends) == near([report[compose_key(side, end, f"hits@{k}")] for end in kinds])
 
@@ -316,7 +320,10 @@ def slow_shares(report: tr.Report, kind: str, edges: list[int]) -> tuple[list[fl
             sums[2].append(weight * (low < end and high >= start))
             sums[3].append(weight * max(0, min(size, end - 1) - start + 1) / size)
         for column, terms in zip(columns, sums, strict=True):
-            column.append(math.fsum(terms) / total if total else math.nan)
+            share = math.nan
+            if total:
+                share = math.fsum(terms) / total
+            column.append(share)
     return columns
 
 

@@ -53,7 +53,8 @@ def test_provenance_fields(field: str, value: object) -> None:
     assert Protocol().fingerprint == other.fingerprint
     assert Protocol() != other
     joined = Protocol().joined(other)
-    assert getattr(joined, field) == (("a",) if field == "files" else "mixed")
+    expected = {"files": ("a",)}.get(field, "mixed")
+    assert getattr(joined, field) == expected
     assert joined.joined(other) == joined
 
 

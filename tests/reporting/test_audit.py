@@ -144,7 +144,7 @@ def test_every_check_has_a_case() -> None:
     reports = map(report, (broken, audited, last))
     cases = [finding for made in reports for finding in made.audit()]
     documented = type(cases[0]).__doc__.partition("The check: ")[2].partition("value :")[0]
-    assert {finding.name for finding in cases} == {*re.findall('"(.*?)"', documented, re.DOTALL)}
+    assert {finding.name for finding in cases} == set(re.findall('"(.*?)"', documented, re.DOTALL))
 
 
 def test_an_audit_prints_how_ranks_were_counted() -> None:
@@ -221,7 +221,9 @@ def test_standard_errors_by_the_definition(
     above = 9 * most
     weights = np.arange(len(most)) % 4 + 1
     candidates = above + below + 1
-    labels = {"targets": target + 9 * (np.arange(len(most)) % 50)} if has_targets else {}
+    labels = {}
+    if has_targets:
+        labels["targets"] = target + 9 * (np.arange(len(most)) % 50)
     excess = float(np.sum(weights * (above + 1 - (candidates + 1) / 2)))
     units = labels.get("targets", np.arange(len(most)))
     deviations = np.bincount(units, weights * np.sqrt((candidates**2 - 1) / 12))

@@ -45,13 +45,21 @@ def shown(report: Any, **options: Any) -> list[Any]:
     """Return the cells of a table, but for those that only one kind of report has."""
     table = report.table(["mrr"], **options).to_dict()
     table.pop("side", None)
-    return [table.pop("kind", None) and None, *table.values()]
+    table.pop("kind", None)
+    return list(table.values())
+
+
+def listed(values: np.ndarray | None) -> list[Any] | None:
+    """Return the values of an array, if there is one."""
+    if values is None:
+        return None
+    return values.tolist()
 
 
 def fields_of(report: Any) -> dict[str, Any]:
     """Return what JSON has of every report, which is all that does not name its kind."""
     content = json.loads(report.to_json(["mrr"]))
-    own = {"kind", "findings", *report.form.facts}
+    own = {"kind", "findings"} | set(report.form.facts)
     return {name: value for name, value in content.items() if name not in own}
 
 
@@ -79,7 +87,7 @@ MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
         lambda r: type(r).from_json("{}"),
         lambda r: type(r).from_json(3),
     ],
-    "group_labels": [lambda r: None if r.group_labels is None else r.group_labels.tolist()],
+    "group_labels": [lambda r: listed(r.group_labels)],
     "group_tasks": [lambda r: r.group_tasks(), lambda r: r.group_tasks("tail")],
     "group_values": [
         lambda r: r.group_values("mrr"),

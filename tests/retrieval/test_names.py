@@ -95,9 +95,10 @@ def test_every_way_to_name_things_gives_the_same(
         if form == "json":
             (folder / "lists.json").write_text(json.dumps(of_lists))
             of_lists = folder / "lists.json"
-        elif form in ("run", "read"):
+        elif form == "run":
             of_lists = text_of_run(of_lists, folder / "run")
-            of_lists = tr.read_run(of_lists) if form == "read" else of_lists
+        elif form == "read":
+            of_lists = tr.read_run(text_of_run(of_lists, folder / "run"))
         given_known = {"train": renamed(known, query, entity)}
         facts = {"entities": entities, "queries": queries, "known": given_known}
         return quietly(Task, of_qrels, **facts, **options), of_lists
@@ -239,7 +240,8 @@ def test_lists_of_ints_rank_as_those_of_str(
     found = []
     for name in (str, kind):
         of_lists = renamed(lists, name, name)
-        indptr = np.cumsum([0, *map(len, of_lists.values())])
+        lengths = [len(listed) for listed in of_lists.values()]
+        indptr = np.append(0, np.cumsum(lengths, dtype=np.int64))
         names = [name(i) for i in range(8)]
         ids = np.array([int(i) for listed in of_lists.values() for i in listed], np.int64)
         run = tr.NamedLists(tuple(of_lists), tuple(names), indptr, ids, None)

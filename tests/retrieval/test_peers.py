@@ -13,7 +13,9 @@ from truerank.retrieval import RetrievalReport, Task
 
 pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("default")]
 
-QUERIES, ENTITIES, K = 30, 50, 5
+QUERIES = 30
+ENTITIES = 50
+K = 5
 NAMES = [f"d{j:02}" for j in range(ENTITIES)]
 
 
@@ -109,9 +111,13 @@ def test_torchmetrics(problem: tuple[np.ndarray, np.ndarray], report: RetrievalR
     for key in ("map", "ndcg", "mrr", "r_precision", *cut):
         name = key.removesuffix(f"@{K}")
         function = getattr(retrieval, f"retrieval_{names.get(name, name)}")
-        options = {"top_k": K} if key in cut else {}
+        options = {}
+        if key in cut:
+            options["top_k"] = K
         for i, (scores, gains) in enumerate(zip(*problem, strict=True)):
-            target = torch.tensor(gains if name == "ndcg" else gains > 0)
+            target = torch.tensor(gains)
+            if name != "ndcg":
+                target = target > 0
             value = float(function(torch.tensor(scores + 2), target, **options))
             assert report.per_query(key)[i] == pytest.approx(value, rel=1e-5), key
             if key in ("map", "mrr", "recall@5", "precision@5"):  # as the page says

@@ -45,13 +45,16 @@ def any_right(grades: dict[int, int]) -> bool:
 
 def as_text(rows: list[Any], path: Path) -> Path:
     text = "\n\n".join(f"{query}\tQ0 {entity} {gain}\r" for query, entity, gain in rows)
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    data = text.encode()
+    if path.suffix == ".gz":
+        data = gzip.compress(data)
+    path.write_bytes(data)
     return path
 
 
 # Forms of rows of a query, an entity and a gain; a path may be written to.
 FORMS: dict[str, Callable[[list[Any], Path], Any]] = {
-    "dicts": lambda rows, _: {q: {e: g for p, e, g in rows if p == q} for q, *_ in rows},
+    "dicts": lambda rows, _: {row[0]: {e: g for q, e, g in rows if q == row[0]} for row in rows},
     "rows": lambda rows, _: rows,
     "array": lambda rows, _: np.array(rows, dtype=object),
     "columns": lambda rows, _: tuple(map(np.array, zip(*rows, strict=True))),
@@ -60,7 +63,7 @@ FORMS: dict[str, Callable[[list[Any], Path], Any]] = {
 }
 
 
-@given(problems(), st.sampled_from(KEYS), st.sampled_from([*FORMS]), st.booleans())
+@given(problems(), st.sampled_from(KEYS), st.sampled_from(list(FORMS)), st.booleans())
 def test_queries_and_filters_by_their_definition(
     tmp_path_factory: pytest.TempPathFactory,
     problem: dict[str, Any],
@@ -72,19 +75,20 @@ def test_queries_and_filters_by_their_definition(
     known = problem["known"]
     scores = problem["scores"]
     n, m = scores.shape
-    names: Any = [f"q{10 - i}" for i in range(n)] if is_named else range(n)
-    items: Any = ITEMS[:m] if is_named else range(m)
-    is_text = form in (
-        "text",
-        "gzipped",
-    )  # where digits are names, if nobody says which are columns
-    counted = (m, n) if not is_text else (items, names)
+    names: Any = range(n)
+    items: Any = range(m)
+    # in text digits are names, if nobody says which are columns
+    entities: Any = items if form in ("text", "gzipped") else m
+    queries: Any = names if form in ("text", "gzipped") else n
+    if is_named:
+        names = queries = [f"q{10 - i}" for i in range(n)]
+        items = entities = ITEMS[:m]
     rows = [(names[i], items[j], gain) for i, g in enumerate(qrels) for j, gain in g.items()]
     task = quietly(
         Task,
         FORMS[form](rows, tmp_path_factory.getbasetemp() / "qrels"),
-        entities=items if is_named else counted[0],
-        queries=names if is_named else counted[1],
+        entities=entities,
+        queries=queries,
         known={"train": [(names[i], items[j]) for i, j in known]},
         judged=True,
     )
@@ -119,7 +123,7 @@ def test_forms_of_pairs(tmp_path: Path) -> None:
     rows = [(0, 3), (0, 1), (2, 0)]
     np.save(tmp_path / "qrels.npy", np.array(rows))
     forms = [{0: [1, 3], 2: [0]}, rows, np.array(rows), tuple(np.array(rows).T)]
-    forms += [tmp_path / "qrels.npy", {0: {3, 1}, 2: np.array([0])}, [*rows[::-1], (0, 3)]]
+    forms += [tmp_path / "qrels.npy", {0: {3, 1}, 2: np.array([0])}, rows[::-1] + rows[:1]]
     for form in forms:
         task = Task(form, entities=5)
         assert task.gains is None
@@ -144,9 +148,12 @@ def test_forms_of_pairs(tmp_path: Path) -> None:
     ],
 )
 def test_known_splits_are_told_from_one_split(known: Any, is_one: bool) -> None:
-    qrels = {"q": ["b"]} if "q" in repr(known) else {7: [0]}
+    qrels: Any = {7: [0]}
+    if "q" in repr(known):
+        qrels = {"q": ["b"]}
     task = Task(qrels, entities=ITEMS, known=known)
-    assert task.protocol.filter == (("known_0",) if is_one else ("train",))
+    split = "known_0" if is_one else "train"
+    assert task.protocol.filter == (split,)
 
 
 KNOWN = tr.Qrels(("u", "w"), ("c", "a"), np.array([1, 1]))
@@ -155,7 +162,9 @@ KNOWN = tr.Qrels(("u", "w"), ("c", "a"), np.array([1, 1]))
 @pytest.mark.parametrize(
     "known",
     [
-        *(KNOWN, {"train": KNOWN}, {"u": ["c"], "w": ["a"]}),
+        KNOWN,
+        {"train": KNOWN},
+        {"u": ["c"], "w": ["a"]},
         [{"u": {"c": 1, "d": 0}}, [("w", "a")]],
         (np.array(["u", "w"]), np.array(["c", "a"])),
     ],
@@ -246,7 +255,10 @@ def test_candidates_by_their_definition(problem: dict[str, Any], data: st.DataOb
             if candidates is sampled:
                 indptr, indices, _ = task.answers.candidates
                 left_in = set(indices[indptr[i] : indptr[i + 1]].tolist())
-                free = set(chosen if among else range(m)) - right[query]
+                free = set(range(m))
+                if among:
+                    free = set(chosen)
+                free -= right[query]
                 free -= {j for other, j in known if other == query}
                 assert right[query] <= left_in <= right[query] | free
                 size = len(right[query]) + min(sampled.negatives, len(free))
@@ -368,7 +380,9 @@ def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any
     for metric in ("map", "mrr", "dcg"):
         for kind in ("expected.", "optimistic.", "pessimistic."):  # in order alone, nothing ties
             assert mean[kind + metric] == pytest.approx(bounds[metric], rel=1e-12)
-            expected = full[f"{kind}{metric}@{k}"] if k else 0
+            expected = 0
+            if k:
+                expected = full[f"{kind}{metric}@{k}"]
             assert zero[kind + metric] == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
@@ -382,10 +396,9 @@ def test_nan_that_is_ranked_last(problem: dict[str, Any], k: int, data: st.DataO
     scores[np.array(chosen).reshape(n, m)] = np.nan
     task = quietly(Task, dict(enumerate(qrels)), entities=m, queries=n, known=problem["known"])
     top = np.tile(np.arange(min(k, m)), (n, 1))
-    reports = [
-        task.evaluate_scores(scores, nan="worst"),
-        *(task.evaluate_lists(top, scores[:, :k], nan="worst", misses=m) for m in MISSES),
-    ]
+    reports = [task.evaluate_scores(scores, nan="worst")]
+    for misses in MISSES:
+        reports.append(task.evaluate_lists(top, scores[:, :k], nan="worst", misses=misses))
     for found in reports:
         for metric in ("map", "mrr@2", "ndcg", "recall@1"):
             kinds = ("pessimistic", "expected", "optimistic")
@@ -395,8 +408,8 @@ def test_nan_that_is_ranked_last(problem: dict[str, Any], k: int, data: st.DataO
     first, grades = next((i, g) for i, g in enumerate(qrels) if any_right(g))
     kept = [j for j in range(m) if (first, j) not in problem["known"] or grades.get(j, 0) > 0]
     gains = [grades.get(j, 0) for j in kept]
-    pairs = zip(scores[first, kept].tolist(), gains, strict=True)
-    finite = [-1.0 - (gain > 0) if np.isnan(score) else score for score, gain in pairs]
+    last = np.where(np.array(gains) > 0, -2.0, -1.0)
+    finite = np.where(np.isnan(scores[first, kept]), last, scores[first, kept]).tolist()
     expected = oracle.values_by_order("map", finite, gains)["expected"]
     assert reports[0].per_query("map")[0] == pytest.approx(expected)
 

@@ -103,9 +103,11 @@ def test_zarr_members(tmp_path: Path) -> None:
     for name, array in arrays.items():
         group.create_array(name, shape=array.shape, dtype="f4")[...] = array
     for source in (tmp_path / "g", group):
-        for member in (None, *arrays):
+        with open_scores(source) as store:
+            assert_same(store, arrays["scores"])
+        for member, array in arrays.items():
             with open_scores(source, member=member) as store:
-                assert_same(store, arrays[member or "scores"])
+                assert_same(store, array)
         refusal(ValueError, r"expected .* \['other', 'scores'\]", open_scores, source, member="x")
         refusal(ValueError, "expected the array 'deep', got", open_scores, source, member="deep")
 

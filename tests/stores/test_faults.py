@@ -271,7 +271,7 @@ def folder() -> Iterator[Path]:
 @example("x.npy", [(21, 49)], 600)  # a dtype of arrays
 def test_damage(folder: Path, name: str, changes: list[tuple[int, int]], end: int) -> None:
     """What can be opened is what numpy reads; anything else is an error that names the file."""
-    data = bytearray(npy(GOOD) if name == "x.npy" else ARCHIVE)
+    data = bytearray({"x.npy": npy(GOOD), "x.npz": ARCHIVE}[name])
     for at, value in changes:
         if at < len(data):
             data[at] = value

@@ -49,8 +49,10 @@ Run = Callable[..., Outcome]
 
 def start(*arguments: object, **environment: str) -> Outcome:
     """Run the command line in a separate process."""
+    command = [sys.executable, "-m", "truerank"]
+    command += map(str, arguments)
     done = subprocess.run(
-        [sys.executable, "-m", "truerank", *map(str, arguments)],
+        command,
         capture_output=True,
         text=True,
         env={**os.environ, **environment},

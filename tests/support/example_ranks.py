@@ -79,10 +79,15 @@ def any_ranks(draw: st.DrawFn, optional: dict[str, bool] | None = None) -> Ranks
         "unit": codes,
         "audit": st.tuples(*[counts] * 5),
     }
-    given = {
-        name: draw(part)
-        for name, part in parts.items()
-        if (draw(st.booleans()) if optional is None else optional.get(name))
-    }
-    protocol = draw(PROTOCOLS) if optional is None else Protocol()
+    given = {}
+    for name, part in parts.items():
+        if optional is None:
+            is_given = draw(st.booleans())
+        else:
+            is_given = optional.get(name, False)
+        if is_given:
+            given[name] = draw(part)
+    protocol = Protocol()
+    if optional is None:
+        protocol = draw(PROTOCOLS)
     return Ranks(above, more + 1, above + more + 1 + below, **given, protocol=protocol)

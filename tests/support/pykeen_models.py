@@ -76,8 +76,9 @@ class Unfiltered(RankBasedEvaluator):
 
 def evaluated(evaluator: Any, model: Any, data: Any, **options: Any) -> Any:
     """Return the results of an evaluator for the test split, filtered if it filters."""
-    filters = {"additional_filter_triples": known(data)} if evaluator.filtered else {}
-    options = {**filters, "batch_size": 256, "use_tqdm": False, **options}
+    options = {"batch_size": 256, "use_tqdm": False} | options
+    if evaluator.filtered:
+        options.setdefault("additional_filter_triples", known(data))
     return evaluator.evaluate(model, data.testing.mapped_triples, **options)
 
 

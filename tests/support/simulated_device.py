@@ -194,7 +194,8 @@ def _leaves(value: Any) -> list[Any]:
 def _operate(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a view at once, and enqueue the work of any other operation on the current stream."""
     # In inference mode torch leaves it to the device to take operations apart, such as `matmul`.
-    if (parts := function.decompose(*args, **kwargs)) is not NotImplemented:
+    parts = function.decompose(*args, **kwargs)
+    if parts is not NotImplemented:
         return parts
     if function is _aten.copy_.default:
         return _copy(*args, **kwargs)
@@ -341,7 +342,8 @@ def _new(function: Any, *args: Any, **kwargs: Any) -> Any:
 # What makes a tensor of no other goes by these: `zeros`, `full`, `tensor` and `to` as well.
 _library = torch_operators.Library("aten", "IMPL")
 _factories = [_aten.empty.memory_format, _aten.empty_strided.default]
-for _factory in (*_factories, *(getattr(_aten.arange, name) for name in _aten.arange.overloads())):
+_factories += [getattr(_aten.arange, name) for name in _aten.arange.overloads()]
+for _factory in _factories:
     _library.impl(_factory, partial(_new, _factory), "PrivateUse1")
 _library.impl(  # by which `torch.tensor` copies
     "_copy_from", lambda source, to, wait=False: _copy(to, source, wait), "PrivateUse1"

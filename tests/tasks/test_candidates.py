@@ -15,7 +15,8 @@ from support.refusals import refusal
 from truerank import alignment, link_prediction, retrieval
 from truerank.link_prediction import Negatives, Sampled
 
-ENTITIES, RELATIONS = 6, 2
+ENTITIES = 6
+RELATIONS = 2
 NAMES = tuple(f"entity {i}" for i in range(ENTITIES))
 WORDS = tuple(f"relation {i}" for i in range(RELATIONS))
 SIDES = {"head": 0, "tail": 2}  # and the column of the answer
@@ -60,7 +61,9 @@ class Problem:
 
     def __init__(self, test: list[Triple], train: list[Triple] | None, candidates: Any) -> None:
         self.test = test
-        self.known = None if train is None else {"train": np.array(train).reshape(-1, 3)}
+        self.known = None
+        if train is not None:
+            self.known = {"train": np.array(train).reshape(-1, 3)}
         self.facts = test + (train or [])
         how: Any = {"entities": ENTITIES, "relations": RELATIONS, "candidates": candidates}
         self.task = quietly(link_prediction.Task, np.array(test), self.known, **how)
@@ -77,13 +80,17 @@ class Problem:
 
     def without(self, side: str, triple: Triple) -> set[int]:
         """Return what is filtered."""
-        return set() if self.known is None else self.answers_of(side, triple, self.facts)
+        if self.known is None:
+            return set()
+        return self.answers_of(side, triple, self.facts)
 
     def among(self, side: str, i: int) -> set[int]:
         """Return the candidates of a task, as the side has them."""
         selection = self.task.sides[side].selections()[1]
+        if selection is None:
+            return set(range(ENTITIES))
         if not isinstance(selection, tuple):
-            return set(range(ENTITIES) if selection is None else selection.tolist())
+            return set(selection.tolist())
         indptr, indices, lists = selection
         return set(indices[indptr[lists[i]] : indptr[lists[i] + 1]].tolist())
 
@@ -207,8 +214,8 @@ def test_lists_count_by_the_definition(
         lists[side] = ids
         if has_scores:
             width = max(map(len, ids))
-            padded = [[*each, *[-1] * (width - len(each))] for each in ids]
-            filled = [[*each, *[0.0] * (width - len(each))] for each in numbers]
+            padded = [each + [-1] * (width - len(each)) for each in ids]
+            filled = [each + [0.0] * (width - len(each)) for each in numbers]
             shape = len(ids), width
             lists[side] = tr.TopK(
                 np.array(padded, np.int64).reshape(shape), np.array(filled).reshape(shape)
@@ -330,7 +337,9 @@ def test_lists_of_retrieval(qrels: dict[int, set[int]], data: st.DataObject) -> 
         expected = []
         for query in sorted(qrels):
             for target in sorted(qrels[query]):
-                everyone = among[query] if candidates is among else set(runs[query]) | {target}
+                everyone = set(runs[query]) | {target}
+                if candidates is among:
+                    everyone = among[query]
                 scores = {k: float(v) for k, v in runs[query].items()}
                 expected.append(plain_list_counts(scores, target, everyone, known[query]))
         assert counts_of(ranks) == expected
@@ -401,7 +410,9 @@ def test_samples_of_answers(qrels: dict[int, set[int]], negatives: int, seed: in
             right = qrels[int(task.answers.queries[row, 0])]
             drawn = set(indices[indptr[lists[i]] : indptr[lists[i] + 1]].tolist())
             assert int(target) in right <= drawn
-            most = negatives * (len(right) if per == "answer" else 1)
+            most = negatives
+            if per == "answer":
+                most *= len(right)
             assert negatives <= len(drawn - right) <= most
 
 

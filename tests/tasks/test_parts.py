@@ -19,7 +19,8 @@ import truerank as tr
 from support.refusals import refusal
 from truerank.link_prediction import ComplexQueries, Negatives, Sampled
 
-ENTITIES, RELATIONS = 7, 3
+ENTITIES = 7
+RELATIONS = 3
 
 
 class Case(NamedTuple):
@@ -177,7 +178,8 @@ def times(rng: np.random.Generator) -> Case:
     """Facts with a start and an end, filtered by overlap."""
     start = rng.integers(0, 6, 14)
     columns = [rng.integers(0, n, 14) for n in (4, 2, ENTITIES)]
-    rows = np.stack([*columns, start, start + rng.integers(0, 3, 14)], axis=1)
+    columns += [start, start + rng.integers(0, 3, 14)]
+    rows = np.stack(columns, axis=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         task = tr.link_prediction.Task(
@@ -484,7 +486,7 @@ def test_a_sampler_that_fills_its_last_batch() -> None:
         return np.random.default_rng(0).random((10, 10))[queries[:, 0]]
 
     whole = task.evaluate(model).ranks
-    order = [*range(10), 0, 1]
+    order = (np.arange(12) % 10).tolist()
     parts = [task[order[p::4]].evaluate(model).ranks for p in range(4)]
     refusal(tr.InputValueError, "2 of 12 tasks are there twice", tr.concatenate, parts)
     assert tr.concatenate(parts, repeats="drop") == whole
@@ -502,7 +504,7 @@ def test_queries_of_retrieval_that_come_again() -> None:
     def evaluate(part: Any) -> tr.Ranks:
         return part.evaluate(lambda queries: scores[queries[:, 0]]).ranks
 
-    order = [*range(10), 0, 1]
+    order = (np.arange(12) % 10).tolist()
     parts = [evaluate(task[order[p::4]]) for p in range(4)]
     words = r"4 of 24 tasks are there twice .* \(unit 0, query q0, target d0\)"
     refusal(tr.InputValueError, words, tr.concatenate, parts)
@@ -522,7 +524,7 @@ def test_the_order_of_tasks_that_are_not_of_one_whole_stays() -> None:
             model = {side: lambda queries: scores[queries.max(axis=1)]}
             parts.append(task[p::2].evaluate(**model).ranks)
     joined = tr.concatenate(parts)
-    assert joined.unit.codes.tolist() == [*range(1, 10, 2), *range(0, 10, 2)] * 2
+    assert joined.unit.codes.tolist() == [1, 3, 5, 7, 9, 0, 2, 4, 6, 8] * 2
     assert joined.side.values.tolist() == ["tail"] * 10 + ["head"] * 10
     assert not {"position_in_whole", "tasks_in_whole"} & joined.labels.keys()
 

@@ -156,15 +156,17 @@ class Results:
     def forms(self, **results: Any) -> None:
         """Add what results are written as; the notes of LaTeX are comments, and are left out."""
         for name, form in product(results, ("markdown", "csv", "text", "json", "dict", "latex")):
-            options = {"notes": False} if form == "latex" else {}
-            self.add(
-                f"form.{form}.{name}", methodcaller(f"to_{form}", **options), results.get, name
-            )
+            write = methodcaller(f"to_{form}")
+            if form == "latex":
+                write = methodcaller("to_latex", notes=False)
+            self.add(f"form.{form}.{name}", write, results.get, name)
 
     def chance(self) -> None:
         """Add expectations, variances and p-values under chance, and adjusted numbers."""
         tr = self.tr
-        for tasks, key in product([1, 7, 300], [*METRICS, "hits@2"]):
+        keys = list(METRICS)
+        keys.append("hits@2")
+        for tasks, key in product([1, 7, 300], keys):
             sizes = 2 + np.arange(tasks) * 37 % 500
             weights = 1.0 + np.arange(tasks) % 3
             self.add(f"chance.{key}.{tasks}", list, tr.chance, key, sizes)
@@ -286,16 +288,22 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
-    return value if isinstance(value, (str, bool, int, float, type(None))) else repr(value)
+    if isinstance(value, (str, bool, int, float, type(None))):
+        return value
+    return repr(value)
 
 
 def compute(folder: Path, other: Path | None) -> None:
     """Write the results of the installed version, and its public names, into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     results = Results()
-    doors = [results.counting, results.vectors, results.reports, results.chance]
-    for door in [*doors, results.inference, results.protocols, results.compat]:
-        door()
+    results.counting()
+    results.vectors()
+    results.reports()
+    results.chance()
+    results.inference()
+    results.protocols()
+    results.compat()
     results.files(folder, other)
     names = []
     for module in NAMES:
@@ -314,7 +322,9 @@ def difference(one: Any, two: Any, tolerance: float = 1e-12) -> str:
         near = isinstance(one, float) or isinstance(two, float)
         same = one == two or (math.isnan(one) and math.isnan(two))
         same |= near and math.isclose(one, two, rel_tol=tolerance, abs_tol=1e-13)
-        return "" if same else f"{one!r} became {two!r}"
+        if same:
+            return ""
+        return f"{one!r} became {two!r}"
     if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
         found = ((f"{key}: ", difference(one[key], two[key], tolerance)) for key in one)
     elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
@@ -324,7 +334,9 @@ def difference(one: Any, two: Any, tolerance: float = 1e-12) -> str:
         return difference(rounded(one).splitlines(), rounded(two).splitlines(), tolerance)
     else:
         same = one == two or (is_error(one) and is_error(two) and is_error(one) == is_error(two))
-        return "" if same else f"{shortened(one)} became {shortened(two)}"
+        if same:
+            return ""
+        return f"{shortened(one)} became {shortened(two)}"
     return next((where + text for where, text in found if text), "")
 
 
@@ -341,7 +353,9 @@ def is_error(value: Any) -> str:
 
 def shortened(value: Any) -> str:
     text = repr(value)
-    return text if len(text) < 160 else f"{text[:150]} ... ({len(text):,} characters)"
+    if len(text) < 160:
+        return text
+    return f"{text[:150]} ... ({len(text):,} characters)"
 
 
 def compare(before: Path, after: Path) -> int:

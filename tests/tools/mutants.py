@@ -80,7 +80,8 @@ class PythonMutants:
         yield from self.of(node)
         for name, value in ast.iter_fields(node):
             if name not in ("annotation", "returns", "decorator_list"):
-                for part in value if isinstance(value, list) else [value]:
+                parts = value if isinstance(value, list) else [value]
+                for part in parts:
                     if isinstance(part, ast.AST):
                         yield from self.below(part)
 
@@ -152,8 +153,10 @@ def draw(tree: Path, room: str, number: int, seed: int) -> list[Mutant]:
         raise SystemExit(f"--rooms: expected a folder of the package or cpp, got {room}")
     changes: dict[tuple[str, int], list[Mutant]] = {}
     for file in sorted(folder.rglob(f"*.{ending}")):
+        if file.parent.name == "tests":
+            continue
         path = str(file.relative_to(tree))
-        for mutant in mutants(path, file.read_text("utf-8")) if file.parent.name != "tests" else ():
+        for mutant in mutants(path, file.read_text("utf-8")):
             if (mutant.before.strip(), mutant.after.strip()) not in EQUIVALENT:
                 changes.setdefault((path, mutant.line), []).append(mutant)
     generator = random.Random(f"{room} {seed}")
@@ -179,13 +182,17 @@ class Tests:
             self.pytest += ["-m", "not python_only"]
             self.stages = [["tests/core"], ["tests/counting", "tests/embeddings"]]
             self.builds = [self.configure("module", "OFF"), self.configure("tests", "ON")]
-            if outcome := self.build(started + self.limit):
+            outcome = self.build(started + self.limit)
+            if outcome:
                 raise SystemExit(f"cpp: expected a core that passes its tests: {outcome}")
         else:
-            own = [f"tests/{room}"] if (tree / "tests" / room).is_dir() else []
+            self.stages = []
+            if (tree / "tests" / room).is_dir():
+                self.stages.append([f"tests/{room}"])
             users = [f"tests/{name}" for name in self.users(room)]
-            self.stages = [own, [*users, "tests/package/test_doctests.py"]]
-        for stage in filter(None, self.stages):
+            users.append("tests/package/test_doctests.py")
+            self.stages.append(users)
+        for stage in self.stages:
             self.leave_out_failing(stage)
         self.limit = 60 + 3 * (time.monotonic() - started)
 
@@ -223,7 +230,7 @@ class Tests:
         """Run tests on the tree as it is; those that fail here can tell nothing of a change."""
         command = [word for word in self.pytest if word != "-x"]
         done = subprocess.run(
-            [*command, *stage], cwd=self.tree, env=self.environment, capture_output=True, text=True
+            command + stage, cwd=self.tree, env=self.environment, capture_output=True, text=True
         )
         if not re.search(r"\b\d+ passed\b", done.stdout):
             raise SystemExit(f"{' '.join(stage)}: expected tests that pass\n{done.stdout[-2000:]}")
@@ -236,10 +243,11 @@ class Tests:
         """Return "survived", "timed out", or what killed the change."""
         end = time.monotonic() + self.limit
         try:
-            if outcome := self.build(end):
+            outcome = self.build(end)
+            if outcome:
                 return outcome
             for stage in self.stages:
-                if stage and self.status([*self.pytest, *stage], end):
+                if self.status(self.pytest + stage, end):
                     return f"killed by {' '.join(stage)}"
         except subprocess.TimeoutExpired:
             return "timed out"
