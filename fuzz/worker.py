@@ -68,7 +68,8 @@ def run(name: str, seed: int, seconds: float, rounds: int, verbose: bool, output
             return
         # Where the time is short, each check comes first at times.
         first = (seed + number) % len(checks)
-        for function, one in [*checks.items(), *checks.items()][first : first + len(checks)]:
+        in_turn = list(checks.items())
+        for function, one in in_turn[first:] + in_turn[:first]:
             faulthandler.dump_traceback_later(INPUT_SECONDS, exit=True)
             # Hypothesis prints the smallest input that fails.
             printed = sys.stderr if verbose else io.StringIO()

@@ -40,18 +40,21 @@ def rows(problem: Problem, cuts: list[int], named: bool) -> None:
     rules = {name: keywords[name] for name in ("order", "nan", "dtype")}
     plain = {**rules, **lists, "rows": keywords.get("rows")}
     expected = defined(Problem(scores, targets.tolist(), plain))
-    bounds = sorted({0, len(targets), *(min(n, len(targets)) for n in cuts)})
+    bounds = sorted({0, len(targets)} | {min(n, len(targets)) for n in cuts})
     parts = [slice(a, b) for a, b in pairwise(bounds)] or [slice(0)]
 
     def each() -> Iterator[Any]:
         for part in parts:
-            copied = (scores if rows is not None else scores[part]).copy()
-            block: dict[str, Any] = {"scores": copied, "targets": targets[part].copy()}
+            block: dict[str, Any] = {"scores": scores[part], "targets": targets[part].copy()}
             if rows is not None:
-                block["rows"] = rows[part]
+                block |= {"scores": scores, "rows": rows[part]}
+            block["scores"] = block["scores"].copy()
             for name in lists:
                 block[name] = FORMS["csr int64"](lists[name][part], scores.shape[1])
-            yield block if named or rows is not None else tuple(block.values())
+            if named or rows is not None:
+                yield block
+            else:
+                yield tuple(block.values())
 
     got: tr.Ranks | Exception
     try:
