@@ -71,7 +71,8 @@ def test_threads(
         contestants[ours] = partial(tr.rank, scores, targets, threads=count)
         contestants[reading] = read_pass.contestant(scores, count)
         pairs.append(Pair(ours, reading))
-        pairs += [Pair(ours, str(Team(1, 1)))] if count > 1 else []
+        if count > 1:
+            pairs.append(Pair(ours, str(Team(1, 1))))
     compare("threads", contestants, pairs, nbytes=scores.nbytes)
 
 

@@ -13,7 +13,9 @@ from baselines.files import ColdFile, pread_loop
 from harness import Compare, Pair, Results, Team, Times
 from harness.synthetic import Pool, Sizes, draw_targets
 
-MAP, OPEN, READ = "truerank, io=map", "truerank, a store that is open", "truerank, io=read"
+MAP = "truerank, io=map"
+OPEN = "truerank, a store that is open"
+READ = "truerank, io=read"
 # Over in memory, with one thread and with all.
 WARM_GOALS = {MAP: (0.85, 0.85), OPEN: (0.97, 0.97), READ: (0.5, 0.8)}
 COLD_GOAL = 0.95

@@ -39,7 +39,10 @@ def check(peers: Peers, times: dict[str, Times], problem: Problem, ours: str = "
         result = recorded.result
         if isinstance(result, tr.Ranks):
             result = result.above, result.tied
-        CHECKS[peers[name].returns if name in peers else ours](result, above, tied)
+        returns = ours
+        if name in peers:
+            returns = peers[name].returns
+        CHECKS[returns](result, above, tied)
 
 
 @pytest.mark.parametrize("family", ["numpy", "torch", "sorting"])
@@ -53,9 +56,10 @@ def test_counting_peers(
     require_memory: Callable[[float], None],
 ) -> None:
     """numpy, torch and PyKEEN, which count; argsort, searchsorted and rankdata, which sort."""
+    shape_of_torch = sizes.shared if sizes.quick else sizes.many
     tables: dict[str, tuple[Peers, Shape]] = {
         "numpy": (numpy_scipy.COUNTING, sizes.many),
-        "torch": (torch_pykeen.COUNTING, sizes.shared if sizes.quick else sizes.many),
+        "torch": (torch_pykeen.COUNTING, shape_of_torch),
         "sorting": (numpy_scipy.SORTING, sizes.sorted),
     }
     peers, shape = tables[family]

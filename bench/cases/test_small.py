@@ -89,9 +89,11 @@ def test_threads_for_small_work(
     shape = SHAPES[name]
     scores = pool.matrix(shape)
     targets = draw_targets(shape)
+    beside = "alone" if context is alone else "beside a busy core"
+    rounds = 50 if sizes.quick else 200
     with context():
         compare(
-            f"{name}, {'alone' if context is alone else 'beside a busy core'}",
+            f"{name}, {beside}",
             {
                 "threads=None": lambda: tr.rank(scores, targets),
                 "threads=1": lambda: tr.rank(scores, targets, threads=1),
@@ -99,7 +101,7 @@ def test_threads_for_small_work(
             },
             [Pair("threads=None", "threads=1", "cost")],
             nbytes=scores.nbytes,
-            rounds=50 if sizes.quick else 200,
+            rounds=rounds,
             statistics=("best", "median"),
             rest=0.001,
         )

@@ -78,7 +78,9 @@ def check_scores(
     pairs = problem.queries[rows], problem.entities[columns]
     exact = EXACT[similarity](*(vectors.astype(np.float64) for vectors in pairs))
     tolerance = TOLERANCE * float(np.abs(exact).max())
-    scores = result[rows, columns] * (-1 if returns == "distances" else 1)
+    scores = result[rows, columns]
+    if returns == "distances":
+        scores = -scores
     np.testing.assert_allclose(scores, exact, rtol=0, atol=tolerance, err_msg=similarity)
 
 
@@ -278,8 +280,11 @@ def _faiss_flat(k: int, similarity: str) -> Callable[[EmbeddingProblem], Callabl
         import faiss
 
         metrics = {"l1": faiss.METRIC_L1, "sql2": faiss.METRIC_L2}
-        pair = problem.queries, problem.entities
-        queries, entities = map(_normalise, pair) if similarity == "cosine" else pair
+        queries = problem.queries
+        entities = problem.entities
+        if similarity == "cosine":
+            queries = _normalise(queries)
+            entities = _normalise(entities)
         metric = metrics.get(similarity, faiss.METRIC_INNER_PRODUCT)
         index = faiss.IndexFlat(entities.shape[1], metric)
         index.add(np.ascontiguousarray(entities))
@@ -351,4 +356,6 @@ def top_k_peers(k: int, similarity: str = "dot") -> Peers:
         "torch, product, topk": Peer(_TORCH, _torch_topk(k), "top k"),
     }
     faiss: Peers = {"faiss, flat index": Peer(_FAISS, _faiss_flat(k, similarity), "top k")}
-    return {**(products if similarity == "dot" else {}), **faiss}
+    if similarity == "dot":
+        return products | faiss
+    return faiss

@@ -99,13 +99,15 @@ def trained(source: Source, name: str) -> VectorProblem:
     entities = stored["entities"]
     graph = wordnet(source.data / "wn18rr")
     task, vectors = task_of(model, graph, entities, stored["relations"])
-    (indptr, indices), (more, others) = task.tail.filter, task.head.filter
+    indptr, indices = task.tail.filter
+    more, others = task.head.filter
     rows = np.concatenate([task.tail.rows, task.head.rows + len(vectors[0])])
     targets = np.concatenate([task.tail.targets, task.head.targets])
-    lists = np.concatenate([indptr, more[1:] + indptr[-1]]), np.concatenate([indices, others])
+    both_indptr = np.concatenate([indptr, more[1:] + indptr[-1]])
+    lists = (both_indptr, np.concatenate([indices, others]), rows)
     similarity = RECIPES[model].similarity
     both = np.concatenate(vectors)
-    return VectorProblem(similarity, both, entities, targets, rows, (*lists, rows))
+    return VectorProblem(similarity, both, entities, targets, rows, lists)
 
 
 @lru_cache(maxsize=1)
@@ -199,7 +201,8 @@ def measure(
     tallies: dict[str, Array] = {}
 
     def ours(name: str) -> Counted:
-        assert _core.choose_bounds("off" if name == OFF else "")
+        levels = "off" if name == OFF else ""
+        assert _core.choose_bounds(levels)
         before = np.array(_core.bounds_tally())
         found = call()
         tallies[name] = np.array(_core.bounds_tally()) - before

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from pages import with_four_digits
 from scipy.optimize import brentq
 
 import truerank as tr
@@ -94,7 +95,7 @@ def draw_case(rng: np.random.Generator) -> Case:
         sizes = size - rng.integers(0, max(size // 8, 1), count)
     else:
         sizes = np.maximum((size ** rng.uniform(0.3, 1, count)).astype(np.int64), 2)
-    metric = str(rng.choice([*METRICS]))
+    metric = str(rng.choice(list(METRICS)))
     weights = np.ones(count)
     if metric == "hits@10" or rng.random() < 0.4:
         weights = rng.choice([np.sqrt(1.0 + np.arange(count)), rng.uniform(0.1, 1, count)])
@@ -117,7 +118,11 @@ def draw_case(rng: np.random.Generator) -> Case:
         while folds(end) < aim and end < 1e30:
             end *= 2
         for _ in range(12):
-            t, end = ((t + end) / 2, end) if folds((t + end) / 2) < aim else (t, (t + end) / 2)
+            middle = (t + end) / 2
+            if folds(middle) < aim:
+                t = middle
+            else:
+                end = middle
     ranks = np.zeros(count)
     for i, each in enumerate(kinds):
         chosen = kind == i
@@ -137,7 +142,9 @@ def kinds_of(
 
 def _sign(metric: str, alternative: str) -> float:
     rising = METRICS[metric](np.array([1.0]))[0] < METRICS[metric](np.array([20.0]))[0]
-    return -1.0 if rising != (alternative == "worse") else 1.0
+    if rising != (alternative == "worse"):
+        return -1.0
+    return 1.0
 
 
 def simulate(
@@ -189,7 +196,9 @@ def simulate(
             if off <= error:
                 break
     mean = total / draws
-    off = math.sqrt(max(squares / draws / mean**2 - 1, 0) / draws) if mean else math.inf
+    off = math.inf
+    if mean:
+        off = math.sqrt(max(squares / draws / mean**2 - 1, 0) / draws)
     return mean, off
 
 
@@ -250,7 +259,11 @@ def main() -> None:
     for number in range(options.cases):
         rng = np.random.default_rng([options.seed, number])
         case = draw_case(rng)
-        weighted = None if np.ptp(case.weights) == 0 else case.weights
+        weighted = None
+        words = ""
+        if np.ptp(case.weights) > 0:
+            weighted = case.weights
+            words = ", weighted"
         ones = np.ones(len(case.sizes), np.int64)
         ranks = tr.Ranks(case.ranks.astype(np.int64) - 1, ones, case.sizes, weights=weighted)
         started = time.process_time()
@@ -258,12 +271,13 @@ def main() -> None:
         seconds = time.process_time() - started
         goal = 0.01 if found.p > 1e-3 else 0.05
         p, off = simulate(case, found.p, goal / 3, int(options.most), rng)
-        error = found.p / p - 1 if p else math.nan
+        off_by = math.nan
+        if p:
+            off_by = found.p / p - 1
         sizes = f"{case.sizes.min()} to {case.sizes.max()}"
-        weights = "" if weighted is None else ", weighted"
-        about = f"{case.metric} {case.alternative}, {len(ones)} of {sizes}, {case.shape}{weights}"
-        rows.append(Row(found.method, found.accuracy, found.p, p, error, off, seconds, about))
-        print("\t".join(f"{x:.4g}" if isinstance(x, float) else x for x in rows[-1]), flush=True)
+        about = f"{case.metric} {case.alternative}, {len(ones)} of {sizes}, {case.shape}{words}"
+        rows.append(Row(found.method, found.accuracy, found.p, p, off_by, off, seconds, about))
+        print("\t".join(map(with_four_digits, rows[-1])), flush=True)
     print(summary(rows))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"Peak memory, with that of the simulation: {memory:.0f} MB.")

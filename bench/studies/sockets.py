@@ -29,10 +29,14 @@ from pages import arguments, markdown_table
 import truerank as tr
 from harness.memory import PeakMemory
 
-PROBES, GALLERY = 100_000, 10_000
-USERS, ITEMS = 20_000, 50_000
-QUERIES, DOCUMENTS = 100_000, 1_000_000
-PROBES_AT_ONCE, USERS_AT_ONCE = 2_000, 500  # whose scores numpy holds
+PROBES = 100_000
+GALLERY = 10_000
+USERS = 20_000
+ITEMS = 50_000
+QUERIES = 100_000
+DOCUMENTS = 1_000_000
+PROBES_AT_ONCE = 2_000  # whose scores numpy holds
+USERS_AT_ONCE = 500  # whose scores numpy holds
 Run = Callable[[], Iterable[float]]
 
 
@@ -136,7 +140,11 @@ def searched(wrapper: str, index: str = "") -> Run:
     search_wrappers.create_dataloader = lambda *_, **__: None  # there are no texts
     model = encoded()
     queries, documents = (Dataset.from_dict({"id": model.names[key]}) for key in "qd")
-    made = resolve_name(wrapper)(model, *([0, resolve_name(index)(model)] if index else []))
+    made = resolve_name(wrapper)
+    if index:
+        made = made(model, 0, resolve_name(index)(model))
+    else:
+        made = made(model)
     options = dict.fromkeys(("task_metadata", "hf_split", "hf_subset"))
     options["encode_kwargs"] = {"show_progress_bar": False}
 
@@ -204,7 +212,9 @@ def recommended(model: str, way: str) -> Run:
     rows = np.arange(USERS).repeat(6)
     noise = rng.standard_normal(users.shape, np.float32)
     known = np.arange(USERS)[:, None] % 4 == 0
-    vectors = np.where(known, users, noise) if model == "knows some" else users + 2 * noise
+    vectors = users + 2 * noise
+    if model == "knows some":
+        vectors = np.where(known, users, noise)
 
     def count(candidates: Any) -> Iterable[float]:
         filtered = {"train": (rows, train.ravel())}
@@ -280,7 +290,8 @@ def listed(way: str) -> Run:
     return means
 
 
-WRAPPER, OURS = "mteb.models.search_wrappers:SearchEncoderWrapper", "truerank.adapters"
+WRAPPER = "mteb.models.search_wrappers:SearchEncoderWrapper"
+OURS = "truerank.adapters"
 CONTESTANTS: dict[str, Callable[[], Run]] = {
     "AccuracyCalculator, FaissKNN": partial(
         accuracies, "pytorch_metric_learning.utils.inference:FaissKNN"
@@ -330,8 +341,9 @@ def measure(name: str) -> list[object] | str:
     start = time.perf_counter()
     busy = time.process_time()
     values = ", ".join(f"{value:.7g}" for value in run())
-    seconds = (time.perf_counter() - start, time.process_time() - busy)
-    return [name, *(f"{x:.2f}" for x in seconds), round((memory.growth() or 0) / 1e6), values]
+    seconds = f"{time.perf_counter() - start:.2f}"
+    busy_seconds = f"{time.process_time() - busy:.2f}"
+    return [name, seconds, busy_seconds, round((memory.growth() or 0) / 1e6), values]
 
 
 if __name__ == "__main__":

@@ -145,11 +145,14 @@ def compare(toolkit: Toolkit, folder: Path, seeds: int) -> tuple[Row, list[str]]
 
 def compare_case(toolkit: Toolkit, case: Case, outcome: Outcome) -> tuple[int, ...]:
     """Return the six counts of a row."""
+    filter = None
+    if case.known is not None:
+        filter = case.lists()
     ours = compat.report(
         case.scores,
         case.targets,
         preset=toolkit.preset,
-        filter=None if case.known is None else case.lists(),
+        filter=filter,
         side=case.sides,
     )
     compared = is_open = unlike = wrong = 0
@@ -178,7 +181,11 @@ def agrees(value: float, least: float, most: float) -> bool:
 
 def table(rows: list[Row]) -> str:
     """Return a line for each toolkit."""
-    lines = [(r.toolkit, f"`{r.preset}`", r.code, *(f"{n:,}" for n in r[3:])) for r in rows]
+    lines = []
+    for row in rows:
+        line = [row.toolkit, f"`{row.preset}`", row.code]
+        line += [f"{number:,}" for number in row[3:]]
+        lines.append(line)
     heading = (
         "code | preset | version | ranks | open | not the exact rank | wrong | numbers | wrong"
     )
@@ -198,10 +205,10 @@ def main(folder: Path, only: str, seeds: int, output: Path) -> None:
             print(f"{toolkit.name}: not found ({error})")
             continue
         print(rows[toolkit.name], *lines, sep="\n  ")
-    every = [*rows.values()]
+    every = list(rows.values())
     own = {toolkit.name for toolkit in TOOLKITS}
     write_rows(path, every)
-    unchecked = {*compat.PRESETS} - {row.preset for row in every}
+    unchecked = set(compat.PRESETS) - {row.preset for row in every}
     page = TEXT.format(
         python=platform.python_version(),
         numpy=np.__version__,

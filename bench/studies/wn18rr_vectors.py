@@ -138,7 +138,8 @@ class Model:
         self.recipe = RECIPES[name]
         # Distances grow with d: components shrink with it, so that the softmax is about as sharp.
         share = 1.0 if self.recipe.similarity == "dot" else 64 / dim
-        self.start, rate = share * self.recipe.start, share * self.recipe.rate
+        self.start = share * self.recipe.start
+        rate = share * self.recipe.rate
         self.rng = np.random.default_rng(seed)
         entities, relations = (self._draw(n, dim) for n in (graph.entities, graph.relations))
         if name == "rotate":
@@ -162,7 +163,8 @@ class Model:
 
     def batch(self, triples: Array, heads: Array) -> float:
         """Train with a softmax over the batch's targets and sampled entities; return the loss."""
-        recipe, (head, relation, tail) = self.recipe, triples.T
+        recipe = self.recipe
+        head, relation, tail = triples.T
         known = np.where(heads, tail, head)
         targets = np.where(heads, head, tail)
         negatives = self.rng.integers(0, len(self.entities.vectors), recipe.negatives)
