@@ -81,10 +81,10 @@ def run_area(area: str, seed: int, seconds: float, rounds: int, stop: bool) -> R
         code = process.returncode
         if code == 0 or (stop and result.findings):
             break
-        how = f"exit code {code}"
+        cause = f"exit code {code}"
         if code < 0:
-            how = f"signal {signal.Signals(-code).name}"
-        result.add(f"the process ended with {how}", last_input(area, seed), seed)
+            cause = f"signal {signal.Signals(-code).name}"
+        result.add(f"the process ended with {cause}", last_input(area, seed), seed)
         seed += 1
         result.rounds += 1
     return result

@@ -99,8 +99,8 @@ def checks_in(*paths: str) -> dict[str, Check]:
             files = sorted(files[0].rglob("test_*.py"))
         for module in map(_import, files):
             for name, test in vars(module).items():
-                own = getattr(test, "__module__", "") == module.__name__
-                if not own or not hasattr(test, "hypothesis"):
+                is_own = getattr(test, "__module__", "") == module.__name__
+                if not is_own or not hasattr(test, "hypothesis"):
                     continue
                 made = _check_of(test)
                 if made:
@@ -148,5 +148,5 @@ def import_area(name: str) -> ModuleType:
 
 def checks_of(area: ModuleType) -> dict[str, Check]:
     """Return the checks of an area by the names of their functions, and those of its tests."""
-    own = {name: value for name, value in vars(area).items() if isinstance(value, Check)}
-    return own | checks_in(*getattr(area, "TESTS", ()))
+    checks = {name: value for name, value in vars(area).items() if isinstance(value, Check)}
+    return checks | checks_in(*getattr(area, "TESTS", ()))

@@ -136,18 +136,18 @@ def damage(data: bytes, random: Random) -> bytes:
     for _ in range(random.randint(1, 3)):
         start = random.randrange(len(data) + 1)
         end = min(len(data), start + random.choice((1, 1, 2, 4, 8, 30, 200)))
-        how = random.choice(("bit", "bit", "others", "remove", "cut", "repeat", "number"))
-        if how == "bit":
+        kind = random.choice(("bit", "bit", "others", "remove", "cut", "repeat", "number"))
+        if kind == "bit":
             changed = bytes(byte ^ 1 << random.randrange(8) for byte in data[start : start + 1])
             data = data[:start] + changed + data[start + 1 :]
-        elif how == "number":  # of 1 to 8 bytes, as headers have them
+        elif kind == "number":  # of 1 to 8 bytes, as headers have them
             data = _put_number(data, start, random.choice((1, 2, 4, 8)), random)
-        elif how == "cut":
+        elif kind == "cut":
             data = data[:start]
-        elif how == "repeat":
+        elif kind == "repeat":
             data = data[:end] + data[start:end] * random.choice((1, 1, 2, 50)) + data[end:]
         else:
-            size = end - start if how == "others" else 0
+            size = end - start if kind == "others" else 0
             data = data[:start] + random.randbytes(size) + data[end:]
     return data
 
@@ -216,12 +216,12 @@ def _mutate_text(data: bytes, random: Random) -> bytes:
     else:
         word = "9" * random.choice((400, 5000))
     word = word.encode("utf-8", "surrogatepass").decode("latin1")
-    how = random.randrange(5)
-    if how == 0:
+    kind = random.choice(("remove", "insert", "repeat", "replace", "replace"))
+    if kind == "remove":
         del tokens[place : place + random.choice((1, 1, 5))]
-    elif how == 1:
+    elif kind == "insert":
         tokens.insert(place, word)
-    elif how == 2 and tokens:
+    elif kind == "repeat" and tokens:
         tokens.insert(random.randrange(len(tokens)), tokens[place])
     else:
         tokens[place : place + 1] = [word]
@@ -252,19 +252,19 @@ def _mutate_npy(data: bytes, random: Random) -> bytes:
     header, body, version = npy_parts(data)
     if version not in (1, 2, 3):
         return damage(data, random)
-    how = random.choice(("array", "shape", "descr", "words", "text", "version", "JSON", "items"))
-    if how == "array":
+    kind = random.choice(("array", "shape", "descr", "words", "text", "version", "JSON", "items"))
+    if kind == "array":
         return _array(random.choice(ARRAYS))
-    if how in FIELDS:
-        header = _with_field(header, how, random.choice(FIELDS[how]))
-    elif how == "words":
+    if kind in FIELDS:
+        header = _with_field(header, kind, random.choice(FIELDS[kind]))
+    elif kind == "words":
         pairs = (("False", "True"), ("True", "False"), ("False", "2"), ("'shape'", "'descr'"))
         header = header.replace(*random.choice(pairs))
-    elif how == "text":
+    elif kind == "text":
         header = _mutate_text(header.encode("latin1"), random).decode("latin1")
-    elif how == "version":
+    elif kind == "version":
         version = random.choice((1, 2, 3, 0, 4, 255))
-    elif how == "JSON" and "'|u1'" in header:  # as archives have it
+    elif kind == "JSON" and "'|u1'" in header:  # as archives have it
         body = _mutate_text(body, random)
         header = _with_field(header, "shape", f"({len(body)},)")
     elif len(body) < 8 or not random.randrange(4):
@@ -287,6 +287,9 @@ def _array(value: object) -> bytes:
 
 
 # -- archives --------------------------------------------------------------------------------------
+
+# What may happen to a member of an archive; most often its content is changed.
+MEMBER_CHANGES = ("remove", "other content", "rename", "add", "directory") + 7 * ("content",)
 
 
 def members_of(data: bytes) -> list[tuple[str, bytes]] | None:
@@ -327,18 +330,18 @@ def _mutate_archive(data: bytes, random: Random) -> bytes:
         return damage(data, random)
     place = random.randrange(len(members))
     name, content = members[place]
-    how = random.randrange(12)
-    if how == 0:
+    kind = random.choice(MEMBER_CHANGES)
+    if kind == "remove":
         del members[place]
-    elif how == 1:
+    elif kind == "other content":
         members[place] = name, random.choice(members)[1]
-    elif how == 2:
+    elif kind == "rename":
         names = f"x{name}", name[1:], "", "../x.npy", "scores.npy"
         members[place] = random.choice(names), content
-    elif how == 3:
+    elif kind == "add":
         names = "extra.npy", "rows.npy", "lists.npy", "labels..codes.npy"
         members.append((random.choice(names), content))
-    elif how == 4:
+    elif kind == "directory":
         return _write_directory(data, random)
     else:
         changed = _mutate_npy if content[:6] == NPY and random.randrange(8) else damage

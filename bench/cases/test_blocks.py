@@ -43,7 +43,7 @@ def test_blocks_of_candidates(
     require_memory(scores.nbytes * 1.2)
     true_scores = scores[np.arange(rows), targets]
     slices = [(start, scores[:, start : start + width]) for start in range(0, columns, width)]
-    own = [(start, np.ascontiguousarray(block)) for start, block in slices]
+    copies = [(start, np.ascontiguousarray(block)) for start, block in slices]
 
     def count_blocks(blocks: list[tuple[int, NDArray[np.float32]]]) -> tr.Ranks:
         counter = tr.RankCounter(true_scores, targets, candidates=columns, threads=team.argument)
@@ -55,7 +55,7 @@ def test_blocks_of_candidates(
     compare(
         f"{rows:,} x {columns:,} in blocks of {width:,} columns, {team}",
         {
-            names[0]: lambda: count_blocks(own),
+            names[0]: lambda: count_blocks(copies),
             names[1]: lambda: count_blocks(slices),
             "whole": lambda: tr.rank(scores, targets, threads=team.argument),
         },

@@ -160,7 +160,7 @@ def searched(wrapper: str, index: str = "") -> Run:
 # -- all items, the gallery, lists -----------------------------------------------------------------
 
 
-def identified(way: str) -> Run:
+def identified(contestant: str) -> Run:
     """Prepare success@1 and map of probes in a gallery, of two images a person, 512 numbers."""
     rng = np.random.default_rng(0)
     persons = rng.integers(0, GALLERY // 2, PROBES)
@@ -191,10 +191,10 @@ def identified(way: str) -> Run:
         index.add(images)
         yield (index.search(probes, 1)[1][:, 0] // 2 == persons).mean()
 
-    return {"truerank": count, "numpy, argsort": sort, "faiss, the first alone": first}[way]
+    return {"truerank": count, "numpy, argsort": sort, "faiss, the first alone": first}[contestant]
 
 
-def recommended(model: str, way: str) -> Run:
+def recommended(model: str, contestant: str) -> Run:
     """Prepare recall and nDCG at 20 and AUC of users and items of 64 numbers.
 
     A quarter of the users is known to the model that knows some, the other knows a little of all.
@@ -235,7 +235,8 @@ def recommended(model: str, way: str) -> Run:
         yield np.concatenate(hits).mean()
 
     drawn = partial(count, tr.retrieval.Sampled(99, seed=0))
-    return {"all": partial(count, "all"), "99 drawn": drawn, "numpy, argpartition": sort}[way]
+    calls = {"all": partial(count, "all"), "99 drawn": drawn, "numpy, argpartition": sort}
+    return calls[contestant]
 
 
 METRICS = {  # ours, trec_eval's, ranx's
@@ -245,10 +246,10 @@ METRICS = {  # ours, trec_eval's, ranx's
 }
 
 
-def listed(way: str) -> Run:
+def listed(contestant: str) -> Run:
     """Prepare metrics of lists of 100 documents, six of the ten right ones among them; no ties."""
     rng = np.random.default_rng(0)
-    library = way.split(",")[0]
+    library = contestant.split(",")[0]
     names = METRICS[library].split()
     steps = rng.integers(1, DOCUMENTS // 200, (QUERIES, 100))
     ids = (rng.integers(0, DOCUMENTS, (QUERIES, 1)) + np.cumsum(steps, axis=1)) % DOCUMENTS
@@ -265,7 +266,7 @@ def listed(way: str) -> Run:
     if library == "truerank":
         return count
     peer = resolve_name(library)
-    if way == "ranx, arrays":  # of pairs (id, score), whose lists must be sorted already
+    if contestant == "ranx, arrays":  # of pairs (id, score), whose lists must be sorted already
         qrels = np.stack([right, np.ones_like(right)], axis=2).astype(np.float64)
         run = np.stack([ids, scores], axis=2).astype(np.float64)
         peer.evaluate(qrels[:2], run[:2], names)  # numba compiles
@@ -316,17 +317,17 @@ CONTESTANTS: dict[str, Callable[[], Run]] = {
     ),
     "ExactSearchEncoder": partial(searched, f"{OURS}.mteb:ExactSearchEncoder"),
     **{
-        f"identification: {way}": partial(identified, way)
-        for way in ("truerank", "numpy, argsort", "faiss, the first alone")
+        f"identification: {contestant}": partial(identified, contestant)
+        for contestant in ("truerank", "numpy, argsort", "faiss, the first alone")
     },
     **{
-        f"recommender that {model}: {way}": partial(recommended, model, way)
+        f"recommender that {model}: {contestant}": partial(recommended, model, contestant)
         for model in ("knows some", "knows a little")
-        for way in ("all", "99 drawn", "numpy, argpartition")
+        for contestant in ("all", "99 drawn", "numpy, argpartition")
     },
     **{
-        f"lists: {way}": partial(listed, way)
-        for way in ("truerank", "pytrec_eval", "ranx", "ranx, arrays")
+        f"lists: {contestant}": partial(listed, contestant)
+        for contestant in ("truerank", "pytrec_eval", "ranx", "ranx, arrays")
     },
 }
 

@@ -80,7 +80,7 @@ class Stop(Exception):
     st.sampled_from(["array", "map", "read"]),
     inputs=50,
 )
-def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, how: str) -> None:
+def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, source: str) -> None:
     """A count that is stopped, perhaps several times, and goes on counts what one call does."""
     expected = defined(problem)
     with (
@@ -90,10 +90,10 @@ def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, how: str) ->
         path = Path(folder, "checkpoint")
         scores: Any = problem.scores
         options: dict[str, Any] = {"checkpoint": path}
-        if how != "array":
+        if source != "array":
             scores = Path(folder, "scores.npy")
             np.save(scores, problem.scores)
-            options["io"] = how
+            options["io"] = source
             if problem.scores.dtype.kind == "V":
                 options["dtype"] = "bfloat16"
         done = 0

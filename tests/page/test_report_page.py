@@ -75,8 +75,8 @@ def test_everything_is_there(grouped: Report) -> None:
 
 
 def test_protocol_in_words() -> None:
-    how = {"filter": ("train", "valid", "test"), "candidates": "typed", "sampled": True}
-    protocol = Protocol(**how, nan="omit", split="valid", files=("a.npy", "b<c>.npy"))
+    fields = {"filter": ("train", "valid", "test"), "candidates": "typed", "sampled": True}
+    protocol = Protocol(**fields, nan="omit", split="valid", files=("a.npy", "b<c>.npy"))
     ranks = Ranks([0, 3], [1, 2], [9, 10], side="tail", protocol=protocol)
     _, page = saved(report(ranks))
     assert "Evaluation of valid" in page.words

@@ -92,8 +92,8 @@ def test_wrong_fields(fields: dict[str, object], error: type, message: str) -> N
 def test_in_words() -> None:
     assert str(Protocol()) == "unfiltered, all candidates, nan raise"
     assert str(Protocol(sampled=True)) == "unfiltered, sampled candidates, nan raise"
-    how = {"split": "test", "order": "ascending", "dtype": "float16", "similarity": "l2"}
-    assert str(Protocol(filter="train", candidates="types", sampled=True, **how)) == (
+    options = {"split": "test", "order": "ascending", "dtype": "float16", "similarity": "l2"}
+    assert str(Protocol(filter="train", candidates="types", sampled=True, **options)) == (
         "split test, filtered by train, candidates types (sampled), nan raise, order ascending, "
         "float16, l2"
     )

@@ -217,7 +217,7 @@ def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> Non
     lists = [[user[1:]] for user in users]
     named = Task(pairs, queries=users, **given)
     unnamed = Task(pairs, **given)
-    way = r"give Task\(\.\.\., queries=\.\.\.\) the names"
+    hint = r"give Task\(\.\.\., queries=\.\.\.\) the names"
     calls: dict[str, Callable[[Task], Any]] = {
         "queries": lambda task: task.evaluate_embeddings(vectors, vectors),
         "scores": lambda task: task.evaluate_scores(vectors @ vectors.T),
@@ -225,7 +225,7 @@ def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> Non
     }
     for name, call in calls.items():
         assert call(named)["success@1"] == expected["success@1"] == 1
-        refusal(ValueError, f"^{name}: rows do not say .*{way}", call, unnamed)
+        refusal(ValueError, f"^{name}: rows do not say .*{hint}", call, unnamed)
     refusal(ValueError, "^groups: rows do not say whose", Task, pairs, groups=users, **given)
     assert Task(pairs[:1], **given).evaluate_scores(np.ones((1, 50)))["expected.mrr"] < 1
 

@@ -118,8 +118,8 @@ def feed(counter: tr.RankCounter, scores: Array, block: Block) -> None:
         counter.update(part, columns=columns)
 
 
-def round_trip(counter: tr.RankCounter, how: str) -> tr.RankCounter:
-    if how == "pickled":
+def round_trip(counter: tr.RankCounter, kind: str) -> tr.RankCounter:
+    if kind == "pickled":
         again: tr.RankCounter = pickle.loads(pickle.dumps(counter))
         return again
     with tempfile.TemporaryDirectory() as folder:

@@ -382,8 +382,8 @@ def check_pairs(given: Vectors, rows: list[int], targets: list[int], threads: in
 
     def ask(*targets: object, rows: object = None) -> Array:
         vectors = (given.queries, given.entities)
-        how = {"rows": rows, "threads": threads, **given.keywords}
-        found: Array = attempt(tr.score_embeddings, *vectors, *targets, **how)
+        keywords = {"rows": rows, "threads": threads, **given.keywords}
+        found: Array = attempt(tr.score_embeddings, *vectors, *targets, **keywords)
         return found
 
     chosen = np.array(rows, np.int64)

@@ -81,13 +81,13 @@ def raw(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store
     layout = "CF"[numbers[0] % 2]
     data = b"\xff" * numbers[1] + carrier.tobytes(layout)
     Path(f"{path}.bin").write_bytes(data)
-    told = array.dtype.str
+    name = array.dtype.str
     if dtype is not None:
-        told = f"{carrier.dtype.str[0]}{dtype}"
+        name = f"{carrier.dtype.str[0]}{dtype}"
     shape = list(array.shape)
     if numbers[0] % 3 == 0 and array.size:
         shape[0] = -1
-    return open_scores(f"{path}.bin", dtype=told, shape=shape, offset=numbers[1], layout=layout)
+    return open_scores(f"{path}.bin", dtype=name, shape=shape, offset=numbers[1], layout=layout)
 
 
 def mapped(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
@@ -172,29 +172,37 @@ EXTRAS: dict[str, Writer] = {
 
 
 def open_stored(
-    way: Stored, folder: Path, array: Array, dtype: Any, stack: ExitStack, *, is_shard: bool = False
+    form: Stored,
+    folder: Path,
+    array: Array,
+    dtype: Any,
+    stack: ExitStack,
+    *,
+    is_shard: bool = False,
 ) -> Store:
     """Store scores in a folder and open them; the stack closes all."""
     name = folder / "scores"
     if array.dtype.kind == "V":
         array = array.view("V2")
-    if way.kind not in SHARDS:
-        kind = way.kind
+    if form.kind not in SHARDS:
+        kind = form.kind
         # Extras do not know raw bytes as numbers. Shards are of one dtype and byte order: a raw
         # file of bfloat16 is one of uint16, and zarr gives the byte order of the machine.
         unlike = {"raw": dtype is not None, "zarr": not array.dtype.isnative}.get(kind, False)
         if (array.dtype.kind == "V" and kind in EXTRAS) or (is_shard and unlike):
             kind = "npy"
         write = {**FORMATS, **EXTRAS}[kind]
-        return stack.enter_context(write(name, array, dtype, way.numbers))
-    axis = SHARDS.index(way.kind)
+        return stack.enter_context(write(name, array, dtype, form.numbers))
+    axis = SHARDS.index(form.kind)
     if array.ndim == 1:
         axis = 0
     length = array.shape[axis]
-    cuts = sorted((way.numbers[i % 2] * (i + 1)) % (length + 1) for i in range(len(way.parts) - 1))
+    cuts = sorted(
+        (form.numbers[i % 2] * (i + 1)) % (length + 1) for i in range(len(form.parts) - 1)
+    )
     shards = []
     for number, (part, piece) in enumerate(
-        zip(way.parts, np.split(array, cuts, axis), strict=True)
+        zip(form.parts, np.split(array, cuts, axis), strict=True)
     ):
         inner = folder / str(number)
         inner.mkdir()
@@ -208,7 +216,7 @@ def silent(_: tr.Progress) -> None:
     """Do nothing; as `progress` this makes `rank` count tile by tile, even in memory."""
 
 
-def check(problem: Problem, way: Stored, tile_bytes: int, io: str | None) -> None:
+def check(problem: Problem, form: Stored, tile_bytes: int, io: str | None) -> None:
     """Check that the counts of stored scores are those of the definition, and of the array."""
     scores = problem.scores
     keywords = problem.keywords
@@ -221,7 +229,7 @@ def check(problem: Problem, way: Stored, tile_bytes: int, io: str | None) -> Non
         ExitStack() as stack,
         mock.patch.multiple(sources, **budgets),
     ):
-        store = open_stored(way, Path(folder), scores, dtype, stack)
+        store = open_stored(form, Path(folder), scores, dtype, stack)
         got = outcome(store, problem, io=io, dtype=dtype, progress=silent)
     assert_outcome(got, defined(problem), audit=keywords["audit"])
     whole = outcome(scores, problem)

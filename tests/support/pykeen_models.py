@@ -51,8 +51,8 @@ def trained(model: str, name: str = "nations", inverse: bool = False, epochs: in
     options = OPTIONS.get(model, {"embedding_dim": 16})
     made = model_resolver.make(model, triples_factory=data.training, random_seed=1, **options)
     if epochs:
-        how = {"optimizer": "adam", "optimizer_kwargs": {"lr": 0.03}}
-        loop = SLCWATrainingLoop(model=made, triples_factory=data.training, **how)
+        options = {"optimizer": "adam", "optimizer_kwargs": {"lr": 0.03}}
+        loop = SLCWATrainingLoop(model=made, triples_factory=data.training, **options)
         with warnings.catch_warnings():  # torch: pinned memory without an accelerator, and alike
             warnings.simplefilter("ignore")
             loop.train(data.training, num_epochs=epochs, batch_size=1024, use_tqdm=False)

@@ -381,10 +381,10 @@ def blocks_of_streams(array: Array, targets: Array) -> Iterator[tuple[Any, Any]]
             yield pending_scores(array[i : i + 20]), on_device(targets[i : i + 20])
 
 
-def choose(way: str, patch: pytest.MonkeyPatch) -> None:
+def choose(kind: str, patch: pytest.MonkeyPatch) -> None:
     """Let scores be copied to the host, or counted on the device, block by block."""
-    patch.setenv("TRUERANK_DEVICE", way)
-    if way == "torch":
+    patch.setenv("TRUERANK_DEVICE", kind)
+    if kind == "torch":
         patch.setattr(score_sources, "TILE_BYTES", 2000)
         patch.setattr(task_counts, "MOST_ENTRIES", 50)
         patch.setattr(task_counts, "MOST_TASKS", 9)

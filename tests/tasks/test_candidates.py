@@ -65,17 +65,17 @@ class Problem:
         if train is not None:
             self.known = {"train": np.array(train).reshape(-1, 3)}
         self.facts = test + (train or [])
-        how: Any = {"entities": ENTITIES, "relations": RELATIONS, "candidates": candidates}
-        self.task = quietly(link_prediction.Task, np.array(test), self.known, **how)
+        options: Any = {"entities": ENTITIES, "relations": RELATIONS, "candidates": candidates}
+        self.task = quietly(link_prediction.Task, np.array(test), self.known, **options)
 
     def answers_of(self, side: str, triple: Triple, facts: list[Triple]) -> set[int]:
         """Return the answers of facts with the same query."""
         column = SIDES[side]
-        own = [value for i, value in enumerate(triple) if i != column]
+        query = [value for i, value in enumerate(triple) if i != column]
         return {
             fact[column]
             for fact in facts
-            if [value for i, value in enumerate(fact) if i != column] == own
+            if [value for i, value in enumerate(fact) if i != column] == query
         }
 
     def without(self, side: str, triple: Triple) -> set[int]:
@@ -238,15 +238,15 @@ def test_labels_and_ids_name_the_same_candidates(test: list[Triple], data: st.Da
     }
     by_side = {"tail": {i: np.array(list(each)) for i, each in by_relation.items()}}
     is_right = all(r in by_relation and t in by_relation[r] for _, r, t in test)
-    how: Any = {"entities": NAMES, "relations": WORDS, "sides": ["tail"]}
+    options: Any = {"entities": NAMES, "relations": WORDS, "sides": ["tail"]}
     if not is_right:
         words = "^candidates: .*(have no list|not among)"
         for candidates in (by_relation, by_name, by_side):
             with pytest.raises(ValueError, match=words):
-                quietly(link_prediction.Task, names, {}, candidates=candidates, **how)
+                quietly(link_prediction.Task, names, {}, candidates=candidates, **options)
         return
     tasks = [
-        quietly(link_prediction.Task, names, {}, candidates=candidates, **how)
+        quietly(link_prediction.Task, names, {}, candidates=candidates, **options)
         for candidates in (by_relation, by_name, by_side)
     ]
     for task in tasks:
@@ -275,40 +275,40 @@ REFUSED: list[tuple[type[Exception], str, Any]] = [
 @pytest.mark.parametrize(("kind", "words", "candidates"), REFUSED)
 def test_wrong_candidates(kind: type[Exception], words: str, candidates: Any) -> None:
     test = [(NAMES[0], WORDS[0], NAMES[1]), (NAMES[2], WORDS[1], NAMES[0])]
-    how = {"entities": NAMES, "relations": WORDS, "candidates": candidates}
-    refusal(kind, words, link_prediction.Task, test, {}, **how)
+    options = {"entities": NAMES, "relations": WORDS, "candidates": candidates}
+    refusal(kind, words, link_prediction.Task, test, {}, **options)
 
 
 def test_sides_and_relations_of_one_name() -> None:
-    how: Any = {"entities": 2, "relations": ["head", "tail"], "sides": ["tail"]}
+    options: Any = {"entities": 2, "relations": ["head", "tail"], "sides": ["tail"]}
     test = [(0, "tail", 1)]
     words = "'tail' may be sides or relations"
-    refusal(ValueError, words, link_prediction.Task, test, {}, candidates={"tail": [1]}, **how)
-    task = link_prediction.Task(test, {}, candidates={"tail": {"tail": [1]}}, **how)
+    refusal(ValueError, words, link_prediction.Task, test, {}, candidates={"tail": [1]}, **options)
+    task = link_prediction.Task(test, {}, candidates={"tail": {"tail": [1]}}, **options)
     assert task.tail.candidates.tolist() == [1]
 
 
 @pytest.mark.parametrize("word", ["all", "listed"])
 def test_no_split_has_the_name_of_candidates(word: str) -> None:
-    for kind, how in (
+    for kind, options in (
         (link_prediction.Task, {"test": [(0, 0, 1)], "known": {word: [(0, 0, 0)]}}),
         (retrieval.Task, {"qrels": {0: [1]}, "entities": 3, "known": {word: {0: [2]}}}),
         (retrieval.Task, {"qrels": {0: [1]}, "entities": 3, "split": word}),
         (alignment.Task, {"pairs": [(0, 0)], "left": 2, "right": 2, "known": {word: [(1, 1)]}}),
     ):
-        refusal(ValueError, f"another name of a split.* got '{word}'", kind, **how)
+        refusal(ValueError, f"another name of a split.* got '{word}'", kind, **options)
 
 
 def test_alignment_has_candidates_by_side() -> None:
-    how: Any = {"left": 3, "right": 4}
+    options: Any = {"left": 3, "right": 4}
     by_side = {"left_to_right": [2, 0, 2], "right_to_left": [0, 1]}
-    task = alignment.Task([(0, 2)], candidates=by_side, **how)
-    other = alignment.Task([(0, 2)], candidates=([1, 0], [0, 2]), **how)
+    task = alignment.Task([(0, 2)], candidates=by_side, **options)
+    other = alignment.Task([(0, 2)], candidates=([1, 0], [0, 2]), **options)
     assert task.protocol == other.protocol
     scores = np.arange(12.0).reshape(3, 4)
     assert task.evaluate_scores(scores).ranks == other.evaluate_scores(scores).ranks
     words = "expected those of left_to_right and right_to_left"
-    refusal(ValueError, words, alignment.Task, [(0, 2)], candidates={"left": [0]}, **how)
+    refusal(ValueError, words, alignment.Task, [(0, 2)], candidates={"left": [0]}, **options)
 
 
 # -- retrieval -------------------------------------------------------------------------------------
@@ -331,8 +331,8 @@ def test_lists_of_retrieval(qrels: dict[int, set[int]], data: st.DataObject) -> 
     splits = {"train": {query: list(each) for query, each in known.items() if each}}
     listed_task: dict[str, Any] = {"known": splits, "entities": ENTITIES, "candidates": "listed"}
     for candidates in (among, "listed"):
-        how = {**listed_task, "candidates": candidates}
-        task = quietly(retrieval.Task, {q: list(right) for q, right in qrels.items()}, **how)
+        options = {**listed_task, "candidates": candidates}
+        task = quietly(retrieval.Task, {q: list(right) for q, right in qrels.items()}, **options)
         ranks = quietly(task.evaluate_lists, runs).ranks
         expected = []
         for query in sorted(qrels):

@@ -215,13 +215,13 @@ def test_files_and_shards_are_as_good_as_arrays(small: Task, tmp_path: Path) -> 
         np.save(tmp_path / f"{name}-1.npy", table[1:])
     expected = small.evaluate_scores(*scores, audit=True)
     for ending, io in ((".npy", "map"), ("-?.npy", "read")):
-        told: list[Any] = []
+        seen: list[Any] = []
         paths = [f"{tmp_path}/{name}{ending}" for name in ("tail", "head")]
-        report = small.evaluate_scores(*paths, audit=True, io=io, progress=told.append)
+        report = small.evaluate_scores(*paths, audit=True, io=io, progress=seen.append)
         assert bare(report) == expected.ranks
         assert len(report.ranks.protocol.files) == (2 if ending == ".npy" else 4)
-        assert (told[0][:2], told[-1][:2]) == ((0, 160), (160, 160))
-        assert [p.done for p in told] == sorted(p.done for p in told)
+        assert (seen[0][:2], seen[-1][:2]) == ((0, 160), (160, 160))
+        assert [p.done for p in seen] == sorted(p.done for p in seen)
 
 
 def test_vectors_may_lie_in_files_of_16_bits(small: Task, tmp_path: Path) -> None:
@@ -347,16 +347,16 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] =
 ]
 
 
-@pytest.mark.parametrize(("way", "values", "keywords", "kind", "message"), CASES)
+@pytest.mark.parametrize(("method", "values", "keywords", "kind", "message"), CASES)
 def test_what_does_not_fit_is_refused_by_name(
     small: Task,
-    way: str,
+    method: str,
     values: tuple[Any, ...],
     keywords: dict[str, Any],
     kind: type[Exception],
     message: str,
 ) -> None:
-    ways = {
+    methods = {
         "scores": small.evaluate_scores,
         "embeddings": small.evaluate_embeddings,
         "callables": small.evaluate,
@@ -364,4 +364,4 @@ def test_what_does_not_fit_is_refused_by_name(
     if kind is not FileNotFoundError:
         message = f"^{message}"
     with pytest.raises(kind, match=message):
-        ways[way](*values, **keywords)
+        methods[method](*values, **keywords)

@@ -97,12 +97,12 @@ def assert_near(
 def test_reference_values(metric: str, data: Path) -> None:
     """All records, which have 25 digits, agree to 1e-12, and variances to 1e-10."""
     records = json.loads((data / "reference_values.json").read_text(encoding="utf-8"))
-    mine = [record for record in records if record["metric"] == metric]
-    assert len(mine) >= 35
+    chosen = [record for record in records if record["metric"] == metric]
+    assert len(chosen) >= 35
     slack = Fraction("1e-12")
     if "median" in metric:
         slack = Fraction("1e-13")
-    for record in mine:
+    for record in chosen:
         sizes = record["candidates"]
         if isinstance(sizes, dict):
             sizes = ([int(n) for n in sizes], list(sizes.values()))
