@@ -72,7 +72,8 @@ RECIPES = {
 
 def products(queries: Array, candidates: Array) -> Scoring:
     """Dot products; of complex numbers, the real part with the conjugate."""
-    left, right = queries.view(np.float32), candidates.view(np.float32)
+    left = queries.view(np.float32)
+    right = candidates.view(np.float32)
 
     def gradients(share: Array) -> tuple[Array, Array]:
         pair = share @ right, share.T @ left
@@ -100,7 +101,8 @@ def distances(queries: Array, candidates: Array) -> Scoring:
         scores[rows] = -moduli(rows)[1].sum(axis=2)
 
     def gradients(share: Array) -> tuple[Array, Array]:
-        by_queries, by_candidates = np.zeros_like(queries), np.zeros_like(candidates)
+        by_queries = np.zeros_like(queries)
+        by_candidates = np.zeros_like(candidates)
         for rows in blocks:
             differences, lengths = moduli(rows)
             weights = share[rows, :, None] / np.maximum(lengths, TINY)
@@ -166,7 +168,9 @@ class Vectors:
     """Vectors and Adagrad's sums of their squared gradients, to which `small` is added."""
 
     def __init__(self, vectors: Array, rate: float, small: float) -> None:
-        self.vectors, self.rate, self.small = vectors, np.float32(rate), np.float32(small)
+        self.vectors = vectors
+        self.rate = np.float32(rate)
+        self.small = np.float32(small)
         self.squares = np.zeros(vectors.shape, np.float32)
 
     def step(self, ids: Array, gradients: Array) -> None:
@@ -184,10 +188,12 @@ class Model:
     """Embeddings of entities and relations; queries are sums (of `SUMS`) or products."""
 
     def __init__(self, name: str, graph: Graph, dim: int, seed: int) -> None:
-        self.name, self.recipe = name, RECIPES[name]
+        self.name = name
+        self.recipe = RECIPES[name]
         # Distances grow with d: components shrink with it, so that the softmax is about as sharp.
         share = 1.0 if self.recipe.similarity == "dot" else 64 / dim
-        self.start, rate = share * self.recipe.start, share * self.recipe.rate
+        self.start = share * self.recipe.start
+        rate = share * self.recipe.rate
         self.rng = np.random.default_rng(seed)
         entities, relations = (self._draw(n, dim) for n in (graph.entities, graph.relations))
         if name == "rotate":
@@ -201,7 +207,9 @@ class Model:
     def epoch(self, triples: Array) -> float:
         """Train on both sides of all triples; return the mean loss."""
         sides = np.repeat([False, True], len(triples))
-        order, size, loss = self.rng.permutation(2 * len(triples)), self.recipe.batch, 0.0
+        order = self.rng.permutation(2 * len(triples))
+        size = self.recipe.batch
+        loss = 0.0
         for start in range(0, len(order), size):
             ids = order[start : start + size]
             loss += self.batch(triples[ids % len(triples)], sides[ids])
@@ -209,12 +217,15 @@ class Model:
 
     def batch(self, triples: Array, heads: Array) -> float:
         """Train with a softmax over the batch's targets and sampled entities; return the loss."""
-        recipe, (head, relation, tail) = self.recipe, triples.T
-        known, targets = np.where(heads, tail, head), np.where(heads, head, tail)
+        recipe = self.recipe
+        head, relation, tail = triples.T
+        known = np.where(heads, tail, head)
+        targets = np.where(heads, head, tail)
         negatives = self.rng.integers(0, len(self.entities.vectors), recipe.negatives)
         candidates, columns = np.unique(np.concatenate([targets, negatives]), return_inverse=True)
         true = np.arange(len(known)), columns[: len(known)]
-        left, middle = self.entities.vectors[known], self.relations.vectors[relation]
+        left = self.entities.vectors[known]
+        middle = self.relations.vectors[relation]
         right = self.entities.vectors[candidates]
         score = SCORINGS[recipe.similarity]
         share, gradients = score(transform(self.name, left, middle, heads), right)
@@ -226,7 +237,8 @@ class Model:
         by_query, by_right = gradients(share)
         side = heads[:, None]
         if self.name in SUMS:
-            by_left, by_relation = by_query, np.where(side, -by_query, by_query)
+            by_left = by_query
+            by_relation = np.where(side, -by_query, by_query)
         else:
             by_left = by_query * np.where(side, middle, middle.conj())
             by_relation = np.where(side, by_query.conj() * left, by_query * left.conj())
@@ -292,7 +304,8 @@ def evaluate(name: str, graph: Graph, entities: Array, relations: Array) -> tr.R
 
 def train(name: str, graph: Graph, dim: int, path: Path, seed: int = 0) -> None:
     """Train a model, and write its embeddings and the metric of the test into a file."""
-    model, start = Model(name, graph, dim, seed), time.process_time()
+    model = Model(name, graph, dim, seed)
+    start = time.process_time()
     for epoch in range(model.recipe.epochs.get(dim, 10)):
         loss = model.epoch(graph.triples["train"])
         print(f"{path.stem}, epoch {epoch + 1}: loss {loss:.3f}, "
