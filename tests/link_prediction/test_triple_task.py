@@ -239,6 +239,8 @@ def test_known_forms(known: Any, names: list[str]) -> None:
 def test_messages_say_how_to_validate() -> None:
     words = r"^split: expected a name that no known split has, as split='valid' .*, got 'test'$"
     refusal(ValueError, words, Task, TEST, {"train": TRAIN, "test": TEST})
+    words = "^split: expected a name that no known split has, got 'valid'$"
+    refusal(ValueError, words, Task, TEST, {"train": TRAIN, "valid": TEST}, split="valid")
     refusal(ValueError, "^split: expected the name of", Task, TEST, {"train": TRAIN}, split=1)
     words = r"\(all are in valid; if that is the evaluated split, .* and say split='valid'\); they"
     with pytest.warns(UserWarning, match=words):

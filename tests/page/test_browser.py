@@ -108,6 +108,15 @@ def require_program(name: str) -> str:
     return path
 
 
+def test_only_ci_demands_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no-browser is not installed"):
+        require_program("no-browser")
+    monkeypatch.delenv("CI")
+    with pytest.raises(pytest.skip.Exception, match="no-browser is not installed"):
+        require_program("no-browser")
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     options = webdriver.ChromeOptions()

@@ -271,7 +271,9 @@ def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, An
         expected = "the name of the evaluated split, as 'test' or 'valid'"
         raise InputValueError("split", expected=expected, got=repr(split))
     if split in others:
-        expected = "a name that no known split has, as split='valid' where valid is evaluated"
+        expected = "a name that no known split has"
+        if split == "test":  # which is the default
+            expected += ", as split='valid' where the validation split is evaluated"
         raise InputValueError("split", expected=expected, got=repr(split))
     for argument, names in (("split", [split]), ("known", others)):
         for name in CANDIDATE_WORDS:
