@@ -87,6 +87,8 @@ def rank(
         How files are read. Default: as they were opened, else "map". "map": as memory maps, whose
         sizes are checked before every tile; if another process truncates a file while a tile is
         read, this process is killed. "read": into small buffers, where that is an ordinary error.
+        Of a path, a tile at a time counts as resident memory of the process, or the buffers; of a
+        numpy.memmap, or a store that maps its files, all that was read.
     progress : callable or bool, optional
         Called with a `Progress` on this thread, at the start and after every tile of scores. True:
         a bar of tqdm, in a terminal or a notebook.
