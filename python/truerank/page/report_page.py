@@ -79,6 +79,9 @@ def save(
 ) -> None:
     """Write one report, or several models beside each other, as one HTML file.
 
+    It fetches nothing. Its one script sorts a table by a click on a heading, or by a key: the best
+    first, then the worst, then as before. The page's policy lets no other script run.
+
     Parameters
     ----------
     path : str or path-like
