@@ -234,6 +234,27 @@ def test_names_are_sorted_as_people_count(browser: Any, folder: Path) -> None:
     assert all(a < b for a, b in pairwise(numbers))
 
 
+def test_cells_without_a_number_come_last(browser: Any, folder: Path, tmp_path: Path) -> None:
+    """Whatever is said in place of it, and in either order; numbers may have something behind."""
+    cells = ["9 of 10", "1,200.5*", "not enough", "-3.5", "0.25 [0.1, 0.4]", "", "inf", "2e-05"]
+    body = "".join(f"<tr><td>{i}</td><td>{cell}</td></tr>" for i, cell in enumerate(cells))
+    page = (folder / "groups.html").read_text(encoding="utf-8")
+    table = (
+        '<table><thead><tr><th style="text-align: left">name</th>'
+        f'<th style="text-align: right">z</th></tr></thead><tbody>{body}</tbody></table>'
+    )
+    path = tmp_path / "cells.html"
+    path.write_text(re.sub(r"(?s)<table>.*?</table>", lambda _: table, page, count=1), "utf-8")
+    open_page(browser, path)
+    shown = all_of(browser, "table")[0]
+    button = all_of(shown, "thead [role=button]")[1]
+    button.click()
+    descending = ["inf", "1,200.5*", "9 of 10", "0.25 [0.1, 0.4]", "2e-05", "-3.5"]
+    assert [row[1] for row in cells_of(shown)[1:]] == [*descending, "not enough", ""]
+    button.click()
+    assert [row[1] for row in cells_of(shown)[1:]] == [*descending[::-1], "not enough", ""]
+
+
 @pytest.mark.parametrize("key", ["\ue007", " "], ids=["enter", "space"])
 def test_a_heading_is_reached_and_pressed_by_keys(key: str, browser: Any, folder: Path) -> None:
     """Tab goes from heading to heading; the space bar does not scroll the page."""

@@ -3,8 +3,8 @@
 // Sort a table by a click on a heading, or by Enter or the space bar on it: the best values first,
 // then the worst first, then as the page has them. Cells without a value come last in either order.
 
+// A number, which an interval, a deviation or a mark may follow.
 const NUMBER = /^[-+\u2212]?(?:\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|inf)/;
-const MISSING = ["", "nan"];
 const LOWER_IS_BETTER = "\u2193";
 const NAMES = new Intl.Collator("en", { numeric: true });
 
@@ -17,29 +17,28 @@ function numberOf(text) {
   return Number(digits.replaceAll(",", "").replace("\u2212", "-").replace("inf", "Infinity"));
 }
 
-// Return what compares the texts of a column: by number if all are numbers, which an interval, a
-// deviation or a mark may follow.
-function comparisonOf(texts) {
-  if (texts.every((text) => NUMBER.test(text))) {
-    return (a, b) => numberOf(a) - numberOf(b);
-  }
-  return NAMES.compare;
+function holdsNames(heading, rows) {
+  const isAligned = heading.style.textAlign === "left";
+  return isAligned || !rows.some((row) => NUMBER.test(textOf(row, heading.cellIndex)));
 }
 
-function sorted(rows, column, order) {
-  const full = rows.filter((row) => !MISSING.includes(textOf(row, column)));
-  const empty = rows.filter((row) => MISSING.includes(textOf(row, column)));
-  const compare = comparisonOf(full.map((row) => textOf(row, column)));
+function sorted(rows, heading, order) {
+  const column = heading.cellIndex;
+  let hasValue = (row) => NUMBER.test(textOf(row, column));
+  let compare = (a, b) => numberOf(a) - numberOf(b);
+  if (holdsNames(heading, rows)) {
+    hasValue = (row) => textOf(row, column) !== "";
+    compare = NAMES.compare;
+  }
   const sign = order === "ascending" ? 1 : -1;
+  const full = rows.filter(hasValue);
   full.sort((a, b) => sign * compare(textOf(a, column), textOf(b, column)));
-  return [...full, ...empty];
+  return [...full, ...rows.filter((row) => !hasValue(row))];
 }
 
 // Return the order that follows each order of a column.
-function ordersOf(heading) {
-  const isName = heading.style.textAlign === "left";
-  const isAscending = isName || heading.textContent.includes(LOWER_IS_BETTER);
-  if (isAscending) {
+function ordersOf(heading, rows) {
+  if (holdsNames(heading, rows) || heading.textContent.includes(LOWER_IS_BETTER)) {
     return { none: "ascending", ascending: "descending", descending: "none" };
   }
   return { none: "descending", descending: "ascending", ascending: "none" };
@@ -59,15 +58,15 @@ function makeSortable(table) {
   if (rows.length < 2) {
     return;
   }
-  headings.forEach((heading, column) => {
-    const next = ordersOf(heading);
+  headings.forEach((heading) => {
+    const next = ordersOf(heading, rows);
     const sort = () => {
       const order = next[heading.ariaSort];
       headings.forEach((other) => {
         other.ariaSort = "none";
       });
       heading.ariaSort = order;
-      const shown = order === "none" ? rows : sorted(rows, column, order);
+      const shown = order === "none" ? rows : sorted(rows, heading, order);
       body.append(...shown, ...remarks);
     };
     // Not a <button>, whose text would be missing in what is copied.
