@@ -71,6 +71,13 @@ def values_of(task: Task, lists: Any) -> Any:
     return [round(report[key], 9) for key in keys], sizes
 
 
+def are_of_other_queries(lists: Lists, qrels: Grades) -> bool:
+    """Whether no list that has entries is of a query that has judgements."""
+    judged = {q for q, each in qrels.items() if each}
+    listed = {q for q, each in lists.items() if each}
+    return len(listed) > 0 and judged.isdisjoint(listed)
+
+
 @given(problems(), st.sampled_from(["dict", "json", "run", "read", "tuples"]), st.booleans())
 def test_every_way_to_name_things_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory,
@@ -107,6 +114,8 @@ def test_every_way_to_name_things_gives_the_same(
     left_out = {(q, e) for q, judged in known.items() for e, gain in judged.items() if gain}
     if right <= left_out:
         return
+    if (in_text or form == "tuples") and are_of_other_queries(lists, qrels):
+        return  # pairs have no query that is without one
     words = [f"d{i}" for i in range(8)]
     queries = [f"q{i}" for i in range(4)]
     named = words.__getitem__

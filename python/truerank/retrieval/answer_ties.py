@@ -191,8 +191,9 @@ class RankedAnswers:
         number = len(self._above)
         above = self._above
         gain = self._gain
+        # the right answers in a tie of their own; some that lists miss stay tied with others
         if order == "expected":
-            alone = np.zeros(number, np.bool_)  # in a tie of their own
+            alone = np.zeros(number, np.bool_)
         elif order == "optimum":
             alone = np.ones(number, np.bool_)
             above = np.arange(number) - np.repeat(self._starts, self.answers)
