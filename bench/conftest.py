@@ -62,7 +62,9 @@ def pytest_terminal_summary(
         return
     results.facts["load average at the end"] = _load_average()
     directory: Path | None = config.getoption("--bench-out")
-    plots = [] if directory is None else draw(results, directory)  # first: it may add a remark
+    plots = []
+    if directory is not None:
+        plots = draw(results, directory)  # first: it may add a remark
     terminalreporter.section("ratios, measured in this run")
     for line in results.lines():
         terminalreporter.write_line(line)
@@ -77,12 +79,14 @@ def _processor() -> str:
     except OSError:
         return platform.processor()
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
+    names.append(platform.processor())
+    return names[0]
 
 
 def _load_average() -> str:
-    loads = os.getloadavg() if hasattr(os, "getloadavg") else ()
-    return ", ".join(f"{load:.1f}" for load in loads) or "unknown"
+    if not hasattr(os, "getloadavg"):
+        return "unknown"
+    return ", ".join(f"{load:.1f}" for load in os.getloadavg())
 
 
 @pytest.fixture(scope="session")
@@ -94,7 +98,9 @@ def threads() -> int:
 @pytest.fixture(params=["one", "all"])
 def team(request: pytest.FixtureRequest, threads: int) -> Team:
     """One thread, then all: a case with this fixture runs with each."""
-    return Team(1, 1) if request.param == "one" else Team(None, threads)
+    if request.param == "one":
+        return Team(1, 1)
+    return Team(None, threads)
 
 
 @pytest.fixture(scope="session")
@@ -103,7 +109,9 @@ def sizes(request: pytest.FixtureRequest) -> Sizes:
     quick = request.config.getoption("--quick")
     rounds: int | None = request.config.getoption("--rounds")
     chosen = QUICK if quick else FULL
-    return chosen if rounds is None else replace(chosen, rounds=rounds)
+    if rounds is not None:
+        chosen = replace(chosen, rounds=rounds)
+    return chosen
 
 
 @pytest.fixture(scope="session")
@@ -111,10 +119,11 @@ def results(pytestconfig: pytest.Config, threads: int, sizes: Sizes) -> Results:
     """The results of this run, headed by facts about the machine."""
     results = pytestconfig.stash[RESULTS]
     size = "quick" if sizes.quick else "full"
+    openmp = "yes" if _core.openmp() else "no"
     results.facts |= {
         "machine": f"{_processor()}, {os.cpu_count()} processors, {threads} threads",
         "mode": f"{size}, {sizes.rounds} rounds, {pytestconfig.getoption('--clock')} clock",
-        "truerank": f"{tr.__version__}, {_core.isa()}, OpenMP {'yes' if _core.openmp() else 'no'}",
+        "truerank": f"{tr.__version__}, {_core.isa()}, OpenMP {openmp}",
         "python": f"{platform.python_version()}, numpy {np.__version__}, {sys.platform}",
         "load average at the start": _load_average(),
     }
@@ -124,7 +133,8 @@ def results(pytestconfig: pytest.Config, threads: int, sizes: Sizes) -> Results:
 @pytest.fixture(scope="session")
 def pool(sizes: Sizes, threads: int) -> Pool:
     """The scores that every case cuts its matrices from."""
-    nbytes, available = 4 * sizes.pool, available_memory()
+    nbytes = 4 * sizes.pool
+    available = available_memory()
     if available is not None and available < 1.2 * nbytes:
         pytest.skip(f"{nbytes / 1e9:.1f} GB of scores do not fit: {available / 1e9:.1f} GB left")
     return Pool(sizes.pool, threads)

@@ -41,8 +41,9 @@ class Result:
 
 def worker(area: str, seed: int, seconds: float, rounds: int, verbose: bool = False) -> list[str]:
     """Return the command that runs rounds of an area."""
-    arguments = map(str, (area, seed, seconds, rounds, verbose))
-    return [sys.executable, "-m", "fuzz.worker", *arguments]
+    command = [sys.executable, "-m", "fuzz.worker"]
+    command += map(str, (area, seed, seconds, rounds, verbose))
+    return command
 
 
 def last_input(area: str, seed: int) -> str:
@@ -57,7 +58,8 @@ def run_area(area: str, seed: int, seconds: float, rounds: int, stop: bool) -> R
 
     A process that ends early is a finding. Another then goes on with the next seed.
     """
-    result, first = Result(area), seed
+    result = Result(area)
+    first = seed
     end = time.monotonic() + seconds
     while result.rounds < rounds and not (stop and result.findings):
         if result.rounds and time.monotonic() > end:
@@ -68,7 +70,8 @@ def run_area(area: str, seed: int, seconds: float, rounds: int, stop: bool) -> R
             assert process.stdout is not None
             for line in map(json.loads, process.stdout):
                 if "finding" not in line:
-                    seed, inputs = line["seed"], line["inputs"]
+                    seed = line["seed"]
+                    inputs = line["inputs"]
                     continue
                 result.add(line["finding"], line["text"], line["seed"])
                 if stop:
@@ -78,8 +81,10 @@ def run_area(area: str, seed: int, seconds: float, rounds: int, stop: bool) -> R
         code = process.returncode
         if code == 0 or (stop and result.findings):
             break
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        result.add(f"the process ended with {how}", last_input(area, seed), seed)
+        cause = f"exit code {code}"
+        if code < 0:
+            cause = f"signal {signal.Signals(-code).name}"
+        result.add(f"the process ended with {cause}", last_input(area, seed), seed)
         seed += 1
         result.rounds += 1
     return result
@@ -98,11 +103,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="list the areas and their checks")
     options = parser.parse_args()
     known = area_names()
-    if unknown := {*options.areas} - {*known}:
+    unknown = set(options.areas).difference(known)
+    if unknown:
         parser.error(f"no such area: {', '.join(sorted(unknown))}; areas are {', '.join(known)}")
     options.areas = options.areas or known
     if options.seconds is None:
-        options.seconds = 60 if options.rounds is None else ENDLESS
+        options.seconds = ENDLESS
+        if options.rounds is None:
+            options.seconds = 60
     if options.rounds is None:
         options.rounds = ENDLESS
     if options.seed is None:

@@ -41,6 +41,9 @@ class Check:
             on_input()
             self.function(*arguments, **keywords)
 
+        verbosity = hypothesis.Verbosity.normal
+        if verbose:
+            verbosity = hypothesis.Verbosity.verbose
         settings = hypothesis.settings(
             max_examples=self.inputs,
             database=None,
@@ -50,7 +53,7 @@ class Check:
             print_blob=False,
             report_multiple_bugs=False,
             suppress_health_check=list(hypothesis.HealthCheck),
-            verbosity=hypothesis.Verbosity.verbose if verbose else hypothesis.Verbosity.normal,
+            verbosity=verbosity,
         )
         given = hypothesis.given(*self.strategies, **(self.named or {}))
         hypothesis.seed(seed)(settings(given(counted)))()
@@ -91,11 +94,16 @@ def checks_in(*paths: str) -> dict[str, Check]:
     """
     found = {}
     for path in paths:
-        file = TESTS / path
-        for module in map(_import, [file] if file.is_file() else sorted(file.rglob("test_*.py"))):
+        files = [TESTS / path]
+        if not files[0].is_file():
+            files = sorted(files[0].rglob("test_*.py"))
+        for module in map(_import, files):
             for name, test in vars(module).items():
-                own = getattr(test, "__module__", "") == module.__name__
-                if own and hasattr(test, "hypothesis") and (made := _check_of(test)):
+                is_own = getattr(test, "__module__", "") == module.__name__
+                if not is_own or not hasattr(test, "hypothesis"):
+                    continue
+                made = _check_of(test)
+                if made:
                     found[f"{module.__name__}.{name}"] = made
     return found
 
@@ -113,7 +121,8 @@ def _import(file: Path) -> ModuleType:
 
 
 def _check_of(test: Any) -> Check | None:
-    function, drawn = test.hypothesis.inner_test, dict(FIXTURES)
+    function = test.hypothesis.inner_test
+    drawn = dict(FIXTURES)
     for mark in getattr(test, "pytestmark", []):
         if mark.name == "parametrize":
             name, values = mark.args
@@ -122,7 +131,9 @@ def _check_of(test: Any) -> Check | None:
             )
     drawn |= test.hypothesis._given_kwargs
     names = inspect.signature(function).parameters
-    return None if {*names} - {*drawn} else Check(function, (), 25, {n: drawn[n] for n in names})
+    if not drawn.keys() >= names.keys():
+        return None
+    return Check(function, (), 25, {name: drawn[name] for name in names})
 
 
 def area_names() -> list[str]:
@@ -137,5 +148,5 @@ def import_area(name: str) -> ModuleType:
 
 def checks_of(area: ModuleType) -> dict[str, Check]:
     """Return the checks of an area by the names of their functions, and those of its tests."""
-    own = {name: value for name, value in vars(area).items() if isinstance(value, Check)}
-    return own | checks_in(*getattr(area, "TESTS", ()))
+    checks = {name: value for name, value in vars(area).items() if isinstance(value, Check)}
+    return checks | checks_in(*getattr(area, "TESTS", ()))

@@ -66,8 +66,11 @@ def fuzz(name: str, seconds: int, seed: int, folder: Path) -> None:
     corpus.mkdir()
     for number, (_, data) in enumerate(corpus_files(name)):
         corpus.joinpath(str(number)).write_bytes(data)
-    limits = [f"-max_total_time={seconds}", f"-seed={seed}", f"-artifact_prefix={folder}/"]
-    atheris.Setup([sys.argv[0], *OPTIONS, *limits, str(corpus)], run, custom_mutator=mutator)
+    arguments = sys.argv[:1]
+    arguments += OPTIONS
+    arguments += [f"-max_total_time={seconds}", f"-seed={seed}", f"-artifact_prefix={folder}/"]
+    arguments.append(str(corpus))
+    atheris.Setup(arguments, run, custom_mutator=mutator)
     atheris.Fuzz()
 
 
@@ -77,7 +80,9 @@ def summarize(name: str, seconds: int, seed: int, folder: Path) -> int:
     command = [sys.executable, "-c", script.format(name, seconds, seed, str(folder))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     path = folder / "findings"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    lines = []
+    if path.exists():
+        lines = path.read_text(encoding="utf-8").splitlines()
     for finding in map(json.loads, lines):
         data = Path(finding["file"]).read_bytes()
         print(f"\n=== {name}: {finding['finding']}\n{finding['text']}\n{data!r}\n")
@@ -92,7 +97,8 @@ def summarize(name: str, seconds: int, seed: int, folder: Path) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser("python -m fuzz.guided", description=__doc__)
-    names = [*PARSERS, "all"]
+    names = list(PARSERS)
+    names.append("all")
     parser.add_argument("parser", choices=names, metavar="PARSER", help=", ".join(names))
     parser.add_argument("--seconds", type=int, default=60, help="for each parser; default: 60")
     parser.add_argument("--seed", type=int, help="default: a fresh one")
@@ -100,11 +106,16 @@ def main() -> int:
     options = parser.parse_args()
     if importlib.util.find_spec("atheris") is None:
         parser.exit(2, f"{INSTALL}\n")
-    seed = secrets.randbits(31) if options.seed is None else options.seed
+    seed = options.seed
+    if seed is None:
+        seed = secrets.randbits(31)
     print(f"seed {seed}", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
     findings = 0
-    for name in [*PARSERS] if options.parser == "all" else [options.parser]:
+    chosen = [options.parser]
+    if options.parser == "all":
+        chosen = list(PARSERS)
+    for name in chosen:
         folder.joinpath(name).mkdir()
         findings += summarize(name, options.seconds, seed, folder / name)
     if options.keep:

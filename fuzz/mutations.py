@@ -21,35 +21,104 @@ NPY = b"\x93NUMPY"
 ZIP = b"PK\x03\x04"
 GZIP = b"\x1f\x8b"
 
-NUMBERS = (
-    *(0, 1, -1, 2, 3, 8, 127, 128, 255, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**60 - 1),
-    *(2**62, 2**63 - 1, 2**63, 2**64 - 1, -(2**63), 10**23),
-)
-WORDS = [
-    *map(str, NUMBERS),
-    *("1e400", "-1e-400", "nan", "NaN", "Infinity", "-0", "0.5", "1_0", "007", "3L", "0x10"),
-    *("null", "true", "None", "True", '""', "''", "{}", "[]", "()", "(", ")", "[", ",", ":", "'"),
-    *("\\ud800", "\ud800", "\x00", "\x1b[2J", "\r", "\n", "\t", "\ufeff", "\u0661", "a" * 300),
-    *("above", "tied", "best", "truerank.ranks", "truerank.counter", "worst", "descending"),
+NUMBERS = (0, 1, -1, 2, 3, 8, 127, 128, 255, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**60 - 1)
+NUMBERS += (2**62, 2**63 - 1, 2**63, 2**64 - 1, -(2**63), 10**23)
+WORDS = list(map(str, NUMBERS))
+WORDS += ["1e400", "-1e-400", "nan", "NaN", "Infinity", "-0", "0.5", "1_0", "007", "3L", "0x10"]
+WORDS += [
+    "null",
+    "true",
+    "None",
+    "True",
+    '""',
+    "''",
+    "{}",
+    "[]",
+    "()",
+    "(",
+    ")",
+    "[",
+    ",",
+    ":",
+    "'",
 ]
-DTYPES = (
-    *("<i8", ">i8", "<i4", "<u8", "<u2", "|u1", "|b1", "<f8", "<f4", "<f2", "<f16", "<c16"),
-    *("|O", "|S3", "|S0", "<U1", "<U0", "|V2", "|V0", "<M8[ns]", "<m8[D]", "=f8", "f8", "", "<x9"),
+WORDS += ["\\ud800", "\ud800", "\x00", "\x1b[2J", "\r", "\n", "\t", "\ufeff", "\u0661", "a" * 300]
+WORDS += ["above", "tied", "best", "truerank.ranks", "truerank.counter", "worst", "descending"]
+DTYPES = ("<i8", ">i8", "<i4", "<u8", "<u2", "|u1", "|b1", "<f8", "<f4", "<f2", "<f16", "<c16")
+DTYPES += (
+    "|O",
+    "|S3",
+    "|S0",
+    "<U1",
+    "<U0",
+    "|V2",
+    "|V0",
+    "<M8[ns]",
+    "<m8[D]",
+    "=f8",
+    "f8",
+    "",
+    "<x9",
 )
-DESCRIPTIONS = (
-    *map(repr, DTYPES),
-    *("('<f4', (2,))", "[('a', '<f4')]", "[('a', '|O'), ('a', '|O')]", "[]", "None", "'<f8' '<f8'"),
+DESCRIPTIONS = tuple(map(repr, DTYPES))
+DESCRIPTIONS += (
+    "('<f4', (2,))",
+    "[('a', '<f4')]",
+    "[('a', '|O'), ('a', '|O')]",
+    "[]",
+    "None",
+    "'<f8' '<f8'",
 )
 SHAPES = (
-    *("()", "(0,)", "(1,)", "(3,)", "(3, 4)", "(4, 3)", "(0, 4)", "(3, 0)", "(1000000000000, 0)"),
-    *("(20,,", "(3,", "3", "[3]", "(-1,)", "(-3, -4)", "(3.0,)", "(True,)", "('3',)", "(3L, 4L)"),
-    *("(99999999999999999999999,)", "(1152921504606846975,)", "(9223372036854775807,)"),
-    *("(4294967296, 4294967296)", "(9223372036854775807, 0)", "(1,) * 70", f"({'1, ' * 70})"),
+    "()",
+    "(0,)",
+    "(1,)",
+    "(3,)",
+    "(3, 4)",
+    "(4, 3)",
+    "(0, 4)",
+    "(3, 0)",
+    "(1000000000000, 0)",
 )
+SHAPES += (
+    "(20,,",
+    "(3,",
+    "3",
+    "[3]",
+    "(-1,)",
+    "(-3, -4)",
+    "(3.0,)",
+    "(True,)",
+    "('3',)",
+    "(3L, 4L)",
+)
+SHAPES += ("(99999999999999999999999,)", "(1152921504606846975,)", "(9223372036854775807,)")
+SHAPES += ("(4294967296, 4294967296)", "(9223372036854775807, 0)", "(1,) * 70", f"({'1, ' * 70})")
 FIELDS = {"shape": SHAPES, "descr": DESCRIPTIONS}
 ARRAYS: tuple[object, ...] = (
-    *([0], [-1], [0, 1], [1, 0], [2**63 - 1], [-(2**63)], [2**62, 2**62, 2**62], [3, 1, 2]),
-    *(0, 1, -1, 2**40, 1.5, "text", [0.5, np.nan, np.inf], [[0, 1], [1, 2]], [], [[]], ["a", "b"]),
+    [0],
+    [-1],
+    [0, 1],
+    [1, 0],
+    [2**63 - 1],
+    [-(2**63)],
+    [2**62, 2**62, 2**62],
+    [3, 1, 2],
+)
+ARRAYS += (
+    0,
+    1,
+    -1,
+    2**40,
+    1.5,
+    "text",
+    [0.5, np.nan, np.inf],
+    [[0, 1], [1, 2]],
+    [],
+    [[]],
+    ["a", "b"],
+)
+ARRAYS += (
     np.array([2**64 - 1], np.uint64),
     np.array([1, 0, 1], bool),
     np.array([0, 1, 3], np.int32),
@@ -67,18 +136,18 @@ def damage(data: bytes, random: Random) -> bytes:
     for _ in range(random.randint(1, 3)):
         start = random.randrange(len(data) + 1)
         end = min(len(data), start + random.choice((1, 1, 2, 4, 8, 30, 200)))
-        how = random.choice(("bit", "bit", "others", "remove", "cut", "repeat", "number"))
-        if how == "bit":
+        kind = random.choice(("bit", "bit", "others", "remove", "cut", "repeat", "number"))
+        if kind == "bit":
             changed = bytes(byte ^ 1 << random.randrange(8) for byte in data[start : start + 1])
             data = data[:start] + changed + data[start + 1 :]
-        elif how == "number":  # of 1 to 8 bytes, as headers have them
+        elif kind == "number":  # of 1 to 8 bytes, as headers have them
             data = _put_number(data, start, random.choice((1, 2, 4, 8)), random)
-        elif how == "cut":
+        elif kind == "cut":
             data = data[:start]
-        elif how == "repeat":
+        elif kind == "repeat":
             data = data[:end] + data[start:end] * random.choice((1, 1, 2, 50)) + data[end:]
         else:
-            size = end - start if how == "others" else 0
+            size = end - start if kind == "others" else 0
             data = data[:start] + random.randbytes(size) + data[end:]
     return data
 
@@ -105,7 +174,9 @@ def change_inside(data: bytes, random: Random, change: Callable[[bytes], bytes])
             return gzip.compress(change(gzip.decompress(data)), mtime=0)
         except (OSError, EOFError, zlib.error):
             return change(data)
-    members = members_of(data) if data[:4] == ZIP else None
+    members = None
+    if data[:4] == ZIP:
+        members = members_of(data)
     if not members:
         return change(data)
     place = random.randrange(len(members))
@@ -121,7 +192,9 @@ def _mutate_once(data: bytes, random: Random) -> bytes:
         return _mutate_archive(data, random)
     if data[:2] == GZIP:
         return change_inside(data, random, lambda content: _mutate_text(content, random))
-    return (_mutate_npy if data[:6] == NPY else _mutate_text)(data, random)
+    if data[:6] == NPY:
+        return _mutate_npy(data, random)
+    return _mutate_text(data, random)
 
 
 # -- text ------------------------------------------------------------------------------------------
@@ -132,16 +205,23 @@ def _mutate_text(data: bytes, random: Random) -> bytes:
     text = data.decode("latin1")
     tokens = re.findall(r"-?\d+|\w+|.", text, re.DOTALL)
     numbers = [i for i, token in enumerate(tokens) if token[-1:].isdigit()]
-    places = numbers if numbers and random.randrange(2) else range(len(tokens))
-    place = random.choice(places) if len(places) else 0
-    word = random.choice(WORDS) if random.randrange(20) else "9" * random.choice((400, 5000))
+    places: Sequence[int] = range(len(tokens))
+    if numbers and random.randrange(2):
+        places = numbers
+    place = 0
+    if places:
+        place = random.choice(places)
+    if random.randrange(20):
+        word = random.choice(WORDS)
+    else:
+        word = "9" * random.choice((400, 5000))
     word = word.encode("utf-8", "surrogatepass").decode("latin1")
-    how = random.randrange(5)
-    if how == 0:
+    kind = random.choice(("remove", "insert", "repeat", "replace", "replace"))
+    if kind == "remove":
         del tokens[place : place + random.choice((1, 1, 5))]
-    elif how == 1:
+    elif kind == "insert":
         tokens.insert(place, word)
-    elif how == 2 and tokens:
+    elif kind == "repeat" and tokens:
         tokens.insert(random.randrange(len(tokens)), tokens[place])
     else:
         tokens[place : place + 1] = [word]
@@ -172,19 +252,19 @@ def _mutate_npy(data: bytes, random: Random) -> bytes:
     header, body, version = npy_parts(data)
     if version not in (1, 2, 3):
         return damage(data, random)
-    how = random.choice(("array", "shape", "descr", "words", "text", "version", "JSON", "items"))
-    if how == "array":
+    kind = random.choice(("array", "shape", "descr", "words", "text", "version", "JSON", "items"))
+    if kind == "array":
         return _array(random.choice(ARRAYS))
-    if how in FIELDS:
-        header = _with_field(header, how, random.choice(FIELDS[how]))
-    elif how == "words":
+    if kind in FIELDS:
+        header = _with_field(header, kind, random.choice(FIELDS[kind]))
+    elif kind == "words":
         pairs = (("False", "True"), ("True", "False"), ("False", "2"), ("'shape'", "'descr'"))
         header = header.replace(*random.choice(pairs))
-    elif how == "text":
+    elif kind == "text":
         header = _mutate_text(header.encode("latin1"), random).decode("latin1")
-    elif how == "version":
+    elif kind == "version":
         version = random.choice((1, 2, 3, 0, 4, 255))
-    elif how == "JSON" and "'|u1'" in header:  # as archives have it
+    elif kind == "JSON" and "'|u1'" in header:  # as archives have it
         body = _mutate_text(body, random)
         header = _with_field(header, "shape", f"({len(body)},)")
     elif len(body) < 8 or not random.randrange(4):
@@ -207,6 +287,9 @@ def _array(value: object) -> bytes:
 
 
 # -- archives --------------------------------------------------------------------------------------
+
+# What may happen to a member of an archive; most often its content is changed.
+MEMBER_CHANGES = ("remove", "other content", "rename", "add", "directory") + 7 * ("content",)
 
 
 def members_of(data: bytes) -> list[tuple[str, bytes]] | None:
@@ -247,18 +330,18 @@ def _mutate_archive(data: bytes, random: Random) -> bytes:
         return damage(data, random)
     place = random.randrange(len(members))
     name, content = members[place]
-    how = random.randrange(12)
-    if how == 0:
+    kind = random.choice(MEMBER_CHANGES)
+    if kind == "remove":
         del members[place]
-    elif how == 1:
+    elif kind == "other content":
         members[place] = name, random.choice(members)[1]
-    elif how == 2:
+    elif kind == "rename":
         names = f"x{name}", name[1:], "", "../x.npy", "scores.npy"
         members[place] = random.choice(names), content
-    elif how == 3:
+    elif kind == "add":
         names = "extra.npy", "rows.npy", "lists.npy", "labels..codes.npy"
         members.append((random.choice(names), content))
-    elif how == 4:
+    elif kind == "directory":
         return _write_directory(data, random)
     else:
         changed = _mutate_npy if content[:6] == NPY and random.randrange(8) else damage

@@ -40,9 +40,10 @@ def plant(fault: Fault, folder: Path, sources: Path) -> None:
         shutil.copytree(ROOT, sources, ignore=products)
     # One folder for all builds, so that each compiles what differs from the one before.
     command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", f"--target={folder}"]
+    command += [f"-Cbuild-dir={sources}.build", str(sources)]
     replace(sources / fault.path, fault.right, fault.wrong)
     try:
-        subprocess.run([*command, f"-Cbuild-dir={sources}.build", str(sources)], check=True)
+        subprocess.run(command, check=True)
     finally:
         replace(sources / fault.path, fault.wrong, fault.right)
 
@@ -60,7 +61,8 @@ def find(area: str, folder: Path, isa: str) -> tuple[float, str]:
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     findings = [line for line in done.stdout.splitlines() if line.startswith("===")]
-    return time.monotonic() - started, findings[0] if findings else ""
+    findings.append("")
+    return time.monotonic() - started, findings[0]
 
 
 def main() -> int:
@@ -73,7 +75,9 @@ def main() -> int:
             plant(fault, folder, Path(name, "sources"))
             seconds, finding = find(area, folder, fault.isa)
             missed += not finding
-            outcome = f"found after {seconds:.0f} s: {finding.strip('= ')}" if finding else "MISSED"
+            outcome = "MISSED"
+            if finding:
+                outcome = f"found after {seconds:.0f} s: {finding.strip('= ')}"
             print(f"{area}: {fault.kind} ({fault.path}): {outcome}", flush=True)
     return missed > 0
 

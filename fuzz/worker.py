@@ -68,7 +68,8 @@ def run(name: str, seed: int, seconds: float, rounds: int, verbose: bool, output
             return
         # Where the time is short, each check comes first at times.
         first = (seed + number) % len(checks)
-        for function, one in [*checks.items(), *checks.items()][first : first + len(checks)]:
+        in_turn = list(checks.items())
+        for function, one in in_turn[first:] + in_turn[:first]:
             faulthandler.dump_traceback_later(INPUT_SECONDS, exit=True)
             # Hypothesis prints the smallest input that fails.
             printed = sys.stderr if verbose else io.StringIO()
@@ -87,7 +88,8 @@ if __name__ == "__main__":
     limit_memory()
     area, seed, seconds, rounds, verbose = sys.argv[1:]
     # What the package prints must not end up between the lines of JSON.
-    lines, sys.stdout = sys.stdout, sys.stderr
+    lines = sys.stdout
+    sys.stdout = sys.stderr
     # A hostile name may be that of a file to write.
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         run(area, int(seed), float(seconds), int(rounds), verbose == "True", lines)

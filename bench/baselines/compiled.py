@@ -36,13 +36,16 @@ def load(name: str, directory: Path) -> ctypes.CDLL:
     """
     source = Path(__file__).with_name(f"{name}.c")
     library = directory / f"{name}.so"
-    names = [os.environ["CC"]] if os.environ.get("CC") else ["cc", "gcc", "clang"]
+    names = ["cc", "gcc", "clang"]
+    if os.environ.get("CC"):
+        names = [os.environ["CC"]]
     compilers = [words for words in map(shlex.split, names) if shutil.which(words[0])]
     error = "no C compiler found"
     for openmp in (["-fopenmp"], []):  # any compiler with OpenMP rather than the first without
         for compiler in compilers:
-            command = [*compiler, "-O3", "-shared", "-fPIC", *openmp, "-o", str(library)]
-            done = subprocess.run([*command, str(source)], capture_output=True, text=True)
+            command = compiler + openmp
+            command += ["-O3", "-shared", "-fPIC", "-o", str(library), str(source)]
+            done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode == 0:
                 return ctypes.CDLL(str(library))
             error = done.stderr
@@ -58,8 +61,9 @@ class Variant:
     chunk: int
 
     def __str__(self) -> str:
-        division = f"chunks of {self.chunk >> 10} KiB" if self.chunk else "one share per thread"
-        return f"{self.name}, {division}"
+        if self.chunk:
+            return f"{self.name}, chunks of {self.chunk >> 10} KiB"
+        return f"{self.name}, one share per thread"
 
 
 class ReadPass:
@@ -102,7 +106,8 @@ class ReadPass:
         """Return the OR of the 64-bit words of contiguous `scores`."""
         if not (scores.flags.c_contiguous or scores.flags.f_contiguous):
             raise ValueError("scores: expected a contiguous array")
-        address, size = scores.ctypes.data, scores.nbytes
+        address = scores.ctypes.data
+        size = scores.nbytes
         return int(self._read(variant.reader, address, size, threads, variant.chunk))
 
     def tune(self, scores: NDArray[Any], threads: int, rounds: int) -> dict[Variant, float]:

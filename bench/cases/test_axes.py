@@ -58,18 +58,21 @@ def test_threads(
     compare: Compare, pool: Pool, sizes: Sizes, threads: int, read_pass: ReadPass
 ) -> None:
     """From one thread to all, by doubling, each against as many threads that only read."""
-    scores, targets = pool.matrix(sizes.many), draw_targets(sizes.many)
+    scores = pool.matrix(sizes.many)
+    targets = draw_targets(sizes.many)
     counts = sorted({min(1 << k, threads) for k in range(threads.bit_length() + 1)})
     contestants: dict[str, Callable[[], object]] = {}
     pairs = []
     for count in counts:
         if count not in read_pass.speeds:
             read_pass.tune(scores, count, max(3, sizes.rounds // 3))
-        ours, reading = f"{Team(count, count)}", f"read pass, {Team(count, count)}"
+        ours = f"{Team(count, count)}"
+        reading = f"read pass, {Team(count, count)}"
         contestants[ours] = partial(tr.rank, scores, targets, threads=count)
         contestants[reading] = read_pass.contestant(scores, count)
         pairs.append(Pair(ours, reading))
-        pairs += [Pair(ours, str(Team(1, 1)))] if count > 1 else []
+        if count > 1:
+            pairs.append(Pair(ours, str(Team(1, 1))))
     compare("threads", contestants, pairs, nbytes=scores.nbytes)
 
 
@@ -77,7 +80,8 @@ def test_ties(
     team: Team, compare: Compare, pool: Pool, sizes: Sizes, require_memory: Callable[[float], None]
 ) -> None:
     """From no tied score to all: no branch depends on ties, so that the rate should not either."""
-    scores, targets = pool.matrix(sizes.shared), draw_targets(sizes.shared)
+    scores = pool.matrix(sizes.shared)
+    targets = draw_targets(sizes.shared)
     require_memory(scores.nbytes * (len(TIED) + 1))
     true_scores = np.take_along_axis(scores, targets[:, None], axis=1)
     # The score in the next column decides whether a score is tied: it is random and independent.

@@ -36,7 +36,8 @@ def test_counting_against_reading(
 ) -> None:
     """Count float32 scores in memory; both have the same number of threads."""
     shape = getattr(sizes, name)
-    scores, targets = pool.matrix(shape), draw_targets(shape)
+    scores = pool.matrix(shape)
+    targets = draw_targets(shape)
     times = compare(
         f"{shape[0]:,} x {shape[1]:,}, {team}",
         {
@@ -61,7 +62,8 @@ def test_a_single_task(
     target = scores.size // 3
 
     def by_numpy() -> tuple[list[int], list[int]]:
-        above, tied = scores > scores[target], scores == scores[target]
+        above = scores > scores[target]
+        tied = scores == scores[target]
         return [int(np.count_nonzero(above))], [int(np.count_nonzero(tied))]
 
     compare(

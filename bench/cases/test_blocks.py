@@ -15,7 +15,8 @@ from harness import Compare, Pair, Team
 from harness.synthetic import Pool, Sizes, draw_targets
 from peers.numpy_scipy import numpy_by_row
 
-SHARDS, SHARDS_GOAL = (5, 25), 0.8
+SHARDS = (5, 25)
+SHARDS_GOAL = 0.8
 DIM, BATCH = 64, 256  # dimension of the embeddings; rows that a model scores at once
 
 
@@ -37,11 +38,12 @@ def test_blocks_of_candidates(
     The rows of a slice are far apart in memory.
     """
     rows, columns = sizes.many
-    scores, targets = pool.matrix(sizes.many), draw_targets(sizes.many)
+    scores = pool.matrix(sizes.many)
+    targets = draw_targets(sizes.many)
     require_memory(scores.nbytes * 1.2)
     true_scores = scores[np.arange(rows), targets]
     slices = [(start, scores[:, start : start + width]) for start in range(0, columns, width)]
-    own = [(start, np.ascontiguousarray(block)) for start, block in slices]
+    copies = [(start, np.ascontiguousarray(block)) for start, block in slices]
 
     def count_blocks(blocks: list[tuple[int, NDArray[np.float32]]]) -> tr.Ranks:
         counter = tr.RankCounter(true_scores, targets, candidates=columns, threads=team.argument)
@@ -53,7 +55,7 @@ def test_blocks_of_candidates(
     compare(
         f"{rows:,} x {columns:,} in blocks of {width:,} columns, {team}",
         {
-            names[0]: lambda: count_blocks(own),
+            names[0]: lambda: count_blocks(copies),
             names[1]: lambda: count_blocks(slices),
             "whole": lambda: tr.rank(scores, targets, threads=team.argument),
         },
@@ -76,7 +78,8 @@ def test_shards(
     require_memory: Callable[[float], None],
 ) -> None:
     """Warm files that hold columns of the matrix, against files that hold rows of it."""
-    scores, targets = pool.matrix(sizes.file), draw_targets(sizes.file)
+    scores = pool.matrix(sizes.file)
+    targets = draw_targets(sizes.file)
     require_memory(scores.nbytes * 2.5)
     stores = {}
     for axis, name in enumerate(("shards of rows", "shards of columns")):
@@ -101,7 +104,8 @@ def test_blocks_of_rows(compare: Compare, pool: Pool, sizes: Sizes) -> None:
     """`rank_blocks` of a model's blocks: a block is counted while the next one is computed."""
     rows, columns = sizes.shared
     targets = draw_targets(sizes.shared)
-    queries, entities = pool.matrix((rows, DIM)), pool.matrix((columns, DIM))
+    queries = pool.matrix((rows, DIM))
+    entities = pool.matrix((columns, DIM))
     starts = range(0, rows, BATCH)
 
     def score(start: int) -> NDArray[np.float32]:

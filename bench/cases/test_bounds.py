@@ -70,7 +70,9 @@ def test_clustered(
     """Vectors in clusters, with bounds against without, and against the peak of arithmetic."""
     problem = draw_clustered(sizes.embeddings, dim, similarity)
     contestants = contestants_of(problem, team.argument)
-    of_peak, of_off = (None, None) if sizes.quick else GOALS[similarity, dim]
+    of_peak, of_off = GOALS[similarity, dim]
+    if sizes.quick:
+        of_peak = of_off = None
     pairs = [Pair("bounds", "no bounds", goal=of_off)]
     nbytes = dict.fromkeys(contestants, problem.work)
     roofline: dict[str, Callable[[], Any]] = {}
@@ -108,8 +110,9 @@ def test_both_directions(k: int | None, compare: Compare, sizes: Sizes, team: Te
         )
         return report.ranks
 
+    csls = "" if k is None else f", CSLS {k}"
     compare(
-        f"clustered, both directions{'' if k is None else f', CSLS {k}'}, {team}",
+        f"clustered, both directions{csls}, {team}",
         {"bounds": lambda: evaluate(FASTEST), "no bounds": lambda: evaluate("off")},
         [Pair("bounds", "no bounds")],
         rounds=max(3, sizes.rounds // 3),
@@ -125,9 +128,13 @@ def test_hostile(
     sizes: Sizes,
 ) -> None:
     """Vectors that bounds cannot decide."""
-    shape = sizes.embeddings if sizes.quick else HOSTILE_SHAPE
+    shape = HOSTILE_SHAPE
+    goal: float | None = HOSTILE_GOAL
+    if sizes.quick:
+        shape = sizes.embeddings
+        goal = None
     compare(
         f"hostile, {similarity}, {name}",
         contestants_of(HOSTILE[name](shape, similarity), 1),
-        [Pair("bounds", "no bounds", goal=None if sizes.quick else HOSTILE_GOAL)],
+        [Pair("bounds", "no bounds", goal=goal)],
     )

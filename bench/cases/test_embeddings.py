@@ -51,7 +51,11 @@ def make_problem(sizes: Sizes, dim: int, threads: int) -> EmbeddingProblem:
 
 def rounds_of(sizes: Sizes, dim: int) -> int:
     """Return the rounds of a case: fewer where a call takes seconds."""
-    return max(3, sizes.rounds // (2 if dim < DIM else 3 if dim == DIM else 5))
+    if dim < DIM:
+        return max(3, sizes.rounds // 2)
+    if dim == DIM:
+        return max(3, sizes.rounds // 3)
+    return max(3, sizes.rounds // 5)
 
 
 def queries_of_slow_peers(sizes: Sizes, dim: int) -> int:
@@ -66,7 +70,9 @@ def counts_of(ranks: tr.Ranks) -> Counts:
 
 def goal(name: str, sizes: Sizes) -> float | None:
     """Return the goal against a peer; none in quick mode, whose sizes are mostly overhead."""
-    return None if sizes.quick else GOALS.get(name)
+    if sizes.quick:
+        return None
+    return GOALS.get(name)
 
 
 def check_counts(ranks: tr.Ranks, problem: EmbeddingProblem, similarity: str) -> None:
@@ -75,7 +81,8 @@ def check_counts(ranks: tr.Ranks, problem: EmbeddingProblem, similarity: str) ->
     scores = tr.score_embeddings(sample.queries, sample.entities, **scored_by(similarity))
     check_scores(scores, sample, similarity)
     true_scores = scores[np.arange(CHECKED), sample.targets][:, None]
-    above, tied = (scores > true_scores).sum(1), (scores == true_scores).sum(1)
+    above = (scores > true_scores).sum(1)
+    tied = (scores == true_scores).sum(1)
     CHECKS["counts"](counts_of(ranks[:CHECKED]), above, tied)
 
 
@@ -98,9 +105,13 @@ def scoring_peers(
         for name, call in prepare_peers(peers, current, results).items():
             returns = peers[name].returns
             check = partial(check_scores, problem=current, similarity=similarity, returns=returns)
-            title = name if current is problem else f"{name}, {len(current.queries)} queries"
-            checks = [check] if returns in ("scores", "distances") else []
-            contestants[title] = Contestant(call, current.work, *checks)
+            title = name
+            if current is not problem:
+                title += f", {len(current.queries)} queries"
+            if returns in ("scores", "distances"):
+                contestants[title] = Contestant(call, current.work, check)
+            else:
+                contestants[title] = Contestant(call, current.work)
     return contestants
 
 
@@ -151,7 +162,8 @@ def test_similarity(
     """Counting included, against peers that only score, and against the peak of arithmetic."""
     if sizes.quick and dim == DIMS[-1]:
         pytest.skip("only in full mode")
-    require_memory(0 if sizes.quick else MEMORY)
+    if not sizes.quick:
+        require_memory(MEMORY)
     problem = make_problem(sizes, dim, team.threads)
     peers = scoring_peers(similarity, problem, sizes, results)
     pairs = [Pair("truerank", name, goal=goal(name, sizes)) for name in peers]
@@ -179,20 +191,26 @@ def test_further_similarities(
 ) -> None:
     """Other similarities, and float64, against dot, and against peers where there are any."""
     problem = given = make_problem(sizes, DIM, threads)
+    title = f"{similarity}, d = {DIM}"
     if similarity == "float64":
-        require_memory(0 if sizes.quick else MEMORY)
+        if not sizes.quick:
+            require_memory(MEMORY)
         wide = (array.astype(np.float64) for array in problem[:2])
-        similarity, given = "dot", EmbeddingProblem(*wide, *problem[2:])
+        similarity = "dot"
+        title = f"dot, d = {DIM}, float64"
+        given = EmbeddingProblem(*wide, *problem[2:])
     peers = scoring_peers(similarity, given, sizes, results)
+    pairs = [Pair("truerank", name) for name in peers]
+    pairs.append(Pair("truerank", "truerank, dot", "cost"))
     compare_and_check(
         compare,
-        f"{similarity}, d = {DIM}{'' if given is problem else ', float64'}",
+        title,
         {
             "truerank": ours(given, similarity, None),
             **peers,
             "truerank, dot": ours(problem, "dot", None),
         },
-        [*(Pair("truerank", name) for name in peers), Pair("truerank", "truerank, dot", "cost")],
+        pairs,
         rounds_of(sizes, DIM),
     )
 
@@ -205,7 +223,8 @@ def test_layouts(compare: Compare, sizes: Sizes, threads: int) -> None:
     bias = np.zeros(len(entities), np.float32)
     strided = np.concatenate([entities, entities], axis=1)[:, :DIM]
     selection = draw_filter(sizes.embeddings, 50, np.int64)
-    rows, repeated = np.repeat(np.arange(len(queries)), 10), np.repeat(targets, 10)
+    rows = np.repeat(np.arange(len(queries)), 10)
+    repeated = np.repeat(targets, 10)
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "entities.npy")
         np.save(path, entities)
@@ -292,9 +311,14 @@ def test_few_queries(
     require_memory: Callable[[float], None],
 ) -> None:
     """Counts and the top ten of few queries, with one thread: most of the time goes to reading."""
-    require_memory(0 if sizes.quick else MEMORY)
     entities, dim = FEW
-    shape = queries, entities // 50 if sizes.quick else entities
+    goal_of_all: float | None = 1.0
+    if sizes.quick:
+        entities //= 50
+        goal_of_all = None
+    else:
+        require_memory(MEMORY)
+    shape = (queries, entities)
     problem = EmbeddingProblem(*draw_embeddings(shape, dim), draw_targets(shape), 1)
     names = "numpy, matrix product", "faiss, flat index"
     table = {**SCORING["dot"], **top_k_peers(10)}
@@ -305,14 +329,11 @@ def test_few_queries(
         "truerank, counts": lambda: tr.rank_embeddings(*vectors, problem.targets, threads=1),
         "truerank, top 10": lambda: tr.topk_embeddings(*vectors, 10, threads=1),
     }
+    word = "query" if queries == 1 else "queries"
     times = compare(
-        f"{queries} {'query' if queries == 1 else 'queries'} by dot, d = {dim}, 1 thread",
+        f"{queries} {word} by dot, d = {dim}, 1 thread",
         {**ours, **contestants},
-        [
-            Pair(name, peer, goal=None if sizes.quick else 1.0)
-            for name in ours
-            for peer in contestants
-        ],
+        [Pair(name, peer, goal=goal_of_all) for name in ours for peer in contestants],
         nbytes=problem.work,
         unit=UNIT,
         agree=False,

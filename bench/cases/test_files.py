@@ -13,7 +13,9 @@ from baselines.files import ColdFile, pread_loop
 from harness import Compare, Pair, Results, Team, Times
 from harness.synthetic import Pool, Sizes, draw_targets
 
-MAP, OPEN, READ = "truerank, io=map", "truerank, a store that is open", "truerank, io=read"
+MAP = "truerank, io=map"
+OPEN = "truerank, a store that is open"
+READ = "truerank, io=read"
 # Over in memory, with one thread and with all.
 WARM_GOALS = {MAP: (0.85, 0.85), OPEN: (0.97, 0.97), READ: (0.5, 0.8)}
 COLD_GOAL = 0.95
@@ -41,7 +43,8 @@ def test_warm_file(
 
     Pages of the cache are as large as what was written at once, if the file system can do that.
     """
-    scores, targets = pool.matrix(sizes.file), draw_targets(sizes.file)
+    scores = pool.matrix(sizes.file)
+    targets = draw_targets(sizes.file)
     require_memory(scores.nbytes * 1.2)
     with tempfile.TemporaryDirectory() as directory:
         file = ColdFile(Path(directory, "scores.npy"), scores, STEPS[written])
@@ -71,8 +74,10 @@ def test_cold_file(
     if not file.can_drop():
         results.add_remark("temporary files cannot be dropped from the page cache: no cold reads")
         pytest.skip("temporary files cannot be dropped from the page cache")
-    scores, targets = pool.matrix(sizes.file), draw_targets(sizes.file)
-    path, loops = str(file.path), ("one pread loop, as dd", "two pread loops")
+    scores = pool.matrix(sizes.file)
+    targets = draw_targets(sizes.file)
+    path = str(file.path)
+    loops = ("one pread loop, as dd", "two pread loops")
 
     def pairs_with_faster(times: Mapping[str, Times]) -> list[Pair]:
         faster = min(loops, key=lambda name: times[name].best)

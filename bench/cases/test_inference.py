@@ -21,7 +21,8 @@ def draw_models(tasks: int) -> tuple[Ranks, Ranks]:
     """Draw the ranks of two fair models: log-normal, with 5,000 distinct numbers of candidates."""
     rng = np.random.default_rng(0)
     candidates = rng.integers(10_000, 15_000, tasks)
-    common, ones = rng.normal(2.5, 2.0, tasks), np.ones(tasks, dtype=np.int64)
+    common = rng.normal(2.5, 2.0, tasks)
+    ones = np.ones(tasks, dtype=np.int64)
 
     def model() -> Ranks:
         above = np.floor(np.exp(common + rng.normal(0, 1, tasks))).astype(np.int64)
@@ -71,7 +72,8 @@ def test_interval(compare: Compare, sizes: Sizes) -> None:
     pairs = [Pair("truerank", "scipy's bootstrap"), Pair("truerank", "scipy's t")]
     name = f"mrr: {tasks:,} tasks, {resamples:,} resamples"
     times = compare(name, contestants, pairs, rounds=3, budget=30.0, agree=False)
-    ours, theirs = times["truerank"].result, times["scipy's bootstrap"].result
+    ours = times["truerank"].result
+    theirs = times["scipy's bootstrap"].result
     width = ours.high - ours.low
     assert abs(ours.low - theirs.low) <= 0.1 * width
     assert abs(ours.high - theirs.high) <= 0.1 * width

@@ -69,7 +69,8 @@ def test_fortran_order(
 ) -> None:
     """The same matrix with contiguous columns."""
     shape = getattr(sizes, name)
-    scores, targets = pool.matrix(shape), draw_targets(shape)
+    scores = pool.matrix(shape)
+    targets = draw_targets(shape)
     require_memory(scores.nbytes * 1.2)
     fortran = pool.fortran(shape)
     compare(

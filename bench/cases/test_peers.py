@@ -39,7 +39,10 @@ def check(peers: Peers, times: dict[str, Times], problem: Problem, ours: str = "
         result = recorded.result
         if isinstance(result, tr.Ranks):
             result = result.above, result.tied
-        CHECKS[peers[name].returns if name in peers else ours](result, above, tied)
+        returns = ours
+        if name in peers:
+            returns = peers[name].returns
+        CHECKS[returns](result, above, tied)
 
 
 @pytest.mark.parametrize("family", ["numpy", "torch", "sorting"])
@@ -53,13 +56,15 @@ def test_counting_peers(
     require_memory: Callable[[float], None],
 ) -> None:
     """numpy, torch and PyKEEN, which count; argsort, searchsorted and rankdata, which sort."""
+    shape_of_torch = sizes.shared if sizes.quick else sizes.many
     tables: dict[str, tuple[Peers, Shape]] = {
         "numpy": (numpy_scipy.COUNTING, sizes.many),
-        "torch": (torch_pykeen.COUNTING, sizes.shared if sizes.quick else sizes.many),
+        "torch": (torch_pykeen.COUNTING, shape_of_torch),
         "sorting": (numpy_scipy.SORTING, sizes.sorted),
     }
     peers, shape = tables[family]
-    scores, targets = pool.matrix(shape), draw_targets(shape)
+    scores = pool.matrix(shape)
+    targets = draw_targets(shape)
     require_memory(MEMORY[family] * scores.size)
     problem = Problem(scores, targets, threads)
     contestants = {
@@ -87,7 +92,8 @@ def test_mrr_of_scores(
 ) -> None:
     """From a matrix to its mean reciprocal rank, against torchmetrics and ranx."""
     shape = sizes.sorted
-    scores, targets = pool.matrix(shape), draw_targets(shape)
+    scores = pool.matrix(shape)
+    targets = draw_targets(shape)
     require_memory(80 * scores.size)
     problem = Problem(scores, targets, threads)
     contestants = {
@@ -109,7 +115,8 @@ def test_report_of_scores(
 ) -> None:
     """From a matrix to 31 metrics of three kinds of rank, against PyKEEN's evaluator."""
     shape = sizes.many
-    scores, targets = pool.matrix(shape), draw_targets(shape)
+    scores = pool.matrix(shape)
+    targets = draw_targets(shape)
     peers = prepare_peers(torch_pykeen.EVALUATORS, Problem(scores, targets, threads), results)
     if not peers:
         pytest.skip("PyKEEN is not installed")

@@ -101,12 +101,13 @@ def test_sampled_constants(compare: Compare, results: Results, sizes: Sizes, pyk
     def exact() -> dict[str, float]:
         return values_of(ranks, candidates, [f"z.{key}" for key in SAMPLED_METRICS])
 
+    rounds = 1 if sizes.quick else 3
     times = compare(
         f"z of {', '.join(SAMPLED_METRICS)}",
         {"truerank, exact": exact, theirs: sampled},
         [Pair("truerank, exact", theirs, "cost")],
         agree=False,
-        rounds=1 if sizes.quick else 3,
+        rounds=rounds,
     )
     errors = []
     for key, (mean, variance) in times[theirs].result.items():

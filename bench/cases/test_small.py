@@ -28,8 +28,10 @@ QUICK_SHAPES = ("10 x 100", "4 MB", "16 MB")
 
 def test_call_overhead(compare: Compare, pool: Pool) -> None:
     """10 x 100 scores: nearly all of the time is the call itself."""
-    scores, targets = pool.matrix((10, 100)).copy(), draw_targets((10, 100))
-    row, empty = scores[0], np.empty(0, np.float32)
+    scores = pool.matrix((10, 100)).copy()
+    targets = draw_targets((10, 100))
+    row = scores[0]
+    empty = np.empty(0, np.float32)
     single = int(targets[0])
     times = compare(
         "10 x 100, one call",
@@ -85,10 +87,13 @@ def test_threads_for_small_work(
     if sizes.quick and name not in QUICK_SHAPES:
         pytest.skip("only in full mode")
     shape = SHAPES[name]
-    scores, targets = pool.matrix(shape), draw_targets(shape)
+    scores = pool.matrix(shape)
+    targets = draw_targets(shape)
+    beside = "alone" if context is alone else "beside a busy core"
+    rounds = 50 if sizes.quick else 200
     with context():
         compare(
-            f"{name}, {'alone' if context is alone else 'beside a busy core'}",
+            f"{name}, {beside}",
             {
                 "threads=None": lambda: tr.rank(scores, targets),
                 "threads=1": lambda: tr.rank(scores, targets, threads=1),
@@ -96,7 +101,7 @@ def test_threads_for_small_work(
             },
             [Pair("threads=None", "threads=1", "cost")],
             nbytes=scores.nbytes,
-            rounds=50 if sizes.quick else 200,
+            rounds=rounds,
             statistics=("best", "median"),
             rest=0.001,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ FILTERS = {50: 1.05, 1_000: 1.7}
 @pytest.mark.parametrize("entries", FILTERS)
 def test_filter(entries: int, compare: Compare, pool: Pool, sizes: Sizes, team: Team) -> None:
     """Filtered candidates of each task against none."""
-    scores, targets = pool.matrix(sizes.many), draw_targets(sizes.many)
+    scores = pool.matrix(sizes.many)
+    targets = draw_targets(sizes.many)
     int32 = draw_filter(sizes.many, entries, np.int32)
     int64 = draw_filter(sizes.many, entries, np.int64)
     times = compare(
@@ -50,6 +52,14 @@ def test_filter(entries: int, compare: Compare, pool: Pool, sizes: Sizes, team: 
         np.testing.assert_array_equal(ranks.tied, full.tied - filtered_tied)
 
 
+def counts_by_sorting(scores: NDArray[Any], targets: NDArray[np.int64]) -> Counts:
+    """Return above and tied of each target in one row of scores."""
+    ascending = np.sort(scores)
+    below = np.searchsorted(ascending, scores[targets], "left")
+    not_above = np.searchsorted(ascending, scores[targets], "right")
+    return len(scores) - not_above, not_above - below
+
+
 def test_tasks_per_row(compare: Compare, pool: Pool, sizes: Sizes, team: Team) -> None:
     """1, 2, 5, 10, 100 and 1,000 tasks on each row of one matrix."""
     shape = sizes.shared
@@ -59,7 +69,9 @@ def test_tasks_per_row(compare: Compare, pool: Pool, sizes: Sizes, team: Team) -
     def make_tasks(per_row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return np.repeat(np.arange(shape[0]), per_row), targets[:, :per_row].ravel()
 
-    one, ten, thousand = make_tasks(1), make_tasks(10), make_tasks(1000)
+    one = make_tasks(1)
+    ten = make_tasks(10)
+    thousand = make_tasks(1000)
     others = {f"{per_row} tasks": make_tasks(per_row) for per_row in (2, 5, 100)}
     order = np.random.default_rng(5).permutation(ten[0].size)
     mixed = ten[0][order], ten[1][order]
@@ -108,10 +120,6 @@ def test_tasks_per_row(compare: Compare, pool: Pool, sizes: Sizes, team: Team) -
             per_row = tasks[0].size // shape[0]
             np.testing.assert_array_equal(counts_of(name)[k], by_row[k][:, :per_row].ravel())
     for row in (0, shape[0] - 1):
-        ascending = np.sort(scores[row])
-        true_scores = scores[row, targets[row]]
-        below, not_above = (
-            np.searchsorted(ascending, true_scores, side) for side in ("left", "right")
-        )
-        np.testing.assert_array_equal(by_row[0][row], shape[1] - not_above)
-        np.testing.assert_array_equal(by_row[1][row], not_above - below)
+        above, tied = counts_by_sorting(scores[row], targets[row])
+        np.testing.assert_array_equal(by_row[0][row], above)
+        np.testing.assert_array_equal(by_row[1][row], tied)

@@ -71,8 +71,12 @@ class Compare:
         if isinstance(nbytes, int):
             nbytes = dict.fromkeys(contestants, nbytes) if nbytes else {}
         chosen = pairs(times) if callable(pairs) else pairs
-        for statistic in statistics if show else ():
-            title = case if len(statistics) == 1 else f"{case}, {statistic}"
+        if not show:
+            return times
+        for statistic in statistics:
+            title = case
+            if len(statistics) > 1:
+                title += f", {statistic}"
             rows = make_rows(title, times, chosen, nbytes, statistic, unit)
             self.results.rows += rows
             for row in rows:
@@ -85,12 +89,14 @@ class Compare:
 def assert_same_counts(times: Mapping[str, Times]) -> None:
     """Assert that all contestants that returned counts have the same `above` and `tied`."""
     counts = {name: counts_of(t.result) for name, t in times.items() if t.result is not None}
-    reference, *others = counts
-    for name in others:
+    reference = next(iter(counts))
+    for name in counts:
         for expected, actual in zip(counts[reference], counts[name], strict=True):
             np.testing.assert_array_equal(expected, actual, err_msg=f"{reference}, {name} differ")
 
 
 def counts_of(result: Any) -> tuple[Any, Any]:
     """Return `above` and `tied` of Ranks, or of a baseline's tuple."""
-    return result if isinstance(result, tuple) else (result.above, result.tied)
+    if isinstance(result, tuple):
+        return result
+    return result.above, result.tied

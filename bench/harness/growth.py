@@ -26,13 +26,16 @@ class PowerLaw(NamedTuple):
 
 def fit_exponent(description: str, sizes: ArrayLike, seconds: ArrayLike) -> PowerLaw:
     """Fit log time to log size by least squares; two sizes fit exactly, and the error is NaN."""
-    x, y = np.log(sizes), np.log(seconds)
+    x = np.log(sizes)
+    y = np.log(seconds)
     x = x - x.mean()
     spread = float(x @ x)
     exponent = float(x @ y) / spread
     residuals = y - y.mean() - exponent * x
     freedom = len(x) - 2
-    error = math.sqrt(float(residuals @ residuals) / freedom / spread) if freedom > 0 else math.nan
+    error = math.nan
+    if freedom > 0:
+        error = math.sqrt(float(residuals @ residuals) / freedom / spread)
     return PowerLaw(description, exponent, error)
 
 

@@ -36,7 +36,9 @@ def _draw_chart(title: str, chart: Chart, directory: Path) -> list[Path]:
 
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     axes = figure.add_subplot()
-    roofline, *lines = chart.lines
+    names = list(chart.lines)
+    roofline = names[0]
+    lines = names[1:]
     x, y = zip(*sorted(chart.lines[roofline]), strict=True)
     axes.fill_between(x, y, color="#dddddd", alpha=0.5, linewidth=0)
     axes.plot(x, y, color="black", linewidth=2.2, label=roofline)
@@ -49,5 +51,6 @@ def _draw_chart(title: str, chart: Chart, directory: Path) -> list[Path]:
     name = re.sub(r"\W+", "-", title.lower()).strip("-")
     paths = [directory / f"bench-{name}.{suffix}" for suffix in SUFFIXES]
     for path in paths:
-        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+        metadata = {"Date": None} if path.suffix == ".svg" else None
+        figure.savefig(path, dpi=150, metadata=metadata)
     return paths

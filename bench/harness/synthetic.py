@@ -124,7 +124,9 @@ class Pool:
         """Return the same matrix in another dtype; integers are spread over the dtype's range."""
         source = self.matrix(shape).reshape(-1)
         flat: NDArray[Any] = np.empty(source.size, dtype)
-        limits = np.iinfo(flat.dtype) if np.issubdtype(flat.dtype, np.integer) else None
+        limits = None
+        if np.issubdtype(flat.dtype, np.integer):
+            limits = np.iinfo(flat.dtype)
 
         def convert(start: int) -> None:
             chunk = source[start : start + CHUNK]
@@ -152,8 +154,9 @@ class Pool:
 
 def draw_targets(shape: Shape, tasks: int | None = None, seed: int = 7) -> NDArray[np.int64]:
     """Draw a target column for each task; one task for each row where `tasks` is not given."""
-    count = shape[0] if tasks is None else tasks
-    return np.random.default_rng(seed).integers(0, shape[1], count, dtype=np.int64)
+    if tasks is None:
+        tasks = shape[0]
+    return np.random.default_rng(seed).integers(0, shape[1], tasks, dtype=np.int64)
 
 
 def draw_filter(

@@ -31,13 +31,17 @@ class Pair:
         """Return whether the goal is met; None without a goal."""
         if self.goal is None:
             return None
-        return value >= self.goal if self.kind == "speed" else value <= self.goal
+        if self.kind == "speed":
+            return value >= self.goal
+        return value <= self.goal
 
     def format_goal(self) -> str:
         """Return the goal as printed."""
         if self.goal is None:
             return ""
-        return f"{'>=' if self.kind == 'speed' else '<='} {self.goal:g}"
+        if self.kind == "speed":
+            return f">= {self.goal:g}"
+        return f"<= {self.goal:g}"
 
 
 @dataclass(frozen=True)
@@ -90,14 +94,16 @@ def make_rows(
 
     rows = []
     for pair in pairs:
-        subject, baseline = pair.subject, pair.baseline
+        subject = pair.subject
+        baseline = pair.baseline
         cost = seconds[subject] / seconds[baseline]
-        by_rate = subject in rates and baseline in rates
-        speed = rates[subject] / rates[baseline] if by_rate else 1 / cost
-        value = speed if pair.kind == "speed" else cost
-        goal = pair.format_goal()
-        row = *measurement(subject), pair.kind, baseline, value, goal, pair.is_met(value), unit
-        rows.append(Row(*row))
+        value = cost
+        if pair.kind == "speed" and subject in rates and baseline in rates:
+            value = rates[subject] / rates[baseline]
+        elif pair.kind == "speed":
+            value = 1 / cost
+        compared = (pair.kind, baseline, value, pair.format_goal(), pair.is_met(value), unit)
+        rows.append(Row(*measurement(subject), *compared))
     subjects = {pair.subject for pair in pairs}
     rows += [Row(*measurement(name), unit=unit) for name in times if name not in subjects]
     return rows
@@ -107,10 +113,13 @@ def exponent_row(
     case: str, contestant: str, law: PowerLaw, goal: tuple[float, float] | None = None
 ) -> Row:
     """Return a fitted exponent as a row; a goal that starts at 0 is an upper bound."""
-    text, met = "", None
+    text = ""
+    met = None
     if goal is not None:
         lower, upper = goal
-        text = f"{lower:g} to {upper:g}" if lower else f"<= {upper:g}"
+        text = f"<= {upper:g}"
+        if lower:
+            text = f"{lower:g} to {upper:g}"
         met = lower <= law.exponent <= upper
     return Row(
         case,
@@ -138,26 +147,36 @@ def format_seconds(seconds: float | None) -> str:
     """Return seconds in the unit that leaves one to three digits before the point."""
     if seconds is None:
         return ""
+    if seconds >= 1000:
+        return f"{seconds:.0f} s"
     size, unit = next((u for u in UNITS if seconds >= u[0]), UNITS[-1])
-    return f"{seconds / size:.3g} {unit}" if seconds < 1000 else f"{seconds:.0f} s"
+    return f"{seconds / size:.3g} {unit}"
 
 
 def format_memory(nbytes: float | None) -> str:
     """Return megabytes; the kernel counts in steps of half a one."""
     if nbytes is None:
         return ""
-    return f"{nbytes / 1e6:.0f}" if nbytes >= 1e6 else "< 1"
+    if nbytes < 1e6:
+        return "< 1"
+    return f"{nbytes / 1e6:.0f}"
 
 
 def format_row(row: Row) -> tuple[str, ...]:
     """Return the printed cells of a row."""
+    rate = ""
+    if row.rate is not None:
+        rate = f"{row.rate:.2f} {row.unit}".strip()
+    ratio = ""
+    if row.ratio is not None:
+        ratio = f"{row.ratio:.3g}"
     return (
         row.case,
         row.contestant,
         format_seconds(row.seconds),
-        "" if row.rate is None else f"{row.rate:.2f} {row.unit}".strip(),
+        rate,
         format_memory(row.memory),
-        "" if row.ratio is None else f"{row.ratio:.3g}",
+        ratio,
         f"{KIND_TEXTS[row.kind]} {row.baseline}".strip(),
         row.goal,
         GOAL_TEXTS[row.met],
@@ -187,9 +206,12 @@ class Results:
         table: list[tuple[str, ...]] = [HEADER]
         previous = ""
         for row in self.rows:
-            case, *rest = format_row(row)
-            table.append((case if case != previous else "", *rest))
-            previous = case
+            cells = format_row(row)
+            if cells[0] == previous:
+                table.append(("", *cells[1:]))
+            else:
+                table.append(cells)
+            previous = cells[0]
         widths = [max(len(line[k]) for line in table) for k in range(len(HEADER))]
         text = [f"{name}: {value}" for name, value in self.facts.items()]
         text += ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in table]
@@ -200,7 +222,8 @@ class Results:
         text = [f"- {name}: {value}" for name, value in self.facts.items()]
         text += ["", "| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER)]
         text += ["| " + " | ".join(format_row(row)) + " |" for row in self.rows]
-        text += ["", *(f"- {remark}" for remark in self.remarks)]
+        text.append("")
+        text += [f"- {remark}" for remark in self.remarks]
         return "\n".join(text) + "\n"
 
     def write(self, directory: Path) -> list[Path]:

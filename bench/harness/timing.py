@@ -32,7 +32,9 @@ class Team(NamedTuple):
     threads: int  # that many, for the baselines
 
     def __str__(self) -> str:
-        return f"{self.threads} thread{'s' * (self.threads > 1)}"
+        if self.threads == 1:
+            return "1 thread"
+        return f"{self.threads} threads"
 
 
 @dataclass
@@ -52,6 +54,13 @@ class Times:
     def median(self) -> float:
         """Seconds of the median run: what a caller sees on a machine that is not idle."""
         return statistics.median(self.seconds)
+
+    def add_growth(self, nbytes: int | None) -> None:
+        """Keep the smallest growth of the runs of which the system says it."""
+        if nbytes is None:
+            return
+        if self.memory is None or nbytes < self.memory:
+            self.memory = nbytes
 
 
 def time_in_turn(
@@ -96,7 +105,8 @@ def time_in_turn(
     dict of str to Times
     """
     times = {name: Times() for name in contestants}
-    subject, *others = contestants
+    subject = next(iter(contestants))
+    others = list(contestants)[1:]
     peaks: dict[str, PeakMemory] = {}
 
     def prepare(name: str) -> None:
@@ -107,15 +117,15 @@ def time_in_turn(
             peaks[name] = PeakMemory()
 
     def run(name: str) -> None:
-        call, recorded = contestants[name], times[name]
+        call = contestants[name]
+        recorded = times[name]
         start = clock()
         for _ in range(calls):
             result = call()
         recorded.seconds.append((clock() - start) / calls)
         peak = peaks.pop(name, None)
-        growth = None if peak is None else peak.growth()
-        if growth is not None:
-            recorded.memory = growth if recorded.memory is None else min(growth, recorded.memory)
+        if peak is not None:
+            recorded.add_growth(peak.growth())
         recorded.result = result
 
     def run_others() -> None:

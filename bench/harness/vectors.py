@@ -44,7 +44,8 @@ def draw_clustered(shape: Shape, dim: int, similarity: str, seed: int = 5) -> Ve
     def normal(rows: int) -> Array:
         return rng.standard_normal((rows, dim), dtype=np.float32)
 
-    centres, spread = normal(CLUSTERS), np.float32(SPREAD)
+    centres = normal(CLUSTERS)
+    spread = np.float32(SPREAD)
     entities = centres[rng.integers(0, CLUSTERS, shape[1])] + spread * normal(shape[1])
     targets = draw_targets(shape)
     queries = entities[targets] + np.float32(NOISE) * spread * normal(shape[0])

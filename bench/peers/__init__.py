@@ -85,7 +85,8 @@ def _check_positions(result: Any, above: Any, tied: Any) -> None:
 
 def _check_mrr(result: Any, above: Any, tied: Any) -> None:
     """A sort puts the target at some position of its tie, so that the MRR has bounds."""
-    lower, upper = np.mean(1 / (above + tied)), np.mean(1 / (above + 1))
+    lower = np.mean(1 / (above + tied))
+    upper = np.mean(1 / (above + 1))
     assert lower * (1 - TOLERANCE) <= result <= upper * (1 + TOLERANCE)
 
 

@@ -78,7 +78,9 @@ def check_scores(
     pairs = problem.queries[rows], problem.entities[columns]
     exact = EXACT[similarity](*(vectors.astype(np.float64) for vectors in pairs))
     tolerance = TOLERANCE * float(np.abs(exact).max())
-    scores = result[rows, columns] * (-1 if returns == "distances" else 1)
+    scores = result[rows, columns]
+    if returns == "distances":
+        scores = -scores
     np.testing.assert_allclose(scores, exact, rtol=0, atol=tolerance, err_msg=similarity)
 
 
@@ -114,7 +116,8 @@ def _normalise(rows: Array) -> Array:
 
 def _product(problem: EmbeddingProblem, made: Callable[[Array], Array] = np.asarray) -> Any:
     """The scores alone, into a matrix that is already allocated; of rows as they are made."""
-    limit, scores = _blas_limit(problem.threads), _matrix(problem)
+    limit = _blas_limit(problem.threads)
+    scores = _matrix(problem)
 
     def multiply() -> Array:
         with limit():
@@ -277,8 +280,11 @@ def _faiss_flat(k: int, similarity: str) -> Callable[[EmbeddingProblem], Callabl
         import faiss
 
         metrics = {"l1": faiss.METRIC_L1, "sql2": faiss.METRIC_L2}
-        pair = problem.queries, problem.entities
-        queries, entities = map(_normalise, pair) if similarity == "cosine" else pair
+        queries = problem.queries
+        entities = problem.entities
+        if similarity == "cosine":
+            queries = _normalise(queries)
+            entities = _normalise(entities)
         metric = metrics.get(similarity, faiss.METRIC_INNER_PRODUCT)
         index = faiss.IndexFlat(entities.shape[1], metric)
         index.add(np.ascontiguousarray(entities))
@@ -305,7 +311,10 @@ def _faiss_distances(problem: EmbeddingProblem) -> Callable[[], Array]:
     return distances
 
 
-_BLAS, _TORCH, _SCIPY, _FAISS = ("threadpoolctl",), ("torch",), ("scipy",), ("faiss",)
+_BLAS = ("threadpoolctl",)
+_TORCH = ("torch",)
+_SCIPY = ("scipy",)
+_FAISS = ("faiss",)
 
 # Peers that score all queries, by similarity.
 SCORING: dict[str, Peers] = {
@@ -347,4 +356,6 @@ def top_k_peers(k: int, similarity: str = "dot") -> Peers:
         "torch, product, topk": Peer(_TORCH, _torch_topk(k), "top k"),
     }
     faiss: Peers = {"faiss, flat index": Peer(_FAISS, _faiss_flat(k, similarity), "top k")}
-    return {**(products if similarity == "dot" else {}), **faiss}
+    if similarity == "dot":
+        return products | faiss
+    return faiss

@@ -55,7 +55,8 @@ def _searchsorted(problem: Problem) -> Callable[[], Counts]:
             ascending = np.sort(row)
             first = np.searchsorted(ascending, row[target], "left")
             last = np.searchsorted(ascending, row[target], "right")
-            above[task], tied[task] = len(row) - last, last - first
+            above[task] = len(row) - last
+            tied[task] = last - first
         return above, tied
 
     return counts
@@ -86,7 +87,8 @@ def _rankdata_whole(problem: Problem) -> Callable[[], NDArray[np.float64]]:
 def _ogb(problem: Problem) -> Callable[[], Counts]:
     """The formula of OGB's Evaluator: negatives above the true score, and not below it."""
     assert problem.true_scores is not None
-    positive, negative = problem.true_scores[:, None], problem.scores
+    positive = problem.true_scores[:, None]
+    negative = problem.scores
 
     def counts() -> Counts:
         optimistic = (negative > positive).sum(axis=1)

@@ -19,13 +19,15 @@ Expression = Callable[[Any, Any], Counts]  # of some rows and their true_scores 
 HITS = (1, 3, 5, 10)
 # PyKEEN's names of truerank's metrics; its z has the opposite sign where less is better. Adjusted
 # hits it computes for every k, and keeps only the last, under a name without k.
-METRIC_NAMES = {
-    f"{adjustment}.{metric}{k}".removeprefix("none."): f"hits_at_{k[1:]}"
-    if name == "hits_at_k"
-    else name
-    for name, (adjustment, metric) in PYKEEN_NAMES.items()
-    for k in ([f"@{k}" for k in HITS] if metric == "hits" else [""])
-}
+METRIC_NAMES: dict[str, str] = {}
+for _name, (_adjustment, _metric) in PYKEEN_NAMES.items():
+    _key = f"{_adjustment}.{_metric}".removeprefix("none.")
+    if _name == "hits_at_k":
+        METRIC_NAMES |= {f"{_key}@{k}": f"hits_at_{k}" for k in HITS}
+    elif _metric == "hits":
+        METRIC_NAMES |= {f"{_key}@{k}": _name for k in HITS}
+    else:
+        METRIC_NAMES[_key] = _name
 
 
 def tensors(problem: Problem) -> tuple[Any, Any]:

@@ -19,7 +19,8 @@ from pages import arguments, bullet_list, markdown_table, read_rows, write_rows
 from harness.table import Row, format_row
 
 HERE = Path(__file__).parent
-FIGURES, FACTS = HERE / "figures.tsv", HERE / "runs.tsv"
+FIGURES = HERE / "figures.tsv"
+FACTS = HERE / "runs.tsv"
 TABLES = {
     "scores": "Recorded runs: scores",
     "vectors": "Recorded runs: vectors",

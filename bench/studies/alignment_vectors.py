@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Data = Any  # tr.alignment.AlignmentData
 
-DIM, WIDTH, HOPS = 300, 200, 3  # of the result; of the random vectors; how far they are propagated
+DIM = 300  # of the result
+WIDTH = 200  # of the random vectors
+HOPS = 3  # how far they are propagated
 POWER = 0.75  # components are scaled by their variance to the power of (POWER - 1) / 2
 
 
@@ -37,11 +39,13 @@ def make_embeddings(data: Data, train: Array, *, seed: int = 0) -> list[Array]:
     for graph, ids in zip((data.left, data.right), np.asarray(train).T, strict=True):
         start = np.zeros((graph.size, WIDTH), np.float32)
         start[ids] = known
-        views = [*propagate(graph, start), *relation_views(graph, start)]
+        views = list(propagate(graph, start))
+        views += relation_views(graph, start)
         sides.append(np.hstack([normalise(view) for view in views]))
     moments = sum((side.T @ side).astype(np.float64) for side in sides)
     variances, directions = np.linalg.eigh(moments)
-    variances, directions = variances[::-1][:DIM], directions[:, ::-1][:, :DIM]
+    variances = variances[::-1][:DIM]
+    directions = directions[:, ::-1][:, :DIM]
     scales = np.maximum(variances / variances[0], 1e-9) ** ((POWER - 1) / 2)
     return [normalise(side @ (directions * scales).astype("f4")) for side in sides]
 

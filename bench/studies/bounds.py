@@ -46,9 +46,16 @@ HOSTILE_SIMILARITIES = ("l1", "dot", "complex_l1")
 KS = (10, 100, 1_000)
 CSLS = 10
 PEAK_ROUNDS = 1_500
-PEER_QUERIES, SLOW_WORK = 1_024, 10**9  # peers get this many queries; slow ones this work
+PEER_QUERIES = 1_024  # peers get so many queries
+SLOW_WORK = 10**9  # slow peers get so much work
 
-MODELS = {"transe": "TransE", "distmult": "DistMult", "rotate": "RotatE", "complex": "ComplEx"}
+MODELS = {
+    "transe": "TransE",
+    "distmult": "DistMult",
+    "rotate": "RotatE",
+    "complex": "ComplEx",
+    "hyperbolic": "hyperbolic TransE",
+}
 DIMS = (64, 256)
 RANDOM_TARGETS = ", random targets"
 
@@ -90,19 +97,24 @@ def problem(source: Source, name: str) -> VectorProblem:
 def trained(source: Source, name: str) -> VectorProblem:
     """Return both sides of WN18RR's test: distinct queries, their targets and their filter."""
     from graphs import wordnet
-    from wn18rr_vectors import RECIPES, task_of
+    from wn18rr_vectors import RECIPES, points_of, task_of
 
     title, dim = name.split(", d = ")
     model = next(key for key, known in MODELS.items() if known == title)
     stored = np.load(source.vectors / f"{model}-{dim}.npz")
-    entities, graph = stored["entities"], wordnet(source.data / "wn18rr")
+    entities = stored["entities"]
+    graph = wordnet(source.data / "wn18rr")
     task, vectors = task_of(model, graph, entities, stored["relations"])
-    (indptr, indices), (more, others) = task.tail.filter, task.head.filter
+    indptr, indices = task.tail.filter
+    more, others = task.head.filter
     rows = np.concatenate([task.tail.rows, task.head.rows + len(vectors[0])])
     targets = np.concatenate([task.tail.targets, task.head.targets])
-    lists = np.concatenate([indptr, more[1:] + indptr[-1]]), np.concatenate([indices, others])
-    similarity, both = RECIPES[model].similarity, np.concatenate(vectors)
-    return VectorProblem(similarity, both, entities, targets, rows, (*lists, rows))
+    both_indptr = np.concatenate([indptr, more[1:] + indptr[-1]])
+    lists = (both_indptr, np.concatenate([indices, others]), rows)
+    similarity = RECIPES[model].similarity
+    points = points_of(model, entities)
+    both = np.concatenate(vectors)
+    return VectorProblem(similarity, both, points, targets, rows, lists)
 
 
 @lru_cache(maxsize=1)
@@ -137,7 +149,8 @@ def top_k(source: Source, name: str, threads: int) -> Job:
     """Find the k most similar of each query."""
     name, k = name.split(", k = ")
     given = problem(source, name)
-    vectors, options = (given.queries, given.entities), scored_by(given.similarity)
+    vectors = (given.queries, given.entities)
+    options = scored_by(given.similarity)
 
     def find() -> Counted:
         top = tr.topk_embeddings(*vectors, int(k), threads=threads, **options)
@@ -195,7 +208,8 @@ def measure(
     tallies: dict[str, Array] = {}
 
     def ours(name: str) -> Counted:
-        assert _core.choose_bounds("off" if name == OFF else "")
+        levels = "off" if name == OFF else ""
+        assert _core.choose_bounds(levels)
         before = np.array(_core.bounds_tally())
         found = call()
         tallies[name] = np.array(_core.bounds_tally()) - before

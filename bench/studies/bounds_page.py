@@ -9,7 +9,10 @@ from pages import format_page, markdown_table
 
 __all__ = ["BOUNDS", "OFF", "PEAK", "Figure", "make_page"]
 
-BOUNDS, OFF, PEAK = "bounds", "off", "peak"  # contestants
+# contestants
+BOUNDS = "bounds"
+OFF = "off"
+PEAK = "peak"
 HOSTILE_GOAL = 0.95
 TOP_GOALS = {OFF: None, "faiss, flat index": 2.0}
 
@@ -43,19 +46,24 @@ def goals(case: str) -> tuple[float | None, float | None]:
         return 1.7, 3.3
     if model == "RotatE":
         return None, 2.2
-    return (2.4, 2.7) if int(dim) >= 256 else (None, 2.0)
+    if int(dim) >= 256:
+        return 2.4, 2.7
+    return None, 2.0
 
 
 def ratio(value: float, goal: float | None = None) -> str:
     """Return a ratio, and its goal."""
     if goal is None:
         return f"{value:.2f}"
-    return f"{value:.2f} ({'goal' if value >= goal else 'missed:'} {goal:g})"
+    word = "goal" if value >= goal else "missed:"
+    return f"{value:.2f} ({word} {goal:g})"
 
 
 def share(number: int, of: int, digits: int = 2) -> str:
     """Return a share in per cent; nothing where there is nothing."""
-    return f"{100 * number / of:.{digits}f} %" if of else ""
+    if not of:
+        return ""
+    return f"{100 * number / of:.{digits}f} %"
 
 
 def rate(figure: Figure) -> str:
@@ -68,7 +76,7 @@ def groups_of(figures: Sequence[Figure], part: str) -> list[tuple[str, int, Grou
     for figure in figures:
         if figure.part == part:
             found.setdefault((figure.case, figure.threads), {})[figure.contestant] = figure
-    return [(*key, group) for key, group in found.items()]
+    return [(case, threads, group) for (case, threads), group in found.items()]
 
 
 def counts_table(figures: Sequence[Figure], part: str) -> str:
@@ -77,13 +85,10 @@ def counts_table(figures: Sequence[Figure], part: str) -> str:
     for case, threads, group in groups_of(figures, part):
         on, off, peak = (group[name] for name in (BOUNDS, OFF, PEAK))
         of_peak, of_off = goals(case) if part == "counts" else (None, HOSTILE_GOAL)
-        rows.append(
-            (
-                *(case, threads, rate(on), rate(off), share(on.bounded, on.pairs)),
-                *(share(on.open, on.bounded), share(on.scored, on.bounded, 4)),
-                *(ratio(on.rate / peak.rate, of_peak), ratio(on.rate / off.rate, of_off)),
-            )
-        )
+        row = [case, threads, rate(on), rate(off), share(on.bounded, on.pairs)]
+        row += [share(on.open, on.bounded), share(on.scored, on.bounded, 4)]
+        row += [ratio(on.rate / peak.rate, of_peak), ratio(on.rate / off.rate, of_off)]
+        rows.append(row)
     return markdown_table(
         "vectors | threads | bounds, G/s | off, G/s | asked | open | scored | of the peak | of off",
         rows,
@@ -95,14 +100,12 @@ def whole_table(figures: Sequence[Figure], part: str) -> str:
     rows = []
     for case, threads, group in groups_of(figures, part):
         on = group[BOUNDS]
-        others = [name for name in group if name not in (BOUNDS, PEAK)]
-        rows += [
-            (
-                *(case, name, threads, share(on.open, on.bounded), rate(on), rate(group[name])),
-                ratio(on.rate / group[name].rate, TOP_GOALS.get(name)),
-            )
-            for name in others
-        ]
+        for name, other in group.items():
+            if name in (BOUNDS, PEAK):
+                continue
+            row = [case, name, threads, share(on.open, on.bounded), rate(on), rate(other)]
+            row.append(ratio(on.rate / other.rate, TOP_GOALS.get(name)))
+            rows.append(row)
     return markdown_table(
         "case | against | threads | open | truerank, G/s | it, G/s | times its rate", rows, 2
     )
@@ -120,10 +123,13 @@ def make_page(figures: Sequence[Figure], facts: str, models: str, peer_queries: 
         alignment=whole_table(figures, "alignment"),
         peers=whole_table(figures, "peers"),
     )
-    head, *sections = text.split("\n## ")
+    sections = text.split("\n## ")
     measured = {figure.part for figure in figures}
-    kept = [s for part, s in zip(SECTIONS, sections, strict=True) if part in measured]
-    return format_page("\n## ".join([head, *kept]))
+    kept = sections[:1]
+    for part, section in zip(SECTIONS, sections[1:], strict=True):
+        if part in measured:
+            kept.append(section)
+    return format_page("\n## ".join(kept))
 
 
 SECTIONS = ("counts", "hostile", "top k", "alignment", "peers")  # those of the text

@@ -48,7 +48,8 @@ from pages import arguments, format_page, markdown_table, read_rows, write_rows
 import truerank as tr
 from truerank.inference import interval
 
-REPEATS, FEWER = 400, 100  # of intervals, and of comparisons, which take longer
+REPEATS = 400  # of intervals
+FEWER = 100  # of comparisons, which take longer
 DESIGN_REPEATS = 200  # of the questions about notes, whose cells are read together
 LEAST_SAMPLES = 40  # of a cell whose samples are told apart by what was drawn
 UNITS = (50, 500)
@@ -62,7 +63,8 @@ BY = {"triples": "unit", "queries": "query", "relations": "unit"}
 GOOD = (0.93, 0.975)
 SEEDS = (2, 3, 5)
 DESIGNS = ("few units", "large unit", "relations")
-QUESTIONS = ("interval", "difference", "equal", "runs", *DESIGNS)
+QUESTIONS = ("interval", "difference", "equal", "runs")
+QUESTIONS += DESIGNS
 
 
 class Cell(NamedTuple):
@@ -133,9 +135,9 @@ def designs(population: Population, repeats: int) -> Iterator[Cell]:
 
     The weights hang on nothing, so that the true value is that of equal weights.
     """
-    few = [(units, 0.0) for units in FEW_UNITS]
-    for units, largest in (*few, *LARGE_UNITS):
-        question = "large unit" if largest else "few units"
+    designs = [("few units", units, 0.0) for units in FEW_UNITS]
+    designs += [("large unit", units, largest) for units, largest in LARGE_UNITS]
+    for question, units, largest in designs:
         name = question, population.name, "triples", units, largest
         found = defaultdict(list)
         for rng in streams(*name, repeats):
@@ -172,12 +174,13 @@ def two_models(
     question: str, population: Population, drawn: str, units: int, repeats: int
 ) -> Iterator[Cell]:
     """Differences or ratios of two models; where they are equal, they change places at random."""
-    found, ratios = defaultdict(list), dict[str, bool]()
+    found = defaultdict(list)
+    ratios = dict[str, bool]()
     for rng in streams(question, population.name, drawn, units, repeats):
         a, b = population.draw(drawn, units, rng)
         if question == "equal":
             swap = (rng.random(units) < 0.5)[a.unit.codes]
-            a, b = swapped(a, b, swap), swapped(b, a, swap)
+            a, b = (swapped(a, b, swap), swapped(b, a, swap))
         for metric in COMPARED:
             made = tr.compare(a, b, metric=metric, by=BY[drawn])
             found[metric].append((made.estimate, made.low, made.high, made.p_value))
@@ -186,7 +189,9 @@ def two_models(
         null = truth = float(ratios[metric])
         if question == "difference":
             first, second = (population.value(metric, model) for model in (0, 1))
-            truth = first / second if ratios[metric] else first - second
+            truth = first - second
+            if ratios[metric]:
+                truth = first / second
         yield tally((question, population.name, drawn, units, 0.0, metric), rows, truth, null)
 
 
@@ -206,9 +211,10 @@ def runs(population: Population, seeds: int, units: int, repeats: int) -> Iterat
 
 def streams(*name: object) -> Iterator[np.random.Generator]:
     """One generator for each sample of a cell; the last of the names is their number."""
-    *words, repeats = name
+    words = list(name[:-1])
+    repeats = int(str(name[-1]))
     start = zlib.crc32(repr(words).encode())
-    return (np.random.default_rng((start, i)) for i in range(int(str(repeats))))
+    return (np.random.default_rng((start, i)) for i in range(repeats))
 
 
 def swapped(a: tr.Ranks, b: tr.Ranks, swap: np.ndarray) -> tr.Ranks:
@@ -234,15 +240,19 @@ def tally(
     null: float = 0.0,
 ) -> Cell:
     """Count the samples of a cell; `null` is the effect of models that do not differ."""
-    value, low, high, p = np.array([*rows], dtype=np.float64).T
+    value, low, high, p = np.array(list(rows), dtype=np.float64).T
     slack = 1e-12 * abs(truth)
     covered = (low - slack <= truth) & (truth <= high + slack)
     centre = np.diff(np.quantile(value, [0.025, 0.975]))[0]
-    width = float(np.median(high - low)) / centre if centre else np.nan
+    width = np.nan
+    if centre:
+        width = float(np.median(high - low)) / centre
     known = ~np.isnan(p)
     apart = ((p <= 0.05) != ((low > null) | (high < null)))[known]
-    rejected = float((p[known] < 0.05).mean()) if known.any() else np.nan
-    share = float(apart.mean()) if known.any() else np.nan
+    rejected = share = np.nan
+    if known.any():
+        rejected = float((p[known] < 0.05).mean())
+        share = float(apart.mean())
     return Cell(*name, float(covered.mean()), rejected, width, share, len(value))
 
 
@@ -306,7 +316,7 @@ def table_of_questions(cells: list[Cell]) -> str:
         if cell.question not in DESIGNS:
             groups[cell.question, cell.drawn, cell.metric].append(cell)
     heading = "question | drawn | metric | cells | good | covered | width | rejected"
-    rows = [[*name, *told(group)] for name, group in groups.items()]
+    rows = [list(name) + told(group) for name, group in groups.items()]
     return markdown_table(heading, rows, text_columns=3)
 
 
@@ -323,9 +333,12 @@ def table_of_designs(cells: list[Cell]) -> str:
         for metric in COMPARED:
             covered = columns[metric]
             coverage.append(f"{np.mean(covered):.1f} ({min(covered):.0f})")
-        number = str(units) if units else ""
-        rows.append([question, number, share_of_design(question, largest), *coverage])
-    heading = ["design", "units", "largest", *COMPARED]
+        row = [question, "", share_of_design(question, largest)]
+        if units:
+            row[1] = str(units)
+        rows.append(row + coverage)
+    heading = ["design", "units", "largest"]
+    heading += COMPARED
     return markdown_table(heading, rows)
 
 
@@ -334,7 +347,9 @@ def share_of_design(question: str, largest: float) -> str:
     if question == "relations":
         end = LARGEST[LARGEST.index(largest) + 1]
         return f"{100 * largest:.0f} to {100 * end:.0f} %"
-    return f"{100 * largest:.0f} %" if largest else ""
+    if not largest:
+        return ""
+    return f"{100 * largest:.0f} %"
 
 
 def page(cells: list[Cell], new: set[str]) -> str:
@@ -367,8 +382,9 @@ def row_of(cell: Cell) -> list[str]:
         rejected = f"{100 * cell.rejected:.1f}"
     if not cell.good:
         good = "no"
-    name = [cell.question, cell.population, cell.drawn, str(cell.units), cell.metric]
-    return [*name, f"{100 * cell.covered:.1f}", rejected, f"{cell.width:.2f}", good]
+    row = [cell.question, cell.population, cell.drawn, str(cell.units), cell.metric]
+    row += [f"{100 * cell.covered:.1f}", rejected, f"{cell.width:.2f}", good]
+    return row
 
 
 def count_good(cells: list[Cell]) -> tuple[int, int]:
@@ -428,12 +444,16 @@ Shares in percent. Those of the designs are in calibration.tsv.
 def main(data: Path, vectors: Path, quick: bool, only: str, questions: str, output: Path) -> None:
     """Run the study, merge with earlier cells, and write the page."""
     new = new_populations(data, vectors)
-    populations = [*made_populations(), *real_populations(data, vectors), *new]
+    populations = made_populations()
+    populations += real_populations(data, vectors)
+    populations += new
     order = [population.name for population in populations]
     chosen = [population for population in populations if re.search(only, population.name)]
-    repeats, units = (REPEATS, FEWER, DESIGN_REPEATS), UNITS
+    repeats = (REPEATS, FEWER, DESIGN_REPEATS)
+    units = UNITS
     if quick:
-        repeats, units = (20, 20, 20), UNITS[:1]
+        repeats = (20, 20, 20)
+        units = UNITS[:1]
     path = output / "calibration.tsv"
     cells = {cell.name: cell for cell in read_rows(path, Cell)}
     for cell in all_cells(chosen, repeats, units, questions):

@@ -87,7 +87,10 @@ class Population:
         queries: Integers,
         relations: Integers | None = None,
     ) -> None:
-        self.name, self.models, self.candidates, self.queries = name, models, candidates, queries
+        self.name = name
+        self.models = models
+        self.candidates = candidates
+        self.queries = queries
         self._groups = {"triples": _Groups(triples), "queries": _Groups(queries)}
         if relations is not None:
             self._groups["relations"] = _Groups(relations)
@@ -99,12 +102,17 @@ class Population:
 
     def size(self, drawn: str) -> int:
         """The number of triples, queries or relations; 0 where there are none."""
-        return len(self._groups[drawn].sizes) if drawn in self._groups else 0
+        if drawn not in self._groups:
+            return 0
+        return len(self._groups[drawn].sizes)
 
     def draw(self, drawn: str, units: int, rng: np.random.Generator) -> list[tr.Ranks]:
         """Draw so many triples, queries or relations, the same for all models."""
         tasks, unit = self._groups[drawn].draw(units, rng)
-        queries = unit if drawn == "queries" else self.queries[tasks]  # one may be drawn twice
+        if drawn == "queries":  # one may be drawn twice
+            queries = unit
+        else:
+            queries = self.queries[tasks]
         return [self._ranks(model, tasks, queries, unit) for model in self.models]
 
     def _ranks(
@@ -152,7 +160,8 @@ def made(name: str, law: str, other: str, shift: float = 0.0, seed: int = 0) -> 
         shared = math.sqrt(SIDES / 2) * (rng.standard_normal(TRIPLES) + of_query)
         return (own + shared).ravel()
 
-    common, models = sides(), []
+    common = sides()
+    models = []
     for quantile, moved in ((LAWS[law], 0.0), (LAWS[other], shift)):
         scores = math.sqrt(MODELS) * common + math.sqrt(1 - MODELS) * sides()
         ranks = np.ceil(quantile(ndtr(scores)) * math.exp(moved))
@@ -163,8 +172,9 @@ def made(name: str, law: str, other: str, shift: float = 0.0, seed: int = 0) -> 
 
 def made_populations() -> list[Population]:
     """Return one population for each law, and two for pairs of unlike models."""
-    alike = [made(law, law, law) for law in LAWS]
-    return [*alike, made("shifted", "log-uniform", "log-uniform", 0.2)]
+    populations = [made(law, law, law) for law in LAWS]
+    populations.append(made("shifted", "log-uniform", "log-uniform", 0.2))
+    return populations
 
 
 def real_populations(data: Path, vectors: Path) -> list[Population]:

@@ -47,7 +47,8 @@ def read_graph(name: str, folder: Path) -> Graph:
     """Read train.txt, valid.txt and test.txt; ids are in the order of the labels."""
     labels = {split: np.loadtxt(folder / f"{split}.txt", dtype=str, ndmin=2) for split in SPLITS}
     every = np.concatenate(list(labels.values()))
-    entities, relations = np.unique(every[:, [0, 2]]), np.unique(every[:, 1])
+    entities = np.unique(every[:, [0, 2]])
+    relations = np.unique(every[:, 1])
     names = (entities, relations, entities)
     triples = {
         split: np.stack([np.searchsorted(n, c) for n, c in zip(names, rows.T, strict=True)], axis=1)
@@ -80,7 +81,8 @@ def rank_model(folder: Path, model: str) -> tr.Ranks:
     """
     with np.load(folder / "triples.npz") as triples, np.load(folder / f"{model}.npz") as arrays:
         known = {split: triples[split] for split in ("train", "valid")}
-        entities, similarity = arrays["entities"], str(arrays["similarity"])
+        entities = arrays["entities"]
+        similarity = str(arrays["similarity"])
         task = tr.link_prediction.Task(triples["test"], known, entities=len(entities))
         queries = arrays["queries_tail"], arrays["queries_head"]
         layout = "interleaved" if similarity == "complex_l1" else None

@@ -54,8 +54,10 @@ class ScoreFile:
     """A file with a random window of a pool in each row, and its counts by numpy."""
 
     def __init__(self, folder: Path, gigabytes: float) -> None:
-        self.folder, self.name = folder, f"{gigabytes:g} GB"
-        self.path, self.targets = folder / "scores.npy", folder / "targets.npy"
+        self.folder = folder
+        self.name = f"{gigabytes:g} GB"
+        self.path = folder / "scores.npy"
+        self.targets = folder / "targets.npy"
         rng = np.random.default_rng(0)
         pool = rng.random(POOL, np.float32)  # 2 ** 24 values: some tie
         rows = max(1, round(gigabytes * ROWS))
@@ -149,11 +151,14 @@ def measure(
     if stopped.code != -signal.SIGKILL or (file.folder / f"resumed-{mode}.npz").exists():
         raise RuntimeError(f"not killed: {stopped}")
     again = file.whole("resumed", mode)
-    if len(left := [*file.folder.glob(f"resumed-{mode}*")]) > 1:
+    left = list(file.folder.glob(f"resumed-{mode}*"))
+    if len(left) > 1:
         raise RuntimeError(f"files are left: {left}")
     counted = re.search(r"Resumed: (.+) of .+ had been counted", again.errors)
     times = tuple(f"{one.seconds:.1f} s" for one in (run, stopped, again))
-    saved = counted[1] if counted else "nothing"
+    saved = "nothing"
+    if counted:
+        saved = counted[1]
     resumed.append((file.name, mode, *times[:2], saved, times[2], again.sizes[0], "yes"))
     limited = file.whole("limited", mode, limit_memory)
     bound.append((file.name, mode, f"{limited.seconds:.1f} s", *limited.sizes, "yes"))
@@ -163,12 +168,15 @@ def main(folder: Path, gigabytes: list[float], output: Path) -> None:
     """Measure and write the page."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     plain, resumed, bound = tables = ([], [], [])
-    for size in (SMALLEST, *gigabytes):
+    sizes = [SMALLEST]
+    sizes += gigabytes
+    for size in sizes:
         with tempfile.TemporaryDirectory(dir=folder) as place:
             file = ScoreFile(Path(place), size)
             for mode in MODES:
                 measure(file, mode, size == gigabytes[-1], *tables)
-    start, ends = "file | --io | ", "peak anonymous | peak of files | peak of both"
+    start = "file | --io | "
+    ends = "peak anonymous | peak of files | peak of both"
     resuming = "uninterrupted | killed after | saved | resumed | anonymous | same ranks"
     page = TEXT.format(
         python=platform.python_version(),

@@ -77,7 +77,8 @@ def read_published(folder: Path) -> Triples:
 
 def with_seen_ids(triples: Triples) -> Triples:
     """Leave out valid and test triples with an entity or a relation that no training triple has."""
-    seen, relations = entities(triples["train"]), {triple[1] for triple in triples["train"]}
+    seen = entities(triples["train"])
+    relations = {triple[1] for triple in triples["train"]}
     return {
         split: [t for t in rows if {t[0], t[2]} <= seen and t[1] in relations]
         for split, rows in triples.items()
@@ -94,8 +95,9 @@ def sizes_of(triples: Triples) -> tuple[int, ...]:
     if any(len(set(rows)) < len(rows) for rows in triples.values()):
         raise ValueError("a triple occurs twice in a split")
     every = {triple for rows in triples.values() for triple in rows}
-    numbers = (len(triples[split]) for split in SPLITS)
-    return len(entities(every)), len({triple[1] for triple in every}), *numbers
+    sizes = [len(entities(every)), len({triple[1] for triple in every})]
+    sizes += [len(triples[split]) for split in SPLITS]
+    return tuple(sizes)
 
 
 def left_out(triples: Triples, split: str, column: int) -> list[list[int]]:
@@ -115,7 +117,7 @@ def format_json(table: dict[str, Any]) -> str:
     return re.sub(r"\[[\s\d,[\]]+\]", lambda numbers: re.sub(r"\s", "", numbers[0]), text)
 
 
-def main(data: Path, output: Path, published: Path | None = None) -> None:
+def main(data: Path, output: Path = PACKAGE, published: Path | None = None) -> None:
     """Write datasets.json."""
     spec = find_spec("pykeen")
     if spec is None or not spec.submodule_search_locations:
@@ -129,14 +131,17 @@ def main(data: Path, output: Path, published: Path | None = None) -> None:
         "nations": read_files(pykeen_data / "nations"),
         "umls": read_files(pykeen_data / "umls"),
     }
-    for key, folder in PUBLISHED.items() if published is not None else ():
-        counted[key] = read_published(published / folder)
+    folders = {} if published is None else {k: published / v for k, v in PUBLISHED.items()}
+    for key, folder in folders.items():
+        counted[key] = read_published(folder)
         if key.endswith("-seen") or key == "dbpedia50":
             counted[key] = with_seen_ids(counted[key])
     table = json.loads((PACKAGE / "datasets.json").read_text(encoding="utf-8"))
     for key, triples in counted.items():
-        entry, sizes = table[key], sizes_of(triples)
-        stated = tuple(entry[name] for name in ("entities", "relations", *SPLITS))
+        entry = table[key]
+        sizes = sizes_of(triples)
+        stated = (entry["entities"], entry["relations"])
+        stated += tuple(entry[split] for split in SPLITS)
         if sizes != stated:
             raise ValueError(f"{key}: stated {stated}, counted {sizes}")
         entry["left_out"] = {
@@ -148,4 +153,4 @@ def main(data: Path, output: Path, published: Path | None = None) -> None:
 
 if __name__ == "__main__":
     places = [Path(argument) for argument in sys.argv[1:]]
-    main(places[0], places[1] if len(places) > 1 else PACKAGE, *places[2:])
+    main(*places)

@@ -25,20 +25,21 @@ def arguments(text: str | None, *paths: str, **options: Any) -> dict[str, Any]:
     for name in paths:
         parser.add_argument(name, type=Path)
     for name, default in options.items():
-        several = isinstance(default, list)
-        kind: dict[str, Any] = {"type": type(default[0] if several else default)}
-        kind |= {"nargs": "+"} if several else {}
-        kind = {"action": "store_true"} if default is False else kind
+        kind: dict[str, Any] = {"type": type(default)}
+        if default is False:
+            kind = {"action": "store_true"}
+        elif isinstance(default, list):
+            kind = {"type": type(default[0]), "nargs": "+"}
         parser.add_argument(f"--{name.replace('_', '-')}", default=default, **kind)
     return vars(parser.parse_args())
 
 
 def format_page(text: str) -> str:
     """Fill paragraphs and lists to the width of a page, once the numbers are in them."""
-    blocks = [
-        block if block.startswith(UNFILLED) else _fill_block(block)
-        for block in text.strip().split("\n\n")
-    ]
+    blocks = text.strip().split("\n\n")
+    for i, block in enumerate(blocks):
+        if not block.startswith(UNFILLED):
+            blocks[i] = _fill_block(block)
     return "\n\n".join(blocks) + "\n"
 
 
@@ -54,9 +55,12 @@ def markdown_table(
 
     The heading is a sequence of names, or one string with bars between them.
     """
-    names = heading.split(" | ") if isinstance(heading, str) else heading
-    rule = ["---"] * text_columns + ["---:"] * (len(names) - text_columns)
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in (names, rule, *rows))
+    names = heading
+    if isinstance(names, str):
+        names = names.split(" | ")
+    lines = [names, ["---"] * text_columns + ["---:"] * (len(names) - text_columns)]
+    lines += rows
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
 def read_rows(path: Path, kind: Any) -> list[Any]:
@@ -74,7 +78,14 @@ def write_rows(path: Path, rows: Sequence[Any]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow(rows[0]._fields)
-        writer.writerows([f"{x:.4g}" if isinstance(x, float) else x for x in row] for row in rows)
+        writer.writerows(map(with_four_digits, row) for row in rows)
+
+
+def with_four_digits(value: Any) -> Any:
+    """Return a float as text of four digits, and anything else as it is."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return value
 
 
 def _fill_block(block: str) -> str:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from pages import with_four_digits
 from scipy.optimize import brentq
 
 import truerank as tr
@@ -52,7 +53,9 @@ class Outcomes:
     def __init__(self, size: int, values: Callable[[np.ndarray], np.ndarray]) -> None:
         near = np.unique(np.floor(np.geomspace(1, max(size / 2, 1), 20_000)))
         starts = np.unique(np.concatenate([near, [size // 2 + 1], size + 1 - near]))
-        self.starts, self.size, self.values = starts, size, values
+        self.starts = starts
+        self.size = size
+        self.values = values
         self.lengths = np.diff(np.append(starts, size + 1.0))
         self.middle = values(starts + (self.lengths - 1) / 2)
 
@@ -92,7 +95,7 @@ def draw_case(rng: np.random.Generator) -> Case:
         sizes = size - rng.integers(0, max(size // 8, 1), count)
     else:
         sizes = np.maximum((size ** rng.uniform(0.3, 1, count)).astype(np.int64), 2)
-    metric = str(rng.choice([*METRICS]))
+    metric = str(rng.choice(list(METRICS)))
     weights = np.ones(count)
     if metric == "hits@10" or rng.random() < 0.4:
         weights = rng.choice([np.sqrt(1.0 + np.arange(count)), rng.uniform(0.1, 1, count)])
@@ -115,7 +118,11 @@ def draw_case(rng: np.random.Generator) -> Case:
         while folds(end) < aim and end < 1e30:
             end *= 2
         for _ in range(12):
-            t, end = ((t + end) / 2, end) if folds((t + end) / 2) < aim else (t, (t + end) / 2)
+            middle = (t + end) / 2
+            if folds(middle) < aim:
+                t = middle
+            else:
+                end = middle
     ranks = np.zeros(count)
     for i, each in enumerate(kinds):
         chosen = kind == i
@@ -135,20 +142,24 @@ def kinds_of(
 
 def _sign(metric: str, alternative: str) -> float:
     rising = METRICS[metric](np.array([1.0]))[0] < METRICS[metric](np.array([20.0]))[0]
-    return -1.0 if rising != (alternative == "worse") else 1.0
+    if rising != (alternative == "worse"):
+        return -1.0
+    return 1.0
 
 
 def simulate(
     case: Case, about: float, error: float, most: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     """P under chance, and its relative standard error: at most `error`, or after `most` ranks."""
-    f, sign = METRICS[case.metric], _sign(case.metric, case.alternative)
+    f = METRICS[case.metric]
+    sign = _sign(case.metric, case.alternative)
     kinds, kind = kinds_of(case.sizes, case.weights, case.metric, sign)
     numbers = np.bincount(kind)
     ends = np.array(
         [[k.values(np.ones(1))[0], k.values(np.array([float(k.size)]))[0]] for k in kinds]
     )
-    low, high = ends.min(axis=1), ends.max(axis=1)
+    low = ends.min(axis=1)
+    high = ends.max(axis=1)
     x = float(sign * case.weights @ f(case.ranks))
     # what suffices by itself, or cannot suffice, may be any value beyond
     slack = 1e-9 * abs(x)
@@ -168,21 +179,26 @@ def simulate(
     total = squares = draws = 0.0
     batch = max(BATCH // len(case.sizes), 1)
     while draws * len(case.sizes) < most:
-        sums, logs = np.zeros(batch), np.zeros(batch)
+        sums = np.zeros(batch)
+        logs = np.zeros(batch)
         for k, a, b, m in cut:
             for part in np.array_split(np.arange(m), math.ceil(m * batch / BATCH)):
                 drawn, log = k.draw(t, a, b, (batch, len(part)), rng)
                 sums += k.values(drawn).sum(axis=1)
                 logs += log.sum(axis=1)
         hit = np.where(sums >= x - 1e-12 * abs(x), np.exp(logs), 0.0)
-        total, squares, draws = total + hit.sum(), squares + hit @ hit, draws + batch
+        total += hit.sum()
+        squares += hit @ hit
+        draws += batch
         mean = total / draws
         if draws >= 20_000 and mean > 0:
             off = math.sqrt(max(squares / draws / mean**2 - 1, 1e-12) / draws)
             if off <= error:
                 break
     mean = total / draws
-    off = math.sqrt(max(squares / draws / mean**2 - 1, 0) / draws) if mean else math.inf
+    off = math.inf
+    if mean:
+        off = math.sqrt(max(squares / draws / mean**2 - 1, 0) / draws)
     return mean, off
 
 
@@ -243,7 +259,11 @@ def main() -> None:
     for number in range(options.cases):
         rng = np.random.default_rng([options.seed, number])
         case = draw_case(rng)
-        weighted = None if np.ptp(case.weights) == 0 else case.weights
+        weighted = None
+        words = ""
+        if np.ptp(case.weights) > 0:
+            weighted = case.weights
+            words = ", weighted"
         ones = np.ones(len(case.sizes), np.int64)
         ranks = tr.Ranks(case.ranks.astype(np.int64) - 1, ones, case.sizes, weights=weighted)
         started = time.process_time()
@@ -251,12 +271,13 @@ def main() -> None:
         seconds = time.process_time() - started
         goal = 0.01 if found.p > 1e-3 else 0.05
         p, off = simulate(case, found.p, goal / 3, int(options.most), rng)
-        error = found.p / p - 1 if p else math.nan
+        off_by = math.nan
+        if p:
+            off_by = found.p / p - 1
         sizes = f"{case.sizes.min()} to {case.sizes.max()}"
-        weights = "" if weighted is None else ", weighted"
-        about = f"{case.metric} {case.alternative}, {len(ones)} of {sizes}, {case.shape}{weights}"
-        rows.append(Row(found.method, found.accuracy, found.p, p, error, off, seconds, about))
-        print("\t".join(f"{x:.4g}" if isinstance(x, float) else x for x in rows[-1]), flush=True)
+        about = f"{case.metric} {case.alternative}, {len(ones)} of {sizes}, {case.shape}{words}"
+        rows.append(Row(found.method, found.accuracy, found.p, p, off_by, off, seconds, about))
+        print("\t".join(map(with_four_digits, rows[-1])), flush=True)
     print(summary(rows))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"Peak memory, with that of the simulation: {memory:.0f} MB.")

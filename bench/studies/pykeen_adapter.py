@@ -90,7 +90,9 @@ class Theirs(NamedTuple):
 
     def tests_of(self, case: Case) -> str:
         total = len(case.graph.triples["test"])
-        return "all" if self.tests == total else f"{self.tests:,}, scaled"
+        if self.tests == total:
+            return "all"
+        return f"{self.tests:,}, scaled"
 
     def differing(self, ranks: tr.Ranks) -> str:
         """Count the realistic ranks that differ from PyKEEN's, and say by how much at most."""
@@ -102,7 +104,9 @@ class Theirs(NamedTuple):
             ]
         )
         count = int((differences != 0).sum())
-        return f"{count} (by {np.abs(differences).max():g})" if count else "none"
+        if count == 0:
+            return "none"
+        return f"{count} (by {np.abs(differences).max():g})"
 
 
 def by_pykeen(case: Case, batches: Sequence[int], limit: float) -> Theirs:
@@ -119,7 +123,9 @@ def by_pykeen(case: Case, batches: Sequence[int], limit: float) -> Theirs:
 
 
 def seconds_of(number: float) -> str:
-    return f"{number:.1f} s" if number >= 1 else f"{number * 1000:.0f} ms"
+    if number >= 1:
+        return f"{number:.1f} s"
+    return f"{number * 1000:.0f} ms"
 
 
 def versions() -> dict[str, Any]:
@@ -138,11 +144,18 @@ def measure(case: Case, batches: Sequence[int], limit: float, rounds: int) -> tu
     own, _ = time_evaluation(RankEvaluator(fused=False), case, theirs.tests, theirs.batch)
     own *= total / theirs.tests
     ratio = theirs.seconds / fused
+    missed = "" if ratio >= GOAL else " (missed)"
     line = (
-        *(case.graph.name, case.name, *map(seconds_of, (fused, own, theirs.seconds))),
-        *(theirs.batch, theirs.tests_of(case)),
-        f"{ratio:.0f}" + ("" if ratio >= GOAL else " (missed)"),
-        *(f"{theirs.seconds / own:.1f}", theirs.differing(result.ranks)),
+        case.graph.name,
+        case.name,
+        seconds_of(fused),
+        seconds_of(own),
+        seconds_of(theirs.seconds),
+        theirs.batch,
+        theirs.tests_of(case),
+        f"{ratio:.0f}{missed}",
+        f"{theirs.seconds / own:.1f}",
+        theirs.differing(result.ranks),
     )
     print(*line, flush=True)
     return line

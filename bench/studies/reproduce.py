@@ -74,14 +74,19 @@ def overview(judged: Judged) -> str:
     needs: dict[tuple[str, str], set[str]] = defaultdict(set)
     for figure, verdict, _ in judged:
         place = figure.source, figure.table
-        groups[place].update([verdict, figure.check] if verdict in GOOD else [verdict])
-        needs[place].update([] if verdict == f.GIVEN else [figure.needs])
+        groups[place][verdict] += 1
+        if verdict in GOOD:
+            groups[place][figure.check] += 1
+        if verdict != f.GIVEN:
+            needs[place].add(figure.needs)
     names = (f.COMPUTED, f.FOLLOWS, f.EXPLAINED, f.IMPOSSIBLE, f.OPEN, f.GIVEN)
     heading = "source | table | needs | agree: computed | follow | do not: explained | impossible"
-    rows = [
-        (*place, ", ".join(sorted(needs[place])), *(f"{counts[name]:,}" for name in names))
-        for place, counts in groups.items()
-    ]
+    rows = []
+    for place, counts in groups.items():
+        row = list(place)
+        row.append(", ".join(sorted(needs[place])))
+        row += [f"{counts[name]:,}" for name in names]
+        rows.append(row)
     return markdown_table(f"{heading} | open | given", rows, text_columns=3)
 
 
@@ -101,10 +106,11 @@ def reasons(judged: Judged) -> str:
 
 def listing(judged: Judged) -> str:
     """Return the figures of small tables one by one."""
-    rows = [
-        (*figure[:4], f"{verdict}: {why}" if why else verdict, figure.printed, figure.ours)
-        for figure, verdict, why in judged
-    ]
+    rows = []
+    for figure, verdict, why in judged:
+        if why:
+            verdict = f"{verdict}: {why}"
+        rows.append((*figure[:4], verdict, figure.printed, figure.ours))
     heading = "source | table | row | column | verdict | printed | ours"
     return markdown_table(heading, rows, text_columns=5)
 

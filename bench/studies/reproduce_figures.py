@@ -58,8 +58,11 @@ class Range(NamedTuple):
         return Range(self.low - by, self.high + by)
 
     def __str__(self) -> str:
-        low, high = f"{self.low:.7g}", f"{self.high:.7g}"
-        return low if low == high else f"{low} to {high}"
+        low = f"{self.low:.7g}"
+        high = f"{self.high:.7g}"
+        if low == high:
+            return low
+        return f"{low} to {high}"
 
 
 class Reason(NamedTuple):
@@ -98,7 +101,9 @@ class Figure(NamedTuple):
     @property
     def published(self) -> Range:
         """Return the numbers that the figure stands for."""
-        return read_printed(self.printed) if self.stands_for is None else self.stands_for
+        if self.stands_for is None:
+            return read_printed(self.printed)
+        return self.stands_for
 
     def fits(self, ours: Range, precision: float = 0.0) -> bool:
         """Return whether the figure meets these numbers, to its precision or a lower one."""
@@ -128,8 +133,11 @@ class Figure(NamedTuple):
             return 0.0
         gap = max(self.ours.low - self.published.high, self.published.low - self.ours.high, 0.0)
         size = min(abs(self.published.low), abs(self.published.high))
-        part = gap / size if self.published.low * self.published.high > 0 else gap
-        return part if part > DOUBLE else 0.0
+        if self.published.low * self.published.high > 0:
+            gap /= size
+        if gap <= DOUBLE:
+            return 0.0
+        return gap
 
 
 def read_printed(text: str) -> Range:

@@ -29,14 +29,13 @@ from truerank.metrics import parse
 from truerank.metrics.keys import PYKEEN_NAMES
 from truerank.metrics.published import data_sets, known_candidates
 
-FRAMEWORK, AMBIGUITY = "A Unified Framework", "On the Ambiguity"
+FRAMEWORK = "A Unified Framework"
+AMBIGUITY = "On the Ambiguity"
 HITS = (1, 3, 5, 10)
 
-NAMES = [
-    *["mr", "mrr", "hmr", "imr", "gmr", "igmr", "median", "imedian", "std", "variance", "mad"],
-    *["amr", "amri", "amrr", "index.gmr", "zmr", "zmrr", "z.gmr"],
-    *(f"{name}@{k}" for name in ("hits", "ah", "zh") for k in HITS),
-]
+NAMES = ["mr", "mrr", "hmr", "imr", "gmr", "igmr", "median", "imedian", "std", "variance", "mad"]
+NAMES += ["amr", "amri", "amrr", "index.gmr", "zmr", "zmrr", "z.gmr"]
+NAMES += [f"{name}@{k}" for name in ("hits", "ah", "zh") for k in HITS]
 KEYS = {name: parse(name) for name in NAMES}
 LONG = {"tasks": "count"}  # PyKEEN's names
 for long, pair in PYKEEN_NAMES.items():
@@ -44,11 +43,12 @@ for long, pair in PYKEEN_NAMES.items():
         if pair == (key.adjustment, key.metric):
             LONG[name] = long.replace("_at_k", f"_at_{key.parameter}")
 # the metric that is adjusted
-BASE = {
-    name: key.metric + f"@{key.parameter}" * (key.metric == "hits")
-    for name, key in KEYS.items()
-    if key.adjustment != "none"
-}
+BASE = {}
+for name, key in KEYS.items():
+    if key.adjustment != "none":
+        BASE[name] = key.metric
+        if key.metric == "hits":
+            BASE[name] += f"@{key.parameter}"
 INDICES, Z = ({name for name in BASE if KEYS[name].adjustment == x} for x in ("index", "z"))
 # what follows from another printed figure alone
 IDENTITIES: dict[str, tuple[str, Callable[[float], float]]] = {
@@ -71,7 +71,9 @@ def adjusted(name: str, value: float, counts: Counts) -> float:
     mean, variance = tr.chance(BASE[name], counts)
     if KEYS[name].adjustment == "ratio":
         return value / mean
-    return (value - mean) / (1 - mean if name in INDICES else math.sqrt(variance))
+    if name in INDICES:
+        return (value - mean) / (1 - mean)
+    return (value - mean) / math.sqrt(variance)
 
 
 def arithmetic_of(name: str, value: float, counts: Counts) -> tuple[Reason, ...]:
@@ -110,9 +112,9 @@ def kinships(data: Path) -> Iterator[Figure]:
         ours = tr.report(ranks)
         for place, cell in published[model].items():
             side, kind = place.split(".")
-            chosen = (
-                ranks if side == "both" or ranks.side is None else ranks[ranks.side.values == side]
-            )
+            chosen = ranks
+            if side != "both" and ranks.side is not None:
+                chosen = ranks[ranks.side.values == side]
             counts = counts_of(chosen)
             yield from run(
                 (FRAMEWORK, "published.json, Kinships", f"{model}, {place}"),
@@ -140,16 +142,22 @@ def run(
 ) -> Iterator[Figure]:
     """Compare one row of metrics of published ranks that are counted here."""
     for name, text in printed.items():
-        rounded = single or name in ("gmr", "igmr", "amr", "amri")
+        precision = DOUBLE
+        if single or name in ("gmr", "igmr", "amr", "amri"):
+            precision = SINGLE
+        scale = 1.0 if name in INDICES else 0.0
+        reasons: tuple[Reason, ...] = ()
+        if name in BASE:
+            reasons = arithmetic_of(name, float(printed[BASE[name]]), counts)
         yield Figure(
             *place,
             LONG[name],
             text,
             "vectors, triples",
             Range.at(ours[name]),
-            precision=SINGLE if rounded else DOUBLE,
-            scale=1.0 if name in INDICES else 0.0,
-            reasons=arithmetic_of(name, float(printed[BASE[name]]), counts) if name in BASE else (),
+            precision=precision,
+            scale=scale,
+            reasons=reasons,
         )
 
 
@@ -164,7 +172,6 @@ def other_runs(_: Path) -> Iterator[Figure]:
             model = f"{row['dataset']}, {row['model']}"
             place = (FRAMEWORK, "collated.tsv, other data sets", model)
             figure = Figure(*place, long, row[name], check=FOLLOWS, precision=SINGLE)
-            value = float(row[BASE[name]]) if name in BASE else math.nan
             if name == "tasks":
                 yield figure._replace(needs="counts", ours=Range.at(tasks))
             elif name.startswith("hits@"):
@@ -176,10 +183,12 @@ def other_runs(_: Path) -> Iterator[Figure]:
                 other, function = IDENTITIES[name]
                 yield figure._replace(needs="print", ours=Range.at(function(float(row[other]))))
             elif name in BASE:
+                value = float(row[BASE[name]])
+                scale = 1.0 if name in INDICES else 0.0
                 yield figure._replace(
                     needs="counts",
                     ours=Range.at(adjusted(name, value, counts)),
-                    scale=1.0 if name in INDICES else 0.0,
+                    scale=scale,
                     reasons=arithmetic_of(name, value, counts),
                 )
             else:
@@ -208,8 +217,10 @@ def chance_constants(_: Path) -> Iterator[Figure]:
         for column, ours, error in zip(
             ("expectation", "variance"), (mean, variance), errors, strict=True
         ):
-            drawn = (row["metric"], column) in SIMULATED
-            summed = (row["metric"], column) == ("gmr", "expectation")
+            error_of_draws = error if (row["metric"], column) in SIMULATED else 0.0
+            reasons: tuple[Reason, ...] = ()
+            if (row["metric"], column) == ("gmr", "expectation"):
+                reasons = (Reason(LOGARITHM, Range.at(mean).widened(lost)),)
             yield Figure(
                 FRAMEWORK,
                 "candidates.tsv",
@@ -218,8 +229,8 @@ def chance_constants(_: Path) -> Iterator[Figure]:
                 row[column],
                 "counts",
                 Range.at(ours),
-                error=error if drawn else 0.0,
-                reasons=(Reason(LOGARITHM, Range.at(mean).widened(lost)),) if summed else (),
+                error=error_of_draws,
+                reasons=reasons,
             )
 
 
@@ -291,10 +302,8 @@ def sizes_of_graphs(data: Path) -> Iterator[Figure]:
             if row[name]:
                 figure = Figure(row["source"], row["table"], key, name, row[name])
                 if key in sizes:
-                    figure = figure._replace(
-                        needs="triples" if key in here else "counts",
-                        ours=Range.at(sizes[key][name]),
-                    )
+                    needs = "triples" if key in here else "counts"
+                    figure = figure._replace(needs=needs, ours=Range.at(sizes[key][name]))
                 yield figure
 
 

@@ -33,12 +33,13 @@ Value = tuple[str, float, RetrievalReport | None, Any]  # key, theirs, None if r
 
 def evaluate(qrels: Any, run: Any, names: Any = None, **options: Any) -> RetrievalReport | None:
     """Evaluate lists; None where truerank refuses them, or no query has a right answer."""
-    judged = (
-        qrels.documents if isinstance(qrels, tr.Qrels) else {d for q in qrels.values() for d in q}
-    )
-    entities = sorted({*judged, *(d for listed in run.values() for d in listed), "beyond"})
+    entities = {"beyond"}.union(*run.values())
+    if isinstance(qrels, tr.Qrels):
+        entities.update(qrels.documents)
+    else:
+        entities.update(*qrels.values())
     try:
-        return Task(qrels, entities=entities, **options).evaluate_lists(run)
+        return Task(qrels, entities=sorted(entities), **options).evaluate_lists(run)
     except ValueError:
         return None
 
@@ -50,15 +51,17 @@ def verdict(value: Value, digits: float) -> str | None:
         return f"{key} refused"
     if query is not None and query not in report.queries:
         return None
-    mean, low, high = (
-        report[kind + key]
-        if query is None
-        else report.per_query(kind + key)[report.queries.index(query)]
-        for kind in ("", "pessimistic.", "optimistic.")
-    )
+    keys = (key, f"pessimistic.{key}", f"optimistic.{key}")
+    if query is None:
+        mean, low, high = (report[each] for each in keys)
+    else:
+        place = report.queries.index(query)
+        mean, low, high = (report.per_query(each)[place] for each in keys)
     if abs(mean - theirs) <= digits:
         return "equal"
-    return "within" if low - digits <= theirs <= high + digits else key
+    if low - digits <= theirs <= high + digits:
+        return "within"
+    return key
 
 
 def is_key(name: str) -> bool:
@@ -83,10 +86,11 @@ TREC_RUNS = (  # the file of values, qrels, run, documents of a list at most, le
 
 def of_trec_eval(folder: Path) -> Iterator[Value]:
     for file, qrels, results, most, least in TREC_RUNS:
-        judged, run = tr.read_qrels(folder / qrels), defaultdict(dict)
+        judged = tr.read_qrels(folder / qrels)
+        run = defaultdict(dict)
         for line in (folder / results).read_text().splitlines():
-            query, _, document, _, score, *_ = line.split()  # one file has more fields than six
-            run[query][document] = float(score)
+            fields = line.split()  # one file has more than six
+            run[fields[0]][fields[2]] = float(fields[4])
         lists = {
             query: dict(sorted(found.items(), key=lambda row: -row[1])[:most])
             for query, found in run.items()
@@ -100,14 +104,17 @@ def of_trec_eval(folder: Path) -> Iterator[Value]:
             name, query, value = map(str.strip, line.split("\t"))
             if is_key(name):
                 report = reports[not name.startswith("ndcg")]
-                yield name, float(value), report, None if query == "all" else query
+                asked = None if query == "all" else query
+                yield name, float(value), report, asked
 
 
 # -- toolkits whose tests are run ------------------------------------------------------------------
 
 
 def run_tests(*paths: Path) -> None:
-    if pytest.main(["-q", "-p", "no:cacheprovider", *map(str, paths)]) != 0:
+    arguments = ["-q", "-p", "no:cacheprovider"]
+    arguments += map(str, paths)
+    if pytest.main(arguments) != 0:
         print("some of these tests fail", file=sys.stderr)
 
 
@@ -122,6 +129,14 @@ def watch(seen: list[Any], name: str, function: Callable[..., Any]) -> Callable[
     return call
 
 
+def key_of_ranx(metric: str, parameter: float = 0) -> str:
+    if metric == "rbp":
+        return f"rbp:{parameter}"
+    if parameter:
+        return f"{metric}@{parameter}"
+    return metric
+
+
 def of_ranx(folder: Path) -> Iterator[Value]:
     os.environ["NUMBA_DISABLE_JIT"] = "1"  # the tests are small
     metrics = importlib.import_module("ranx.metrics")
@@ -134,21 +149,25 @@ def of_ranx(folder: Path) -> Iterator[Value]:
             setattr(sys.modules[f"ranx.metrics.{name}"], name, watched)
     unit = folder / "unit" / "ranx"
     run_tests(unit / "metrics_test.py", unit / "metrics", unit / "meta" / "evaluate_test.py")
-    for name, (qrels, run, *rest), values in seen:
-        metric, parameter = name.removesuffix("_burges"), rest[0] if rest else 0
-        key = f"rbp:{parameter}" if name == "rbp" else f"{metric}@{parameter}" * bool(parameter)
-        key = key or metric
+    for name, given, values in seen:
+        qrels, run = given[:2]
+        metric = name.removesuffix("_burges")
+        key = key_of_ranx(metric, *given[2:3])
         if not is_key(key):
             continue
-        gain, binary = "exponential" if name != metric else "linear", metric not in ("dcg", "ndcg")
+        options: dict[str, Any] = {}
+        options["gain"] = "linear" if name == metric else "exponential"
+        if metric == "bpref":
+            options["judged"] = True
+        # metrics without gains take them as 0 and 1
+        most = 2**63 if metric in ("dcg", "ndcg") else 1
         for judged, listed, value in zip(qrels, run, values, strict=True):
-            right = {f"d{int(d)}": min(int(g), 1) if binary else int(g) for d, g in judged}
+            right = {f"d{int(d)}": min(int(g), most) for d, g in judged}
             places = {f"d{int(d)}": -i for i, (d, _) in enumerate(listed) if d != -1}
             if len(places) < sum(d != -1 for d, _ in listed):
                 yield key, value, None, "q"  # a document twice
             elif any(right.values()):
-                options = {"judged": True} if metric == "bpref" else {}
-                yield key, value, evaluate({"q": right}, {"q": places}, gain=gain, **options), "q"
+                yield key, value, evaluate({"q": right}, {"q": places}, **options), "q"
 
 
 def of_recbole(folder: Path) -> Iterator[Value]:
@@ -162,12 +181,15 @@ def of_recbole(folder: Path) -> Iterator[Value]:
         metric = registry[name]
         metric.metric_info = watch(seen, names.get(name, name), metric.metric_info)
     run_tests(*(folder / "metrics" / f"test_{kind}_metrics.py" for kind in ("topk", "rank")))
-    for name, (_, *arrays), values in seen:
+    for name, given, values in seen:
+        arrays = given[1:]
         if name == "gauc":
             yield name, float(values), gauc_report(*arrays), None
             continue
         hits = arrays[0]
-        numbers = arrays[1] if arrays[1:] else hits.sum(1) + 1
+        numbers = hits.sum(1) + 1
+        if arrays[1:]:
+            numbers = arrays[1]
         for row, number, of_k in zip(hits, numbers, values, strict=True):
             listed = [f"l{i}" for i in range(len(row))]
             right = [listed[i] for i in np.flatnonzero(row)]
@@ -195,7 +217,9 @@ def of_pyg(folder: Path) -> Iterator[Value]:
     seen: list[Any] = []
     held: dict[int, list[Any]] = defaultdict(list)
     base = module.LinkPredMetric
-    update, compute, reset = base.update, base.compute, base.reset
+    update = base.update
+    compute = base.compute
+    reset = base.reset
 
     def on_update(self: Any, found: Any, pairs: Any, weights: Any = None) -> Any:
         result = update(self, found, pairs, weights)
@@ -212,18 +236,23 @@ def of_pyg(folder: Path) -> Iterator[Value]:
         held[id(self)].clear()
         return reset(self)
 
-    base.update, base.compute, base.reset = on_update, on_compute, on_reset
+    base.update = on_update
+    base.compute = on_compute
+    base.reset = on_reset
     run_tests(folder / "metrics" / "test_link_pred_metric.py")
-    names = {"MAP": "map_min", "HitRatio": "success"}
+    plain_names = {"MAP": "map_min", "HitRatio": "success"}
+    weighted_names = plain_names | {"Recall": "weighted_recall"}
     for metric, k, weighted, updates, value in seen:
+        names = weighted_names if weighted else plain_names
         key = f"{names.get(metric, metric.lower())}@{k}"
-        key = f"weighted_{key}" if weighted and metric == "Recall" else key
         if not is_key(key):
             continue
         qrels: dict[str, dict[str, float]] = defaultdict(dict)
         run = {}
         for number, (found, (rows, columns), weights) in enumerate(updates):
-            gains = np.ones(len(rows)) if weights is None or not weighted else weights.double()
+            gains = np.ones(len(rows))
+            if weighted and weights is not None:
+                gains = weights.double()
             for row, column, gain in zip(rows.tolist(), columns.tolist(), gains, strict=True):
                 qrels[f"{number} {row}"][f"d{column}"] = float(gain)
             run |= {f"{number} {i}": [f"d{j}" for j in row] for i, row in enumerate(found.tolist())}
@@ -241,14 +270,19 @@ def of_torchmetrics(folder: Path) -> Iterator[Value]:
     of_k |= {"average_precision": "map", "reciprocal_rank": "mrr"}
     uncut = {"average_precision": "map", "reciprocal_rank": "mrr", "r_precision": "r_precision"}
     graded = ("int_target", "float_target")
-    for form in ("", "for_adaptive_k", "extra", "with_ignore_index", *graded):
+    forms = ["", "for_adaptive_k", "extra", "with_ignore_index"]
+    forms += graded
+    for form in forms:
         data = getattr(inputs, f"_input_retrieval_scores_{form}".removesuffix("_"))
         index, scores, target = (x.flatten() for x in data)
         keep = target != -100
-        queries, qrels, run = [], {}, {}
+        queries = []
+        qrels = {}
+        run = {}
         for i in index.unique().tolist():
             here = (index == i) & keep
-            name, labels = f"q{i}", [f"d{j}" for j in range(int(here.sum()))]
+            name = f"q{i}"
+            labels = [f"d{j}" for j in range(int(here.sum()))]
             queries.append((name, scores[here], target[here]))
             qrels[name] = dict(zip(labels, target[here].tolist(), strict=True))
             run[name] = dict(zip(labels, scores[here].double().tolist(), strict=True))

@@ -29,10 +29,14 @@ from pages import arguments, markdown_table
 import truerank as tr
 from harness.memory import PeakMemory
 
-PROBES, GALLERY = 100_000, 10_000
-USERS, ITEMS = 20_000, 50_000
-QUERIES, DOCUMENTS = 100_000, 1_000_000
-PROBES_AT_ONCE, USERS_AT_ONCE = 2_000, 500  # whose scores numpy holds
+PROBES = 100_000
+GALLERY = 10_000
+USERS = 20_000
+ITEMS = 50_000
+QUERIES = 100_000
+DOCUMENTS = 1_000_000
+PROBES_AT_ONCE = 2_000  # whose scores numpy holds
+USERS_AT_ONCE = 500  # whose scores numpy holds
 Run = Callable[[], Iterable[float]]
 
 
@@ -57,8 +61,10 @@ def top_20(index: str) -> Run:
     import torch
     from torch_geometric.metrics import LinkPredMAP, LinkPredMetricCollection, LinkPredRecall
 
-    kind, rng = resolve_name(index), np.random.default_rng(0)
-    items, likes = rng.normal(size=(100_000, 64)), rng.integers(0, 100_000, (10_000, 5))
+    kind = resolve_name(index)
+    rng = np.random.default_rng(0)
+    items = rng.normal(size=(100_000, 64))
+    likes = rng.integers(0, 100_000, (10_000, 5))
     users = items[likes].sum(axis=1) + 3 * rng.normal(size=(10_000, 64))
     emb = [torch.from_numpy(x).float() for x in (users, items)]
     rows = np.arange(10_000).repeat(rng.geometric(1 / 30, 10_000))
@@ -118,7 +124,8 @@ def encoded() -> Any:
 
 def evaluated(evaluator: str) -> Run:
     """Prepare metrics of 1,000 queries with two relevant documents each."""
-    model, metrics = encoded(), ("ndcg@10", "mrr@10", "recall@10", "map@100")
+    model = encoded()
+    metrics = ("ndcg@10", "mrr@10", "recall@10", "map@100")
     queries, documents = ({name: "" for name in model.names[key]} for key in "qd")
     right = {f"q{i}": {f"d{i}", f"d{19_999 - i}"} for i in range(1000)}
     evaluate = resolve_name(evaluator)(queries, documents, right)
@@ -133,7 +140,11 @@ def searched(wrapper: str, index: str = "") -> Run:
     search_wrappers.create_dataloader = lambda *_, **__: None  # there are no texts
     model = encoded()
     queries, documents = (Dataset.from_dict({"id": model.names[key]}) for key in "qd")
-    made = resolve_name(wrapper)(model, *([0, resolve_name(index)(model)] if index else []))
+    made = resolve_name(wrapper)
+    if index:
+        made = made(model, 0, resolve_name(index)(model))
+    else:
+        made = made(model)
     options = dict.fromkeys(("task_metadata", "hf_split", "hf_subset"))
     options["encode_kwargs"] = {"show_progress_bar": False}
 
@@ -149,7 +160,7 @@ def searched(wrapper: str, index: str = "") -> Run:
 # -- all items, the gallery, lists -----------------------------------------------------------------
 
 
-def identified(way: str) -> Run:
+def identified(contestant: str) -> Run:
     """Prepare success@1 and map of probes in a gallery, of two images a person, 512 numbers."""
     rng = np.random.default_rng(0)
     persons = rng.integers(0, GALLERY // 2, PROBES)
@@ -158,7 +169,8 @@ def identified(way: str) -> Run:
     probes = centres[persons] + 2 * rng.standard_normal((PROBES, 512), np.float32)
 
     def count() -> Iterable[float]:
-        rows, columns = np.arange(PROBES).repeat(2), (2 * persons[:, None] + [0, 1]).ravel()
+        rows = np.arange(PROBES).repeat(2)
+        columns = (2 * persons[:, None] + [0, 1]).ravel()
         task = tr.retrieval.Task((rows, columns), entities=GALLERY)
         report = task.evaluate_embeddings(probes, images, similarity="dot")
         return report["success@1"], report["map"]
@@ -179,10 +191,10 @@ def identified(way: str) -> Run:
         index.add(images)
         yield (index.search(probes, 1)[1][:, 0] // 2 == persons).mean()
 
-    return {"truerank": count, "numpy, argsort": sort, "faiss, the first alone": first}[way]
+    return {"truerank": count, "numpy, argsort": sort, "faiss, the first alone": first}[contestant]
 
 
-def recommended(model: str, way: str) -> Run:
+def recommended(model: str, contestant: str) -> Run:
     """Prepare recall and nDCG at 20 and AUC of users and items of 64 numbers.
 
     A quarter of the users is known to the model that knows some, the other knows a little of all.
@@ -195,10 +207,14 @@ def recommended(model: str, way: str) -> Run:
         tastes = scores + 2 * rng.standard_normal(scores.shape, np.float32)
         best = np.argpartition(-tastes, 12, axis=1)[:, :12]
         likes[start : start + USERS_AT_ONCE] = rng.permuted(best, axis=1)
-    train, test, rows = likes[:, :6], likes[:, 6:], np.arange(USERS).repeat(6)
+    train = likes[:, :6]
+    test = likes[:, 6:]
+    rows = np.arange(USERS).repeat(6)
     noise = rng.standard_normal(users.shape, np.float32)
     known = np.arange(USERS)[:, None] % 4 == 0
-    vectors = np.where(known, users, noise) if model == "knows some" else users + 2 * noise
+    vectors = users + 2 * noise
+    if model == "knows some":
+        vectors = np.where(known, users, noise)
 
     def count(candidates: Any) -> Iterable[float]:
         filtered = {"train": (rows, train.ravel())}
@@ -219,7 +235,8 @@ def recommended(model: str, way: str) -> Run:
         yield np.concatenate(hits).mean()
 
     drawn = partial(count, tr.retrieval.Sampled(99, seed=0))
-    return {"all": partial(count, "all"), "99 drawn": drawn, "numpy, argpartition": sort}[way]
+    calls = {"all": partial(count, "all"), "99 drawn": drawn, "numpy, argpartition": sort}
+    return calls[contestant]
 
 
 METRICS = {  # ours, trec_eval's, ranx's
@@ -229,9 +246,10 @@ METRICS = {  # ours, trec_eval's, ranx's
 }
 
 
-def listed(way: str) -> Run:
+def listed(contestant: str) -> Run:
     """Prepare metrics of lists of 100 documents, six of the ten right ones among them; no ties."""
-    rng, library = np.random.default_rng(0), way.split(",")[0]
+    rng = np.random.default_rng(0)
+    library = contestant.split(",")[0]
     names = METRICS[library].split()
     steps = rng.integers(1, DOCUMENTS // 200, (QUERIES, 100))
     ids = (rng.integers(0, DOCUMENTS, (QUERIES, 1)) + np.cumsum(steps, axis=1)) % DOCUMENTS
@@ -248,12 +266,13 @@ def listed(way: str) -> Run:
     if library == "truerank":
         return count
     peer = resolve_name(library)
-    if way == "ranx, arrays":  # of pairs (id, score), whose lists must be sorted already
+    if contestant == "ranx, arrays":  # of pairs (id, score), whose lists must be sorted already
         qrels = np.stack([right, np.ones_like(right)], axis=2).astype(np.float64)
         run = np.stack([ids, scores], axis=2).astype(np.float64)
         peer.evaluate(qrels[:2], run[:2], names)  # numba compiles
         return lambda: peer.evaluate(qrels, run, names).values()
-    found, judged = {}, {}
+    found = {}
+    judged = {}
     for i, (row, of_row, rights) in enumerate(zip(ids, scores.tolist(), right, strict=True)):
         found[str(i)] = dict(zip(map(str, row), of_row, strict=True))
         judged[str(i)] = dict.fromkeys(map(str, rights), 1)
@@ -272,7 +291,8 @@ def listed(way: str) -> Run:
     return means
 
 
-WRAPPER, OURS = "mteb.models.search_wrappers:SearchEncoderWrapper", "truerank.adapters"
+WRAPPER = "mteb.models.search_wrappers:SearchEncoderWrapper"
+OURS = "truerank.adapters"
 CONTESTANTS: dict[str, Callable[[], Run]] = {
     "AccuracyCalculator, FaissKNN": partial(
         accuracies, "pytorch_metric_learning.utils.inference:FaissKNN"
@@ -297,17 +317,17 @@ CONTESTANTS: dict[str, Callable[[], Run]] = {
     ),
     "ExactSearchEncoder": partial(searched, f"{OURS}.mteb:ExactSearchEncoder"),
     **{
-        f"identification: {way}": partial(identified, way)
-        for way in ("truerank", "numpy, argsort", "faiss, the first alone")
+        f"identification: {contestant}": partial(identified, contestant)
+        for contestant in ("truerank", "numpy, argsort", "faiss, the first alone")
     },
     **{
-        f"recommender that {model}: {way}": partial(recommended, model, way)
+        f"recommender that {model}: {contestant}": partial(recommended, model, contestant)
         for model in ("knows some", "knows a little")
-        for way in ("all", "99 drawn", "numpy, argpartition")
+        for contestant in ("all", "99 drawn", "numpy, argpartition")
     },
     **{
-        f"lists: {way}": partial(listed, way)
-        for way in ("truerank", "pytrec_eval", "ranx", "ranx, arrays")
+        f"lists: {contestant}": partial(listed, contestant)
+        for contestant in ("truerank", "pytrec_eval", "ranx", "ranx, arrays")
     },
 }
 
@@ -318,14 +338,18 @@ def measure(name: str) -> list[object] | str:
         run = CONTESTANTS[name]()
     except ImportError as error:
         return str(error)
-    memory, start, busy = PeakMemory(), time.perf_counter(), time.process_time()
+    memory = PeakMemory()
+    start = time.perf_counter()
+    busy = time.process_time()
     values = ", ".join(f"{value:.7g}" for value in run())
-    seconds = (time.perf_counter() - start, time.process_time() - busy)
-    return [name, *(f"{x:.2f}" for x in seconds), round((memory.growth() or 0) / 1e6), values]
+    seconds = f"{time.perf_counter() - start:.2f}"
+    busy_seconds = f"{time.process_time() - busy:.2f}"
+    return [name, seconds, busy_seconds, round((memory.growth() or 0) / 1e6), values]
 
 
 if __name__ == "__main__":
-    only, rows = arguments(__doc__, only="")["only"], []
+    only = arguments(__doc__, only="")["only"]
+    rows = []
     for contestant in (name for name in CONTESTANTS if re.search(only, name)):
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             line = pool.submit(measure, contestant).result()

@@ -53,10 +53,14 @@ class Case(NamedTuple):
 
     def halves(self) -> list[Case]:
         """Return the tasks that predict tails, and those that predict heads."""
-        return [
-            Case(self.name, *(None if x is None else x[self.sides == side] for x in self[1:]))
-            for side in ("tail", "head")
-        ]
+        return [self.part(self.sides == side) for side in ("tail", "head")]
+
+    def part(self, chosen: Any) -> Case:
+        """Return the tasks that an index chooses."""
+        known = self.known
+        if known is not None:
+            known = known[chosen]
+        return Case(self.name, self.scores[chosen], self.targets[chosen], known, self.sides[chosen])
 
 
 class Outcome(NamedTuple):
@@ -187,7 +191,9 @@ def task_by_task(case: Case, rank: Callable[[Case], float]) -> Array:
     """Run something that gives the mean rank on each task alone."""
     places = []
     for i in range(len(case.targets)):
-        known = None if case.known is None else case.known[i : i + 1]
+        known = case.known
+        if known is not None:
+            known = known[i : i + 1]
         one = Case(
             case.name, case.scores[i : i + 1], case.targets[i : i + 1], known, case.sides[:1]
         )

@@ -38,12 +38,15 @@ def pykeen(code: Code, case: Case) -> Outcome:
 def libkge(code: Code, case: Case) -> Outcome:
     """Its filter, ranks, histogram and metrics, with its default tolerances."""
     torch = code.package("torch")
-    clone, commit = "kge", "04d0fba"
-    path, job_name = "kge/job/eval_entity_ranking.py", "EntityRankingJob"
+    job_name = "EntityRankingJob"
     methods = ["_filter_and_rank", "_get_ranks_and_num_ties", "_get_ranks", "_compute_metrics"]
     chosen = " ".join(f"{job_name}.{name}" for name in methods)
     names = code.functions(
-        clone, commit, path, f"{chosen} __initialize_hist hist_all", {"torch": torch}
+        "kge",
+        "04d0fba",
+        "kge/job/eval_entity_ranking.py",
+        f"{chosen} __initialize_hist hist_all",
+        {"torch": torch},
     )
     columns = case.scores.shape[1]
     job = SimpleNamespace(
@@ -72,8 +75,9 @@ def libkge(code: Code, case: Case) -> Outcome:
             infinite[np.arange(len(part.targets)), part.targets] = 0
             both.append(torch.from_numpy(infinite))
         labels = torch.cat(both, dim=1)
-    s, s_ties, o, o_ties, *_ = job._filter_and_rank(*blocks, labels, *true_scores)
-    s_ranks, o_ranks = job._get_ranks(s, s_ties), job._get_ranks(o, o_ties)
+    s, s_ties, o, o_ties = job._filter_and_rank(*blocks, labels, *true_scores)[:4]
+    s_ranks = job._get_ranks(s, s_ties)
+    o_ranks = job._get_ranks(o, o_ties)
     histograms: dict[str, Any] = {}
     names["hist_all"](histograms, None, None, None, s_ranks, o_ranks, job)
     suffix = "_filtered" if case.known is not None else ""
@@ -113,7 +117,8 @@ def ogb_hits(code: Code, case: Case) -> Outcome:
             evaluate(SimpleNamespace(K=k), row[target : target + 1], others, "torch")[f"hits@{k}"]
             for k in range(1, len(others) + 1)
         ]
-        ranks.append(hits.index(1.0) + 1 if 1.0 in hits else len(others) + 1)
+        hits.append(1.0)  # where no k is enough, the rank is the last
+        ranks.append(hits.index(1.0) + 1)
     return Outcome(ranks, {})
 
 
@@ -141,7 +146,8 @@ def openea(code: Code, case: Case) -> Outcome:
     """Its calculate_rank, exact."""
     path = "src/openea/modules/finding/alignment.py"
     names = code.functions("OpenEA", "ad11dc3", path, "calculate_rank", {"np": np})
-    ks, total = [1, 5, 10, 50], len(case.targets)
+    ks = [1, 5, 10, 50]
+    total = len(case.targets)
 
     def means(part: Case) -> Any:
         return names["calculate_rank"](part.targets, part.scores, ks, True, len(part.targets))

@@ -34,7 +34,8 @@ PRECISION = 2e-6  # of means in float32, whose order of summation differs
 
 # -- scores ----------------------------------------------------------------------------------------
 
-NAN, INF = np.nan, np.inf
+NAN = np.nan
+INF = np.inf
 SPECIAL = (NAN, INF, -INF, 0.0, -0.0, 1.0, 1.00005, 1.0002, -1000, -999.95)
 SENTINELS = (-1.0, 0.0, -1e6, -1e7, -1e9, -INF, 0.5, 0.25, -0.75)
 
@@ -121,7 +122,9 @@ class Row(NamedTuple):
 
 def compare(toolkit: Toolkit, folder: Path, seeds: int) -> tuple[Row, list[str]]:
     """Run a toolkit on all cases; also return a line for each case in which something differs."""
-    code, counts, lines = Code(folder), np.zeros(6, np.int64), []
+    code = Code(folder)
+    counts = np.zeros(6, np.int64)
+    lines = []
     for case in cases(seeds):
         if toolkit.filters == "never" and case.known is not None:
             continue
@@ -142,18 +145,22 @@ def compare(toolkit: Toolkit, folder: Path, seeds: int) -> tuple[Row, list[str]]
 
 def compare_case(toolkit: Toolkit, case: Case, outcome: Outcome) -> tuple[int, ...]:
     """Return the six counts of a row."""
+    filter = None
+    if case.known is not None:
+        filter = case.lists()
     ours = compat.report(
         case.scores,
         case.targets,
         preset=toolkit.preset,
-        filter=None if case.known is None else case.lists(),
+        filter=filter,
         side=case.sides,
     )
     compared = is_open = unlike = wrong = 0
     if outcome.ranks is not None:
         ranks = np.asarray(outcome.ranks, np.float64)
         assert ranks.shape == ours.first.shape, (ranks.shape, ours.first.shape)
-        compared, is_open = len(ranks), int((ours.first < ours.last).sum())
+        compared = len(ranks)
+        is_open = int((ours.first < ours.last).sum())
         unlike = int((ranks != ours.exact.ranks.realistic).sum())
         wrong = int((~((ours.first <= ranks) & (ranks <= ours.last))).sum())
     wrong_numbers = sum(not agrees(value, *ours.bounds(name)) for name, value in
@@ -174,7 +181,11 @@ def agrees(value: float, least: float, most: float) -> bool:
 
 def table(rows: list[Row]) -> str:
     """Return a line for each toolkit."""
-    lines = [(r.toolkit, f"`{r.preset}`", r.code, *(f"{n:,}" for n in r[3:])) for r in rows]
+    lines = []
+    for row in rows:
+        line = [row.toolkit, f"`{row.preset}`", row.code]
+        line += [f"{number:,}" for number in row[3:]]
+        lines.append(line)
     heading = (
         "code | preset | version | ranks | open | not the exact rank | wrong | numbers | wrong"
     )
@@ -194,9 +205,10 @@ def main(folder: Path, only: str, seeds: int, output: Path) -> None:
             print(f"{toolkit.name}: not found ({error})")
             continue
         print(rows[toolkit.name], *lines, sep="\n  ")
-    every, own = [*rows.values()], {toolkit.name for toolkit in TOOLKITS}
+    every = list(rows.values())
+    own = {toolkit.name for toolkit in TOOLKITS}
     write_rows(path, every)
-    unchecked = {*compat.PRESETS} - {row.preset for row in every}
+    unchecked = set(compat.PRESETS) - {row.preset for row in every}
     page = TEXT.format(
         python=platform.python_version(),
         numpy=np.__version__,

@@ -1,10 +1,11 @@
-"""Train TransE, DistMult, RotatE and ComplEx on WN18RR, and keep their embeddings.
+"""Train TransE, DistMult, RotatE, ComplEx and a hyperbolic TransE on WN18RR; keep their embeddings.
 
     python bench/studies/wn18rr_vectors.py DATA_FOLDER VECTORS_FOLDER [--models ...] [--dims 64 256]
 
 DATA_FOLDER holds train.txt, valid.txt and test.txt. VECTORS_FOLDER gets a file for each model, such
 as transe-64.npz: `entities` and `relations` (float32; the numbers of a complex model are real and
-imaginary parts in turn, so that d = 64 are 32 complex numbers), and `mrr`, filtered, of the test.
+imaginary parts in turn, so that d = 64 are 32 complex numbers; those of the hyperbolic model lie in
+the tangent space of the ball's centre, and `in_ball` maps them), and `mrr`, filtered, of the test.
 `bounds.py` measures with them; `queries` gives the vectors of their queries.
 
 The models are plain numpy with one thread, without inverse relations: the same numpy on the same
@@ -38,6 +39,10 @@ Scoring = tuple[Array, Callable[[Array], tuple[Array, Array]]]
 DIMS = (64, 256)
 ROWS = 16  # queries whose differences from all candidates fit into the second cache
 TINY = 1e-12
+FARTHEST = 3.0  # from the centre of the ball
+
+
+SUMS = ("transe", "hyperbolic")  # whose queries are sums and differences
 
 
 class Recipe(NamedTuple):
@@ -57,6 +62,7 @@ RECIPES = {
     "transe": Recipe("l1", np.float32, 0.1, 0.05, 0.0, 128, 128, {64: 20, 256: 5}),
     "rotate": Recipe("complex_l1", np.complex64, 0.1, 0.05, 0.0, 128, 128, {64: 30, 256: 8}),
     "distmult": Recipe("dot", np.float32, 1e-3, 0.1, 0.05, 1024, 2048, {64: 15, 256: 10}),
+    "hyperbolic": Recipe("poincare", np.float32, 1e-2, 0.02, 0.0, 512, 512, {64: 25, 256: 15}),
     "complex": Recipe("dot", np.complex64, 1e-3, 0.1, 0.05, 1024, 2048, {64: 15, 256: 10}),
 }
 
@@ -66,7 +72,8 @@ RECIPES = {
 
 def products(queries: Array, candidates: Array) -> Scoring:
     """Dot products; of complex numbers, the real part with the conjugate."""
-    left, right = queries.view(np.float32), candidates.view(np.float32)
+    left = queries.view(np.float32)
+    right = candidates.view(np.float32)
 
     def gradients(share: Array) -> tuple[Array, Array]:
         pair = share @ right, share.T @ left
@@ -94,7 +101,8 @@ def distances(queries: Array, candidates: Array) -> Scoring:
         scores[rows] = -moduli(rows)[1].sum(axis=2)
 
     def gradients(share: Array) -> tuple[Array, Array]:
-        by_queries, by_candidates = np.zeros_like(queries), np.zeros_like(candidates)
+        by_queries = np.zeros_like(queries)
+        by_candidates = np.zeros_like(candidates)
         for rows in blocks:
             differences, lengths = moduli(rows)
             weights = share[rows, :, None] / np.maximum(lengths, TINY)
@@ -108,11 +116,61 @@ def distances(queries: Array, candidates: Array) -> Scoring:
     return scores, gradients
 
 
+def in_ball(tangents: Array) -> Array:
+    """Map vectors from the tangent space of the centre into the ball, by the exponential map.
+
+    Longer ones than `FARTHEST` are taken as that long: float32 knows no point so near the edge.
+    """
+    lengths = np.maximum(np.linalg.norm(tangents, axis=1, keepdims=True), TINY)
+    return (np.tanh(np.minimum(lengths, FARTHEST)) / lengths * tangents).astype(np.float32)
+
+
+def hyperbolic_distances(queries: Array, candidates: Array) -> Scoring:
+    """Negated distances in the ball of points that are given in the tangent space."""
+    points = [in_ball(queries).astype(np.float64), in_ball(candidates).astype(np.float64)]
+    squares = [(x * x).sum(axis=1) for x in points]
+    rest = [1 - x for x in squares]
+    apart = np.maximum(squares[0][:, None] + squares[1] - 2 * points[0] @ points[1].T, 0)
+    scale = 2 / (rest[0][:, None] * rest[1])
+    cosh = 1 + scale * apart
+
+    def gradients(share: Array) -> tuple[Array, Array]:
+        by_distance = -share / np.sqrt(np.maximum(cosh * cosh - 1, TINY))
+        weights = 2 * by_distance * scale
+        made = []
+        for tangents, x, y, left, weight in (
+            (queries, points[0], points[1], rest[0], weights),
+            (candidates, points[1], points[0], rest[1], weights.T),
+        ):
+            between = apart if weight is weights else apart.T
+            pull = (weight.sum(axis=1) + (weight * between).sum(axis=1) / left)[:, None]
+            by_point = pull * x - weight @ y
+            length = np.maximum(np.linalg.norm(tangents, axis=1, keepdims=True), TINY)
+            unit = tangents / length
+            across = np.tanh(length) / length
+            along = 1 / np.cosh(length) ** 2
+            radial = (unit * by_point).sum(axis=1, keepdims=True) * unit
+            made.append((across * by_point + (along - across) * radial).astype(np.float32))
+        return made[0], made[1]
+
+    return (-np.arccosh(cosh)).astype(np.float32), gradients
+
+
+SCORINGS = {
+    "dot": products,
+    "l1": distances,
+    "complex_l1": distances,
+    "poincare": hyperbolic_distances,
+}
+
+
 class Vectors:
     """Vectors and Adagrad's sums of their squared gradients, to which `small` is added."""
 
     def __init__(self, vectors: Array, rate: float, small: float) -> None:
-        self.vectors, self.rate, self.small = vectors, np.float32(rate), np.float32(small)
+        self.vectors = vectors
+        self.rate = np.float32(rate)
+        self.small = np.float32(small)
         self.squares = np.zeros(vectors.shape, np.float32)
 
     def step(self, ids: Array, gradients: Array) -> None:
@@ -127,13 +185,15 @@ class Vectors:
 
 
 class Model:
-    """Embeddings of entities and relations; the queries of TransE are sums, of others products."""
+    """Embeddings of entities and relations; queries are sums (of `SUMS`) or products."""
 
     def __init__(self, name: str, graph: Graph, dim: int, seed: int) -> None:
-        self.name, self.recipe = name, RECIPES[name]
+        self.name = name
+        self.recipe = RECIPES[name]
         # Distances grow with d: components shrink with it, so that the softmax is about as sharp.
         share = 1.0 if self.recipe.similarity == "dot" else 64 / dim
-        self.start, rate = share * self.recipe.start, share * self.recipe.rate
+        self.start = share * self.recipe.start
+        rate = share * self.recipe.rate
         self.rng = np.random.default_rng(seed)
         entities, relations = (self._draw(n, dim) for n in (graph.entities, graph.relations))
         if name == "rotate":
@@ -147,7 +207,9 @@ class Model:
     def epoch(self, triples: Array) -> float:
         """Train on both sides of all triples; return the mean loss."""
         sides = np.repeat([False, True], len(triples))
-        order, size, loss = self.rng.permutation(2 * len(triples)), self.recipe.batch, 0.0
+        order = self.rng.permutation(2 * len(triples))
+        size = self.recipe.batch
+        loss = 0.0
         for start in range(0, len(order), size):
             ids = order[start : start + size]
             loss += self.batch(triples[ids % len(triples)], sides[ids])
@@ -155,14 +217,17 @@ class Model:
 
     def batch(self, triples: Array, heads: Array) -> float:
         """Train with a softmax over the batch's targets and sampled entities; return the loss."""
-        recipe, (head, relation, tail) = self.recipe, triples.T
-        known, targets = np.where(heads, tail, head), np.where(heads, head, tail)
+        recipe = self.recipe
+        head, relation, tail = triples.T
+        known = np.where(heads, tail, head)
+        targets = np.where(heads, head, tail)
         negatives = self.rng.integers(0, len(self.entities.vectors), recipe.negatives)
         candidates, columns = np.unique(np.concatenate([targets, negatives]), return_inverse=True)
         true = np.arange(len(known)), columns[: len(known)]
-        left, middle = self.entities.vectors[known], self.relations.vectors[relation]
+        left = self.entities.vectors[known]
+        middle = self.relations.vectors[relation]
         right = self.entities.vectors[candidates]
-        score = products if recipe.similarity == "dot" else distances
+        score = SCORINGS[recipe.similarity]
         share, gradients = score(transform(self.name, left, middle, heads), right)
         share -= share.max(axis=1, keepdims=True)
         np.exp(share, out=share)
@@ -171,8 +236,9 @@ class Model:
         share[true] -= 1  # now the gradient by the scores
         by_query, by_right = gradients(share)
         side = heads[:, None]
-        if self.name == "transe":
-            by_left, by_relation = by_query, np.where(side, -by_query, by_query)
+        if self.name in SUMS:
+            by_left = by_query
+            by_relation = np.where(side, -by_query, by_query)
         else:
             by_left = by_query * np.where(side, middle, middle.conj())
             by_relation = np.where(side, by_query.conj() * left, by_query * left.conj())
@@ -195,7 +261,7 @@ class Model:
 def transform(name: str, known: Array, relation: Array, heads: Array) -> Array:
     """Return the queries: h + r and t - r, or h r and t conj(r)."""
     side = np.asarray(heads).reshape(-1, 1)
-    if name == "transe":
+    if name in SUMS:
         return np.where(side, known - relation, known + relation)
     return known * np.where(side, relation.conj(), relation)
 
@@ -216,7 +282,14 @@ def task_of(
     task = tr.link_prediction.Task(graph.triples["test"], known=known, entities=graph.entities)
     tails = queries(name, entities, relations, task.tail.queries, heads=False)
     heads = queries(name, entities, relations, task.head.queries[:, ::-1], heads=True)
-    return task, (tails, heads)
+    return task, (points_of(name, tails), points_of(name, heads))
+
+
+def points_of(name: str, vectors: Array) -> Array:
+    """Return what is scored: the vectors, or their points in the ball."""
+    if name == "hyperbolic":
+        return in_ball(vectors)
+    return vectors
 
 
 def evaluate(name: str, graph: Graph, entities: Array, relations: Array) -> tr.Report:
@@ -226,12 +299,13 @@ def evaluate(name: str, graph: Graph, entities: Array, relations: Array) -> tr.R
     options = {"similarity": similarity, "unique": True}
     if similarity == "complex_l1":
         options["layout"] = "interleaved"
-    return task.evaluate_embeddings(*vectors, entities, **options)
+    return task.evaluate_embeddings(*vectors, points_of(name, entities), **options)
 
 
 def train(name: str, graph: Graph, dim: int, path: Path, seed: int = 0) -> None:
     """Train a model, and write its embeddings and the metric of the test into a file."""
-    model, start = Model(name, graph, dim, seed), time.process_time()
+    model = Model(name, graph, dim, seed)
+    start = time.process_time()
     for epoch in range(model.recipe.epochs.get(dim, 10)):
         loss = model.epoch(graph.triples["train"])
         print(f"{path.stem}, epoch {epoch + 1}: loss {loss:.3f}, "

@@ -19,8 +19,8 @@ def both_directions(made: NearTies) -> None:
 
 
 FAULTS = [
-    Fault(kind, f"cpp/engine/{file}.hpp", right, wrong, *isa)
-    for kind, file, right, wrong, *isa in (
+    Fault(row[0], f"cpp/engine/{row[1]}.hpp", *row[2:])
+    for row in (
         (
             "half of a residue",
             "quantisation",

@@ -24,16 +24,44 @@ CODES = {0, 1, 2}
 SLOW = {"demo"}
 
 NUMBERS = [
-    *("0", "1", "-1", "3", "0.5", "1e400", "nan", "inf", "-0", "+1", "0x10", "1_0", "٣", "1e-400"),
-    *("2147483648", "9223372036854775807", "9223372036854775808", "9" * 400, "1" * 5000, "1,2"),
+    "0",
+    "1",
+    "-1",
+    "3",
+    "0.5",
+    "1e400",
+    "nan",
+    "inf",
+    "-0",
+    "+1",
+    "0x10",
+    "1_0",
+    "٣",
+    "1e-400",
 ]
-WORDS = [
-    *("", " ", "-", "--", "--x", "-h", "all", "none", "head", "tail", "mrr", "hits@1", "hits@0"),
-    *("power_mean:-4", "macro.mrr", "tail.mrr", "mrr,mrr", ",", "mrr,", "hits@" + "9" * 30),
-    *("a=b", "=", "train=absent", "sampled:3", "sampled:99999999999999999999", "2x3", "0x0"),
-    *("9" * 400 + "x2", "8kB", "1e99GB", "\x1b[2J", "\x1b]0;x\x07", "\udcff", "é\n", "\u202e", "*"),
-    *("[", "part-*.npy", "pipe", ".", "..", "a" * 300, "a/b/c", "loop"),
+NUMBERS += [
+    "2147483648",
+    "9223372036854775807",
+    "9223372036854775808",
+    "9" * 400,
+    "1" * 5000,
+    "1,2",
 ]
+WORDS = ["", " ", "-", "--", "--x", "-h", "all", "none", "head", "tail", "mrr", "hits@1", "hits@0"]
+WORDS += ["power_mean:-4", "macro.mrr", "tail.mrr", "mrr,mrr", ",", "mrr,", "hits@" + "9" * 30]
+WORDS += ["a=b", "=", "train=absent", "sampled:3", "sampled:99999999999999999999", "2x3", "0x0"]
+WORDS += [
+    "9" * 400 + "x2",
+    "8kB",
+    "1e99GB",
+    "\x1b[2J",
+    "\x1b]0;x\x07",
+    "\udcff",
+    "é\n",
+    "\u202e",
+    "*",
+]
+WORDS += ["[", "part-*.npy", "pipe", ".", "..", "a" * 300, "a/b/c", "loop"]
 TEXTS = {
     "train.txt": "a\tr\tb\nb\tr\tc\n",
     "test.txt": "a\tr\tc\nc\ts\ta\n",
@@ -84,7 +112,8 @@ def assert_printable(text: str) -> None:
 
 
 def run(arguments: list[str]) -> Outcome:
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             commands(arguments, prog_name="truerank")
@@ -101,7 +130,7 @@ def values(parameter: click.Parameter) -> st.SearchStrategy[str]:
         st.sampled_from(sorted(os.listdir(files().name))),
     ]
     # No argument of a program has a NUL; without a slash, what is written stays in the folder.
-    kinds.append(st.text(max_size=4).filter(lambda text: {*text}.isdisjoint("/\0")))
+    kinds.append(st.text(max_size=4).filter(lambda text: set(text).isdisjoint("/\0")))
     if isinstance(parameter.type, click.Choice):
         kinds += [st.sampled_from(list(map(str, parameter.type.choices)))] * 4
     return st.one_of(kinds)
@@ -110,13 +139,13 @@ def values(parameter: click.Parameter) -> st.SearchStrategy[str]:
 @st.composite
 def lines(draw: st.DrawFn) -> list[str]:
     """Draw a command line: a command, some of its options, each with a value, in any order."""
-    name = draw(st.sampled_from(sorted({*commands.commands} - SLOW)))
+    name = draw(st.sampled_from(sorted(set(commands.commands) - SLOW)))
     words = [name]
     for parameter in draw(st.permutations(commands.commands[name].params)):
         if isinstance(parameter, click.Argument):
             words += draw(st.lists(values(parameter), max_size=3))
         elif parameter.required or draw(st.integers(0, 7)) == 0:
-            words.append(draw(st.sampled_from([*parameter.opts, *parameter.secondary_opts])))
+            words.append(draw(st.sampled_from(parameter.opts + parameter.secondary_opts)))
             if not getattr(parameter, "is_flag", False):
                 words.append(draw(values(parameter)))
     return words
@@ -133,9 +162,9 @@ def hostile(arguments: list[str]) -> None:
     assert "Traceback" not in outcome.err, outcome
     assert_printable(outcome.err)
     if outcome.code:
-        *others, last = outcome.err.rstrip("\n").split("\n")
-        assert last.startswith("Error: "), outcome
-        assert all(line.startswith("Warning: ") for line in others), outcome
+        said = outcome.err.rstrip("\n").split("\n")
+        assert said[-1].startswith("Error: "), outcome
+        assert all(line.startswith("Warning: ") for line in said[:-1]), outcome
         assert not outcome.out, outcome
         assert after == before, after - before  # no partial file is left
     if "json" not in arguments and "csv" not in arguments:

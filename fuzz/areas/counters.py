@@ -28,7 +28,8 @@ TESTS = ("counting",)
 @check(problems(nan=True, errors=True), st.lists(st.integers(0, 20), max_size=3), st.booleans())
 def rows(problem: Problem, cuts: list[int], named: bool) -> None:
     """Blocks of rows are ranked as the whole; errors are those of one of the blocks."""
-    scores, keywords = problem.scores, problem.keywords
+    scores = problem.scores
+    keywords = problem.keywords
     rows = problem.call()[1].get("rows")
     targets = np.array(tasks_of(scores, problem.targets, rows)[0], np.int64)
     if scores.ndim == 1 or ("candidates" in keywords and not named):
@@ -39,18 +40,21 @@ def rows(problem: Problem, cuts: list[int], named: bool) -> None:
     rules = {name: keywords[name] for name in ("order", "nan", "dtype")}
     plain = {**rules, **lists, "rows": keywords.get("rows")}
     expected = defined(Problem(scores, targets.tolist(), plain))
-    bounds = sorted({0, len(targets), *(min(n, len(targets)) for n in cuts)})
+    bounds = sorted({0, len(targets)} | {min(n, len(targets)) for n in cuts})
     parts = [slice(a, b) for a, b in pairwise(bounds)] or [slice(0)]
 
     def each() -> Iterator[Any]:
         for part in parts:
-            copied = (scores if rows is not None else scores[part]).copy()
-            block: dict[str, Any] = {"scores": copied, "targets": targets[part].copy()}
+            block: dict[str, Any] = {"scores": scores[part], "targets": targets[part].copy()}
             if rows is not None:
-                block["rows"] = rows[part]
+                block |= {"scores": scores, "rows": rows[part]}
+            block["scores"] = block["scores"].copy()
             for name in lists:
                 block[name] = FORMS["csr int64"](lists[name][part], scores.shape[1])
-            yield block if named or rows is not None else tuple(block.values())
+            if named or rows is not None:
+                yield block
+            else:
+                yield tuple(block.values())
 
     got: tr.Ranks | Exception
     try:
@@ -76,7 +80,7 @@ class Stop(Exception):
     st.sampled_from(["array", "map", "read"]),
     inputs=50,
 )
-def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, how: str) -> None:
+def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, source: str) -> None:
     """A count that is stopped, perhaps several times, and goes on counts what one call does."""
     expected = defined(problem)
     with (
@@ -86,10 +90,10 @@ def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, how: str) ->
         path = Path(folder, "checkpoint")
         scores: Any = problem.scores
         options: dict[str, Any] = {"checkpoint": path}
-        if how != "array":
+        if source != "array":
             scores = Path(folder, "scores.npy")
             np.save(scores, problem.scores)
-            options["io"] = how
+            options["io"] = source
             if problem.scores.dtype.kind == "V":
                 options["dtype"] = "bfloat16"
         done = 0

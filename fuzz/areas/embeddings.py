@@ -23,8 +23,11 @@ TESTS = ("embeddings",)
 def calls(draw: st.DrawFn) -> tuple[Vectors, Tasks | None]:
     """Draw large vectors with tasks, which there are only among entities."""
     given = draw(vectors(nan=True, oracle=score, large=True))
-    size, is_single = len(given.entities), given.queries.ndim == 1
-    return given, draw(tasks(given.height, size, is_single, errors=False)) if size else None
+    size = len(given.entities)
+    is_single = given.queries.ndim == 1
+    if size == 0:
+        return given, None
+    return given, draw(tasks(given.height, size, is_single, errors=False))
 
 
 @check(calls(), inputs=10)
@@ -53,7 +56,9 @@ def shapes(
     d = queries[1]
     fit = d == entities[1] and d > 0 and (similarity != "complex_l1" or d % 2 == 0)
     fit = fit and bias in (None, entities[0])
-    biases = None if bias is None else np.ones(bias, np.float32)
+    biases = None
+    if bias is not None:
+        biases = np.ones(bias, np.float32)
     given = scored_by(similarity) | {"bias": biases}
     calls = {
         "scores": lambda: tr.score_embeddings(*arrays, **given).shape == (queries[0], entities[0]),
@@ -67,7 +72,7 @@ def shapes(
             outcome = call()
         except tr.InputValueError:
             outcome = "refused"
-        assert outcome == (True if fit else "refused"), name
+        assert outcome == (fit or "refused"), name
 
 
 FAULTS = [

@@ -23,7 +23,9 @@ CUTOFFS = st.sampled_from(["1", "10", "010", "9" * 40, "1" * 999])
 )
 def keys(macro: str, side: str, kind: str, adjustment: str, name: str, cutoff: str) -> None:
     """A key is read, unless its metric has no chance, or it asks for z of a macro average."""
-    metric = NAMES.get(name, name) + (cutoff if name == "hits" else "")
+    metric = NAMES.get(name, name)
+    if name == "hits":
+        metric += cutoff
     has_adjustment = adjustment not in ("", "none.")
     right = not ((has_adjustment and not METRICS[name].chance) or (macro and adjustment == "z."))
     try:

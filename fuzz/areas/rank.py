@@ -100,25 +100,49 @@ ENDLESS = np.broadcast_to(np.int64(0), (2**59,))
 ENDLESS_ROWS = np.broadcast_to(np.float32(0), (2**60, 1))
 STARTS = ([0, 1, 2, 9], [0, 2, 1, 3], [1, 2, 3, 3], [0, -1, 2, 3], [0, 2**63 - 1, -(2**63), 3])
 HOSTILE: list[Any] = [
-    *(None, True, 3, -1, 3.5, float("nan"), 1j, "", "text", "\0", "\udcff", b"\0\1\2", object()),
-    *(2**n for n in (31, 32, 62, 63, 64, 200)),
-    *(-(2**n) for n in (31, 63, 64)),
-    *([], [[]], [[0], [1, 2], []], [[[[0]]]], RECURSIVE, [None] * 3, ["0", "1", "2"]),
-    *([2**63, 0, 2**64], [0.0, 1.0, 2.0], [0, 1.0, True], [True, False, True], {0: 1}, {0, 1, 2}),
-    *(int, len, range(3), memoryview(b"\0\1\2"), array.array("q", [0, 1, 2]), np.dtype("f4")),
-    *(np.ma.masked_array([0, 1, 2], [True, False, True]), np.array([[0, 1, 2]]).view(np.matrix)),
-    *(np.array([0, None, "x"], object), np.array([0, 1, 2], object), np.int8(2), np.array(1)),
-    *(np.zeros((1, 3, 4)), np.zeros((1,) * 33, np.int64), np.zeros((0, 4)), np.zeros((3, 0))),
-    *(np.zeros(3, name) for name in ("?", "f2", "c8", "M8[s]", "i4,f4")),
-    *(np.zeros((3, 4), name) for name in ("m8", "S3", "U3", "V3")),
-    *(ENDLESS, ENDLESS_ROWS, csr([[0], [1], [2]]), ([0], [0], [0], [0]), ([0, 1, 2, 3],)),
-    *((np.array(starts), np.arange(3)) for starts in STARTS),
+    None,
+    True,
+    3,
+    -1,
+    3.5,
+    float("nan"),
+    1j,
+    "",
+    "text",
+    "\0",
+    "\udcff",
+    b"\0\1\2",
+    object(),
+]
+HOSTILE += [2**n for n in (31, 32, 62, 63, 64, 200)]
+HOSTILE += [-(2**n) for n in (31, 63, 64)]
+HOSTILE += [[], [[]], [[0], [1, 2], []], [[[[0]]]], RECURSIVE, [None] * 3, ["0", "1", "2"]]
+HOSTILE += [
+    [2**63, 0, 2**64],
+    [0.0, 1.0, 2.0],
+    [0, 1.0, True],
+    [True, False, True],
+    {0: 1},
+    {0, 1, 2},
+]
+HOSTILE += [int, len, range(3), memoryview(b"\0\1\2"), array.array("q", [0, 1, 2]), np.dtype("f4")]
+HOSTILE += [
+    np.ma.masked_array([0, 1, 2], [True, False, True]),
+    np.array([[0, 1, 2]]).view(np.matrix),
+]
+HOSTILE += [np.array([0, None, "x"], object), np.array([0, 1, 2], object), np.int8(2), np.array(1)]
+HOSTILE += [np.zeros((1, 3, 4)), np.zeros((1,) * 33, np.int64), np.zeros((0, 4)), np.zeros((3, 0))]
+HOSTILE += [np.zeros(3, name) for name in ("?", "f2", "c8", "M8[s]", "i4,f4")]
+HOSTILE += [np.zeros((3, 4), name) for name in ("m8", "S3", "U3", "V3")]
+HOSTILE += [ENDLESS, ENDLESS_ROWS, csr([[0], [1], [2]]), ([0], [0], [0], [0]), ([0, 1, 2, 3],)]
+HOSTILE += [(np.array(starts), np.arange(3)) for starts in STARTS]
+HOSTILE += [
     (np.array([0, 1, 2, 2**64 - 1], np.uint64), np.arange(3)),
     (np.array([0, 3]), np.array([0, 1, 2]), np.array([0, 0, 1])),
     (np.array([0]), np.array([], np.int64), np.array([0, 0, 0])),
-    *(scipy.sparse.coo_array(([1.0], ([0], [3])), (3, 4)), scipy.sparse.csr_matrix((9, 9))),
-    damaged_csr(),
 ]
+HOSTILE += [scipy.sparse.coo_array(([1.0], ([0], [3])), (3, 4)), scipy.sparse.csr_matrix((9, 9))]
+HOSTILE += [damaged_csr()]
 ARGUMENTS = ("scores", "targets", "rows", "filter", "candidates", "order", "nan", "dtype")
 ARGUMENTS += ("threads", "audit", "io", "progress", "checkpoint")
 VALUES = st.sampled_from(HOSTILE) | st.builds(lambda: (n for n in range(3)))

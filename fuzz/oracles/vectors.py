@@ -28,7 +28,9 @@ def library() -> ctypes.CDLL:
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, "vectors.so")
-        command = [compiler, *FLAGS, str(SOURCE), "-o", str(made), "-lm"]
+        command = [compiler]
+        command += FLAGS
+        command += [str(SOURCE), "-o", str(made), "-lm"]
         subprocess.run(command, check=True, env=environment)
         return ctypes.CDLL(str(made))
 
@@ -48,16 +50,25 @@ def score(
             np.ascontiguousarray(widened(x, dtype), np.float64)
             for x in (queries.reshape(-1, queries.shape[-1]), entities)
         )
-        added = None if bias is None else widened(bias, dtype).astype(kind, order="C")
-        means = [] if csls is None else [np.array(side, kind) for side in csls[:2]]
-    work, sums = np.empty(q.size + e.size, kind), np.empty(len(q) + len(e))
+        added = None
+        if bias is not None:
+            added = widened(bias, dtype).astype(kind, order="C")
+        of_queries = None
+        of_entities = None
+        if csls is not None:
+            of_queries = np.array(csls[0], kind)
+            of_entities = np.array(csls[1], kind)
+    work = np.empty(q.size + e.size, kind)
+    sums = np.empty(len(q) + len(e))
     out = np.empty((len(q), len(e)), kind)
     sizes = map(ctypes.c_int64, (len(q), len(e), q.shape[1]))
-    arrays = (q, e, added, *(means or (None, None)), work, sums, out)
+    arrays = (q, e, added, of_queries, of_entities, work, sums, out)
     compute = library().scoresf if kind is np.float32 else library().scores
     compute(similarity.encode(), *sizes, *map(address, arrays))
     return out
 
 
 def address(array: Array | None) -> Any:
-    return ctypes.c_void_p(None if array is None else array.ctypes.data)
+    if array is None:
+        return ctypes.c_void_p(None)
+    return ctypes.c_void_p(array.ctypes.data)

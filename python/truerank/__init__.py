@@ -46,7 +46,7 @@ if _typing.TYPE_CHECKING:
     from .metrics.published import adjust
     from .ranks import Protocol, Ranks, concatenate, load
     from .reporting import Report, report, table
-    from .retrieval.answer_lists import write_run
+    from .retrieval.trec_runs import write_run
     from .splits.judgements import Qrels
     from .splits.list_files import read_json_lists, read_qrels, read_run
     from .splits.named_lists import NamedLists
@@ -120,7 +120,7 @@ _NAMES = {
     "metrics.published": ("adjust",),
     "ranks": ("Protocol", "Ranks", "concatenate", "load"),
     "reporting": ("Report", "report", "table"),
-    "retrieval.answer_lists": ("write_run",),
+    "retrieval.trec_runs": ("write_run",),
     "stores": ("open_scores",),
     "tables": ("Table",),
     "tasks.score_evaluation": ("evaluate",),

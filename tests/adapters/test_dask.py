@@ -41,13 +41,13 @@ def _synchronous() -> Any:
 @st.composite
 def chunks(draw: st.DrawFn, size: int) -> tuple[int, ...]:
     """Split a length into chunks: one, ones, or random ones, sometimes with chunks of length 0."""
-    how = draw(st.sampled_from(["whole", "ones", "cuts", "cuts", "cuts"]))
-    if how == "whole" or size == 0:
+    kind = draw(st.sampled_from(["whole", "ones", "cuts", "cuts", "cuts"]))
+    if kind == "whole" or size == 0:
         return draw(st.sampled_from([(size,), (0, size), (size, 0)]))
-    if how == "ones" and size <= 30:
+    if kind == "ones" and size <= 30:
         return (1,) * size
     cuts = sorted(draw(st.lists(st.integers(0, size), max_size=5)))
-    return tuple(np.diff([0, *cuts, size]).tolist())
+    return tuple(np.diff(cuts, prepend=0, append=size).tolist())
 
 
 def in_chunks(draw: Callable[[Any], Any], array: Array) -> Any:
@@ -64,12 +64,20 @@ def assert_same(got: tr.Ranks | Exception, expected: tr.Ranks | Exception) -> No
     assert got.protocol == expected.protocol
 
 
+def note(expected: tr.Ranks | Exception) -> None:
+    """Tell Hypothesis which error was drawn, if any."""
+    kind = "ranked"
+    if isinstance(expected, Exception):
+        kind = str(expected)[:25]
+    event(kind)
+
+
 @given(st.booleans().flatmap(lambda hard: problems(nan=hard, errors=hard)), st.data())
 @settings(max_examples=100)
 def test_any_chunks_give_what_rank_gives(problem: Problem, data: st.DataObject) -> None:
     targets, keywords = problem.call()
     expected = attempt(tr.rank, problem.scores, targets, **keywords)
-    event(str(expected)[:25] if isinstance(expected, Exception) else "ranked")
+    note(expected)
     scores = in_chunks(data.draw, problem.scores)
     assert_same(attempt(adapter.rank, scores, targets, **keywords), expected)
 
@@ -91,8 +99,9 @@ def test_any_chunks_give_what_rank_embeddings_gives(
     for name in ("block", "csls"):
         keywords.pop(name)
     expected = attempt(tr.rank_embeddings, given.queries, given.entities, task.targets, **keywords)
-    event(str(expected)[:25] if isinstance(expected, Exception) else "ranked")
-    queries, entities = given.queries, in_chunks(data.draw, given.entities)
+    note(expected)
+    queries = given.queries
+    entities = in_chunks(data.draw, given.entities)
     if data.draw(st.booleans()):
         queries = in_chunks(data.draw, queries)
     if given.bias is not None and data.draw(st.booleans()):
@@ -103,7 +112,8 @@ def test_any_chunks_give_what_rank_embeddings_gives(
 
 # -- where chunks come from --------------------------------------------------------------------
 
-ROWS, COLUMNS = 6, 4000
+ROWS = 6
+COLUMNS = 4000
 CHUNK = (3, 1000)
 
 
@@ -141,20 +151,20 @@ TARGETS = [0, 1500, 1600, 10, 20, 3999]
 FILTER = [list(range(task, 4000, 7)) for task in range(ROWS)]
 
 
-@pytest.mark.parametrize("how", ["mapped", "computed", "transposed", "persisted"])
-def test_chunks_from_any_source(how: str) -> None:
+@pytest.mark.parametrize("form", ["mapped", "computed", "transposed", "persisted"])
+def test_chunks_from_any_source(form: str) -> None:
     source = Source()
     expected = tr.rank(source.local, TARGETS, filter=FILTER, audit=True)
-    got = adapter.rank(getattr(source, how)(), TARGETS, filter=FILTER, audit=True)
+    got = adapter.rank(getattr(source, form)(), TARGETS, filter=FILTER, audit=True)
     assert_same(got, expected)
 
 
 def test_chunks_are_made_once_for_each_pass_that_needs_them() -> None:
     source = Source()
     adapter.rank(source.mapped(), TARGETS)
-    first = {(0, 0), (0, 1), (1, 0), (1, 3)}  # those that hold a target
-    everything = {(i, j) for i in range(2) for j in range(4)}
-    assert sorted(source.made) == sorted([*first, *everything])
+    first = [(0, 0), (0, 1), (1, 0), (1, 3)]  # those that hold a target
+    everything = [(i, j) for i in range(2) for j in range(4)]
+    assert sorted(source.made) == sorted(first + everything)
     scores = source.persisted()
     source.made.clear()
     adapter.rank(scores, TARGETS)
@@ -168,7 +178,8 @@ def test_chunks_are_made_once_for_each_pass_that_needs_them() -> None:
 
 def test_no_chunk_is_the_result_of_a_task() -> None:
     """A chunk is made, read and dropped within one task, and tasks return a few numbers."""
-    source, bias = Source(), np.zeros(COLUMNS)
+    source = Source()
+    bias = np.zeros(COLUMNS)
     entities = da.ones((COLUMNS, 3), chunks=(1000, 3))  # 24 kB each
     sizes: list[int] = []  # of all that workers can exchange
     with Callback(posttask=lambda key, value, *_: sizes.append(len(pickle.dumps(value)))):
@@ -183,8 +194,10 @@ def test_no_chunk_is_the_result_of_a_task() -> None:
 
 def test_what_is_no_array_of_known_chunks() -> None:
     scores = da.from_array(SMALL, chunks=1)
-    unknown, entities = scores[:, scores[0] > 0], scores[scores[:, 0] > 0]
-    rank, embed = adapter.rank, adapter.rank_embeddings
+    unknown = scores[:, scores[0] > 0]
+    entities = scores[scores[:, 0] > 0]
+    rank = adapter.rank
+    embed = adapter.rank_embeddings
     known = "expected chunks of known sizes"
     refusal(ValueError, rf"^scores: {known}, got .* nan\)", rank, unknown, 0)
     refusal(ValueError, f"^entities: {known}", embed, SMALL, entities, [0, 1])

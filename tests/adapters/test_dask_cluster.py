@@ -24,8 +24,10 @@ distributed = pytest.importorskip(
 
 from truerank.adapters import dask as adapter  # noqa: E402
 
-ROWS, COLUMNS = 40, 60_000
-HEIGHT, WIDTH = 20, 10_000  # the shape of a chunk; there are 2 x 6 chunks
+ROWS = 40
+COLUMNS = 60_000
+HEIGHT = 20  # of a chunk; there are 2 x 6 chunks
+WIDTH = 10_000
 CHUNK_BYTES = HEIGHT * WIDTH * 4
 DIM = 16
 # The chunk at (1, 4) is the only one without a target.

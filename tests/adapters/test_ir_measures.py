@@ -38,7 +38,9 @@ def values(using: Any, qrels: Any, run: Any, measures: Any = MEASURES) -> dict[A
 
 def drawn(documents: int, listed: int, levels: int) -> tuple[Any, Any]:
     """Qrels of q0 to q19, grades 0 to 3, the last without any; lists of q1 to q20."""
-    rng, qrels, run = np.random.default_rng(documents), {}, {}
+    rng = np.random.default_rng(documents)
+    qrels = {}
+    run = {}
     for i in range(20):
         names = [f"d{j}" for j in rng.permutation(documents)]
         grades = rng.integers(0, 4, 15) * (i < 19)
@@ -71,7 +73,8 @@ def test_negative_relevance_is_unjudged_as_for_trec_eval() -> None:
     }
     rng = np.random.default_rng(1)
     named = [f"d{j}" for j in range(10)]
-    qrels, run = {}, {}
+    qrels = {}
+    run = {}
     for i in range(40):
         grades = rng.integers(-2, 3, 6).tolist()
         qrels[f"q{i}"] = dict(zip(named, grades, strict=False))
@@ -79,7 +82,7 @@ def test_negative_relevance_is_unjudged_as_for_trec_eval() -> None:
     plain = [P @ 3, R @ 3, RR, AP, AP @ 3, nDCG, nDCG @ 3, Rprec, Success @ 1]
     plain += [nDCG(gains={1: 3, 2: -1, -1: 0}) @ 5]
     plain += [measure(rel=2) for measure in plain if measure.NAME != "nDCG"]
-    every = [*plain, *(measure(judged_only=True) for measure in plain)]
+    every = plain + [measure(judged_only=True) for measure in plain]
     expected = values(ir_measures.pytrec_eval, qrels, run, every)
     assert values(provider, qrels, run, every) == pytest.approx(expected, abs=1e-12)
 

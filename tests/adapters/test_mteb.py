@@ -42,12 +42,13 @@ def made_task(kind: str = "Retrieval") -> Any:
 
         def load_data(self, **_: Any) -> None:
             corpus, asked = (
-                datasets.Dataset.from_dict({"id": [*rows], "text": [*rows.values()]})
+                datasets.Dataset.from_dict({"id": list(rows), "text": list(rows.values())})
                 for rows in (texts, queries)
             )
             found = {"corpus": corpus, "queries": asked, "relevant_docs": right}
             found["top_ranked"] = rerank if kind == "Reranking" else None
-            self.dataset, self.data_loaded = {"default": {"test": found}}, True
+            self.dataset = {"default": {"test": found}}
+            self.data_loaded = True
 
     return Made()
 
@@ -71,9 +72,11 @@ def scores(model: Any, task: Any) -> dict[str, Any]:
     [("cosine", "Retrieval"), ("dot", "Reranking"), ("euclidean", "Retrieval")],
 )
 def test_scores_are_those_of_mteb(similarity: str, kind: str) -> None:
-    model, task = encoder(similarity), made_task(kind)
+    model = encoder(similarity)
+    task = made_task(kind)
     ours = ExactSearchEncoder(model, threads=1)
-    expected, values = scores(model, task), scores(ours, task)
+    expected = scores(model, task)
+    values = scores(ours, task)
     assert len(values) > 60
     assert 0.2 < values["main_score"] < 0.9
     assert values == pytest.approx(expected, abs=1e-9, nan_ok=True)
@@ -93,7 +96,8 @@ def index_of(similarity: str, documents: Any, **options: Any) -> ExactSearchInde
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean", "manhattan"])
 def test_lists_are_those_of_all_scores(similarity: str) -> None:
     rng = np.random.default_rng(2)
-    queries, documents = rng.normal(size=(5, 8)), rng.normal(size=(30, 8))
+    queries = rng.normal(size=(5, 8))
+    documents = rng.normal(size=(30, 8))
     function = util.SimilarityFunction.to_similarity_fn(similarity)
     matrix = function(queries, documents).numpy()
     index = index_of(similarity, documents)
@@ -125,8 +129,10 @@ def test_errors() -> None:
     index = index_of("dot", np.eye(10))
     with pytest.raises(ValueError, match="query 0 and entity 3 is NaN"):
         index_of("dot", np.where(np.arange(10)[:, None] == 3, np.nan, 1)).search([[1.0]], 2)
-    worst = index_of("dot", np.array([[np.nan], *[[1.0]] * 9]), nan="worst")
-    assert worst.search([[1.0]], 10)[1] == [[*range(1, 10), 0]]
+    first_is_nan = np.ones((10, 1))
+    first_is_nan[0] = np.nan
+    worst = index_of("dot", first_is_nan, nan="worst")
+    assert worst.search([[1.0]], 10)[1] == [[1, 2, 3, 4, 5, 6, 7, 8, 9, 0]]
     index.clear()
     with pytest.raises(ValueError, match="documents, added before"):
         index.search(np.eye(10), 2)

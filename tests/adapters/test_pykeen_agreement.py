@@ -17,11 +17,10 @@ from truerank.link_prediction import Sampled
 
 KINDS = ("optimistic", "realistic", "pessimistic")
 MODELS = ("distmult", "complex", "transe", "rotate", "tucker", "conve", "ermlp")
-CASES = [
-    *((model, "nations", number % 2 == 0) for number, model in enumerate(MODELS)),
-    *(("transe", "kinships", True), ("rotate", "kinships", False), ("convkb", "nations", False)),
-]
-IDS = ["-".join((model, name, "inverse" if on else "plain")) for model, name, on in CASES]
+CASES = [(model, "nations", number % 2 == 0) for number, model in enumerate(MODELS)]
+CASES += [("transe", "kinships", True), ("rotate", "kinships", False), ("convkb", "nations", False)]
+RELATIONS = {True: "inverse", False: "plain"}
+IDS = [f"{model}-{name}-{RELATIONS[inverse]}" for model, name, inverse in CASES]
 
 # PyKEEN's realistic ranks are float32, and so are their sums. A z adds that error, divided by the
 # standard deviation of the metric; an index is a difference, near 0 for models like these.
@@ -41,7 +40,8 @@ def by_truerank(model: Any, data: Any, **options: Any) -> Any:
 
 def assert_metrics_agree(ours: Any, theirs: Any) -> None:
     """Check that all of PyKEEN's metrics agree, with the same names in the same order."""
-    mine, other = ours.to_flat_dict(), theirs.to_flat_dict()
+    mine = ours.to_flat_dict()
+    other = theirs.to_flat_dict()
     assert list(mine) == list(other)
     for name, value in other.items():
         near = NEAR_Z if ".z_" in name else NEAR
@@ -52,7 +52,8 @@ def assert_metrics_agree(ours: Any, theirs: Any) -> None:
 def test_all_metrics_agree_on_trained_models(case: tuple[str, str, bool], filtered: bool) -> None:
     """Both rank the scores of the model; different batches change almost nothing."""
     name, data, inverse = case
-    model, sets = trained(name, data, inverse), data_set(data, inverse)
+    model = trained(name, data, inverse)
+    sets = data_set(data, inverse)
     theirs, evaluator = by_pykeen(model, sets, filtered)
     ours = by_truerank(model, sets, filtered=filtered, fused=False)
     for side in ("head", "tail"):
@@ -78,7 +79,8 @@ def with_vectors(rows: Any, value: Any) -> Any:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # from PyKEEN's metrics of ranks that are 0
 def test_nan_is_an_error_in_truerank_and_a_good_rank_in_pykeen() -> None:
-    model, sets = with_vectors(3, torch.nan), data_set("nations")
+    model = with_vectors(3, torch.nan)
+    sets = data_set("nations")
     for fused in (True, False):
         with pytest.raises(ValueError, match="NaN"):
             by_truerank(model, sets, fused=fused)
@@ -93,7 +95,8 @@ def test_nan_is_an_error_in_truerank_and_a_good_rank_in_pykeen() -> None:
 
 
 def test_infinite_scores_are_candidates_in_truerank_but_not_in_pykeen() -> None:
-    model, sets = with_vectors(3, torch.finfo(torch.float32).max), data_set("nations")
+    model = with_vectors(3, torch.finfo(torch.float32).max)
+    sets = data_set("nations")
     _, evaluator = by_pykeen(model, sets)
     ours = by_truerank(model, sets, fused=False, nan="worst").ranks
     tails = ours[ours.side.values == "tail"]
@@ -104,7 +107,8 @@ def test_infinite_scores_are_candidates_in_truerank_but_not_in_pykeen() -> None:
 
 def test_ties_are_counted_alike() -> None:
     """Equal vectors tie in both paths, as in PyKEEN."""
-    model, sets = with_vectors(slice(1, 6), None), data_set("nations")
+    model = with_vectors(slice(1, 6), None)
+    sets = data_set("nations")
     _, evaluator = by_pykeen(model, sets)
     fused = by_truerank(model, sets)
     assert fused.report.summary.tied_tasks > 50
@@ -116,7 +120,8 @@ def test_ties_are_counted_alike() -> None:
 
 
 def test_evaluate_model_gives_the_evaluators_report() -> None:
-    model, sets = trained("rotate", "kinships", True), data_set("kinships", True)
+    model = trained("rotate", "kinships", True)
+    sets = data_set("kinships", True)
     named = {"train": sets.training, "valid": sets.validation}
     report = evaluate_model(model, sets.testing, known=named)
     result = by_truerank(model, sets)
@@ -139,13 +144,13 @@ def test_evaluate_model_gives_the_evaluators_report() -> None:
 
 
 def test_evaluate_model_with_other_candidates() -> None:
-    model, sets = trained("transh"), data_set("nations")
+    model = trained("transh")
+    sets = data_set("nations")
     named = {"train": sets.training, "valid": sets.validation}
-    for candidates in ("typed", Sampled(5, seed=1), range(14)):
-        chosen = list(candidates) if isinstance(candidates, range) else candidates
-        ours, own = (
-            evaluate_model(model, sets.testing, known=named, candidates=chosen, fused=fused)
+    for candidates in ("typed", Sampled(5, seed=1), list(range(14))):
+        by_vectors, by_scores = (
+            evaluate_model(model, sets.testing, known=named, candidates=candidates, fused=fused)
             for fused in (True, False)
         )
-        np.testing.assert_array_equal(ours.ranks.candidates, own.ranks.candidates)
-        assert (ours.ranks.above != own.ranks.above).mean() < 0.01
+        np.testing.assert_array_equal(by_vectors.ranks.candidates, by_scores.ranks.candidates)
+        assert (by_vectors.ranks.above != by_scores.ranks.above).mean() < 0.01

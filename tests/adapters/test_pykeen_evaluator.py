@@ -52,9 +52,11 @@ def run(evaluator: Any, **options: Any) -> Any:
 
 
 def test_one_line_of_a_pipeline(tmp_path: Path) -> None:
-    ours, theirs = run("rank"), run(None)
+    ours = run("rank")
+    theirs = run(None)
     assert isinstance(ours.metric_results, RankResults)
-    mine, other = ours.metric_results.to_flat_dict(), theirs.metric_results.to_flat_dict()
+    mine = ours.metric_results.to_flat_dict()
+    other = theirs.metric_results.to_flat_dict()
     assert list(mine) == list(other)
     assert run(RankEvaluator()).metric_results.to_flat_dict() == pytest.approx(mine, nan_ok=True)
     names = ("hits@10", "both.realistic.inverse_harmonic_mean_rank", "tail.optimistic.mr")
@@ -72,7 +74,8 @@ def test_one_line_of_a_pipeline(tmp_path: Path) -> None:
 
 
 def test_progress_of_evaluate_model() -> None:
-    model, data = trained("distmult"), data_set("nations")
+    model = trained("distmult")
+    data = data_set("nations")
     quiet = evaluate_model(model, data.testing)
     for options, least in (({"fused": True}, 3), ({"fused": False, "batch_size": 32}, 9)):
         told: list[tr.Progress] = []
@@ -85,16 +88,21 @@ def test_progress_of_evaluate_model() -> None:
 
 def test_the_pipeline_and_evaluate_model_name_their_filters_alike() -> None:
     """So that they can be compared: the protocols are those of one task."""
-    ran, data = run(RankEvaluator), data_set("nations")
+    ran = run(RankEvaluator)
+    data = data_set("nations")
     known = {"train": data.training, "valid": data.validation}
     by_pipeline = ran.metric_results.report
     alone = evaluate_model(ran.model, data.testing, known=known)
     assert by_pipeline.protocol.filter == ("train", "valid", "test") == alone.protocol.filter
     assert by_pipeline.protocol.fingerprint == alone.protocol.fingerprint
     one, two = (factory.mapped_triples for factory in known.values())
-    for given, names in ((None, ()), (one, ("known_0",)), ([one, two], ("train", "valid"))):
+    for given, filter in (
+        (None, ("test",)),
+        (one, ("known_0", "test")),
+        ([one, two], ("train", "valid", "test")),
+    ):
         result = evaluated(RankEvaluator(), ran.model, data, additional_filter_triples=given)
-        assert result.report.protocol.filter == (*names, "test")
+        assert result.report.protocol.filter == filter
     compared = tr.compare(by_pipeline, alone, metric="mrr")
     assert compared.estimate == by_pipeline["mrr"] - alone["mrr"] == 0
 
@@ -104,7 +112,8 @@ def test_any_key_of_a_report_is_a_metric() -> None:
     stopper = {"frequency": 1, "patience": 9, "metric": "expected.mrr"}
     ran = run("truerank", stopper="early", stopper_kwargs=stopper)
     assert len(ran.stopper.results) == 4
-    result, report = ran.metric_results, ran.metric_results.report
+    result = ran.metric_results
+    report = ran.metric_results.report
     assert len(result.ranks) == 402  # of the test alone, after those of the stopper
     for key in ("expected.mrr", "tail.optimistic.hits@7", "index.hits@3", "power_mean:2", "z.mr"):
         assert result.get_metric(key) == report[key]
@@ -130,29 +139,30 @@ def test_a_search_optimises_its_metric() -> None:
 
 
 def test_restrictions_equal_those_of_pykeen() -> None:
-    data, model = data_set("nations"), trained("distmult")
+    data = data_set("nations")
+    model = trained("distmult")
     options = {"restrict_entities_to": (0, 2, 3, 5, 7, 8, 11), "pre_filtered_triples": False}
     options["restrict_relations_to"] = tuple(range(30))
     both = RankEvaluator(), RankBasedEvaluator()
     ours, theirs = (evaluated(evaluator, model, data, **options) for evaluator in both)
     assert 0 < len(ours.ranks) < 402
     # all of seven candidates are in the top ten: adjusted hits are nan here, but a number in PyKEEN
-    mine, other_values = dict(ours.to_flat_dict()), theirs.to_flat_dict()
+    mine = dict(ours.to_flat_dict())
+    other_values = theirs.to_flat_dict()
     undefined = {name for name, value in mine.items() if np.isnan(value)}
     assert {name.rpartition(".")[2] for name in undefined} == {"z_hits_at_k", "adjusted_hits_at_k"}
     for key, value in mine.items():
         assert key in undefined or value == pytest.approx(other_values[key], rel=1e-5, abs=1e-5)
     for name in ("entities", "relations"):
-        words, other = (
-            r"^mapped_triples: expected triples of the restr",
-            {f"restrict_{name}_to": {0}},
-        )
+        words = r"^mapped_triples: expected triples of the restr"
+        other = {f"restrict_{name}_to": {0}}
         refusal(ValueError, words, evaluated, RankEvaluator(), model, data, **other)
 
 
 def test_the_number_of_entities_is_that_of_pykeen() -> None:
     """After an evaluation, also a restricted one, and after the scores of a loop."""
-    data, model = data_set("nations"), trained("distmult")
+    data = data_set("nations")
+    model = trained("distmult")
     restricted = {"restrict_entities_to": (0, 2, 3, 5, 7, 8, 11), "pre_filtered_triples": False}
     for options in ({}, restricted):
         both = RankEvaluator(), RankBasedEvaluator()
@@ -166,7 +176,8 @@ def test_the_number_of_entities_is_that_of_pykeen() -> None:
 
 
 def test_every_query_is_scored_once() -> None:
-    data, model = data_set("kinships"), trained("ermlp", "kinships")
+    data = data_set("kinships")
+    model = trained("ermlp", "kinships")
     batches: list[Any] = []
     predict = model.predict_t
     model.predict_t = lambda queries, **options: (
@@ -185,7 +196,8 @@ def test_every_query_is_scored_once() -> None:
 @pytest.mark.filterwarnings("ignore:Passed additional filter triples")
 @pytest.mark.parametrize("target", ["both", "relation"])
 def test_evaluation_loops_pass_scores_to_it(target: str) -> None:
-    data, model = data_set("nations"), trained("distmult")
+    data = data_set("nations")
+    model = trained("distmult")
     targets = {"targets": ("relation",)} if target == "relation" else {}
     found = []
     for evaluator in (RankEvaluator(), RankBasedEvaluator()):
@@ -238,7 +250,8 @@ def test_foreign_metrics_are_called_with_the_ranks() -> None:
 
 
 def test_unfiltered_evaluation_works_unlike_in_pykeen() -> None:
-    data, model = data_set("nations"), trained("distmult")
+    data = data_set("nations")
+    model = trained("distmult")
     alone = RankBasedEvaluator(filtered=False)
     refusal(ValueError, "needs the true scores", evaluated, alone, model, data)
     ours = evaluated(RankEvaluator(filtered=False), model, data)
@@ -249,14 +262,14 @@ def test_unfiltered_evaluation_works_unlike_in_pykeen() -> None:
 
 def test_refusals() -> None:
     """A factory made only from labels numbers its own entities in its own order."""
-    data, model = data_set("nations"), trained("distmult")
+    data = data_set("nations")
+    model = trained("distmult")
     turned = {label: 13 - i for label, i in data.training.entity_to_id.items()}
-    made, ids = (
-        TriplesFactory.from_labeled_triples,
-        {"relation_to_id": data.training.relation_to_id},
-    )
+    made = TriplesFactory.from_labeled_triples
+    ids = {"relation_to_id": data.training.relation_to_id}
     other = made(data.training.triples, entity_to_id=turned, **ids)
-    part, test = made(data.testing.triples[:30]), data.testing
+    part = made(data.testing.triples[:30])
+    test = data.testing
     entity = r'^known\["train"\]: expected the ids of triples, whose entity 13 is \'ussr\', got'
     for wrong, message in (
         ({"model": "distmult"}, "^model: expected a pykeen Model, got str"),
@@ -285,9 +298,9 @@ def test_the_page_has_every_name() -> None:
     rows = re.findall(r"^\| (`.*) \| (.*`.*) \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
     documented = {}
     for names, keys in rows:
-        first, *others = re.findall(r"`([^`]+)`", names)
+        words = re.findall(r"`([^`]+)`", names)
         sign = -1.0 if keys.startswith("minus") else 1.0
-        documented[first] = others, sign, re.findall(r"`([^`]+)`", keys)
+        documented[words[0]] = words[1:], sign, re.findall(r"`([^`]+)`", keys)
     for made in rank_based_metric_resolver:
         if made is Third:
             continue

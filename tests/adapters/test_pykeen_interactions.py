@@ -30,7 +30,8 @@ from truerank.adapters.pykeen import (
 from truerank.link_prediction import Task
 
 Dims = dict[str, int]
-QUERIES, ENTITIES = 3, 7
+QUERIES = 3
+ENTITIES = 7
 
 # The arguments of interactions, made from the drawn dimensions.
 MADE: dict[type[Any], Callable[[Dims], dict[str, Any]]] = {
@@ -48,15 +49,16 @@ MADE: dict[type[Any], Callable[[Dims], dict[str, Any]]] = {
         "coefficients": [(0, 0, 1, 1), (1, 2, 0, -1), (1, 1, 2, 1), (2, 0, 1, 1)]
     },
 }
-FORMS = [*PRODUCTS, *DISTANCES]
+FORMS = list(PRODUCTS) + list(DISTANCES)
 
 
 def random_representations(interaction: Any, shapes: Any, rows: int, dims: Dims, dtype: Any) -> Any:
     """Make random representations of some rows."""
     kind = torch.complex128 if interaction.is_complex else torch.float64
     parts = [torch.randn(rows, *(dims[x] for x in shape), dtype=kind) for shape in shapes]
-    narrow = {torch.float32: torch.complex64, torch.float64: torch.complex128}
-    return [part.to(narrow[dtype] if part.is_complex() else dtype) for part in parts]
+    if interaction.is_complex:
+        dtype = {torch.float32: torch.complex64, torch.float64: torch.complex128}[dtype]
+    return [part.to(dtype) for part in parts]
 
 
 def each(f: Callable[[Any], Any], parts: Any) -> Any:
@@ -129,11 +131,10 @@ def test_forms_score_as_their_interaction(
 
 
 MODELS = (
-    *("autosf", "complex", "conve", "cp", "crosse", "distma", "distmult", "ermlpe", "hole", "mure"),
-    *("pairre", "proje", "quate", "rescal", "rgcn", "rotate", "se", "simple", "transd", "transe"),
-    *("transf", "transh", "transr", "tucker", "um"),
-)
-
+    "autosf", "complex", "conve", "cp", "crosse", "distma", "distmult", "ermlpe", "hole", "mure",
+    "pairre", "proje", "quate", "rescal", "rgcn", "rotate", "se", "simple", "transd", "transe",
+    "transf", "transh", "transr", "tucker", "um",
+)  # fmt: skip
 
 # R-GCN makes its own inverse triples, and refuses those of a data set
 CASES = [(name, number % 2 == 0 and name != "rgcn") for number, name in enumerate(MODELS)]
@@ -142,7 +143,8 @@ CASES = [(name, number % 2 == 0 and name != "rgcn") for number, name in enumerat
 @pytest.mark.parametrize(("name", "inverse"), CASES)
 @pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")  # from torch, for R-GCN
 def test_models_score_as_they_predict(name: str, inverse: bool) -> None:
-    model, data = trained(name, inverse=inverse, epochs=0), data_set("nations", inverse)
+    model = trained(name, inverse=inverse, epochs=0)
+    data = data_set("nations", inverse)
     task = Task(data.testing.mapped_triples.numpy(), entities=14, relations=55)
     for side, predict in (("tail", model.predict_t), ("head", model.predict_h)):
         with torch.no_grad():
@@ -233,7 +235,8 @@ def by_a_hook(model: Any) -> str:
 
 @pytest.mark.parametrize("change", [of_an_instance, by_a_hook])
 def test_the_own_scores_of_a_changed_model_are_ranked(change: Any) -> None:
-    model, testing = trained.__wrapped__("distmult"), data_set("nations").testing
+    model = trained.__wrapped__("distmult")
+    testing = data_set("nations").testing
     sides = ["tail"]
     before = evaluate_model(model, testing, sides=sides, fused=True)
     reason = change(model)
@@ -252,5 +255,5 @@ def test_dropout_and_normalisers_are_part_of_the_vectors() -> None:
     model.train()
     fused = evaluate_model(model, testing, fused=True)
     assert not model.training
-    own = evaluate_model(model, testing, fused=False)
-    np.testing.assert_array_equal(fused.ranks.above, own.ranks.above)
+    by_scores = evaluate_model(model, testing, fused=False)
+    np.testing.assert_array_equal(fused.ranks.above, by_scores.ranks.above)

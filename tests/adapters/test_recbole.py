@@ -29,7 +29,8 @@ def removed_name(monkeypatch: pytest.MonkeyPatch) -> None:
 def evaluated(config: dict[str, Any], batches: list[Any]) -> tuple[dict[str, float], Any, Any]:
     """The values of RecBole and of truerank, and truerank's report."""
     config = {**OPTIONS, "eval_args": {"mode": "full"}, "device": "cpu", **config}
-    ours, collector = RankEvaluator(config, threads=1), theirs.Collector(config)
+    ours = RankEvaluator(config, threads=1)
+    collector = theirs.Collector(config)
     for _ in range(2):  # nothing is left of the first time
         for batch in batches:
             ours.eval_batch_collect(*batch)
@@ -48,7 +49,8 @@ def batch_of(rng: np.random.Generator, users: int, items: int, levels: int) -> t
     chosen = [items[: rng.integers(1, 10)] for items in finite]
     rows = np.repeat(np.arange(users), list(map(len, chosen)))
     pairs = np.stack([rows, np.concatenate(chosen)])[:, np.r_[: len(rows), 0]]
-    return torch.from_numpy(scores.astype(np.float32)), None, *torch.from_numpy(pairs)
+    users_of_pairs, items_of_pairs = torch.from_numpy(pairs)
+    return torch.from_numpy(scores.astype(np.float32)), None, users_of_pairs, items_of_pairs
 
 
 @pytest.mark.parametrize("seed", range(2))

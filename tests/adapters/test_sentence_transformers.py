@@ -25,7 +25,7 @@ WORDS = [f"w{i}" for i in range(300)]
 LISTS = rng.choice(WORDS, (200, 12)).tolist()
 CORPUS = {f"d{i}": " ".join(words) for i, words in enumerate(LISTS)}
 QUERIES = {f"q{i}": " ".join(LISTS[i][:3]) for i in range(50)}
-QRELS = {f"q{i}": {f"d{i}", *(f"d{j}" for j in range(150, 150 + i % 7))} for i in range(48)}
+QRELS = {f"q{i}": {f"d{i}"} | {f"d{j}" for j in range(150, 150 + i % 7)} for i in range(48)}
 DATA = QUERIES, CORPUS, {**QRELS, "q48": set()}
 ADDED = ("ndcg@10_low", "ndcg@10_high", "first_rank_mean", "first_rank_median")
 
@@ -63,11 +63,11 @@ def beside(model: Any, folder: Path, **options: Any) -> tuple[dict[str, float], 
 def test_values_are_those_of_sentence_transformers(similarity: str, tmp_path: Path) -> None:
     model = static_model(similarity)
     added, evaluator = beside(model, tmp_path, name="made")
-    report, prefix = evaluator.report, f"made_{similarity}_"
+    report = evaluator.report
+    prefix = f"made_{similarity}_"
     assert report.queries == list(QRELS)
-    scores = model.similarity(
-        model.encode([*QUERIES.values()][:48]), model.encode([*CORPUS.values()])
-    )
+    queries = model.encode(list(QUERIES.values())[:48])
+    scores = model.similarity(queries, model.encode(list(CORPUS.values())))
     right = [[int(name[1:]) for name in names] for names in QRELS.values()]
     first = [(row > row[of].max()).sum().item() + 1 for row, of in zip(scores, right, strict=True)]
     assert evaluator.first_ranks().tolist() == first
@@ -81,7 +81,7 @@ def test_several_score_functions_and_given_embeddings(tmp_path: Path) -> None:
     functions = {"dot": util.dot_score, "own": lambda a, b: -(torch.cdist(a, b) ** 3)}
     model = static_model()
     added, evaluator = beside(model, tmp_path, score_functions=functions, truncate_dim=8)
-    assert [*evaluator.reports] == ["dot", "own"]
+    assert list(evaluator.reports) == ["dot", "own"]
     assert len(added) == 8
     best = max(evaluator.reports.values(), key=lambda report: report["ndcg@10"])
     assert evaluator.report is best
@@ -89,7 +89,7 @@ def test_several_score_functions_and_given_embeddings(tmp_path: Path) -> None:
         *DATA, score_functions={"cosine": util.cos_sim}, main_score_function="cosine"
     )
     other = static_model("dot").train(False)
-    vectors = 2 * model.encode([*CORPUS.values()], convert_to_tensor=True)
+    vectors = 2 * model.encode(list(CORPUS.values()), convert_to_tensor=True)
     values = main(model, corpus_embeddings=vectors)
     assert main(model, corpus_model=other) == values
     assert main.report is main.reports["cosine"]
@@ -113,10 +113,11 @@ def test_in_a_trainer(tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformerTrainingArguments as Arguments
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    model, evaluator = static_model(), RankEvaluator(*DATA, name="dev")
+    model = static_model()
+    evaluator = RankEvaluator(*DATA, name="dev")
     evaluator(model)
     before = evaluator.report
-    pairs = {"anchor": [*QUERIES.values()], "positive": [*CORPUS.values()][:50]}
+    pairs = {"anchor": list(QUERIES.values()), "positive": list(CORPUS.values())[:50]}
     options = {"report_to": "none", "disable_tqdm": True, "use_cpu": True, "save_strategy": "epoch"}
     options |= {"load_best_model_at_end": True, "learning_rate": 0.05, "num_train_epochs": 2}
     options["metric_for_best_model"] = "eval_dev_cosine_ndcg@10"

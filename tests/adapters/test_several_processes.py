@@ -53,7 +53,8 @@ def test_parts_of_a_task_in_two_processes(tmp_path: Path, monkeypatch: pytest.Mo
     ranks = run_by_torch("parts", tmp_path, monkeypatch)
     rng = np.random.default_rng(0)
     triples = np.unique(rng.integers(0, (50, 4, 50), (500, 3)), axis=0)
-    test, train = triples[::5], np.delete(triples, np.s_[::5], axis=0)
+    test = triples[::5]
+    train = np.delete(triples, np.s_[::5], axis=0)
     scores = rng.random((50, 4, 50), np.float32)
     task = tr.link_prediction.Task(test, {"train": train}, entities=50, relations=4)
     whole = task.evaluate(
@@ -72,7 +73,8 @@ def test_workers_of_dask(tmp_path: Path) -> None:
         [sys.executable, "start.py"], capture_output=True, text=True, timeout=200, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    rows, columns = np.arange(40)[:, None], np.arange(3000)
+    rows = np.arange(40)[:, None]
+    columns = np.arange(3000)
     scores = ((rows * 7919 + columns * 104729) % 1009 / 8).astype(np.float32)
     assert_same(tr.load(tmp_path / "ranks.npz"), tr.rank(scores, np.arange(40)))
 

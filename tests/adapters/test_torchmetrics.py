@@ -32,7 +32,8 @@ KEYS = ("mrr", "pessimistic.hits@10", "amri", "median")
 
 def updated(metric: Any, start: int, stop: int, **keywords: Any) -> Any:
     """Update the metric with a batch of the scores, and return it."""
-    scores, targets = torch.from_numpy(SCORES[start:stop]), torch.from_numpy(TARGETS[start:stop])
+    scores = torch.from_numpy(SCORES[start:stop])
+    targets = torch.from_numpy(TARGETS[start:stop])
     metric.update(scores, targets, filter=FILTER[start:stop], **keywords)
     return metric
 
@@ -46,8 +47,9 @@ def values(ranks: tr.Ranks, keys: Any = KEYS, **options: Any) -> dict[str, float
 @settings(max_examples=30)
 def test_batches_give_the_ranks_of_the_whole(cuts: list[int], order: str) -> None:
     metric = TrueRankMetric(KEYS, order=order)
-    bounds = [0, *sorted(cuts), 60]
-    for start, stop in itertools.pairwise(bounds):
+    bounds = [0, 60]
+    bounds.extend(cuts)
+    for start, stop in itertools.pairwise(sorted(bounds)):
         updated(metric, start, stop)
     expected = tr.rank(SCORES, TARGETS, filter=FILTER, order=order)
     assert metric.ranks == expected
@@ -92,9 +94,11 @@ def test_refusals() -> None:
     )
     for options, kind, words in made:
         refusal(kind, words, TrueRankMetric, **options)
-    metric, wrong = updated(TrueRankMetric(KEYS, sides=("tail",)), 0, 10), SCORES[10:20].copy()
+    metric = updated(TrueRankMetric(KEYS, sides=("tail",)), 0, 10)
+    wrong = SCORES[10:20].copy()
     wrong[1, 2] = np.nan
-    update, batch = metric.update, (SCORES[10:20], TARGETS[10:20])
+    update = metric.update
+    batch = (SCORES[10:20], TARGETS[10:20])
     refusal(ValueError, r"^side: expected one of \('tail',\)", update, *batch, side="head")
     refusal(ValueError, "^tasks: .* 10", update, *batch, tasks=[1])
     refusal(ValueError, "^scores: a score at row 1, column 2 is NaN", update, wrong, batch[1])
@@ -140,12 +144,17 @@ def test_plots(metrics: Any) -> None:
     plt.switch_backend("agg")
     metric = TrueRankMetric(metrics)
     steps = [metric(SCORES[i : i + 20], TARGETS[i : i + 20]) for i in (0, 20, 40)]
-    wanted = [[float(s if metrics == "mrr" else s[key]) for s in steps] for key in metric.metrics]
+    if metrics == "mrr":
+        label = "mrr"
+        wanted = [[float(value) for value in steps]]
+    else:
+        label = ""
+        wanted = [[float(values[key]) for values in steps] for key in metrics]
     _, axes = metric.plot(steps)
     assert [list(line.get_ydata()) for line in axes.get_lines()] == wanted
-    assert axes.get_ylabel() == ("mrr" if metrics == "mrr" else "")
-    _, own = plt.subplots()
-    assert metric.plot(None, ax=own) == (None, own)
+    assert axes.get_ylabel() == label
+    _, given = plt.subplots()
+    assert metric.plot(None, ax=given) == (None, given)
     plt.close("all")
 
 
@@ -262,9 +271,10 @@ def test_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for rank in range(2):
         scalar, found = pickle.loads((tmp_path / f"found-{rank}").read_bytes())
         assert scalar == values(expected)["mrr"]
-        for name, (computed, ranks, own) in found.items():
+        for name, (computed, ranks, count) in found.items():
             start, stop = SHARES[name][rank]
-            assert own == stop - start + (5 if rank and start else 0), name
+            padding = 5 if rank and start else 0
+            assert count == stop - start + padding, name
             if name == "none":
                 assert len(ranks) == 0
                 assert all(map(math.isnan, computed.values()))
@@ -274,8 +284,9 @@ def test_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_batch_without_tasks() -> None:
-    for by in (None, "relation", "query"):
-        metric = TrueRankMetric(("mrr", "macro.mrr") if by else ("mrr",), by=by)
+    both = ("mrr", "macro.mrr")
+    for keys, by in ((("mrr",), None), (both, "relation"), (both, "query")):
+        metric = TrueRankMetric(keys, by=by)
         found = metric(SCORES[:0], TARGETS[:0], relation=[], queries=[])
         assert all(map(math.isnan, found.values()))
         metric.update(SCORES, TARGETS, relation=[1] * 60, queries=range(60))

@@ -27,9 +27,10 @@ def test_means_are_those_of_the_matrix(data: st.DataObject, k: int, similarity: 
     scores = score(left, right, similarity)
     ids = [np.array(among) for among in drawn.among]
     among = scores[np.ix_(*ids)]
+    candidates = None if drawn.candidates == "all" else tuple(ids)
     options: dict[str, Any] = {
         "similarity": similarity,
-        "candidates": None if drawn.candidates == "all" else tuple(ids),
+        "candidates": candidates,
         "block": data.draw(st.sampled_from([None, 1, 20, 64])),
         "threads": data.draw(st.sampled_from([1, 2, 3])),
     }
@@ -61,10 +62,10 @@ def test_large_and_threads() -> None:
     assert same_bits(means.queries, mean_topk(scores, 7))
     assert same_bits(means.entities, mean_topk(scores.T, 7))
     for threads, block in ((1, None), (2, None), (3, 128), (2, 64)):
-        how: dict[str, Any] = {"similarity": "dot", "threads": threads, "block": block}
-        assert all(map(same_bits, csls_means(left, right, 7, **how)[:2], means[:2]))
+        options: dict[str, Any] = {"similarity": "dot", "threads": threads, "block": block}
+        assert all(map(same_bits, csls_means(left, right, 7, **options)[:2], means[:2]))
         for csls in (None, means):
-            found = task.evaluate_embeddings(left, right, csls=csls, **how)
+            found = task.evaluate_embeddings(left, right, csls=csls, **options)
             assert same(found, task.evaluate_scores(scores, csls=csls))
 
 
@@ -83,7 +84,8 @@ def test_few_pairs_many_answers_and_hubs_are_counted_one_direction_at_a_time(
 
     monkeypatch.setattr(_core, "rank_grid", spy)
     ids = np.arange(60)
-    one_to_one, few = np.stack([ids, ids], 1), np.stack([ids[:9], ids[:9]], 1)
+    one_to_one = np.stack([ids, ids], 1)
+    few = np.stack([ids[:9], ids[:9]], 1)
     hub = np.stack([ids, np.where(ids < 30, 7, ids)], 1)
     dense = np.stack(np.meshgrid(ids[:40], ids), -1).reshape(-1, 2)
     none = np.zeros((0, 2), np.int64)
@@ -111,7 +113,8 @@ def test_equal_scores_without_end() -> None:
 
 def test_many_tasks_of_one_pair_are_counted_once() -> None:
     """A query has more tasks than are counted jointly; all use the columns of the first."""
-    left, right = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)
+    left = np.eye(3, dtype=np.float32)
+    right = np.eye(3, dtype=np.float32)
     zeros = np.zeros(70_000, np.int64)
     with_all = np.arange(3)
     vectors = (_core.Scores(array, "float32", False) for array in (left, right))
@@ -141,7 +144,8 @@ def test_bad_arguments_of_means(options: Any, kind: type[Exception], words: str)
 
 
 def test_means_that_do_not_fit() -> None:
-    left, right = np.eye(3), np.ones((2, 3))
+    left = np.eye(3)
+    right = np.ones((2, 3))
     good = csls_means(left, right, 1)
     for csls, kind, message in (
         (10, TypeError, "csls: expected a CSLS, as csls_means gives it, got int"),

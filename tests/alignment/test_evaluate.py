@@ -46,10 +46,10 @@ def test_vectors(data: st.DataObject, similarity: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for at_once in (True, False):
             patch.setattr(both_directions, "_joint_count_is_cheaper", lambda *_, at=at_once: at)
-            how = scored_by(similarity) | {"csls": k, **rules}
-            how["block"] = data.draw(st.sampled_from([None, 1, 3, 64]))
-            how["threads"] = data.draw(st.sampled_from([1, 2, 3]))
-            call = partial(drawn.task().evaluate_embeddings, left, right, **how)
+            options = scored_by(similarity) | {"csls": k, **rules}
+            options["block"] = data.draw(st.sampled_from([None, 1, 3, 64]))
+            options["threads"] = data.draw(st.sampled_from([1, 2, 3]))
+            call = partial(drawn.task().evaluate_embeddings, left, right, **options)
             got = check(drawn, call, embeddings.score(left, right, similarity), k, **rules)
     if got is not None:
         named = similarity if k is None else f"{similarity}, csls {k}"
@@ -115,17 +115,17 @@ def test_callables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "how"),
+    ("made", "options"),
     [({}, {}), ({"candidates": "unaligned"}, {}), ({}, {"csls": 2}), ({}, {"audit": True})],
 )
-def test_one_call(made: dict[str, Any], how: dict[str, Any]) -> None:
+def test_one_call(made: dict[str, Any], options: dict[str, Any]) -> None:
     task = task_of(**made)
-    expected = task.evaluate_embeddings(LEFT, RIGHT, **how)
-    found = evaluate(LEFT, RIGHT, PAIRS, known=KNOWN, **made, **how)
+    expected = task.evaluate_embeddings(LEFT, RIGHT, **options)
+    found = evaluate(LEFT, RIGHT, PAIRS, known=KNOWN, **made, **options)
     assert found == expected
     assert found.protocol == expected.protocol
-    of_scores = evaluate(SIMILARITIES, None, PAIRS, known=KNOWN, **made, **how)
-    assert of_scores == task.evaluate_scores(SIMILARITIES, **how)
+    of_scores = evaluate(SIMILARITIES, None, PAIRS, known=KNOWN, **made, **options)
+    assert of_scores == task.evaluate_scores(SIMILARITIES, **options)
     assert same(of_scores, expected)
     turned = evaluate(-SIMILARITIES, None, PAIRS, known=KNOWN, order="ascending", **made)
     assert same(turned, task.evaluate_scores(SIMILARITIES))
@@ -133,7 +133,7 @@ def test_one_call(made: dict[str, Any], how: dict[str, Any]) -> None:
 
 def test_warnings_of_one_call_name_its_caller() -> None:
     with pytest.warns(UserWarning, match=r"^test: 1 \(0 2\) pairs repeat an earlier one") as caught:
-        evaluate(LEFT, RIGHT, [*PAIRS, PAIRS[0]])
+        evaluate(LEFT, RIGHT, PAIRS + PAIRS[:1])
     assert caught[0].filename == __file__
 
     vectors = np.eye(4)  # for both graphs, so that every entity is most similar to itself
@@ -158,7 +158,8 @@ def test_the_report() -> None:
 
 
 def test_labels_are_names_where_both_graphs_have_them() -> None:
-    left, right = ["a", "b", "c", "d"], {"v": 0, "w": 1, "x": 2, "y": 3, "z": 4}
+    left = ["a", "b", "c", "d"]
+    right = {"v": 0, "w": 1, "x": 2, "y": 3, "z": 4}
     pairs = [("a", "x"), ("b", "v"), ("c", "w")]
     task = Task(pairs, left=left, right=right)
     ranks = task.evaluate_scores(SIMILARITIES).ranks
@@ -172,13 +173,17 @@ NARROW = LEFT[:, :1]
 
 
 CSLS = csls_means(LEFT, RIGHT, 2)
-SHORT, TURNED = CSLS._replace(queries=CSLS.queries[1:]), CSLS._replace(entities=CSLS.queries)
+SHORT = CSLS._replace(queries=CSLS.queries[1:])
+TURNED = CSLS._replace(entities=CSLS.queries)
 WHOLE = CSLS._replace(queries=np.arange(4))
 
 
-T, V = TypeError, ValueError
-VECTORS, SCORES = task_of().evaluate_embeddings, task_of().evaluate_scores
-ONCE, NAN = partial(evaluate, pairs=PAIRS), SIMILARITIES * np.nan
+T = TypeError
+V = ValueError
+VECTORS = task_of().evaluate_embeddings
+SCORES = task_of().evaluate_scores
+ONCE = partial(evaluate, pairs=PAIRS)
+NAN = SIMILARITIES * np.nan
 REFUSED: list[tuple[type[Exception], str, Any]] = [
     (
         V,

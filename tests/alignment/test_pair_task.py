@@ -27,7 +27,8 @@ pytestmark = pytest.mark.python_only
 SIDES = ("left_to_right", "right_to_left")
 TEST = [("a", "x"), ("b", "y"), ("b", "z")]
 TRAIN = [("c", "w"), ("a", "w")]
-LEFT, RIGHT = ("a", "b", "c", "d"), ("w", "x", "y", "z")
+LEFT = ("a", "b", "c", "d")
+RIGHT = ("w", "x", "y", "z")
 
 
 def lists(selection: Any) -> list[list[int]]:
@@ -48,9 +49,10 @@ def check_side(tasks: Any, expected: oracle.Side, drawn: Alignment) -> None:
     answers = lists(tasks.filter)
     each = zip(tasks.rows.tolist(), expected.others, expected.targets, strict=True)
     for row, others, target in each:
-        assert answers[row] == sorted({*others, target})
-    everything = list(range(tasks.columns))
-    among = everything if tasks.candidates is None else tasks.candidates.tolist()
+        assert answers[row] == sorted(set(others) | {target})
+    among = list(range(tasks.columns))
+    if tasks.candidates is not None:
+        among = tasks.candidates.tolist()
     assert among == expected.candidates
     assert (tasks.candidates is None) == (drawn.candidates == "all")
     assert tasks.labels["queries"].values.tolist() == expected.queries
@@ -67,7 +69,8 @@ def test_the_definition(drawn: Alignment) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         task = Task(drawn.test, **drawn.given)
-    found, known = drawn.found, drawn.known or {}
+    found = drawn.found
+    known = drawn.known or {}
     noted = [
         found.duplicates and drawn.rules["duplicates"] == "keep",
         any(found.leaks.values()) and drawn.rules["leaks"] == "keep",
@@ -95,16 +98,18 @@ def test_the_definition(drawn: Alignment) -> None:
 
 
 def test_warnings_name_what_they_found() -> None:
-    how: dict[str, Any] = {"left": LEFT, "right": RIGHT, "known": {"train": TRAIN}}
+    options: dict[str, Any] = {"left": LEFT, "right": RIGHT, "known": {"train": TRAIN}}
+    twice = TEST + TEST[:1]
+    leaked = TEST + TRAIN[:1]
     with pytest.warns(UserWarning, match=r"^test: 1 \(a x\) pairs repeat an earlier") as caught:
-        Task([*TEST, TEST[0]], **how)
+        Task(twice, **options)
     assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match=r"^test: 1 \(c w\) pairs are in a known split, too; they"):
-        Task([*TEST, TRAIN[0]], **how)
-    twice = [*TEST, TEST[0]]
-    refusal(ValueError, r"^test: 1 \(a x\) .* one$", Task, twice, duplicates="raise", **how)
-    refusal(ValueError, r"^test: 1 \(c w\) .* too$", Task, [*TEST, TRAIN[0]], leaks="raise", **how)
-    refusal(ValueError, "^test: nothing is left: .* were dropped", Task, TRAIN, leaks="drop", **how)
+        Task(leaked, **options)
+    refusal(ValueError, r"^test: 1 \(a x\) .* one$", Task, twice, duplicates="raise", **options)
+    refusal(ValueError, r"^test: 1 \(c w\) .* too$", Task, leaked, leaks="raise", **options)
+    words = "^test: nothing is left: .* were dropped"
+    refusal(ValueError, words, Task, TRAIN, leaks="drop", **options)
 
 
 # -- forms -----------------------------------------------------------------------------------------
@@ -148,7 +153,8 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
     task = Task(pairs, left=4, right=4, known=[[(2, 0), (0, 0)]], candidates="unaligned")
     assert task.candidates is not None
     for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
-        arrays = [each.pairs, *each.candidates]
+        arrays = list(each.candidates)
+        arrays.append(each.pairs)
         for side in each.sides.values():
             arrays += [side.queries, side.rows, side.targets, side.test_rows, side.candidates]
             arrays += side.filter
@@ -166,27 +172,26 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^test: .* got 4 in column 0 of row 1", [(0, 0), (4, 0)], {}),
     (ValueError, r"^known\[1\]: .* got 4 in column 1 of row 0", IDS, {"known": [IDS, [(0, 4)]]}),
     (ValueError, "^test: .* got 'e' in column 0 of row 0", [("e", "x")], {}),
-    (TypeError, "^test: .* got 'a' in column 0 of row 0", *(TEST, {"left": 4})),
+    (TypeError, "^test: .* got 'a' in column 0 of row 0", TEST, {"left": 4}),
     (TypeError, "^left: expected the number of entities", IDS, {"left": None}),
     (TypeError, "^test: .* got MaskedArray", np.ma.masked_array(IDS, IDS > 2), {}),
     (ValueError, "^right: 'a' occurs twice", IDS, {"right": ["a", "a"]}),
-    (ValueError, "^split: .* got 'test'", *(IDS, {"known": {"test": IDS}})),
+    (ValueError, "^split: .* got 'test'", IDS, {"known": {"test": IDS}}),
 ]
 
 
-@pytest.mark.parametrize(("kind", "words", "test", "how"), ERRORS)
-def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any]) -> None:
-    refusal(kind, words, quietly, Task, test, **{"left": LEFT, "right": RIGHT, **how})
+@pytest.mark.parametrize(("kind", "words", "test", "options"), ERRORS)
+def test_errors(kind: type[Exception], words: str, test: Any, options: dict[str, Any]) -> None:
+    refusal(kind, words, quietly, Task, test, **{"left": LEFT, "right": RIGHT, **options})
 
 
 def test_answers_of_the_two_graphs_do_not_mix() -> None:
     """Equal ids on the left and on the right are different entities."""
     report = Task([(0, 1), (1, 2)], left=3, right=4).evaluate_scores(np.eye(3, 4))
     groups = tr.report(report.ranks, by="target").groups
-    assert list(groups) == [
-        *(("left_to_right", 1), ("left_to_right", 2)),
-        *(("right_to_left", 0), ("right_to_left", 1)),
-    ]
+    expected = [("left_to_right", 1), ("left_to_right", 2)]
+    expected += [("right_to_left", 0), ("right_to_left", 1)]
+    assert list(groups) == expected
     pooled = tr.report(report.ranks, by="target")["macro.mrr"]
     assert pooled == pytest.approx(tr.report(report.ranks, weights="target")["mrr"])
 
@@ -197,9 +202,9 @@ ASKED = [(0, 0), (1, 2)]
 ALIGNED = [(2, 1), (3, 3)]
 
 
-def task_among(what: Any, **how: Any) -> Task:
+def task_among(what: Any, **options: Any) -> Task:
     return Task(
-        ASKED, **{"left": 6, "right": 5, "known": {"train": ALIGNED}, **how}, candidates=what
+        ASKED, **{"left": 6, "right": 5, "known": {"train": ALIGNED}, **options}, candidates=what
     )
 
 
@@ -241,11 +246,11 @@ CANDIDATE_ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "words", "what", "how"), CANDIDATE_ERRORS)
+@pytest.mark.parametrize(("kind", "words", "what", "options"), CANDIDATE_ERRORS)
 def test_errors_of_candidates(
-    kind: type[Exception], words: str, what: Any, how: dict[str, Any]
+    kind: type[Exception], words: str, what: Any, options: dict[str, Any]
 ) -> None:
-    refusal(kind, words, task_among, what, **how)
+    refusal(kind, words, task_among, what, **options)
 
 
 def test_errors_of_candidates_speak_of_labels() -> None:
@@ -255,4 +260,5 @@ def test_errors_of_candidates_speak_of_labels() -> None:
     task = Task([("a", "x")], candidates=(["b", "a"], ["x"]), **named)
     assert listed(task) == [[0, 1], [0]]
     # splits without pairs count as known splits
-    assert listed(task_among("unaligned", known={"train": []})) == [[*range(6)], [*range(5)]]
+    everyone = [list(range(6)), list(range(5))]
+    assert listed(task_among("unaligned", known={"train": []})) == everyone

@@ -16,7 +16,8 @@ from support.alignment_folders import DBP15K, OPENEA, fill_folder
 from support.cli_files import Outcome, Run
 from truerank.alignment import Task
 
-LEFT, RIGHT = 8, 10
+LEFT = 8
+RIGHT = 10
 PAIRS = {
     "train": [(0, 0), (1, 1), (2, 3), (2, 2)],
     "valid": [(3, 4)],
@@ -89,7 +90,8 @@ def test_options_are_keywords_of_the_task(
 ) -> None:
     np.save("r", np.arange(3, 10))
     if "inverse" in line:
-        facts, options = {**facts, "split": "dev"}, {"similarity": "inverse_l2"}
+        facts = {**facts, "split": "dev"}
+        options = {"similarity": "inverse_l2"}
     if "named" in line:
         facts = {"known": {"train": PAIRS["train"]}}
     task = Task(PAIRS["test"], left=LEFT, right=RIGHT, **facts)

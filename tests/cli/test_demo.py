@@ -46,7 +46,8 @@ def test_shipped_model_has_the_published_queries(data: Path, model: SimpleNamesp
 
 
 def test_ranks_are_those_of_the_protocol_and_of_ml_dtypes(model: SimpleNamespace) -> None:
-    task, (exact, rounded) = demo.make_task(model), demo.rank_sides(model)
+    task = demo.make_task(model)
+    (exact, rounded) = demo.rank_sides(model)
     assert (exact.optimistic.sum(), exact.tied.max()) == (10133, 1)
     assert exact.protocol.filter == ("train", "valid", "test")
     assert (exact.protocol.split, exact.protocol.similarity) == ("test", "l1")

@@ -78,7 +78,8 @@ def test_options_are_keywords_of_rank(
 
 
 def test_chunked_stores(run: Run) -> None:
-    zarr, h5py = pytest.importorskip("zarr"), pytest.importorskip("h5py")
+    zarr = pytest.importorskip("zarr")
+    h5py = pytest.importorskip("h5py")
     zarr.create_array("s.zarr", shape=(4, 5), chunks=(3, 2), dtype="float32")[:] = SCORES
     with h5py.File("s.h5", "w") as file:
         file["heads"] = -SCORES
@@ -135,7 +136,9 @@ def test_groups_and_weights_are_keywords_of_report(
     labelled().save("ranks.npz")
     report = tr.report(labelled(), **keywords)
     assert run("evaluate", "ranks.npz", *line.split(), "--format", "csv").out == report.to_csv()
-    keys = ["mrr", "random.mr", "tail.amri", *(["macro.mrr"] if "by" in keywords else [])]
+    keys = ["mrr", "random.mr", "tail.amri"]
+    if "by" in keywords:
+        keys.append("macro.mrr")
     outcome = run("evaluate", "ranks.npz", *line.split(), "--metrics", ",".join(keys), "--json")
     assert (outcome.code, outcome.err) == (0, "")
     assert json.loads(outcome.out)["metrics"] == {key: report[key] for key in keys}
@@ -153,8 +156,13 @@ def test_keys_and_intervals(run: Run) -> None:
     interval = report.interval("mrr")
     line = ["evaluate", "ranks.npz", "--metrics", "mrr", "--interval"]
     rows = [row.split(",") for row in run(*line, "--format", "csv").out.splitlines()]
-    numbers = [[name, repr(getattr(interval, name))] for name in ("value", "low", "high")]
-    assert rows == [["number", "mrr"], *numbers, ["method", "t"]]
+    assert rows == [
+        ["number", "mrr"],
+        ["value", repr(interval.value)],
+        ["low", repr(interval.low)],
+        ["high", repr(interval.high)],
+        ["method", "t"],
+    ]
     out = run(*line).out
     assert "95 % intervals over 4 tasks." in out
     assert "few units: 4 tasks" in out
@@ -172,7 +180,8 @@ def test_findings(run: Run, style: str) -> None:
             m.partition(":")[0] for m in messages
         ]
     else:
-        assert (out if style == "text" else err).endswith("\n".join(messages) + "\n")
+        told = out if style == "text" else err
+        assert told.endswith("\n".join(messages) + "\n")
         assert messages[-1] not in run(*line).out
 
 
@@ -214,7 +223,8 @@ def test_lists(run: Run, name: str, line: str, options: dict[str, Any]) -> None:
 def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """With tiny tiles and a checkpoint after each; it is interrupted after three."""
     rng = np.random.default_rng(7)
-    scores, targets = rng.random((100, 100)).astype(np.float32), rng.integers(0, 100, 100)
+    scores = rng.random((100, 100)).astype(np.float32)
+    targets = rng.integers(0, 100, 100)
     np.save("large.npy", scores)
     np.save("columns.npy", targets)
     monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)

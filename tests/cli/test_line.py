@@ -37,7 +37,8 @@ def files() -> None:
 
 def test_forms_equal_those_of_the_report(run: Run) -> None:
     assert run(*EVALUATE.split(), "--save", "ranks.npz").code == 0
-    report, line = tr.report(tr.load("ranks.npz")), ["evaluate", "ranks.npz"]
+    report = tr.report(tr.load("ranks.npz"))
+    line = ["evaluate", "ranks.npz"]
     for ending, style in output.ENDINGS.items():
         text = getattr(report, output.METHODS[style])().rstrip("\n") + "\n"
         assert run(*line, "--format", style) == (0, text, "")
@@ -173,7 +174,8 @@ def test_warnings_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("line", ["evaluate --help", EVALUATE])
 def test_a_closed_pipe_ends_quietly(line: str) -> None:
     """Nobody reads what it prints."""
-    command = [sys.executable, "-m", "truerank", *line.split()]
+    command = [sys.executable, "-m", "truerank"]
+    command.extend(line.split())
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -16,7 +16,8 @@ from support.cli_files import Outcome, Run
 from truerank.link_prediction import Sampled, Task, read_predictions
 
 # A small graph whose triples are names, and a model of it in small integers.
-ENTITIES, RELATIONS = 12, ("knows", "likes", "of")
+ENTITIES = 12
+RELATIONS = ("knows", "likes", "of")
 NAMES = [f"person {i:02d}" for i in range(ENTITIES)]
 RNG = np.random.default_rng(5)
 DRAWN = {tuple(RNG.integers((ENTITIES, 3, ENTITIES)).tolist()) for _ in range(60)}
@@ -25,6 +26,7 @@ TEST, VALID, REST = np.split(RNG.permutation(sorted(DRAWN - RING)), [10, 18])
 SPLITS = {"train": np.concatenate([REST, sorted(RING)]), "valid": VALID, "test": TEST}
 VECTORS_OF = RNG.integers(-3, 4, (3, ENTITIES, 6)).astype(np.float32)
 MODEL = {"E": VECTORS_OF[0], "tails": VECTORS_OF[1, :10], "heads": VECTORS_OF[2, :10]}
+QUERIES = {"head": MODEL["heads"], "tail": MODEL["tails"]}
 BIAS = np.arange(ENTITIES, dtype=np.float32) % 3
 GIVEN = {"head": [1, 2], "tail": [0, 1]}
 NO_KNOWN = (
@@ -35,7 +37,7 @@ NO_KNOWN = (
 
 def scores(side: str) -> np.ndarray:
     """Compute negative L1 distances; sums of integers do not depend on their order."""
-    return -np.abs(MODEL[f"{side}s"][:, None] - MODEL["E"]).sum(2)
+    return -np.abs(QUERIES[side][:, None] - MODEL["E"]).sum(2)
 
 
 @pytest.fixture(autouse=True)
@@ -89,8 +91,9 @@ def expected_ranks(unique: bool = False, bias: Any = None, **facts: Any) -> tr.R
     """Evaluate the model of the world by the ids of its entities."""
     known = {"train": "train.npy", "valid": "valid.npy"}
     task = Task("test.npy", **{"known": known, "entities": ENTITIES, **facts})
-    rows = {side: first_rows(side) if unique else slice(None) for side in task.sides}
-    vectors = {side: MODEL[f"{side}s"][some] for side, some in rows.items()}
+    vectors = {side: QUERIES[side] for side in task.sides}
+    if unique:
+        vectors = {side: QUERIES[side][first_rows(side)] for side in task.sides}
     options: dict[str, Any] = {"entities": MODEL["E"], "similarity": "l1", "bias": bias}
     return task.evaluate_embeddings(**vectors, **options, unique=unique).ranks
 
@@ -99,7 +102,8 @@ def counts_of(ranks: tr.Ranks) -> list[list[int]]:
     return np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1).tolist()
 
 
-TRAIN, VALIDATION = {"train": "train.npy"}, {"rest": "valid.npy"}
+TRAIN = {"train": "train.npy"}
+VALIDATION = {"rest": "valid.npy"}
 SAMPLES = {
     "sampled:3 --seed 7": Sampled(3, seed=7),
     "sampled-typed:3": Sampled(3, typed=True),
@@ -109,26 +113,29 @@ SAMPLES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("line", "facts"),
-    [
-        (f"{KNOWN} {SCORES} --io read", {}),
-        (f"{KNOWN} {DISTINCT} --unique", {"unique": True}),
-        (f"{KNOWN} {VECTORS} --threads 1 --nan omit --split dev --by degree", {"split": "dev"}),
-        (f"{KNOWN} {VECTORS} --bias bias.npy", {"bias": BIAS}),
-        (f"--test test.txt --train train.txt {SCORES}", {"known": TRAIN}),
-        (f"--test test.npy {VECTORS}", {"known": {}}),
-        (
-            f"--test test.txt --known train=train.txt --known rest=valid.txt {VECTORS}",
-            {"known": TRAIN | VALIDATION},
-        ),
-        (f"{IDS} {VECTORS}", {}),
-        (f"{KNOWN} --sides tail {TAILS}", {"sides": ("tail",)}),
-        (f"{KNOWN} {MOVED} --entity-labels moved.txt", {}),
-        (f"{KNOWN} {RAW} --dtype bfloat16", {}),
-        *((f"{KNOWN} {VECTORS} --candidates {x}", {"candidates": y}) for x, y in SAMPLES.items()),
-    ],
-)
+LINES: list[tuple[str, dict[str, Any]]] = [
+    (f"{KNOWN} {SCORES} --io read", {}),
+    (f"{KNOWN} {DISTINCT} --unique", {"unique": True}),
+    (f"{KNOWN} {VECTORS} --threads 1 --nan omit --split dev --by degree", {"split": "dev"}),
+    (f"{KNOWN} {VECTORS} --bias bias.npy", {"bias": BIAS}),
+    (f"--test test.txt --train train.txt {SCORES}", {"known": TRAIN}),
+    (f"--test test.npy {VECTORS}", {"known": {}}),
+    (
+        f"--test test.txt --known train=train.txt --known rest=valid.txt {VECTORS}",
+        {"known": TRAIN | VALIDATION},
+    ),
+    (f"{IDS} {VECTORS}", {}),
+    (f"{KNOWN} --sides tail {TAILS}", {"sides": ("tail",)}),
+    (f"{KNOWN} {MOVED} --entity-labels moved.txt", {}),
+    (f"{KNOWN} {RAW} --dtype bfloat16", {}),
+]
+LINES += [
+    (f"{KNOWN} {VECTORS} --candidates {word}", {"candidates": candidates})
+    for word, candidates in SAMPLES.items()
+]
+
+
+@pytest.mark.parametrize(("line", "facts"), LINES)
 def test_options_are_keywords_of_the_task(
     predict: Callable[..., Outcome], line: str, facts: dict[str, Any]
 ) -> None:
@@ -141,12 +148,16 @@ def test_options_are_keywords_of_the_task(
         np.save(f"{side}_distinct.npy", scores(side)[first_rows(side)])
     # another order, and more names than the triples have
     order = np.random.default_rng(1).permutation(ENTITIES)
-    Path("moved.txt").write_text("\n".join([*(NAMES[i] for i in order), "nobody"]))
+    names = [NAMES[i] for i in order]
+    names.append("nobody")
+    Path("moved.txt").write_text("\n".join(names))
     np.save("moved_E.npy", np.concatenate([MODEL["E"][order], [[1000] * 6]]).astype("f4"))
     code, out, err = predict(f"{line} --save ranks.npz")
     has_known = "--train" in line or "--known" in line
-    assert (code, err) == (0, "" if has_known else NO_KNOWN)
-    ranks, expected = tr.load("ranks.npz"), expected_ranks(**facts)
+    assert code == 0
+    assert err == ("" if has_known else NO_KNOWN)
+    ranks = tr.load("ranks.npz")
+    expected = expected_ranks(**facts)
     more = [0, 0, 1] if "moved" in line else [0, 0, 0]  # one more candidate, below all others
     assert counts_of(ranks) == (np.array(counts_of(expected)) + more).tolist()
     for name in ("split", "sampled", "candidates"):

@@ -18,7 +18,8 @@ from truerank import compat
 @pytest.fixture
 def models() -> dict[str, tr.Ranks]:
     """Save the ranks of three models over the same tasks, and files of scores."""
-    generator, ranks = np.random.default_rng(5), {}
+    generator = np.random.default_rng(5)
+    ranks = {}
     for i, name in enumerate(["one", "two", "three"]):
         above = generator.integers(0, 20 + 10 * i, 60)
         labels = {"queries": np.arange(60) // 3, "targets": np.arange(60)}
@@ -75,14 +76,14 @@ def test_unlike_models_and_equal_names(run: Run, models: dict[str, tr.Ranks]) ->
 def test_published_numbers(
     run: Run, models: dict[str, tr.Ranks], line: str, keywords: dict[str, Any]
 ) -> None:
-    metric, value, *_ = line.split()
-    expected = tr.adjust(metric, float(value), **keywords)
-    code, out, err = run("adjust", *line.split())
+    words = line.split()
+    expected = tr.adjust(words[0], float(words[1]), **keywords)
+    code, out, err = run("adjust", *words)
     assert (code, err) == (0, "")
     rows = {row[:30].strip(): row[30:].strip() for row in out.splitlines()}
     assert rows["index (0 is chance, 1 perfect)"] == f"{expected.index:.6g}"
     assert all(note in out for note in expected.notes)
-    stored = json.loads(run("adjust", *line.split(), "--json").out)
+    stored = json.loads(run("adjust", *words, "--json").out)
     numbers = {"z": expected.z, "index": expected.index}
     assert {k: stored[k] for k in numbers} == {k: None if x != x else x for k, x in numbers.items()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -18,19 +19,28 @@ from truerank import compat
 
 def plain(ranks: tr.Ranks, preset: str, k: int) -> dict[str, float]:
     """Average over tasks, one by one."""
-    mr, mrr, hits, total = 0.0, 0.0, 0.0, 0.0
+    mr = 0.0
+    mrr = 0.0
+    hits = 0.0
+    total = 0.0
     assert ranks.listed is not None
     for i in range(len(ranks)):
-        a, t, n = int(ranks.above[i]), int(ranks.tied[i]), int(ranks.candidates[i])
+        a = int(ranks.above[i])
+        t = int(ranks.tied[i])
+        n = int(ranks.candidates[i])
         weight = 1.0 if ranks.weights is None else float(ranks.weights[i])
         place: float = a + (t + 1) / 2
         is_hit = bool(ranks.listed[i]) and not (preset == "pyclause" and place > 100)
-        rank, reciprocal = place, 1 / place
+        rank = place
+        reciprocal = 1 / place
         if not is_hit and preset in ("zero", "pyclause"):
-            rank, reciprocal = float(n), 0.0
-            rank = math.nan if preset == "pyclause" else rank
+            rank = float(n)
+            reciprocal = 0.0
+            if preset == "pyclause":
+                rank = math.nan
         elif not is_hit and preset == "k + 1":
-            rank, reciprocal = a + 1, 1 / (a + 1)
+            rank = a + 1
+            reciprocal = 1 / (a + 1)
         mr += weight * rank
         mrr += weight * reciprocal
         hits += weight * (reciprocal > 0 and 1 / reciprocal <= k + 1e-9)
@@ -41,7 +51,8 @@ def plain(ranks: tr.Ranks, preset: str, k: int) -> dict[str, float]:
 @given(st.integers(0, 2**32), st.integers(1, 30), st.booleans())
 def test_presets_are_loops(seed: int, k: int, weighted: bool) -> None:
     rng = np.random.default_rng(seed)
-    n, lists = 400, 20
+    n = 400
+    lists = 20
     ids = np.stack([rng.permutation(n)[:200] for _ in range(lists)])
     scores = rng.integers(0, 90, ids.shape).astype(float)
     ranks = tr.rank_lists(ids, scores, rng.integers(0, n, lists), candidates=n)
@@ -49,8 +60,9 @@ def test_presets_are_loops(seed: int, k: int, weighted: bool) -> None:
         ranks = ranks.with_weights(rng.random(lists) + 0.1)
     table = compat.table_lists(ranks, ks=[k])
     assert table["preset"] == list(compat.LIST_PRESETS)
-    for name, *values in table:
-        assert values == pytest.approx([*plain(ranks, name, k).values()], nan_ok=True)
+    for row in table:
+        expected = plain(ranks, row[0], k)
+        assert row[1:] == pytest.approx(tuple(expected.values()), nan_ok=True)
 
 
 def test_own_presets_and_wrong_ones() -> None:
@@ -58,7 +70,9 @@ def test_own_presets_and_wrong_ones() -> None:
     own = compat.ListPreset(name="own", toolkits="ours", cut=1)
     assert compat.table_lists(ranks, presets=[own])["mr"] == [10]
     assert math.isnan(compat.report_lists(ranks[:0], preset="zero")["mr"])
-    ask, make, exact = compat.report_lists, compat.ListPreset, tr.Ranks([0], [1], 5)
+    ask = compat.report_lists
+    make = compat.ListPreset
+    exact = tr.Ranks([0], [1], 5)
     refusal(KeyError, "preset: expected one of zero, pyclause", ask, ranks, preset="other")
     refusal(TypeError, "preset: expected a name or a ListPreset", ask, ranks, preset=3)
     refusal(ValueError, "misses: expected one of zero", make, name="o", toolkits="", misses="none")
@@ -108,19 +122,24 @@ def test_values_among_the_first_k(data: st.DataObject) -> None:
     row = data.draw(st.lists(st.integers(0, 2), min_size=columns, max_size=columns))
     k = data.draw(st.integers(1, 14))
     added = {"mrr": lambda r: 1 / r, "ndcg": lambda r: 1 / math.log2(r + 1), "hits": lambda r: 1}
+
+    def first_k(value: Callable[[float], float], place: float) -> float:
+        return value(place) if place <= k else 0
+
     metrics = tuple(compat.Metric(name, f"{name}@{k}") for name in added)
     preset = compat.Preset(
         name="mine", toolkit="mine", version="1", source=(), metrics=metrics, splits="none",
         candidates="all", convention=compat.Convention(rank="any"),
     )  # fmt: skip
     found = compat.report(np.array([row], np.float32), [0], preset=preset)
-    above, tied = sum(s > row[0] for s in row), row.count(row[0])
+    above = sum(s > row[0] for s in row)
+    tied = row.count(row[0])
     for name, value in added.items():
-        values = [value(r) if r <= k else 0 for r in range(above + 1, above + tied + 1)]
+        values = [first_k(value, r) for r in range(above + 1, above + tied + 1)]
         assert found[name] == pytest.approx(sum(values) / tied)
         assert found.bounds(name) == pytest.approx((min(values), max(values)))
         middle = above + (tied + 1) / 2
-        assert found.corrected(name) == pytest.approx(value(middle) if middle <= k else 0)
+        assert found.corrected(name) == pytest.approx(first_k(value, middle))
 
 
 # -- a constant scorer ----------------------------------------------------------------------------

@@ -48,11 +48,13 @@ def test_dgl_ke_0_1(near: float | None) -> None:
     else:
         bits = np.float32(near).view(np.int32) + rng.integers(-30, 30, (300, 40), np.int32)
         scores = bits.view(np.float32)
-    filtered = rng.random(scores.shape) < (0.2 if near is None else 0)
+    share = 0.2 if near is None else 0
+    filtered = rng.random(scores.shape) < share
     filtered[:, 0] = True
     squashed = torch.nn.functional.logsigmoid(torch.from_numpy(scores))
     rank = ((squashed - torch.from_numpy(filtered).float() >= squashed[:, :1]).sum(1) + 1).numpy()
-    places, out = np.zeros(len(scores), int), lists(filtered)
+    places = np.zeros(len(scores), int)
+    out = lists(filtered)
     found = compat.report(scores, places, preset="dgl-ke-0.1", filter=out)
     assert ((found.first <= rank) & (rank <= found.last)).all()
     assert (found.first == found.last).all() or near is not None

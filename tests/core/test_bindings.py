@@ -26,10 +26,8 @@ EMBEDDINGS = _core.Embeddings(SCORES, SCORES, "dot")
 GRID = _core.Grid(EMBEDDINGS, np.arange(3), np.arange(3))
 PAIRS = _core.Tasks(ZEROS, ZEROS)
 SQUARE = np.zeros((3, 3), np.int64)
-CLASSES = (
-    *(_core.Scores, _core.FileScores, _core.Selection, _core.Tasks, _core.Rules, _core.Fault),
-    *(_core.Counts, _core.Embeddings, _core.Grid, _core.ListReader),
-)
+CLASSES = [_core.Scores, _core.FileScores, _core.Selection, _core.Tasks, _core.Rules, _core.Fault]
+CLASSES += [_core.Counts, _core.Embeddings, _core.Grid, _core.ListReader]
 
 
 RANGES = _core.Selection.of_ranges(INDPTR)
@@ -87,7 +85,9 @@ def topk(rows: Any = None, current: Any = None, block: int = 0) -> Any:
 def find_listed(
     ids: Any = None, bound: int = 3, rows: Any = ZEROS, targets: Any = ZEROS, filter: Any = None
 ) -> Any:
-    return _core.find_listed(lists() if ids is None else ids, bound, rows, targets, filter, 1)
+    if ids is None:
+        ids = lists()
+    return _core.find_listed(ids, bound, rows, targets, filter, 1)
 
 
 def grid(lefts: Any = ZEROS[:1], rights: Any = ZEROS[:1]) -> _core.Grid:
@@ -109,11 +109,9 @@ def embeddings(similarity: str = "dot", bias: Any = None) -> _core.Embeddings:
 
 ROWS = (ZEROS + 3, ZEROS - 1, SQUARE, ZEROS[:2])
 IDS = (np.array([3]), np.array([-1]), np.array([1, 0]), SQUARE, ZEROS[:0])
-LISTS: tuple[Any, ...] = (
-    *(RANGES, {"indices": [0, 0]}, {"indptr": [0, 2, 1, 3]}, {"indptr": ZEROS[:0]}),
-    *({"indices": np.zeros(6, np.int64)[::2]}, {"indices": np.zeros(3)}, {"indices": SQUARE}),
-    *({"list_of_task": ZEROS + 3}, {"list_of_task": SQUARE}, {"indptr": SQUARE}),
-)
+LISTS: list[Any] = [RANGES, {"indptr": [0, 2, 1, 3]}, {"indptr": ZEROS[:0]}, {"indptr": SQUARE}]
+LISTS += [{"indices": np.zeros(6, np.int64)[::2]}, {"indices": np.zeros(3)}, {"indices": SQUARE}]
+LISTS += [{"indices": [0, 0]}, {"list_of_task": ZEROS + 3}, {"list_of_task": SQUARE}]
 TRUE = (
     np.ones((3, 1), "f4"),
     np.ones(6, "f4")[::2],
@@ -133,7 +131,8 @@ WRONG: list[tuple[Callable[..., object], str, Sequence[Any]]] = [
     (partial_counts, "first", (-1, 2**63 - 2)),
     (partial(partial_counts, first=1), "candidates", (RANGES,)),
     (partial(partial_counts, scores=in_file()), "candidates", (RANGES,)),
-    (partial_embedding_counts, "true", (*TRUE, np.ones(3, np.int32))),
+    (partial_embedding_counts, "true", TRUE),
+    (partial_embedding_counts, "true", (np.ones(3, np.int32),)),
     (partial_embedding_counts, "rows", ROWS),
     (partial_embedding_counts, "targets", (np.array([-2, 0, 0]), np.zeros(4, np.int64))),
     (partial_embedding_counts, "first", (-1, 2**63 - 3)),
@@ -174,13 +173,20 @@ WRONG: list[tuple[Callable[..., object], str, Sequence[Any]]] = [
 ]
 
 
+def call_with(call: Callable[..., object], argument: str, value: Any) -> None:
+    """Call with one argument; the parts of a selection become one, which may refuse them."""
+    if isinstance(value, dict):
+        value = lists(**value)
+    call(**{argument: value})
+
+
 @pytest.mark.parametrize(("call", "argument", "values"), WRONG)
 def test_access_outside_of_the_arrays_is_refused(
     call: Callable[..., object], argument: str, values: Sequence[Any]
 ) -> None:
     for value in values:
         with pytest.raises(ValueError):  # noqa: PT011
-            call(**{argument: lists(**value) if isinstance(value, dict) else value})
+            call_with(call, argument, value)
 
 
 @pytest.mark.parametrize(
@@ -341,5 +347,5 @@ def test_the_lock_is_given_up_in_one_place_and_taken_by_no_destructor() -> None:
     found = []
     for path in files:
         code = re.sub("//.*", "", path.read_text(encoding="utf-8"))
-        found += [(path.name, word) for word in sorted({*re.findall(LOCK, code)})]
+        found += [(path.name, word) for word in sorted(set(re.findall(LOCK, code)))]
     assert found == [("calls.cpp", "PyEval_RestoreThread"), ("calls.cpp", "PyEval_SaveThread")]

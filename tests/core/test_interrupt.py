@@ -117,7 +117,7 @@ for work in ({", ".join(LONG)}):
 """
     lines = run_python(INTERRUPT + script, timeout=120).splitlines()
     delays = {name: float(delay) for name, delay in map(str.split, lines)}
-    assert [*delays] == LONG
+    assert list(delays) == LONG
     # The goal is 0.5 on a machine with nothing else to do.
     assert {name: delay for name, delay in delays.items() if delay >= 1.5} == {}
 
@@ -217,13 +217,14 @@ small()
 @posix
 @pytest.mark.parametrize("script", HANDLERS.values(), ids=HANDLERS)
 def test_handlers_of_signals(run_python: Run, sanitized: bool, script: str) -> None:
-    limit = f"limit = {1000 if sanitized else 1.5}\n"
-    run_python(limit + INTERRUPT + script, timeout=60)
+    seconds = 1000 if sanitized else 1.5
+    run_python(f"limit = {seconds}\n" + INTERRUPT + script, timeout=60)
 
 
 def test_the_position_of_a_nan_is_found_soon(sanitized: bool) -> None:
     """Many tasks share a row whose NaN are all filtered but one: the error still comes soon."""
-    n, k = 400_000, 2_000
+    n = 400_000
+    k = 2_000
     scores = np.full((1, n), np.nan, np.float32)
     scores[0, :10] = 1
     filtered = np.arange(10, n - 1)

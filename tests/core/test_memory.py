@@ -41,7 +41,9 @@ def beside_guard_page(a: Array, *, order: str, at_end: bool) -> Array:
     page = mmap.PAGESIZE
     pages = -(-a.nbytes // page)
     memory = mmap.mmap(-1, (pages + 2) * page)
-    start = page + (pages * page - a.nbytes if at_end else 0)
+    start = page
+    if at_end:
+        start += pages * page - a.nbytes
     view: Array = np.ndarray(a.shape, a.dtype, memory, start, order=order)
     view[...] = a
     first = ctypes.addressof(ctypes.c_char.from_buffer(memory))
@@ -61,7 +63,8 @@ def test_nothing_is_read_beyond_the_scores(dtype: str, order: str, at_end: bool)
         scores = pool(dtype)[rng.integers(0, len(pool(dtype)), (height, width))]
         view = beside_guard_page(scores, order=order, at_end=at_end)
         targets = rng.integers(0, width, height)
-        rows, columns = rng.integers(0, height, 12), rng.integers(0, width, 12)
+        rows = rng.integers(0, height, 12)
+        columns = rng.integers(0, width, 12)
         for turned, plain in ((view, scores), (view[::-1], scores[::-1].copy())):
             for audit in (False, True):
                 kw: dict[str, Any] = {"nan": "worst", "audit": audit}
@@ -149,7 +152,7 @@ print("{name}, {call}: ", used)
     )
     lines = run_python(PEAK + script, path, timeout=300).splitlines()
     found = dict(line.split(":") for line in lines)
-    assert len(found) == len({*PEAKS})
+    assert len(found) == len(set(PEAKS))
     assert {call: used for call, used in found.items() if float(used) >= 50} == {}
 
 

@@ -28,9 +28,12 @@ def counts(ranks: tr.Ranks) -> list[tuple[int, int, int]]:
 def rank_row(row: Any, target: int, *, filter: Any = None, **rules: Any) -> tuple[int, int, int]:
     """Return the counts of one task on one row of float32, after a check with the definition."""
     scores = np.array(row, np.float32)
-    selection = None if filter is None else csr([filter])
+    selection = None
+    lists = None
+    if filter is not None:
+        selection = csr([filter])
+        lists = [filter]
     (got,) = counts(tr.rank(scores, target, filter=selection, **rules))
-    lists = None if filter is None else [filter]
     for oracle in (count, count_large):
         expected = oracle(scores, target, filter=lists, **rules)
         assert got == (expected.above[0], expected.tied[0], expected.candidates[0])
@@ -84,8 +87,9 @@ def test_counts_by_hand(name: str) -> None:
 
 def test_case_7_no_tasks() -> None:
     none = np.empty(0, np.int64)
+    indptr, indices = csr([[], []])
     for shape in ((0, 5), (0, 0), (5, 0), (5, 3)):
-        for filter in (None, csr([]), [], (*csr([[], []]), np.zeros(0, int))):
+        for filter in (None, csr([]), [], (indptr, indices, none)):
             assert counts(tr.rank(np.zeros(shape), none, rows=none, filter=filter)) == []
 
 

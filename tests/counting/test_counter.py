@@ -24,7 +24,8 @@ from support.refusals import refusal
 SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
 TARGETS = np.array([2, 1])
 TRUE = SCORES[[0, 1], TARGETS]
-T, V = tr.InputTypeError, tr.InputValueError
+T = tr.InputTypeError
+V = tr.InputValueError
 
 
 def counter(**keywords: Any) -> tr.RankCounter:
@@ -80,7 +81,8 @@ def test_slices_whose_rows_are_far_apart(dtype: Any, width: int) -> None:
     whole = rng.integers(-50, 50, (70, 10100)).astype(dtype)
     if np.issubdtype(dtype, np.floating):
         whole[rng.integers(0, 70, 300), rng.integers(0, 10100, 300)] = np.nan
-    scores, left = whole[::-1, 1 : 2 * width + 1], width // 3
+    scores = whole[::-1, 1 : 2 * width + 1]
+    left = width // 3
     for order in (None, rng.permutation(70), rng.integers(0, 70, 50)):
         tasks = np.arange(70) if order is None else order
         targets = rng.integers(0, 2 * width, len(tasks))
@@ -139,12 +141,13 @@ def test_zeros_of_either_sign_are_one_truth() -> None:
     one.merge(tr.RankCounter([-0.0, -np.nan], nan="worst"))
 
 
-@pytest.mark.parametrize("how", ["update", "merge"])
-def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None:
+@pytest.mark.parametrize("method", ["update", "merge"])
+def test_a_call_that_is_interrupted_has_counted_all_or_nothing(method: str) -> None:
     """A repeated call is refused if the first one was completed, and is counted if not."""
     expected = tr.rank(SCORES, TARGETS, audit=True)
     for stop in range(1, 1000):
-        one, other = counter(audit=True), counter(audit=True)
+        one = counter(audit=True)
+        other = counter(audit=True)
         one.update(SCORES[:, :1], start=0)
         other.update(SCORES[:, 1:], start=1)
         calls = {
@@ -152,11 +155,11 @@ def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None
             "merge": lambda one=one, other=other: one.merge(other),
         }
         if not interrupted(
-            calls[how], stop, ("counter.py", "partial_counts.py", "block_columns.py")
+            calls[method], stop, ("counter.py", "partial_counts.py", "block_columns.py")
         ):
             break
         try:
-            calls[how]()
+            calls[method]()
         except ValueError as error:
             if "column 1" not in str(error):
                 raise
@@ -167,7 +170,8 @@ def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None
 # -- what is refused -------------------------------------------------------------------------------
 
 
-NARROW, WITH_NAN = SCORES.astype("f4"), np.array([0.1, np.nan, 0.3])
+NARROW = SCORES.astype("f4")
+WITH_NAN = np.array([0.1, np.nan, 0.3])
 FORM = (np.array([0, 1, 1]), np.array([3]), np.array([0, 1]))
 REFUSED: list[tuple[type[Exception], str, Any]] = [
     (T, "^block: .*float64.* float32", lambda one: one.update(NARROW[:, 2:], start=2)),
@@ -275,13 +279,15 @@ def test_sampled_negatives_are_counted_as_given(
 ) -> None:
     """Matrices and ragged lists give what `rank` counts with the true scores as one more column."""
     rng = np.random.default_rng(seed)
-    scores, rules = some_scores(rng, dtype), {"order": order, "nan": nan, "audit": True}
-    true_scores, lengths = rng.permuted(scores, axis=1)[:, 0], rng.integers(0, 10, 6)
+    scores = some_scores(rng, dtype)
+    rules = {"order": order, "nan": nan, "audit": True}
+    true_scores = rng.permuted(scores, axis=1)[:, 0]
+    lengths = rng.integers(0, 10, 6)
     beside = np.concatenate([true_scores[:, None], scores], axis=1)
     ragged = np.concatenate([row[:n] for row, n in zip(scores, lengths, strict=True)])
-    sampled = {"all": (scores, [9] * 6), "ragged": (([0, *np.cumsum(lengths)], ragged), lengths)}
-    for others, sizes in sampled.values():
-        kept = [[0, *range(1, n + 1)] for n in sizes]
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    for others, sizes in ((scores, [9] * 6), ((indptr, ragged), lengths)):
+        kept = [list(range(n + 1)) for n in sizes]
         expected = attempt(tr.rank, beside, 0, candidates=kept, **rules)
         got = attempt(tr.rank_against, true_scores, others, **rules)
         if isinstance(expected, Exception):
@@ -359,9 +365,12 @@ def test_one_list_for_all_is_not_compared_pair_by_pair() -> None:
 def test_the_block_has_no_say_in_the_truth(seed: int, dtype: str, order: str) -> None:
     """Whatever the target's column holds, the given true score counts, and once."""
     rng = np.random.default_rng(seed)
-    scores, rules = some_scores(rng, dtype), {"order": order, "nan": "worst", "audit": True}
-    rows, targets = np.arange(6), rng.integers(0, 9, 6)
-    true_scores, others = scores[rows, targets], scores.copy()
+    scores = some_scores(rng, dtype)
+    rules = {"order": order, "nan": "worst", "audit": True}
+    rows = np.arange(6)
+    targets = rng.integers(0, 9, 6)
+    true_scores = scores[rows, targets]
+    others = scores.copy()
     others[rows, targets] = rng.permutation(true_scores)
     one = tr.RankCounter(true_scores, targets, candidates=9, **rules)
     for block in np.split(rng.permutation(9), [3, 3, 7]):
@@ -383,7 +392,8 @@ def test_the_block_has_no_say_in_the_truth(seed: int, dtype: str, order: str) ->
 
 
 def test_sampled_blocks_add_up() -> None:
-    one, other = tr.RankCounter(TRUE), tr.RankCounter(TRUE)
+    one = tr.RankCounter(TRUE)
+    other = tr.RankCounter(TRUE)
     one.update(SCORES[:, :1])
     other.update(SCORES[:, 1:])
     other.update(SCORES[:, 1:])
@@ -437,7 +447,7 @@ def test_sums_as_tensors() -> None:
 def test_the_size_of_a_number_changes_no_sum() -> None:
     """Indices of a filter may be of 32 bits in one process and of 64 in another."""
     lists = [(np.array([0, 2, 3]), np.array([1, 3, 0], dtype)) for dtype in (np.int32, np.int64)]
-    parts = [fed(some, filter=own) for some, own in zip(([0, 1], [2, 3]), lists, strict=True)]
+    parts = [fed(some, filter=filter) for some, filter in zip(([0, 1], [2, 3]), lists, strict=True)]
     assert sums(*parts) == fed(range(4), filter=lists[0]).ranks()
 
 
@@ -447,3 +457,9 @@ def test_files_of_another_kind(tmp_path: Path) -> None:
     refusal(ValueError, "truerank.counter", tr.load, tmp_path / "counter.npz")
     refusal(ValueError, "truerank.ranks", tr.RankCounter.load, tmp_path / "ranks.npz")
     refusal(FileNotFoundError, "none.npz", tr.RankCounter.load, tmp_path / "none.npz")
+
+
+def test_a_counter_with_options_of_numpy_is_saved(tmp_path: Path) -> None:
+    given = counter(threads=np.int64(2), audit=np.bool_(True), nan=np.str_("omit"))
+    given.save(tmp_path / "counter.npz")
+    assert repr(tr.RankCounter.load(tmp_path / "counter.npz")) == repr(given)

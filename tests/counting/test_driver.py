@@ -18,9 +18,9 @@ import truerank as tr
 from strategies.count_problems import Problem, problems
 from truerank._core import Scores
 from truerank.counting import sources
-from truerank.counting.driver import begin_count, count_source, count_tile
+from truerank.counting.driver import begin_count, count_source, open_if_needed
 from truerank.counting.job import Job, prepare_job
-from truerank.counting.sources import ArraySource, StoreSource
+from truerank.counting.sources import ArraySource, Source, StoreSource
 from truerank.counting.tiles import SourceCounts, TileJob
 from truerank.inputs.rules import read_rules
 from truerank.stores import Tile, read_scores
@@ -61,6 +61,11 @@ def job_of(problem: Problem) -> tuple[Scores, Job]:
     scores = read_scores(problem.scores, rules.dtype)
     assert isinstance(scores, Scores)
     return scores, prepare_job(scores.array.shape, targets, *tasks, rules)
+
+
+def count_tile(source: Source, job: TileJob) -> SourceCounts:
+    with open_if_needed(source, job) as open_tile:
+        return job.counted(open_tile)
 
 
 def through_pickles(source: Any, jobs: Sequence[TileJob]) -> Iterator[SourceCounts]:

@@ -18,6 +18,7 @@ from oracles import lists as oracle
 from support.hostile_members import rewrite
 from support.interruptions import refusing_to_wait
 from support.outcomes import attempt
+from support.problems import csr
 from support.refusals import refusal
 from truerank import _core
 
@@ -42,19 +43,21 @@ class Problem(NamedTuple):
 def problems(draw: st.DrawFn, *, errors: bool) -> Problem:
     n = draw(st.integers(1, 9))
     lists = draw(st.integers(0, 5))
-    id_range = st.integers(-3 if errors else 0, n if errors else n - 1)
+    id_range = st.integers(-3, n) if errors else st.integers(0, n - 1)
     one_list = st.lists(id_range, max_size=n + errors, unique=not errors)
     ids = [draw(one_list) for _ in range(lists)]
     dtype = draw(st.sampled_from(DTYPES))
-    floating = np.dtype(dtype).kind == "f"
-    value = st.sampled_from(VALUES if floating else (0, 1, 2, 3))
+    value: st.SearchStrategy[Any] = st.sampled_from((0, 1, 2, 3))
+    if np.dtype(dtype).kind == "f":
+        value = st.sampled_from(VALUES)
     scores = None
     if draw(st.sampled_from([True, True, False])):
         scores = [draw(st.lists(value, min_size=len(x), max_size=len(x))) for x in ids]
     keywords: dict[str, Any] = {"candidates": n}
     tasks = lists
     if draw(st.booleans()):
-        tasks = draw(st.integers(0, 8)) if lists else 0
+        if lists:
+            tasks = draw(st.integers(0, 8))
         keywords["rows"] = draw(
             st.lists(st.integers(0, max(0, lists - 1)), min_size=tasks, max_size=tasks)
         )
@@ -71,35 +74,51 @@ def problems(draw: st.DrawFn, *, errors: bool) -> Problem:
     return Problem(ids, scores, dtype, targets, keywords, form, index)
 
 
-def in_form(problem: Problem) -> tuple[Any, Any]:
-    """Return ids and scores in the form of the problem."""
-    ids, scores, dtype, index = problem.ids, problem.scores, problem.dtype, problem.index
+def padded(lists: list[list[Any]], pad: Any, dtype: Any) -> Array:
+    """Return lists as the rows of a matrix, each with a pad at least."""
+    width = max(map(len, lists), default=0) + 1
+    matrix = np.full((len(lists), width), pad, dtype)
+    for row, one in zip(matrix, lists, strict=True):
+        row[: len(one)] = np.array(one, dtype)
+    return matrix
+
+
+def ids_in_form(problem: Problem) -> Any:
+    """Return the ids of a problem in its form."""
+    ids = problem.ids
     if problem.form == "padded":
-        width = max(map(len, ids), default=0) + 1
-        padded = [[*one, *[-1] * (width - len(one))] for one in ids]
-        matrix = np.array(padded, index).reshape(len(ids), width)
-        if scores is None:
-            return matrix, None
-        pad = np.nan if np.dtype(dtype).kind == "f" else 7
-        values = [[*one, *[pad] * (width - len(one))] for one in scores]
-        return matrix, np.array(values, dtype).reshape(len(ids), width)
+        return padded(ids, -1, problem.index)
     if problem.form == "ragged":
-        indptr = np.cumsum([0, *map(len, ids)])
-        flat = np.array([x for one in ids for x in one], index)
-        if scores is None:
-            return (indptr, flat), None
-        return (indptr, flat), (indptr, np.array([x for one in scores for x in one], dtype))
+        indptr, flat = csr(ids)
+        return indptr, flat.astype(problem.index)
+    if problem.form == "lists" and problem.dtype == "float64":
+        return ids
+    return [np.array(one, problem.index) for one in ids]
+
+
+def scores_in_form(problem: Problem) -> Any:
+    """Return the scores of a problem, which may have none, in its form."""
+    scores = problem.scores
+    dtype = problem.dtype
+    if scores is None:
+        return None
+    if not scores and problem.form in ("lists", "arrays"):
+        return []
+    if problem.form == "padded":
+        pad = np.nan if np.dtype(dtype).kind == "f" else 7
+        return padded(scores, pad, dtype)
+    if problem.form == "ragged":
+        indptr, _ = csr(problem.ids)
+        return indptr, np.array([x for one in scores for x in one], dtype)
     if problem.form == "lists" and dtype == "float64":
-        return ids, scores
-    arrays = [np.array(one, index) for one in ids]
-    return arrays, None if scores is None else [np.array(one, dtype) for one in scores]
+        return scores
+    return [np.array(one, dtype) for one in scores]
 
 
 def outcome(problem: Problem, **more: Any) -> list[oracle.Counted] | Exception:
     """Return what the package counts, or the error that it raises."""
-    ids, scores = in_form(problem)
-    if not problem.ids and problem.form in ("lists", "arrays") and scores is not None:
-        scores = []
+    ids = ids_in_form(problem)
+    scores = scores_in_form(problem)
     ranks = attempt(tr.rank_lists, ids, scores, problem.targets, **problem.keywords, **more)
     if isinstance(ranks, Exception):
         return ranks
@@ -195,7 +214,8 @@ def test_errors_name_what_is_wrong(call: dict[str, Any], message: str) -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer on this system")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_long_check_of_lists_can_be_interrupted(threads: int) -> None:
-    lists, width = 200_000, 50
+    lists = 200_000
+    width = 50
     ids = np.tile(np.arange(width, dtype=np.int32), lists)
     selection = _core.Selection(np.arange(lists + 1) * width, ids)
     none = np.zeros(0, np.int64)
@@ -219,8 +239,12 @@ def some_ranks() -> tr.Ranks:
 def test_misses_travel_with_ranks(tmp_path: Path) -> None:
     ranks = some_ranks()
     ranks.save(tmp_path / "ranks.npz")
-    copies = (tr.load(tmp_path / "ranks.npz"), pickle.loads(pickle.dumps(ranks)))
-    for same in (*copies, copy.deepcopy(ranks), ranks.with_weights(None)):
+    for same in (
+        tr.load(tmp_path / "ranks.npz"),
+        pickle.loads(pickle.dumps(ranks)),
+        copy.deepcopy(ranks),
+        ranks.with_weights(None),
+    ):
         assert same == ranks
         assert same.listed is not None
         assert same.listed.tolist() == [True, False]

@@ -84,7 +84,7 @@ CALLS: dict[str, Callable[..., object]] = {
     "lists": lambda **p: tr.rank_lists(IDS, -np.sort(-SCORES)[:, :9], TARGETS, candidates=50, **p),
     "lists in order": lambda **p: tr.rank_lists(IDS, None, TARGETS, candidates=50, **p),
     "blocks": lambda **p: tr.rank_blocks(blocks(), **p),
-    "listed blocks": lambda **p: tr.rank_blocks([*blocks()], **p),
+    "listed blocks": lambda **p: tr.rank_blocks(list(blocks()), **p),
     "counter": lambda **p: counted(**p),
     "dask": lambda **p: dask_ranks(**p),
     "most similar of a matrix": lambda **p: alignment.most_similar(SCORES, None, **p),
@@ -120,14 +120,18 @@ def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_reports_rise_to_the_total(name: str) -> None:
     call = CALLS[name]
-    for how in [{"threads": 1}, {"threads": 3}] if name in PASSES else [dict[str, int]()]:
-        seen, callers = list[tr.Progress](), set[int]()
+    settings: list[dict[str, int]] = [{}]
+    if name in PASSES:
+        settings = [{"threads": 1}, {"threads": 3}]
+    for options in settings:
+        seen: list[tr.Progress] = []
+        callers: set[int] = set()
 
         def hear(progress: tr.Progress, seen: Any = seen, callers: Any = callers) -> None:
             seen.append(progress)
             callers.add(threading.get_ident())
 
-        np.testing.assert_equal(content(call(progress=hear, **how)), content(call(**how)))
+        np.testing.assert_equal(content(call(progress=hear, **options)), content(call(**options)))
         assert name == "dask" or callers == {threading.get_ident()}
         assert seen[-1].done == seen[-1].total > 0
         for order in ([p.done for p in seen], [p.seconds for p in seen]):
@@ -135,7 +139,7 @@ def test_reports_rise_to_the_total(name: str) -> None:
         assert all(p.done < p.total or not p.total for p in seen[:-1])
         if name in PASSES:
             assert {p.total for p in seen} == {PASSES[name][0] * 500 * 6000 * 4}
-        if how == {"threads": 1}:  # of several, others may be done before the caller looks
+        if options == {"threads": 1}:  # of several, others may be done before the caller looks
             between = [p.done / p.total for p in seen if 0 < p.done < p.total]
             assert len(between) >= 3
             assert between[0] < 0.5 < between[-1]
@@ -143,7 +147,8 @@ def test_reports_rise_to_the_total(name: str) -> None:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_what_a_listener_raises_ends_the_call(name: str) -> None:
-    error, heard = LookupError("enough"), list[tr.Progress]()
+    error = LookupError("enough")
+    heard: list[tr.Progress] = []
 
     def refuse(progress: tr.Progress) -> None:
         heard.append(progress)
@@ -168,7 +173,9 @@ def test_true_draws_a_bar_that_ends(name: str, drawn: Callable[[], str]) -> None
 def content(found: Any) -> Any:
     """Return what can be compared of a result."""
     found = getattr(found, "ranks", found)
-    return found if isinstance(found, (tr.Ranks, tuple, dict)) else vars(found)
+    if isinstance(found, (tr.Ranks, tuple, dict)):
+        return found
+    return vars(found)
 
 
 def test_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:

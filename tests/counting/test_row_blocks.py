@@ -27,10 +27,10 @@ def same(got: tr.Ranks, expected: tr.Ranks) -> bool:
     return got == expected and got.protocol == expected.protocol
 
 
-@pytest.mark.parametrize("audit", [False, True])
+@pytest.mark.parametrize(("audit", "order"), [(False, "descending"), (True, "ascending")])
 @pytest.mark.parametrize("layout", [np.asarray, np.asfortranarray])
-def test_blocks_are_the_whole(audit: bool, layout: Any) -> None:
-    rules: dict[str, Any] = {"audit": audit, "order": "ascending" if audit else "descending"}
+def test_blocks_are_the_whole(audit: bool, order: str, layout: Any) -> None:
+    rules: dict[str, Any] = {"audit": audit, "order": order}
     scores = layout(SCORES)
     blocks = ((scores[s : s + 7], TARGETS[s : s + 7]) for s in STARTS)
     assert same(tr.rank_blocks(blocks, **rules), tr.rank(SCORES, TARGETS, **rules))
@@ -55,7 +55,8 @@ def test_targets_and_filters_may_be_filled_again(monkeypatch: pytest.MonkeyPatch
         return rank(*args, **keywords)
 
     monkeypatch.setattr("truerank.counting.row_blocks.rank", late)
-    targets, indices = np.empty(30, np.int64), np.empty(30, np.int64)
+    targets = np.empty(30, np.int64)
+    indices = np.empty(30, np.int64)
     indptr = np.arange(31)
     forms = [
         lambda: (indptr, indices),
@@ -68,9 +69,11 @@ def test_targets_and_filters_may_be_filled_again(monkeypatch: pytest.MonkeyPatch
 
         def blocks(form: Any = form) -> Iterator[tuple[Any, ...]]:
             for start in (0, 30):
-                targets[:], indices[:] = TARGETS[start : start + 30], left_out[start : start + 30]
+                targets[:] = TARGETS[start : start + 30]
+                indices[:] = left_out[start : start + 30]
                 yield SCORES[start : start + 30], targets, form()
-                targets[:], indices[:] = 0, 0
+                targets[:] = 0
+                indices[:] = 0
                 gone_on.release()
 
         assert same(tr.rank_blocks(blocks()), expected)
@@ -105,7 +108,8 @@ def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyP
     assert same(tr.rank_blocks(blocks()), rank(SCORES, TARGETS))
 
 
-ONE, OTHER = (SCORES, TARGETS), SCORES.copy()
+ONE = (SCORES, TARGETS)
+OTHER = SCORES.copy()
 REFUSED: list[tuple[type[Exception], str, Any]] = [
     (tr.InputValueError, "at least one block", []),
     (tr.InputTypeError, r"blocks: block 0: arguments: expected \(scores, targets\)", [SCORES]),

@@ -36,15 +36,18 @@ def check(scores: Any, problem: Problem, data: st.DataObject, *, place: bool = T
         len(problem.scores) == 1 and "rows" not in problem.keywords
     )
     asked = data.draw(thresholds(problem.scores, problem.keywords["dtype"], tasks))
-    given = {**problem.keywords, **({"rows": [0] * tasks} if single else {})}
+    given = dict(problem.keywords)
+    if single:
+        given["rows"] = [0] * tasks
     del given["audit"]
     plain = {name: value for name, value in given.items() if name not in OURS}
     _, call = Problem(problem.scores, problem.targets, given).call()
+    check_error = assert_refused if place else None
     compare(
         lambda: tr.count_above(scores, asked.given, **call),
         lambda: count_above(problem.scores, asked.plain, **plain),
         np.shape(asked.given) or (tasks,),
-        assert_refused if place else None,
+        check_error,
     )
 
 
@@ -59,7 +62,9 @@ def test_counts_are_those_of_the_definition(problem: Problem, data: st.DataObjec
 @settings(max_examples=40)
 def test_tile_by_tile(problem: Problem, data: st.DataObject, way: Stored) -> None:
     """However scores are stored, in tiles of whole rows and in tiles that cut rows."""
-    dtype = problem.keywords["dtype"] or ("bfloat16" if problem.scores.dtype.kind == "V" else None)
+    dtype = problem.keywords["dtype"]
+    if dtype is None and problem.scores.dtype.kind == "V":
+        dtype = "bfloat16"
     with (
         pytest.MonkeyPatch.context() as patch,
         TemporaryDirectory() as folder,
@@ -96,7 +101,9 @@ def test_all_numbers_of_narrow_types(dtype: str) -> None:
         asked = [values[at], np.nextafter(values[at], np.inf), np.nextafter(values[at], -np.inf)]
         asked.append((values[at] + values[at + 1]) / 2)
     numbers = [x for x in np.concatenate(asked).tolist() if x == x]
-    assert_counts_of_python(scores, [*numbers, float(values[-1]), *ODD])
+    numbers.append(float(values[-1]))
+    numbers.extend(ODD)
+    assert_counts_of_python(scores, numbers)
 
 
 @given(
@@ -113,17 +120,19 @@ def test_all_numbers_of_narrow_types(dtype: str) -> None:
 )
 @settings(max_examples=100)
 def test_scores_next_to_thresholds(dtype: str, numbers: list[Any]) -> None:
-    is_float = dtype.startswith("float")
-    info: Any = None if is_float else np.iinfo(dtype)
-    least, most = (-1e308, 1e308) if is_float else (int(info.min), int(info.max))
-    inside = [(float if is_float else int)(min(max(x, least), most)) for x in numbers]
-    with np.errstate(over="ignore"):
-        near = np.array(inside, None if is_float else dtype).astype(dtype)
-    if is_float:
-        beside = [np.nextafter(near, np.array(end, dtype)) for end in (-np.inf, np.inf)]
+    if dtype.startswith("float"):
+        inside = [float(min(max(x, -1e308), 1e308)) for x in numbers]
+        with np.errstate(over="ignore"):
+            near = np.array(inside).astype(dtype)
+        below = np.nextafter(near, np.array(-np.inf, dtype))
+        above = np.nextafter(near, np.array(np.inf, dtype))
     else:
-        beside = [near - (near > least), near + (near < most)]
-    assert_counts_of_python(np.concatenate([near, *beside]), numbers)
+        least = int(np.iinfo(dtype).min)
+        most = int(np.iinfo(dtype).max)
+        near = np.array([int(min(max(x, least), most)) for x in numbers], dtype)
+        below = near - (near > least)
+        above = near + (near < most)
+    assert_counts_of_python(np.concatenate([near, below, above]), numbers)
 
 
 # --- errors
@@ -146,8 +155,10 @@ def test_scores_next_to_thresholds(dtype: str, numbers: list[Any]) -> None:
     ],
 )
 def test_what_is_no_thresholds(thresholds: Any, message: str) -> None:
-    is_type = any(words in message for words in ("real numbers", "one of", "plain"))
-    with pytest.raises(tr.InputTypeError if is_type else tr.InputValueError, match=f"^{message}$"):
+    kind: type[Exception] = tr.InputValueError
+    if any(words in message for words in ("real numbers", "one of", "plain")):
+        kind = tr.InputTypeError
+    with pytest.raises(kind, match=f"^{message}$"):
         tr.count_above(SCORES, thresholds)
 
 

@@ -39,7 +39,8 @@ def parallel_problem(name: str) -> tuple[Array, Array, Array]:
 @pytest.mark.parametrize("name", list(SHAPES))
 def test_thread_counts_change_nothing(name: str) -> None:
     scores, targets, filters = parallel_problem(name)
-    selection, each = csr(filters), np.arange(len(scores))
+    selection = csr(filters)
+    each = np.arange(len(scores))
     true_scores = scores[each, targets][:, np.newaxis]
     inside = np.ones(scores.shape, bool)
     for lists in (None, selection):
@@ -61,7 +62,8 @@ def test_thread_counts_change_nothing(name: str) -> None:
 def test_the_first_nan_is_named_for_any_thread_count(name: str) -> None:
     scores, targets, _ = parallel_problem(name)
     height, width = scores.shape
-    row, column = height // 2, width // 2
+    row = height // 2
+    column = width // 2
     where = [(height - 1, width - 1), (row, width - 1), (row, column), (height - 1, column + 1)]
     for r, c in where:
         scores[r, c] = np.nan

@@ -20,7 +20,8 @@ from truerank.counting import sources
 from truerank.counting.job import Job
 from truerank.embeddings import watching
 
-ROWS, COLUMNS = 40, 500
+ROWS = 40
+COLUMNS = 500
 RNG = np.random.default_rng(11)
 SCORES = RNG.integers(0, 60, (ROWS, COLUMNS)).astype(np.float32)
 TARGETS = RNG.integers(0, COLUMNS, ROWS)
@@ -49,12 +50,14 @@ def save(folder: Path, order: str, scores: Array = SCORES) -> Path:
     return path
 
 
-def count(how: str, folder: Path, **keywords: Any) -> tr.Ranks:
+def count(form: str, folder: Path, **keywords: Any) -> tr.Ranks:
     """Count a file with rows or columns in four tiles, or vectors."""
-    if how == "vectors":
+    if form == "vectors":
         return tr.rank_embeddings(QUERIES, ENTITIES, TARGETS, **keywords)
     path = folder / "scores.npy"
-    return tr.rank(path if path.exists() else save(folder, how), TARGETS, **keywords)
+    if not path.exists():
+        save(folder, form)
+    return tr.rank(path, TARGETS, **keywords)
 
 
 @pytest.fixture
@@ -65,21 +68,21 @@ def quarters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quarters")
-@pytest.mark.parametrize("how", ["C", "F", "vectors"])
+@pytest.mark.parametrize("form", ["C", "F", "vectors"])
 @pytest.mark.parametrize("stops", [[1, 1, 1], [0], [3]])
-def test_a_stopped_count_goes_on(tmp_path: Path, how: str, stops: list[int]) -> None:
+def test_a_stopped_count_goes_on(tmp_path: Path, form: str, stops: list[int]) -> None:
     keywords: dict[str, Any] = {"filter": FILTER, "audit": len(stops) > 1}
-    expected = count(how, tmp_path, **keywords)
+    expected = count(form, tmp_path, **keywords)
     keywords["checkpoint"] = tmp_path / "kept"
     for last in stops:
         with pytest.raises(Stopped):
-            count(how, tmp_path, progress=stop_after(last), **keywords)
+            count(form, tmp_path, progress=stop_after(last), **keywords)
     seen: list[tr.Progress] = []
-    got = count(how, tmp_path, progress=seen.append, **keywords)
+    got = count(form, tmp_path, progress=seen.append, **keywords)
     assert seen[0].done == seen[0].resumed == sum(stops) * SCORES.nbytes // 4
     assert got == expected
     again: list[tr.Progress] = []
-    assert count(how, tmp_path, progress=again.append, **keywords) == got
+    assert count(form, tmp_path, progress=again.append, **keywords) == got
     assert [p.done for p in again] == [SCORES.nbytes]  # nothing was left to count
 
 
@@ -128,7 +131,8 @@ def test_a_count_that_is_interrupted_anywhere_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After an interrupt at many a line, a tile that was added in part is not added again."""
-    scores, kept = SCORES[:6, :40], tmp_path / "kept"
+    scores = SCORES[:6, :40]
+    kept = tmp_path / "kept"
     np.save(tmp_path / "scores.npy", np.asfortranarray(scores))
     monkeypatch.setattr(sources, "TILE_BYTES", scores.nbytes // 2)
     expected = tr.rank(tmp_path / "scores.npy", TARGETS[:6] % 40, audit=True)
@@ -180,7 +184,8 @@ OTHERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("what", OTHERS)
 def test_a_checkpoint_of_another_count(tmp_path: Path, what: str) -> None:
-    path, kept = save(tmp_path, "C"), tmp_path / "kept"
+    path = save(tmp_path, "C")
+    kept = tmp_path / "kept"
     tr.rank(path, TARGETS, checkpoint=kept)
     before = kept.read_bytes()
     with pytest.raises(ValueError, match=rf"^checkpoint: .*kept: .* another count, .*{what}"):
@@ -190,7 +195,8 @@ def test_a_checkpoint_of_another_count(tmp_path: Path, what: str) -> None:
 
 def replace_file(path: Path) -> None:
     """Put another file in its place, of the same size and time, as `rsync -t` does."""
-    old, other = path.stat(), path.with_name("other.npy")
+    old = path.stat()
+    other = path.with_name("other.npy")
     np.save(other, SCORES[::-1])
     os.utime(other, ns=(old.st_atime_ns, old.st_mtime_ns))
     os.replace(other, path)
@@ -224,7 +230,8 @@ def touch(path: Path) -> None:
 def test_a_checkpoint_of_a_file_that_was_replaced(
     tmp_path: Path, change: Any, words: str, in_shards: bool
 ) -> None:
-    path, kept = save(tmp_path, "C"), tmp_path / "kept"
+    path = save(tmp_path, "C")
+    kept = tmp_path / "kept"
     scores: Any = [path] if in_shards else path
     expected = tr.rank(scores, TARGETS, checkpoint=kept)
     assert tr.rank(scores, TARGETS, checkpoint=kept) == expected
@@ -236,15 +243,16 @@ def test_a_checkpoint_of_a_file_that_was_replaced(
 
 
 def test_a_checkpoint_of_scores_that_have_changed(tmp_path: Path) -> None:
-    path, kept = save(tmp_path, "C"), tmp_path / "kept"
-    for scores in (path, SCORES):
+    path = save(tmp_path, "C")
+    kept = tmp_path / "kept"
+    for scores, changed in ((path, path), (SCORES, SCORES[::-1].copy())):
         kept.unlink(missing_ok=True)
         expected = tr.rank(scores, TARGETS)
         for _ in range(2):
             assert tr.rank(scores, TARGETS, checkpoint=kept) == expected
         np.save(path, SCORES[::-1])
         with pytest.raises(ValueError, match="another count, with other scores"):
-            tr.rank(path if scores is path else SCORES[::-1].copy(), TARGETS, checkpoint=kept)
+            tr.rank(changed, TARGETS, checkpoint=kept)
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04 nonsense"])
@@ -266,7 +274,8 @@ def test_read_in_pieces(tmp_path: Path, shape: tuple[int, int], order: Any) -> N
     rng = np.random.default_rng(4)
     scores = rng.integers(0, 300, shape).astype(np.float32)
     tasks = min(shape[0], 5000)
-    rows, targets = rng.integers(0, shape[0], tasks), rng.integers(0, shape[1], tasks)
+    rows = rng.integers(0, shape[0], tasks)
+    targets = rng.integers(0, shape[1], tasks)
     filtered = (np.arange(tasks + 1) * 3, rng.integers(0, shape[1], 3 * tasks))
     path = tmp_path / "scores.npy"
     np.save(path, np.asarray(scores, order=order))
@@ -283,7 +292,8 @@ def test_the_first_nan_is_told_whatever_the_threads(tmp_path: Path) -> None:
     scores = np.zeros((1, 2_000_000), np.float32)
     scores[0, [300_000, 1_900_000]] = np.nan
     np.save(tmp_path / "scores.npy", scores)
-    words, path = "row 0, column 300000 is NaN", tmp_path / "scores.npy"
+    words = "row 0, column 300000 is NaN"
+    path = tmp_path / "scores.npy"
     for _ in range(5):
         refusal(ValueError, words, tr.rank, path, [1], io="read", threads=2)
 
@@ -323,12 +333,14 @@ def test_a_file_that_shrinks_is_an_error(
         if progress.done:
             os.truncate(path, 4_000_000)
 
+    progress = None
     if within:
         monkeypatch.setattr(Job, "counted", late)
     else:
+        progress = cut
         monkeypatch.setattr(sources, "TILE_BYTES", 1_000_000)
     words = r"scores\.npy.*(the file has 4,000,000|the file ends at byte 4)"
-    refusal(ValueError, words, tr.rank, path, 0, io=io, progress=None if within else cut)
+    refusal(ValueError, words, tr.rank, path, 0, io=io, progress=progress)
 
 
 @pytest.mark.parametrize("io", ["map", "read"])

@@ -48,8 +48,10 @@ def example() -> tuple[Any, Any]:
 @pytest.mark.usefixtures("copied")
 def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A block is counted only after the next copy has begun, and all counts are right."""
-    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)  # blocks of whole rows
-    expected, count = tr.rank(array, targets), _core.rank
+    array = RNG.random((40, 50))  # blocks of whole rows
+    targets = RNG.integers(0, 50, 40)
+    expected = tr.rank(array, targets)
+    count = _core.rank
     blocks = len(tr.open_scores(pending_scores(array)).tiles(1 << 30))
     counted: list[None] = []
 
@@ -78,7 +80,8 @@ def test_a_device_without_streams(
 @pytest.mark.usefixtures("copied")
 def test_threads_share_a_store(example: tuple[Any, Any]) -> None:
     array, targets = example
-    store, expected = tr.open_scores(pending_scores(array)), tr.rank(array, targets)
+    store = tr.open_scores(pending_scores(array))
+    expected = tr.rank(array, targets)
     found: list[bool] = []
 
     def work() -> None:
@@ -121,7 +124,8 @@ def test_how_often_scores_are_copied() -> None:
         call()
         return len(module.copies)
 
-    true_scores, others = RNG.random(40), RNG.random((40, 60))
+    true_scores = RNG.random(40)
+    others = RNG.random((40, 60))
     assert copies_of(lambda: tr.rank_against(true_scores, pending_scores(others))) > 3
     test = np.stack([RNG.integers(0, 30, 40), np.zeros(40, np.int64), RNG.integers(0, 30, 40)], 1)
     task = Task(test, entities=30, relations=1, sides=("tail",), duplicates="drop")
@@ -180,19 +184,46 @@ def test_operations_of_torch_are_the_default(
         tr.rank(on_device(np.eye(3)), [0, 1, 2])
 
 
-def test_kernels_of_triton_are_chosen_and_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    tensor = on_device(np.eye(3))
-    monkeypatch.setattr(backends, "find_spec", lambda name: name)  # everything is installed
-    assert backends.backend_of(tensor) == "torch"
-    assert not backends.scores_vectors()
+@pytest.mark.parametrize(
+    ("chosen", "installed", "right", "expected"),
+    [
+        ("", True, ["triton", "torch"], "triton"),
+        ("", True, ["torch"], "torch"),
+        ("", True, [], "host"),
+        ("", False, ["triton", "torch"], "torch"),
+        ("", False, ["triton"], "host"),
+        ("triton", True, ["triton"], "triton"),
+        ("triton", True, ["torch"], "host"),
+        ("torch", True, [], "torch"),  # which is not tried
+    ],
+)
+def test_the_first_backend_that_counts_right_is_used(
+    chosen: str,
+    installed: bool,
+    right: list[str],
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TRUERANK_DEVICE", chosen)
+    monkeypatch.setattr(backends, "find_spec", lambda name: name if installed else None)
+    monkeypatch.setattr(backends, "counts_right", lambda device, dtype, name: name in right)
+    assert backends.backend_of(on_device(np.eye(3))) == expected
+    assert backends.scores_vectors() == (installed and chosen != "torch")
+
+
+def test_interpreted_kernels_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "find_spec", lambda name: name)
+    monkeypatch.setattr(backends, "counts_right", lambda *arguments: False)
     monkeypatch.setenv("TRUERANK_DEVICE", "triton")
-    assert backends.scores_vectors()
-    assert (
-        backends.backend_of(tensor.raw) == "triton"
-    )  # in the host's memory, where it is not tried
-    for is_right, expected in ((True, "triton"), (False, "host")):
-        monkeypatch.setattr(backends, "counts_right", lambda *args, right=is_right: right)
-        assert backends.backend_of(tensor) == expected
+    in_memory = on_device(np.eye(3)).raw
+    assert backends.backend_of(in_memory) == "host"
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    assert backends.backend_of(in_memory) == "triton"
+
+
+def test_triton_is_required_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensor = on_device(np.eye(3))
+    monkeypatch.setenv("TRUERANK_DEVICE", "triton")
     monkeypatch.setattr(backends, "find_spec", lambda name: None)
     for ask in (backends.scores_vectors, lambda: backends.backend_of(tensor)):
         with pytest.raises(ImportError, match=r"^TRUERANK_DEVICE=triton needs the package triton"):

@@ -60,7 +60,8 @@ def chosen(way: str) -> Iterator[pytest.MonkeyPatch]:
 
 @pytest.mark.parametrize("kind", DTYPES)
 def test_every_dtype_without_a_wait(kind: str, way: str) -> None:
-    array, targets = matrix(kind, (23, 67)), RNG.integers(0, 67, 23)
+    array = matrix(kind, (23, 67))
+    targets = RNG.integers(0, 67, 23)
     lists = [RNG.integers(0, 67, 30).tolist() for _ in range(23)]
     scores = pending_scores(array)
     module.forget()
@@ -84,15 +85,18 @@ VIEWS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("how", VIEWS)
+@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
-def test_every_view(how: str, kind: str, way: str) -> None:
-    on_host = VIEWS[how](host_tensor(matrix(kind, (23, 67))))
+def test_every_view(view: str, kind: str, way: str) -> None:
+    on_host = VIEWS[view](host_tensor(matrix(kind, (23, 67))))
     memory = on_host.detach()
-    on_the_device = DeviceTensor(memory if way == "host" else memory.resolve_neg())
+    if way != "host":
+        memory = memory.resolve_neg()
+    on_the_device = DeviceTensor(memory)
     if on_host.requires_grad:
         on_the_device = on_the_device.requires_grad_()
-    targets, audit = RNG.integers(0, on_host.shape[1], len(on_host)), way == "host"
+    targets = RNG.integers(0, on_host.shape[1], len(on_host))
+    audit = way == "host"
     assert tr.rank(on_the_device, targets, audit=audit) == tr.rank(on_host, targets, audit=audit)
     assert on_the_device.grad is None
 
@@ -119,10 +123,12 @@ def test_the_counts_and_refusals_of_memory(way: str, problem: Problem, most: int
 @pytest.mark.parametrize("way", WAYS)
 @given(problem=problems(nan=True, errors=False), data=st.data())
 def test_thresholds(way: str, problem: Problem, data: st.DataObject) -> None:
-    tensor, tasks = host_tensor(problem.scores), problem.tasks
+    tensor = host_tensor(problem.scores)
+    tasks = problem.tasks
     asked = data.draw(thresholds(problem.scores, problem.keywords["dtype"], tasks)).given
-    rows = {"rows": np.zeros(tasks, np.int64)} if problem.scores.ndim == 1 else {}
-    keywords = {**problem.call()[1], "dtype": None, **rows}
+    keywords = {**problem.call()[1], "dtype": None}
+    if problem.scores.ndim == 1:
+        keywords["rows"] = np.zeros(tasks, np.int64)
     del keywords["audit"]
 
     def counted(scores: Any) -> Any:
@@ -136,7 +142,9 @@ def test_thresholds(way: str, problem: Problem, data: st.DataObject) -> None:
 
 
 def test_modes_of_the_thread_change_nothing(way: str) -> None:
-    array, targets, rows = RNG.random((4, 90)), np.arange(30), np.arange(30) % 4
+    array = RNG.random((4, 90))
+    targets = np.arange(30)
+    rows = np.arange(30) % 4
     expected = tr.rank(array, targets, rows=rows)
     scores = pending_scores(array)
     for mode in (torch.inference_mode(), torch.no_grad(), torch.autocast("cpu")):
@@ -150,7 +158,8 @@ def test_modes_of_the_thread_change_nothing(way: str) -> None:
 
 
 def test_a_result_that_is_not_waited_for_is_seen(way: str) -> None:
-    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
+    array = RNG.random((40, 50))
+    targets = RNG.integers(0, 50, 40)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Event, "synchronize", lambda self: None)
         wrong = tr.rank(pending_scores(array), targets, nan="worst")
@@ -158,16 +167,18 @@ def test_a_result_that_is_not_waited_for_is_seen(way: str) -> None:
 
 
 def test_everything_is_on_the_device(way: str) -> None:
-    array, targets = RNG.random((13, 100)), RNG.integers(0, 100, 30)
+    array = RNG.random((13, 100))
+    targets = RNG.integers(0, 100, 30)
     rows = RNG.integers(0, 13, 30).astype(np.int32)
     lists = [RNG.integers(0, 100, 9).tolist() for _ in range(30)]
     shared = np.unique(np.concatenate([targets, RNG.integers(0, 100, 40)]))
     expected = tr.rank(array, targets, rows=rows, filter=lists, candidates=shared)
-    there: dict[str, Any] = {"rows": on_device(rows), "candidates": on_device(shared)}
+    selections: dict[str, Any] = {"rows": on_device(rows), "candidates": on_device(shared)}
     scores = pending_scores(array)
     forms = tuple(map(on_device, csr(lists))), [on_device(np.array(some)) for some in lists]
     for filter in forms:
-        assert tr.evaluate(scores, on_device(targets), filter=filter, **there).ranks == expected
+        report = tr.evaluate(scores, on_device(targets), filter=filter, **selections)
+        assert report.ranks == expected
     assert tr.rank(scores, on_device(np.array(7))) == tr.rank(array, 7)
     with pytest.raises(TypeError, match=r"^targets: expected integers, got dtype float64"):
         tr.rank(scores, on_device(np.zeros(13)))
@@ -179,7 +190,8 @@ def test_everything_is_on_the_device(way: str) -> None:
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8"])
 @pytest.mark.parametrize("audit", [False, True])
 def test_blocks_of_candidates(kind: str, audit: bool, way: str, tmp_path: Any) -> None:
-    array, targets = matrix(kind, (13, 120)), RNG.integers(0, 120, 13)
+    array = matrix(kind, (13, 120))
+    targets = RNG.integers(0, 120, 13)
     rules = {"filter": [RNG.integers(0, 120, 9).tolist() for _ in range(13)], "audit": audit}
     mixed = RNG.permutation(np.arange(80, 120))
     true_scores = pending_scores(array[np.arange(13), targets])
@@ -195,22 +207,26 @@ def test_blocks_of_candidates(kind: str, audit: bool, way: str, tmp_path: Any) -
 
 # --- the other ways in
 
-SCORES, TRUE, TARGETS = RNG.random((20, 30)), RNG.random(20), RNG.integers(0, 30, 20)
-QUERIES, ENTITIES, BIAS = RNG.random((20, 8)), RNG.random((30, 8)), RNG.random(30)
+SCORES = RNG.random((20, 30))
+TRUE = RNG.random(20)
+TARGETS = RNG.integers(0, 30, 20)
+QUERIES = RNG.random((20, 8))
+ENTITIES = RNG.random((30, 8))
+BIAS = RNG.random(30)
 ALIGNED = alignment.Task(np.arange(20)[:, None].repeat(2, axis=1), left=20, right=30)
-# A call; `there` brings its arrays to the device.
+# A call; `move` brings its arrays to the device.
 DOORS: dict[str, Callable[[Callable[[Array], Any]], Any]] = {
-    "samples": lambda there: tr.rank_against(there(TRUE), there(SCORES)),
-    "samples, true scores here": lambda there: tr.rank_against(TRUE, there(SCORES)),
-    "samples in lists": lambda there: tr.rank_against(
-        there(TRUE), (np.arange(0, 601, 30), there(SCORES.ravel()))
+    "samples": lambda move: tr.rank_against(move(TRUE), move(SCORES)),
+    "samples, true scores here": lambda move: tr.rank_against(TRUE, move(SCORES)),
+    "samples in lists": lambda move: tr.rank_against(
+        move(TRUE), (np.arange(0, 601, 30), move(SCORES.ravel()))
     ),
-    "vectors": lambda there: tr.rank_embeddings(
-        there(QUERIES), there(ENTITIES), TARGETS, similarity="l1", bias=there(BIAS)
+    "vectors": lambda move: tr.rank_embeddings(
+        move(QUERIES), move(ENTITIES), TARGETS, similarity="l1", bias=move(BIAS)
     ),
-    "top": lambda there: tr.topk_embeddings(there(QUERIES), there(ENTITIES), 3).ids.tolist(),
-    "alignment": lambda there: ALIGNED.evaluate_scores(there(SCORES)).ranks,
-    "local scaling": lambda there: ALIGNED.evaluate_scores(there(SCORES), csls=3).ranks,
+    "top": lambda move: tr.topk_embeddings(move(QUERIES), move(ENTITIES), 3).ids.tolist(),
+    "alignment": lambda move: ALIGNED.evaluate_scores(move(SCORES)).ranks,
+    "local scaling": lambda move: ALIGNED.evaluate_scores(move(SCORES), csls=3).ranks,
 }
 
 
@@ -224,7 +240,8 @@ def test_every_door(door: str, way: str) -> None:
 @pytest.mark.parametrize("width", [50, 300])
 def test_scores_of_a_stream_beside(width: int, way: str) -> None:
     """Scores are right although another thread counts them, whose stream is not the caller's."""
-    array, targets = RNG.random((25, width)), RNG.integers(0, width, 25)
+    array = RNG.random((25, width))
+    targets = RNG.integers(0, width, 25)
     expected = tr.rank(array, targets)
     with module.stream(Stream()):
         assert tr.rank(pending_scores(array), targets) == expected
@@ -233,10 +250,13 @@ def test_scores_of_a_stream_beside(width: int, way: str) -> None:
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_shards_on_devices(axis: int, way: str) -> None:
-    array, targets = RNG.random((20, 46)), RNG.integers(0, 46, 20)
+    array = RNG.random((20, 46))
+    targets = RNG.integers(0, 46, 20)
     shards = np.split(array, [7, 7, 15], axis=axis)
     lists = [RNG.integers(0, 46, 10).tolist() for _ in range(20)]
-    mixed = tr.open_scores([pending_scores(shards[0]), *shards[1:]], axis=axis)
+    one_pending: list[Any] = list(shards)
+    one_pending[0] = pending_scores(shards[0])
+    mixed = tr.open_scores(one_pending, axis=axis)
     store = tr.open_scores([pending_scores(shard) for shard in shards], axis=axis)
     assert (store.on_device, mixed.on_device) == (True, False)
     for some in (store, mixed):
@@ -250,7 +270,8 @@ def test_shards_on_devices(axis: int, way: str) -> None:
 
 def test_tasks_of_a_protocol(way: str) -> None:
     test = np.stack([RNG.integers(0, 30, 40), RNG.integers(0, 3, 40), RNG.integers(0, 30, 40)], 1)
-    train = np.stack([*test.T[:2], (test[:, 2] + 1) % 30], axis=1)
+    train = test.copy()
+    train[:, 2] = (train[:, 2] + 1) % 30
     rules: dict[str, Any] = {"duplicates": "drop", "leaks": "drop"}
     task = Task(test, entities=30, relations=3, known={"train": train}, **rules)
     model = RNG.random((30, 3, 30))
@@ -262,8 +283,8 @@ def test_tasks_of_a_protocol(way: str) -> None:
         return model[:, queries[:, 0], queries[:, 1]].T
 
     expected = task.evaluate(tail=tails, head=heads, batch_size=7).ranks
-    there = [lambda q, side=side: pending_scores(side(q)) for side in (tails, heads)]
-    got = task.evaluate(tail=there[0], head=there[1], batch_size=7)
+    scorers = [lambda q, side=side: pending_scores(side(q)) for side in (tails, heads)]
+    got = task.evaluate(tail=scorers[0], head=scorers[1], batch_size=7)
     assert got.ranks == expected
     assert got.protocol.device == f"standin:0, {way}"
     matrices = tails(task.sides["tail"].queries), heads(task.sides["head"].queries)
@@ -274,8 +295,10 @@ def test_tasks_of_a_protocol(way: str) -> None:
 
 
 def test_progress_and_checkpoint(way: str, tmp_path: Any) -> None:
-    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
-    expected, done = tr.rank(array, targets), list[int]()
+    array = RNG.random((40, 50))
+    targets = RNG.integers(0, 50, 40)
+    expected = tr.rank(array, targets)
+    done: list[int] = []
     assert (
         tr.rank(pending_scores(array), targets, progress=lambda p: done.append(p.done)) == expected
     )

@@ -43,7 +43,8 @@ def small_and_poisoned() -> Iterator[None]:
     plain = VectorScores.empty
 
     def poisoned(self: VectorScores, shape: tuple[int, ...], dtype: Any) -> Any:
-        return plain(self, shape, dtype).fill_(113 if dtype != torch.bool else True)
+        poison = True if dtype == torch.bool else 113
+        return plain(self, shape, dtype).fill_(poison)
 
     for similarity in _core.similarities:  # with blocks of the usual size
         for dtype in ("float32", "float64"):
@@ -67,16 +68,20 @@ def tensor_of(array: Any) -> Any:
     """Return a tensor of the same numbers, with the same strides where torch can have them."""
     if not isinstance(array, np.ndarray):
         return array
-    native = array.astype(array.dtype.newbyteorder("=")) if not array.dtype.isnative else array
-    native = native if native.flags.writeable else native.copy()
-    bits = native.dtype.itemsize == 2 and native.dtype != np.float16
+    native = array
+    if not native.dtype.isnative:
+        native = native.astype(native.dtype.newbyteorder("="))
+    if not native.flags.writeable:
+        native = native.copy()
+    dtype = native.dtype
+    is_bfloat16 = dtype.name == "bfloat16"
+    if dtype.itemsize == 2 and dtype != np.float16:
+        native = native.view(np.int16)
     try:
-        plain = torch.from_numpy(native.view(np.int16) if bits else native)
+        plain = torch.from_numpy(native)
     except ValueError:
-        plain = torch.from_numpy(
-            np.array(native, order="C").view(np.int16 if bits else native.dtype)
-        )
-    return plain.view(torch.bfloat16) if native.dtype.name == "bfloat16" else plain
+        plain = torch.from_numpy(np.array(native, order="C"))
+    return plain.view(torch.bfloat16) if is_bfloat16 else plain
 
 
 def result(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
@@ -102,7 +107,9 @@ def agree(got: Any, expected: Any) -> bool:
     """Whether results are the same: a message, ranks, an array by its bits, or several of them."""
     if isinstance(expected, tuple):
         return type(got) is type(expected) and all(map(agree, got, expected))
-    return same_bits(got, expected) if isinstance(expected, np.ndarray) else bool(got == expected)
+    if isinstance(expected, np.ndarray):
+        return same_bits(got, expected)
+    return bool(got == expected)
 
 
 # --- the same bits, integers and errors
@@ -121,7 +128,8 @@ def test_scores(given: Vectors) -> None:
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[Vectors, Tasks]:
-    given, errors = draw(vectors(nan=draw(st.booleans()))), draw(st.booleans())
+    given = draw(vectors(nan=draw(st.booleans())))
+    errors = draw(st.booleans())
     single = given.queries.ndim == 1
     return given, draw(tasks(given.height, max(1, len(given.entities)), single, errors=errors))
 
@@ -133,7 +141,7 @@ def test_counts_and_refusals(problem: tuple[Vectors, Tasks], audit: bool) -> Non
     got, expected = both(tr.rank_embeddings, given, asked.targets, **asked.keywords, audit=audit)
     assert agree(got, expected)
     if isinstance(expected, tr.Ranks):
-        assert got.protocol.device == f"cpu, {'host' if audit else 'triton'}"
+        assert got.protocol.device == ("cpu, host" if audit else "cpu, triton")
         assert expected.protocol.device is None
         assert got.protocol.similarity == expected.protocol.similarity
 
@@ -164,8 +172,11 @@ def test_top_k(problem: tuple[Vectors, Tasks], k: int) -> None:
 @EXAMPLES
 def test_means(given: Vectors, k: int, nan: str, seed: int | None) -> None:
     given.bias = given.csls = None
-    sizes, rng = (given.height, len(given.entities)), np.random.default_rng(seed)
-    ids = None if seed is None else tuple(np.flatnonzero(rng.random(n) < 0.5) for n in sizes)
+    ids = None
+    if seed is not None:
+        rng = np.random.default_rng(seed)
+        sizes = (given.height, len(given.entities))
+        ids = tuple(np.flatnonzero(rng.random(n) < 0.5) for n in sizes)
     options = {"similarity": given.similarity, "nan": nan, "candidates": ids, "dtype": given.dtype}
     tensors = tensor_of(given.queries), tensor_of(given.entities)
     got = result(alignment.csls_means, *tensors, k, **options)
@@ -183,12 +194,13 @@ def test_no_array_is_larger_than_a_panel(monkeypatch: pytest.MonkeyPatch) -> Non
         return made
 
     monkeypatch.setattr(VectorScores, "empty", noted)
-    queries, entities = RNG.normal(size=(5, 8)), RNG.normal(size=(700, 8)).astype(np.float32)
-    there = torch.from_numpy(queries), torch.from_numpy(entities)
+    queries = RNG.normal(size=(5, 8))
+    entities = RNG.normal(size=(700, 8)).astype(np.float32)
+    tensors = torch.from_numpy(queries), torch.from_numpy(entities)
     for similarity in ("cosine", "l2"):
-        tr.rank_embeddings(*there, [0, 1, 2, 3, 699], similarity=similarity)
-        tr.topk_embeddings(*there, 3, similarity=similarity)
-        tr.score_embeddings(*there, similarity=similarity)
+        tr.rank_embeddings(*tensors, [0, 1, 2, 3, 699], similarity=similarity)
+        tr.topk_embeddings(*tensors, 3, similarity=similarity)
+        tr.score_embeddings(*tensors, similarity=similarity)
     assert max(sizes) <= vector_scores.PANEL_BYTES
     assert len(sizes) > 100
 
@@ -201,18 +213,18 @@ def tenths(*shape: int) -> Array:
 
 
 def test_alignment() -> None:
-    left, right = tenths(30, 6), tenths(40, 6)
+    left = tenths(30, 6)
+    right = tenths(40, 6)
     right[:30:3] = left[::3]
     pairs = np.arange(20)[:, None].repeat(2, axis=1)
     for options in ({}, {"csls": 3}, {"csls": 3, "candidates": "test"}, {"audit": True}):
         expected = alignment.evaluate(left, right, pairs, **options)
         got = alignment.evaluate(*map(torch.from_numpy, (left, right)), pairs, **options)
         assert got.ranks == expected.ranks
-        assert got.ranks.protocol.device == f"cpu, {'host' if 'audit' in options else 'triton'}"
-    task, words = (
-        alignment.Task(pairs, left=30, right=40),
-        r"left: .*\(30, d\).*got \(29, 6\)",
-    )
+        way = "host" if "audit" in options else "triton"
+        assert got.ranks.protocol.device == f"cpu, {way}"
+    task = alignment.Task(pairs, left=30, right=40)
+    words = r"left: .*\(30, d\).*got \(29, 6\)"
     with pytest.raises(ValueError, match=words):
         task.evaluate_embeddings(torch.from_numpy(left[1:]), torch.from_numpy(right))
 
@@ -222,7 +234,8 @@ def test_link_prediction() -> None:
     known = {"train": np.stack([RNG.integers(0, n, 200) for n in (30, 3, 30)], 1)}
     rules = {"duplicates": "drop", "leaks": "drop"}
     task = tr.link_prediction.Task(test, known=known, entities=30, relations=3, **rules)
-    entities, relations = tenths(30, 6), tenths(3, 6)
+    entities = tenths(30, 6)
+    relations = tenths(3, 6)
     sides = {
         "tails": entities[task.sides["tail"].queries[:, 0]]
         * relations[task.sides["tail"].queries[:, 1]],
@@ -268,7 +281,8 @@ def test_chunks_of_dask(monkeypatch: pytest.MonkeyPatch) -> None:
         return plain(self, *arguments)
 
     monkeypatch.setattr(VectorSource, "begin_on_device", noted)
-    queries, entities = tenths(6, 8), tenths(20, 8)
+    queries = tenths(6, 8)
+    entities = tenths(20, 8)
     targets = RNG.integers(0, 20, 6)
 
     def in_chunks(queries: Any, entities: Any, targets: Any) -> Any:
@@ -294,37 +308,40 @@ def opened(queries: Any, entities: Any, **options: Any) -> Any:
 
 
 def test_where_vectors_are_scored(monkeypatch: pytest.MonkeyPatch) -> None:
-    queries, entities = tenths(3, 4), tenths(5, 4)
-    there = torch.from_numpy(entities)
-    assert opened(torch.from_numpy(queries), there).on_device
-    assert opened(queries, there).on_device
+    queries = tenths(3, 4)
+    entities = tenths(5, 4)
+    tensor = torch.from_numpy(entities)
+    assert opened(torch.from_numpy(queries), tensor).on_device
+    assert opened(queries, tensor).on_device
     assert not opened(torch.from_numpy(queries), entities).on_device
     expected = tr.score_embeddings(queries, entities)
     for left in (queries, queries.astype(">f4"), queries.astype(np.float64), queries[0]):
-        assert same_bits(tr.score_embeddings(left, there), tr.score_embeddings(left, entities))
+        assert same_bits(tr.score_embeddings(left, tensor), tr.score_embeddings(left, entities))
     assert same_bits(tr.score_embeddings(torch.from_numpy(queries), entities), expected)
     for way in ("torch", "host"):
         monkeypatch.setenv("TRUERANK_DEVICE", way)
-        assert not opened(queries, there).on_device
-        assert same_bits(tr.score_embeddings(queries, there), expected)
+        assert not opened(queries, tensor).on_device
+        assert same_bits(tr.score_embeddings(queries, tensor), expected)
 
 
 def test_a_device_that_rounds_otherwise_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    queries, entities = RNG.normal(size=(3, 40)), RNG.normal(size=(50, 40))
+    queries = RNG.normal(size=(3, 40))
+    entities = RNG.normal(size=(50, 40))
     expected = tr.rank_embeddings(queries, entities, [1, 2, 3])
     monkeypatch.setattr(embedding_vectors, "scores_right", lambda *args: False)
-    there = torch.from_numpy(queries), torch.from_numpy(entities)
-    assert not opened(*there).on_device
-    ranks = tr.rank_embeddings(*there, [1, 2, 3])
+    tensors = torch.from_numpy(queries), torch.from_numpy(entities)
+    assert not opened(*tensors).on_device
+    ranks = tr.rank_embeddings(*tensors, [1, 2, 3])
     assert ranks == expected
     assert ranks.protocol is not None
     assert ranks.protocol.device == "cpu, host"
 
 
 def test_gradients_and_modes_change_nothing() -> None:
-    queries, entities = tenths(3, 4), tenths(5, 4)
+    queries = tenths(3, 4)
+    entities = tenths(5, 4)
     expected = tr.rank_embeddings(queries, entities, [1, 2, 3], similarity="l2")
-    there = [torch.from_numpy(x).requires_grad_() for x in (queries, entities)]
+    tensors = [torch.from_numpy(x).requires_grad_() for x in (queries, entities)]
     for mode in (
         torch.inference_mode(),
         torch.no_grad(),
@@ -332,13 +349,14 @@ def test_gradients_and_modes_change_nothing() -> None:
         torch.autocast("cpu"),
     ):
         with mode:
-            assert tr.rank_embeddings(*there, [1, 2, 3], similarity="l2") == expected
+            assert tr.rank_embeddings(*tensors, [1, 2, 3], similarity="l2") == expected
     negative = torch._neg_view(torch.from_numpy(-entities))
-    assert tr.rank_embeddings(there[0], negative, [1, 2, 3], similarity="l2") == expected
+    assert tr.rank_embeddings(tensors[0], negative, [1, 2, 3], similarity="l2") == expected
 
 
 def test_refusals() -> None:
-    queries, entities = tenths(3, 4), tenths(5, 4)
+    queries = tenths(3, 4)
+    entities = tenths(5, 4)
     wrong: list[tuple[Any, Any]] = [
         (queries[:, :3], entities),
         (queries, entities[0]),
@@ -355,8 +373,8 @@ def test_refusals() -> None:
     sparse = torch.from_numpy(entities).to_sparse()
     with pytest.raises(TypeError, match="entities: expected a dense tensor"):
         tr.rank_embeddings(queries, sparse, [1, 2, 3])
-    there = torch.from_numpy(queries), torch.from_numpy(entities)
+    tensors = torch.from_numpy(queries), torch.from_numpy(entities)
     for name, value in {"bias": np.zeros(4), "csls": CSLS(np.zeros(3), np.zeros(4), 1)}.items():
-        got = result(tr.rank_embeddings, *there, [1, 2, 3], **{name: value})
+        got = result(tr.rank_embeddings, *tensors, [1, 2, 3], **{name: value})
         assert got == result(tr.rank_embeddings, queries, entities, [1, 2, 3], **{name: value})
         assert isinstance(got, str)

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="tensors of torch")
+torch = pytest.importorskip("torch", reason="tensors of torch")
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="kernels of Triton")
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device of CUDA")
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,7 @@ needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="kernels o
             "counting vector_score embedding", {"TRITON_INTERPRET": "1"}, marks=needs_triton
         ),
         pytest.param("compiled_kernel", {}, marks=needs_triton),
+        pytest.param("accelerator", {}, marks=needs_cuda),
     ],
 )
 def test_cases_in_a_process_of_their_own(cases: str, environment: dict[str, str]) -> None:

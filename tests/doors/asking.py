@@ -93,8 +93,8 @@ def fault_of(call: Call, odd: dict[str, Any]) -> str:
     except ImportError as error:  # of a library that the value asks for
         return "" if "pip install" in str(error) else str(error)
     except InputError as error:
-        is_named = any(re.search(rf"\b{name}\b", str(error)) for name in names)
-        return "" if is_named else f"names no argument: {error}"
+        if not any(re.search(rf"\b{name}\b", str(error)) for name in names):
+            return f"names no argument: {error}"
     except BaseException as error:
         return f"{type(error).__name__}: {error}"
     return ""

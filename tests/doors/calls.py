@@ -91,7 +91,8 @@ def expected_calls() -> set[str]:
         seen.append(value)
         short = name.rpartition(".")[2]
         if not isinstance(value, type):
-            found |= {name} if inspect.signature(value).parameters else set()
+            if inspect.signature(value).parameters:
+                found.add(name)
         elif short in NOT_ASKED:
             found |= {f"{name}.{method}" for method in METHODS_OF_RESULTS.get(short, ())}
         else:

@@ -32,8 +32,8 @@ def of_a_fresh_counter(method: str) -> Callable[..., Any]:
         return getattr(a_counter(), method)(**arguments)
 
     signature = inspect.signature(of_class)
-    _, *own = signature.parameters.values()
-    call.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+    without_self = list(signature.parameters.values())[1:]
+    call.__signature__ = signature.replace(parameters=without_self)  # type: ignore[attr-defined]
     return call
 
 
@@ -54,7 +54,8 @@ def some_ranks() -> tr.Ranks:
 def counting_calls(folder: Path) -> list[Call]:
     """Return the calls of what counts scores, lists and negatives."""
     np.save(folder / "scores.npy", np.array(SCORES))
-    counter, other = a_counter(), tr.RankCounter([0.5, 0.75], targets=[0, 1], candidates=3)
+    counter = a_counter()
+    other = tr.RankCounter([0.5, 0.75], targets=[0, 1], candidates=3)
     other.update([[1.0], [0.5]], start=2)
     counter.save(folder / "counter.npz")
     whole = tr.RankCounter([0.5], targets=[0], candidates=2)

@@ -78,7 +78,8 @@ def shown_calls(folder: Path) -> list[Call]:
 
 def metric_calls(folder: Path) -> list[Call]:
     """Return the calls of metrics and inference."""
-    metrics, ranks = tr.metrics, some_ranks()
+    metrics = tr.metrics
+    ranks = some_ranks()
     models = {"a": ranks, "b": ranks}
     of_metric = {"metric": "mrr", "candidates": [5, 5, 5]}
     sample = metrics.sample_of(ranks, "realistic")

@@ -29,13 +29,15 @@ def two_rows(queries: Any, candidates: Any = None) -> Any:
 
 def scores_of(scores: Any, queries: Any, candidates: Any) -> Any:
     """Return scores of whole rows, or of pairs, from the first on."""
-    shape = (len(queries), 3) if candidates is None else (len(queries),)
-    return np.resize(np.array(scores), shape)
+    if candidates is None:
+        return np.resize(np.array(scores), (len(queries), 3))
+    return np.resize(np.array(scores), len(queries))
 
 
 def link_prediction_calls(folder: Path) -> list[Call]:
     """Return the calls of link prediction."""
-    lp, name = tr.link_prediction, "link_prediction"
+    lp = tr.link_prediction
+    name = "link_prediction"
     (folder / "train.txt").write_text("a\tlikes\tb\nb\tlikes\tc\n")
     (folder / "answers.tsv").write_text("a\tlikes\tb\tc\n")
     (folder / "predictions.txt").write_text("a likes b\nHeads: a\t0.5\tc\t0.25\nTails: b\t0.5\n")
@@ -46,10 +48,8 @@ def link_prediction_calls(folder: Path) -> list[Call]:
     written = {"path": folder / "queries.jsonl", "queries": ["q"], "easy": [["a"]], "hard": [["b"]]}
     written["structures"] = ["1p"]
     lp.write_queries(**written)
-    scores, lists = (
-        {side: LIKES for side in BOTH_SIDES},
-        {side: [[0, 1], [1]] for side in BOTH_SIDES},
-    )
+    scores = {side: LIKES for side in BOTH_SIDES}
+    lists = {side: [[0, 1], [1]] for side in BOTH_SIDES}
     vectors = {side: VECTORS[:2] for side in BOTH_SIDES} | {"entities": VECTORS}
     predictions = lp.read_predictions(folder / "predictions.txt")
     calls = [
@@ -94,7 +94,8 @@ def retrieval_calls(folder: Path) -> list[Call]:
     (folder / "qrels.txt").write_text("q 0 a 1\nr 0 b 2\n")
     (folder / "lists.json").write_text('{"q": {"a": 0.5}, "r": {"b": 0.25}}')
     task = retrieval.Task(QRELS, entities=ENTITIES, queries=["q", "r"])
-    run, qrels = tr.read_run(folder / "run.txt"), tr.read_qrels(folder / "qrels.txt")
+    run = tr.read_run(folder / "run.txt")
+    qrels = tr.read_qrels(folder / "qrels.txt")
     top = tr.topk_embeddings(VECTORS[:2], VECTORS, k=2)
     written = {"path": folder / "new.txt", "top": top, "queries": ["q", "r"], "entities": ENTITIES}
     calls = [
@@ -111,7 +112,8 @@ def retrieval_calls(folder: Path) -> list[Call]:
 
 def alignment_calls(folder: Path) -> list[Call]:
     """Return the calls of alignment."""
-    alignment, name = tr.alignment, "alignment"
+    alignment = tr.alignment
+    name = "alignment"
     graph = alignment.Graph([[0, 0, 1], [1, 0, 2]], size=3)
     vectors = {"left": VECTORS, "right": VECTORS[::-1]}
     made = alignment.Task(PAIRS, left=3, right=3)
@@ -120,7 +122,8 @@ def alignment_calls(folder: Path) -> list[Call]:
     similar = alignment.most_similar(**vectors, k=2)
     ranks = made.evaluate_embeddings(**vectors).ranks
     degrees = {"left_degrees": [1, 2, 1], "right_degrees": [1, 2, 1]}
-    many, shares = np.arange(40).reshape(20, 2), {"train": 0.5, "test": 0.5}
+    many = np.arange(40).reshape(20, 2)
+    shares = {"train": 0.5, "test": 0.5}
     matrices = {"left_to_right": matrix_of, "right_to_left": matrix_of}
     calls = [
         Call(f"{name}.Task", alignment.Task, {"pairs": PAIRS, "left": 3, "right": 3}),
@@ -162,7 +165,8 @@ def folder_calls(folder: Path) -> list[Call]:
     """Return the calls of what reads folders of alignment."""
     dbp15k = fill_folder(folder / "dbp15k", DBP15K)
     openea = fill_folder(folder / "openea", OPENEA)
-    alignment, name = tr.alignment, "alignment"
+    alignment = tr.alignment
+    name = "alignment"
     texts = {"pairs": openea / "ent_links", "left_triples": openea / "rel_triples_1"}
     texts["right_triples"] = openea / "rel_triples_2"
     read_openea = {"folder": openea, "fold": 1, "folds": "721_5fold"}

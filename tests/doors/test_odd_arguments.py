@@ -55,9 +55,12 @@ def leaves(value: Any) -> list[Any]:
 
 def has_other_forms(value: Any) -> bool:
     """Whether a value is a list of numbers or of labels, or of equally long ones."""
-    is_plain = isinstance(value, list) and {*map(type, leaves(value))} in ({int}, {float}, {str})
-    lengths = {len(each) for each in value if isinstance(each, list)} if is_plain else set()
-    return is_plain and len(lengths) < 2
+    if not isinstance(value, list):
+        return False
+    if set(map(type, leaves(value))) not in ({int}, {float}, {str}):
+        return False
+    lengths = {len(each) for each in value if isinstance(each, list)}
+    return len(lengths) < 2
 
 
 @pytest.mark.parametrize("name", sorted(expected_calls()))

@@ -86,10 +86,11 @@ def beside(scores: Array, rng: np.random.Generator) -> Array:
     odd += [-np.inf, 5e-324, -5e-324, 1e300, -1e300, 1 + 1e-12, 1 - 1e-12]
     if not scores.shape[1]:
         return np.tile(odd, (len(scores), 1))
-    own = scores[:, rng.integers(0, scores.shape[1], 5)].astype(np.float64)
-    own[~np.isfinite(own)] = 0
-    near = [own, np.nextafter(own, np.inf), own * (1 - 2e-7), own * (1 + 2e-7), -own]
-    return np.concatenate([*near, np.tile(odd, (len(own), 1))], axis=1)
+    chosen = scores[:, rng.integers(0, scores.shape[1], 5)].astype(np.float64)
+    chosen[~np.isfinite(chosen)] = 0
+    near = [chosen, np.nextafter(chosen, np.inf), chosen * (1 - 2e-7), chosen * (1 + 2e-7), -chosen]
+    near.append(np.tile(odd, (len(chosen), 1)))
+    return np.concatenate(near, axis=1)
 
 
 def check_thresholds(made: NearTies) -> None:
@@ -110,7 +111,9 @@ def check_thresholds(made: NearTies) -> None:
         )
         return [tuple(x.ravel() for x in got)]
 
-    chosen = scores.shape[1] if made.allowed is None else len(np.unique(made.allowed))
+    chosen = scores.shape[1]
+    if made.allowed is not None:
+        chosen = len(np.unique(made.allowed))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vector_thresholds, "MANY", 10**9)
         compare_levels(made, asked.size * chosen, [tuple(x.ravel() for x in expected)], counts)
@@ -215,12 +218,19 @@ def assert_within_thresholds(made: NearTies) -> None:
     with np.errstate(invalid="ignore"):
         usable = np.isfinite(scores) & (np.abs(scores) < LARGEST_ADDEND)
     wide = scores.dtype == np.float64
-    biases = np.zeros(len(made.entities)) if made.bias is None else made.bias
+    biases = np.zeros(len(made.entities))
+    if made.bias is not None:
+        biases = made.bias
     largest_bias = max((abs(float(x)) for x in biases if abs(x) <= LARGEST_ADDEND), default=0.0)
-    slope = (2 if made.similarity == "sql2" else 1) * (1 if made.csls is None else 2)
+    slope = 1  # of the score, as the value grows
+    if made.similarity == "sql2":
+        slope *= 2
+    if made.csls is not None:
+        slope *= 2
     for i, j in zip(*np.nonzero(usable), strict=True):
         q, e = ([Fraction(float(x)) for x in v] for v in (made.queries[i], made.entities[j]))
-        offset, means = Fraction(float(biases[j])), None
+        offset = Fraction(float(biases[j]))
+        means = None
         if made.csls is not None:
             means = float(made.csls.queries[i]), float(np.abs(made.csls.entities).max())
             offset -= Fraction(float(made.csls.entities[j]))
@@ -252,9 +262,15 @@ def value(similarity: str, q: list[Fraction], e: list[Fraction]) -> Fraction:
 def test_long_chains_that_round_one_way(similarity: str, kind: str) -> None:
     """Each late addition loses nearly half a unit, so that scores are far from exact values."""
     term = 1 + 0.49 * 2048 * float(np.finfo(kind).eps)  # sums come to 4096
-    entities = np.full((10, 4096), term if "l1" in similarity or similarity == "dot" else term**0.5)
-    entities[5:] *= -1 if similarity in ("dot", "cosine") else 0  # which levels represent exactly
-    queries = np.full((2, 4096), 1.0 if similarity in ("dot", "cosine") else 0.0)
+    entities = np.full((10, 4096), term)
+    if "l1" not in similarity and similarity != "dot":
+        entities **= 0.5
+    if similarity in ("dot", "cosine"):
+        entities[5:] *= -1  # which levels represent exactly, as they do 0
+        queries = np.ones((2, 4096))
+    else:
+        entities[5:] = 0
+        queries = np.zeros((2, 4096))
     queries[1, 0] += 1
     assert check_levels(NearTies(queries.astype(kind), entities.astype(kind), similarity))[1] > 0
 
@@ -285,9 +301,10 @@ def test_bounds_rest_where_they_do_not_gain() -> None:
         before = _core.bounds_tally()
         with levels(name):
             tr.rank_embeddings(near, entities, np.arange(queries), similarity="l1")
-        pairs, went, *_ = (b - a for a, b in zip(before, _core.bounds_tally(), strict=True))
+        counted = [b - a for a, b in zip(before, _core.bounds_tally(), strict=True)]
+        pairs = counted[0]
         assert pairs == queries * 2000
-        return went / pairs
+        return counted[1] / pairs
 
     # The first panel is scored, the second is tried; then it depends on the time that either takes.
     assert 0 < bounded(40, 64, name="int16") < 1
@@ -330,7 +347,8 @@ def test_bounds_spare_most_scores(similarity: str) -> None:
     entities = rng.standard_normal((2000, 32)).astype(np.float32)
     queries = entities[:500] + rng.standard_normal((500, 32)).astype(np.float32) / 9
     if similarity == "poincare":  # points of the unit ball
-        entities, queries = entities / 16, queries / 16
+        entities = entities / 16
+        queries = queries / 16
     before = _core.bounds_tally()
     with levels("int16!"):
         tr.topk_embeddings(queries, entities, 2, **scored_by(similarity), threads=1)

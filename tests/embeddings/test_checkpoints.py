@@ -15,7 +15,10 @@ from support.problems import Array
 
 PAGE = (ROOT / "docs/how-to/embeddings.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## Published checkpoints")[2].partition("\n## ")[0]
-ENTITIES, RELATIONS, DIM, GAMMA = 31, 5, 4, 9.0
+ENTITIES = 31
+RELATIONS = 5
+DIM = 4
+GAMMA = 9.0
 Score = Callable[[Array, Array, Array], Any]  # of the vectors of a head, a relation and a tail
 
 
@@ -90,7 +93,9 @@ def test_a_line_ranks_as_the_model_does(model: str) -> None:
     entities = rng.standard_normal((ENTITIES, of_entities)).astype(np.float32)
     relations, of_heads = rng.standard_normal((2, RELATIONS, of_relations)).astype(np.float32)
     h, t = rng.integers(0, ENTITIES, (2, 17))
-    r = np.full(17, 3) if model == "PairRE" else rng.integers(0, RELATIONS, 17)
+    r = np.full(17, 3)
+    if model != "PairRE":
+        r = rng.integers(0, RELATIONS, 17)
     names: dict[str, Any] = {"np": np, "tr": tr, "h": h, "r": r, "t": t, "k": 3, "gamma": GAMMA}
     names |= {"E": entities, "R": relations}
     if model == "PyTorch-BigGraph":  # which has vectors of their own for heads
@@ -98,16 +103,19 @@ def test_a_line_ranks_as_the_model_does(model: str) -> None:
         names["S"] = {"real": of_heads[:, :DIM], "imag": of_heads[:, DIM:]}
     for block in re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL):
         exec(block, names)  # the page's own functions
-    tails, heads, *among = LINES[[*LINES][[*MODELS].index(model)]]
+    calls = LINES[list(LINES)[list(MODELS).index(model)]]  # for tails, for heads, and candidates
+    tails = calls[0]
     plain = [[score(entities[h[i]], relations[r[i]], e) for e in entities] for i in range(17)]
     assert_ranks(eval(tails, names), np.array(plain), t)
     options = dict(re.findall(r'(similarity|layout)="([^"]*)"', tails))
-    candidates = eval(among[0], names) if among else entities
+    candidates = entities
+    if len(calls) > 2:
+        candidates = eval(calls[2], names)
     if model == "PyTorch-BigGraph":
         plain = [[score(entities[t[i]], of_heads[r[i]], e) for e in entities] for i in range(17)]
     else:
         plain = [[score(e, relations[r[i]], entities[t[i]]) for e in entities] for i in range(17)]
-    ranks = tr.rank_embeddings(eval(heads, names), candidates, h, **options)
+    ranks = tr.rank_embeddings(eval(calls[1], names), candidates, h, **options)
     assert_ranks(ranks, np.array(plain), h)
 
 

@@ -40,7 +40,8 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     refuse(ValueError, "entities: expected vectors of length 10", entities=tmp_path / "short.npy")
 
 
-T, V = tr.InputTypeError, tr.InputValueError
+T = tr.InputTypeError
+V = tr.InputValueError
 PAIR = vectors_of("float32").queries, vectors_of("float32").entities
 ONE = np.ones((4, 10), np.float32)
 EMPTY = ONE[:, :0]
@@ -123,9 +124,11 @@ INDICES: list[tuple[type[Exception], str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("kind", "words", "given"), INDICES)
 def test_indices(kind: type[Exception], words: str, given: dict[str, Any]) -> None:
-    targets = {"targets": [0, 0] if "rows" in given else 0}
+    asked: dict[str, Any] = {"targets": 0, **given}
+    if "rows" in given and "targets" not in given:
+        asked["targets"] = [0, 0]
     for function in (tr.rank_embeddings, tr.score_embeddings):
-        refusal(kind, words, function, *PAIR, **{**targets, **given})
+        refusal(kind, words, function, *PAIR, **asked)
     if "targets" not in given:
         refusal(kind, words, tr.score_embeddings, *PAIR, **given)
         refusal(kind, words, tr.topk_embeddings, *PAIR, 2, **given)
@@ -139,7 +142,9 @@ def test_selections() -> None:
         refusal(V, "candidates: .* from 0 to 18, got -1", call, *PAIR, 2, candidates=[2, -1])
         refusal(V, "filter: expected 7 .* lists, one for", call, *PAIR, 2, filter=[[]] * 6)
         refusal(T, "filter: expected", call, *PAIR, 2, filter=np.zeros((7, 19)))
-    chosen, words = [[0], [1], *[[0]] * 5], "candidates: the target 0 of task 1 is not among its"
+    chosen = [[0]] * 7
+    chosen[1] = [1]
+    words = "candidates: the target 0 of task 1 is not among its"
     refusal(V, words, tr.rank_embeddings, *PAIR, 0, candidates=chosen)
 
 

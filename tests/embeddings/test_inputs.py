@@ -43,10 +43,10 @@ BIASES: dict[str, Callable[[Array], Any]] = {
 }
 
 
-@pytest.mark.parametrize("how", BIASES)
+@pytest.mark.parametrize("form", BIASES)
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_biases(kind: str, how: str) -> None:
-    bias = BIASES[how](np.random.default_rng(3).standard_normal(19))
+def test_biases(kind: str, form: str) -> None:
+    bias = BIASES[form](np.random.default_rng(3).standard_normal(19))
     vectors = vectors_of(kind)
     alone = tr.score_embeddings(vectors.queries, vectors.entities)
     expected = alone + np.asarray(bias).astype(kind)
@@ -58,8 +58,8 @@ def test_raw_bias_is_what_dtype_says() -> None:
     bias = tenths("bfloat16", 19, d=1)[:, 0]
     vectors = vectors_of("float32")
     expected = tr.score_embeddings(vectors.queries, vectors.entities, bias=bias)
-    for disguise in ("u2", "i2", "V2", ">u2"):
-        raw = bias.view("u2").astype(">u2") if disguise == ">u2" else bias.view(disguise)
+    swapped = bias.view("u2").astype(">u2")
+    for raw in (bias.view("u2"), bias.view("i2"), bias.view("V2"), swapped):
         got = tr.score_embeddings(vectors.queries, vectors.entities, bias=raw, dtype="bfloat16")
         assert same_bits(got, expected)
 
@@ -89,7 +89,8 @@ def test_torch_tensors(name: str) -> None:
             return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
         return torch.from_numpy(array.copy())
 
-    queries, entities = tensor(vectors.queries), tensor(vectors.entities)
+    queries = tensor(vectors.queries)
+    entities = tensor(vectors.entities)
     expected = vectors.scores()
     assert same_bits(tr.score_embeddings(queries, entities, similarity="l2"), expected)
     leaf = queries.requires_grad_()
@@ -110,7 +111,8 @@ def test_files(tmp_path: Path, kind: str, order: Any) -> None:
     paths = {name: tmp_path / f"{name}.npy" for name in ("queries", "entities", "bias")}
     for name, path in paths.items():
         np.save(path, np.asarray(getattr(vectors, name), order=order))
-    queries, entities = vectors.queries, vectors.entities
+    queries = vectors.queries
+    entities = vectors.entities
     expected = vectors.scores()
     options: dict[str, Any] = {"similarity": "l1", "bias": paths["bias"]}
     options["dtype"] = "bfloat16" if kind == "bfloat16" else None

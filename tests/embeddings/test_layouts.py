@@ -53,7 +53,8 @@ FORMS: dict[str, tuple[Any, Any, str | None]] = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_forms_have_the_same_bits_at_every_door(form: str, dtype: str) -> None:
-    queries, entities = QUERIES.astype(dtype), ENTITIES.astype(dtype)
+    queries = QUERIES.astype(dtype)
+    entities = ENTITIES.astype(dtype)
     expected = -np.abs(queries[:, None] - entities).sum(-1, dtype=np.float64)
     plain = interleaved(queries), interleaved(entities)
     of_queries, of_entities, layout = FORMS[form]
@@ -88,7 +89,8 @@ def test_forms_have_the_same_bits_at_every_door(form: str, dtype: str) -> None:
 def test_tasks_take_a_layout() -> None:
     triples = np.array([(0, 0, 5), (1, 0, 6), (0, 0, 7)])
     task = link_prediction.Task(triples, entities=40)
-    tails, heads = ENTITIES[triples[:, 0]] * 1j, ENTITIES[triples[:, 2]] * -1j
+    tails = ENTITIES[triples[:, 0]] * 1j
+    heads = ENTITIES[triples[:, 2]] * -1j
     expected = task.evaluate_embeddings(tails, heads, ENTITIES, audit=True, **MODULI)
     for layout, form in (("halves", halves), ("interleaved", interleaved)):
         made = (form(x) for x in (tails, heads, ENTITIES))
@@ -137,7 +139,8 @@ def test_a_checkpoint_of_another_layout_is_another_call() -> None:
     assert one != other
 
 
-V, T = tr.InputValueError, tr.InputTypeError
+V = tr.InputValueError
+T = tr.InputTypeError
 BOTH = '"interleaved" .real and imaginary parts in turn. or "halves" .all real parts, then'
 REAL = halves(QUERIES), halves(ENTITIES)
 COMPLEX = QUERIES, ENTITIES
@@ -163,12 +166,12 @@ COMPLEX = QUERIES, ENTITIES
 def test_what_is_refused(
     kind: Any, words: str, given: tuple[Array, Array], options: dict[str, Any] | None
 ) -> None:
-    said = MODULI | {"layout": "halves"} if options is None else options
-    for call in (tr.score_embeddings, tr.rank_embeddings, tr.topk_embeddings, tr.count_above):
-        extra = () if call is tr.score_embeddings else (TARGETS,)
-        if call is tr.topk_embeddings:
-            extra = (3,)
-        refusal(kind, words, call, *given, *extra, **said)
+    if options is None:
+        options = MODULI | {"layout": "halves"}
+    refusal(kind, words, tr.score_embeddings, *given, **options)
+    refusal(kind, words, tr.rank_embeddings, *given, TARGETS, **options)
+    refusal(kind, words, tr.topk_embeddings, *given, 3, **options)
+    refusal(kind, words, tr.count_above, *given, TARGETS, **options)
 
 
 def test_a_layout_belongs_to_vectors() -> None:

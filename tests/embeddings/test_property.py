@@ -78,7 +78,8 @@ def test_a_count_that_was_stopped_goes_on(
             given = drawn.queries, drawn.entities, asked.targets
             return tr.rank_embeddings(*given, **{**keywords, **more})
         except ValueError as error:
-            return "is NaN" * ("is NaN" in str(error)) or str(error)
+            words = str(error)
+            return "is NaN" if "is NaN" in words else words
 
     def stop(progress: tr.Progress) -> None:
         if progress.done > last * size:
@@ -94,9 +95,14 @@ def test_a_count_that_was_stopped_goes_on(
 
 @given(vectors(nan=True), st.data())
 def test_pairs_are_entries_of_the_matrix(drawn: Vectors, data: st.DataObject) -> None:
-    height, columns = drawn.height, len(drawn.entities)
-    rows = data.draw(st.lists(st.integers(0, height - 1), max_size=20)) if height else []
-    targets = [data.draw(st.integers(0, columns - 1)) for _ in rows] if columns else []
+    height = drawn.height
+    columns = len(drawn.entities)
+    rows = []
+    if height:
+        rows = data.draw(st.lists(st.integers(0, height - 1), max_size=20))
+    targets = []
+    if columns:
+        targets = [data.draw(st.integers(0, columns - 1)) for _ in rows]
     check_pairs(drawn, rows, targets, data.draw(st.sampled_from([None, 1, 2, 3])))
 
 
@@ -108,7 +114,8 @@ def test_tile_edges(similarity: str, dtype: str) -> None:
     wide = (rng.integers(-3, 4, (13 + 129, 6)) / 16).astype(dtype)
     scores = tr.score_embeddings(wide[:13], wide[13:], **scored_by(similarity))
     for n in ENTITIES:
-        for q in range(1, 14) if n in (17, 129) else (1, 6, 13):
+        heights = range(1, 14) if n in (17, 129) else (1, 6, 13)
+        for q in heights:
             targets = rng.integers(0, n, q)
             expected = count_large(scores[:q, :n], targets.tolist())
             for block in (None, 1, 4):
@@ -126,9 +133,11 @@ def test_tile_edges(similarity: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 def test_long_vectors(similarity: str) -> None:
-    rng, d = np.random.default_rng(3), 1022
+    rng = np.random.default_rng(3)
+    d = 1022
     made = [(rng.standard_normal((n, d)) / (2 * np.sqrt(d))).astype(np.float32) for n in (3, 18)]
-    queries, entities = made[0], made[1].astype(np.float16)
+    queries = made[0]
+    entities = made[1].astype(np.float16)
     expected = count(Vectors(queries, entities, similarity).scores(), [0, 17, 5])
     assert_same(
         tr.rank_embeddings(queries, entities, [0, 17, 5], **scored_by(similarity)),
@@ -145,7 +154,8 @@ def test_long_vectors(similarity: str) -> None:
 @settings(max_examples=100)
 def test_best_is_what_sorting_gives(drawn: Vectors, data: st.DataObject) -> None:
     event(drawn.similarity)
-    height, columns = drawn.height, len(drawn.entities)
+    height = drawn.height
+    columns = len(drawn.entities)
     k = data.draw(st.sampled_from([1, 2, 3, 10, columns, columns + 1, 200]).filter(bool))
     if not columns or data.draw(st.integers(0, 3)) == 0:  # a task for each query
         check_top_k(drawn, k, {"nan": "worst"}, {"nan": "worst"})
@@ -155,11 +165,10 @@ def test_best_is_what_sorting_gives(drawn: Vectors, data: st.DataObject) -> None
 
 
 def test_k() -> None:
-    for k in (0, -1, 1.0, True, None):
-        kind = tr.InputValueError if type(k) is int else tr.InputTypeError
-        refusal(
-            kind, "^k: expected an integer >= 1, got ", tr.topk_embeddings, np.eye(2), np.eye(2), k
-        )
+    words = "^k: expected an integer >= 1, got "
+    for kind, wrong in ((tr.InputValueError, (0, -1)), (tr.InputTypeError, (1.0, True, None))):
+        for k in wrong:
+            refusal(kind, words, tr.topk_embeddings, np.eye(2), np.eye(2), k)
 
 
 @pytest.mark.parametrize("k", [1, 60, 299, 300])

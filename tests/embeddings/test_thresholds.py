@@ -21,7 +21,8 @@ ENTITIES = np.array([[0, 1], [1, 0], [1, 1], [2, 2]], np.float32)
 
 
 def check(drawn: Vectors, asked: Tasks, data: st.DataObject) -> None:
-    scores, count = drawn.scores(), with_rows(drawn, asked)
+    scores = drawn.scores()
+    count = with_rows(drawn, asked)
     found = data.draw(thresholds(scores, None, count))
     vectors = drawn.queries, drawn.entities
     compare(

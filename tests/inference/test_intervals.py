@@ -254,8 +254,8 @@ def test_coverage_of_clusters_and_of_tasks(key: str) -> None:
     truth = tr.report(of_ranks(np.exp(rng.normal(3, 1.5, 400_000)).astype(int) + 1, 10**6))[key]
     covered = 0
     for _ in range(120):
-        own = rng.normal(0, math.sqrt(0.6), 100)[:, None] + rng.normal(0, math.sqrt(0.4), (100, 2))
-        ranks = of_ranks(np.exp(3 + 1.5 * own.ravel()).astype(int) + 1, 10**6)
+        values = rng.normal(0, math.sqrt(0.6), (100, 1)) + rng.normal(0, math.sqrt(0.4), (100, 2))
+        ranks = of_ranks(np.exp(3 + 1.5 * values.ravel()).astype(int) + 1, 10**6)
         found = interval(ranks.with_labels(unit=np.repeat(np.arange(100), 2)), key)
         covered += found.low <= truth <= found.high
     assert 107 <= covered <= 120

@@ -171,8 +171,8 @@ def test_notes() -> None:
 
 def seeds(number: int, rng: Any, shift: float = 0.0) -> list[tr.Ranks]:
     """Runs of a model: effects of tasks, of runs, and of both."""
-    own = rng.normal(3, 1, 50)
-    rows = [own + shift + rng.normal(0, 0.2) + rng.normal(0, 0.5, 50) for _ in range(number)]
+    base = rng.normal(3, 1, 50)
+    rows = [base + shift + rng.normal(0, 0.2) + rng.normal(0, 0.5, 50) for _ in range(number)]
     return [of_ranks(np.exp(row).clip(0, 900).astype(int) + 1) for row in rows]
 
 

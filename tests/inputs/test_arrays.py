@@ -41,7 +41,9 @@ def test_layouts_and_dtypes(layout: str) -> None:
         scores = LAYOUTS[layout](matrix(kind, nan=True))
         rules: dict[str, Any] = {"dtype": dtype_keyword(kind), "nan": "worst", "audit": True}
         rules["order"] = ("ascending", "descending")[i % 2]
-        check(count, scores, targets, **rules, **(lists if i % 3 else {}))
+        if i % 3:
+            rules |= lists
+        check(count, scores, targets, **rules)
 
 
 def test_a_field_of_a_structure() -> None:
@@ -97,13 +99,16 @@ def tensor(values: Array) -> Any:
     return pytest.importorskip("torch").from_numpy(values)
 
 
-# how -> whether strides are kept, and the conversion
+def as_asked(values: Array, dtype: Any) -> Array:
+    """Return the numbers in a dtype, or as they are where none is asked for."""
+    return values if dtype is None else values.astype(dtype)
+
+
+# name -> whether strides are kept, and the conversion
 OBJECTS: dict[str, tuple[bool, Callable[[Array], Any]]] = {
     "__array__": (
         True,
-        lambda a: offering(
-            a, __array__=lambda _, dtype=None, copy=None: a if dtype is None else a.astype(dtype)
-        ),
+        lambda a: offering(a, __array__=lambda _, dtype=None, copy=None: as_asked(a, dtype)),
     ),
     "__array_interface__": (True, lambda a: offering(a, __array_interface__=a.__array_interface__)),
     "DLPack": (
@@ -122,16 +127,19 @@ OBJECTS: dict[str, tuple[bool, Callable[[Array], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("how", OBJECTS)
-def test_foreign_objects(how: str) -> None:
-    keeps_strides, convert = OBJECTS[how]
-    targets, lists = [1, 2, 3, 4, 5], [[1], [2], [], [3], [0]]
+@pytest.mark.parametrize("name", OBJECTS)
+def test_foreign_objects(name: str) -> None:
+    keeps_strides, convert = OBJECTS[name]
+    targets = [1, 2, 3, 4, 5]
+    lists = [[1], [2], [], [3], [0]]
     for dtype in ("float32", "float64", "int64", "uint8", "float16"):
         scores = matrix(dtype)
         expected = count(scores, targets, filter=lists)
         assert_same(tr.rank(convert(scores), targets, filter=csr(lists)), expected)
-    for layout in ("Fortran", "steps", "negative both", "read-only") if keeps_strides else ():
-        if how == "DLPack" and layout == "read-only" and np.__version__ < "2.1":
+    if not keeps_strides:
+        return
+    for layout in ("Fortran", "steps", "negative both", "read-only"):
+        if name == "DLPack" and layout == "read-only" and np.__version__ < "2.1":
             continue  # this numpy exports no read-only arrays by DLPack
         scores = LAYOUTS[layout](matrix("float32"))
         assert_same(tr.rank(convert(scores), 3), count(scores, 3))
@@ -170,7 +178,8 @@ def test_tensors() -> None:
 def test_torch_in_other_arguments() -> None:
     torch = pytest.importorskip("torch")
     scores = matrix("float32")
-    targets, rows = [1, 2, 3, 66], [4, 0, 0, 1]
+    targets = [1, 2, 3, 66]
+    rows = [4, 0, 0, 1]
     filter = [[2, 3], [], [66], [0]]
     ranks = tr.rank(
         torch.from_numpy(scores),
@@ -186,10 +195,15 @@ def test_torch_in_other_arguments() -> None:
 # --- targets and rows
 
 
-@pytest.mark.parametrize("dtype", [*(d for d in DTYPES if "int" in d), ">i8", ">u2"])
+INTEGERS = [dtype for dtype in DTYPES if "int" in dtype]
+INTEGERS += [">i8", ">u2"]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
 def test_integer_types_of_targets_and_rows(dtype: str) -> None:
     scores = matrix("float32")
-    targets, rows = [66, 0, 5], [4, 0, 4]
+    targets = [66, 0, 5]
+    rows = [4, 0, 4]
     expected = count(scores, targets, rows=rows)
     assert_same(tr.rank(scores, np.array(targets, dtype), rows=np.array(rows, dtype)), expected)
     assert_same(tr.rank(scores, np.array(targets, dtype), rows=rows), expected)
@@ -231,7 +245,7 @@ def test_numbered_frames_are_arrays() -> None:
     assert tr.rank(SCORES, IDS, filter=pandas.DataFrame(mask)) == masked
     lists = pandas.Series(FILTER, index=[7, 3, 5])
     assert tr.rank(SCORES, IDS, filter=lists) == expected
-    assert tr.rank_blocks([(frame, IDS), (frame.copy(), IDS)]).above.tolist() == [*([1, 3, 2] * 2)]
+    assert tr.rank_blocks([(frame, IDS), (frame.copy(), IDS)]).above.tolist() == [1, 3, 2] * 2
     assert tr.rank(frame.loc[1], [4, 1]) == tr.rank(SCORES[1], [4, 1])
     counter = tr.RankCounter([0.5], [2], candidates=5)
     counter.update(frame.iloc[:1])
@@ -241,12 +255,15 @@ def test_numbered_frames_are_arrays() -> None:
 
 def test_labels_are_refused() -> None:
     pandas = pytest.importorskip("pandas", reason="frames of pandas")
-    frame, hint = pandas_frame(columns=NAMES), "'Paris', 'Rome', 'Oslo'"
-    numbered, indexed = pandas_frame(columns=[4, 0, 1, 2, 3]), pandas_frame(index=[2, 1, 0])
+    frame = pandas_frame(columns=NAMES)
+    hint = "'Paris', 'Rome', 'Oslo'"
+    numbered = pandas_frame(columns=[4, 0, 1, 2, 3])
+    indexed = pandas_frame(index=[2, 1, 0])
     repeated = pandas_frame(columns=["a", "b", "a", "c", "a"])
     mixed = pandas_frame().astype({1: "float32"})
     counter = tr.RankCounter([0.5], [2], candidates=5)
-    one, none = "scores: expected columns of one dtype, got ", pandas.Series([[1], None, [2]])
+    one = "scores: expected columns of one dtype, got "
+    none = pandas.Series([[1], None, [2]])
     for message, call in (
         (f"scores: {PLAIN} {hint}", lambda: tr.rank(frame, IDS)),
         (f"scores: {PLAIN} 4, 0, 1", lambda: tr.rank(numbered, IDS)),

@@ -24,8 +24,6 @@ FOUR = [0, 1, 2, 3]
 STRUCTURE = np.zeros((4, 5), [("a", "f4"), ("b", "f4")])
 # Scores of no accepted dtype or shape, the kind of the error, and what it names.
 SCORES_REFUSED: list[tuple[Any, type[Exception], str]] = [
-    *[(SCORES.astype(kind), TypeError, kind) for kind in ("bool", "complex64", "object")],
-    *[(SCORES.astype(kind), TypeError, "<U|time64|delta64") for kind in ("U", "M8[s]", "m8[s]")],
     (SCORES.astype(bytes), TypeError, "S"),
     (STRUCTURE, TypeError, "'a'|void"),
     (np.zeros((4, 5), "V4"), TypeError, "V4|void"),
@@ -35,14 +33,24 @@ SCORES_REFUSED: list[tuple[Any, type[Exception], str]] = [
     ([[None, 1.0]], TypeError, "object"),
     ([[2**70, 1]], TypeError, "object"),
     ([[1.0, 2.0], [3.0]], ValueError, "unlike lengths"),
-    *[(x, (TypeError, ValueError), "") for x in (1.0, np.float32(3), None, object(), {}, 5)],
-    *[(np.zeros(x), ValueError, re.escape(str(x))) for x in ((), (2, 3, 4), (1, 1, 1, 1))],
 ]
+for kind in ("bool", "complex64", "object"):
+    SCORES_REFUSED.append((SCORES.astype(kind), TypeError, kind))
+for kind in ("U", "M8[s]", "m8[s]"):
+    SCORES_REFUSED.append((SCORES.astype(kind), TypeError, "<U|time64|delta64"))
+for shape in ((), (2, 3, 4), (1, 1, 1, 1)):
+    SCORES_REFUSED.append((np.zeros(shape), ValueError, re.escape(str(shape))))
+SCORES_OF_NO_KIND = [1.0, np.float32(3), None, object(), {}, 5]
 
 
 @pytest.mark.parametrize(("scores", "kind", "words"), SCORES_REFUSED)
 def test_scores_of_no_accepted_dtype_or_shape(scores: Any, kind: Any, words: str) -> None:
     refusal(kind, f"^scores: .*({words})", tr.rank, scores, 0)
+
+
+@pytest.mark.parametrize("scores", SCORES_OF_NO_KIND)
+def test_scores_that_are_no_array(scores: Any) -> None:
+    refusal((TypeError, ValueError), "^scores: ", tr.rank, scores, 0)
 
 
 def test_an_error_inside_the_object_is_not_hidden() -> None:
@@ -58,15 +66,13 @@ def test_an_error_inside_the_object_is_not_hidden() -> None:
 # --- dtype
 
 
-DTYPES_REFUSED: list[tuple[Any, Any, str]] = [
-    *[
-        (SCORES, x, "dtype")
-        for x in ("bfloat17", "", "float128x", 7, "object", "bool", "complex64")
-    ],
-    *[(SCORES, x, "dtype: .*float32") for x in ("float16", "float64", "int32")],
-    *[(SCORES.astype(x), "bfloat16", f"{x}.*bfloat16") for x in ("float16", "int32", "uint8")],
-    (np.zeros((4, 5), "V4"), "bfloat16", "(V4|void).*bfloat16"),
+NO_DTYPES = ("bfloat17", "", "float128x", 7, "object", "bool", "complex64")
+DTYPES_REFUSED: list[tuple[Any, Any, str]] = [(SCORES, x, "dtype") for x in NO_DTYPES]
+DTYPES_REFUSED += [(SCORES, x, "dtype: .*float32") for x in ("float16", "float64", "int32")]
+DTYPES_REFUSED += [
+    (SCORES.astype(x), "bfloat16", f"{x}.*bfloat16") for x in ("float16", "int32", "uint8")
 ]
+DTYPES_REFUSED.append((np.zeros((4, 5), "V4"), "bfloat16", "(V4|void).*bfloat16"))
 
 
 @pytest.mark.parametrize(("scores", "dtype", "words"), DTYPES_REFUSED)

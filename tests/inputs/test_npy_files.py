@@ -64,10 +64,12 @@ def test_what_numpy_writes_is_read(
 @pytest.mark.filterwarnings("ignore")  # of numpy
 def test_any_wrong_byte_is_read_as_numpy_does_or_refused(tmp_path: Path) -> None:
     """Bits of the whole header and of its length, and every way to cut the file short."""
-    whole, path = npy(np.arange(20).reshape(4, 5)), tmp_path / "x.npy"
+    whole = npy(np.arange(20).reshape(4, 5))
+    path = tmp_path / "x.npy"
     damaged = [whole[:end] for end in range(0, len(whole), 3)]
     for place in range(128):
-        for bit in range(8) if place < 12 else (place % 8,):
+        bits = range(8) if place < 12 else [place % 8]
+        for bit in bits:
             damaged.append(bytes(b ^ (1 << bit) * (i == place) for i, b in enumerate(whole)))
     read = 0
     for content in damaged:
@@ -147,7 +149,8 @@ def declaring(data: bytes, size: int, *places: tuple[bytes, int]) -> bytes:
 def overlapping() -> bytes:
     """Return an archive of eight members over the same bytes."""
     data = zipped({"a": npy(np.zeros(10_000))}, zipfile.ZIP_STORED)
-    start, end = data.index(b"PK\x01\x02"), data.index(b"PK\x05\x06")
+    start = data.index(b"PK\x01\x02")
+    end = data.index(b"PK\x05\x06")
     entries = b"".join(data[start:end].replace(b"a.npy", b"%c.npy" % c) for c in b"abcdefgh")
     tail = bytearray(data[end:])
     tail[8:12] = (8).to_bytes(2, "little") * 2
@@ -157,7 +160,8 @@ def overlapping() -> bytes:
 
 SIZES = (b"PK\x03\x04", 22), (b"PK\x01\x02", 24)  # of a member that is unpacked
 PACKED = (b"PK\x01\x02", 20)
-ZEROS, TERABYTE = npy(np.zeros(10)), header(f"({2**37},)")
+ZEROS = npy(np.zeros(10))
+TERABYTE = header(f"({2**37},)")
 DECLARING = [
     ("x.npy", TERABYTE, "expected 1,099,511,"),
     ("x.npz", zipped({"a": TERABYTE}), r"a\.npy: expected 1,099,511,"),

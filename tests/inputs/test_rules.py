@@ -21,19 +21,20 @@ TASKS = (alignment.Task, ComplexQueries, LinkTask, RetrievalTask)
 TAKERS: dict[type[Any], list[Any]] = {
     rules.BatchOptions: [task.evaluate for task in TASKS],
     rules.RuleOptions: [task.evaluate_scores for task in TASKS],
-    rules.EmbeddingOptions: [tr.rank_embeddings, *(task.evaluate_embeddings for task in TASKS)],
+    rules.EmbeddingOptions: [task.evaluate_embeddings for task in TASKS],
     rules.ListOptions: [task.evaluate_lists for task in TASKS if task is not alignment.Task],
     rules.SimilarityOptions: [alignment.infer, alignment.dangling, alignment.csls_means],
     rules.ThresholdOptions: [tr.count_above],
     rules.MatrixOptions: [alignment.evaluate],
 }
 TAKERS[rules.RuleOptions] += [tr.rank, tr.rank_blocks, tr.rank_against, tr.RankCounter, tr.evaluate]
+TAKERS[rules.EmbeddingOptions].append(tr.rank_embeddings)
 TAKERS[rules.ListOptions] += [tr.rank_lists, Predictions.evaluate]
 TAKERS[rules.ListOptions].append(tr.NamedLists.rank)
 TAKERS[rules.SimilarityOptions] += [alignment.most_similar, tr.topk_embeddings]
 DEFAULTS = {"order": "descending", "nan": "raise", "dtype": None, "threads": None}
 DEFAULTS |= {"audit": False, "progress": None, "layout": None}
-ALL = {*rules.BatchOptions.__annotations__, *rules.MatrixOptions.__annotations__}
+ALL = set(rules.BatchOptions.__annotations__) | set(rules.MatrixOptions.__annotations__)
 
 
 @pytest.mark.parametrize(
@@ -41,10 +42,10 @@ ALL = {*rules.BatchOptions.__annotations__, *rules.MatrixOptions.__annotations__
 )
 def test_every_option_is_shown_with_its_default(kind: type[Any], taker: Any) -> None:
     shown = inspect.signature(taker).parameters
-    options = {*shown} & ALL
+    options = set(shown) & ALL
     if taker is alignment.evaluate:  # whose pairs are the aligned ones
         options.remove("pairs")
-    assert options == {*kind.__annotations__}
+    assert options == set(kind.__annotations__)
     defaults = {"pairs": False, **DEFAULTS}
     assert all(shown[name].default == defaults.get(name) for name in options)
     assert all(each.kind is not each.VAR_KEYWORD for each in shown.values())
@@ -53,7 +54,7 @@ def test_every_option_is_shown_with_its_default(kind: type[Any], taker: Any) -> 
 
 
 def test_the_options_are_those_of_the_rules() -> None:
-    assert {*rules.MatrixOptions.__annotations__} == {*DEFAULTS}
+    assert set(rules.MatrixOptions.__annotations__) == set(DEFAULTS)
     assert vars(rules.Rules()) == DEFAULTS
 
 

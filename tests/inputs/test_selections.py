@@ -46,33 +46,31 @@ SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
 FOUR = [0, 1, 2, 3]
 
 
-INDPTR, INDICES = np.arange(5), np.arange(4)
+INDPTR = np.arange(5)
+INDICES = np.arange(4)
 ENDS = [[0, 1, 2, 3], [0, 1, 2, 3, 4, 4], [0, 2, 1, 3, 4], [0, 1, 2, 3, 5], [0, 1, 2, 3, 2**33]]
 ENDS += [[0, 1, 2**40, 3, 4], [-1, 1, 2, 3, 4], [0, -1, 2, 3, 4], [], [0]]
 USES = [[0, 1, 1, bad] for bad in (-1, 4, 2**32, -(2**63))] + [[0, 1, 1], np.zeros((4, 1), int)]
 # Selections of four tasks and five columns that are none, with the kind of the error.
-WRONG: list[tuple[Any, type[Exception]]] = [
-    *[((np.array(ends, np.int64), INDICES), ValueError) for ends in ENDS],
-    *[((INDPTR, INDICES, np.array(uses)), ValueError) for uses in USES],
-    *[((INDPTR, INDICES, np.zeros(4, kind)), TypeError) for kind in (float, bool)],
-    ((INDPTR.astype(float), INDICES), TypeError),
-    *[((INDPTR, INDICES.astype(kind)), TypeError) for kind in (float, "f2", bool, object)],
-    *[([[kind(i)] for i in range(4)], TypeError) for kind in (float, bool, str)],
-    ([np.zeros(1)] * 4, TypeError),
-    *[(other, TypeError) for other in ("filter", 3.5, object())],
-    ((INDPTR, INDICES[:, np.newaxis]), ValueError),
-    ((INDPTR[np.newaxis], INDICES), ValueError),
-    *[([[i] for i in range(n)], ValueError) for n in (3, 5)],
-    ([[[0]], [[1]], [[2]], [[3]]], ValueError),
-    *[(odd, (TypeError, ValueError)) for odd in ((INDPTR,), (INDPTR, INDICES, FOUR, FOUR), ())],
-    *[(np.ones(shape, bool), ValueError) for shape in ((5, 4), (4,), (4, 5, 1), ())],
-    *[(scipy.sparse.coo_array(np.ones(shape)), ValueError) for shape in ((4, 6), (3, 5), (5, 4))],
-    ([{0}, [1], (2,), {"a"}], TypeError),
-]
+VALUES: list[Any] = [(np.array(ends, np.int64), INDICES) for ends in ENDS]
+VALUES += [(INDPTR, INDICES, np.array(uses)) for uses in USES]
+VALUES += [(INDPTR, INDICES[:, np.newaxis]), (INDPTR[np.newaxis], INDICES)]
+VALUES += [[[0], [1], [2]], [[0], [1], [2], [3], [4]], [[[0]], [[1]], [[2]], [[3]]]]
+VALUES += [np.ones(shape, bool) for shape in ((5, 4), (4,), (4, 5, 1), ())]
+VALUES += [scipy.sparse.coo_array(np.ones(shape)) for shape in ((4, 6), (3, 5), (5, 4))]
+TYPES: list[Any] = [(INDPTR, INDICES, np.zeros(4, kind)) for kind in (float, bool)]
+TYPES += [(INDPTR, INDICES.astype(kind)) for kind in (float, "f2", bool, object)]
+TYPES += [[[kind(i)] for i in range(4)] for kind in (float, bool, str)]
+TYPES += [(INDPTR.astype(float), INDICES), [np.zeros(1)] * 4, [{0}, [1], (2,), {"a"}]]
+TYPES += ["filter", 3.5, object()]
+WRONG: list[tuple[Any, Any]] = [(selection, ValueError) for selection in VALUES]
+WRONG += [(selection, TypeError) for selection in TYPES]
+for selection in ((INDPTR,), (INDPTR, INDICES, FOUR, FOUR), ()):
+    WRONG.append((selection, (TypeError, ValueError)))
 
 
 # The same, with words that must be in the message about a filter.
-SAID: list[tuple[Any, type[Exception], str]] = [
+SAID: list[tuple[Any, Any, str]] = [
     (np.ones((4, 4), bool), ValueError, r".*a mask of shape \(tasks, columns\), here \(4, 5\)"),
     (np.ones(5, bool), ValueError, r".*got shape \(5,\)"),
     (np.eye(4, 5, dtype=int), TypeError, ".*a mask of booleans or index lists .csr_from_padded"),
@@ -80,15 +78,21 @@ SAID: list[tuple[Any, type[Exception], str]] = [
     ([{0}, [1], (2,), None], TypeError, "list 3: expected integers, got NoneType"),
     ({0: [0], 1: [1], 2: [2], 3: [3]}, TypeError, ".*expected .* index lists"),
     ({1, 2}, TypeError, ".* lists .*, got set"),
-    *[(x, (TypeError, ValueError), "") for x in (np.array([1, 2, 3, 4]), [1, 2, 3, 4], 3)],
+    (np.array([1, 2, 3, 4]), (TypeError, ValueError), ""),
+    ([1, 2, 3, 4], (TypeError, ValueError), ""),
+    (3, (TypeError, ValueError), ""),
 ]
-ROWS = [("filter", *row, "") for row in WRONG] + [("candidates", *row, "") for row in WRONG]
-ROWS += [("filter", *row) for row in SAID]
 
 
-@pytest.mark.parametrize(("name", "selection", "kind", "words"), ROWS)
-def test_what_is_no_selection(name: str, selection: Any, kind: Any, words: str) -> None:
-    refusal(kind, f"^{name}: {words}", tr.rank, SCORES, FOUR, **{name: selection})
+@pytest.mark.parametrize("name", ["filter", "candidates"])
+@pytest.mark.parametrize(("selection", "kind"), WRONG)
+def test_what_is_no_selection(name: str, selection: Any, kind: Any) -> None:
+    refusal(kind, f"^{name}: ", tr.rank, SCORES, FOUR, **{name: selection})
+
+
+@pytest.mark.parametrize(("selection", "kind", "words"), SAID)
+def test_what_is_no_filter(selection: Any, kind: Any, words: str) -> None:
+    refusal(kind, f"^filter: {words}", tr.rank, SCORES, FOUR, filter=selection)
 
 
 def test_candidates_that_are_all_columns() -> None:

@@ -45,11 +45,11 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("how", VIEWS)
+@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_views(how: str, dtype: Any) -> None:
+def test_views(view: str, dtype: Any) -> None:
     plain = HOST_TENSOR.to(dtype)
-    ranks = tr.rank(VIEWS[how](plain), TARGETS)
+    ranks = tr.rank(VIEWS[view](plain), TARGETS)
     assert ranks == tr.rank(plain, TARGETS)
     np.testing.assert_array_equal(ranks.above, tr.rank(plain.float(), TARGETS).above)
 
@@ -123,7 +123,8 @@ def test_within_a_transform() -> None:
 
 def test_queries_of_a_task_as_tensors() -> None:
     task = tr.link_prediction.Task([[0, 0, 1], [1, 0, 2]], entities=3, sides=("tail",))
-    scores, seen = torch.rand(2, 3), list[Any]()
+    scores = torch.rand(2, 3)
+    seen: list[Any] = []
 
     def score(queries: Any) -> Any:
         seen.append(queries)

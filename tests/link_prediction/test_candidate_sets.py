@@ -25,8 +25,8 @@ def test_samples_are_uniform(negatives: int, typed: bool) -> None:
     tails = [0, 1, 2, 4, 5, 7, 8, 9]
     train = np.array([[0, 0, tail] for tail in (1, 5)] + [[3, 0, tail] for tail in tails])
     test = np.array([[0, 0, 8]] * 6000)
-    how: dict[str, Any] = {"entities": 10, "relations": 1, "sides": ("tail",)}
-    task = Task(test, {"train": train}, candidates=Sampled(negatives, typed), **how)
+    options: dict[str, Any] = {"entities": 10, "relations": 1, "sides": ("tail",)}
+    task = Task(test, {"train": train}, candidates=Sampled(negatives, typed), **options)
     allowed = {0, 2, 4, 7, 9} if typed else {0, 2, 3, 4, 6, 7, 9}
     drawn = Counter(tuple(c for c in each if c != 8) for each in lists_of(task.tail.candidates))
     sets = list(combinations(sorted(allowed), negatives))
@@ -39,9 +39,9 @@ def test_samples_are_uniform(negatives: int, typed: bool) -> None:
 
 def test_seeds_differ_and_sides_too() -> None:
     rows = np.array([[i, 0, 99 - i] for i in range(30)])
-    how: dict[str, Any] = {"entities": 100, "relations": 1}
-    first = Task(rows, candidates=Sampled(20, seed=0), **how)
-    other = Task(rows, candidates=Sampled(20, seed=1), **how)
+    options: dict[str, Any] = {"entities": 100, "relations": 1}
+    first = Task(rows, candidates=Sampled(20, seed=0), **options)
+    other = Task(rows, candidates=Sampled(20, seed=1), **options)
     assert lists_of(first.tail.candidates) != lists_of(other.tail.candidates)
     assert lists_of(first.tail.candidates) != lists_of(first.head.candidates)
     assert lists_of(first.tail.candidates)[0] != lists_of(first.tail.candidates)[1]
@@ -64,7 +64,8 @@ def test_samples_are_named() -> None:
 
 
 def test_train() -> None:
-    test, train = [("a", "r", "b"), ("c", "r", "a")], [("a", "r", "b"), ("b", "q", "d")]
+    test = [("a", "r", "b"), ("c", "r", "a")]
+    train = [("a", "r", "b"), ("b", "q", "d")]
     words = "1 answers of the side head are not among the candidates, first 'c'"
     refusal(ValueError, words, Task, test, {"train": train}, candidates="train")
     task = Task(test, {"train": train}, candidates="train", unseen="drop")
@@ -86,7 +87,8 @@ def test_explicit_sets() -> None:
 
 def test_given_negatives() -> None:
     """Padded, joined with their bounds, or in lists they are the same; a name has their digest."""
-    test, lists = [[0, 0, 1], [1, 0, 2]], [[3, 4, 3], [0]]
+    test = [[0, 0, 1], [1, 0, 2]]
+    lists = [[3, 4, 3], [0]]
     joined = np.array([0, 3, 4]), np.array([3, 4, 3, 0])
     tasks = [
         Task(test, entities=5, sides=("tail",), candidates=Negatives(tail=form))
@@ -137,6 +139,8 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "words", "candidates", "how"), ERRORS)
-def test_errors(kind: type[Exception], words: str, candidates: Any, how: dict[str, Any]) -> None:
-    refusal(kind, words, Task, **{"test": TEST, "candidates": candidates, **how})
+@pytest.mark.parametrize(("kind", "words", "candidates", "options"), ERRORS)
+def test_errors(
+    kind: type[Exception], words: str, candidates: Any, options: dict[str, Any]
+) -> None:
+    refusal(kind, words, Task, **{"test": TEST, "candidates": candidates, **options})

@@ -23,7 +23,8 @@ STRUCTURES = ("1p", "2i", "pni")
 @st.composite
 def problems(draw: st.DrawFn) -> dict[str, Any]:
     """Draw queries with easy and hard answers, and scores with ties."""
-    n, m = draw(st.integers(1, 5)), draw(st.integers(2, 6))
+    n = draw(st.integers(1, 5))
+    m = draw(st.integers(2, 6))
     entities = st.sets(st.integers(0, m - 1))
     hard = draw(st.lists(entities, min_size=n, max_size=n).filter(any))
     easy = [draw(entities) - right for right in hard]
@@ -50,19 +51,22 @@ def tasks_by_definition(problem: dict[str, Any]) -> list[tuple[int, ...]]:
     found = []
     for i, hard in enumerate(problem["hard"]):
         row = problem["scores"][i].tolist()
-        known, every = hard | problem["easy"][i], set(range(len(row)))
+        known = hard | problem["easy"][i]
+        every = set(range(len(row)))
         found += [(i, t, *oracle.rank(row, t, every, known)) for t in sorted(hard)]
     return found
 
 
 @given(problems(), st.data())
 def test_tasks_by_their_definition(problem: dict[str, Any], data: Any) -> None:
-    m, candidates = problem["scores"].shape[1], None
+    m = problem["scores"].shape[1]
+    candidates = None
     if data.draw(st.booleans()):
         chosen = set().union(*problem["hard"]) | data.draw(st.sets(st.integers(0, m - 1)))
         candidates = sorted(chosen, reverse=True)
     task = made(problem, candidates=candidates)
-    scores, report = problem["scores"], task.evaluate_scores(problem["scores"])
+    scores = problem["scores"]
+    report = task.evaluate_scores(problem["scores"])
     ranks = report.ranks
     of_batches = task.evaluate(lambda positions: scores[positions], batch_size=2)
     # with unit vectors as entities, the embeddings of queries are their scores
@@ -70,17 +74,15 @@ def test_tasks_by_their_definition(problem: dict[str, Any], data: Any) -> None:
     for other in (of_batches, of_vectors):
         assert other.to_dict() == pytest.approx(report.to_dict(), rel=0, abs=0, nan_ok=True)
         assert np.array_equal(other.ranks.above, ranks.above)
-    columns = (
-        *(ranks.queries.values, ranks.targets.values),
-        *(ranks.above, ranks.tied, ranks.candidates),
-    )
+    columns = [ranks.queries.values, ranks.targets.values]
+    columns += [ranks.above, ranks.tied, ranks.candidates]
     found = list(zip(*(column.tolist() for column in columns), strict=True))
     outside = set() if candidates is None else set(range(m)) - set(candidates)
     easy = [answers | outside for answers in problem["easy"]]
     expected = tasks_by_definition({**problem, "easy": easy})
     assert found == expected
-    assert ranks.unit.codes.tolist() == [query for query, *_ in expected]
-    structures = [problem["structures"][query] for query, *_ in expected]
+    assert ranks.unit.codes.tolist() == [each[0] for each in expected]
+    structures = [problem["structures"][each[0]] for each in expected]
     assert ranks.labels["structure"].values.tolist() == structures
     assert task.without_hard == sum(not hard for hard in problem["hard"])
     assert ranks.protocol.filter == ("easy", "hard")
@@ -160,7 +162,8 @@ def test_files_keep_everything(
     problem: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     queries = [(("e", i), (("r", -1), "x\ny")) for i in range(len(problem["hard"]))]
-    path, structures = tmp_path_factory.mktemp("queries") / "queries", problem["structures"]
+    path = tmp_path_factory.mktemp("queries") / "queries"
+    structures = problem["structures"]
     write_queries(path, queries, problem["easy"], problem["hard"], structures=structures)
     found = read_queries(path)
     assert found.queries == tuple(queries)

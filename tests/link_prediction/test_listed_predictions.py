@@ -26,20 +26,28 @@ LISTED = st.dictionaries(ENTITIES, st.sampled_from([0.25, 0.5, 1.0]), max_size=5
 BLOCKS = st.lists(st.tuples(TRIPLES, LISTED, LISTED), min_size=1, max_size=8)
 
 
-def text_of(blocks: list[Block], *, tails_first: bool = False, scored: bool = True) -> str:
+def text_of(blocks: list[Block], *, tails_first: bool, scored: bool) -> str:
+    """Return three lines for each triple: itself, and the lists of its two sides."""
     lines = []
     for triple, heads, tails in blocks:
-        lists = [
-            f"{word}: " + "".join(f"{n}\t{s}\t" if scored else f"{n}\t" for n, s in found.items())
-            for word, found in (("Heads", heads), ("Tails", tails))
-        ]
-        lines += [" ".join(triple), *(lists[::-1] if tails_first else lists)]
+        lines.append(" ".join(triple))
+        sides = [("Heads", heads), ("Tails", tails)]
+        if tails_first:
+            sides.reverse()
+        for word, found in sides:
+            if scored:
+                fields = [f"{name}\t{score}\t" for name, score in found.items()]
+            else:
+                fields = [f"{name}\t" for name in found]
+            lines.append(f"{word}: " + "".join(fields))
     return "\n".join(lines) + "\n"
 
 
 def written(folder: Path, text: str, name: str = "predictions") -> Path:
     data = text.encode()
-    (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    if name.endswith(".gz"):
+        data = gzip.compress(data)
+    (folder / name).write_bytes(data)
     return folder / name
 
 
@@ -47,15 +55,21 @@ def plain_counts(
     blocks: list[Block], known: list[Any] | None, n: int, scored: bool
 ) -> list[tuple[int, int, int]]:
     every: defaultdict[Any, set[str]] = defaultdict(set)  # the answers of each query
-    for h, r, t in [*(known or []), *(triple for triple, _, _ in blocks)]:
+    for h, r, t in (known or []) + [triple for triple, _, _ in blocks]:
         every["head", r, t].add(h)
         every["tail", h, r].add(t)
     counts = []
     for side in ("head", "tail"):
         for (h, r, t), heads, tails in blocks:
-            target, scores = (h, heads) if side == "head" else (t, tails)
-            answers = every[(side, r, t) if side == "head" else (side, h, r)]
-            without = answers - {target} if known is not None else set()
+            if side == "head":
+                target = h
+                scores = heads
+                answers = every["head", r, t]
+            else:
+                target = t
+                scores = tails
+                answers = every["tail", h, r]
+            without = set() if known is None else answers - {target}
             if not scored:
                 scores = {name: -i for i, name in enumerate(scores)}
             counts.append(oracle.count_task(oracle.Task(scores, target, without), n)[:3])
@@ -86,16 +100,19 @@ def test_counts_are_those_of_plain_loops(
         patch.setattr("truerank.splits.text._BLOCK_BYTES", at_once)
         predictions = read_predictions(path, scored=scored, progress=seen.append)
     assert seen[-1].done == seen[-1].total == path.stat().st_size
-    splits = None if known is None else {"train": known} if known else {}
+    splits = None
+    filter: tuple[str, ...] = ()
+    if known is not None:
+        splits = {"train": known} if known else {}
+        filter = (*splits, "test")
     # duplicates and leaks are drawn
     ranks = quietly(predictions.evaluate, splits, candidates=20).ranks
     found = list(zip(ranks.above, ranks.tied, ranks.candidates, strict=True))
     assert found == plain_counts(blocks, known, 20, scored)
     assert ranks.side is not None
-    assert ranks.unit.codes.tolist() == [*range(len(blocks))] * 2
+    assert ranks.unit.codes.tolist() == list(range(len(blocks))) * 2
     assert ranks.side.counts() == {"head": len(blocks), "tail": len(blocks)}
-    expected = () if known is None else (*splits, "test")
-    assert ranks.protocol.filter == expected
+    assert ranks.protocol.filter == filter
 
 
 def test_names_with_blanks_are_between_tabs(tmp_path: Path) -> None:

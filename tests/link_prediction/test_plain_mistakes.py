@@ -94,7 +94,8 @@ def test_an_order_that_nobody_gave_is_said(way: str) -> None:
 
 
 def test_relations_have_an_order_of_their_own() -> None:
-    task = Task(TEST, {"train": [*TRAIN, ("a", "knows", "b")]}, sides=["relation"])
+    train = [("a", "likes", "b"), ("a", "knows", "b")]
+    task = Task(TEST, {"train": train}, sides=["relation"])
     with pytest.warns(UserWarning, match="^relations: columns are taken in ascending order"):
         task.evaluate_scores(relation=SCORES[:, :2])
 
@@ -130,10 +131,8 @@ def test_frames_of_scores_in_another_order_are_refused() -> None:
     unnamed = polars.DataFrame(SCORES)  # column_0, column_1, ... say nothing
     assert task.evaluate_scores(frame, unnamed).ranks == plain
     assert task.evaluate_scores(frame.set_axis([5, 6, 7], axis=1), SCORES).ranks == plain
-    moved, order = (
-        frame[["b", "c", "a"]],
-        "expected columns in the order of the task's labels, got ",
-    )
+    moved = frame[["b", "c", "a"]]
+    order = "expected columns in the order of the task's labels, got "
     where = "'b' at position 0, where 'a' belongs"
     for wrong in (moved, polars.from_dict(moved.to_dict("list"))):
         refusal(ValueError, f"^head: {order}{where}", task.evaluate_scores, frame, wrong)

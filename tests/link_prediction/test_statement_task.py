@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
+from strategies.score_matrices import Array
 from strategies.triples import lists_of
 from support.refusals import refusal
 from truerank.link_prediction import Negatives, Task, read_statements
@@ -23,7 +24,8 @@ from truerank.link_prediction import Negatives, Task, read_statements
 # of duplicates and leaks
 pytestmark = pytest.mark.filterwarnings("ignore:test. :UserWarning")
 
-ENTITIES, RELATIONS = 4, 2
+ENTITIES = 4
+RELATIONS = 2
 SIDES = ("head", "tail", "relation", "qualifier")
 statement_task = partial(Task, statements=True)
 Row = tuple[int, ...]
@@ -32,17 +34,29 @@ Fact = tuple[int, int, int, frozenset[tuple[int, int]]]
 
 @st.composite
 def statements(draw: st.DrawFn) -> Row:
-    entity, relation = st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1)
+    entity = st.integers(0, ENTITIES - 1)
+    relation = st.integers(0, RELATIONS - 1)
     triple = (draw(st.integers(0, 1)), draw(relation), draw(entity))
     pairs = draw(st.lists(st.tuples(relation, entity), max_size=3))
-    return (*triple, *(member for pair in pairs for member in pair))
+    return triple + tuple(member for pair in pairs for member in pair)
 
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[list[Row], dict[str, list[Row]]]:
-    test = draw(st.lists(statements(), min_size=1, max_size=5))
-    test = [(0, 0, 1, 0, 2), *test]  # one has a qualifier
+    test: list[Row] = [(0, 0, 1, 0, 2)]  # one has a qualifier
+    test += draw(st.lists(statements(), min_size=1, max_size=5))
     return test, {name: draw(st.lists(statements(), max_size=8)) for name in ("train", "valid")}
+
+
+@st.composite
+def scores_of(draw: st.DrawFn, side: str, test: list[Row]) -> Array:
+    """Draw scores of a side with ties, a row for each query that is given."""
+    height = len(test)
+    if side == "qualifier":
+        height = sum(map(values_of, test))
+    columns = RELATIONS if side == "relation" else ENTITIES
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return rng.integers(0, 3, (height, columns)).astype(np.float32)
 
 
 def as_fact(row: Row) -> Fact:
@@ -71,10 +85,15 @@ def answers(side: str, facts: list[Row], query: tuple[Any, ...], pairs: Any) -> 
 
 def query_of(task: Task, side: Any, i: int, has_set: bool) -> Any:
     """Return the query of a task with the pairs of its set, not the set's number."""
-    *known, last = side.queries[side.rows[i]].tolist()
+    query = tuple(side.queries[side.rows[i]].tolist())
     if not has_set:
-        return (*known, last), None
-    return tuple(known), frozenset(map(tuple, task.sets[last].tolist()))
+        return query, None
+    return query[:-1], frozenset(map(tuple, task.sets[query[-1]].tolist()))
+
+
+def values_of(row: Row) -> int:
+    """Return how many pairs of a qualifier and its value a statement is given with."""
+    return (len(row) - 3) // 2
 
 
 def check_labels_of_values(side: Any, tail: Any, triples: set[Row], kept: list[int]) -> None:
@@ -91,38 +110,40 @@ def test_tasks_and_filters_by_their_definition(
     problem: tuple[list[Row], dict[str, list[Row]]], has_set: bool, duplicates: str, data: Any
 ) -> None:
     test, known = problem
-    everything = [*test, *known["train"], *known["valid"]]
+    everything = test + known["train"] + known["valid"]
     filters = data.draw(st.permutations(["fact", "triple", "none"]))
     rules: dict[str, Any] = {"sides": SIDES, "filters": filters, "duplicates": duplicates}
-    rules |= {"entities": ENTITIES, "relations": RELATIONS, "keys": None if has_set else ()}
+    rules |= {"entities": ENTITIES, "relations": RELATIONS}
+    same: list[Any] = [as_fact(row) for row in test]
+    if not has_set:
+        rules["keys"] = ()
+        same = [fact[:3] for fact in same]
     task = statement_task(test, known, **rules)
-    same = [as_fact(row) if has_set else as_fact(row)[:3] for row in test]
     kept = [i for i in range(len(test)) if duplicates == "keep" or same[i] not in same[:i]]
     assert task.audit.kept == len(kept)
-    scores = {}
-    for side in SIDES:
-        columns = RELATIONS if side == "relation" else ENTITIES
-        height = sum((len(row) - 3) // 2 for row in test) if side == "qualifier" else len(test)
-        rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-        scores[side] = rng.integers(0, 3, (height, columns)).astype(np.float32)
+    scores = {side: data.draw(scores_of(side, test)) for side in SIDES}
     report = task.evaluate_scores(**scores)
     assert list(report.filters) == filters
     expected: dict[str, list[list[int]]] = {name: [] for name in filters}
     for side in SIDES:
-        made, i = task.sides[side], 0
-        starts = np.cumsum([0, *((len(row) - 3) // 2 for row in test)])
+        made = task.sides[side]
+        i = 0
         for number in kept:
             row = test[number]
             pairs = list(zip(row[3::2], row[4::2], strict=True))
             for query, target, others in tasks_of(side, as_fact(row), row):
-                place = int(starts[number]) if side == "qualifier" else number
-                place += pairs.index((query[-1], target)) if side == "qualifier" else 0
-                assert query_of(task, made, i, has_set) == (query, others if has_set else None)
+                place = number
+                group = row[1]
+                if side == "qualifier":
+                    group = query[-1]
+                    place = sum(map(values_of, test[:number])) + pairs.index((group, target))
+                found_query, found_set = query_of(task, made, i, has_set)
+                assert found_query == query
+                assert found_set == (others if has_set else None)
                 assert made.targets[i] == target
                 assert made.test_rows[i] == place
                 assert made.labels["unit"].values[i] == number
                 assert made.labels["qualifiers"].values[i] == len(as_fact(row)[3])
-                group = query[-1] if side == "qualifier" else row[1]
                 assert made.labels["relation"].values[i] == group
                 columns = scores[side].shape[1]
                 left_out = {
@@ -209,7 +230,9 @@ def test_forms(tmp_path: Path) -> None:
             text = "\n".join(map(joint.join, rows)) + "\n\n"
             data = text.replace("\n", "\r\n").encode()
             path = tmp_path / f"{split}{name}"
-            path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+            if name.endswith(".gz"):
+                data = gzip.compress(data)
+            path.write_bytes(data)
             paths.append(path)
         check(made(*paths))
     (tmp_path / "test.json").write_text("\n".join(map(json.dumps, TEST)))
@@ -277,14 +300,18 @@ LINES = [
 
 @pytest.mark.parametrize(("line", "message"), LINES)
 def test_wrong_lines(line: str, message: str, tmp_path: Path) -> None:
-    is_text = line[0] == "a"
-    path = tmp_path / ("test.txt" if is_text else "test.jsonl")
-    path.write_text(f"a,r,b\n{line}\n" if is_text else f'["a", "r", "b"]\n{line}\n')
+    if line[0] == "a":
+        path = tmp_path / "test.txt"
+        path.write_text(f"a,r,b\n{line}\n")
+    else:
+        path = tmp_path / "test.jsonl"
+        path.write_text(f'["a", "r", "b"]\n{line}\n')
     refusal((ValueError, TypeError), message, statement_task, path)
 
 
 def test_wrong_options(tmp_path: Path) -> None:
-    values, plain = ["qualifier"], [("a", "r", "b")]
+    values = ["qualifier"]
+    plain = [("a", "r", "b")]
     for test, options, words in (
         (plain, {"sides": values}, "sides: the test has no qualifiers to predict"),
         (plain, {"sides": values, "statements": False}, "sides: expected one .* got"),

@@ -26,12 +26,14 @@ CALENDAR = "".join(f"{FIRST_DAY + timedelta(days)} " for days in range(105 * 366
 def columns_of(*splits: list[Any], position: int = 3) -> list[Column]:
     """Return one position of some splits, as text has it: those of str share their index."""
     index = LabelIndex()
-    return [
-        Column(f"split {i}", position, index.encode(split), index, is_text=True)
-        if split and isinstance(split[0], str)
-        else Column(f"split {i}", position, np.array(split, np.int64))
-        for i, split in enumerate(splits)
-    ]
+    columns = []
+    for i, split in enumerate(splits):
+        if split and isinstance(split[0], str):
+            codes = index.encode(split)
+            columns.append(Column(f"split {i}", position, codes, index, is_text=True))
+        else:
+            columns.append(Column(f"split {i}", position, np.array(split, np.int64)))
+    return columns
 
 
 @st.composite
@@ -41,7 +43,9 @@ def labels(draw: st.DrawFn) -> str:
     known = draw(st.integers(2, 4))
     year = year[:known] + "#" * (4 - known)
     month = draw(st.sampled_from(["", "##", "02", "12", "07"]))
-    day = draw(st.sampled_from(["", "##", "01", "28"])) if month.strip("#") else ""
+    day = ""
+    if month.strip("#"):
+        day = draw(st.sampled_from(["", "##", "01", "28"]))
     return draw(st.sampled_from(["-".join(filter(None, [year, month, day])), "####-##-##"]))
 
 
@@ -70,7 +74,8 @@ def test_dates_are_the_days_that_fit(drawn: list[str], cut: int) -> None:
 def test_labels_of_public_files() -> None:
     drawn = ["-0044-03-15", "+2003-00-00T00:00:00Z", "307-13047-09", "", "####", "19##", "-04##"]
     encoded = encode_times((3,), [columns_of(drawn)], as_ids=True)
-    starts, ends = encoded[0].starts, encoded[0].ends
+    starts = encoded[0].starts
+    ends = encoded[0].ends
     year = 365.2425
     assert starts[0] == ends[0] == pytest.approx(-44.79 * year, abs=10)
     assert (starts[1], ends[1]) == (date(2003, 1, 1).toordinal(), date(2003, 12, 31).toordinal())
@@ -81,7 +86,7 @@ def test_labels_of_public_files() -> None:
     assert (starts[5], ends[5]) == (date(1900, 1, 1).toordinal(), date(1999, 12, 31).toordinal())
     assert ends[6] - starts[6] + 1 == pytest.approx(100 * year, abs=1)
     assert ends[6] < starts[0]
-    assert encoded[2] == ("", "-04##", "-0044-03-15", "307-13047-09", *drawn[5:6], drawn[1])
+    assert encoded[2] == ("", "-04##", "-0044-03-15", "307-13047-09", "19##", drawn[1])
 
 
 def test_integers_stay_and_unknown_ones_make_labels() -> None:
@@ -127,8 +132,9 @@ def test_files_of_intervals(tmp_path: Path) -> None:
         "1 (307-13047-09) dates name no day; they are read by their years",
     ]
     assert [str(warning.message) for warning in caught] == notes
-    names = "", "307-13047-09", "978-##-##", "1980-##-##", "1986-01-01", "1986-##-##"
-    assert task.qualifiers == ((*names, "2004-##-##", "2010-##-##"),) * 2
+    names = ("", "307-13047-09", "978-##-##", "1980-##-##", "1986-01-01", "1986-##-##")
+    names += ("2004-##-##", "2010-##-##")
+    assert task.qualifiers == (names, names)
     assert task.test.tolist() == [[5, 0, 1, 5, 0], [3, 1, 0, 7, 6]]
     indptr, answers, lists = task.tail.filter  # type: ignore[misc]
     assert [answers[indptr[i] : indptr[i + 1]].tolist() for i in lists] == [[1, 2], [0]]
@@ -137,10 +143,10 @@ def test_files_of_intervals(tmp_path: Path) -> None:
     plain = task.audit.to_dict()["times"]
     assert plain["doubtful"] == {"count": 1, "examples": ["307-13047-09"]}
     assert (plain["not_later"], plain["seen"], plain["against"]) == (0, 1, "train")
-    assert str(task.audit).splitlines()[-3:] == [
-        "times: 0 triples start no later than the last of train; 1 are in train at some time",
-        *notes,
-    ]
+    said = str(task.audit).splitlines()
+    shares = "times: 0 triples start no later than the last of train; 1 are in train at some time"
+    assert said[-3] == shares
+    assert said[-2:] == notes
 
 
 def test_columns_that_are_in_no_query_and_no_overlap() -> None:

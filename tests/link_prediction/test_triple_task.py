@@ -32,9 +32,17 @@ def values(labels: Any) -> list[Any]:
     return found
 
 
+def first_filter(given: Given) -> str:
+    """Return the filter that a task has: the first, or that of all known splits."""
+    if given.filters:
+        return given.filters[0]
+    return "none" if given.known is None else "query"
+
+
 def check_side(tasks: Any, given: Given) -> None:
     """Check queries, filter, candidates and labels, and their documented layout."""
-    expected, names = given.side(tasks.side), WORDS if tasks.side == "relation" else NAMES
+    expected = given.side(tasks.side)
+    names = WORDS if tasks.side == "relation" else NAMES
     assert tasks.queries.dtype == tasks.rows.dtype == tasks.targets.dtype == np.int64
     queries = list(map(tuple, tasks.queries.tolist()))
     assert queries == sorted(set(expected.queries))
@@ -49,15 +57,14 @@ def check_side(tasks: Any, given: Given) -> None:
         assert values(tasks.labels["time"]) == [dates[start] for start in starts]
     for name in ("category", "head_degree", "tail_degree", "degree"):
         assert values(tasks.labels[name]) == getattr(expected, name), name
-    relations = [given.test[i][1] for i in given.chosen]
-    assert values(tasks.labels["relation"]) == (
-        [WORDS[i] for i in relations] if given.labelled else relations
-    )
+    relations: list[Any] = [given.test[i][1] for i in given.chosen]
+    if given.labelled:
+        relations = [WORDS[i] for i in relations]
+    assert values(tasks.labels["relation"]) == relations
     assert values(tasks.labels["queries"]) == tasks.rows.tolist()
     assert values(tasks.labels["targets"]) == expected.targets
-    first = (given.filters or ["query" if given.known is not None else "none"])[0]
-    assert (tasks.filter is None) == (first == "none")
-    if first == "query":
+    assert (tasks.filter is None) == (first_filter(given) == "none")
+    if first_filter(given) == "query":
         of_query = lists_of(tasks.filter)
         assert [of_query[row] for row in tasks.rows] == list(map(sorted, expected.answers))
     check_candidates(tasks, given, expected.answers)
@@ -65,7 +72,8 @@ def check_side(tasks: Any, given: Given) -> None:
 
 def check_candidates(tasks: Any, given: Given, answers: list[set[int]]) -> None:
     """Check that they are their pool, or a sample of it without known answers."""
-    pool, among = given.pool(tasks.side), tasks.candidates
+    pool = given.pool(tasks.side)
+    among = tasks.candidates
     if not isinstance(given.candidates, Sampled):
         whole = set(range(tasks.columns))
         assert (among is None) == (given.candidates in (None, "all"))
@@ -109,9 +117,10 @@ def check_audit(audit: Any, given: Given) -> None:
     assert audit.unseen.count == len(found.unseen)
     assert audit.unseen.examples == shown(given, found.unseen)
     assert ("unseen in train: " in str(audit)) == ("train" in given.known)
-    entities = sorted(found.unseen_entities)[:3]
-    named = [NAMES[i] for i in entities] if given.labelled else entities
-    assert audit.unseen_entities.examples == tuple(named)
+    entities: list[Any] = sorted(found.unseen_entities)[:3]
+    if given.labelled:
+        entities = [NAMES[i] for i in entities]
+    assert audit.unseen_entities.examples == tuple(entities)
     assert audit.unseen_relations.count == len(found.unseen_relations)
 
 
@@ -121,16 +130,25 @@ def check_times(times: Any, given: Given) -> None:
     if times is None:
         return
     known = given.known or {}
-    train = known.get("train", [row for rows in known.values() for row in rows])
-    assert times.against == ("train" if "train" in known else "known splits" * bool(known))
+    everything = [row for rows in known.values() for row in rows]
+    train = everything
+    against = ""
+    if "train" in known:
+        train = known["train"]
+        against = "train"
+    elif known:
+        against = "known splits"
+    assert times.against == against
     triples = {row[:3] for row in train}
     last = max((given.interval(row)[0] for row in train), default=None)
     assert times.seen == sum(row[:3] in triples for row in given.test)
     starts = [given.interval(row)[0] for row in given.test]
     assert times.not_later == sum(last is not None and start <= last for start in starts)
-    every = [*given.test, *(row for rows in known.values() for row in rows)]
-    first, end = given.time_columns[0], given.time_columns[-1]
-    backwards = [given.span(row[end])[1] < given.span(row[first])[0] for row in every]
+    first = given.time_columns[0]
+    end = given.time_columns[-1]
+    backwards = [
+        given.span(row[end])[1] < given.span(row[first])[0] for row in given.test + everything
+    ]
     assert times.reversed.count == sum(backwards)
 
 
@@ -146,7 +164,8 @@ def test_the_definition(given: Given, at_once: int) -> None:
         warnings.simplefilter("always")
         patch.setattr(sampling, "_NUMBERS_AT_ONCE", at_once)
         task = Task(**arguments)
-    found, rules = given.found, given.rules
+    found = given.found
+    rules = given.rules
     noted = [
         found.duplicates and rules["duplicates"] == "keep",
         any(found.leaks.values()) and rules["leaks"] == "keep",
@@ -159,8 +178,11 @@ def test_the_definition(given: Given, at_once: int) -> None:
         check_side(tasks, given)
     check_audit(task.audit, given)
     check_times(task.audit.times, given)
-    is_filtered = given.known is not None and (given.filters or ["query"])[0] != "none"
-    assert task.protocol.filter == ((*(given.known or {}), "test") if is_filtered else ())
+    filter: list[str] = []
+    if given.known is not None and first_filter(given) != "none":
+        filter = list(given.known)
+        filter.append("test")
+    assert task.protocol.filter == tuple(filter)
     assert task.protocol.sampled == isinstance(given.candidates, Sampled | Negatives)
 
 
@@ -187,7 +209,8 @@ def test_names() -> None:
     )
     with pytest.raises(AttributeError, match="no attribute 'relation'"):
         _ = Task(TEST).relation
-    known, ids = {"train": [[0, 0, 0]]}, {"b": 0, "a": 1}
+    known = {"train": [[0, 0, 0]]}
+    ids = {"b": 0, "a": 1}
     mapped = Task([("a", "r", "b")], known, entities=ids, relations=["r"])
     assert (mapped.entities, mapped.test.tolist()) == (("b", "a"), [[1, 0, 0]])
     assert lists_of(mapped.head.filter) == [[0, 1]]  # ids may stand beside labels
@@ -214,7 +237,8 @@ def test_known_forms(known: Any, names: list[str]) -> None:
 
 
 def test_audit_in_words() -> None:
-    test = [*TEST, TEST[0], TRAIN[0], ("e", "hates", "a")]
+    test = TEST + TEST[:1] + TRAIN[:1]
+    test.append(("e", "hates", "a"))
     with pytest.warns(UserWarning, match=r"^test: 1 \(a likes b\) triples are in a") as caught:
         task = Task(test, {"train": TRAIN, "valid": TRAIN[:2]}, duplicates="drop")
     assert caught[0].filename == __file__
@@ -249,7 +273,9 @@ ROWS = st.lists(st.tuples(*[st.integers(0, 2)] * 3), max_size=12)
 @pytest.mark.filterwarnings("ignore:test")
 def test_what_known_splits_repeat_and_share(splits: tuple[list[Any], ...]) -> None:
     known = dict(zip("abc", splits, strict=True))
-    audit = Task([(0, 0, 1), *splits[0]], known, entities=3, relations=3).audit
+    test = [(0, 0, 1)]
+    test += splits[0]
+    audit = Task(test, known, entities=3, relations=3).audit
     for name, rows in known.items():
         seen = [row for i, row in enumerate(rows) if row in rows[:i]]
         first = [row for row in dict.fromkeys(rows) if rows.count(row) > 1]
@@ -259,7 +285,7 @@ def test_what_known_splits_repeat_and_share(splits: tuple[list[Any], ...]) -> No
         both = [row for row in dict.fromkeys(known[one]) if row in known[other]]
         finding = audit.known_shared[f"{one} and {other}"]
         assert (finding.count, finding.examples) == (len(both), tuple(both[:3]))
-    rows = [(0, 0, 1), *splits[0], *splits[0], *splits[1], *splits[2]]
+    rows = test + splits[0] + splits[1] + splits[2]
     assert audit.entities == len({e for h, _, t in rows for e in (h, t)})
     assert audit.relations == len({r for _, r, _ in rows})
 
@@ -288,7 +314,7 @@ def test_labels_of_qualifiers() -> None:
 
 INTS = np.array([[0, 0, 1]])
 KNOWN: dict[str, Any] = {"known": [INTS]}
-REPEATED, LEAK, UNSEEN = ([*TEST, row] for row in (TEST[0], TRAIN[0], ("e", "likes", "b")))
+REPEATED, LEAK, UNSEEN = (TEST + rows for rows in (TEST[:1], TRAIN[:1], [("e", "likes", "b")]))
 RAISING = {"known": [TRAIN], "unseen": "raise"}
 FAR = {"known": [INTS, np.array([[0, 0, 1], [0, 0, 2]])], "entities": 2}
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
@@ -329,9 +355,9 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "words", "test", "how"), ERRORS)
-def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any]) -> None:
-    refusal(kind, words, Task, test, **how)
+@pytest.mark.parametrize(("kind", "words", "test", "options"), ERRORS)
+def test_errors(kind: type[Exception], words: str, test: Any, options: dict[str, Any]) -> None:
+    refusal(kind, words, Task, test, **options)
 
 
 def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
@@ -339,7 +365,8 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
     for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
         side = each.tail
         arrays = [each.test, side.queries, side.rows, side.targets, side.test_rows]
-        arrays += [*side.filter, *side.candidates]
+        arrays.extend(side.filter)
+        arrays.extend(side.candidates)
         assert each is not task or not any(array.flags.writeable for array in arrays)
         assert side.labels["relation"].same_as(task.tail.labels["relation"])
         assert len(each.evaluate_scores(np.eye(4)[:3], np.eye(4)[:3]).ranks) == 6

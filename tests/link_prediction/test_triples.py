@@ -25,7 +25,9 @@ ENTITIES = ("a", "a b", "b", "ü")
 
 def written(folder: Path, content: str | bytes, name: str = "triples.txt") -> Path:
     path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    if isinstance(content, str):
+        content = content.encode()
+    path.write_bytes(content)
     return path
 
 
@@ -123,7 +125,8 @@ def test_qualifiers(tmp_path: Path) -> None:
     assert ids.qualifiers == (None, ("", "x"))
     labels = read_triples(path, entities=["0", "1"], relations=["0"])
     assert labels.qualifiers == (("-5", "2014"), ("", "x"))
-    words, known = r"^known\[0\]: .* got ids in column 3", [[("a", "r", "b", 2014)]]
+    words = r"^known\[0\]: .* got ids in column 3"
+    known = [[("a", "r", "b", 2014)]]
     refusal(ValueError, words, Task, [("a", "r", "b", "2014")], known)
 
 
@@ -142,7 +145,8 @@ BAD_TEXTS = [
 
 @pytest.mark.parametrize(("content", "words"), BAD_TEXTS)
 def test_bad_text(content: str | bytes, words: str, tmp_path: Path) -> None:
-    known, words = {"train": written(tmp_path, content)}, rf"triples.txt: {words}"
+    known = {"train": written(tmp_path, content)}
+    words = rf"triples.txt: {words}"
     with pytest.MonkeyPatch.context() as patch:
         for piece in (8, 1 << 17):
             patch.setattr(text, "_BLOCK_BYTES", piece)
@@ -211,7 +215,8 @@ def test_text_is_read_as_it_stands(
     Blanks at the ends of a field belong to no label.
     """
     raw = (start + end.join("\t".join(row) for row in rows) + end * is_ended).encode()
-    raw = gzip.compress(raw) if name.endswith("gz") else raw
+    if name.endswith("gz"):
+        raw = gzip.compress(raw)
     path = written(tmp_path_factory.mktemp("text"), raw, name)
     rows = [tuple(field.strip(" ") for field in row) for row in rows]
     found = {"entities": {e for h, _, t in rows for e in (h, t)}, "relations": {r[1] for r in rows}}
@@ -222,7 +227,8 @@ def test_text_is_read_as_it_stands(
                 refusal(ValueError, f"^{kind}: all labels of {kind} are num", read_triples, path)
                 return
         triples = read_triples(path)
-    entities, relations = triples.entities, triples.relations
+    entities = triples.entities
+    relations = triples.relations
     assert entities is not None
     assert relations is not None
     assert [(entities[h], relations[r], entities[t]) for h, r, t in triples.ids] == rows

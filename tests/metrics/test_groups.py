@@ -128,8 +128,9 @@ def test_weights_that_count_once(labelled: Ranks) -> None:
 @given(any_ranks({"queries": True, "side": True}))
 def test_each_query_weighs_one(ranks: Ranks) -> None:
     sums = Counter[tuple[str, int]]()
-    for *query, weight in zip(ranks.side, ranks.queries, weights_of(ranks, "query"), strict=True):
-        sums[tuple(query)] += weight
+    queries = zip(ranks.side, ranks.queries, strict=True)
+    for query, weight in zip(queries, weights_of(ranks, "query"), strict=True):
+        sums[query] += weight
     assert list(sums.values()) == pytest.approx([1] * len(sums))
     measured = report(ranks, by="query", weights="query")
     if len(ranks) and measured.sides[0] == "both":

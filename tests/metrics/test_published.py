@@ -116,8 +116,8 @@ def test_names_of_data_sets() -> None:
 
 
 def test_counts_of_each_split_and_side() -> None:
-    def both(**how: Any) -> list[list[int]]:
-        return [part.tolist() for part in known_candidates("wn18rr", **how)[:2]]
+    def both(**options: Any) -> list[list[int]]:
+        return [part.tolist() for part in known_candidates("wn18rr", **options)[:2]]
 
     assert both() == [[40943], [6268]]
     assert both(side="tail", split="valid") == [[40943], [3034]]

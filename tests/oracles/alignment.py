@@ -48,7 +48,9 @@ def audit(test: Pairs, known: dict[str, Pairs]) -> Found:
 
 
 def chosen_positions(found: Found, given: int, *, duplicates: str, leaks: str) -> list[int]:
-    dropped = set(found.duplicates) if duplicates == "drop" else set()
+    dropped: set[int] = set()
+    if duplicates == "drop":
+        dropped |= set(found.duplicates)
     if leaks == "drop":
         dropped |= {i for positions in found.leaks.values() for i in positions}
     return [i for i in range(given) if i not in dropped]
@@ -67,7 +69,10 @@ def candidates(
             "test": asked,
             "unaligned": (set(range(sizes[j])) - aligned) | asked,
         }
-        both.append(sorted(chosen[what] if isinstance(what, str) else set(what[j])))
+        if isinstance(what, str):
+            both.append(sorted(chosen[what]))
+        else:
+            both.append(sorted(set(what[j])))
     return both[0], both[1]
 
 
@@ -78,11 +83,12 @@ def sides(
     among: tuple[Sequence[int], Sequence[int]],
 ) -> dict[str, Side]:
     """Return the tasks of the chosen test pairs; all test pairs are known to be true."""
-    every = {*test, *(pair for pairs in known.values() for pair in pairs)}
+    every = set(test).union(*known.values())
     made = {name: Side(candidates=list(among[1 - j])) for j, name in enumerate(SIDES)}
     for i in chosen:
         for j, name in enumerate(SIDES):
-            query, target = test[i][j], test[i][1 - j]
+            query = test[i][j]
+            target = test[i][1 - j]
             side = made[name]
             side.queries.append(query)
             side.targets.append(target)
@@ -97,7 +103,7 @@ def scaled(
 
     float16 is widened to float32; a NaN between two candidates raises `counting.Refused`.
     """
-    kind = np.float64 if scores.dtype == np.float64 else np.float32
+    kind = np.result_type(scores.dtype, np.float32)
     wide = scores.astype(kind)
     left, right = among
     if nan == "raise":
@@ -108,13 +114,16 @@ def scaled(
     rows = np.full(len(wide), np.nan, kind)
     columns = np.full(wide.shape[1], np.nan, kind)
     among_all = wide[np.ix_(left, right)]
-    rows[left], columns[right] = mean_topk(among_all, k), mean_topk(among_all.T, k)
+    rows[left] = mean_topk(among_all, k)
+    columns[right] = mean_topk(among_all.T, k)
     return with_csls(wide, (rows, columns, 0))
 
 
 def count(scores: Array, side: Side, *, turned: bool, **rules: Any) -> counting.Counts:
     """Return the counts of one direction; `turned` means that columns are the queries."""
-    table = np.ascontiguousarray(scores.T) if turned else scores
+    table = scores
+    if turned:
+        table = np.ascontiguousarray(scores.T)
     try:
         return counting.count(
             table,

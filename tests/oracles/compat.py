@@ -25,7 +25,9 @@ def _others(scores: np.ndarray, target: int, filtered: Filter) -> list[np.float3
 def libkge(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     inf = Single(np.inf)
     above = ties = 0
-    true_score = -inf if np.isnan(scores[target]) else scores[target]
+    true_score = scores[target]
+    if np.isnan(true_score):
+        true_score = -inf
     for j, score in enumerate(scores):
         if j != target and j in (filtered or ()):
             score = -inf
@@ -59,19 +61,27 @@ def ogb(scores: np.ndarray, target: int, filtered: Filter) -> Places:
 def ogb_hits(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     """Return the first k for which the true one is above the k-th best negative; NaN is best."""
     others = _others(scores, target, filtered)
-    ordered = sorted(others, key=lambda s: (not np.isnan(s), -s if not np.isnan(s) else 0))
+    ordered = sorted(others, key=_key_with_nan_first)
     for k, bar in enumerate(ordered, 1):
         if scores[target] > bar:
             return k, k
     return len(ordered) + 1, len(ordered) + 1
 
 
-def _sorted_places(scores: list[np.float32], target: int, nan_first: bool) -> Places:
-    def key(score: np.float32) -> tuple[int, float]:
-        if np.isnan(score):
-            return (-1 if nan_first else 1, 0.0)
-        return (0, -float(score))
+def _key_with_nan_first(score: np.float32) -> tuple[int, float]:
+    if np.isnan(score):
+        return (-1, 0.0)
+    return (0, -float(score))
 
+
+def _key_with_nan_last(score: np.float32) -> tuple[int, float]:
+    if np.isnan(score):
+        return (1, 0.0)
+    return (0, -float(score))
+
+
+def _sorted_places(scores: list[np.float32], target: int, nan_first: bool) -> Places:
+    key = _key_with_nan_first if nan_first else _key_with_nan_last
     keys = [key(score) for score in scores]
     return 1 + sum(k < keys[target] for k in keys), sum(k <= keys[target] for k in keys)
 
@@ -80,23 +90,30 @@ def argsort(*, nan_first: bool) -> Oracle:
     """Sort as torch.argsort(scores, descending=True), which has NaN first, or numpy, NaN last."""
 
     def places(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-        return _sorted_places([scores[target], *_others(scores, target, filtered)], 0, nan_first)
+        first = [scores[target]]
+        return _sorted_places(first + _others(scores, target, filtered), 0, nan_first)
 
     return places
 
 
 def rotate(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     """Replace filtered candidates by the true one, with a bias of -1."""
-    replaced = [
-        Single(scores[target] + Single(-1)) if j != target and j in (filtered or ()) else s
-        for j, s in enumerate(scores)
-    ]
+    replaced = list(scores)
+    for j in (filtered or set()) - {target}:
+        replaced[j] = Single(scores[target] + Single(-1))
     return _sorted_places(replaced, target, True)
+
+
+def _masked(target: int, filtered: Filter) -> Set[int]:
+    """Return what a filter masks together with the true one; without a filter, nothing."""
+    if filtered is None:
+        return set()
+    return filtered | {target}
 
 
 def dgl_ke(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     """The true one is among its negatives; the filter masks it and all that it lists."""
-    masked = set() if filtered is None else {*filtered, target}
+    masked = _masked(target, filtered)
     rank = 1 + sum(bool(s >= scores[target]) for j, s in enumerate(scores) if j not in masked)
     return rank, rank
 
@@ -118,11 +135,13 @@ def _log_sigmoids(score: np.float32) -> tuple[np.float32, np.float32]:
 def dgl_ke_0_1(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     """The filter subtracts 1 from the log-sigmoid of all that it lists and of the true one."""
     low, high = _log_sigmoids(scores[target])
+    masked = _masked(target, filtered)
     first = last = 1
     for j, score in enumerate(scores):
         least, greatest = _log_sigmoids(score)
-        if filtered is not None and j in {*filtered, target}:
-            least, greatest = Single(least + Single(-1)), Single(greatest + Single(-1))
+        if j in masked:
+            least = Single(least + Single(-1))
+            greatest = Single(greatest + Single(-1))
             same = False
         else:
             same = bool(score == scores[target])
@@ -143,7 +162,10 @@ def pykeen(scores: np.ndarray, target: int, filtered: Filter) -> Places:
 
 
 def _filled(scores: np.ndarray, filtered: Filter, filler: float) -> list[np.float32]:
-    return [Single(filler) if j in (filtered or ()) else s for j, s in enumerate(scores)]
+    filled = list(scores)
+    for j in filtered or ():
+        filled[j] = Single(filler)
+    return filled
 
 
 def torchkge(scores: np.ndarray, target: int, filtered: Filter) -> Places:
@@ -157,7 +179,7 @@ def filled_beside_itself(filler: float) -> Oracle:
     """What is filtered gets another score, and so does the true one, which starts at rank 1."""
 
     def places(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-        filled = _filled(scores, {*(filtered or ()), target}, filler)
+        filled = _filled(scores, (filtered or set()) | {target}, filler)
         rank = 1 + sum(bool(s >= scores[target]) for s in filled)
         return rank, rank
 
@@ -180,13 +202,14 @@ def _thousandths(score: np.float32) -> tuple[int, int]:
         product = float(Single(score * Single(1000)))
     if -(2**31) <= product < 2**31:
         return int(product), int(product)
-    nearest = 0 if math.isnan(product) else int(max(min(product, 2**31), -(2**31)))
-    return -(2**31), nearest
+    if math.isnan(product):
+        return -(2**31), 0
+    return -(2**31), int(max(min(product, 2**31), -(2**31)))
 
 
 def ampligraph(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     """The filter takes the true one and all that it lists from those that are no worse."""
-    masked = set() if filtered is None else {*filtered, target}
+    masked = _masked(target, filtered)
     low, high = _thousandths(scores[target])
     first = last = 1
     for j in set(range(len(scores))) - masked:
@@ -278,7 +301,8 @@ ORACLES: dict[str, Oracle] = {
 
 def exact(scores: np.ndarray, target: int, filtered: Filter) -> float:
     """Return the realistic rank by its definition; NaN is worst."""
-    others, true_score = _others(scores, target, filtered), scores[target]
+    others = _others(scores, target, filtered)
+    true_score = scores[target]
     if math.isnan(true_score):
         return len(others) + 1.0
     ties = sum(bool(s == true_score) for s in others)

@@ -68,17 +68,36 @@ def tasks_of(
     """Return the target and the row of every task: a single row is that of all."""
     is_single = scores.ndim == 1 or len(scores) == 1
     if isinstance(targets, int):
-        everything = 1 if is_single else len(scores)
-        tasks = everything if rows is None else len(rows)
+        tasks = len(scores)
+        if rows is not None:
+            tasks = len(rows)
+        elif is_single:
+            tasks = 1
         targets = [targets] * tasks
-    if rows is None:
-        rows = [0] * len(targets) if is_single else range(len(targets))
-    return list(targets), list(rows)
+    if rows is not None:
+        return list(targets), list(rows)
+    if is_single:
+        return list(targets), [0] * len(targets)
+    return list(targets), list(range(len(targets)))
 
 
 def check_range(name: str, values: Sequence[int], end: int) -> None:
     if any(value < 0 or value >= end for value in values):
         raise Refused([name])
+
+
+def chosen_columns(candidates: Lists | None, task: int, columns: int) -> set[int]:
+    """Return the candidates of a task, before the filter."""
+    if candidates is None:
+        return set(range(columns))
+    return set(candidates[task])
+
+
+def filtered_columns(filter: Lists | None, task: int) -> set[int]:
+    """Return what the filter lists for a task."""
+    if filter is None:
+        return set()
+    return set(filter[task])
 
 
 def count(
@@ -101,28 +120,23 @@ def count(
     check_range("targets", targets, columns)
     check_range("rows", rows, len(table))
     for name, lists in (("filter", filter), ("candidates", candidates)):
-        for entries in lists if lists is not None else []:
+        for entries in lists or ():
             check_range(name, entries, columns)
 
     unfiltered: list[set[int]] = []
     members: list[set[int]] = []  # S of every task
     for i in tasks:
-        chosen = set(candidates[i]) if candidates is not None else set(range(columns))
+        chosen = chosen_columns(candidates, i, columns)
         if targets[i] not in chosen:
             raise Refused(["targets", "candidates"])
-        left_out = set(filter[i]) if filter is not None else set()
         unfiltered.append(chosen)
-        members.append((chosen - left_out) | {targets[i]})
+        members.append((chosen - filtered_columns(filter, i)) | {targets[i]})
 
-    def is_nan(row: int, column: int) -> bool:
-        return table[row][column] != table[row][column]
-
-    refused = {
-        (rows[i], column)
-        for i in tasks
-        for column in (members[i] if nan == "raise" else {targets[i]} if nan == "omit" else ())
-        if is_nan(rows[i], column)
-    }
+    refused = set()
+    for i in tasks:
+        checked = {"raise": members[i], "omit": {targets[i]}, "worst": set()}[nan]
+        score = table[rows[i]]
+        refused |= {(rows[i], column) for column in checked if score[column] != score[column]}
     if refused:
         raise Refused(["scores"], nan=min(refused))
 
@@ -134,16 +148,18 @@ def count(
         true_score = score[targets[i]]
         s = [score[column] for column in members[i]]
         numbers = [b for b in s if b == b]
-        size = len(numbers) if nan == "omit" else len(s)
+        size = len(s)
+        if nan == "omit":
+            size = len(numbers)
         if true_score != true_score:  # only under "worst"
-            above, tied = size - 1, 1
+            above = size - 1
+            tied = 1
         else:
             above = sum(1 for b in numbers if better(b, true_score))
             tied = sum(1 for b in numbers if b == true_score)
         infinite = sum(1 for b in numbers if b in (float("inf"), float("-inf")))
-        whole = [score[column] for column in unfiltered[i]]
-        whole = [b for b in whole if b == b]
-        best = best_of(whole) if whole else None
+        whole = [score[column] for column in unfiltered[i] if score[column] == score[column]]
+        best = best_of(whole, default=None)
         at_best = sum(1 for b in numbers if b == best)
         result.append((above, tied, size, len(s) - len(numbers), infinite, at_best))
     return Counts(*np.array(result, np.int64).reshape(-1, 6).T)
@@ -171,10 +187,24 @@ def describe(
     nans = chosen & bad
     at_best = 0
     if len(unfiltered):
-        best = unfiltered.min() if order == "ascending" else unfiltered.max()
+        best = {"ascending": np.min, "descending": np.max}[order](unfiltered)
         at_best = int((s == best).sum())
     infinities = int((chosen & infinite).sum())
     return int(chosen.sum()), int(nans.argmax()), int(nans.sum()), infinities, at_best
+
+
+def count_beside(s: npt.NDArray[Any], true_score: Any, order: str) -> tuple[int, int]:
+    """Return how many numbers are above the true one, and how many are tied with it."""
+    is_better = {"ascending": np.less, "descending": np.greater}[order]
+    return int(is_better(s, true_score).sum()), int((s == true_score).sum())
+
+
+def count_in_sorted(ranked: npt.NDArray[Any], true_score: Any, order: str) -> tuple[int, int]:
+    """Return the same of numbers that ascend."""
+    left = int(np.searchsorted(ranked, true_score, "left"))
+    right = int(np.searchsorted(ranked, true_score, "right"))
+    above = {"ascending": left, "descending": len(ranked) - right}[order]
+    return above, right - left
 
 
 def count_large(
@@ -189,7 +219,7 @@ def count_large(
     dtype: str | None = None,
 ) -> Counts:
     """Count larger problems, whose indices are in range; NaN is treated as in the definition."""
-    table = scores[np.newaxis] if scores.ndim == 1 else scores
+    table = np.atleast_2d(scores)
     columns = table.shape[1]
     targets, rows = tasks_of(scores, targets, rows)
     result = np.zeros((6, len(targets)), np.int64)
@@ -201,14 +231,16 @@ def count_large(
     for r, members in by_row.items():
         row = widen(table[r], dtype)
         everyone = np.ones(columns, bool)
-        bad = np.isnan(row) if row.dtype.kind == "f" else ~everyone
-        infinite = np.isinf(row) if row.dtype.kind == "f" else ~everyone
+        bad = np.isnan(row)
+        infinite = np.isinf(row)
         ranked = np.sort(row[~bad])
         # Tasks without selections share these: members of S that are NaN, infinite, or at the best.
         shared = describe(everyone, bad, infinite, ranked, ranked, order)
         for i in members:
             true_score = row[targets[i]]
-            chosen, s, described = everyone, ranked, shared
+            chosen = everyone
+            s = ranked
+            described = shared
             if filter is not None or candidates is not None:
                 if candidates is not None:
                     chosen = ~everyone
@@ -221,21 +253,19 @@ def count_large(
                 s = row[chosen & ~bad]
                 described = describe(chosen, bad, infinite, unfiltered, s, order)
             members_of_s, first_nan, nans, infs, at_best = described
-            size = members_of_s - (nans if nan == "omit" else 0)
+            left_out = nans if nan == "omit" else 0
+            size = members_of_s - left_out
             if nan == "raise" and nans:
                 refused.append((r, first_nan))
             if nan == "omit" and true_score != true_score:
                 refused.append((r, int(targets[i])))
             if true_score != true_score:
-                above, tied = size - 1, 1
+                above = size - 1
+                tied = 1
             elif s is ranked:
-                left = int(np.searchsorted(s, true_score, "left"))
-                right = int(np.searchsorted(s, true_score, "right"))
-                above = left if order == "ascending" else len(s) - right
-                tied = right - left
+                above, tied = count_in_sorted(s, true_score, order)
             else:
-                above = int((s < true_score if order == "ascending" else s > true_score).sum())
-                tied = int((s == true_score).sum())
+                above, tied = count_beside(s, true_score, order)
             result[:, i] = above, tied, size, nans, infs, at_best
     if refused:
         raise Refused(["scores"], nan=min(refused))

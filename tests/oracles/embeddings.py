@@ -16,15 +16,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from oracles.counting import Lists, Refused, widen
+from oracles.counting import Lists, Refused, chosen_columns, filtered_columns, widen
 
 Array = npt.NDArray[Any]
 
 
 def fused(name: str, kind: Any) -> Callable[[Array, Array, Array], Array]:
     """Return a function of the C library that multiplies and adds with one rounding."""
-    function = getattr(ctypes.CDLL("ucrtbase" if os.name == "nt" else None), name)
-    function.restype, function.argtypes = kind, [kind] * 3
+    library = "ucrtbase" if os.name == "nt" else None
+    function = getattr(ctypes.CDLL(library), name)
+    function.restype = kind
+    function.argtypes = [kind] * 3
     return np.vectorize(function, otypes=[kind])
 
 
@@ -33,13 +35,17 @@ FMA = {np.float32: fused("fmaf", ctypes.c_float), np.float64: fused("fma", ctype
 
 def widened(vectors: Array, dtype: str | None) -> Array:
     """Return vectors exactly, in float64; `dtype` is what raw 16-bit vectors are."""
-    raw = vectors.dtype.kind in "iuV" and vectors.dtype.name != "bfloat16"
-    return widen(vectors, dtype if raw else None)
+    is_raw = vectors.dtype.kind in "iuV" and vectors.dtype.name != "bfloat16"
+    if is_raw:
+        return widen(vectors, dtype)
+    return widen(vectors)
 
 
 def kind_of(queries: Array, entities: Array) -> Any:
-    both = (queries.dtype, entities.dtype)
-    return np.float64 if any(d.kind == "f" and d.itemsize == 8 for d in both) else np.float32
+    for vectors in (queries, entities):
+        if vectors.dtype.kind == "f" and vectors.dtype.itemsize == 8:
+            return np.float64
+    return np.float32
 
 
 def score(
@@ -76,7 +82,7 @@ def mean_topk(scores: Array, k: int) -> Array:
         total = 0.0
         for x in ordered:
             total += x
-        means.append(total / len(ordered) if ordered else 0.0)
+        means.append(total / max(1, len(ordered)))
     with np.errstate(over="ignore"):
         return np.array(means).astype(scores.dtype)
 
@@ -119,7 +125,8 @@ def scored_by(similarity: Any) -> dict[str, Any]:
 
 def _complex_l1(q: Array, e: Array, kind: Any) -> Array:
     def step(s: Array, re: Array, re_e: Array, im: Array, im_e: Array, fma: Any) -> Array:
-        u, v = re - re_e, im - im_e
+        u = re - re_e
+        v = im - im_e
         return s + np.sqrt(fma(u, u, v * v))
 
     return -summed(step, q, e, kind, 2)
@@ -140,7 +147,8 @@ def _brought_near_one(x: Array) -> Array:
     The largest component of such a vector comes to at least 1 and less than 2.
     """
     wide = x.astype(np.float64)
-    squares, most = _own_squares(x), np.abs(wide).max(axis=-1, initial=0)
+    squares = _own_squares(x)
+    most = np.abs(wide).max(axis=-1, initial=0)
     out = ((squares < 2.0**-960) | (squares == np.inf)) & (most > 0) & (most < np.inf)
     exponent = np.where(out, np.frexp(most)[1] - 1, 0)
     return np.ldexp(wide, -exponent[..., None])
@@ -203,20 +211,23 @@ def top_k(
 ) -> tuple[Array, Array]:
     """Return ids and scores of the top k of every task, by sorting Python numbers."""
     table = scores.tolist()
-    rows = range(len(table)) if rows is None else rows
+    if rows is None:
+        rows = range(len(table))
     ids = np.full((len(rows), k), -1, np.int64)
     found = np.full((len(rows), k), np.nan, scores.dtype)
     refused = set()
     for i, r in enumerate(rows):
-        chosen = set(range(scores.shape[1])) if candidates is None else set(candidates[i])
-        chosen -= set(filter[i]) if filter is not None else set()
+        chosen = chosen_columns(candidates, i, scores.shape[1]) - filtered_columns(filter, i)
         numbers = sorted(j for j in chosen if table[r][j] == table[r][j])
         others = sorted(chosen - set(numbers))
         if others and nan == "raise":
             refused.add((r, others[0]))
-        ordered = sorted(numbers, key=lambda j: -table[r][j]) + (others if nan == "worst" else [])
+        ordered = sorted(numbers, key=lambda j: -table[r][j])
+        if nan == "worst":
+            ordered += others
         for place, j in enumerate(ordered[:k]):
-            ids[i, place], found[i, place] = j, scores[r, j]
+            ids[i, place] = j
+            found[i, place] = scores[r, j]
     if refused:
         raise Refused(["scores"], nan=min(refused))
     return ids, found

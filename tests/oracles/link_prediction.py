@@ -43,14 +43,15 @@ class Found:
 
 
 def identity(triple: Triple, keys: Sequence[int]) -> Triple:
-    return (*triple[:3], *(triple[key] for key in keys))
+    return triple[:3] + tuple(triple[key] for key in keys)
 
 
 def audit(test: Rows, known: dict[str, Rows], keys: Sequence[int] = ()) -> Found:
     same = [identity(triple, keys) for triple in test]
     trained = known.get("train")
     everything = [triple for rows in known.values() for triple in rows]
-    everything = everything if trained is None else list(trained)
+    if trained is not None:
+        everything = list(trained)
     in_split = {name: {identity(row, keys) for row in rows} for name, rows in known.items()}
     seen: set[Triple] = set()
     repeats = []
@@ -60,14 +61,15 @@ def audit(test: Rows, known: dict[str, Rows], keys: Sequence[int] = ()) -> Found
         seen.add(triple)
     entities = {entity for triple in everything for entity in (triple[0], triple[2])}
     relations = {triple[1] for triple in everything}
+    unseen = []
+    for i, triple in enumerate(test):
+        head, relation, tail = triple[:3]
+        if head not in entities or relation not in relations or tail not in entities:
+            unseen.append(i)
     return Found(
         repeats,
         {name: [i for i, t in enumerate(same) if t in rows] for name, rows in in_split.items()},
-        [
-            i
-            for i, (head, relation, tail, *_) in enumerate(test)
-            if head not in entities or relation not in relations or tail not in entities
-        ],
+        unseen,
         {entity for t in test for entity in (t[0], t[2])} - entities,
         {t[1] for t in test} - relations,
     )
@@ -76,7 +78,9 @@ def audit(test: Rows, known: dict[str, Rows], keys: Sequence[int] = ()) -> Found
 def chosen_positions(
     found: Found, *, duplicates: str, leaks: str, unseen: str, given: int
 ) -> list[int]:
-    dropped = set(found.duplicates) if duplicates == "drop" else set()
+    dropped: set[int] = set()
+    if duplicates == "drop":
+        dropped |= set(found.duplicates)
     if leaks == "drop":
         dropped |= {i for positions in found.leaks.values() for i in positions}
     if unseen == "drop":
@@ -84,17 +88,26 @@ def chosen_positions(
     return [i for i in range(given) if i not in dropped]
 
 
+def all_triples(test: Rows, known: dict[str, Rows]) -> list[Triple]:
+    """Return what is known to be true: the test triples, then those of all splits."""
+    every = list(test)
+    for rows in known.values():
+        every += rows
+    return every
+
+
 def side(
     name: str, test: Rows, known: dict[str, Rows], chosen: Sequence[int], keys: Sequence[int] = ()
 ) -> Side:
     """Return the tasks of the chosen test triples; all test triples are known to be true."""
-    every = [*test, *(triple for rows in known.values() for triple in rows)]
+    every = all_triples(test, known)
     answers: dict[Triple, set[Any]] = defaultdict(set)
     types: dict[Any, set[Any]] = defaultdict(set)
     asked = TARGET_COLUMN[name]
+    columns = KNOWN_COLUMNS[name] + tuple(keys)
 
     def query(triple: Triple) -> Triple:
-        return tuple(triple[column] for column in (*KNOWN_COLUMNS[name], *keys))
+        return tuple(triple[column] for column in columns)
 
     for triple in every:
         answers[query(triple)].add(triple[asked])
@@ -104,7 +117,7 @@ def side(
         of[triple[1]].append(triple)
     categories = {relation: category(triples) for relation, triples in of.items()}
     stands, of_relation = degrees(known)
-    number = of_relation if name == "relation" else stands
+    number = {"head": stands, "tail": stands, "relation": of_relation}[name]
     made = Side()
     for i in chosen:
         triple = test[i]
@@ -128,13 +141,19 @@ def overlapping(
     interval: Callable[[Triple], tuple[float, float]],
 ) -> list[set[Any]]:
     """Return the answers to the query of each chosen triple that hold at some time of its own."""
-    every = [*test, *(triple for rows in known.values() for triple in rows)]
-    columns = (*KNOWN_COLUMNS[name], *keys)
+    every = all_triples(test, known)
+    columns = KNOWN_COLUMNS[name] + tuple(keys)
     found = []
-    for start, end, triple in ((*interval(test[i]), test[i]) for i in chosen):
-        same = [other for other in every if all(other[c] == triple[c] for c in columns)]
-        spans = [(*interval(other), other[TARGET_COLUMN[name]]) for other in same]
-        found.append({answer for first, last, answer in spans if first <= end and start <= last})
+    for i in chosen:
+        start, end = interval(test[i])
+        answers = set()
+        for other in every:
+            if any(other[column] != test[i][column] for column in columns):
+                continue
+            first, last = interval(other)
+            if first <= end and start <= last:
+                answers.add(other[TARGET_COLUMN[name]])
+        found.append(answers)
     return found
 
 
@@ -144,10 +163,13 @@ def days(label: str, calendar: str) -> tuple[float, float]:
 
     Days are written as 1984-12-31 with a blank behind each; # stands for any digit.
     """
-    year, *rest = label.split("-")
-    pattern = "-".join([year, *rest, *["##"] * (2 - len(rest))])
+    parts = label.split("-")
+    if set(parts[0]) == {"#"}:
+        return (-inf, inf)
+    parts += ["##"] * (3 - len(parts))
+    pattern = "-".join(parts)
     places = [found.start() // 11 for found in re.finditer(pattern.replace("#", "[0-9]"), calendar)]
-    return (-inf, inf) if set(year) == {"#"} else (places[0], places[-1])
+    return (places[0], places[-1])
 
 
 def degrees(known: dict[str, Rows]) -> tuple[dict[Any, int], dict[Any, int]]:
@@ -168,9 +190,10 @@ def category(triples: Rows) -> str:
     for triple in triples:
         heads[triple[2]].add(triple[0])
         tails[triple[0]].add(triple[2])
-    words = [
-        "1" if sum(map(len, sets.values())) / len(sets) < 1.5 else "n" for sets in (heads, tails)
-    ]
+    words = []
+    for sets in (heads, tails):
+        mean = sum(map(len, sets.values())) / len(sets)
+        words.append("1" if mean < 1.5 else "n")
     return "-".join(words)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from oracles.counting import Lists, Number, Refused
+from oracles.counting import Lists, Number, Refused, filtered_columns
 
 
 class Counted(NamedTuple):
@@ -34,8 +35,9 @@ def count(
     if scores is None:
         order = "ascending"
         scores = [range(len(one)) for one in ids]
-    rows = range(len(targets)) if rows is None else rows
-    left_out = [set() if filter is None else set(filter[i]) for i in range(len(targets))]
+    if rows is None:
+        rows = range(len(targets))
+    left_out = [filtered_columns(filter, i) for i in range(len(targets))]
     tasks = [
         Task(dict(zip(ids[row], scores[row], strict=True)), target, out - {target})
         for row, target, out in zip(rows, targets, left_out, strict=True)
@@ -62,14 +64,19 @@ class Task(NamedTuple):
 def count_task(task: Task, n: int, order: str = "descending", nan: str = "raise") -> Counted:
     numbers = [b for b in task.others() if not math.isnan(b)]
     nans = len(task.others()) - len(numbers)
-    size = n - len(task.out) - (nans if nan == "omit" else 0)
+    size = n - len(task.out)
+    if nan == "omit":
+        size -= nans
     if task.target not in task.listed:
-        behind = nans if nan == "worst" else 0
-        return Counted(len(numbers), size - len(numbers) - behind, size, False)
+        tied = size - len(numbers)
+        if nan == "worst":
+            tied -= nans
+        return Counted(len(numbers), tied, size, False)
     a = task.listed[task.target]
     if math.isnan(a):
         return Counted(size - 1, 1, size, True)
-    above = sum(b < a if order == "ascending" else b > a for b in numbers)
+    is_better = {"ascending": operator.lt, "descending": operator.gt}[order]
+    above = sum(is_better(b, a) for b in numbers)
     return Counted(above, 1 + sum(b == a for b in numbers), size, True)
 
 

@@ -52,8 +52,8 @@ def best(scores: Array) -> tuple[int, float]:
     found = []
     for columns in permutations(range(width), height):
         chosen = scores[range(height), columns]
-        there = chosen[~np.isnan(chosen)]
-        found.append((len(there), float(there.sum(dtype=np.float64))))
+        numbers = chosen[~np.isnan(chosen)]
+        found.append((len(numbers), float(numbers.sum(dtype=np.float64))))
     return max(found)
 
 

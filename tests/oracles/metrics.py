@@ -64,7 +64,8 @@ def exact(
         "count": lambda: Fraction(len(ranks)),
     }
     if name not in formulas:
-        row, parameter = METRICS[name], float(p or k or 0)
+        row = METRICS[name]
+        parameter = float(p or k or 0)
         f = row.transform.of_ranks
         each = [
             f(np.array([float(r)]), np.array([n]), parameter)
@@ -87,7 +88,9 @@ def of_kind(kind: str, name: str, ranks: Ranks) -> Number:
         "pessimistic": lambda a, t: [Fraction(a + t)],
         "expected": lambda a, t: [Fraction(a + 1 + i) for i in range(t)],
     }
-    weights = np.ones(len(ranks)) if ranks.weights is None else ranks.weights
+    weights = ranks.weights
+    if weights is None:
+        weights = np.ones(len(ranks))
     columns = (x.tolist() for x in (ranks.above, ranks.tied, weights, ranks.candidates))
     rows = []
     for above, tied, weight, size in zip(*columns, strict=True):
@@ -97,7 +100,9 @@ def of_kind(kind: str, name: str, ranks: Ranks) -> Number:
 
 
 def decimal(x: Number) -> Decimal:
-    return x if isinstance(x, Decimal) else Decimal(x.numerator) / x.denominator
+    if isinstance(x, Decimal):
+        return x
+    return Decimal(x.numerator) / x.denominator
 
 
 @lru_cache(1 << 12)
@@ -116,8 +121,10 @@ def real_power(x: Fraction, p: float) -> Decimal:
 
 def power_mean(p: float, ranks: Sequence[Fraction], weights: Sequence[Fraction]) -> Number:
     pairs = [(r, w) for r, w in zip(ranks, weights, strict=True) if w]
-    if math.isinf(p):
-        return (max if p > 0 else min)(r for r, _ in pairs)
+    if p == math.inf:
+        return max(r for r, _ in pairs)
+    if p == -math.inf:
+        return min(r for r, _ in pairs)
     total = sum(w for _, w in pairs)
     with localcontext() as context:
         context.prec = DIGITS

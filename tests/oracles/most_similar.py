@@ -30,21 +30,26 @@ class Call:
             matrix = score(self.left, self.right, get("similarity", "cosine"))
         among = []
         for ids, size in zip(get("candidates") or (None, None), matrix.shape, strict=True):
-            among.append(sorted(set(range(size) if ids is None else ids)))
-        strict = get("nan", "raise") == "raise"
+            if ids is None:
+                ids = range(size)
+            among.append(sorted(set(ids)))
+        nan = get("nan", "raise")
         csls = get("csls")
         if csls is not None:
-            matrix = scaled(matrix, csls, (among[0], among[1]), "raise" if strict else "omit")
-        asking = 0 if get("direction", "left_to_right") == "left_to_right" else 1
-        table = matrix if asking == 0 else matrix.T
-        queries = sorted(set(among[asking] if get("queries") is None else get("queries")))
+            matrix = scaled(matrix, csls, (among[0], among[1]), nan)
+        direction = get("direction", "left_to_right")
+        asking = ("left_to_right", "right_to_left").index(direction)
+        table = (matrix, matrix.T)[asking]
+        queries = among[asking]
+        if get("queries") is not None:
+            queries = sorted(set(get("queries")))
         targets = among[1 - asking]
         if csls is not None and not set(queries) <= set(among[asking]):
             raise Refused(["queries"])
         found = []
         for i in queries:
             row = [(j, float(table[i, j])) for j in targets]
-            if strict and any(s != s for _, s in row):
+            if nan == "raise" and any(s != s for _, s in row):
                 raise Refused(["scores"])
             found.append(sorted((x for x in row if x[1] == x[1]), key=lambda x: (-x[1], x[0]))[:k])
         return queries, targets, found
@@ -53,7 +58,9 @@ class Call:
 @st.composite
 def calls(draw: st.DrawFn) -> Call:
     """Draw a few small vectors that often tie, some with NaN, or a matrix."""
-    n1, n2, d = draw(st.integers(1, 9)), draw(st.integers(1, 9)), draw(st.integers(1, 3))
+    n1 = draw(st.integers(1, 9))
+    n2 = draw(st.integers(1, 9))
+    d = draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     dtypes = ["float16", "float32", "float64"]
     left, right = (
@@ -70,7 +77,7 @@ def calls(draw: st.DrawFn) -> Call:
         ids = [st.none() | st.lists(st.integers(0, n - 1), min_size=1) for n in (n1, n2)]
         keywords["candidates"] = tuple(draw(side) for side in ids)
     if draw(st.booleans()):
-        asking = n1 if keywords["direction"] == "left_to_right" else n2
+        asking = {"left_to_right": n1, "right_to_left": n2}[keywords["direction"]]
         keywords["queries"] = draw(st.lists(st.integers(0, asking - 1), min_size=1))
     if draw(st.integers(0, 3)) == 0:
         matrix = score(left, right, "dot").astype(draw(st.sampled_from(dtypes[1:])))

@@ -41,7 +41,11 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
         others = len(ranking) - len(hits)
         wrong = sum(place - i for i, place in enumerate(hits, 1))
         return 1 - Fraction(wrong, len(hits) * max(others, 1))
-    k = int(parameter or (len(hits) if name == "map_at_r" else len(ranking)))
+    k = len(ranking)
+    if parameter:
+        k = int(parameter)
+    elif name == "map_at_r":
+        k = len(hits)
     within = [place for place in hits if place <= k]
     shares = {
         "recall": (len(within), len(hits)),
@@ -56,7 +60,9 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
         return Fraction(*shares[name])
     if name in ("map", "map_min", "map_at_r"):
         precisions = [Fraction(i, place) for i, place in enumerate(within, 1)]
-        most = min(k, len(hits)) if name == "map_min" else len(hits)
+        most = len(hits)
+        if name == "map_min":
+            most = min(k, most)
         return sum(precisions, Fraction(0)) / most
     if name == "err":
         stops = [Fraction(gain, max(1 + gain for gain in ranking)) for gain in ranking]
@@ -66,7 +72,9 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
     if name not in ("dcg", "ndcg"):
         raise ValueError(name)
     total = gained(ranking, k)
-    return total if name == "dcg" else total / gained(sorted(ranking, reverse=True), k)
+    if name == "dcg":
+        return total
+    return total / gained(sorted(ranking, reverse=True), k)
 
 
 def gained(ranking: Sequence[int], k: int) -> float:
@@ -103,7 +111,8 @@ def values_by_order(metric: str, scores: Sequence[float], gains: Sequence[int]) 
 def first_reciprocal(above: int, tied: int, right: int, within: int) -> float:
     """Return the mean of 1 / (above + I) over the places I <= within of the first right answer."""
     with localcontext(prec=40):
-        chance, total = Decimal(right) / tied, Decimal(0)
+        chance = Decimal(right) / tied
+        total = Decimal(0)
         for i in range(1, min(within, tied - right + 1) + 1):
             total += chance / (above + i)
             chance *= Decimal(tied - i - right + 1) / max(tied - i, 1)

@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from oracles.counting import Lists, Number, Refused, check_range, exact
+from oracles.counting import (
+    Lists,
+    Number,
+    Refused,
+    check_range,
+    chosen_columns,
+    exact,
+    filtered_columns,
+)
 
 
 class Counts(NamedTuple):
@@ -31,23 +39,31 @@ def count_above(
     nan: str = "raise",
     dtype: str | None = None,
 ) -> Counts:
-    table, columns = exact(scores, dtype), scores.shape[-1]
+    table = exact(scores, dtype)
+    columns = scores.shape[-1]
     if rows is None:
-        of_one = 1 if isinstance(thresholds, (int, float)) else len(thresholds)
-        rows = [0] * of_one if scores.ndim == 1 else range(len(table))
+        rows = range(len(table))
+        if scores.ndim == 1 and not isinstance(thresholds, (int, float)):
+            rows = [0] * len(thresholds)
     check_range("rows", rows, len(table))
     is_better = {"descending": operator.gt, "ascending": operator.lt}[order]
-    found, with_nan = [], set()
+    found = []
+    with_nan = set()
     for i, row in enumerate(rows):
-        chosen = set(range(columns) if candidates is None else candidates[i])
-        left_in = chosen - set([] if filter is None else filter[i])
-        given = thresholds if isinstance(thresholds, (int, float)) else thresholds[i]
-        several = [given] if isinstance(given, (int, float)) else given
+        left_in = chosen_columns(candidates, i, columns) - filtered_columns(filter, i)
+        several = thresholds
+        if not isinstance(several, (int, float)):
+            several = several[i]
+        if isinstance(several, (int, float)):
+            several = [several]
         s = {column: table[row][column] for column in left_in}
         numbers = [b for b in s.values() if b == b]
-        size = len(numbers) if nan == "omit" else len(s)
+        size = len(s)
+        if nan == "omit":
+            size = len(numbers)
         for a in several:
-            above, tied = sum(is_better(b, a) for b in numbers), sum(b == a for b in numbers)
+            above = sum(is_better(b, a) for b in numbers)
+            tied = sum(b == a for b in numbers)
             found.append((above, tied, size))
             with_nan |= {(row, column) for column, b in s.items() if b != b}
     if with_nan and nan == "raise":

@@ -48,7 +48,8 @@ def test_members_of_any_other_kind(
     monkeypatch.setattr("os.fsync", lambda _: None)
     path = tmp_path / "saved.npz"
     path.write_bytes(dict(corpus_files(name))[file])
-    names, refused = set(), set()
+    names = set()
+    refused = set()
     for member in hostile_files(path):
         names.add(member)
         try:
@@ -63,7 +64,7 @@ def test_members_of_any_other_kind(
 def test_files_of_the_corpus_are_small_and_belong_to_a_parser() -> None:
     with zipfile.ZipFile(CORPUS) as archive:
         members = archive.infolist()
-    assert {member.filename.partition("/")[0] for member in members} == {*PARSERS}
+    assert {member.filename.partition("/")[0] for member in members} == set(PARSERS)
     assert [member.filename for member in members if member.compress_size >= 2048] == []
 
 
@@ -74,7 +75,8 @@ def test_a_file_is_added_as_its_name_says_it_is_read(tmp_path: Path) -> None:
     copy.write_bytes(CORPUS.read_bytes())
     with zipfile.ZipFile(copy) as archive:
         before = {name: archive.read(name) for name in archive.namelist()}
-    good, bad = tmp_path / "read-a-name.txt", tmp_path / "no-utf-8.txt"
+    good = tmp_path / "read-a-name.txt"
+    bad = tmp_path / "no-utf-8.txt"
     good.write_text("a name\n")
     bad.write_bytes(b"\xff\n")
     corpus.add("names", [good, bad], copy)
@@ -83,9 +85,12 @@ def test_a_file_is_added_as_its_name_says_it_is_read(tmp_path: Path) -> None:
     added = {"names/read-a-name.txt": b"a name\n", "names/no-utf-8.txt": b"\xff\n"}
     assert after == before | added
     assert list(after) == sorted(after)
-    for wrong, said in (("read-two.txt", "is refused"), ("one.txt", "is read")):
+    for wrong, source, said in (
+        ("read-two.txt", bad, "is refused"),
+        ("one.txt", good, "is read"),
+    ):
         path = tmp_path / wrong
-        path.write_bytes(bad.read_bytes() if wrong.startswith("read-") else good.read_bytes())
+        path.write_bytes(source.read_bytes())
         with pytest.raises(ValueError, match=said):
             corpus.add("names", [good, path], copy)
     with zipfile.ZipFile(copy) as archive:

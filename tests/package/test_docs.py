@@ -39,8 +39,11 @@ def page_cases() -> list[object]:
         text = page.read_text(encoding="utf-8")
         if any(markdown_pages.blocks(text)):
             libraries = markdown_pages.needs(text)
-            marks = [pytest.mark.filterwarnings("default")] if libraries else []
-            marks += [] if {*libraries} - OF_TESTS else [pytest.mark.bare]
+            marks = []
+            if libraries:
+                marks.append(pytest.mark.filterwarnings("default"))
+            if OF_TESTS.issuperset(libraries):
+                marks.append(pytest.mark.bare)
             cases.append(pytest.param(page, id=name_of(page), marks=marks))
     return cases
 
@@ -63,10 +66,13 @@ def test_commands_and_their_options_exist(page: Path) -> None:
     from truerank.cli.commands import commands as root
 
     for block in markdown_pages.blocks(page.read_text(encoding="utf-8")):
-        for name, *words in markdown_pages.commands(block) if block.language == "sh" else []:
+        if block.language != "sh":
+            continue
+        for words in markdown_pages.commands(block):
+            name = words[0]
             command = root.commands[name]
             known = {word for option in command.params for word in option.opts}
-            used = {word.partition("=")[0] for word in words if word.startswith("--")}
+            used = {word.partition("=")[0] for word in words[1:] if word.startswith("--")}
             assert used <= known | {"--help"}, f"truerank {name}"
 
 
@@ -86,7 +92,8 @@ def test_readme_is_short_and_names_what_is_there() -> None:
     text = README.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 150
     benches = (path.read_text(encoding="utf-8") for path in (ROOT / "bench").rglob("test_*.py"))
-    cases, chosen = "".join(benches), re.findall(r"bench -k (\w+)", text)
+    cases = "".join(benches)
+    chosen = re.findall(r"bench -k (\w+)", text)
     scripts = re.findall(r"python (bench/\S+\.py)", text)
     assert len(chosen) * len(scripts) > 0
     assert [word for word in chosen if f"{word}(" not in cases] == []
@@ -104,7 +111,8 @@ def test_every_metric_has_its_section() -> None:
     text = (DOCS / "metrics.md").read_text(encoding="utf-8")
     headings = " ".join(re.findall(r"^#+ (.*)$", text, re.MULTILINE))
     shown = set(re.findall(r"`([a-z_]+)[^`]*`", headings))
-    assert shown >= {*METRICS, *KINDS, *ADJUSTMENTS, "macro"} - {"none"}
+    expected = {"macro"}.union(METRICS, KINDS, ADJUSTMENTS) - {"none"}
+    assert shown >= expected
     for title in RANK_KEYS.titles.values():
         alias = title.lower()
         assert re.search(rf"^\| `{alias}(@k)?` \|", text, re.MULTILINE), alias
@@ -112,7 +120,8 @@ def test_every_metric_has_its_section() -> None:
 
 def documented() -> tuple[set[str], set[str]]:
     """Return names with their own directive, and modules with a directive for all members."""
-    names, whole = set(), set()
+    names = set()
+    whole = set()
     for page in (DOCS / "reference").glob("*.md"):
         text = page.read_text(encoding="utf-8")
         names |= set(re.findall(r"^\.\. (?:auto|py:)\w+:: ([\w.]+)", text, re.MULTILINE))
@@ -149,7 +158,8 @@ def test_a_wrong_figure_is_an_error(line: str, tmp_path: Path) -> None:
 
 def test_every_picture_is_shown_below_what_draws_it() -> None:
     """Drawings are made by the pages that show them; a photograph of a page is only shown."""
-    drawn, shown = set(), set()
+    drawn = set()
+    shown = set()
     for page in PAGES[1:]:
         text = page.read_text(encoding="utf-8")
         drawn |= {(page.parent / b.picture).resolve() for b in markdown_pages.blocks(text)}
@@ -171,8 +181,8 @@ def test_architecture_names_what_is_there() -> None:
     quoted = [path for code in re.findall(r"`([^`\n]+)`", text) for path in PATH.findall(code)]
     assert len(quoted) > 30
     assert [path for path in quoted if not any((top / path).exists() for top in tops)] == []
-    tops = (*tops, *(ROOT / x for x in ("cpp", "bench", "fuzz")))
-    tops = (*tops, *(PACKAGE / x for x in ("metrics", "inference", "stores")))
+    tops += tuple(ROOT / name for name in ("cpp", "bench", "fuzz"))
+    tops += tuple(PACKAGE / name for name in ("metrics", "inference", "stores"))
     drawn = re.findall(r"(?:^|, )\s*([\w/]+)/", text.split("```")[1], re.MULTILINE)
     assert len(drawn) > 25
     assert [path for path in drawn if not any((top / path).is_dir() for top in tops)] == []

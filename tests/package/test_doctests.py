@@ -19,7 +19,7 @@ SUBMODULES = [
 ]
 MODULES = sorted(module.name for module in SUBMODULES)
 # The modules that public functions can show as their own.
-PACKAGES = {"truerank", *(module.name for module in SUBMODULES if module.ispkg)}
+PACKAGES = {"truerank"} | {module.name for module in SUBMODULES if module.ispkg}
 
 
 class Examples(doctest.DocTestFinder):

@@ -72,7 +72,8 @@ def without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
     def without(library: str) -> None:
         loaded = [name for name in sys.modules if name.startswith(f"{library}.")]
-        for name in (library, *loaded):
+        loaded.append(library)
+        for name in loaded:
             monkeypatch.setitem(sys.modules, name, None)
         for name in ADAPTERS:
             monkeypatch.delitem(sys.modules, f"truerank.adapters.{name}", raising=False)
@@ -156,7 +157,7 @@ def test_skipped_tests_name_the_extra_that_would_run_them(monkeypatch: pytest.Mo
     assert what_would_run([]) == ""
 
 
-FREE = {"numpy", "scipy", "truerank", *sys.stdlib_module_names}
+FREE = {"numpy", "scipy", "truerank"} | sys.stdlib_module_names
 # Folders that may import a library directly, because a check before reports that it is missing.
 DIRECT_IMPORTERS = {
     "cli": {"click"},

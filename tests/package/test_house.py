@@ -37,7 +37,7 @@ def lengths_of_functions(folder: str) -> Iterator[tuple[str, int]]:
         for node in ast.walk(source.tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 lines = range(node.lineno, (node.end_lineno or 0) + 1)
-                yield f"{name_of(path)}:{node.name}", len(source.code & {*lines})
+                yield f"{name_of(path)}:{node.name}", len(source.code.intersection(lines))
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -71,4 +71,4 @@ def test_commits_are_formatted_by_the_versions_of_the_lint_session() -> None:
         pytest.skip("no hooks beside these tests")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     pinned = re.findall(r"[\w-]+==[\d.]+", hooks.read_text(encoding="utf-8"))
-    assert sorted({*pinned}) == sorted(project["dependency-groups"]["format"])
+    assert sorted(set(pinned)) == sorted(project["dependency-groups"]["format"])

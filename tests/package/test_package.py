@@ -65,7 +65,8 @@ def public_modules() -> list[str]:
     """Return the packages that have public names, and the adapters."""
     modules = pkgutil.walk_packages(truerank.__path__, "truerank.")
     named = [m.name for m in modules if m.ispkg or m.name.startswith("truerank.adapters.")]
-    return ["truerank", *named]
+    named.insert(0, "truerank")
+    return named
 
 
 @pytest.mark.parametrize("package", public_modules())

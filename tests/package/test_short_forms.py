@@ -22,7 +22,15 @@ LONGEST = 2600
 MANY = 30_000
 IDS = np.arange(MANY)
 NAMES = tuple(f"entity{i}" for i in range(MANY))
-LARGE = (IDS, NAMES, list(NAMES), "x" * MANY, dict.fromkeys(NAMES, IDS), [[IDS] * 99] * 99, {*IDS})
+LARGE = (
+    IDS,
+    NAMES,
+    list(NAMES),
+    "x" * MANY,
+    dict.fromkeys(NAMES, IDS),
+    [[IDS] * 99] * 99,
+    set(IDS),
+)
 
 
 def large_task() -> tr.link_prediction.Task:
@@ -45,7 +53,7 @@ def public_classes() -> Iterator[type]:
     yield from (type(large_task().tail), type(large_ranks().queries))
 
 
-CLASSES = sorted({*public_classes()}, key=lambda c: (c.__qualname__, c.__module__))
+CLASSES = sorted(set(public_classes()), key=lambda c: (c.__qualname__, c.__module__))
 # Those that have fields and the common short form; other reprs are tested below.
 FIELDS = [
     shown

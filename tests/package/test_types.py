@@ -58,7 +58,9 @@ def options() -> Iterator[tuple[str, inspect.Parameter]]:
         module = import_module(f"truerank{name}")
         for public in module.__all__:
             value: Any = getattr(module, public)
-            members = [value, *vars(value).values()] if inspect.isclass(value) else [value]
+            members = [value]
+            if inspect.isclass(value):
+                members += vars(value).values()
             for member in filter(inspect.isfunction, members):
                 for parameter in inspect.signature(member).parameters.values():
                     if parameter.name in WORDS and parameter.default is not inspect.Parameter.empty:
@@ -82,15 +84,12 @@ def test_mypy_refuses_other_words(tmp_path: Path) -> None:
     script.write_text(SCRIPT, encoding="utf-8")
     sources = Path(str(resources.files(truerank.__name__))).parent
     # mypy finds an installed package by its py.typed, and refuses its folder as sources
-    path = {} if sources.name == "site-packages" else {"MYPYPATH": str(sources)}
+    path = {}
+    if sources.name != "site-packages":
+        path["MYPYPATH"] = str(sources)
+    command = [sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent"]
+    command += ["--warn-unused-ignores", f"--cache-dir={tmp_path / 'cache'}", str(script)]
     done = subprocess.run(
-        [
-            *(sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent"),
-            *("--warn-unused-ignores", f"--cache-dir={tmp_path / 'cache'}", str(script)),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=280,
-        env=os.environ | path,
+        command, capture_output=True, text=True, timeout=280, env=os.environ | path
     )
     assert done.stdout.startswith("Success"), done.stdout + done.stderr

@@ -44,7 +44,8 @@ def model(seed: int, candidates: int = 500, ties: bool = False) -> tr.Report:
     return tr.report(ranks, by="relation")
 
 
-ONE, TIED = model(0), model(1, ties=True)
+ONE = model(0)
+TIED = model(1, ties=True)
 FOUR = {"_A": ONE, "B $x$": TIED, LONG: model(2), "D": model(3)}
 SETS = {"few": model(4, 20), "many": ONE, "many, stored": tr.Report.from_json(ONE.to_json())}
 TINY = tr.report(tr.Ranks([2], [1], 5), by=["only"])
@@ -76,7 +77,7 @@ DRAW: dict[str, Case] = {
     "index, thousands": (plot.metric_against_index, THOUSANDS, {"metric": "hits@3"}),
 }
 EACH = pytest.mark.parametrize("name", DRAW)
-FIRST = {function.__name__: name for name, (function, *_) in reversed(DRAW.items())}
+FIRST = {row[0].__name__: name for name, row in reversed(DRAW.items())}
 ONCE = pytest.mark.parametrize("name", FIRST.values())
 
 
@@ -93,9 +94,11 @@ def test_nothing_is_cut_off(name: str) -> None:
     assert figure.axes == [ax]
     assert ax.get_xlabel()
     figure.draw_without_rendering()
-    drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    drawn = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
     assert min(drawn.x0, drawn.y0, width - drawn.x1, height - drawn.y1) >= -0.01
-    if (legend := ax.get_legend()) is not None:
+    legend = ax.get_legend()
+    if legend is not None:
         assert legend.get_window_extent().y0 >= ax.get_window_extent().y1
 
 
@@ -111,7 +114,7 @@ def test_a_notebook_shows_a_picture(name: str, tmp_path: Path) -> None:
 
 
 def test_all_plots_are_tested() -> None:
-    assert {*FIRST} == {*plot.__all__}
+    assert set(FIRST) == set(plot.__all__)
 
 
 @ONCE
@@ -180,9 +183,6 @@ SEVERAL = [plot.rank_distribution, plot.hits_curve, plot.values, plot.metric_aga
 UNLIKE = {"A": ONE, "B": tr.report(ONE.ranks.with_protocol(sampled=True))}
 JSON = "^B: this report was read from JSON"
 WRONG: list[tuple[Callable[..., Any], Any, dict[str, Any], str]] = [
-    *((f, ONE.ranks, {}, "^reports: expected Report, or a mapping.*got Ranks") for f in SEVERAL),
-    *((f, {}, {}, "^reports: expected at least one Report, got none") for f in SEVERAL),
-    *((f, {"A": ONE, "B": STORED}, {}, "^this report was read from JSON") for f in SEVERAL[:2]),
     (plot.hits_curve, ONE, {"kind": "middle"}, "^kind: expected one of .*, got 'middle'"),
     (plot.rank_distribution, ONE, {"side": "left"}, "no side 'left'"),
     (plot.groups, ONE.ranks, {}, "^report: expected a Report, got Ranks"),
@@ -201,6 +201,11 @@ WRONG: list[tuple[Callable[..., Any], Any, dict[str, Any], str]] = [
     (plot.metric_against_index, ONE, {"metric": "mad"}, "mad has no chance model"),
     (plot.metric_against_index, STORED, {"metric": "hits@1"}, "not among the"),
 ]
+
+
+WRONG += [(f, ONE.ranks, {}, "^reports: expected Report, or a mapping.*got Ranks") for f in SEVERAL]
+WRONG += [(f, {}, {}, "^reports: expected at least one Report, got none") for f in SEVERAL]
+WRONG += [(f, {"A": ONE, "B": STORED}, {}, "^this report was read from JSON") for f in SEVERAL[:2]]
 
 
 @pytest.mark.parametrize(("function", "what", "options", "said"), WRONG)
@@ -262,7 +267,8 @@ def test_hits_curve(ranks: tr.Ranks, kind: str) -> None:
     assert cutoffs[0] == 1
     assert cutoffs[-1] == max(most, 2)
     assert set(range(1, min(most, 20) + 1)) <= set(cutoffs)
-    for k, ends in [*(band(ax) if ax.collections else {}).items()][::7]:
+    ends_by_k = band(ax) if ax.collections else {}
+    for k, ends in list(ends_by_k.items())[::7]:
         kinds = ("pessimistic", "optimistic")
         assert list(ends) == near([report[compose_key(side, end, f"hits@{k}")] for end in kinds])
 
@@ -303,7 +309,8 @@ def slow_shares(report: tr.Report, kind: str, edges: list[int]) -> tuple[list[fl
         sums: list[list[float]] = [[], [], [], []]
         for i, weight in enumerate(weights.tolist()):
             size = int(drawn_.candidates[i])
-            low, high = int(best.ranks[i]), int(worst.ranks[i])
+            low = int(best.ranks[i])
+            high = int(worst.ranks[i])
             if kind == "expected":
                 inside = max(0, min(high, end - 1) - max(low, start) + 1) / (high - low + 1)
             else:
@@ -313,7 +320,10 @@ def slow_shares(report: tr.Report, kind: str, edges: list[int]) -> tuple[list[fl
             sums[2].append(weight * (low < end and high >= start))
             sums[3].append(weight * max(0, min(size, end - 1) - start + 1) / size)
         for column, terms in zip(columns, sums, strict=True):
-            column.append(math.fsum(terms) / total if total else math.nan)
+            share = math.nan
+            if total:
+                share = math.fsum(terms) / total
+            column.append(share)
     return columns
 
 

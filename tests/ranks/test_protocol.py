@@ -53,12 +53,14 @@ def test_provenance_fields(field: str, value: object) -> None:
     assert Protocol().fingerprint == other.fingerprint
     assert Protocol() != other
     joined = Protocol().joined(other)
-    assert getattr(joined, field) == (("a",) if field == "files" else "mixed")
+    expected = {"files": ("a",)}.get(field, "mixed")
+    assert getattr(joined, field) == expected
     assert joined.joined(other) == joined
 
 
 def test_filter_is_a_set() -> None:
-    one, other = Protocol(filter=["valid", "train", "valid"]), Protocol(filter=("train", "valid"))
+    one = Protocol(filter=["valid", "train", "valid"])
+    other = Protocol(filter=("train", "valid"))
     assert one.filter == ("valid", "train")
     assert one.fingerprint == other.fingerprint
     assert one.differences(other) == []
@@ -90,8 +92,8 @@ def test_wrong_fields(fields: dict[str, object], error: type, message: str) -> N
 def test_in_words() -> None:
     assert str(Protocol()) == "unfiltered, all candidates, nan raise"
     assert str(Protocol(sampled=True)) == "unfiltered, sampled candidates, nan raise"
-    how = {"split": "test", "order": "ascending", "dtype": "float16", "similarity": "l2"}
-    assert str(Protocol(filter="train", candidates="types", sampled=True, **how)) == (
+    options = {"split": "test", "order": "ascending", "dtype": "float16", "similarity": "l2"}
+    assert str(Protocol(filter="train", candidates="types", sampled=True, **options)) == (
         "split test, filtered by train, candidates types (sampled), nan raise, order ascending, "
         "float16, l2"
     )

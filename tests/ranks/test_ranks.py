@@ -100,7 +100,8 @@ def test_immutable() -> None:
     with pytest.raises(AttributeError, match="immutable"):
         ranks.side.codes = np.zeros(4)
     arrays = [ranks.above, ranks.tied, ranks.candidates, ranks.weights, ranks.side.codes]
-    for array in (*arrays, *ranks.audit):
+    arrays += ranks.audit
+    for array in arrays:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     refusal(TypeError, "unhashable", hash, ranks)
@@ -176,8 +177,9 @@ def test_a_frame_has_a_row_for_each_task(labelled: Ranks) -> None:
     frame = labelled.to_pandas()
     counts = ["above", "tied", "candidates", "optimistic", "realistic", "pessimistic"]
     labels = ["side", "relation", "queries", "targets", "unit", "category", "head_degree"]
-    assert list(frame) == [*counts, "weights", *labels]
-    for name in (*counts, "weights", *labels[:4]):
+    names = [*counts, "weights", *labels]
+    assert list(frame) == names
+    for name in names[:11]:
         assert frame[name].tolist() == np.asarray(getattr(labelled, name)).tolist()
     assert frame.head_degree.tolist() == [7, 0, 2**40, -1]
     pandas.testing.assert_frame_equal(labelled[1:].to_pandas(), frame[1:].reset_index(drop=True))
@@ -192,8 +194,12 @@ def test_a_frame_has_a_row_for_each_task(labelled: Ranks) -> None:
 @pytest.mark.parametrize(
     "take",
     [
-        *(np.asarray, np.mean, np.array, np.median),
-        *(lambda ranks: np.float64(1) / ranks, lambda ranks: ranks > np.int64(10)),
+        np.asarray,
+        np.mean,
+        np.array,
+        np.median,
+        lambda ranks: np.float64(1) / ranks,
+        lambda ranks: ranks > np.int64(10),
     ],
 )
 def test_ranks_are_no_array(take: Callable[[Ranks], object]) -> None:
@@ -248,7 +254,8 @@ def columns(ranks: Ranks) -> dict[str, list[Any]]:
     """Return all that ranks have of their tasks, as plain values; none of it can be written."""
     fields = ("above", "tied", "candidates", "weights")
     arrays = {name: getattr(ranks, name) for name in fields}
-    arrays |= {} if ranks.audit is None else ranks.audit._asdict()
+    if ranks.audit is not None:
+        arrays |= ranks.audit._asdict()
     named = ("side", "relation", "queries", "targets", "unit")
     labels = {name: getattr(ranks, name) for name in named} | dict(ranks.labels)
     arrays |= {name: found.values for name, found in labels.items() if found is not None}
@@ -312,7 +319,8 @@ def test_wrong_index(index: object, error: type) -> None:
 
 
 def test_equality_is_of_everything_but_provenance() -> None:
-    ranks, bare = everything(), Ranks([0], [1], 5)
+    ranks = everything()
+    bare = Ranks([0], [1], 5)
     assert ranks == everything()
     others: list[object] = [ranks[::-1], ranks[:3], ranks.with_weights(None), "Ranks"]
     others += [ranks.with_weights([1, 1, 1, 1]), ranks.with_protocol(split="valid")]
@@ -366,13 +374,15 @@ def test_join_records_unlike_provenance() -> None:
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_join_needs_all_or_none(name: str) -> None:
     value = {"weights": [1.0], "audit": ([0], [0], [1])}.get(name, ["x"])
-    bare, rich = Ranks([0], [1], 5), Ranks([0], [1], 5, **{name: value})
+    bare = Ranks([0], [1], 5)
+    rich = Ranks([0], [1], 5, **{name: value})
     with pytest.raises(ValueError, match=rf"parts: {name} missing in part 1, but not in all"):
         concatenate([rich, bare, rich, bare])
 
 
 def test_join_refuses_names_with_ids() -> None:
-    a, b = Ranks([0], [1], 5, relation=["x"]), Ranks([0], [1], 5, relation=[3])
+    a = Ranks([0], [1], 5, relation=["x"])
+    b = Ranks([0], [1], 5, relation=[3])
     refusal(ValueError, "relation: cannot join names and ids", concatenate, [a, b])
     nothing = Ranks([], [], 5, relation=[])
     assert concatenate([nothing, a]).relation.values.tolist() == ["x"]

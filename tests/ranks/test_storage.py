@@ -179,7 +179,8 @@ def test_later_additions_are_ignored(saved: Path) -> None:
 def test_hostile_members(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.fsync", lambda _: None)
     everything().with_labels(word=list("abca"), degree=[1, 2, 3, 4]).save(saved)
-    names, refused = set(members(saved)), set()
+    names = set(members(saved))
+    refused = set()
     for name in hostile_files(saved):
         try:
             ranks = load(saved)

@@ -48,7 +48,8 @@ def test_nothing_suspicious() -> None:
     assert report(sound(tied=some(3, 2, 1))).audit() == []
 
 
-NONE, ONE = np.zeros(N, np.int64), np.ones(N, np.int64)
+NONE = np.zeros(N, np.int64)
+ONE = np.ones(N, np.int64)
 FEW = {"above": some(5, 1, 7), "candidates": some(5, 10, 1000)}
 CONSTANT = {"above": some(3, 0, 7), "tied": some(3, 1000, 1)}
 SMALL = {"above": some(N, 2), "candidates": some(N, 60), "audit": (NONE, NONE, 2 * ONE)}
@@ -143,7 +144,7 @@ def test_every_check_has_a_case() -> None:
     reports = map(report, (broken, audited, last))
     cases = [finding for made in reports for finding in made.audit()]
     documented = type(cases[0]).__doc__.partition("The check: ")[2].partition("value :")[0]
-    assert {finding.name for finding in cases} == {*re.findall('"(.*?)"', documented, re.DOTALL)}
+    assert {finding.name for finding in cases} == set(re.findall('"(.*?)"', documented, re.DOTALL))
 
 
 def test_an_audit_prints_how_ranks_were_counted() -> None:
@@ -217,9 +218,12 @@ def test_standard_errors_by_the_definition(
     Tasks of one target are one observation: a random model may put it last in all of them.
     """
     most, below, target = np.array(30 * tasks, np.int64).reshape(-1, 3).T
-    above, weights = 9 * most, np.arange(len(most)) % 4 + 1
+    above = 9 * most
+    weights = np.arange(len(most)) % 4 + 1
     candidates = above + below + 1
-    labels = {"targets": target + 9 * (np.arange(len(most)) % 50)} if has_targets else {}
+    labels = {}
+    if has_targets:
+        labels["targets"] = target + 9 * (np.arange(len(most)) % 50)
     excess = float(np.sum(weights * (above + 1 - (candidates + 1) / 2)))
     units = labels.get("targets", np.arange(len(most)))
     deviations = np.bincount(units, weights * np.sqrt((candidates**2 - 1) / 12))

@@ -39,7 +39,8 @@ def judged_runs(draw: st.DrawFn) -> tuple[dict[str, dict[str, int]], dict[str, d
 
 def named_lists(run: dict[str, dict[str, float]]) -> tr.NamedLists:
     names = sorted({name for listed in run.values() for name in listed})
-    indptr = np.cumsum([0, *map(len, run.values())])
+    lengths = [len(listed) for listed in run.values()]
+    indptr = np.append(0, np.cumsum(lengths, dtype=np.int64))
     ids = [names.index(name) for listed in run.values() for name in listed]
     scores = np.array([score for listed in run.values() for score in listed.values()], float)
     return tr.NamedLists(tuple(run), tuple(names), indptr, np.array(ids, np.int64), scores)
@@ -52,8 +53,8 @@ def expected_value(key: str, judged: dict[str, int], listed: dict[str, float]) -
     unjudged: Any = 0
     if metric == "bpref":
         unjudged = None
-    grades = [judged.get(name, unjudged) for name in listed]
-    grades = [0 if grade is not None and grade < 0 else grade for grade in grades]
+    floored = {name: max(grade, 0) for name, grade in judged.items()}
+    grades = [floored.get(name, unjudged) for name in listed]
     missed = [judged[name] for name in unlisted if judged.get(name, 0) > 0]
     values = list(oracle.rankings(list(listed.values()), grades))
     wrong = sum(1 for name in unlisted if judged.get(name, 1) <= 0)
@@ -72,7 +73,9 @@ def metric_of(metric: str, ranking: list[Any], missed: list[int], wrong: int) ->
     right = [grade for grade in ranking if grade] + missed
     places = [place for place, grade in enumerate(ranking, 1) if grade]
     if name == "mrr":
-        return 1 / places[0] if places else 0.0
+        if not places:
+            return 0.0
+        return 1 / places[0]
     if name == "map":
         return sum(i / place for i, place in enumerate(places, 1)) / len(right)
     if name == "bpref":
@@ -124,7 +127,8 @@ def test_ranks_of_judgements_have_all_that_metrics_need(
 
 @given(st.lists(st.one_of(st.integers(0, 9), st.floats(1e-300, 1e300)), max_size=9))
 def test_gains_are_labels_without_rounding(gains: list[float]) -> None:
-    array, ids = np.array(gains, np.float64), range(len(gains))
+    array = np.array(gains, np.float64)
+    ids = range(len(gains))
     labels = gain_labels(array)
     found = gains_of({"gain": labels})
     assert found is not None
@@ -176,7 +180,8 @@ def test_ranks_without_grades_are_joined_with_graded_ones() -> None:
 
 
 def test_groups_of_a_report_have_no_queries_without_answers() -> None:
-    qrels, groups = {"u": {"a": 2}, "v": {"b": 1}, "w": {}}, {"u": "x", "v": "y"}
+    qrels = {"u": {"a": 2}, "v": {"b": 1}, "w": {}}
+    groups = {"u": "x", "v": "y"}
     found = Task(qrels, entities=["a", "b"], groups=groups).evaluate_lists({"u": ["b"], "v": ["b"]})
     assert found.without_answers == 1
     assert [group.without_answers for group in found.groups.values()] == [0, 0]

@@ -95,9 +95,10 @@ def test_every_way_to_name_things_gives_the_same(
         if form == "json":
             (folder / "lists.json").write_text(json.dumps(of_lists))
             of_lists = folder / "lists.json"
-        elif form in ("run", "read"):
+        elif form == "run":
             of_lists = text_of_run(of_lists, folder / "run")
-            of_lists = tr.read_run(of_lists) if form == "read" else of_lists
+        elif form == "read":
+            of_lists = tr.read_run(text_of_run(of_lists, folder / "run"))
         given_known = {"train": renamed(known, query, entity)}
         facts = {"entities": entities, "queries": queries, "known": given_known}
         return quietly(Task, of_qrels, **facts, **options), of_lists
@@ -106,14 +107,16 @@ def test_every_way_to_name_things_gives_the_same(
     left_out = {(q, e) for q, judged in known.items() for e, gain in judged.items() if gain}
     if right <= left_out:
         return
-    words, queries = [f"d{i}" for i in range(8)], [f"q{i}" for i in range(4)]
+    words = [f"d{i}" for i in range(8)]
+    queries = [f"q{i}" for i in range(4)]
     named = words.__getitem__
     of_str = values_of(*task_of(queries.__getitem__, named, words, queries))
     assert values_of(*task_of(queries.__getitem__, named, 8, None)) == of_str
     assert values_of(*task_of(str, str, 8, list("0123"))) == of_str
     assert values_of(*task_of(str, str, list("01234567"), None)) == of_str
     lists_are_text = form in ("json", "run", "read")
-    ints, ids = [9, 7, 5, 3, 1, -1, -3, -5], [30, 20, 10, 0]
+    ints = [9, 7, 5, 3, 1, -1, -3, -5]
+    ids = [30, 20, 10, 0]
     if not in_text and not lists_are_text:
         assert values_of(*task_of(int, int, 8, None)) == of_str
     if form != "json":  # whose arrays hold no digits but numbers
@@ -122,7 +125,8 @@ def test_every_way_to_name_things_gives_the_same(
 
 @pytest.mark.python_only
 def test_a_perfect_recommender_is_perfect_or_refused() -> None:
-    items, test = ["1", "2", "3", "4", "5"], {1: [2], 2: [3], 3: [4]}
+    items = ["1", "2", "3", "4", "5"]
+    test = {1: [2], 2: [3], 3: [4]}
     lists = {1: [2, 5, 1], 2: [3, 1, 2], 3: [4, 2, 1]}
     words = r"qrels: .* as '1' .*give str\(\.\.\.\) for labels, or entities=5 .*got 2 in column 1"
     refusal(TypeError, words, Task, test, entities=items)
@@ -156,9 +160,11 @@ def test_ints_are_positions_beside_labels_that_are_no_numbers() -> None:
 
 def test_columns_of_frames_and_categoricals() -> None:
     pandas = pytest.importorskip("pandas")
-    users, items = ["u", "v", "u"], ["b", "a", "c"]
+    users = ["u", "v", "u"]
+    items = ["b", "a", "c"]
     for read in (np.array, pandas.Series, lambda x: pandas.Series(x, dtype="category")):
-        columns, known = (read(users), read(items)), (read(["u", "w"]), read(["d", "a"]))
+        columns = (read(users), read(items))
+        known = (read(["u", "w"]), read(["d", "a"]))
         task = Task(columns, entities=list("abcd"), known=known, queries=["u", "v"])
         assert task.answers.targets.tolist() == [1, 2, 0]
         assert [each.tolist() for each in task.answers.filter or ()] == [[0, 1, 1], [3]]
@@ -234,11 +240,13 @@ def test_lists_of_ints_rank_as_those_of_str(
     found = []
     for name in (str, kind):
         of_lists = renamed(lists, name, name)
-        indptr = np.cumsum([0, *map(len, of_lists.values())])
+        lengths = [len(listed) for listed in of_lists.values()]
+        indptr = np.append(0, np.cumsum(lengths, dtype=np.int64))
         names = [name(i) for i in range(8)]
         ids = np.array([int(i) for listed in of_lists.values() for i in listed], np.int64)
         run = tr.NamedLists(tuple(of_lists), tuple(names), indptr, ids, None)
-        answers, others = renamed(qrels, name, name), renamed(known, name, name)
+        answers = renamed(qrels, name, name)
+        others = renamed(known, name, name)
         options: dict[str, Any] = {"known": others, "filtered": filtered, "split": "dev"}
         ranks = quietly(run.rank, answers, candidates=names, **options)
         by_number = quietly(run.rank, answers, candidates=8, **options)
@@ -254,7 +262,8 @@ def test_lists_of_ints_rank_as_those_of_str(
 
 @pytest.mark.python_only
 def test_names_of_two_types_are_refused(tmp_path: Path) -> None:
-    indptr, ids = np.array([0, 1]), np.array([0])
+    indptr = np.array([0, 1])
+    ids = np.array([0])
     run = tr.NamedLists((1,), (5,), indptr, ids, None)
     assert dict(run) == {1: {5: None}}
     for answers in ({"1": [5]}, {1: ["5"]}, {1: {"5": 1}}):
@@ -287,11 +296,10 @@ def test_names_of_two_types_are_refused(tmp_path: Path) -> None:
 def test_queries_without_lists_warn_and_unused_lists_are_found(
     asked: set[int], listed: set[int], of_ranks: bool
 ) -> None:
-    qrels, lists = (
-        {f"q{i}": {"a": 1} for i in sorted(asked)},
-        {f"q{i}": ["a"] for i in sorted(listed)},
-    )
-    missing, unused = sorted(asked - listed), sorted(listed - asked)
+    qrels = {f"q{i}": {"a": 1} for i in sorted(asked)}
+    lists = {f"q{i}": ["a"] for i in sorted(listed)}
+    missing = sorted(asked - listed)
+    unused = sorted(listed - asked)
     if listed and not asked & listed:
         return
     with warnings.catch_warnings(record=True) as caught:

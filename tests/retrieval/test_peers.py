@@ -13,7 +13,9 @@ from truerank.retrieval import RetrievalReport, Task
 
 pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("default")]
 
-QUERIES, ENTITIES, K = 30, 50, 5
+QUERIES = 30
+ENTITIES = 50
+K = 5
 NAMES = [f"d{j:02}" for j in range(ENTITIES)]
 
 
@@ -109,9 +111,13 @@ def test_torchmetrics(problem: tuple[np.ndarray, np.ndarray], report: RetrievalR
     for key in ("map", "ndcg", "mrr", "r_precision", *cut):
         name = key.removesuffix(f"@{K}")
         function = getattr(retrieval, f"retrieval_{names.get(name, name)}")
-        options = {"top_k": K} if key in cut else {}
+        options = {}
+        if key in cut:
+            options["top_k"] = K
         for i, (scores, gains) in enumerate(zip(*problem, strict=True)):
-            target = torch.tensor(gains if name == "ndcg" else gains > 0)
+            target = torch.tensor(gains)
+            if name != "ndcg":
+                target = target > 0
             value = float(function(torch.tensor(scores + 2), target, **options))
             assert report.per_query(key)[i] == pytest.approx(value, rel=1e-5), key
             if key in ("map", "mrr", "recall@5", "precision@5"):  # as the page says
@@ -151,7 +157,8 @@ def test_scikit_learn(problem: tuple[np.ndarray, np.ndarray], report: RetrievalR
     assert report["dcg@5"] == pytest.approx(metrics.dcg_score(gains, scores, k=K))
     for i, value in enumerate(report.per_query("map")):
         assert value == pytest.approx(metrics.average_precision_score(gains[i] > 0, scores[i]))
-    tied, right = (10 * scores).round(), gains > 0
+    tied = (10 * scores).round()
+    right = gains > 0
     areas = [metrics.roc_auc_score(*columns) for columns in zip(right, tied, strict=True)]
     found = Task(dict(enumerate(map(grades, gains))), entities=ENTITIES).evaluate_scores(tied)
     assert found.per_query("auc") == pytest.approx(areas, rel=1e-14)
@@ -180,7 +187,8 @@ def of_ranx(right: dict[str, int]) -> Any:
 
 def of_scikit_learn(right: dict[str, int]) -> Any:
     metrics = pytest.importorskip("sklearn.metrics")
-    scores, gains = list(TIED.values()), np.array([right.get(name, 0) for name in TIED])
+    scores = list(TIED.values())
+    gains = np.array([right.get(name, 0) for name in TIED])
     precision = metrics.average_precision_score(gains > 0, scores)
     return {"map": precision, "ndcg": metrics.ndcg_score([gains], [scores])}
 
@@ -220,7 +228,8 @@ def test_torchmetrics_sorts_for_map_and_takes_the_mean_for_ndcg() -> None:
         ndcg = float(retrieval.retrieval_normalized_dcg(scores, target))
         assert ndcg == pytest.approx(found["ndcg"], rel=1e-5)
         precision = float(retrieval.retrieval_average_precision(scores, target > 0))
-        low, high = found["pessimistic.map"], found["optimistic.map"]
+        low = found["pessimistic.map"]
+        high = found["optimistic.map"]
         assert low - 1e-6 <= precision <= high + 1e-6
 
 

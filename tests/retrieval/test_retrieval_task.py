@@ -22,13 +22,15 @@ from truerank.retrieval.answer_report import MISSES
 
 KEYS = ("map", "ndcg@2", "recall@1", "optimistic.mrr", "pessimistic.success@2", "chance.map")
 KEYS += ("bpref", "optimistic.bpref", "pessimistic.bpref", "chance.bpref", "optimum.bpref")
-ITEMS, UV = ["a", "b", "c", "d", "e"], ["u", "v"]
+ITEMS = ["a", "b", "c", "d", "e"]
+UV = ["u", "v"]
 
 
 @st.composite
 def problems(draw: st.DrawFn) -> dict[str, Any]:
     """Draw qrels by query, known pairs, and scores with ties."""
-    n, m = draw(st.integers(1, 3)), draw(st.integers(1, 5))
+    n = draw(st.integers(1, 3))
+    m = draw(st.integers(1, 5))
     grades = st.dictionaries(st.integers(0, m - 1), st.integers(0, 2), max_size=m)
     qrels = draw(st.lists(grades, min_size=n, max_size=n).filter(lambda q: any(map(any_right, q))))
     pair = st.tuples(st.integers(0, n - 1), st.integers(0, m - 1))
@@ -43,13 +45,16 @@ def any_right(grades: dict[int, int]) -> bool:
 
 def as_text(rows: list[Any], path: Path) -> Path:
     text = "\n\n".join(f"{query}\tQ0 {entity} {gain}\r" for query, entity, gain in rows)
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    data = text.encode()
+    if path.suffix == ".gz":
+        data = gzip.compress(data)
+    path.write_bytes(data)
     return path
 
 
 # Forms of rows of a query, an entity and a gain; a path may be written to.
 FORMS: dict[str, Callable[[list[Any], Path], Any]] = {
-    "dicts": lambda rows, _: {q: {e: g for p, e, g in rows if p == q} for q, *_ in rows},
+    "dicts": lambda rows, _: {row[0]: {e: g for q, e, g in rows if q == row[0]} for row in rows},
     "rows": lambda rows, _: rows,
     "array": lambda rows, _: np.array(rows, dtype=object),
     "columns": lambda rows, _: tuple(map(np.array, zip(*rows, strict=True))),
@@ -58,7 +63,7 @@ FORMS: dict[str, Callable[[list[Any], Path], Any]] = {
 }
 
 
-@given(problems(), st.sampled_from(KEYS), st.sampled_from([*FORMS]), st.booleans())
+@given(problems(), st.sampled_from(KEYS), st.sampled_from(list(FORMS)), st.booleans())
 def test_queries_and_filters_by_their_definition(
     tmp_path_factory: pytest.TempPathFactory,
     problem: dict[str, Any],
@@ -66,21 +71,24 @@ def test_queries_and_filters_by_their_definition(
     form: str,
     is_named: bool,
 ) -> None:
-    qrels, known, scores = problem["qrels"], problem["known"], problem["scores"]
+    qrels = problem["qrels"]
+    known = problem["known"]
+    scores = problem["scores"]
     n, m = scores.shape
-    names: Any = [f"q{10 - i}" for i in range(n)] if is_named else range(n)
-    items: Any = ITEMS[:m] if is_named else range(m)
-    is_text = form in (
-        "text",
-        "gzipped",
-    )  # where digits are names, if nobody says which are columns
-    counted = (m, n) if not is_text else (items, names)
+    names: Any = range(n)
+    items: Any = range(m)
+    # in text digits are names, if nobody says which are columns
+    entities: Any = items if form in ("text", "gzipped") else m
+    queries: Any = names if form in ("text", "gzipped") else n
+    if is_named:
+        names = queries = [f"q{10 - i}" for i in range(n)]
+        items = entities = ITEMS[:m]
     rows = [(names[i], items[j], gain) for i, g in enumerate(qrels) for j, gain in g.items()]
     task = quietly(
         Task,
         FORMS[form](rows, tmp_path_factory.getbasetemp() / "qrels"),
-        entities=items if is_named else counted[0],
-        queries=names if is_named else counted[1],
+        entities=entities,
+        queries=queries,
         known={"train": [(names[i], items[j]) for i, j in known]},
         judged=True,
     )
@@ -115,7 +123,7 @@ def test_forms_of_pairs(tmp_path: Path) -> None:
     rows = [(0, 3), (0, 1), (2, 0)]
     np.save(tmp_path / "qrels.npy", np.array(rows))
     forms = [{0: [1, 3], 2: [0]}, rows, np.array(rows), tuple(np.array(rows).T)]
-    forms += [tmp_path / "qrels.npy", {0: {3, 1}, 2: np.array([0])}, [*rows[::-1], (0, 3)]]
+    forms += [tmp_path / "qrels.npy", {0: {3, 1}, 2: np.array([0])}, rows[::-1] + rows[:1]]
     for form in forms:
         task = Task(form, entities=5)
         assert task.gains is None
@@ -140,9 +148,12 @@ def test_forms_of_pairs(tmp_path: Path) -> None:
     ],
 )
 def test_known_splits_are_told_from_one_split(known: Any, is_one: bool) -> None:
-    qrels = {"q": ["b"]} if "q" in repr(known) else {7: [0]}
+    qrels: Any = {7: [0]}
+    if "q" in repr(known):
+        qrels = {"q": ["b"]}
     task = Task(qrels, entities=ITEMS, known=known)
-    assert task.protocol.filter == (("known_0",) if is_one else ("train",))
+    split = "known_0" if is_one else "train"
+    assert task.protocol.filter == (split,)
 
 
 KNOWN = tr.Qrels(("u", "w"), ("c", "a"), np.array([1, 1]))
@@ -151,7 +162,9 @@ KNOWN = tr.Qrels(("u", "w"), ("c", "a"), np.array([1, 1]))
 @pytest.mark.parametrize(
     "known",
     [
-        *(KNOWN, {"train": KNOWN}, {"u": ["c"], "w": ["a"]}),
+        KNOWN,
+        {"train": KNOWN},
+        {"u": ["c"], "w": ["a"]},
         [{"u": {"c": 1, "d": 0}}, [("w", "a")]],
         (np.array(["u", "w"]), np.array(["c", "a"])),
     ],
@@ -195,14 +208,16 @@ def test_groups() -> None:
 def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> None:
     """The order in which a shuffled split first has its users is not that of the rows."""
     rng = np.random.default_rng(0)
-    users, vectors = [f"u{i}" for i in range(50)], np.eye(50)
+    users = [f"u{i}" for i in range(50)]
+    vectors = np.eye(50)
     pairs = [(user, str(i)) for i, user in enumerate(users)]
     given: dict[str, Any] = {"entities": list(map(str, range(50)))}
     expected = Task(pairs, queries=users, **given).evaluate_embeddings(vectors, vectors)
     rng.shuffle(pairs)
     lists = [[user[1:]] for user in users]
     named = Task(pairs, queries=users, **given)
-    unnamed, way = Task(pairs, **given), r"give Task\(\.\.\., queries=\.\.\.\) the names"
+    unnamed = Task(pairs, **given)
+    hint = r"give Task\(\.\.\., queries=\.\.\.\) the names"
     calls: dict[str, Callable[[Task], Any]] = {
         "queries": lambda task: task.evaluate_embeddings(vectors, vectors),
         "scores": lambda task: task.evaluate_scores(vectors @ vectors.T),
@@ -210,7 +225,7 @@ def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> Non
     }
     for name, call in calls.items():
         assert call(named)["success@1"] == expected["success@1"] == 1
-        refusal(ValueError, f"^{name}: rows do not say .*{way}", call, unnamed)
+        refusal(ValueError, f"^{name}: rows do not say .*{hint}", call, unnamed)
     refusal(ValueError, "^groups: rows do not say whose", Task, pairs, groups=users, **given)
     assert Task(pairs[:1], **given).evaluate_scores(np.ones((1, 50)))["expected.mrr"] < 1
 
@@ -219,24 +234,31 @@ def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> Non
 @settings(max_examples=25)
 def test_candidates_by_their_definition(problem: dict[str, Any], data: st.DataObject) -> None:
     """Entities, those of a split, and drawn ones, which are neither right nor known."""
-    qrels, known, scores = problem["qrels"], problem["known"], problem["scores"]
+    qrels = problem["qrels"]
+    known = problem["known"]
+    scores = problem["scores"]
     n, m = scores.shape
     right = [{j for j, gain in grades.items() if gain} for grades in qrels]
     chosen = sorted(set().union(*right) | data.draw(st.sets(st.integers(0, m - 1))))
-    among, seed = data.draw(st.sampled_from([None, "pool"])), data.draw(st.integers(0, 9))
+    among = data.draw(st.sampled_from([None, "pool"]))
+    seed = data.draw(st.integers(0, 9))
     sampled = Sampled(data.draw(st.integers(1, 3)), seed=seed, among=among)
     splits = {"train": known, "pool": [(n, j) for j in chosen]}  # of a query that is not tested
     table = np.concatenate([scores, scores[:1]]).astype(np.float32)
     for candidates in (chosen, "pool", sampled):
         given = {"entities": m, "queries": n + 1, "known": splits, "candidates": candidates}
         task = quietly(Task, dict(enumerate(qrels)), **given)
-        found, expected = task.evaluate_scores(table), []
+        found = task.evaluate_scores(table)
+        expected = []
         for i, query in enumerate(found.queries):
             left_in = set(chosen)
             if candidates is sampled:
                 indptr, indices, _ = task.answers.candidates
                 left_in = set(indices[indptr[i] : indptr[i + 1]].tolist())
-                free = set(chosen if among else range(m)) - right[query]
+                free = set(range(m))
+                if among:
+                    free = set(chosen)
+                free -= right[query]
                 free -= {j for other, j in known if other == query}
                 assert right[query] <= left_in <= right[query] | free
                 size = len(right[query]) + min(sampled.negatives, len(free))
@@ -265,7 +287,8 @@ def test_candidates_are_drawn_uniformly() -> None:
 # -- errors ----------------------------------------------------------------------------------------
 
 
-BD, AMONG = {"u": ["b", "d"]}, {"known": {"train": {"u": ["a", "c"]}}}
+BD = {"u": ["b", "d"]}
+AMONG = {"known": {"train": {"u": ["a", "c"]}}}
 UNKNOWN = r"candidates: expected all, listed, or one of the known splits \(train\), got 'test'"
 MISSING = "candidates: 2 right answers are not among the candidates, first 'b'"
 WRONG: list[tuple[Any, dict[str, Any], str]] = [
@@ -325,7 +348,8 @@ def test_wrong_files_and_scores(tmp_path: Path) -> None:
 @settings(max_examples=25)
 def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any], k: int) -> None:
     """What is not listed has one score, below all that is listed."""
-    scores, qrels = problem["scores"], problem["qrels"]
+    scores = problem["scores"]
+    qrels = problem["qrels"]
     n, m = scores.shape
     k = min(k, m)
     task = quietly(Task, dict(enumerate(qrels)), entities=m, queries=n, known=problem["known"])
@@ -351,27 +375,30 @@ def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any
     assert zero["ndcg"] == np.mean(zero.per_query("dcg") / zero.per_query("optimum.dcg"))
     # without a filter, as with a cutoff at the end of the lists
     plain = Task(dict(enumerate(qrels)), entities=m, queries=n)
-    zero, full = plain.evaluate_lists(top, listed), plain.evaluate_scores(cut)
+    zero = plain.evaluate_lists(top, listed)
+    full = plain.evaluate_scores(cut)
     for metric in ("map", "mrr", "dcg"):
         for kind in ("expected.", "optimistic.", "pessimistic."):  # in order alone, nothing ties
             assert mean[kind + metric] == pytest.approx(bounds[metric], rel=1e-12)
-            expected = full[f"{kind}{metric}@{k}"] if k else 0
+            expected = 0
+            if k:
+                expected = full[f"{kind}{metric}@{k}"]
             assert zero[kind + metric] == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
 @given(problems(), st.integers(1, 5), st.data())
 def test_nan_that_is_ranked_last(problem: dict[str, Any], k: int, data: st.DataObject) -> None:
     """Right answers whose score is NaN share the last places; all metrics stay within bounds."""
-    scores, qrels = problem["scores"], problem["qrels"]
+    scores = problem["scores"]
+    qrels = problem["qrels"]
     n, m = scores.shape
     chosen = data.draw(st.lists(st.booleans(), min_size=n * m, max_size=n * m))
     scores[np.array(chosen).reshape(n, m)] = np.nan
     task = quietly(Task, dict(enumerate(qrels)), entities=m, queries=n, known=problem["known"])
     top = np.tile(np.arange(min(k, m)), (n, 1))
-    reports = [
-        task.evaluate_scores(scores, nan="worst"),
-        *(task.evaluate_lists(top, scores[:, :k], nan="worst", misses=m) for m in MISSES),
-    ]
+    reports = [task.evaluate_scores(scores, nan="worst")]
+    for misses in MISSES:
+        reports.append(task.evaluate_lists(top, scores[:, :k], nan="worst", misses=misses))
     for found in reports:
         for metric in ("map", "mrr@2", "ndcg", "recall@1"):
             kinds = ("pessimistic", "expected", "optimistic")
@@ -381,8 +408,8 @@ def test_nan_that_is_ranked_last(problem: dict[str, Any], k: int, data: st.DataO
     first, grades = next((i, g) for i, g in enumerate(qrels) if any_right(g))
     kept = [j for j in range(m) if (first, j) not in problem["known"] or grades.get(j, 0) > 0]
     gains = [grades.get(j, 0) for j in kept]
-    pairs = zip(scores[first, kept].tolist(), gains, strict=True)
-    finite = [-1.0 - (gain > 0) if np.isnan(score) else score for score, gain in pairs]
+    last = np.where(np.array(gains) > 0, -2.0, -1.0)
+    finite = np.where(np.isnan(scores[first, kept]), last, scores[first, kept]).tolist()
     expected = oracle.values_by_order("map", finite, gains)["expected"]
     assert reports[0].per_query("map")[0] == pytest.approx(expected)
 
@@ -409,7 +436,8 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
     task = Task(dict(reversed(qrels.items())), entities=entities, queries=queries)
     top = tr.topk_embeddings(vectors, others, 5)
     expected = task.evaluate_lists(*top)
-    path, copy = tmp_path / "run.txt", tmp_path / "copy.txt.gz"
+    path = tmp_path / "run.txt"
+    copy = tmp_path / "copy.txt.gz"
     tr.write_run(path, top, queries=queries, entities=entities)
     run = tr.read_run(path)
     as_dicts = {query: run[query] for query in queries}

@@ -47,7 +47,9 @@ def place_of(order: Any, element: Any) -> int:
         return range(len(order)).index(element)
     if isinstance(element, str):
         raise TypeError(element)
-    return (order if isinstance(order, tuple) else range(order)).index(element)
+    if isinstance(order, tuple):
+        return order.index(element)
+    return range(order).index(element)
 
 
 def places_of(order: Any, elements: list[Any]) -> list[int]:
@@ -74,10 +76,9 @@ def places_in_text(order: Any, fields: list[str]) -> list[int]:
         if isinstance(order, tuple) and isinstance(order[0], str):
             places.append(order.index(bare))
         else:
-            number = int(bare) if re.fullmatch("0|-?[1-9][0-9]*", bare) else None
-            if number is None:
+            if not re.fullmatch("0|-?[1-9][0-9]*", bare):
                 raise ValueError(field)
-            places.append(place_of(order, number))
+            places.append(place_of(order, int(bare)))
     return places
 
 
@@ -93,7 +94,9 @@ class Door(NamedTuple):
 
 def first(order: Any) -> Any:
     """Return an element that names what is at position 0."""
-    return order[0] if isinstance(order, tuple) else 0
+    if isinstance(order, tuple):
+        return order[0]
+    return 0
 
 
 def rows_of(container: Any, row: Callable[[Any], tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -104,22 +107,35 @@ def same(places: list[int]) -> Any:
     return places
 
 
+def distinct(places: list[int]) -> Any:
+    return sorted(set(places))
+
+
 def with_first(places: list[int]) -> Any:
-    return sorted({0, *places})
+    return sorted({0}.union(places))
 
 
 def candidates(places: list[int]) -> Any:
     """Expect the set, in which the right answer, which is at position 0, must be."""
     if 0 not in places:
         raise ValueError(places)
-    return sorted({*places})
+    return distinct(places)
+
+
+def with_first_alone(places: list[int]) -> Any:
+    """Expect the set with position 0, which is hard and may not be easy, too."""
+    if 0 in places:
+        raise ValueError(places)
+    return with_first(places)
 
 
 def listed(places: list[int]) -> Any:
     """Expect the place of position 0 in a list without repeats, or 0 tied with all others."""
-    if len({*places}) < len(places):
+    if len(set(places)) < len(places):
         raise ValueError(places)
-    return [places.index(0), 1] if 0 in places else [len(places), 3 - len(places)]
+    if 0 in places:
+        return [places.index(0), 1]
+    return [len(places), 3 - len(places)]
 
 
 def counted(ranks: Any) -> list[int]:
@@ -128,8 +144,9 @@ def counted(ranks: Any) -> list[int]:
 
 def task_of(order: Any, known: Any = None, **options: Any) -> Task:
     test = [(first(order), "r", first(order))]
-    rows = None if known is None else {"train": known}
-    return Task(test, rows, entities=order, relations=["r"], sides=["tail"], **options)
+    if known is not None:
+        known = {"train": known}
+    return Task(test, known, entities=order, relations=["r"], sides=["tail"], **options)
 
 
 def relation_task(order: Any, **options: Any) -> Task:
@@ -231,11 +248,11 @@ PYTHON_DOORS: dict[str, Door] = {
     ),
     "complex queries: hard": Door(
         lambda order, x: sorted(complex_of(order, [], list(x)).answers.targets.tolist()),
-        lambda places: sorted({*places}),
+        distinct,
     ),
     "complex queries: easy": Door(
         lambda order, x: complex_of(order, list(x), [first(order)]).answers.filter[1].tolist(),
-        lambda places: with_first(places) if 0 not in places else candidates([]),  # hard, too
+        with_first_alone,
     ),
     "complex queries: candidates": Door(
         lambda order, x: complex_of(
@@ -296,24 +313,24 @@ SCORES = np.eye(3) + np.arange(9).reshape(3, 3) / 100
 def ascending(places: list[int]) -> Any:
     if not places:
         raise ValueError(places)
-    return sorted({*places})
+    return distinct(places)
 
 
 # functions of matrices, whose vocabulary is how many rows or columns there are
 COUNT_DOORS: dict[str, Door] = {
     "infer: left ids": Door(
         lambda _, x: sorted(alignment.infer(SCORES, None, left_ids=x).pairs[:, 0].tolist()),
-        lambda places: sorted({*places}),
+        distinct,
     ),
     "infer: right ids": Door(
-        lambda _, x: sorted(
-            {*alignment.infer(SCORES, None, right_ids=x, method="mutual").pairs[:, 1].tolist()}
+        lambda _, x: distinct(
+            alignment.infer(SCORES, None, right_ids=x, method="mutual").pairs[:, 1].tolist()
         ),
-        lambda places: sorted({*places}),
+        distinct,
     ),
     "most similar: queries": Door(
         lambda _, x: alignment.most_similar(SCORES, None, queries=x, k=1).queries.tolist(),
-        lambda places: sorted({*places}),
+        distinct,
     ),
     "most similar: candidates": Door(
         lambda _, x: alignment.most_similar(
@@ -418,7 +435,7 @@ def places_at(door: str, order: Any, elements: list[Any]) -> list[int]:
     """Return positions; a mask of integers is refused where a set of ids is asked for."""
     places = places_of(order, elements)
     is_of_integers = len(elements) == 3 and not any(isinstance(one, str) for one in elements)
-    if is_set(door) and is_of_integers and {*elements} <= {0, 1}:
+    if is_set(door) and is_of_integers and set(elements) <= {0, 1}:
         raise ValueError(elements)
     return places
 
@@ -469,7 +486,8 @@ PADDED = st.tuples(st.sampled_from(["", " ", "  "]), FIELDS, st.sampled_from([""
 def test_fields_of_text(
     door: str, kind: str, tmp_path_factory: pytest.TempPathFactory, fields: list[str]
 ) -> None:
-    order, (form, (read, expect)) = VOCABULARIES[kind], TEXT_DOORS[door]
+    order = VOCABULARIES[kind]
+    form, (read, expect) = TEXT_DOORS[door]
     path = in_file(tmp_path_factory.mktemp("text"), lines(fields, form, str(first(order))))
     right = expected(lambda: places_in_text(order, fields), expect)
     assert outcome(lambda: read(order, path)) == right
@@ -579,7 +597,7 @@ def test_labels_that_are_int_stay_int(tmp_path: Path) -> None:
     ranks = reports[0].ranks
     assert ranks.relation.values.tolist() == [30, 20]
     assert (ranks.relation == 30).tolist() == [True, False]
-    assert {20, 30} == {*tr.report(ranks, by="relation").groups}
+    assert {20, 30} == set(tr.report(ranks, by="relation").groups)
     ranks.save(tmp_path / "ranks.npz")
     assert tr.load(tmp_path / "ranks.npz").relation.values.tolist() == [30, 20]
     assert reports[0]["mrr"] == reports[1]["mrr"]

@@ -40,7 +40,9 @@ RUNS = st.dictionaries(NAMES, st.dictionaries(NAMES, SCORES, max_size=6), max_si
 def written(tmp: Path, text: str, name: str = "run.txt") -> Path:
     path = tmp / name
     data = text.encode()
-    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    if name.endswith(".gz"):
+        data = gzip.compress(data)
+    path.write_bytes(data)
     return path
 
 
@@ -73,10 +75,11 @@ def test_runs_are_read_as_plain_loops_read_them(
     for line in lines:
         query, _, document, _, score, _ = line.split(" ")
         plain.setdefault(query, {})[document] = float(score)
-    spaced = ["", *(line.replace(" ", random.choice([" ", "\t", "  "])) for line in lines), "  "]
-    path = written(
-        tmp_path_factory.mktemp("run"), end.join(spaced), "run.gz" if packed else "run.txt"
-    )
+    spaced = [""]
+    spaced += [line.replace(" ", random.choice([" ", "\t", "  "])) for line in lines]
+    spaced.append("  ")
+    name = "run.gz" if packed else "run.txt"
+    path = written(tmp_path_factory.mktemp("run"), end.join(spaced), name)
     seen: list[tr.Progress] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("truerank.splits.text._BLOCK_BYTES", at_once)
@@ -95,7 +98,7 @@ def test_numbers_are_those_of_float(text: str) -> None:
     """A score is read with the bits that Python's float gives, or refused as float refuses it."""
     if not text.strip() or " " in text.strip():
         return
-    fault, *_, scores = _core.ListReader().run_rows(f"q Q0 d 1 {text} t")
+    fault, _, _, scores = _core.ListReader().run_rows(f"q Q0 d 1 {text} t")
     try:
         expected = float(text)
     except ValueError:
@@ -169,13 +172,14 @@ def test_floats_of_any_notation_are_held() -> None:
 @given(st.from_regex(r"\A[-+]?[0-9]{0,20}[.e\u0663]?\Z") | st.integers().map(str))
 def test_relevance_is_an_integer(text: str) -> None:
     """Digits, perhaps after a minus, are read as int reads them; nothing else is an integer."""
-    fault, *_, relevance = _core.ListReader().judged_rows(f"q 0 d {text}")
+    fault, _, _, relevance = _core.ListReader().judged_rows(f"q 0 d {text}")
     if re.fullmatch("-?[0-9]{1,18}", text):
         assert (fault, relevance.tolist()) == (None, [int(text)])
     else:
-        fields = "expected four fields: query, iteration, document and relevance"
-        whole = "expected an integer of at most 18 digits as the relevance"
-        assert fault == (0, whole if text else fields)
+        words = "expected four fields: query, iteration, document and relevance"
+        if text:
+            words = "expected an integer of at most 18 digits as the relevance"
+        assert fault == (0, words)
 
 
 ANY_TEXT = st.text("ab\u00e9 \t\n01.5e-:\0", max_size=60)
@@ -187,7 +191,8 @@ ANY_LINES = st.lists(FIELDS.map(" ".join) | FIELDS.map("\t".join) | ANY_TEXT, ma
 @settings(max_examples=100)
 def test_any_text_is_split_as_loops_split_it(text: str) -> None:
     """Rows up to the first line that is none; nothing else happens, whatever the text."""
-    rows, wrong = [], None
+    rows = []
+    wrong = None
     for number, line in enumerate(text.split("\n")):
         fields = [field for field in re.split("[ \t]", line) if field]
         if not fields:
@@ -200,8 +205,10 @@ def test_any_text_is_split_as_loops_split_it(text: str) -> None:
             break
     reader = _core.ListReader()
     fault, queries, documents, scores = reader.run_rows(text)
-    assert (None if fault is None else fault[0]) == wrong
-    names, groups = reader.names(), reader.groups()
+    assert (fault is None) == (wrong is None)
+    assert fault is None or fault[0] == wrong
+    names = reader.names()
+    groups = reader.groups()
     found = zip(queries.tolist(), documents.tolist(), scores.tolist(), strict=True)
     assert [(groups[q], names[d], s) for q, d, s in found] == rows
 
@@ -262,9 +269,9 @@ WRONG_QRELS = [
 
 @pytest.mark.parametrize(
     ("read", "text", "message"),
-    [(tr.read_run, *wrong) for wrong in WRONG_RUNS]
-    + [(tr.read_json_lists, *wrong) for wrong in WRONG_JSON]
-    + [(tr.read_qrels, *wrong) for wrong in WRONG_QRELS],
+    [(tr.read_run, text, message) for text, message in WRONG_RUNS]
+    + [(tr.read_json_lists, text, message) for text, message in WRONG_JSON]
+    + [(tr.read_qrels, text, message) for text, message in WRONG_QRELS],
 )
 def test_wrong_files(tmp_path: Path, read: Any, text: str, message: str) -> None:
     with pytest.raises(tr.InputValueError, match=message):
@@ -279,8 +286,7 @@ def test_a_byte_order_mark_begins_a_file_or_a_name(
     monkeypatch.setattr("truerank.splits.text._BLOCK_BYTES", at_once)
     text = "\ufeffq Q0 \ufeffd 1 0.5 t\nq Q0 d\ufeff 1 0.25 t\n"
     assert dict(tr.read_run(written(tmp_path, text))) == {"q": {"\ufeffd": 0.5, "d\ufeff": 0.25}}
-    for joined in (text * 2, text.replace("\nq", "\r\n\ufeffq")):
-        line = 3 if joined == text * 2 else 2
+    for joined, line in ((text * 2, 3), (text.replace("\nq", "\r\n\ufeffq"), 2)):
         with pytest.raises(
             tr.InputValueError, match=f"run.txt: line {line}: it begins with a byte"
         ):
@@ -297,8 +303,8 @@ def test_files_that_cannot_be_read(tmp_path: Path, read: Any) -> None:
     (tmp_path / "broken.gz").write_bytes(gzip.compress(b"q Q0 d 1 1 t\n")[:-9])
     with pytest.raises(OSError, match="damaged gzip file"):
         read(tmp_path / "broken.gz")
-    for name in ("empty", "blank"):
-        (tmp_path / name).write_text("" if name == "empty" else "\n \n")
+    for name, text in (("empty", ""), ("blank", "\n \n")):
+        (tmp_path / name).write_text(text)
         assert len(read(tmp_path / name)) == 0
 
 
@@ -309,13 +315,19 @@ def test_files_that_cannot_be_read(tmp_path: Path, read: Any) -> None:
 def test_json_lists(
     tmp_path_factory: pytest.TempPathFactory, run: Runs, form: str, in_order: bool
 ) -> None:
-    given: Any = {query: list(listed) for query, listed in run.items()} if in_order else run
-    text = json.dumps(given, indent=1 if form == "indented" else None)
+    given: Any = run
+    expected: Any = run
+    if in_order:
+        given = {query: list(listed) for query, listed in run.items()}
+        expected = {query: dict.fromkeys(listed) for query, listed in run.items()}
+    text = json.dumps(given)
+    if form == "indented":
+        text = json.dumps(given, indent=1)
     if form == "lines":
         text = "\n".join(json.dumps({query: listed}) for query, listed in given.items())
     path = written(tmp_path_factory.mktemp("json"), text)
     lists = tr.read_json_lists(path)
-    assert dict(lists) == ({q: dict.fromkeys(v) for q, v in run.items()} if in_order else run)
+    assert dict(lists) == expected
     assert (lists.scores is None) == (in_order or not run)
 
 
@@ -355,12 +367,17 @@ def test_ranks_by_name(
     named: bool,
 ) -> None:
     path = written(tmp_path_factory.mktemp("run"), "\n".join(lines_of(run)))
-    grades = [*[answers] * filtered, known]
+    grades = [known]
+    splits = ("known",)
+    if filtered:
+        grades.append(answers)
+        splits = ("dev", "known")
     left_out = {
         query: {d for each in grades for d, grade in each.get(query, {}).items() if grade >= 1}
         for query in answers
     }
-    lists, candidates = tr.read_run(path), list("fedcbaxyz") if named else 9
+    lists = tr.read_run(path)
+    candidates = list("fedcbaxyz") if named else 9
     options: Any = {"candidates": candidates, "filtered": filtered, "known": known, "split": "dev"}
     asked = {query for query, judged in answers.items() if max(judged.values(), default=0) > 0}
     common = len(asked.intersection(lists.queries))
@@ -384,7 +401,7 @@ def test_ranks_by_name(
     ]
     queries = list(dict.fromkeys(query for query, _ in tasks))
     assert ranks.unit.codes.tolist() == [queries.index(query) for query, _ in tasks]
-    assert ranks.protocol.filter == (("dev", "known") if filtered else ("known",))
+    assert ranks.protocol.filter == splits
     assert ranks.protocol.split == "dev"
 
 

@@ -103,9 +103,11 @@ def test_zarr_members(tmp_path: Path) -> None:
     for name, array in arrays.items():
         group.create_array(name, shape=array.shape, dtype="f4")[...] = array
     for source in (tmp_path / "g", group):
-        for member in (None, *arrays):
+        with open_scores(source) as store:
+            assert_same(store, arrays["scores"])
+        for member, array in arrays.items():
             with open_scores(source, member=member) as store:
-                assert_same(store, arrays[member or "scores"])
+                assert_same(store, array)
         refusal(ValueError, r"expected .* \['other', 'scores'\]", open_scores, source, member="x")
         refusal(ValueError, "expected the array 'deep', got", open_scores, source, member="deep")
 
@@ -139,7 +141,8 @@ def test_a_damaged_chunk(tmp_path: Path) -> None:
 def test_hdf5(tmp_path: Path, options: dict[str, Any], kind: type[Store]) -> None:
     """What lies in one piece is read in place, unless written data may not be in the file yet."""
     h5py = pytest.importorskip("h5py")
-    array, path = scores(9, 20, "f4"), tmp_path / "s.h5"
+    array = scores(9, 20, "f4")
+    path = tmp_path / "s.h5"
     with h5py.File(path, "w") as file:
         file.create_dataset("a/b", data=array, **options)
     with open_scores(path, member="a/b") as store:
@@ -199,7 +202,8 @@ def test_hdf5_shards_and_members(tmp_path: Path) -> None:
     array = scores(6, 5, "f4")
     for number, part in enumerate(np.split(array, 3)):
         with h5py.File(tmp_path / f"p{number}.hdf5", "w") as file:
-            file["scores"], file["x"] = part, part
+            file["scores"] = part
+            file["x"] = part
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     with open_scores(tmp_path / "p*.hdf5") as store:
         assert_same(store, array)

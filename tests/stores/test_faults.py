@@ -41,7 +41,8 @@ def encrypted() -> bytes:
     return bytes(data)
 
 
-ARCHIVE, DEFLATED = zipped(("a.npy",)), zipped(("s.npy",), zipfile.ZIP_DEFLATED)
+ARCHIVE = zipped(("a.npy",))
+DEFLATED = zipped(("s.npy",), zipfile.ZIP_DEFLATED)
 
 
 class Fault(NamedTuple):
@@ -210,7 +211,8 @@ def test_shards(
 def test_bfloat16_in_unlike_carriers(tmp_path: Path) -> None:
     np.save(tmp_path / "part-0.npy", scores(2, 5, "V2"))
     np.save(tmp_path / "part-1.npy", scores(2, 5, "<u2"))
-    words, pattern = r"part-1\.npy: expected dtype bfloat16 \(\|V2\)", tmp_path / "part-*.npy"
+    words = r"part-1\.npy: expected dtype bfloat16 \(\|V2\)"
+    pattern = tmp_path / "part-*.npy"
     refusal(TypeError, words, open_scores, pattern, dtype="bfloat16")
 
 
@@ -269,7 +271,7 @@ def folder() -> Iterator[Path]:
 @example("x.npy", [(21, 49)], 600)  # a dtype of arrays
 def test_damage(folder: Path, name: str, changes: list[tuple[int, int]], end: int) -> None:
     """What can be opened is what numpy reads; anything else is an error that names the file."""
-    data = bytearray(npy(GOOD) if name == "x.npy" else ARCHIVE)
+    data = bytearray({"x.npy": npy(GOOD), "x.npz": ARCHIVE}[name])
     for at, value in changes:
         if at < len(data):
             data[at] = value

@@ -118,7 +118,9 @@ def test_thousands_of_shards_need_few_descriptors(tmp_path: Path) -> None:
 def test_maps_and_descriptors_end(tmp_path: Path, open_: Any) -> None:
     """Of what is read once, blocks alone are mapped; an open store keeps one map of a file."""
     array = scores(6, 2000, "f4")
-    path, before, is_kept = write_npy(tmp_path / "a.npy", array), opened(), open_ is open_scores
+    path = write_npy(tmp_path / "a.npy", array)
+    before = opened()
+    is_kept = open_ is open_scores
     store = open_(path)
     for tile in store.tiles(8000) * 2:
         with store.block(tile, "map") as block:
@@ -149,7 +151,8 @@ def test_single_scores_are_read_and_not_mapped(tmp_path: Path, order: Any, dtype
     array = scores(90, 70, dtype)
     np.save(tmp_path / "a.npy", np.asarray(array, order=order))
     rng = np.random.default_rng(3)
-    rows, columns = rng.integers(0, 90, 400), rng.integers(0, 70, 400)
+    rows = rng.integers(0, 90, 400)
+    columns = rng.integers(0, 70, 400)
     with open_scores(tmp_path / "a.npy") as store:
         expected = array[rows, columns].astype(array.dtype.newbyteorder("="))
         assert_bytes(store.take(rows, columns), expected)
@@ -178,7 +181,8 @@ def test_maps_are_kept_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_no_room_to_keep_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import mmap
 
-    real, array = mmap.mmap, scores(6, 2000, "f4")
+    real = mmap.mmap
+    array = scores(6, 2000, "f4")
 
     def mapped_in_parts(descriptor: int, size: int, **options: Any) -> Any:
         if size > 16_000:

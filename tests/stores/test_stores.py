@@ -36,11 +36,11 @@ def folder() -> Iterator[Path]:
 
 @given(matrices(), stored(), sizes, ios)
 @settings(max_examples=200)
-def test_what_is_stored_is_read(array: Array, way: Stored, most: int, io: str) -> None:
+def test_what_is_stored_is_read(array: Array, form: Stored, most: int, io: str) -> None:
     """Files of every format, shards of them, and arrays of every layout."""
     dtype = name_of(array.dtype).get("dtype")
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        store = open_stored(way, Path(folder), array, dtype, stack)
+        store = open_stored(form, Path(folder), array, dtype, stack)
         expected = array.view(store.carrier) if array.dtype.kind == "V" else array
         if not store.swapped:
             expected = expected.astype(expected.dtype.newbyteorder("="))
@@ -50,10 +50,10 @@ def test_what_is_stored_is_read(array: Array, way: Stored, most: int, io: str) -
 @given(problems(nan=True, errors=True), stored(), TILE_BYTES, IO)
 @settings(max_examples=100)
 def test_ranks_are_those_of_the_array(
-    problem: Problem, way: Stored, tile_bytes: int, io: str | None
+    problem: Problem, form: Stored, tile_bytes: int, io: str | None
 ) -> None:
     """And so are the errors, for all files and tiles."""
-    check(problem, way, tile_bytes, io)
+    check(problem, form, tile_bytes, io)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,8 @@ def test_dtypes_of_raw_files(folder: Path, dtype: Any, carrier: str, name: str) 
 
 
 def test_members_by_name(folder: Path) -> None:
-    array, path = scores(3, 4, "f4"), folder / "one.npz"
+    array = scores(3, 4, "f4")
+    path = folder / "one.npz"
     np.savez(path, scores=array, **{"a" * 40: array[:0]})
     for member in (None, "scores", "scores.npy"):
         with open_scores(path, member=member) as store:

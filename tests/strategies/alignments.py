@@ -52,10 +52,9 @@ class Alignment:
     @property
     def given(self) -> dict[str, Any]:
         """Return the arguments of `Task` except the pairs."""
-        return {
-            **{"left": self.sizes[0], "right": self.sizes[1]},
-            **{"known": self.known, "candidates": self.candidates, **self.rules},
-        }
+        left, right = self.sizes
+        given = {"left": left, "right": right, "known": self.known, "candidates": self.candidates}
+        return given | self.rules
 
     def task(self) -> Task:
         """Return the task of the package, without warnings."""
@@ -75,20 +74,25 @@ def alignments(draw: st.DrawFn, *, least: int = 1, most: int = 7) -> Alignment:
     found = oracle.audit(test, known)
     if not oracle.chosen_positions(found, len(test), **rules):
         rules["leaks"] = "keep"
-    names = ["all", "test", "explicit", *(["unaligned"] if known else [])]
+    names = ["all", "test", "explicit"]
+    if known:
+        names.append("unaligned")
     candidates: Any = draw(st.sampled_from(names))
     if candidates == "explicit":
-        candidates = tuple(
-            draw(st.permutations(sorted({p[j] for p in test} | draw(st.sets(entities)))))
-            for j, entities in enumerate(st.integers(0, size - 1) for size in sizes)
-        )
+        both = []
+        for j, size in enumerate(sizes):
+            ids = {pair[j] for pair in test} | draw(st.sets(st.integers(0, size - 1)))
+            both.append(draw(st.permutations(sorted(ids))))
+        candidates = tuple(both)
     return Alignment(sizes, test, draw(st.sampled_from([known, known or None])), candidates, rules)
 
 
 @st.composite
 def matrices(draw: st.DrawFn, sizes: tuple[int, int], *, nan: bool = True) -> Array:
     """Draw few distinct similarities, so that many tie; infinities and NaN are among them."""
-    odd = [-np.inf, np.inf, *([np.nan] * 2 if nan else [])]
+    odd = [-np.inf, np.inf]
+    if nan:
+        odd += [np.nan, np.nan]
     usual = st.sampled_from([-1.0, -0.0, 0.0, 0.1, 0.5, 1.0, 3.0])
     values = draw(st.lists(st.one_of(usual, usual, st.sampled_from(odd)), min_size=1, max_size=5))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -100,7 +104,10 @@ def any_vectors(draw: st.DrawFn, sizes: tuple[int, int], *, nan: bool) -> tuple[
     """Draw numbers of one or two dtypes, few or far apart, of which some vectors are equal."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     kinds = [draw(st.sampled_from(["float32", "float32", "float16", "float64"])) for _ in sizes]
-    values = draw(st.sampled_from(VALUES if "float64" not in kinds else VALUES[:3]))
+    choices = VALUES
+    if "float64" in kinds:
+        choices = VALUES[:3]
+    values = draw(st.sampled_from(choices))
     length = 2 * draw(st.integers(1, 3))
     left, right = (
         numbers(rng, values, kind, (size, length), nan=nan)

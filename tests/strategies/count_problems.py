@@ -39,7 +39,9 @@ TARGET_TYPES = {
 def matrices(draw: st.DrawFn, *, nan: bool) -> tuple[Array, str | None]:
     """Draw a matrix of few distinct values, of any dtype and layout, with NaN if it has NaN."""
     kind = draw(st.sampled_from(KINDS))
-    everything = pool(kind) if nan else pool_without_nan(kind)
+    everything = pool(kind)
+    if not nan:
+        everything = pool_without_nan(kind)
     choice = st.integers(0, len(everything) - 1)
     values = everything[draw(st.lists(choice, min_size=1, max_size=5))]
     rows = draw(st.integers(0, 5))
@@ -64,6 +66,43 @@ def selections(draw: st.DrawFn, tasks: int, columns: int) -> Lists:
 
 
 @st.composite
+def shared_candidates(
+    draw: st.DrawFn, targets: list[int], columns: int, errors: bool
+) -> tuple[Lists, str]:
+    """Draw one list of candidates for all tasks, and its form; with `errors`, targets may miss."""
+    chosen = draw(st.lists(st.integers(0, columns - 1), max_size=columns))
+    if not errors or draw(st.booleans()):
+        chosen = chosen + targets
+    chosen = no_mask(chosen, columns)
+    return [chosen] * len(targets), draw(st.sampled_from(list(SHARED_FORMS)))
+
+
+@st.composite
+def candidates_of_each(
+    draw: st.DrawFn, targets: list[int], columns: int, errors: bool
+) -> tuple[Lists, str]:
+    """Draw a list of candidates for each task, and their form; with `errors`, targets may miss."""
+    chosen = draw(selections(len(targets), columns))
+    if not errors or draw(st.booleans()):
+        for entries, target in zip(chosen, targets, strict=True):
+            entries.append(target)
+    return chosen, draw(st.sampled_from(list(FORMS)))
+
+
+def wrong_indices(end: int, form: str) -> st.SearchStrategy[int]:
+    """Indices that are out of range, near it or far away, and that a form can hold."""
+    near = [end, end + 1, end + 1000]
+    far = list(FAR)
+    if "uint" in form:
+        far = [index % 2**64 for index in FAR]
+    else:
+        near.append(-1)
+    if form in NARROW_FORMS:
+        far = near
+    return st.sampled_from(near) | st.sampled_from(far)
+
+
+@st.composite
 def tasks(
     draw: st.DrawFn, height: int, columns: int, *, single: bool, rows: bool = True, errors: bool
 ) -> tuple[Any, dict[str, Any]]:
@@ -74,47 +113,50 @@ def tasks(
     by several tasks, others by none; `errors`: some indices are out of range, some targets no
     candidates.
     """
-    column, keywords = st.integers(0, columns - 1), dict[str, Any]()
+    column = st.integers(0, columns - 1)
+    keywords = dict[str, Any]()
     if height and rows and draw(st.booleans()):
         row = st.integers(0, height - 1)
         keywords["rows"] = draw(st.lists(row, max_size=draw(st.sampled_from([3, 20]))))
     one = bool(height) and draw(st.integers(0, 3)) == 0
-    one_row = (1 if one else draw(st.integers(0, 5))) if single or height == 1 else height
-    each = len(keywords["rows"]) if "rows" in keywords else one_row
-    targets: Any = draw(column) if one else draw(st.lists(column, min_size=each, max_size=each))
-    all_targets = [targets] * each if one else targets
+    each = height
+    if single or height == 1:
+        each = 1 if one else draw(st.integers(0, 5))
+    if "rows" in keywords:
+        each = len(keywords["rows"])
+    targets: Any
+    if one:
+        targets = draw(column)
+        all_targets = [targets] * each
+    else:
+        targets = draw(st.lists(column, min_size=each, max_size=each))
+        all_targets = targets
 
     if draw(st.booleans()):
         keywords["filter"] = draw(selections(each, columns))
         keywords["filter_form"] = draw(st.sampled_from(list(FORMS)))
-    how = draw(st.sampled_from(["all", "all", "shared", "each"]))
-    if how != "all" and each:
-        if how == "shared":
-            chosen = [draw(st.lists(column, max_size=columns))] * each
-            added = [all_targets] * each
-        else:
-            chosen, added = draw(selections(each, columns)), [[target] for target in all_targets]
-        if not errors or draw(st.booleans()):
-            chosen = [[*some, *more] for some, more in zip(chosen, added, strict=True)]
-        if how == "shared":
-            chosen = [no_mask(chosen[0], columns)] * each
+    lists = draw(st.sampled_from(["all", "all", "shared", "each"]))
+    shared = lists == "shared"
+    if lists != "all" and each:
+        candidates = shared_candidates if shared else candidates_of_each
+        chosen, form = draw(candidates(all_targets, columns, errors))
         keywords["candidates"] = chosen
-        forms = SHARED_FORMS if how == "shared" else FORMS
-        keywords["candidates_form"] = draw(st.sampled_from(list(forms)))
+        keywords["candidates_form"] = form
 
     if errors and each:
         wrong = draw(st.sampled_from(["nothing", "targets", "rows", "filter", "candidates"]))
         form = keywords.get(f"{wrong}_form", "")
-        near = [(height if wrong == "rows" else columns) + more for more in (0, 1, 1000)]
-        near += [] if "uint" in form else [-1]
-        far = [index % 2**64 if "uint" in form else index for index in FAR]
-        bad = draw(st.sampled_from(near) | st.sampled_from(near if form in NARROW_FORMS else far))
-        if wrong == "targets":
-            targets = bad if one else [*targets[:-1], bad]
+        end = height if wrong == "rows" else columns
+        bad = draw(wrong_indices(end, form))
+        if wrong == "targets" and one:
+            targets = bad
+        elif wrong == "targets":
+            targets[-1] = bad
         elif wrong == "rows" and keywords.get("rows"):
             keywords["rows"][draw(st.integers(0, each - 1))] = bad
         elif wrong in keywords and form not in CHECKING_FORMS:
-            keywords[wrong][0 if how == "shared" else draw(st.integers(0, each - 1))].append(bad)
+            task = 0 if shared else draw(st.integers(0, each - 1))
+            keywords[wrong][task].append(bad)
     keywords["nan"] = draw(st.sampled_from(["raise", "worst", "omit"]))
     keywords["threads"] = draw(st.sampled_from([1, 2, 3]))
     return targets, keywords
@@ -135,4 +177,6 @@ def problems(draw: st.DrawFn, *, nan: bool, errors: bool) -> Problem:
         keywords["as_targets"] = TARGET_TYPES[draw(st.sampled_from(list(TARGET_TYPES)))]
     keywords["order"] = draw(st.sampled_from(["descending", "ascending"]))
     keywords["audit"] = draw(st.booleans())
-    return Problem(scores[0] if single else scores, targets, {**keywords, "dtype": dtype})
+    if single:
+        scores = scores[0]
+    return Problem(scores, targets, {**keywords, "dtype": dtype})

@@ -21,7 +21,12 @@ from support.problems import LAYOUTS, Array
 # Layouts that keep all scores.
 FAITHFUL = [name for name in LAYOUTS if not name.endswith("for all")]
 # What may be done to a counter after a block.
-ROUND_TRIPS = ("pickled", "saved")
+AFTER_A_BLOCK = ("nothing", "pickled", "saved")
+
+
+# Keywords for a counter, and for the definition.
+FOR_A_COUNTER = ("order", "nan", "dtype", "filter", "threads", "audit")
+FOR_THE_DEFINITION = ("order", "nan", "dtype", "filter", "rows")
 
 
 @dataclass
@@ -51,10 +56,12 @@ def counted(draw: st.DrawFn, *, most_counters: int = 3) -> Counted:
     problem = draw(problems(nan=True, errors=False))
     columns = problem.scores.shape[-1]
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    order = rng.permutation(columns) if draw(st.booleans()) else np.arange(columns)
+    order = np.arange(columns)
+    if draw(st.booleans()):
+        order = rng.permutation(columns)
     cuts = sorted(draw(st.lists(st.integers(0, columns), max_size=4)))
     counters = draw(st.integers(1, most_counters))
-    after = st.sampled_from(["nothing", *ROUND_TRIPS])
+    after = st.sampled_from(AFTER_A_BLOCK)
     blocks = [
         Block(
             part.tolist(),
@@ -72,27 +79,27 @@ def counted(draw: st.DrawFn, *, most_counters: int = 3) -> Counted:
 
 def keywords_of(problem: Problem) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the keywords for a counter, and the same for the definition."""
-    names = ("order", "nan", "dtype", "filter")
     _, call = problem.call()
-    given = {name: call[name] for name in (*names, "threads", "audit") if name in call}
-    plain = (*names, "rows")
-    return given, {name: problem.keywords[name] for name in plain if name in problem.keywords}
+    given = {name: call[name] for name in FOR_A_COUNTER if name in call}
+    plain = {
+        name: problem.keywords[name] for name in FOR_THE_DEFINITION if name in problem.keywords
+    }
+    return given, plain
 
 
 def counters_of(drawn: Counted) -> list[tr.RankCounter]:
-    scores, keywords = drawn.problem.scores, drawn.problem.call()[1]
+    scores = drawn.problem.scores
+    keywords = drawn.problem.call()[1]
     targets, rows = tasks_of(scores, drawn.problem.targets, keywords.get("rows"))
     given, _ = keywords_of(drawn.problem)
     own_rows = keywords.get("rows")
     if scores.shape[:-1] == (1,):  # whose row all tasks read; a counter is told so
         own_rows = rows
+    if scores.ndim == 1:
+        own_rows = None
+    true_scores = np.atleast_2d(scores)[rows, targets]
     return [
-        tr.RankCounter(
-            *(np.atleast_2d(scores)[rows, targets], targets),
-            candidates=scores.shape[-1],
-            rows=own_rows if scores.ndim == 2 else None,
-            **given,
-        )
+        tr.RankCounter(true_scores, targets, candidates=scores.shape[-1], rows=own_rows, **given)
         for _ in range(drawn.counters)
     ]
 
@@ -111,8 +118,8 @@ def feed(counter: tr.RankCounter, scores: Array, block: Block) -> None:
         counter.update(part, columns=columns)
 
 
-def round_trip(counter: tr.RankCounter, how: str) -> tr.RankCounter:
-    if how == "pickled":
+def round_trip(counter: tr.RankCounter, kind: str) -> tr.RankCounter:
+    if kind == "pickled":
         again: tr.RankCounter = pickle.loads(pickle.dumps(counter))
         return again
     with tempfile.TemporaryDirectory() as folder:
@@ -136,9 +143,10 @@ def ranks_of(drawn: Counted) -> tr.Ranks | Exception:
         except ValueError as error:
             assert pickle.dumps(counter) == before, "a refused block changes the counter"
             return error
-        if block.then in ROUND_TRIPS:
+        if block.then != "nothing":
             counters[block.counter] = round_trip(counter, block.then)
-    first, *others = (counters[i] for i in drawn.merge_order)
+    first = counters[drawn.merge_order[0]]
+    others = [counters[i] for i in drawn.merge_order[1:]]
     before = [pickle.dumps(other) for other in others]
     summed = None
     if not drawn.problem.keywords["audit"]:

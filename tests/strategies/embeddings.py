@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,12 +73,12 @@ class Vectors:
 
     @property
     def height(self) -> int:
-        return 1 if self.queries.ndim == 1 else len(self.queries)
+        return len(np.atleast_2d(self.queries))
 
     def scores(self) -> Array:
         """Return the package's scores of all pairs, after a comparison with the oracle."""
         queries, entities = self.interleaved or (self.queries, self.entities)
-        matrix = queries[None] if queries.ndim == 1 else queries
+        matrix = np.atleast_2d(queries)
         got = tr.score_embeddings(self.queries, self.entities, **self.keywords)
         plain = {name: value for name, value in self.keywords.items() if name != "layout"}
         if self.similarity in EXACT:
@@ -116,9 +116,12 @@ def numbers(rng: np.random.Generator, values: str, kind: str, shape: Any, *, nan
         return picked
     name = "bfloat16" if kind in DISGUISES else kind
     info = ml_dtypes.finfo(as_dtype(name))
-    least, most = int(info.minexp) - int(info.nmant), int(info.maxexp)
+    least = int(info.minexp) - int(info.nmant)
+    most = int(info.maxexp)
     ends = np.array([least, least // 2, least // 4, 0, most // 4, most // 2, most - 1])
-    heights = (*shape[:-1], 1) if isinstance(shape, tuple) else shape
+    heights = shape
+    if isinstance(shape, tuple):
+        heights = (shape[0], 1)
     with np.errstate(over="ignore"):
         made = {
             "few": lambda: rng.integers(-2, 3, shape).astype(float),
@@ -133,7 +136,9 @@ def numbers(rng: np.random.Generator, values: str, kind: str, shape: Any, *, nan
 
 def scaled(rng: np.random.Generator, exponents: Array, shape: Any = None) -> Array:
     """Draw normal numbers times powers of two."""
-    return np.ldexp(rng.standard_normal(exponents.shape if shape is None else shape), exponents)
+    if shape is None:
+        shape = exponents.shape
+    return np.ldexp(rng.standard_normal(shape), exponents)
 
 
 def tenths(kind: str, height: int, seed: int = 1, d: int = 10) -> Array:
@@ -142,9 +147,15 @@ def tenths(kind: str, height: int, seed: int = 1, d: int = 10) -> Array:
 
 def vectors_of(*kinds: str, **keywords: Any) -> Vectors:
     """Return seven queries and nineteen entities, of the same kind or of two kinds."""
-    disguised = any(kind in DISGUISES for kind in kinds)
-    arrays = tenths(kinds[0], 7), tenths(kinds[-1], 19, 2)
-    return Vectors(*arrays, dtype="bfloat16" if disguised else None, **keywords)
+    arrays = (tenths(kinds[0], 7), tenths(kinds[-1], 19, 2))
+    return Vectors(*arrays, dtype=dtype_of(kinds), **keywords)
+
+
+def dtype_of(kinds: Iterable[str]) -> str | None:
+    """Return the keyword `dtype` for vectors of these kinds, some of which may be raw bits."""
+    if any(kind in DISGUISES for kind in kinds):
+        return "bfloat16"
+    return None
 
 
 def in_ball(vectors: Array, kind: str) -> Array:
@@ -154,7 +165,9 @@ def in_ball(vectors: Array, kind: str) -> Array:
     with np.errstate(all="ignore"):
         wide = vectors.astype(np.float64)
         longest = np.sqrt((wide * wide).sum(axis=1).max())
-        return (wide / (longest * 1.02)).astype(vectors.dtype) if longest > 0 else vectors
+        if not longest > 0:
+            return vectors
+        return (wide / (longest * 1.02)).astype(vectors.dtype)
 
 
 def in_complex_form(form: str, made: list[Array]) -> tuple[list[Array], str | None]:
@@ -169,6 +182,33 @@ def in_complex_form(form: str, made: list[Array]) -> tuple[list[Array], str | No
     if form == "complex and halves" and are_wide[0]:
         halves[0] = made[0].view(parts[made[0].dtype.str[1:]])
     return halves, "halves"
+
+
+def most_components(is_slow: bool, pairs: int) -> int:
+    """Return the greatest length of vectors that an oracle compares quickly."""
+    if is_slow:
+        return 4
+    if pairs < 400:
+        return 40
+    return 12
+
+
+@st.composite
+def biases(
+    draw: st.DrawFn,
+    rng: np.random.Generator,
+    wide: str,
+    choices: tuple[str, ...],
+    size: int,
+    *,
+    nan: bool,
+) -> Array:
+    """Draw a bias of each entity: of the dtype of the scores or narrower, contiguous or not."""
+    kind = draw(st.sampled_from([wide, "float16", "bfloat16"]))
+    bias = numbers(rng, draw(st.sampled_from(choices)), kind, size, nan=nan)
+    if draw(st.booleans()):
+        bias = np.repeat(bias, 2)[::-2][::-1]
+    return bias
 
 
 def in_turn(vectors: Array, layout: str | None) -> Array:
@@ -200,21 +240,23 @@ def vectors(
     similarity = draw(st.sampled_from(similarities))
     kinds = [draw(st.sampled_from(KINDS)) for _ in range(2)]
     is_fast = oracle is not score
-    choices = VALUES + EXTREMES if is_fast else VALUES
+    choices = VALUES
+    if is_fast:
+        choices += EXTREMES
     values = draw(st.sampled_from(choices))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     q = draw(st.integers(0, 13))
     n = draw(st.one_of(st.sampled_from(ENTITIES), st.integers(0, 40)))
     # That oracle is slow for doubles of all magnitudes and for distances in the ball.
     slow = not is_fast and "float64" in kinds and values in ("scales", "specials")
-    most = 4 if slow else 40 if q * n < 400 else 12
-    d = draw(st.integers(1, most))
+    d = draw(st.integers(1, most_components(slow, q * n)))
     if large:
         q, n, d = (draw(st.integers(1, length)) for length in draw(st.sampled_from(LARGE)))
     if similarity == "complex_l1":
         d = 2 * d
     if slow or (not is_fast and similarity == "poincare"):
-        q, n = min(q, 4), min(n, 33)
+        q = min(q, 4)
+        n = min(n, 33)
     made = []
     for kind, height in zip(kinds, (q, n), strict=True):
         distinct = numbers(rng, values, kind, (max(1, height), d), nan=nan)
@@ -229,17 +271,13 @@ def vectors(
         made, layout = in_complex_form(form, made)
     layouts = [LAYOUTS[draw(st.sampled_from(list(LAYOUTS)))] for _ in made]
     queries, entities = (place(x) for place, x in zip(layouts, made, strict=True))
-    # as placed, for some places change numbers
-    placed = in_turn(queries, layout), in_turn(entities, layout)
-    interleaved = placed if similarity == "complex_l1" else None
+    interleaved = None
+    if similarity == "complex_l1":  # as placed, for some places change numbers
+        interleaved = (in_turn(queries, layout), in_turn(entities, layout))
     bias = None
     if draw(st.booleans()):
         wide = kind_of(queries, entities).__name__
-        kind = draw(st.sampled_from([wide, "float16", "bfloat16"]))
-        bias = numbers(rng, draw(st.sampled_from(choices)), kind, n, nan=nan)
-        if draw(st.booleans()):
-            bias = np.repeat(bias, 2)[::-2][::-1]
-    disguised = any(kind in DISGUISES for kind in kinds)
+        bias = draw(biases(rng, wide, choices, n, nan=nan))
     if len(queries) and draw(st.integers(0, 9)) == 0:
         queries = queries[0]
         interleaved = interleaved and (interleaved[0][0], interleaved[1])
@@ -247,9 +285,9 @@ def vectors(
     if draw(st.integers(0, 3)) == 0:
         values = draw(st.sampled_from(choices))
         kind = draw(st.sampled_from(["float32", "float64"]))
-        sizes = (1 if queries.ndim == 1 else len(queries), n)
+        sizes = (len(np.atleast_2d(queries)), n)
         csls = CSLS(*(numbers(rng, values, kind, size, nan=nan) for size in sizes), 3)
-    dtype = "bfloat16" if disguised else None
+    dtype = dtype_of(kinds)
     return Vectors(queries, entities, similarity, bias, dtype, csls, oracle, layout, interleaved)
 
 
@@ -272,7 +310,8 @@ def tasks(draw: st.DrawFn, height: int, columns: int, single: bool, *, errors: b
     targets, plain = draw(count_tasks(height, columns, single=single, errors=errors))
     keywords: dict[str, Any] = {"nan": plain["nan"], "threads": plain.pop("threads")}
     for name in ("filter", "candidates"):
-        if (form := plain.pop(f"{name}_form", None)) is not None:
+        form = plain.pop(f"{name}_form", None)
+        if form is not None:
             keywords[name] = in_form(form, plain[name], columns)
     if "rows" in plain:
         keywords["rows"] = np.asarray(plain["rows"], np.int64)
@@ -302,7 +341,9 @@ def check(
         return
     assert_same(got, expected, audit=audit)
     assert got.protocol is not None
-    name = given.similarity + ("" if given.csls is None else f", csls {given.csls.k}")
+    name = given.similarity
+    if given.csls is not None:
+        name += f", csls {given.csls.k}"
     assert (got.protocol.similarity, got.protocol.dtype) == (name, scores.dtype.name)
 
 
@@ -324,7 +365,8 @@ def with_rows(given: Vectors, asked: Tasks) -> int:
     """Give each task of a single query its row; return how many tasks there are."""
     if "rows" not in asked.plain and given.height == 1:
         rows = [0] * len(np.atleast_1d(asked.targets))
-        asked.plain["rows"], asked.keywords["rows"] = rows, np.array(rows, np.int64)
+        asked.plain["rows"] = rows
+        asked.keywords["rows"] = np.array(rows, np.int64)
     return len(asked.plain.get("rows", range(given.height)))
 
 
@@ -340,8 +382,8 @@ def check_pairs(given: Vectors, rows: list[int], targets: list[int], threads: in
 
     def ask(*targets: object, rows: object = None) -> Array:
         vectors = (given.queries, given.entities)
-        how = {"rows": rows, "threads": threads, **given.keywords}
-        found: Array = attempt(tr.score_embeddings, *vectors, *targets, **how)
+        keywords = {"rows": rows, "threads": threads, **given.keywords}
+        found: Array = attempt(tr.score_embeddings, *vectors, *targets, **keywords)
         return found
 
     chosen = np.array(rows, np.int64)

@@ -26,7 +26,8 @@ COVERED = (*LINEAR, "l2", "inverse_l1", "inverse_l2", "complex_l1", "poincare")
 KINDS = ("float32", "float64", "float16")
 LENGTHS = (1, 2, 3, 4, 7, 8, 9, 16, 31, 64, 70)
 # The largest components, and the largest bias, that bounds cover.
-LARGEST, LARGEST_ADDEND = 2.0**40, 2.0**60
+LARGEST = 2.0**40
+LARGEST_ADDEND = 2.0**60
 
 Family = Callable[[np.random.Generator, tuple[int, int]], Array]
 
@@ -100,13 +101,20 @@ class NearTies:
     @property
     def covered(self) -> bool:
         """Whether bounds certainly take all pairs of this problem."""
-        added = [] if self.bias is None else [self.bias]
-        added += [] if self.csls is None else [self.csls.queries, self.csls.entities]
+        similarities = COVERED[:-1]
+        added = []
+        if self.bias is not None:
+            similarities = LINEAR
+            added.append(self.bias)
+        if self.csls is not None:
+            similarities = LINEAR
+            added += [self.csls.queries, self.csls.entities]
         largest = [np.abs(x, dtype=np.float64).max() for x in (self.queries, self.entities)]
+        fit = max(largest) <= LARGEST / 4 or self.similarity == "cosine"
         return (
-            self.similarity in (LINEAR if added else COVERED[:-1])
+            self.similarity in similarities
             and (self.bias is None or self.csls is None)
-            and max(largest) <= (LARGEST / 4 if self.similarity != "cosine" else np.inf)
+            and fit
             and all(np.abs(x).max() <= LARGEST_ADDEND for x in added)
             and bool(np.isfinite(largest).all())
         )
@@ -119,14 +127,16 @@ def near_ties(
     rng = np.random.default_rng(seed)
     height, columns, length = sizes
     distinct = rng.integers(1, columns + 1)
-    length *= 2 if similarity == "complex_l1" else 1
+    if similarity == "complex_l1":
+        length *= 2
     made_of = FAMILIES[family](rng, (distinct + height, length))
     with np.errstate(all="ignore"):
         if similarity == "poincare":  # in the unit ball, or a little outside
             longest = np.sqrt((made_of.astype(float) ** 2).sum(axis=1).max())
             made_of = made_of / (longest * rng.choice([0.99, 1.0000001, 1.02, 3]))
         base = made_of.astype(kind)
-    queries, base = base[distinct:], base[:distinct]
+    queries = base[distinct:]
+    base = base[:distinct]
     entities = base[rng.integers(0, distinct, columns)]
     if rng.integers(2):  # so that the mean is zero, and levels are those of the components
         entities = np.concatenate([entities, -entities])[-columns:]
@@ -202,8 +212,8 @@ def levels(name: str) -> Iterator[None]:
 
 def choices() -> list[str]:
     """Return the levels of this machine, without bounds first, and with them wherever they hold."""
-    off, *names = _core.bounds_choices()
-    return [off, *(f"{name}!" for name in names)]
+    names = _core.bounds_choices()
+    return names[:1] + [f"{name}!" for name in names[1:]]
 
 
 def expected_counts(scores: Array, rows: Array, targets: Array, inside: Array) -> Counted:
@@ -245,13 +255,16 @@ def compare_levels(
         if name == "off":
             assert done[1:] == (0, 0, 0)
         elif made.covered:
-            assert done[1] == done[0] == (done[0] if pairs is None else pairs), (name, done)
+            assert done[1] == done[0], (name, done)
+            assert pairs is None or done[0] == pairs, (name, done)
     return done
 
 
 def all_tasks(made: NearTies) -> tuple[Array, Array, Array, Array]:
     """Return the candidates; the rows and targets of tasks of all pairs; what the filter lists."""
-    chosen = np.arange(len(made.entities)) if made.allowed is None else made.allowed
+    chosen = made.allowed
+    if chosen is None:
+        chosen = np.arange(len(made.entities))
     rows = np.repeat(np.arange(len(made.queries)), len(chosen))
     filtered = np.zeros((len(rows), len(made.entities)), bool)
     if made.filtered is not None:
@@ -269,14 +282,19 @@ def check_levels(made: NearTies) -> Tally:
     added = scored_by(made.similarity) | {"bias": made.bias, "csls": made.csls}
     scores = tr.score_embeddings(made.queries, made.entities, **added)
     inside = np.isin(np.arange(scores.shape[1]), chosen) & ~filtered
+    filter = None
+    if made.filtered is not None:
+        filter = lists_of(filtered)
 
     def counts() -> list[Counted]:
         got = tr.rank_embeddings(
-            *(made.queries, made.entities, targets),
+            made.queries,
+            made.entities,
+            targets,
             **added,
             rows=rows,
             candidates=made.allowed,
-            filter=None if made.filtered is None else lists_of(filtered),
+            filter=filter,
             nan="worst",
             block=made.block,
             threads=made.threads,
@@ -321,8 +339,8 @@ def check_grid(made: NearTies) -> Tally:
     tasks = _core.Tasks(rows, targets, filters[0])
 
     def counts() -> list[Counted]:
-        block = 0 if made.block is None else made.block
-        found = _core.rank_grid(core_grid, tasks, filters[1], "worst", block, made.threads)
+        rules = ("worst", made.block or 0, made.threads)
+        found = _core.rank_grid(core_grid, tasks, filters[1], *rules)
         arrays = [both.arrays for both in found]
         return [(x["above"], x["tied"], x["candidates"]) for x in arrays]
 

@@ -31,7 +31,8 @@ def lists_of_ids(elements: st.SearchStrategy[int], size: int, least: int = 0) ->
 def matrices(draw: st.DrawFn) -> Array:
     shape = draw(st.integers(0, 8)), draw(st.integers(0, 8))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    usual, odd = st.sampled_from([0, 0.1, 0.7, -0.0, 2]), st.sampled_from([np.nan, np.inf, -np.inf])
+    usual = st.sampled_from([0, 0.1, 0.7, -0.0, 2])
+    odd = st.sampled_from([np.nan, np.inf, -np.inf])
     values = draw(st.lists(usual | usual | odd, min_size=1, max_size=5))
     kind = draw(st.sampled_from([np.float32, np.float64]))
     return rng.choice(np.array(values, kind), shape)

@@ -42,7 +42,9 @@ class Stored:
 @st.composite
 def stored(draw: st.DrawFn, *, depth: int = 2) -> Stored:
     """Draw a way to store scores; extras only rarely, since they are slow."""
-    kinds = [*FORMATS, *FORMATS, *EXTRAS, *(SHARDS * 3 if depth else ())]
+    kinds = 2 * list(FORMATS) + list(EXTRAS)
+    if depth:
+        kinds += 3 * SHARDS
     kind = draw(st.sampled_from(kinds))
     numbers = draw(st.tuples(st.integers(1, 9), st.integers(1, 40)))
     parts = ()
@@ -68,26 +70,35 @@ def npz(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store
             # A local header may be longer than the directory says.
             with archive.open(name, "w", force_zip64=numbers[1] % 2 == 1) as member:
                 np.lib.format.write_array(member, content)
-    return open_scores(f"{path}.npz", dtype=dtype, member="it" if others else None)
+    member = "it" if others else None
+    return open_scores(f"{path}.npz", dtype=dtype, member=member)
 
 
 def raw(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
-    carrier = array.view(np.uint16) if array.dtype.kind == "V" else array
+    carrier = array
+    if array.dtype.kind == "V":
+        carrier = array.view(np.uint16)
     layout = "CF"[numbers[0] % 2]
     data = b"\xff" * numbers[1] + carrier.tobytes(layout)
     Path(f"{path}.bin").write_bytes(data)
-    told = array.dtype.str if dtype is None else f"{carrier.dtype.str[0]}{dtype}"
+    name = array.dtype.str
+    if dtype is not None:
+        name = f"{carrier.dtype.str[0]}{dtype}"
     shape = list(array.shape)
     if numbers[0] % 3 == 0 and array.size:
         shape[0] = -1
-    return open_scores(f"{path}.bin", dtype=told, shape=shape, offset=numbers[1], layout=layout)
+    return open_scores(f"{path}.bin", dtype=name, shape=shape, offset=numbers[1], layout=layout)
 
 
 def mapped(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
     """Map a file that has more rows, and perhaps more columns, than the scores."""
-    wide = np.concatenate([array[..., :1]] * (numbers[1] % 3) + [array], axis=-1)
+    parts = (numbers[1] % 3) * [array[..., :1]]
+    parts.append(array)
+    wide = np.concatenate(parts, axis=-1)
     wide = wide.astype(array.dtype, copy=False)  # in its byte order
-    np.save(f"{path}.npy", wide if numbers[0] % 2 else np.asfortranarray(wide))
+    if numbers[0] % 2 == 0:
+        wide = np.asfortranarray(wide)
+    np.save(f"{path}.npy", wide)
     opened = np.load(f"{path}.npy", mmap_mode="r")
     return open_scores(opened[..., wide.shape[-1] - array.shape[-1] :], dtype=dtype)
 
@@ -98,14 +109,19 @@ def chunks(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> St
 
 def memory(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
     layout = LAYOUTS[KEEPING[(9 * numbers[0] + numbers[1]) % len(KEEPING)]]
-    return open_scores(layout(array) if array.ndim == 2 else layout(array[None])[0], dtype=dtype)
+    if array.ndim == 1:
+        return open_scores(layout(array[None])[0], dtype=dtype)
+    return open_scores(layout(array), dtype=dtype)
 
 
 def zarr(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
     import zarr
 
-    chunks, plain = numbers[-array.ndim :], numbers[1] % 2
-    options: dict[str, Any] = {"compressors": None} if plain else {}
+    chunks = numbers[-array.ndim :]
+    plain = numbers[1] % 2
+    options: dict[str, Any] = {}
+    if plain:
+        options["compressors"] = None
     if numbers[0] % 2:
         options["shards"] = tuple(2 * length for length in chunks)
     elif numbers[0] % 4:
@@ -132,7 +148,10 @@ def hdf5(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Stor
         options = {"chunks": lengths, "compression": [None, "gzip"][numbers[1] % 2]}
     elif array.size and numbers[0] % 4:
         options = {"maxshape": (None, *array.shape[1:])}
-    with h5py.File(f"{path}.h5", "w", userblock_size=512 * (numbers[1] % 3 == 0)) as file:
+    block_before = 0
+    if numbers[1] % 3 == 0:
+        block_before = 512
+    with h5py.File(f"{path}.h5", "w", userblock_size=block_before) as file:
         file.create_dataset("scores", data=array, **options)
     return open_scores(f"{path}.h5", dtype=dtype)
 
@@ -153,51 +172,64 @@ EXTRAS: dict[str, Writer] = {
 
 
 def open_stored(
-    way: Stored, folder: Path, array: Array, dtype: Any, stack: ExitStack, *, is_shard: bool = False
+    form: Stored,
+    folder: Path,
+    array: Array,
+    dtype: Any,
+    stack: ExitStack,
+    *,
+    is_shard: bool = False,
 ) -> Store:
     """Store scores in a folder and open them; the stack closes all."""
     name = folder / "scores"
     if array.dtype.kind == "V":
         array = array.view("V2")
-    if way.kind not in SHARDS:
-        kind = way.kind
+    if form.kind not in SHARDS:
+        kind = form.kind
         # Extras do not know raw bytes as numbers. Shards are of one dtype and byte order: a raw
         # file of bfloat16 is one of uint16, and zarr gives the byte order of the machine.
         unlike = {"raw": dtype is not None, "zarr": not array.dtype.isnative}.get(kind, False)
         if (array.dtype.kind == "V" and kind in EXTRAS) or (is_shard and unlike):
             kind = "npy"
         write = {**FORMATS, **EXTRAS}[kind]
-        return stack.enter_context(write(name, array, dtype, way.numbers))
-    axis = SHARDS.index(way.kind)
+        return stack.enter_context(write(name, array, dtype, form.numbers))
+    axis = SHARDS.index(form.kind)
     if array.ndim == 1:
         axis = 0
     length = array.shape[axis]
-    cuts = sorted((way.numbers[i % 2] * (i + 1)) % (length + 1) for i in range(len(way.parts) - 1))
+    cuts = sorted(
+        (form.numbers[i % 2] * (i + 1)) % (length + 1) for i in range(len(form.parts) - 1)
+    )
     shards = []
     for number, (part, piece) in enumerate(
-        zip(way.parts, np.split(array, cuts, axis), strict=True)
+        zip(form.parts, np.split(array, cuts, axis), strict=True)
     ):
         inner = folder / str(number)
         inner.mkdir()
         shards.append(open_stored(part, inner, piece, dtype, stack, is_shard=True))
-    return stack.enter_context(open_scores(shards, axis=1 if array.ndim == 1 else axis))
+    if array.ndim == 1:  # whose shards are of columns
+        axis = 1
+    return stack.enter_context(open_scores(shards, axis=axis))
 
 
 def silent(_: tr.Progress) -> None:
     """Do nothing; as `progress` this makes `rank` count tile by tile, even in memory."""
 
 
-def check(problem: Problem, way: Stored, tile_bytes: int, io: str | None) -> None:
+def check(problem: Problem, form: Stored, tile_bytes: int, io: str | None) -> None:
     """Check that the counts of stored scores are those of the definition, and of the array."""
-    scores, keywords = problem.scores, problem.keywords
-    dtype = keywords["dtype"] or ("bfloat16" if scores.dtype.kind == "V" else None)
+    scores = problem.scores
+    keywords = problem.keywords
+    dtype = keywords["dtype"]
+    if scores.dtype.kind == "V":
+        dtype = "bfloat16"
     budgets = {"TILE_BYTES": tile_bytes, "DECODED_TILE_BYTES": tile_bytes}
     with (
         tempfile.TemporaryDirectory() as folder,
         ExitStack() as stack,
         mock.patch.multiple(sources, **budgets),
     ):
-        store = open_stored(way, Path(folder), scores, dtype, stack)
+        store = open_stored(form, Path(folder), scores, dtype, stack)
         got = outcome(store, problem, io=io, dtype=dtype, progress=silent)
     assert_outcome(got, defined(problem), audit=keywords["audit"])
     whole = outcome(scores, problem)

@@ -40,31 +40,44 @@ class Thresholds(NamedTuple):
     plain: Any  # as Python numbers
 
 
+def within_doubles(x: Any) -> float:
+    """Return a float as it is, and an integer as one that is finite."""
+    if isinstance(x, float):
+        return x
+    return float(min(max(x, -1e300), 1e300))
+
+
 @st.composite
 def thresholds(draw: st.DrawFn, scores: Any, dtype: str | None, tasks: int) -> Thresholds:
     """Draw one threshold for all tasks, one for each, or several for each."""
     own = [x for row in exact(scores, dtype) for x in row[:20] if x == x]
-    value = st.sampled_from(own + ODD) if own else st.sampled_from(ODD)
-    how = draw(st.sampled_from(["one", "each", "each", "several", "several", "none"]))
-    shape = {"one": (), "each": (tasks,), "none": (tasks, 0)}.get(how)
+    value = st.sampled_from(own + ODD)
+    number = draw(st.sampled_from(["one", "each", "each", "several", "several", "none"]))
+    shape = {"one": (), "each": (tasks,), "none": (tasks, 0)}.get(number)
     if shape is None:
-        shape = tasks, draw(st.integers(1, 9))
+        shape = (tasks, draw(st.integers(1, 9)))
     form = draw(st.sampled_from(list(FORMS)))
     size = int(np.prod(shape, dtype=int))
     numbers = draw(st.lists(value, min_size=size, max_size=size))
     if form in BOUNDS:
         least, most = BOUNDS[form]
-        numbers = [most if x >= most else least if x <= least else int(x) for x in numbers]
+        numbers = [int(min(max(x, least), most)) for x in numbers]
     elif form != "python":
-        numbers = [float(min(max(x, -1e300), 1e300)) if type(x) is int else x for x in numbers]
-    table: Any = numbers[0] if how == "one" else numbers
-    if len(shape) == 2:
+        numbers = [within_doubles(x) for x in numbers]
+    table: Any = numbers
+    if number == "one":
+        table = numbers[0]
+    elif len(shape) == 2:
         table = [numbers[i * shape[1] : (i + 1) * shape[1]] for i in range(tasks)]
     if form == "python" and size:
         return Thresholds(table, table)
+    if form == "python":
+        form = "float64"
     with np.errstate(over="ignore"):
-        array = FORMS["float64" if form == "python" else form](table).reshape(shape)
-    plain = array.astype(np.float64) if form == "bfloat16" else array
+        array = FORMS[form](table).reshape(shape)
+    plain = array
+    if form == "bfloat16":
+        plain = array.astype(np.float64)
     return Thresholds(array, plain.tolist())
 
 
@@ -75,7 +88,8 @@ def compare(
     assert_refused: Callable[[Exception, Refused], None] | None,
 ) -> None:
     """Compare counts, or refusals, with the definition; None: an error may name another place."""
-    expected, got = attempt(definition), attempt(call)
+    expected = attempt(definition)
+    got = attempt(call)
     if are_refused(got, expected):
         event("refused")
         if assert_refused is not None:

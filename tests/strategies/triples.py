@@ -17,6 +17,7 @@ from truerank.link_prediction import Negatives, Sampled
 ENTITIES, RELATIONS = 6, 3
 NAMES = [f"entity {i}" for i in range(ENTITIES)]
 WORDS = [f"relation {i}" for i in range(RELATIONS)]
+COLUMNS = {"head": ENTITIES, "tail": ENTITIES, "relation": RELATIONS}
 Rows = list[tuple[Any, ...]]
 
 DAYS = "".join(f"{date(1983, 1, 1) + timedelta(days)} " for days in range(8 * 366))
@@ -26,9 +27,12 @@ SPANS = {label: oracle.days(label, DAYS) for label in DATES}
 
 def lists_of(selection: Any) -> list[list[int]]:
     """Return the lists of a selection: of each task, or of each query."""
-    indptr, indices, *which = selection
+    indptr, indices = selection[:2]
+    of_tasks = selection[2:]  # the list of each task, where tasks share lists
     parts = [part.tolist() for part in np.split(indices, indptr[1:-1])]
-    return [parts[i] for i in which[0].tolist()] if which else parts
+    if not of_tasks:
+        return parts
+    return [parts[i] for i in of_tasks[0].tolist()]
 
 
 @dataclass
@@ -51,19 +55,26 @@ class Given:
 
     @property
     def time_columns(self) -> tuple[int, ...]:
-        return self.time if isinstance(self.time, tuple) else (self.time,) * (self.time is not None)
+        return columns_of_time(self.time)
 
     def span(self, value: int) -> tuple[float, float]:
-        return (value, value) if self.dates is None else SPANS[self.dates[value]]
+        if self.dates is None:
+            return value, value
+        return SPANS[self.dates[value]]
 
     def interval(self, row: tuple[Any, ...]) -> tuple[float, float]:
         spans = [self.span(row[column]) for column in self.time_columns]
-        start, end = spans[0][0], spans[-1][1]
-        return start, end if start <= end else inf
+        start = spans[0][0]
+        end = spans[-1][1]
+        if start > end:
+            end = inf
+        return start, end
 
     @property
     def key_columns(self) -> tuple[int, ...]:
-        return tuple(range(3, len(self.test[0]))) if self.keys is None else self.keys
+        if self.keys is None:
+            return tuple(range(3, len(self.test[0])))
+        return self.keys
 
     @property
     def found(self) -> oracle.Found:
@@ -75,7 +86,8 @@ class Given:
         return oracle.chosen_positions(self.found, **self.rules, given=len(self.test))
 
     def side(self, name: str, keys: tuple[int, ...] | None = None) -> oracle.Side:
-        keys = self.key_columns if keys is None else keys
+        if keys is None:
+            keys = self.key_columns
         return oracle.side(name, self.test, self.known or {}, self.chosen, keys)
 
     def left_out(self, side: str, filter: str) -> list[set[int]]:
@@ -90,11 +102,13 @@ class Given:
         return self.side(side, columns[filter]).answers
 
     def columns(self, side: str) -> int:
-        return RELATIONS if side == "relation" else ENTITIES
+        return COLUMNS[side]
 
     def said(self, column: int, value: int) -> int | str:
         """Return an id as rows have it that are given to the task."""
-        return self.dates[value] if self.dates and column in self.time_columns else value
+        if self.dates and column in self.time_columns:
+            return self.dates[value]
+        return value
 
     def form(self, rows: Rows) -> Any:
         """Return triples as an array of ids, or as tuples of labels, further integers and dates."""
@@ -106,17 +120,22 @@ class Given:
             return array
         if not self.labelled:
             return rows
-        return [(NAMES[h], WORDS[r], NAMES[t], *more) for h, r, t, *more in rows]
+        return [(NAMES[row[0]], WORDS[row[1]], NAMES[row[2]], *row[3:]) for row in rows]
 
     @property
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of `Task`."""
         known = self.known
+        entities: Any = ENTITIES
+        relations: Any = RELATIONS
+        if self.labelled:
+            entities = NAMES
+            relations = WORDS
         return {
             "test": self.form(self.test),
             "known": known and {name: self.form(rows) for name, rows in known.items()},
-            "entities": NAMES if self.labelled else ENTITIES,
-            "relations": WORDS if self.labelled else RELATIONS,
+            "entities": entities,
+            "relations": relations,
             "sides": self.sides,
             "candidates": self.candidates,
             "keys": self.keys,
@@ -127,21 +146,24 @@ class Given:
 
     def pool(self, side: str) -> list[set[int]]:
         """Return what the candidates of each task are, or are drawn from, before the filter."""
-        made, what = self.side(side), self.candidates
-        if isinstance(what, Negatives):
-            negatives = getattr(what, side)
+        made = self.side(side)
+        among = self.candidates
+        if isinstance(among, Negatives):
+            negatives = getattr(among, side)
             pairs = zip(self.chosen, made.targets, strict=True)
-            return [{*negatives[i], target} for i, target in pairs]
-        if isinstance(what, Sampled):
-            what = "typed" if what.typed else what.among
-        if what == "typed":
+            return [set(negatives[i]) | {target} for i, target in pairs]
+        if isinstance(among, Sampled):
+            if among.typed:
+                return made.typed
+            among = among.among
+        if among == "typed":
             return made.typed
         every = set(range(self.columns(side)))
-        if isinstance(what, list):
-            every = set(what)
-        elif what in (self.known or {}):
-            rows = (self.known or {})[what]
-            places = (1,) if side == "relation" else (0, 2)
+        if isinstance(among, list):
+            every = set(among)
+        elif among in (self.known or {}):
+            rows = (self.known or {})[among]
+            places = places_of((side,))
             every = {row[place] for row in rows for place in places}
         return [every] * len(made.targets)
 
@@ -158,6 +180,22 @@ class Given:
         return not self.chosen or missing
 
 
+def columns_of_time(time: int | tuple[int, int] | None) -> tuple[int, ...]:
+    """Return the columns of times, as a tuple."""
+    if time is None:
+        return ()
+    if isinstance(time, tuple):
+        return time
+    return (time,)
+
+
+def places_of(sides: tuple[str, ...]) -> tuple[int, ...]:
+    """Return where triples have the candidates of these sides."""
+    if sides == ("relation",):
+        return (1,)
+    return (0, 2)
+
+
 SIDES: tuple[tuple[str, ...], ...] = (
     ("head", "tail"), ("tail",), ("tail", "head"), ("relation",), ("tail", "relation", "head")
 )  # fmt: skip
@@ -167,22 +205,31 @@ SIDES: tuple[tuple[str, ...], ...] = (
 def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "raise")) -> Given:
     """Draw the arguments of a task; small ids make duplicates, leaks and loops likely."""
     time = draw(st.sampled_from([None, None, 3, 4, (3, 4), (4, 3), (3, 5)]))
-    timed = time if isinstance(time, tuple) else (time,) * (time is not None)
-    qualifiers = draw(st.integers(0, 2)) if time is None else max(timed) - 2
+    timed = columns_of_time(time)
+    if time is None:
+        qualifiers = draw(st.integers(0, 2))
+    else:
+        qualifiers = max(timed) - 2
     far = draw(st.sampled_from([0, 0, 2**62]))  # qualifiers are any integers
-    further, times = [-far, 0, 3, far], draw(st.sampled_from([DATES, [-3, 0, 1, 2, 7]]))
+    further = [-far, 0, 3, far]
+    times = draw(st.sampled_from([DATES, [-3, 0, 1, 2, 7]]))
     few = 4 if time is None else 1  # so that facts of a query have several times
-    row = st.tuples(
-        *(st.integers(0, few), st.integers(0, few // 2), st.integers(0, 4)),
-        *(st.sampled_from(times if i in timed else further) for i in range(3, 3 + qualifiers)),
-    )
+    columns = [st.integers(0, few), st.integers(0, few // 2), st.integers(0, 4)]
+    for i in range(3, 3 + qualifiers):
+        values = times if i in timed else further
+        columns.append(st.sampled_from(values))
+    row = st.tuples(*columns)
     splits = draw(st.lists(st.lists(row, max_size=12), max_size=3))
     test = draw(st.lists(row, min_size=1, max_size=10))
     if timed:  # a fact at a second time
-        test.append(tuple(draw(row)[i] if i == timed[-1] else x for i, x in enumerate(test[0])))
+        again = list(test[0])
+        again[timed[-1]] = draw(row)[timed[-1]]
+        test.append(tuple(again))
     last = draw(st.sampled_from(["train", "split 2"]))  # others may stand before it
     names = draw(st.permutations(["split 0", "split 1", last]))
-    known = None if not splits and draw(st.booleans()) else dict(zip(names, splits, strict=False))
+    known = dict(zip(names, splits, strict=False))
+    if not splits and draw(st.booleans()):
+        known = None
     every = tuple(range(3, 3 + qualifiers))
     keys = draw(st.sampled_from([None, (), every, every[-1:]]))
     sides = draw(st.sampled_from(SIDES))
@@ -191,37 +238,53 @@ def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "rais
         chosen["unseen"] = "keep"
     filters = None
     if known is not None and draw(st.booleans()):
-        forms = ["query", "triple", "fact", "none", *["overlap"] * (time is not None)]
+        forms = ["query", "triple", "fact", "none"]
+        if time is not None:
+            forms.append("overlap")
         filters = draw(st.permutations(forms))[: draw(st.integers(1, 5))]
     candidates = draw(candidate_sets(test, sides, list(known or {})))
-    found = {row[i] for rows in (test, *(known or {}).values()) for row in rows for i in timed}
-    dates = sorted(found, key=SPANS.__getitem__) if times is DATES and timed else None
-    if dates is not None:
-        code = {date: i for i, date in enumerate(dates)}
-
-        def coded(rows: Rows) -> Rows:
-            return [tuple(code[x] if i in timed else x for i, x in enumerate(row)) for row in rows]
-
-        test = coded(test)
-        known = known and {name: coded(rows) for name, rows in known.items()}
+    dates = None
+    if times is DATES and timed:
+        facts = oracle.all_triples(test, known or {})
+        found = {fact[i] for fact in facts for i in timed}
+        dates = sorted(found, key=SPANS.__getitem__)
+        test = coded(test, timed, dates)
+        known = known and {name: coded(rows, timed, dates) for name, rows in known.items()}
     options = keys, sides, chosen, candidates, filters, draw(st.booleans()), time, dates
     return Given(test, known, *options)
+
+
+def coded(rows: Rows, timed: tuple[int, ...], dates: list[str]) -> Rows:
+    """Return rows that have the places of dates in place of these."""
+    changed = []
+    for row in rows:
+        values = list(row)
+        for i in timed:
+            values[i] = dates.index(row[i])
+        changed.append(tuple(values))
+    return changed
 
 
 @st.composite
 def candidate_sets(draw: st.DrawFn, test: Rows, sides: tuple[str, ...], splits: list[str]) -> Any:
     """Draw the argument `candidates`: all, a name, a list, a sample, or lists of negatives."""
-    last = {side: (RELATIONS if side == "relation" else ENTITIES) - 1 for side in sides}
-    typed = ["typed"] * ("relation" not in sides)
-    one_kind = "relation" not in sides or len(sides) == 1  # a list is of entities, or of relations
-    how = draw(st.sampled_from(["name", "sampled", "negatives", *["list"] * one_kind]))
-    if how == "name":
-        return draw(st.sampled_from([None, "all", *typed, *splits]))
-    if how == "sampled":
-        among = draw(st.sampled_from([None, *typed, *splits]))
-        options = {"typed": True} if among == "typed" else {"among": among}
+    last = {side: COLUMNS[side] - 1 for side in sides}
+    names = list(splits)
+    if "relation" not in sides:
+        names.insert(0, "typed")
+    forms = ["name", "sampled", "negatives"]
+    if "relation" not in sides or len(sides) == 1:  # a list is of entities, or of relations
+        forms.append("list")
+    form = draw(st.sampled_from(forms))
+    if form == "name":
+        return draw(st.sampled_from([None, "all", *names]))
+    if form == "sampled":
+        among = draw(st.sampled_from([None, *names]))
+        options = {"among": among}
+        if among == "typed":
+            options = {"typed": True}
         return Sampled(draw(st.integers(1, ENTITIES + 1)), seed=3, **options)
-    if how == "negatives":
+    if form == "negatives":
         n = len(test)
         lists = {
             side: st.lists(st.lists(st.integers(0, most), max_size=4), min_size=n, max_size=n)
@@ -230,6 +293,5 @@ def candidate_sets(draw: st.DrawFn, test: Rows, sides: tuple[str, ...], splits: 
         return Negatives(**{side: draw(drawn) for side, drawn in lists.items()})
     candidates = draw(st.lists(st.integers(0, min(last.values())), min_size=1))
     if draw(st.integers(0, 3)):  # all answers are among them
-        places = (1,) if sides == ("relation",) else (0, 2)
-        candidates += [row[place] for row in test for place in places]
+        candidates += [row[place] for row in test for place in places_of(sides)]
     return no_mask(candidates, min(last.values()) + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 DBP15K = {
     "ent_ids_1": "7\tWien\n9\tGraz\n3\tLinz\n",
@@ -33,8 +33,11 @@ def fill_folder(folder: Path, files: Mapping[str, str | bytes | None]) -> Path:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if content is not None:
-            raw = content if isinstance(content, bytes) else content.encode()
-            path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+            if isinstance(content, str):
+                content = content.encode()
+            if name.endswith(".gz"):
+                content = gzip.compress(content)
+            path.write_bytes(content)
     return folder
 
 
@@ -51,38 +54,61 @@ def plain(files: Mapping[str, str], fold: str = "") -> dict[str, Any]:
     """
     read = {name: lines(text) for name, text in files.items()}
     by_id = "triples_1" in read
-    key, number = (0, int) if by_id else (1, str)
-    parts = {"train": "sup_ent_ids", "test": "ref_ent_ids"}
-    if not by_id:
+    if by_id:
+        name_of_triples = "triples"
+        labels_of = labels_by_id
+        parts = {"train": "sup_ent_ids", "test": "ref_ent_ids"}
+    else:
+        name_of_triples = "rel_triples"
+        labels_of = labels_by_name
         parts = {split: f"{fold}/{split}_links" for split in ("train", "valid", "test")}
     splits = {split: read[name] for split, name in parts.items() if read.get(name)}
     pairs = read.get("ent_links", [pair for rows in splits.values() for pair in rows])
     found: dict[str, Any] = {}
     orders = []
     for k in (1, 2):
-        triples = read[f"triples_{k}" if by_id else f"rel_triples_{k}"]
-        heads, used, tails = (list(column) for column in zip(*triples, strict=True))
-        keys = []
-        for name, ids, labels in (
-            ("names", "ids", [*heads, *tails, *(pair[k - 1] for pair in pairs)]),
-            ("relations", "relation_ids", used),
-        ):
-            listed = read.get(f"{'ent' if name == 'names' else 'rel'}_ids_{k}")
-            own = [row[key] for row in listed or []] or sorted(set(labels), key=number)
-            names = [row[1] for row in listed] if listed else None if by_id else own
-            found[f"{name}_{k}"] = None if names is None else tuple(names)
-            numbers = (
-                [int(row[0]) for row in listed] if listed else map(int, own) if by_id else None
-            )
-            found[f"{ids}_{k}"] = None if numbers is None else list(numbers)
-            keys.append(own)
-        found[f"triples_{k}"] = positions(triples, keys[0], keys[1], keys[0])
-        orders.append(keys[0])
+        triples = read[f"{name_of_triples}_{k}"]
+        used = {pair[k - 1] for pair in pairs}
+        for head, _, tail in triples:
+            used |= {head, tail}
+        entities = labels_of(read.get(f"ent_ids_{k}"), used)
+        relations = labels_of(read.get(f"rel_ids_{k}"), {triple[1] for triple in triples})
+        found |= {f"names_{k}": entities.names, f"ids_{k}": entities.ids}
+        found |= {f"relations_{k}": relations.names, f"relation_ids_{k}": relations.ids}
+        order = entities.order
+        found[f"triples_{k}"] = positions(triples, order, relations.order, order)
+        orders.append(order)
     found["pairs"] = without_repeats(positions(pairs, *orders))
     found["splits"] = {name: positions(rows, *orders) for name, rows in splits.items()}
     if by_id and len(splits) == 1:
         found["splits"] = {}
     return found
+
+
+class Labels(NamedTuple):
+    """What entities or relations are called in triples, in order; their names and their ids."""
+
+    order: list[str]
+    names: tuple[str, ...] | None
+    ids: list[int] | None
+
+
+def labels_by_id(listed: list[list[str]] | None, used: set[str]) -> Labels:
+    """Return the labels of rows of an id and a name, or the ids that are used."""
+    if listed:
+        names = tuple(row[1] for row in listed)
+        return Labels([row[0] for row in listed], names, [int(row[0]) for row in listed])
+    order = sorted(used, key=int)
+    return Labels(order, None, [int(label) for label in order])
+
+
+def labels_by_name(listed: list[list[str]] | None, used: set[str]) -> Labels:
+    """Return the labels of rows of an id and a name, or the names that are used."""
+    if listed:
+        names = [row[1] for row in listed]
+        return Labels(names, tuple(names), [int(row[0]) for row in listed])
+    order = sorted(used)
+    return Labels(order, tuple(order), None)
 
 
 def positions(rows: list[list[str]], *orders: list[str]) -> list[list[int]]:
@@ -106,8 +132,11 @@ def plain_data(data: Any) -> dict[str, Any]:
         "splits": {name: pairs.tolist() for name, pairs in data.splits.items()},
     }
     for k, graph in ((1, data.left), (2, data.right)):
-        ids = {"ids": graph.ids, "relation_ids": graph.relation_ids}
-        found |= {f"{k_}_{k}": None if v is None else v.tolist() for k_, v in ids.items()}
-        found[f"names_{k}"], found[f"relations_{k}"] = graph.names, graph.relations
+        for name, ids in (("ids", graph.ids), ("relation_ids", graph.relation_ids)):
+            found[f"{name}_{k}"] = ids
+            if ids is not None:
+                found[f"{name}_{k}"] = ids.tolist()
+        found[f"names_{k}"] = graph.names
+        found[f"relations_{k}"] = graph.relations
         found[f"triples_{k}"] = graph.triples.tolist()
     return found

@@ -77,13 +77,14 @@ KNOWN = {"train": [(3, 4), (0, 3)]}
 SIMILARITIES = tr.score_embeddings(LEFT, RIGHT, similarity="cosine")
 
 
-def task_of(**how: Any) -> Task:
-    return Task(PAIRS, left=4, right=5, known=KNOWN, **how)
+def task_of(**options: Any) -> Task:
+    return Task(PAIRS, left=4, right=5, known=KNOWN, **options)
 
 
 def same(a: tr.Report, b: tr.Report) -> bool:
-    mine, other = a.ranks, b.ranks
+    ours = a.ranks
+    other = b.ranks
     return all(
-        np.array_equal(getattr(mine, name), getattr(other, name))
+        np.array_equal(getattr(ours, name), getattr(other, name))
         for name in ("above", "tied", "candidates")
     )

@@ -26,7 +26,8 @@ SCORES = np.array(
     dtype=np.float32,
 )
 TARGETS = np.array([2, 0, 4, 4])
-INDPTR, INDICES = np.array([0, 1, 1, 4, 4]), np.array([0, 0, 1, 2])
+INDPTR = np.array([0, 1, 1, 4, 4])
+INDICES = np.array([0, 0, 1, 2])
 
 
 class Outcome(NamedTuple):
@@ -48,8 +49,10 @@ Run = Callable[..., Outcome]
 
 def start(*arguments: object, **environment: str) -> Outcome:
     """Run the command line in a separate process."""
+    command = [sys.executable, "-m", "truerank"]
+    command += map(str, arguments)
     done = subprocess.run(
-        [sys.executable, "-m", "truerank", *map(str, arguments)],
+        command,
         capture_output=True,
         text=True,
         env={**os.environ, **environment},

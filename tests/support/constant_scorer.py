@@ -25,7 +25,9 @@ SHORT = {  # words that many rows have, and the terms that the page explains
     f"{OWN}, and ties with itself without a filter": "own negative",
     f"{OWN}, scored as if it were filtered": "own negative, filled",
 }
-FIRST, LAST, EACH = [0], [CANDIDATES - 1], np.arange(CANDIDATES)
+FIRST = [0]
+LAST = [CANDIDATES - 1]
+EACH = np.arange(CANDIDATES)
 
 
 def table(score: float, targets: Sequence[int] | np.ndarray) -> compat.CompatTable:
@@ -44,17 +46,17 @@ def tables_by_page() -> dict[str, dict[str, str]]:
 
 def _toolkit_rows() -> Iterator[list[str]]:
     """Yield a row for each preset, with the mrr of scores that are all equal, or all NaN."""
-    zeros, nans = (
-        [table(score, targets) for targets in (FIRST, EACH, LAST)] for score in (0.0, float("nan"))
-    )
+    zeros = [table(0.0, targets) for targets in (FIRST, EACH, LAST)]
+    nans = [table(float("nan"), targets) for targets in (FIRST, EACH, LAST)]
     for name, row in compat.PRESETS.items():
         steps = [(step, reached.says(step)) for step, reached in row.convention.steps()]
         others = "; ".join(words for step, words in steps if step not in ("rank", "nan"))
         for words, term in SHORT.items():
             others = re.sub(words, term, others)
-        numbers = [_range(tables, name, "mrr") for tables in (zeros, nans)]
-        cells = [row.convention.rank, f"{row.toolkit}: {row.version}", others]
-        yield [f"`{name}`", *numbers, *map(markdown_cell, cells)]
+        cells = [f"`{name}`", _range(zeros, name, "mrr"), _range(nans, name, "mrr")]
+        for text in (row.convention.rank, f"{row.toolkit}: {row.version}", others):
+            cells.append(markdown_cell(text))
+        yield cells
 
 
 def write_pages() -> None:
@@ -70,11 +72,12 @@ def write_pages() -> None:
 
 def _exact_rows() -> list[list[str]]:
     report = tr.evaluate(np.zeros((1, CANDIDATES), np.float32), [0])
-    adjusted = [report[f"{kind}.index.mrr"] for kind in KINDS]
-    return [
-        [kind, *(_number(report[f"{kind}.{key}"]) for key in KEYS), _number(value)]
-        for kind, value in zip(KINDS, adjusted, strict=True)
-    ]
+    rows = []
+    for kind in KINDS:
+        numbers = [report[f"{kind}.{key}"] for key in KEYS]
+        numbers.append(report[f"{kind}.index.mrr"])
+        rows.append([kind, *map(_number, numbers)])
+    return rows
 
 
 def _range(tables: Sequence[compat.CompatTable], name: str, key: str) -> str:
@@ -92,7 +95,9 @@ def _number(value: float) -> str:
 def _markdown(heading: str, rows: Iterable[list[str]], text_columns: int = 1) -> str:
     names = heading.split(" | ")
     rule = [":---"] * text_columns + ["---:"] * (len(names) - text_columns)
-    return "".join(f"| {' | '.join(line)} |\n" for line in (names, rule, *rows))
+    lines = [names, rule]
+    lines += rows
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 if __name__ == "__main__":

@@ -65,7 +65,9 @@ def any_ranks(draw: st.DrawFn, optional: dict[str, bool] | None = None) -> Ranks
     """Draw ranks of 0 to 12 tasks; `optional` says which optional parts they must have."""
     n = draw(st.integers(0, 12))
     counts = npst.arrays(np.int64, n, elements=st.integers(0, 2**30) | st.integers(0, 3))
-    above, more, below = draw(counts), draw(counts), draw(counts)
+    above = draw(counts)
+    more = draw(counts)
+    below = draw(counts)
     weights = npst.arrays(np.float64, n, elements=st.floats(0.125, 1e6))
     codes = npst.arrays(np.int64, n, elements=st.integers(0, 2))
     named = st.tuples(codes, st.lists(NAMES, min_size=3, max_size=3, unique=True))
@@ -77,10 +79,15 @@ def any_ranks(draw: st.DrawFn, optional: dict[str, bool] | None = None) -> Ranks
         "unit": codes,
         "audit": st.tuples(*[counts] * 5),
     }
-    given = {
-        name: draw(part)
-        for name, part in parts.items()
-        if (draw(st.booleans()) if optional is None else optional.get(name))
-    }
-    protocol = draw(PROTOCOLS) if optional is None else Protocol()
+    given = {}
+    for name, part in parts.items():
+        if optional is None:
+            is_given = draw(st.booleans())
+        else:
+            is_given = optional.get(name, False)
+        if is_given:
+            given[name] = draw(part)
+    protocol = Protocol()
+    if optional is None:
+        protocol = draw(PROTOCOLS)
     return Ranks(above, more + 1, above + more + 1 + below, **given, protocol=protocol)

@@ -32,12 +32,18 @@ def arrays_like(array: Any) -> Iterator[Any]:
         yield np.ones(array.shape, dtype)
     for value in (np.nan, np.inf, -np.inf, 1e300):
         yield np.full(array.shape, value)
-    for shape in ((), (0,), (1,), (*array.shape, 1), (1, *array.shape)):
+    for shape in ((), (0,), (1,)):
         yield np.zeros(shape, array.dtype)
+    yield np.zeros(array.shape, array.dtype)[..., None]
+    yield np.zeros(array.shape, array.dtype)[None]
     if array.dtype == np.int64:
         yield np.arange(array.size).reshape(array.shape)
-        yield array[:-1] if array.ndim else array[None]
-        yield np.concatenate([array, array]) if array.ndim else array
+        if array.ndim:
+            yield array[:-1]
+            yield np.concatenate([array, array])
+        else:
+            yield array[None]
+            yield array
 
 
 def values_like(value: Any) -> Iterator[Any]:
@@ -49,7 +55,7 @@ def values_like(value: Any) -> Iterator[Any]:
             for other in values_like(inner):
                 yield value | {name: other}
     elif isinstance(value, list):
-        yield [*value, *value]
+        yield value + value
         for other in JSON:
             yield [other, *value[1:]]
 
@@ -82,11 +88,13 @@ def hostile_files(path: Path) -> Iterator[str]:
     with np.load(path) as archive:
         members = dict(archive)
     for name, array in members.items():
-        others = [None, *arrays_like(array)]
+        others = [None]
+        others += arrays_like(array)
         if name == HEADER:
             others += [np.frombuffer(word, np.uint8) for word in (b"[" * 99_999, b"\xff\xfe", b"")]
             header = json.loads(array.tobytes())
-            others += [] if SANITIZED else map(text_array, values_like(header))
+            if not SANITIZED:
+                others += map(text_array, values_like(header))
         for other in others:
             write(path, members | {name: other})
             yield name

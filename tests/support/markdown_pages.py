@@ -64,15 +64,20 @@ class Block(NamedTuple):
 def pages() -> list[Path]:
     """Return the pages of the site, without those of bench/ that docs/bench links to."""
     docs = ROOT / "docs"
-    found = [*docs.glob("*.md"), *docs.glob("[!_]*/*.md")]
+    found = set(docs.glob("*.md")) | set(docs.glob("[!_]*/*.md"))
     return sorted(page for page in found if page.parent.name != "bench")
 
 
 def front_matter(text: str) -> dict[str, str]:
     """Return the front matter of a page, with values as they are written."""
     found = _FRONT.match(text)
-    lines = found[1].splitlines() if found else []
-    return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    if not found:
+        return {}
+    fields = {}
+    for line in found[1].splitlines():
+        key, _, value = line.partition(":")
+        fields[key] = value.strip()
+    return fields
 
 
 def needs(text: str) -> list[str]:
@@ -105,7 +110,8 @@ def run(page: Path, renew: bool = False) -> int:
     runs_commands = front_matter(text).get("commands") == "run"
     names: dict[str, Any] = {"__name__": "__page__"}
     checked = 0
-    printed, outputs = "", []
+    printed = ""
+    outputs = []
     for block in blocks(text):
         if block.picture and find_spec("matplotlib") is None:
             continue
@@ -134,7 +140,8 @@ def _run_python(block: Block, file: str, names: dict[str, Any]) -> tuple[int, An
     """Run a block; return how many figures were checked, and the value of the last expression."""
     source = "\n" * block.line + block.code  # so that tracebacks show the line of the page
     lines = source.split("\n")
-    checked, value = 0, None
+    checked = 0
+    value = None
     for node in ast.parse(source, file).body:
         if not isinstance(node, ast.Expr):
             exec(compile(ast.Module([node], []), file, "exec"), names)

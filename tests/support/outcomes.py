@@ -33,7 +33,8 @@ class Problem:
         """Return targets and keywords as `rank` takes them."""
         keywords = dict(self.keywords)
         for name in ("filter", "candidates"):
-            if (form := keywords.pop(f"{name}_form", None)) is not None:
+            form = keywords.pop(f"{name}_form", None)
+            if form is not None:
                 keywords[name] = in_form(form, keywords[name], self.scores.shape[-1])
         as_targets = keywords.pop("as_targets", lambda targets: targets)
         if keywords.get("rows") is not None:
@@ -64,7 +65,9 @@ def attempt(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
 
     Arrays are given read-only, and no byte behind them changes.
     """
-    arrays = arrays_of([*arguments, *keywords.values()])
+    given = list(arguments)
+    given += keywords.values()
+    arrays = arrays_of(given)
     before = [(array.flags.writeable, memory(array)) for array in arrays]
     for array in arrays:
         array.flags.writeable = False
@@ -122,5 +125,6 @@ def assert_outcome(
 def check(definition: Callable[..., Counts], scores: Array, targets: Any, **keywords: Any) -> None:
     """Check that the package and a definition give the same integers or the same refusal."""
     problem = Problem(scores, targets, keywords)
-    got, expected = outcome(scores, problem), defined(problem, definition)
+    got = outcome(scores, problem)
+    expected = defined(problem, definition)
     assert_outcome(got, expected, audit=keywords.get("audit", False), place=True)

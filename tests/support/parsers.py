@@ -131,7 +131,9 @@ def _folder() -> Path:
     """Return a folder of this process, in memory where there is one."""
     if not _FOLDERS:
         memory = Path("/dev/shm")
-        _FOLDERS.append(tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None))
+        if not memory.is_dir():
+            memory = Path(tempfile.gettempdir())
+        _FOLDERS.append(tempfile.TemporaryDirectory(dir=memory))
     return Path(_FOLDERS[0].name)
 
 
@@ -151,7 +153,8 @@ def plain(array: Any) -> Any:
 
 def same(a: Any, b: Any) -> bool:
     """Whether arrays are equal to the bit, but for their byte order."""
-    a, b = np.asarray(a), np.asarray(b)
+    a = np.asarray(a)
+    b = np.asarray(b)
     if not a.size:  # numpy makes of text without length one of length 1
         return bool(a.shape == b.shape)
     if a.shape != b.shape or a.dtype.newbyteorder("=") != b.dtype.newbyteorder("="):
@@ -165,7 +168,9 @@ def read_by_numpy(data: bytes, name: str | None = None) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = np.load(io.BytesIO(data), allow_pickle=False)
-            return found if name is None else found[name]
+            if name is None:
+                return found
+            return found[name]
     except Exception:  # the oracle may raise anything
         return None
 
@@ -176,7 +181,7 @@ def read_by_numpy(data: bytes, name: str | None = None) -> Any:
 def _read_scores(path: Path) -> Any:
     with tr.open_scores(str(path)) as store:
         shape = store.shape
-        outcomes = [_outcome(store, shape, how) for how in ("map", "read")]
+        outcomes = [_outcome(store, shape, io=io) for io in ("map", "read")]
     assert outcomes[0] == outcomes[1], f"io map and read differ: {outcomes}"
     array = _scores_by_numpy(path)
     if array is not None and array.dtype.kind in "iuf" and array.ndim == 2:
@@ -186,9 +191,8 @@ def _read_scores(path: Path) -> Any:
     return shape, outcomes[0]
 
 
-def _outcome(scores: Any, shape: tuple[int, ...], how: str | None = None) -> Any:
+def _outcome(scores: Any, shape: tuple[int, ...], **keywords: Any) -> Any:
     """Return counts, or the kind of error, whose text speaks of a file or of an array."""
-    keywords = {} if how is None else {"io": how}
     try:
         ranks = tr.rank(scores, min(1, shape[1] - 1), nan="worst", **keywords)
     except tr.InputError as error:
@@ -213,7 +217,10 @@ def _scores_by_numpy(path: Path) -> Any:
     found = read_by_numpy(data)
     if not isinstance(found, np.lib.npyio.NpzFile):
         return None
-    return read_by_numpy(data, found.files[0] if len(found.files) == 1 else "scores")
+    name = "scores"
+    if len(found.files) == 1:
+        name = found.files[0]
+    return read_by_numpy(data, name)
 
 
 # -- the files that stand beside scores ------------------------------------------------------------
@@ -277,8 +284,8 @@ def _read_ranks(path: Path) -> Any:
     if len(ranks):
         for kind in ("optimistic", "pessimistic", "realistic"):
             assert (getattr(ranks, kind) >= 1).all()
-        by = ranks.relation is not None
-        _use(lambda: tr.report(ranks, by="relation" if by else None).to_json(["mr", "hits@10"]))
+        by = None if ranks.relation is None else "relation"
+        _use(lambda: tr.report(ranks, by=by).to_json(["mr", "hits@10"]))
     return content, written(ranks.save)
 
 
@@ -323,7 +330,8 @@ def _read_checkpoint(path: Path) -> Any:
             # Whose tiles say that a true score changed was a checkpoint until the count's end.
             went_on = "changed while it was ranked" in str(refused)
             assert went_on or path.read_bytes() == data, "a refused checkpoint has changed"
-            error = error if error is not None and "of another count" in str(refused) else refused
+            if error is None or "of another count" not in str(refused):
+                error = refused
     assert error is not None
     raise error
 
@@ -334,7 +342,9 @@ def _read_checkpoint(path: Path) -> Any:
 def _plain_rows(path: Path) -> list[list[str]]:
     """Read lines of fields, the plain way."""
     data = path.read_bytes()
-    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
+    if path.suffix == ".gz":
+        data = gzip.decompress(data)
+    text = data.decode("utf-8-sig")
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     rows = [line.split("\t") for line in lines if line.strip(" ")]
     return [[field.strip(" ") for field in row] for row in rows]
@@ -418,8 +428,15 @@ def _read_predictions(path: Path) -> Any:
     assert int(found.ids.max(initial=-1)) < len(found.entities)
     assert found.indptr[-1] == len(found.ids)
     assert len(found.indptr) == 2 * len(found) + 1
-    entries = found.indptr.tolist(), found.ids.tolist(), repr(found.scores.tolist())
-    return found.triples.tolist(), found.entities, found.relations, found.lists.tolist(), *entries
+    return (
+        found.triples.tolist(),
+        found.entities,
+        found.relations,
+        found.lists.tolist(),
+        found.indptr.tolist(),
+        found.ids.tolist(),
+        repr(found.scores.tolist()),
+    )
 
 
 def _read_queries(path: Path) -> Any:
@@ -449,7 +466,9 @@ def _read_statements(path: Path) -> Any:
     # blanks at the ends of a field belong to no label
     plain = [[field.strip(" \t\r\n") for field in line.split(delimiter)] for line in lines]
     assert found == plain, f"plain reading gives {plain}, not {found}"
-    return found if not found else _task_of(path, found)
+    if not found:
+        return found
+    return _task_of(path, found)
 
 
 def _read_json_statements(path: Path) -> Any:
@@ -458,12 +477,15 @@ def _read_json_statements(path: Path) -> Any:
     rows = [json.loads(line) for line in _lines_of(path) if line.strip()]
     assert len(found) == len(rows)
     assert all(a == b for a, b in zip(found, rows, strict=True) if isinstance(b, list))
-    return found if not found else _task_of(path, found)
+    if not found:
+        return found
+    return _task_of(path, found)
 
 
 def _rows_of(read: Statements) -> list[list[str | int]]:
     """Return statements by their labels, or by ids."""
-    entities, relations = read.entities or range(2**63), read.relations or range(2**63)
+    entities = read.entities or range(2**63)
+    relations = read.relations or range(2**63)
     rows = []
     for i, (head, relation, tail) in enumerate(read.triples.tolist()):
         row = [entities[head], relations[relation], entities[tail]]

@@ -27,8 +27,8 @@ FLOATS = {"float16": (16, 10), "bfloat16": (16, 7), "float32": (32, 23), "float6
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 # numpy dtypes that can hold raw bfloat16, which the caller has to name
 DISGUISES = {"bfloat16 in uint16": "u2", "bfloat16 in int16": "i2", "bfloat16 in V2": "V2"}
-DTYPES = (*FLOATS, *INTEGERS)
-KINDS = (*DTYPES, *DISGUISES)
+DTYPES = tuple(FLOATS) + INTEGERS
+KINDS = DTYPES + tuple(DISGUISES)
 
 
 def float_patterns(name: str) -> list[int]:
@@ -39,7 +39,8 @@ def float_patterns(name: str) -> list[int]:
     one = inf // 2 & -(1 << fraction)
     positive = [0, 1, (1 << fraction) - 1, 1 << fraction, one - 1, one, one + 1, inf - 1, inf]
     nans = [inf | 1, inf | 1 << (fraction - 1), sign - 1]
-    return [*positive, *nans, *(sign | p for p in positive + nans)]
+    patterns = positive + nans
+    return patterns + [sign | pattern for pattern in patterns]
 
 
 def integer_values(name: str) -> list[int]:
@@ -51,7 +52,9 @@ def integer_values(name: str) -> list[int]:
 
 
 def as_dtype(name: str) -> np.dtype[Any]:
-    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    if name == "bfloat16":
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(name)
 
 
 def pool(kind: str) -> Array:
@@ -69,7 +72,9 @@ def pool_without_nan(kind: str) -> Array:
     values = pool(kind)
     if kind in DTYPES[4:]:
         return values
-    numbers = values.view(as_dtype("bfloat16")) if kind in DISGUISES else values
+    numbers = values
+    if kind in DISGUISES:
+        numbers = values.view(as_dtype("bfloat16"))
     with np.errstate(invalid="ignore"):  # a signalling NaN
         return values[~np.isnan(numbers)]
 
@@ -113,7 +118,9 @@ def unaligned(a: Array, *, order: str = "C") -> Array:
 
 def with_swapped_bytes(a: Array) -> Array:
     """Return the same numbers in the other byte order; raw bytes have no order."""
-    return a if a.dtype.kind == "V" else a.astype(a.dtype.newbyteorder("S"))
+    if a.dtype.kind == "V":
+        return a
+    return a.astype(a.dtype.newbyteorder("S"))
 
 
 def in_wide_rows(a: Array) -> Array:
@@ -127,6 +134,13 @@ def read_only(a: Array) -> Array:
     copy = a.copy()
     copy.flags.writeable = False
     return copy
+
+
+def repeated(part: Array, whole: Array) -> Array:
+    """Return a part of an array in the shape of the whole; an empty array as it is."""
+    if not part.size:
+        return whole
+    return np.broadcast_to(part, whole.shape)
 
 
 LAYOUTS: dict[str, Callable[[Array], Array]] = {
@@ -150,9 +164,9 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "unaligned byte-swapped": lambda a: unaligned(with_swapped_bytes(a)),
     "read-only": read_only,
     # These three change the scores: every row, column or both the same.
-    "one row for all": lambda a: np.broadcast_to(a[:1], a.shape) if len(a) else a,
-    "one column for all": lambda a: np.broadcast_to(a[:, :1], a.shape) if a.shape[1] else a,
-    "one score for all": lambda a: np.broadcast_to(a[:1, :1], a.shape) if a.size else a,
+    "one row for all": lambda a: repeated(a[:1], a),
+    "one column for all": lambda a: repeated(a[:, :1], a),
+    "one score for all": lambda a: repeated(a[:1, :1], a),
 }
 
 
@@ -162,7 +176,8 @@ def index_lists(rng: np.random.Generator, tasks: int, columns: int, most: int) -
 
 
 def csr(lists: Lists, dtype: str = "int64") -> tuple[Array, Array]:
-    indptr = np.cumsum([0, *map(len, lists)]).astype(dtype)
+    lengths = [len(entries) for entries in lists]
+    indptr = np.append(0, np.cumsum(lengths)).astype(dtype)
     indices = np.array([column for entries in lists for column in entries], dtype)
     return indptr, indices
 
@@ -194,7 +209,7 @@ def by_columns(lists: Lists, columns: int) -> Any:
 
 
 def padded(lists: Lists) -> tuple[Array, Array]:
-    width = max([1, *map(len, lists)])
+    width = max(1, max(map(len, lists), default=0))
     table = np.full((len(lists), width), -1, np.int64)
     for i, entries in enumerate(lists):
         table[i, : len(entries)] = entries
@@ -261,7 +276,8 @@ SHARED_FORMS: dict[str, Callable[[Sequence[int]], Any]] = {
 def assert_same(ranks: tr.Ranks, counts: Counts, *, audit: bool = False) -> None:
     """Check that the integers are equal and of the documented type."""
     for name in ("above", "tied", "candidates"):
-        got, expected = getattr(ranks, name), getattr(counts, name)
+        got = getattr(ranks, name)
+        expected = getattr(counts, name)
         assert got.dtype == np.int64, name
         assert not got.flags.writeable, name
         np.testing.assert_array_equal(got, expected, err_msg=name, strict=True)
@@ -270,7 +286,8 @@ def assert_same(ranks: tr.Ranks, counts: Counts, *, audit: bool = False) -> None
         return
     assert ranks.audit is not None
     for name in ("nan", "inf", "at_best"):
-        got, expected = getattr(ranks.audit, name), getattr(counts, name)
+        got = getattr(ranks.audit, name)
+        expected = getattr(counts, name)
         assert got.dtype == np.int64, name
         np.testing.assert_array_equal(got, expected, err_msg=f"audit.{name}", strict=True)
     assert not ranks.audit.differing.any()  # nothing was scored twice
@@ -290,7 +307,9 @@ def assert_refused(
 
 def in_form(form: str, lists: Lists, columns: int) -> Any:
     """Return a selection in one of the forms, also in one that is shared by all tasks."""
-    return SHARED_FORMS[form](lists[0]) if form in SHARED_FORMS else FORMS[form](lists, columns)
+    if form in SHARED_FORMS:
+        return SHARED_FORMS[form](lists[0])
+    return FORMS[form](lists, columns)
 
 
 def refuse(kind: type[Exception], words: str, *args: Any, **keywords: Any) -> str:

@@ -51,8 +51,8 @@ def trained(model: str, name: str = "nations", inverse: bool = False, epochs: in
     options = OPTIONS.get(model, {"embedding_dim": 16})
     made = model_resolver.make(model, triples_factory=data.training, random_seed=1, **options)
     if epochs:
-        how = {"optimizer": "adam", "optimizer_kwargs": {"lr": 0.03}}
-        loop = SLCWATrainingLoop(model=made, triples_factory=data.training, **how)
+        options = {"optimizer": "adam", "optimizer_kwargs": {"lr": 0.03}}
+        loop = SLCWATrainingLoop(model=made, triples_factory=data.training, **options)
         with warnings.catch_warnings():  # torch: pinned memory without an accelerator, and alike
             warnings.simplefilter("ignore")
             loop.train(data.training, num_epochs=epochs, batch_size=1024, use_tqdm=False)
@@ -76,8 +76,9 @@ class Unfiltered(RankBasedEvaluator):
 
 def evaluated(evaluator: Any, model: Any, data: Any, **options: Any) -> Any:
     """Return the results of an evaluator for the test split, filtered if it filters."""
-    filters = {"additional_filter_triples": known(data)} if evaluator.filtered else {}
-    options = {**filters, "batch_size": 256, "use_tqdm": False, **options}
+    options = {"batch_size": 256, "use_tqdm": False} | options
+    if evaluator.filtered:
+        options.setdefault("additional_filter_triples", known(data))
     return evaluator.evaluate(model, data.testing.mapped_triples, **options)
 
 

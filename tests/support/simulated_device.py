@@ -35,7 +35,8 @@ _aten = torch.ops.aten
 
 class Event:
     def __init__(self, stream: Stream) -> None:
-        self._stream, self._position = stream, len(stream.operations)
+        self._stream = stream
+        self._position = len(stream.operations)
 
     def synchronize(self) -> None:
         self._stream.run(self._position)
@@ -193,7 +194,8 @@ def _leaves(value: Any) -> list[Any]:
 def _operate(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a view at once, and enqueue the work of any other operation on the current stream."""
     # In inference mode torch leaves it to the device to take operations apart, such as `matmul`.
-    if (parts := function.decompose(*args, **kwargs)) is not NotImplemented:
+    parts = function.decompose(*args, **kwargs)
+    if parts is not NotImplemented:
         return parts
     if function is _aten.copy_.default:
         return _copy(*args, **kwargs)
@@ -202,7 +204,8 @@ def _operate(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     _check_devices(function, args, kwargs)
     if _is_host(kwargs.get("device")):  # a new tensor on the host, of a shape on the device
         return function(*_mapped(_raw, args), **kwargs)
-    schema, stream = function._schema, module.current_stream()
+    schema = function._schema
+    stream = module.current_stream()
     aliases = [each.alias_info for each in schema.returns if each.alias_info]
     with _own_modes():
         raw_args, raw_kwargs = _mapped(_raw, (args, kwargs))
@@ -311,7 +314,8 @@ def _copy(to: Any, source: Any, non_blocking: bool = False) -> Any:
         module.note_copy(not non_blocking)
     else:
         with _own_modes():
-            memory, values = to.raw, _raw(source)
+            memory = to.raw
+            values = _raw(source)
             _shapes_of(_aten.copy_.default, (to, source), {})
         stream.operations.append(lambda: memory.copy_(values))
         if isinstance(source, DeviceTensor):
@@ -338,7 +342,8 @@ def _new(function: Any, *args: Any, **kwargs: Any) -> Any:
 # What makes a tensor of no other goes by these: `zeros`, `full`, `tensor` and `to` as well.
 _library = torch_operators.Library("aten", "IMPL")
 _factories = [_aten.empty.memory_format, _aten.empty_strided.default]
-for _factory in (*_factories, *(getattr(_aten.arange, name) for name in _aten.arange.overloads())):
+_factories += [getattr(_aten.arange, name) for name in _aten.arange.overloads()]
+for _factory in _factories:
     _library.impl(_factory, partial(_new, _factory), "PrivateUse1")
 _library.impl(  # by which `torch.tensor` copies
     "_copy_from", lambda source, to, wait=False: _copy(to, source, wait), "PrivateUse1"
@@ -376,10 +381,10 @@ def blocks_of_streams(array: Array, targets: Array) -> Iterator[tuple[Any, Any]]
             yield pending_scores(array[i : i + 20]), on_device(targets[i : i + 20])
 
 
-def choose(way: str, patch: pytest.MonkeyPatch) -> None:
+def choose(kind: str, patch: pytest.MonkeyPatch) -> None:
     """Let scores be copied to the host, or counted on the device, block by block."""
-    patch.setenv("TRUERANK_DEVICE", way)
-    if way == "torch":
+    patch.setenv("TRUERANK_DEVICE", kind)
+    if kind == "torch":
         patch.setattr(score_sources, "TILE_BYTES", 2000)
         patch.setattr(task_counts, "MOST_ENTRIES", 50)
         patch.setattr(task_counts, "MOST_TASKS", 9)

@@ -30,12 +30,16 @@ def missing_libraries() -> dict[str, set[str]]:
 
 def what_would_run(reasons: Iterable[str]) -> str:
     """Return a line of how many of the skipped tests each extra would run."""
-    counts, missing = Counter[str](), missing_libraries()
+    counts = Counter[str]()
+    missing = missing_libraries()
     for reason in reasons:
-        words = {*re.findall(r"\w+", reason.lower())}
-        sources = (source for source, names in missing.items() if names & words)
-        counts[
-            "TRUERANK_DATA" if "TRUERANK_DATA" in reason else next(sources, "another system")
-        ] += 1
+        words = set(re.findall(r"\w+", reason.lower()))
+        sources = [source for source, names in missing.items() if names & words]
+        if "TRUERANK_DATA" in reason:
+            sources = ["TRUERANK_DATA"]
+        sources.append("another system")
+        counts[sources[0]] += 1
+    if not counts:
+        return ""
     parts = ", ".join(f"{number} with {source}" for source, number in counts.most_common())
-    return f"skipped tests would run: {parts}" if parts else ""
+    return f"skipped tests would run: {parts}"

@@ -28,7 +28,8 @@ def scores(rows: int, columns: int, dtype: str, seed: int = 0) -> Array:
 
 @st.composite
 def matrices(draw: st.DrawFn, dtypes: tuple[str, ...] = DTYPES, least: int = 0) -> Array:
-    rows, columns = draw(st.integers(least, 9)), draw(st.integers(least, 40))
+    rows = draw(st.integers(least, 9))
+    columns = draw(st.integers(least, 40))
     return scores(rows, columns, draw(st.sampled_from(dtypes)), draw(st.integers(0, 9)))
 
 
@@ -36,19 +37,26 @@ class Chunks:
     """A minimal array in chunks, which counts how often each chunk is decoded."""
 
     def __init__(self, array: Array, chunks: tuple[int, ...]) -> None:
-        self.array, self.chunks = array, chunks[-array.ndim :]
-        self.shape, self.dtype = array.shape, array.dtype
+        self.array = array
+        self.chunks = chunks[-array.ndim :]
+        self.shape = array.shape
+        self.dtype = array.dtype
         self.decoded: Counter[tuple[int, ...]] = Counter()
 
     def __getitem__(self, key: slice | tuple[slice, ...]) -> Array:
-        sides = zip(key if isinstance(key, tuple) else (key,), self.chunks, strict=True)
+        slices = key
+        if not isinstance(slices, tuple):
+            slices = (slices,)
+        sides = zip(slices, self.chunks, strict=True)
         self.decoded.update(product(*(range(x.start // n, -(-x.stop // n)) for x, n in sides)))
         return self.array[key].copy()
 
 
 def name_of(dtype: Any) -> dict[str, Any]:
     """Return the option that raw 16-bit scores need."""
-    return {"dtype": "bfloat16"} if np.dtype(dtype).kind == "V" else {}
+    if np.dtype(dtype).kind == "V":
+        return {"dtype": "bfloat16"}
+    return {}
 
 
 def touch(store: Store) -> None:
@@ -96,7 +104,8 @@ def assembled(store: Store, most: int, io: str) -> Array:
 
 def read(block: FileBlock, dtype: np.dtype[Any]) -> Array:
     """Read a block of a file, as the core does."""
-    (rows, columns), strides = block.shape, block.strides
+    rows, columns = block.shape
+    strides = block.strides
     assert min(strides) > 0
     assert dtype.itemsize in strides
     span = (rows - 1) * strides[0] + (columns - 1) * strides[1] + dtype.itemsize

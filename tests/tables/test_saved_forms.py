@@ -48,7 +48,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
 def test_every_result_has_every_form(name: str, tmp_path: Path) -> None:
     found = RESULTS[name]()
     forms = {"txt": "text", "MD": "markdown", "tex": "latex", "csv": "csv", "json": "json"}
-    for ending, form in [*forms.items(), ("html", "html")]:
+    forms["html"] = "html"
+    for ending, form in forms.items():
         path = tmp_path / f"found.{ending}"
         found.save(path)
         text = path.read_text(encoding="utf-8")
@@ -88,7 +89,8 @@ def test_wrong_paths(name: str, tmp_path: Path) -> None:
 def test_what_was_there_stays_where_a_form_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, path = RESULTS["table"](), tmp_path / "table.md"
+    found = RESULTS["table"]()
+    path = tmp_path / "table.md"
     found.save(path)
     before = path.read_bytes()
 

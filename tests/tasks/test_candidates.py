@@ -15,7 +15,8 @@ from support.refusals import refusal
 from truerank import alignment, link_prediction, retrieval
 from truerank.link_prediction import Negatives, Sampled
 
-ENTITIES, RELATIONS = 6, 2
+ENTITIES = 6
+RELATIONS = 2
 NAMES = tuple(f"entity {i}" for i in range(ENTITIES))
 WORDS = tuple(f"relation {i}" for i in range(RELATIONS))
 SIDES = {"head": 0, "tail": 2}  # and the column of the answer
@@ -60,30 +61,36 @@ class Problem:
 
     def __init__(self, test: list[Triple], train: list[Triple] | None, candidates: Any) -> None:
         self.test = test
-        self.known = None if train is None else {"train": np.array(train).reshape(-1, 3)}
+        self.known = None
+        if train is not None:
+            self.known = {"train": np.array(train).reshape(-1, 3)}
         self.facts = test + (train or [])
-        how: Any = {"entities": ENTITIES, "relations": RELATIONS, "candidates": candidates}
-        self.task = quietly(link_prediction.Task, np.array(test), self.known, **how)
+        options: Any = {"entities": ENTITIES, "relations": RELATIONS, "candidates": candidates}
+        self.task = quietly(link_prediction.Task, np.array(test), self.known, **options)
 
     def answers_of(self, side: str, triple: Triple, facts: list[Triple]) -> set[int]:
         """Return the answers of facts with the same query."""
         column = SIDES[side]
-        own = [value for i, value in enumerate(triple) if i != column]
+        query = [value for i, value in enumerate(triple) if i != column]
         return {
             fact[column]
             for fact in facts
-            if [value for i, value in enumerate(fact) if i != column] == own
+            if [value for i, value in enumerate(fact) if i != column] == query
         }
 
     def without(self, side: str, triple: Triple) -> set[int]:
         """Return what is filtered."""
-        return set() if self.known is None else self.answers_of(side, triple, self.facts)
+        if self.known is None:
+            return set()
+        return self.answers_of(side, triple, self.facts)
 
     def among(self, side: str, i: int) -> set[int]:
         """Return the candidates of a task, as the side has them."""
         selection = self.task.sides[side].selections()[1]
+        if selection is None:
+            return set(range(ENTITIES))
         if not isinstance(selection, tuple):
-            return set(range(ENTITIES) if selection is None else selection.tolist())
+            return set(selection.tolist())
         indptr, indices, lists = selection
         return set(indices[indptr[lists[i]] : indptr[lists[i] + 1]].tolist())
 
@@ -124,7 +131,8 @@ def test_every_way_counts_by_the_definition(problem: Problem, data: st.DataObjec
         ).reshape(ENTITIES, RELATIONS, ENTITIES)
         for side in SIDES
     }
-    task, expected = problem.task, []
+    task = problem.task
+    expected = []
     asked: dict[str, list[tuple[int, ...]]] = {side: [] for side in SIDES}
     pairs: dict[str, set[tuple[int, ...]]] = {side: set() for side in SIDES}
     rows: dict[str, Any] = {}
@@ -136,7 +144,8 @@ def test_every_way_counts_by_the_definition(problem: Problem, data: st.DataObjec
             entity, relation = (other, one) if side == "head" else (one, other)
             scores = table[side][entity, relation]
             rows[side].append(scores)
-            among, without = problem.among(side, i), problem.without(side, triple)
+            among = problem.among(side, i)
+            without = problem.without(side, triple)
             expected.append(plain_counts(scores, triple[column], among, without))
             for candidate in (among - without) | {triple[column]}:
                 pairs[side].add((one, other, candidate))
@@ -183,10 +192,12 @@ def test_lists_count_by_the_definition(
     lists: dict[str, Any] = {}
     wrong = False
     for side, column in SIDES.items():
-        ids, numbers = [], []
+        ids = []
+        numbers = []
         for i, triple in enumerate(problem.test):
             listed = data.draw(st.lists(entities, unique=True, max_size=4))
-            among, without = problem.among(side, i), problem.without(side, triple)
+            among = problem.among(side, i)
+            without = problem.without(side, triple)
             right = problem.answers_of(side, triple, problem.test)
             wrong |= not set(listed) <= among | without | right
             scores: list[float] = [float(-place) for place in range(len(listed))]
@@ -203,8 +214,8 @@ def test_lists_count_by_the_definition(
         lists[side] = ids
         if has_scores:
             width = max(map(len, ids))
-            padded = [[*each, *[-1] * (width - len(each))] for each in ids]
-            filled = [[*each, *[0.0] * (width - len(each))] for each in numbers]
+            padded = [each + [-1] * (width - len(each)) for each in ids]
+            filled = [each + [0.0] * (width - len(each)) for each in numbers]
             shape = len(ids), width
             lists[side] = tr.TopK(
                 np.array(padded, np.int64).reshape(shape), np.array(filled).reshape(shape)
@@ -227,22 +238,23 @@ def test_labels_and_ids_name_the_same_candidates(test: list[Triple], data: st.Da
     }
     by_side = {"tail": {i: np.array(list(each)) for i, each in by_relation.items()}}
     is_right = all(r in by_relation and t in by_relation[r] for _, r, t in test)
-    how: Any = {"entities": NAMES, "relations": WORDS, "sides": ["tail"]}
+    options: Any = {"entities": NAMES, "relations": WORDS, "sides": ["tail"]}
     if not is_right:
         words = "^candidates: .*(have no list|not among)"
         for candidates in (by_relation, by_name, by_side):
             with pytest.raises(ValueError, match=words):
-                quietly(link_prediction.Task, names, {}, candidates=candidates, **how)
+                quietly(link_prediction.Task, names, {}, candidates=candidates, **options)
         return
     tasks = [
-        quietly(link_prediction.Task, names, {}, candidates=candidates, **how)
+        quietly(link_prediction.Task, names, {}, candidates=candidates, **options)
         for candidates in (by_relation, by_name, by_side)
     ]
     for task in tasks:
         assert task.protocol == tasks[0].protocol
         assert not task.protocol.sampled
         assert "selection of" in task.protocol.candidates
-        found, first = task.tail.selections()[1], tasks[0].tail.selections()[1]
+        found = task.tail.selections()[1]
+        first = tasks[0].tail.selections()[1]
         assert all(map(np.array_equal, found, first))
 
 
@@ -263,40 +275,40 @@ REFUSED: list[tuple[type[Exception], str, Any]] = [
 @pytest.mark.parametrize(("kind", "words", "candidates"), REFUSED)
 def test_wrong_candidates(kind: type[Exception], words: str, candidates: Any) -> None:
     test = [(NAMES[0], WORDS[0], NAMES[1]), (NAMES[2], WORDS[1], NAMES[0])]
-    how = {"entities": NAMES, "relations": WORDS, "candidates": candidates}
-    refusal(kind, words, link_prediction.Task, test, {}, **how)
+    options = {"entities": NAMES, "relations": WORDS, "candidates": candidates}
+    refusal(kind, words, link_prediction.Task, test, {}, **options)
 
 
 def test_sides_and_relations_of_one_name() -> None:
-    how: Any = {"entities": 2, "relations": ["head", "tail"], "sides": ["tail"]}
+    options: Any = {"entities": 2, "relations": ["head", "tail"], "sides": ["tail"]}
     test = [(0, "tail", 1)]
     words = "'tail' may be sides or relations"
-    refusal(ValueError, words, link_prediction.Task, test, {}, candidates={"tail": [1]}, **how)
-    task = link_prediction.Task(test, {}, candidates={"tail": {"tail": [1]}}, **how)
+    refusal(ValueError, words, link_prediction.Task, test, {}, candidates={"tail": [1]}, **options)
+    task = link_prediction.Task(test, {}, candidates={"tail": {"tail": [1]}}, **options)
     assert task.tail.candidates.tolist() == [1]
 
 
 @pytest.mark.parametrize("word", ["all", "listed"])
 def test_no_split_has_the_name_of_candidates(word: str) -> None:
-    for kind, how in (
+    for kind, options in (
         (link_prediction.Task, {"test": [(0, 0, 1)], "known": {word: [(0, 0, 0)]}}),
         (retrieval.Task, {"qrels": {0: [1]}, "entities": 3, "known": {word: {0: [2]}}}),
         (retrieval.Task, {"qrels": {0: [1]}, "entities": 3, "split": word}),
         (alignment.Task, {"pairs": [(0, 0)], "left": 2, "right": 2, "known": {word: [(1, 1)]}}),
     ):
-        refusal(ValueError, f"another name of a split.* got '{word}'", kind, **how)
+        refusal(ValueError, f"another name of a split.* got '{word}'", kind, **options)
 
 
 def test_alignment_has_candidates_by_side() -> None:
-    how: Any = {"left": 3, "right": 4}
+    options: Any = {"left": 3, "right": 4}
     by_side = {"left_to_right": [2, 0, 2], "right_to_left": [0, 1]}
-    task = alignment.Task([(0, 2)], candidates=by_side, **how)
-    other = alignment.Task([(0, 2)], candidates=([1, 0], [0, 2]), **how)
+    task = alignment.Task([(0, 2)], candidates=by_side, **options)
+    other = alignment.Task([(0, 2)], candidates=([1, 0], [0, 2]), **options)
     assert task.protocol == other.protocol
     scores = np.arange(12.0).reshape(3, 4)
     assert task.evaluate_scores(scores).ranks == other.evaluate_scores(scores).ranks
     words = "expected those of left_to_right and right_to_left"
-    refusal(ValueError, words, alignment.Task, [(0, 2)], candidates={"left": [0]}, **how)
+    refusal(ValueError, words, alignment.Task, [(0, 2)], candidates={"left": [0]}, **options)
 
 
 # -- retrieval -------------------------------------------------------------------------------------
@@ -319,13 +331,15 @@ def test_lists_of_retrieval(qrels: dict[int, set[int]], data: st.DataObject) -> 
     splits = {"train": {query: list(each) for query, each in known.items() if each}}
     listed_task: dict[str, Any] = {"known": splits, "entities": ENTITIES, "candidates": "listed"}
     for candidates in (among, "listed"):
-        how = {**listed_task, "candidates": candidates}
-        task = quietly(retrieval.Task, {q: list(right) for q, right in qrels.items()}, **how)
+        options = {**listed_task, "candidates": candidates}
+        task = quietly(retrieval.Task, {q: list(right) for q, right in qrels.items()}, **options)
         ranks = quietly(task.evaluate_lists, runs).ranks
         expected = []
         for query in sorted(qrels):
             for target in sorted(qrels[query]):
-                everyone = among[query] if candidates is among else set(runs[query]) | {target}
+                everyone = set(runs[query]) | {target}
+                if candidates is among:
+                    everyone = among[query]
                 scores = {k: float(v) for k, v in runs[query].items()}
                 expected.append(plain_list_counts(scores, target, everyone, known[query]))
         assert counts_of(ranks) == expected
@@ -396,7 +410,9 @@ def test_samples_of_answers(qrels: dict[int, set[int]], negatives: int, seed: in
             right = qrels[int(task.answers.queries[row, 0])]
             drawn = set(indices[indptr[lists[i]] : indptr[lists[i] + 1]].tolist())
             assert int(target) in right <= drawn
-            most = negatives * (len(right) if per == "answer" else 1)
+            most = negatives
+            if per == "answer":
+                most *= len(right)
             assert negatives <= len(drawn - right) <= most
 
 

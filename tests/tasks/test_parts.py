@@ -19,7 +19,8 @@ import truerank as tr
 from support.refusals import refusal
 from truerank.link_prediction import ComplexQueries, Negatives, Sampled
 
-ENTITIES, RELATIONS = 7, 3
+ENTITIES = 7
+RELATIONS = 3
 
 
 class Case(NamedTuple):
@@ -115,7 +116,8 @@ def by_vectors(rng: np.random.Generator) -> Case:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         task = tr.link_prediction.Task(rows, {}, entities=ENTITIES, relations=RELATIONS, **options)
-    vectors, relations = few_values(rng, ENTITIES, 2), few_values(rng, RELATIONS, 2)
+    vectors = few_values(rng, ENTITIES, 2)
+    relations = few_values(rng, RELATIONS, 2)
 
     def of_queries(part: Any) -> dict[str, np.ndarray]:
         heads, relation, tails = part.test.T
@@ -176,7 +178,8 @@ def times(rng: np.random.Generator) -> Case:
     """Facts with a start and an end, filtered by overlap."""
     start = rng.integers(0, 6, 14)
     columns = [rng.integers(0, n, 14) for n in (4, 2, ENTITIES)]
-    rows = np.stack([*columns, start, start + rng.integers(0, 3, 14)], axis=1)
+    columns += [start, start + rng.integers(0, 3, 14)]
+    rows = np.stack(columns, axis=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         task = tr.link_prediction.Task(
@@ -200,7 +203,8 @@ def alignment(rng: np.random.Generator) -> Case:
             candidates=["all", "test"][rng.integers(2)],
             known=known,
         )
-    left, right = few_values(rng, ENTITIES, 3), few_values(rng, ENTITIES, 3)
+    left = few_values(rng, ENTITIES, 3)
+    right = few_values(rng, ENTITIES, 3)
     scores = left @ right.T
     ways = {
         "vectors": lambda part: part.evaluate_embeddings(left, right, similarity="dot"),
@@ -216,7 +220,8 @@ def alignment(rng: np.random.Generator) -> Case:
 def retrieval(rng: np.random.Generator) -> Case:
     items = [f"d{i}" for i in range(ENTITIES)]
     users = [f"q{i}" for i in range(6)]
-    qrels, runs = {}, {}
+    qrels = {}
+    runs = {}
     for user in users:
         judged = rng.choice(items, rng.integers(1, 4), replace=False).tolist()
         listed = rng.choice(items, rng.integers(1, 5), replace=False).tolist()
@@ -329,7 +334,8 @@ def test_parts_join_under_every_filter() -> None:
         reports = part.evaluate(lambda q: scores[q[:, 0], q[:, 1]]).filters
         return {name: report.ranks for name, report in reports.items()}
 
-    whole, parts = evaluate(task), [evaluate(task[p::3]) for p in (2, 0, 1)]
+    whole = evaluate(task)
+    parts = [evaluate(task[p::3]) for p in (2, 0, 1)]
     assert list(whole) == ["fact", "triple", "none"]
     for name, ranks in whole.items():
         assert tr.concatenate([part[name] for part in parts]) == ranks
@@ -425,7 +431,8 @@ def test_other_indices_are_refused(index: Any, error: Any, words: str) -> None:
 
 def labelled(rows: list[tuple[int, int]], above: list[int]) -> tr.Ranks:
     """Ranks of units and targets."""
-    units, targets = [row[0] for row in rows], [row[1] for row in rows]
+    units = [row[0] for row in rows]
+    targets = [row[1] for row in rows]
     return tr.Ranks(
         above, [1] * len(rows), 99, side="tail", unit=units, queries=units, targets=targets
     )
@@ -479,7 +486,7 @@ def test_a_sampler_that_fills_its_last_batch() -> None:
         return np.random.default_rng(0).random((10, 10))[queries[:, 0]]
 
     whole = task.evaluate(model).ranks
-    order = [*range(10), 0, 1]
+    order = (np.arange(12) % 10).tolist()
     parts = [task[order[p::4]].evaluate(model).ranks for p in range(4)]
     refusal(tr.InputValueError, "2 of 12 tasks are there twice", tr.concatenate, parts)
     assert tr.concatenate(parts, repeats="drop") == whole
@@ -497,7 +504,7 @@ def test_queries_of_retrieval_that_come_again() -> None:
     def evaluate(part: Any) -> tr.Ranks:
         return part.evaluate(lambda queries: scores[queries[:, 0]]).ranks
 
-    order = [*range(10), 0, 1]
+    order = (np.arange(12) % 10).tolist()
     parts = [evaluate(task[order[p::4]]) for p in range(4)]
     words = r"4 of 24 tasks are there twice .* \(unit 0, query q0, target d0\)"
     refusal(tr.InputValueError, words, tr.concatenate, parts)
@@ -517,7 +524,7 @@ def test_the_order_of_tasks_that_are_not_of_one_whole_stays() -> None:
             model = {side: lambda queries: scores[queries.max(axis=1)]}
             parts.append(task[p::2].evaluate(**model).ranks)
     joined = tr.concatenate(parts)
-    assert joined.unit.codes.tolist() == [*range(1, 10, 2), *range(0, 10, 2)] * 2
+    assert joined.unit.codes.tolist() == [1, 3, 5, 7, 9, 0, 2, 4, 6, 8] * 2
     assert joined.side.values.tolist() == ["tail"] * 10 + ["head"] * 10
     assert not {"position_in_whole", "tasks_in_whole"} & joined.labels.keys()
 

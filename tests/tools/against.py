@@ -55,7 +55,8 @@ class Results:
         import truerank
 
         self.found: dict[str, Any] = {}
-        self.tr, self.rng = truerank, np.random.default_rng(20)
+        self.tr = truerank
+        self.rng = np.random.default_rng(20)
         integers = self.rng.integers
         self.scores = {
             "ties": integers(0, 25, (60, 90)).astype(np.float32),
@@ -63,7 +64,8 @@ class Results:
             "int16": integers(-9, 9, (60, 90)).astype(np.int16),
             "fortran": np.asfortranarray(self.rng.normal(size=(60, 90)).astype(np.float16)),
         }
-        self.targets, self.rows = integers(0, 90, 140), integers(0, 60, 140)
+        self.targets = integers(0, 90, 140)
+        self.rows = integers(0, 60, 140)
         indptr = np.concatenate([[0], np.cumsum(integers(0, 30, 140))])
         self.filter = (indptr, integers(0, 90, int(indptr[-1])))
         self.let_in = np.unique(np.concatenate([self.targets, integers(0, 90, 40)]))
@@ -84,13 +86,16 @@ class Results:
 
     def counting(self) -> None:
         """Add the counts of every door for scores."""
-        tr, ties, floats = self.tr, self.scores["ties"], self.scores["float64"]
+        tr = self.tr
+        ties = self.scores["ties"]
+        floats = self.scores["float64"]
         chosen = {"all": {}, "filter": {"filter": self.filter}, "some": {"candidates": self.let_in}}
         for name, which, order in product(self.scores, chosen, ["descending", "ascending"]):
             options = {"rows": self.rows, "order": order, **chosen[which]}
             key = f"rank.{name}.{which}.{order}"
             self.add(key, counts, tr.rank, self.scores[name], self.targets, **options)
-        scores, one_each = floats.copy(), self.targets[:60]
+        scores = floats.copy()
+        one_each = self.targets[:60]
         scores[::3, ::7] = np.nan
         for rule in ("raise", "worst", "omit"):
             self.add(f"rank.nan.{rule}", counts, tr.rank, scores, one_each, nan=rule)
@@ -111,10 +116,12 @@ class Results:
 
     def vectors(self) -> None:
         """Add what comes of vectors: counts, scores, the best candidates, thresholds."""
-        tr, normal = self.tr, self.rng.normal
+        tr = self.tr
+        normal = self.rng.normal
         for dtype, similarity in product(["float32", "float64"], SIMILARITIES):
             pair = [normal(size=(n, 16)).astype(dtype) for n in (60, 90)]
-            name, given = f"{similarity}.{dtype}", {"similarity": similarity}
+            name = f"{similarity}.{dtype}"
+            given = {"similarity": similarity}
             if similarity == "complex_l1" and "layout" in signature(tr.rank_embeddings).parameters:
                 given["layout"] = "interleaved"
             tasks = {"rows": self.rows, "filter": self.filter, **given}
@@ -127,7 +134,8 @@ class Results:
 
     def reports(self) -> None:
         """Add every metric of every kind and adjustment, by group and weighted, and all forms."""
-        tr, weights = self.tr, 1.0 + self.rows % 3
+        tr = self.tr
+        weights = 1.0 + self.rows % 3
         reports = {name: tr.report(self.ranks(name)) for name in self.scores}
         reports["weighted"] = tr.report(self.ranks().with_weights(weights))
         reports["groups"] = tr.report(self.ranks(), by="relation")
@@ -140,23 +148,27 @@ class Results:
         shown = {name: reports[name] for name in ("ties", "groups")}
         alike = {name: reports[name] for name in self.scores}
         shown["table"] = tr.table(alike, ["mrr", "hits@10", "index.mr"])
-        scores, targets = self.scores["ties"], self.targets[:60]
+        scores = self.scores["ties"]
+        targets = self.targets[:60]
         shown["compat"] = tr.compat.report(scores, targets, preset="pykeen").table()
         self.forms(**shown)
 
     def forms(self, **results: Any) -> None:
         """Add what results are written as; the notes of LaTeX are comments, and are left out."""
         for name, form in product(results, ("markdown", "csv", "text", "json", "dict", "latex")):
-            options = {"notes": False} if form == "latex" else {}
-            self.add(
-                f"form.{form}.{name}", methodcaller(f"to_{form}", **options), results.get, name
-            )
+            write = methodcaller(f"to_{form}")
+            if form == "latex":
+                write = methodcaller("to_latex", notes=False)
+            self.add(f"form.{form}.{name}", write, results.get, name)
 
     def chance(self) -> None:
         """Add expectations, variances and p-values under chance, and adjusted numbers."""
         tr = self.tr
-        for tasks, key in product([1, 7, 300], [*METRICS, "hits@2"]):
-            sizes, weights = 2 + np.arange(tasks) * 37 % 500, 1.0 + np.arange(tasks) % 3
+        keys = list(METRICS)
+        keys.append("hits@2")
+        for tasks, key in product([1, 7, 300], keys):
+            sizes = 2 + np.arange(tasks) * 37 % 500
+            weights = 1.0 + np.arange(tasks) % 3
             self.add(f"chance.{key}.{tasks}", list, tr.chance, key, sizes)
             self.add(f"chance.{key}.{tasks}.weighted", list, tr.chance, key, sizes, weights)
         for key, value in {"mr": 170.0, "mrr": 0.3, "hits@10": 0.5, "gmr": 20.0}.items():
@@ -171,7 +183,8 @@ class Results:
 
     def inference(self) -> None:
         """Add intervals, comparisons and what a test set can show."""
-        tr, report = self.tr, self.tr.report(self.ranks(), by="relation")
+        tr = self.tr
+        report = self.tr.report(self.ranks(), by="relation")
         ends = attrgetter("value", "low", "high")
         both = [self.ranks(), self.ranks("int16")]
         for key in CHOSEN:
@@ -182,7 +195,8 @@ class Results:
 
     def protocols(self) -> None:
         """Add the reports of link prediction, alignment and retrieval."""
-        tr, rng = self.tr, np.random.default_rng(21)
+        tr = self.tr
+        rng = np.random.default_rng(21)
         triples = np.stack([rng.integers(0, n, 200) for n in (40, 4, 40)], axis=1)
         pairs = np.stack([rng.permutation(40)[:30], rng.permutation(50)[:30]], axis=1)
         matrices = [rng.integers(0, 30, (50, 40)).astype(np.float32) for _ in range(2)]
@@ -192,7 +206,8 @@ class Results:
         vectors = {"tail": tail, "head": head, "entities": entities}
         self.add("link_prediction.vectors", report_of, task.evaluate_embeddings, **vectors)
         for similarity, csls in product(("cosine", "dot"), (None, 5)):
-            name, given = f"alignment.{similarity}.{csls}", {"similarity": similarity, "csls": csls}
+            name = f"alignment.{similarity}.{csls}"
+            given = {"similarity": similarity, "csls": csls}
             self.add(name, report_of, tr.alignment.evaluate, entities, right, pairs, **given)
         names = [f"d{d}" for d in range(40)]
         judged = {f"q{q}": dict(zip(names[q % 30 :], q % 3 * [1, 0, 2])) for q in range(1, 50)}  # noqa: B905
@@ -201,8 +216,11 @@ class Results:
 
     def compat(self) -> None:
         """Add the numbers of other toolkits."""
-        tr, compat, scores = self.tr, self.tr.compat, self.scores["ties"]
-        targets, sides = self.targets[:60], ["head", "tail"] * 30
+        tr = self.tr
+        compat = self.tr.compat
+        scores = self.scores["ties"]
+        targets = self.targets[:60]
+        sides = ["head", "tail"] * 30
         for name in compat.PRESETS:
             options = {"preset": name, "side": sides}
             self.add(f"compat.{name}", dict, compat.report, scores, targets, **options)
@@ -215,7 +233,8 @@ class Results:
 
     def files(self, folder: Path, other: Path | None) -> None:
         """Save ranks, a counter and a report; add what is read, also from another folder."""
-        tr, scores = self.tr, self.scores["ties"]
+        tr = self.tr
+        scores = self.scores["ties"]
         self.ranks().save(folder / "ranks.npz")
         counter = tr.RankCounter(scores[:, 3], np.full(60, 3), candidates=40)
         counter.update(scores[:, :20], start=0)
@@ -231,7 +250,8 @@ class Results:
             if place is not None:
                 self.add(f"file.ranks.{name}", counts, tr.load, place / "ranks.npz")
                 self.add(f"file.counter.{name}", counts, resumed, place / "counter.npz")
-                text, form = (place / "report.json").read_text("utf-8"), methodcaller("to_dict")
+                text = (place / "report.json").read_text("utf-8")
+                form = methodcaller("to_dict")
                 self.add(f"file.report.{name}", form, tr.Report.from_json, text)
 
 
@@ -268,16 +288,22 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
-    return value if isinstance(value, (str, bool, int, float, type(None))) else repr(value)
+    if isinstance(value, (str, bool, int, float, type(None))):
+        return value
+    return repr(value)
 
 
 def compute(folder: Path, other: Path | None) -> None:
     """Write the results of the installed version, and its public names, into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     results = Results()
-    doors = [results.counting, results.vectors, results.reports, results.chance]
-    for door in [*doors, results.inference, results.protocols, results.compat]:
-        door()
+    results.counting()
+    results.vectors()
+    results.reports()
+    results.chance()
+    results.inference()
+    results.protocols()
+    results.compat()
     results.files(folder, other)
     names = []
     for module in NAMES:
@@ -296,7 +322,9 @@ def difference(one: Any, two: Any, tolerance: float = 1e-12) -> str:
         near = isinstance(one, float) or isinstance(two, float)
         same = one == two or (math.isnan(one) and math.isnan(two))
         same |= near and math.isclose(one, two, rel_tol=tolerance, abs_tol=1e-13)
-        return "" if same else f"{one!r} became {two!r}"
+        if same:
+            return ""
+        return f"{one!r} became {two!r}"
     if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
         found = ((f"{key}: ", difference(one[key], two[key], tolerance)) for key in one)
     elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
@@ -306,7 +334,9 @@ def difference(one: Any, two: Any, tolerance: float = 1e-12) -> str:
         return difference(rounded(one).splitlines(), rounded(two).splitlines(), tolerance)
     else:
         same = one == two or (is_error(one) and is_error(two) and is_error(one) == is_error(two))
-        return "" if same else f"{shortened(one)} became {shortened(two)}"
+        if same:
+            return ""
+        return f"{shortened(one)} became {shortened(two)}"
     return next((where + text for where, text in found if text), "")
 
 
@@ -323,7 +353,9 @@ def is_error(value: Any) -> str:
 
 def shortened(value: Any) -> str:
     text = repr(value)
-    return text if len(text) < 160 else f"{text[:150]} ... ({len(text):,} characters)"
+    if len(text) < 160:
+        return text
+    return f"{text[:150]} ... ({len(text):,} characters)"
 
 
 def compare(before: Path, after: Path) -> int:
@@ -339,7 +371,9 @@ def compare(before: Path, after: Path) -> int:
         for part in ("names", "results"):
             only = [name for name in first[part] if name not in set(second[part])]
             print(f"{title}, {part}: {', '.join(only) or 'none'}")
-    faults, equal, expected = 0, Counter[str](), {}
+    faults = 0
+    equal = Counter[str]()
+    expected = {}
     for name in one["results"].keys() & two["results"].keys():
         door = name.partition(".")[0]
         near = [x for pattern, x in TOLERANCES.items() if re.match(pattern, name)]

@@ -71,8 +71,9 @@ def content_faults(archive: zipfile.ZipFile) -> Iterator[str]:
         data = archive.read(name)
         for found in sorted(set(LOCAL.findall(data))):
             yield f"{name} names a folder: {found.decode(errors='replace')}"
-        if name.endswith((".so", ".pyd")) and (match := SOURCE.search(data)):
-            yield f"{name} names a source: {match[0].decode()}"
+        source = SOURCE.search(data)
+        if source and name.endswith((".so", ".pyd")):
+            yield f"{name} names a source: {source[0].decode()}"
 
 
 def library_faults(archive: zipfile.ZipFile, name: str, system: str) -> Iterator[str]:
@@ -82,7 +83,8 @@ def library_faults(archive: zipfile.ZipFile, name: str, system: str) -> Iterator
     elf = ELFFile(io.BytesIO(archive.read(name)))
     dynamic = list(elf.get_section_by_name(".dynamic").iter_tags())
     needed = {tag.needed for tag in dynamic if tag.entry.d_tag == "DT_NEEDED"}
-    brought = {match[1] for file in archive.namelist() if (match := VENDORED.fullmatch(file))}
+    vendored = [VENDORED.fullmatch(file) for file in archive.namelist()]
+    brought = {match[1] for match in vendored if match}
     others = (library for library in sorted(needed - brought) if not re.fullmatch(system, library))
     yield from (f"loads {library}" for library in others)
     for tag in dynamic:
@@ -94,7 +96,8 @@ def library_faults(archive: zipfile.ZipFile, name: str, system: str) -> Iterator
         yield "has a stack that can be executed"
     if "PT_GNU_RELRO" not in segments:
         yield "has tables of addresses that can be written"
-    if debug := [s.name for s in elf.iter_sections() if s.name.startswith(".debug")]:
+    debug = [s.name for s in elf.iter_sections() if s.name.startswith(".debug")]
+    if debug:
         yield f"has {', '.join(debug)}"
     if name.startswith("truerank.libs/"):
         return
@@ -113,22 +116,30 @@ def version_faults(path: Path, platforms: str) -> Iterator[str]:
     command = [sys.executable, "-m", "auditwheel", "show", "--json", str(path)]
     wanted = json.loads(subprocess.check_output(command))["sym_tag"]
     numbers = re.findall(r"linux_(\d+)_(\d+)", f"{wanted}.{platforms}")
-    version, *stated = [(int(major), int(minor)) for major, minor in numbers]
-    if version > min(stated):
+    versions = [(int(major), int(minor)) for major, minor in numbers]
+    if versions[0] > min(versions[1:]):
         yield f"wants {wanted}, newer than {platforms}"
 
 
 def faults(path: Path) -> list[str]:
     """Return all that is wrong with a wheel."""
-    size, platforms = path.stat().st_size, path.stem.rpartition("-")[2]
-    found = [f"{size:,} bytes, more than {MOST_BYTES:,}"] if size > MOST_BYTES else []
+    size = path.stat().st_size
+    platforms = path.stem.rpartition("-")[2]
+    found = []
+    if size > MOST_BYTES:
+        found.append(f"{size:,} bytes, more than {MOST_BYTES:,}")
     with zipfile.ZipFile(path) as archive:
-        found += [*metadata_faults(archive, path.name), *content_faults(archive)]
+        found += metadata_faults(archive, path.name)
+        found += content_faults(archive)
+        libraries = []
+        if "linux" in platforms:
+            libraries = [name for name in archive.namelist() if re.search(r"\.so[.\d]*$", name)]
         system = MUSL if "musllinux" in platforms else GLIBC
-        for name in archive.namelist() if "linux" in platforms else ():
-            if re.search(r"\.so[.\d]*$", name):
-                found += [f"{name} {fault}" for fault in library_faults(archive, name, system)]
-    return [*found, *(version_faults(path, platforms) if "manylinux" in platforms else ())]
+        for name in libraries:
+            found += [f"{name} {fault}" for fault in library_faults(archive, name, system)]
+    if "manylinux" in platforms:
+        found += version_faults(path, platforms)
+    return found
 
 
 if __name__ == "__main__":

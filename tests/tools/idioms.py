@@ -47,11 +47,13 @@ NUMBERS = Path(__file__).with_name("idioms.json")
 # Idioms, with how many in 1,000 lines of code are aimed at.
 AIMS = {"conditional": 12.0, "starred": 3.0, "tuple": 6.0, "walrus": 0.5}
 FAULTS = ("nested", "inside", "times bool", "starred if", "plural")
+COLUMNS = ("lines", *AIMS, *FAULTS)
 PEERS = {"scipy.stats": ("scipy", "stats"), "sklearn.metrics": ("sklearn", "metrics")}
 
 DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
 SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.stmt)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 PLURALS = {"s", "es"}
 ENDING = re.compile(r"(s|es)\b(?!-)")
 ANSWER = re.compile(r"_*(is|has|are|can|was|needs)_")
@@ -68,11 +70,11 @@ class Source(NamedTuple):
 def read(path: Path) -> Source:
     """Return a file, of whose lines docstrings, comments and blank ones are no code."""
     text = path.read_text(encoding="utf-8")
-    lines, tree = text.splitlines(), ast.parse(text)
+    lines = text.splitlines()
+    tree = ast.parse(text)
     docstrings: set[int] = set()
     for node in ast.walk(tree):
-        kinds = (ast.Module, ast.ClassDef, *FUNCTIONS)
-        if isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None:
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             docstrings.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
     written = {i for i, line in enumerate(lines, 1) if line.strip()[:1] not in ("", "#")}
     return Source(lines, tree, frozenset(written - docstrings))
@@ -172,12 +174,12 @@ def is_condition(node: ast.expr, parents: dict[ast.AST, ast.AST]) -> bool:
 
 def flags_around(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> set[str]:
     """Return the parameters of the function around a node that are annotated as bool."""
-    while not isinstance(node, (*FUNCTIONS, ast.Module)):
+    while not isinstance(node, FUNCTIONS):
+        if isinstance(node, ast.Module):
+            return set()
         node = parents[node]
-    if isinstance(node, ast.Module):
-        return set()
     flags = set()
-    for parameter in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+    for parameter in node.args.posonlyargs + node.args.args + node.args.kwonlyargs:
         if parameter.annotation is not None and ast.unparse(parameter.annotation) == "bool":
             flags.add(parameter.arg)
     return flags
@@ -190,8 +192,10 @@ def rooms() -> dict[str, list[Path]]:
     """Return the files of each room: of the package, then what stands beside it."""
     files: dict[str, list[Path]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        room, *inner = path.relative_to(PACKAGE).parts
-        files.setdefault(room if inner else "truerank", []).append(path)
+        room = path.relative_to(PACKAGE).parts[0]
+        if path.parent == PACKAGE:
+            room = "truerank"
+        files.setdefault(room, []).append(path)
     for name in ("tests", "bench", "fuzz"):
         files[name] = sorted((ROOT / name).rglob("*.py"))
     return files
@@ -219,21 +223,27 @@ def count(files: list[Path]) -> dict[str, int]:
         counts["lines"] += len(source.code)
         counts.update(name for name, _ in idioms_of(source.tree))
         counts.update(name for name, _ in faults_of(source.tree))
-    return {name: counts[name] for name in ("lines", *AIMS, *FAULTS)}
+    return {name: counts[name] for name in COLUMNS}
 
 
 def table(counts: dict[str, dict[str, int]]) -> str:
     """Return a table of rates and numbers."""
-    rows = [["room", "lines", *AIMS, *FAULTS]]
+    rows = [["room", *COLUMNS]]
     for room, found in counts.items():
-        rates = [f"{1000 * found[name] / max(1, found['lines']):.1f}" for name in AIMS]
-        rows.append([room, f"{found['lines']:,}", *rates, *(str(found[name]) for name in FAULTS)])
-    rows.append(["aim", "", *map(str, AIMS.values()), *(["0"] * len(FAULTS))])
+        row = [room, f"{found['lines']:,}"]
+        row += [f"{1000 * found[name] / max(1, found['lines']):.1f}" for name in AIMS]
+        row += [str(found[name]) for name in FAULTS]
+        rows.append(row)
+    aims = ["aim", ""]
+    aims += [str(aim) for aim in AIMS.values()]
+    aims += ["0" for _ in FAULTS]
+    rows.append(aims)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
-    for first, *others in rows:
-        cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *cells]))
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        cells[0] = row[0].ljust(widths[0])
+        lines.append("  ".join(cells))
     return "\n".join(lines)
 
 
@@ -273,7 +283,8 @@ def main() -> None:
     elif options.check:
         found = list(rises(counts, json.loads(NUMBERS.read_text("utf-8"))))
         hint = "\n`--list FOLDER` prints where; after a merge, `--update` writes the numbers anew"
-        sys.exit("\n".join(found) + hint if found else None)
+        if found:
+            sys.exit("\n".join(found) + hint)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ def vector_kernel(kernel: str, similarity: str, dtype: str, target: GPUTarget = 
     constants: dict[str, Any] = {"SIMILARITY": similarity, "PAIRED": False, "QUERIES": queries}
     constants |= {"ENTITIES": entities, "VECTORS": vector_scores.VECTORS}
     constants["NORMALISE"] = similarity == "cosine"
-    pointers = dict.fromkeys((*_VECTORS, "true_scores"), dtype)
+    pointers = dict.fromkeys(_VECTORS, dtype)
+    pointers["true_scores"] = dtype
     pointers |= dict.fromkeys(("query_squares", "entity_squares", "squares"), "fp64")
     pointers |= dict.fromkeys(("first", "counts"), "i64")
     options = {"enable_fp_fusion": False, "num_warps": vector_scores.WARPS}
@@ -44,10 +45,14 @@ def vector_kernel(kernel: str, similarity: str, dtype: str, target: GPUTarget = 
 def stored_kernel(kind: str, by_columns: bool, tasks: int = 1, rows: bool = False) -> Any:
     """Compile the kernel for stored scores of a dtype, in one of the layouts."""
     dtype, _, name = kind.partition(" of ")
-    tasks = count_kernels.ROWS if by_columns else tasks
+    step_of_one = "column_stride"
+    if by_columns:
+        tasks = count_kernels.ROWS
+        step_of_one = "row_stride"
     constants = {"TASKS": tasks, "COLUMNS": count_kernels.TILE // tasks, "BY_COLUMNS": by_columns}
-    constants |= {"IS_BFLOAT16": bool(name), "columns": None} | ({} if rows else {"rows": None})
-    constants["row_stride" if by_columns else "column_stride"] = 1
+    constants |= {"IS_BFLOAT16": bool(name), "columns": None, step_of_one: 1}
+    if not rows:
+        constants["rows"] = None
     pointers = {"scores": dtype, "true_scores": dtype, "rows": "i64", "counts": "i64"}
     aligned = (*pointers, "row_stride", "column_stride")
     return _compiled(
@@ -63,10 +68,13 @@ def _compiled(
     target: GPUTarget,
     options: dict[str, Any],
 ) -> Any:
-    signature, values, hints = {}, {}, {}
+    signature = {}
+    values = {}
+    hints = {}
     for place, name in enumerate(function.arg_names):
         if name in constants:
-            signature[name], values[place,] = "constexpr", constants[name]
+            signature[name] = "constexpr"
+            values[place,] = constants[name]
             continue
         signature[name] = f"*{pointers[name]}" if name in pointers else "i32"
         if name in aligned:
@@ -81,8 +89,8 @@ def registers_and_spills(compiled: Any) -> tuple[int, int]:
         ptx.write(compiled.asm["ptx"])
         ptx.flush()
         tool = get_ptxas(H100.arch).path
-        options = ["-v", "--fmad=false", "--gpu-name=sm_90a", ptx.name, "-o", "/dev/null"]
-        done = subprocess.run([tool, *options], capture_output=True, text=True, check=True)
+        command = [tool, "-v", "--fmad=false", "--gpu-name=sm_90a", ptx.name, "-o", "/dev/null"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
     registers = re.search(r"Used (\d+) registers", done.stderr)
     spilled = re.search(r"(\d+) bytes spill stores", done.stderr)
     assert registers, done.stderr
@@ -101,6 +109,8 @@ def main() -> int:
     for kind in STORED:
         for layout in ("rows", "columns"):
             lines["count_stored", layout, kind] = stored_kernel(kind, layout == "columns")
+        for tasks in (16, 256):  # of narrow rows
+            lines["count_stored", f"{tasks} rows", kind] = stored_kernel(kind, False, tasks)
     spilling = 0
     for words, compiled in lines.items():
         registers, spilled = registers_and_spills(compiled)

@@ -65,7 +65,8 @@ class PythonMutants:
     """All changes of a Python file."""
 
     def __init__(self, path: str, source: str) -> None:
-        self.path, self.source = path, source
+        self.path = path
+        self.source = source
         self.lines = source.split("\n")
 
     def __iter__(self) -> Iterator[Mutant]:
@@ -79,7 +80,8 @@ class PythonMutants:
         yield from self.of(node)
         for name, value in ast.iter_fields(node):
             if name not in ("annotation", "returns", "decorator_list"):
-                for part in value if isinstance(value, list) else [value]:
+                parts = value if isinstance(value, list) else [value]
+                for part in parts:
                     if isinstance(part, ast.AST):
                         yield from self.below(part)
 
@@ -113,7 +115,8 @@ class PythonMutants:
     def operator(self, left: ast.expr, right: ast.expr) -> Iterator[Mutant]:
         """Replace the operator between two operands on one line."""
         if left.end_lineno == right.lineno:
-            start, end = left.end_col_offset or 0, right.col_offset
+            start = left.end_col_offset or 0
+            end = right.col_offset
             between = self.lines[right.lineno - 1].encode()[start:end].decode()
             text = OPERATOR.sub(lambda found: OPERATORS[found[0]], between, count=1)
             yield from self.change(right.lineno, start, end, text)
@@ -139,15 +142,21 @@ def cpp_mutants(path: str, source: str) -> Iterator[Mutant]:
 
 def draw(tree: Path, room: str, number: int, seed: int) -> list[Mutant]:
     """Draw lines of a room, and one change of each."""
-    folder, mutants, ending = tree / "python" / "truerank" / room, PythonMutants, "py"
+    folder = tree / "python" / "truerank" / room
+    mutants = PythonMutants
+    ending = "py"
     if room == "cpp":
-        folder, mutants, ending = tree / "cpp", cpp_mutants, "[ch]pp"
+        folder = tree / "cpp"
+        mutants = cpp_mutants
+        ending = "[ch]pp"
     if not folder.is_dir():
         raise SystemExit(f"--rooms: expected a folder of the package or cpp, got {room}")
     changes: dict[tuple[str, int], list[Mutant]] = {}
     for file in sorted(folder.rglob(f"*.{ending}")):
+        if file.parent.name == "tests":
+            continue
         path = str(file.relative_to(tree))
-        for mutant in mutants(path, file.read_text("utf-8")) if file.parent.name != "tests" else ():
+        for mutant in mutants(path, file.read_text("utf-8")):
             if (mutant.before.strip(), mutant.after.strip()) not in EQUIVALENT:
                 changes.setdefault((path, mutant.line), []).append(mutant)
     generator = random.Random(f"{room} {seed}")
@@ -159,7 +168,8 @@ class Tests:
     """The tests of a room, in a copy of the tree, with a limit of time."""
 
     def __init__(self, tree: Path, room: str, options: list[str]) -> None:
-        self.tree, self.limit = tree, 1200.0
+        self.tree = tree
+        self.limit = 1200.0
         self.pytest = [sys.executable, "-m", "pytest", "-x", "-q", *options]
         path = f"{tree}/python{os.pathsep}{tree}/tests"
         self.environment = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -172,13 +182,17 @@ class Tests:
             self.pytest += ["-m", "not python_only"]
             self.stages = [["tests/core"], ["tests/counting", "tests/embeddings"]]
             self.builds = [self.configure("module", "OFF"), self.configure("tests", "ON")]
-            if outcome := self.build(started + self.limit):
+            outcome = self.build(started + self.limit)
+            if outcome:
                 raise SystemExit(f"cpp: expected a core that passes its tests: {outcome}")
         else:
-            own = [f"tests/{room}"] if (tree / "tests" / room).is_dir() else []
+            self.stages = []
+            if (tree / "tests" / room).is_dir():
+                self.stages.append([f"tests/{room}"])
             users = [f"tests/{name}" for name in self.users(room)]
-            self.stages = [own, [*users, "tests/package/test_doctests.py"]]
-        for stage in filter(None, self.stages):
+            users.append("tests/package/test_doctests.py")
+            self.stages.append(users)
+        for stage in self.stages:
             self.leave_out_failing(stage)
         self.limit = 60 + 3 * (time.monotonic() - started)
 
@@ -204,7 +218,8 @@ class Tests:
 
     def users(self, room: str) -> list[str]:
         """Return the two rooms with tests that import a room most often."""
-        package, times = self.tree / "python" / "truerank", Counter[str]()
+        package = self.tree / "python" / "truerank"
+        times = Counter[str]()
         for file in package.rglob("*.py"):
             user = file.relative_to(package).parts[0]
             if user != room and (self.tree / "tests" / user).is_dir():
@@ -215,7 +230,7 @@ class Tests:
         """Run tests on the tree as it is; those that fail here can tell nothing of a change."""
         command = [word for word in self.pytest if word != "-x"]
         done = subprocess.run(
-            [*command, *stage], cwd=self.tree, env=self.environment, capture_output=True, text=True
+            command + stage, cwd=self.tree, env=self.environment, capture_output=True, text=True
         )
         if not re.search(r"\b\d+ passed\b", done.stdout):
             raise SystemExit(f"{' '.join(stage)}: expected tests that pass\n{done.stdout[-2000:]}")
@@ -228,10 +243,11 @@ class Tests:
         """Return "survived", "timed out", or what killed the change."""
         end = time.monotonic() + self.limit
         try:
-            if outcome := self.build(end):
+            outcome = self.build(end)
+            if outcome:
                 return outcome
             for stage in self.stages:
-                if stage and self.status([*self.pytest, *stage], end):
+                if self.status(self.pytest + stage, end):
                     return f"killed by {' '.join(stage)}"
         except subprocess.TimeoutExpired:
             return "timed out"

@@ -19,7 +19,8 @@ def faults(tag: str, root: Path = ROOT) -> Iterator[str]:
         yield f"pyproject.toml: expected a version such as 1.2.3 or 1.2.3rc1, got {version}"
     if tag != f"v{version}":
         yield f"tag: expected v{version}, the version of pyproject.toml, got {tag}"
-    if not (section := SECTION.search((root / "CHANGELOG.md").read_text("utf-8"))):
+    section = SECTION.search((root / "CHANGELOG.md").read_text("utf-8"))
+    if not section:
         yield "CHANGELOG.md: expected sections, found none"
         return
     name, date, text = section.groups()

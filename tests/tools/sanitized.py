@@ -17,7 +17,8 @@ HERE = Path(__file__).parent
 LLVM = "/usr/lib/llvm-14/lib"
 # What a sanitizer must report when a function of planted.cpp is called: function, argument,
 # threads. Where it must report nothing, the call must succeed.
-NOTHING, CALLS = ": planted_nothing 10000 1", "data race: planted_race_between_calls 3000000 4"
+NOTHING = ": planted_nothing 10000 1"
+CALLS = "data race: planted_race_between_calls 3000000 4"
 PLANTED = {
     "asan": [
         "heap-buffer-overflow: planted_overflow 1 1",
@@ -43,7 +44,8 @@ def prefix(kind: str) -> list[str]:
         return f"LD_PRELOAD={':'.join(paths)}"
 
     command = ["setarch", os.uname().machine, "-R", "env"]
-    if subprocess.run([*command, "true"], capture_output=True, check=False).returncode:
+    attempt = subprocess.run([*command, "true"], capture_output=True, check=False)
+    if attempt.returncode:
         command = ["env"]
     if kind == "asan":
         # A small object in Python's own arena would have no red zone: hence PYTHONMALLOC. What
@@ -52,39 +54,48 @@ def prefix(kind: str) -> list[str]:
         # More memory than there is must be refused, as it is elsewhere, and not end the process.
         command += ["ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1"]
         command += ["UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1"]
-        return [*command, preload("asan", "ubsan")]
+        command.append(preload("asan", "ubsan"))
+        return command
     # ignore_noninstrumented_modules confines the accesses that are checked to our own code.
     command += ["TSAN_OPTIONS=ignore_noninstrumented_modules=1 die_after_fork=0"]
     if kind == "threads":  # without OpenMP, threads are of a kind that TSan knows
-        return [*command, preload("tsan")]
+        command.append(preload("tsan"))
+        return command
     # TSan cannot see what libgomp synchronizes with (futexes of its own), and takes the end of each
     # parallel region for a race. LLVM's runtime has libgomp's entry points too, and its tool Archer
     # tells TSan what happens before what: so the core, built by g++, runs on libomp here. (The
     # preloaded runtime of clang 14 itself crashes before main.)
     command += [f"OMP_TOOL_LIBRARIES={LLVM}/libarcher.so"]
-    return [*command, f"{preload('tsan')}:{LLVM}/libomp.so"]
+    command.append(f"{preload('tsan')}:{LLVM}/libomp.so")
+    return command
 
 
 def find_planted(kind: str, library: str) -> None:
     """Exit where a planted fault is not found, or a report is made without one."""
-    flags = ["-std=c++17", "-O1", "-g", "-fPIC", "-shared", "-o", library]
-    flags += [f"-fsanitize={'address,undefined' if kind == 'asan' else 'thread'}"]
-    flags += [] if kind == "threads" else ["-fopenmp"]
-    subprocess.run(["g++", *flags, str(HERE / "planted.cpp")], check=True)
+    compiler = ["g++", "-std=c++17", "-O1", "-g", "-fPIC", "-shared", "-o", library]
+    if kind == "asan":
+        compiler.append("-fsanitize=address,undefined")
+    else:
+        compiler.append("-fsanitize=thread")
+    if kind != "threads":
+        compiler.append("-fopenmp")
+    compiler.append(str(HERE / "planted.cpp"))
+    subprocess.run(compiler, check=True)
     # A program, not a wrapper script: the shell itself does not run under TSan.
     python = os.path.realpath(sys.executable)
-    command = [*prefix(kind), python, str(HERE / "planted.py"), library]
+    command = prefix(kind)
+    command += [python, str(HERE / "planted.py"), library]
     for report, call in (line.split(": ") for line in PLANTED[kind]):
-        done = subprocess.run(
-            [*command, *call.split()], capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command + call.split(), capture_output=True, text=True, check=False)
         if bool(report) != bool(done.returncode) or report not in done.stderr:
             sys.exit(f"{call}: expected {report or 'no report'}, got {done.stderr}")
         print(f"{call}: {report or 'no report'}, as it should be", flush=True)
 
 
 if __name__ == "__main__":
-    kind, library, *arguments = sys.argv[1:]
+    kind, library = sys.argv[1:3]
     find_planted(kind, library)
-    command = [*prefix(kind), sys.executable, *arguments]
+    command = prefix(kind)
+    command.append(sys.executable)
+    command += sys.argv[3:]
     os.execvp(command[0], command)

@@ -25,10 +25,14 @@ ALLOWED = re.compile("makes inverse triples of its own")  # no library would cha
 
 def naming(path: Path) -> list[str]:
     """Return the tests of a file that import one; the file, where not only tests do."""
-    head, *functions = re.split(r"^def ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    parts = re.split(r"^def ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    head = parts[0]
+    functions = parts[1:]
     found = [code.partition("(")[0] for code in functions if IMPORTS.search(code)]
     whole = IMPORTS.search(head) or not all(name.startswith("test_") for name in found)
-    return [str(path)] if whole else [f"{path}::{name}" for name in found]
+    if whole:
+        return [str(path)]
+    return [f"{path}::{name}" for name in found]
 
 
 class Skips:
@@ -55,6 +59,7 @@ if __name__ == "__main__":
     # As `python -m pytest` does: processes of Dask import the tests, too.
     sys.path.insert(0, str(Path.cwd()))
     status = pytest.main([*sys.argv[1:], *CHOSEN, *files], plugins=[skips])
-    if unexpected := sorted({skip for skip in skips.reasons if not ALLOWED.search(skip)}):
+    unexpected = sorted({skip for skip in skips.reasons if not ALLOWED.search(skip)})
+    if unexpected:
         sys.exit("tests were skipped:\n" + "\n".join(unexpected))
     sys.exit(status)

@@ -25,6 +25,7 @@ and the integers are the same.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -34,7 +35,7 @@ import numpy as np
 
 from ..counting.chunk_entries import Entries, cut_selection, group_by_chunk
 from ..counting.driver import begin_count
-from ..counting.job import Job, PlacedFault, digest, prepare_job
+from ..counting.job import Job, PlacedFault, prepare_job, sha256_of
 from ..counting.partial_counts import PartialCounts, TrueScores
 from ..counting.sources import source_of
 from ..counting.tiles import SourceCounts, TileJob
@@ -53,11 +54,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from .._core import Rules as CoreRules
     from ..counting.sources import OpenTile, Source
     from ..devices.task_counts import PartOfTasks
     from ..inputs.arrays import IntArray
     from ..inputs.progress_listeners import Listener
+    from ..inputs.rules import Rules
     from ..inputs.words import Layout, Similarity
     from ..ranks.container import Ranks
 
@@ -162,12 +163,12 @@ def count_chunk(*blocks: Any, reader: Reader) -> SourceCounts:
     return tile_job.placed(counting.wait())
 
 
-def add_up(parts: Sequence[SourceCounts], rules: CoreRules) -> SourceCounts:
+def add_up(parts: Sequence[SourceCounts], rules: Rules) -> SourceCounts:
     """Add up the counts of several chunks of the same tasks; keep the first fault of all.
 
     Examples
     --------
-    >>> rules = read_rules({}).core
+    >>> rules = read_rules({})
     >>> counts = PartialCounts.zeros(2, rules).arrays
     >>> faults = [None, PlacedFault("nan", 0, 3, 8), PlacedFault("nan", 0, 3, 5)]
     >>> add_up([SourceCounts(counts, fault) for fault in faults], rules).fault.column
@@ -277,7 +278,7 @@ class ChunkSource:
 
     def facts(self) -> dict[str, str]:
         """Return a digest of the names of the arrays, which stand for what they are made of."""
-        return {"scores": digest(*(array.name for array, _ in self.arrays))}
+        return {"scores": sha256_of(*(array.name for array, _ in self.arrays))}
 
     def count_on_workers(self, jobs: Sequence[TileJob]) -> Iterator[SourceCounts]:
         """Count chunks by Dask's scheduler; those of the same rows are added up there.
@@ -368,6 +369,11 @@ def with_sums(
     return type(graph)(layers, needs), totals
 
 
+def rules_of_workers(rules: Rules) -> Rules:
+    """Return the rules that are sent: one thread for a task of Dask by default, and no listener."""
+    return replace(rules, threads=rules.threads or 1, progress=None)
+
+
 def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None) -> Ranks:
     """Gather the true scores, count what is above them in each chunk, and add the counts up.
 
@@ -378,11 +384,11 @@ def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None)
         true score that changed in the second pass.
     """
     rules = job.rules
-    report = reporter(progress, 2, "passes")
+    report_progress = reporter(progress, 2, "passes")
     job.check_targets()
-    report(0)
+    report_progress(0)
     true = TrueScores(source.score_pairs(job.all_rows, job.targets), source.dtype)
-    report(1)
+    report_progress(1)
     counted = begin_count(source, job, true.scores, tile_map=source.count_on_workers).wait()
     places = []  # the row and the column of each NaN that is not allowed
     if counted.fault is not None:
@@ -392,11 +398,8 @@ def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None)
         columns = job.targets[true.nan].tolist()
         places += zip(rows, columns, strict=True)
     if places:
-        kind = "nan_true_score"
-        if rules.nan == "raise":
-            kind = "nan"
         row, column = min(places)
-        raise job.error_of(PlacedFault(kind, -1, row, column))
+        raise job.error_of_true_nan(row, column)
     counts = PartialCounts(counted.arrays, rules)
     differing = counts.arrays["differing"]
     if differing.any():
@@ -405,7 +408,7 @@ def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None)
             f"the true score of task {differing.argmax()} changed when its chunk was "
             "computed again; persist() keeps chunks that differ each time",
         )
-    report(2)
+    report_progress(2)
     return job.ranks(counts.final_counts(true), source.dtype)
 
 
@@ -479,9 +482,10 @@ def rank(
     dtype = as_scores(scores_seen, rules.dtype).dtype
     job = prepare_job(scores.shape, targets, rows, filter, candidates, rules)
     scores = da.atleast_2d(scores)
-    reader = Reader(dtype, rules.dtype, job.threads or 1)
+    on_workers = rules_of_workers(rules)
+    reader = Reader(dtype, rules.dtype, on_workers.num_threads)
     source = ChunkSource([(scores, "ij")], scores.chunks, reader)
-    return rank_chunks(source, job._replace(threads=reader.threads), rules.progress)
+    return rank_chunks(source, job._replace(rules=on_workers), rules.progress)
 
 
 @with_options(EmbeddingOptions)
@@ -568,9 +572,10 @@ def rank_embeddings(
         if bias is bias_seen:
             bias = da.from_array(pairs.bias, -1)
         arrays.append((bias.rechunk(entities.chunks[:1]).persist(), "j"))
-    reader = Reader(pairs.dtype, rules.dtype, job.threads or 1, similarity, rules.layout)
+    on_workers = rules_of_workers(rules)
+    reader = Reader(pairs.dtype, rules.dtype, on_workers.num_threads, similarity, rules.layout)
     source = ChunkSource(arrays, (queries.chunks[0], entities.chunks[0]), reader)
-    ranks = rank_chunks(source, job._replace(threads=reader.threads), rules.progress)
+    ranks = rank_chunks(source, job._replace(rules=on_workers), rules.progress)
     return ranks.with_protocol(similarity=similarity)
 
 

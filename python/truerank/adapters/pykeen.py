@@ -24,7 +24,8 @@ from ..inputs.rules import AuditOptions, read_rules, with_options
 from ..inputs.words import NanRule
 from ..link_prediction import Task
 from ..metrics.keys import NEGATED, PYKEEN_NAMES, Key, parse
-from ..ranks.container import Ranks, concatenate
+from ..ranks.container import Ranks
+from ..ranks.joining import concatenate
 from ..reporting import Report
 from ..reporting import report as make_report
 from ..splits.split_columns import Positions, name_known_splits

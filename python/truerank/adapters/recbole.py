@@ -15,7 +15,8 @@ from ..inputs.naming import import_extra
 from ..inputs.rules import read_rules
 from ..inputs.selection import indptr_of
 from ..inputs.words import NanRule
-from ..ranks.container import Ranks, concatenate
+from ..ranks.container import Ranks
+from ..ranks.joining import concatenate
 from ..retrieval import report
 
 recbole: Any = import_extra("recbole.evaluator", "truerank.adapters.recbole")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..embeddings.vectors import QUERIES, Roles
+from ..embeddings.vectors import QUERIES, VectorNames
 from ..inputs.arrays import index_array, read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError
@@ -32,19 +32,19 @@ GRAPHS = ("left", "right")  # the columns of a pair
 DIRECTIONS = ("left_to_right", "right_to_left")  # from the graph of queries to the other
 
 
-def _make_roles(queries: str, entities: str, pair: str) -> Roles:
-    nouns = QUERIES.nouns._replace(
+def _names_of_direction(queries: str, entities: str, pair: str) -> VectorNames:
+    score_names = QUERIES.score_names._replace(
         score=f"the score of {pair}", true_score=f"the true score, of {pair},"
     )
-    return Roles(queries, entities, "a matrix (entities, d)", nouns)
+    return VectorNames(queries, entities, "a matrix (entities, d)", score_names)
 
 
 # How messages name embeddings if queries are left entities, and if they are right ones.
-FORWARD = _make_roles("left", "right", "left {row} and right {column}")
-BACKWARD = _make_roles("right", "left", "left {column} and right {row}")
+FORWARD = _names_of_direction("left", "right", "left {row} and right {column}")
+BACKWARD = _names_of_direction("right", "left", "left {column} and right {row}")
 
 
-def check_ids(name: str, ids: IntArray, size: int, nouns: str, place: str) -> None:
+def check_ids(name: str, ids: IntArray, size: int, kind: str, place: str) -> None:
     """Refuse ids of anything that is not among `size`, by the first place that has one.
 
     Examples
@@ -55,7 +55,7 @@ def check_ids(name: str, ids: IntArray, size: int, nouns: str, place: str) -> No
     """
     wrong = _core.first_outside(np.ascontiguousarray(ids), size)
     if wrong >= 0:
-        expected = f"{nouns} from 0 to {size - 1}"
+        expected = f"{kind} from 0 to {size - 1}"
         raise InputValueError(name, expected=expected, got=f"{ids[wrong]} {place} {wrong}")
 
 

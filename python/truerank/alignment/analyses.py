@@ -17,7 +17,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import SimilarityOptions, read_rules, with_options
 from ..ranks.container import Ranks
-from ..ranks.labels import Labels
+from ..ranks.labels import Labels, labels_of_codes
 from ..reporting.reports import Report
 from ..tables import AsTable, Column, Table
 from .aligned_pairs import DIRECTIONS, GRAPHS, as_ids, as_ids_of_both
@@ -543,7 +543,7 @@ def bucket_labels(degrees: IntArray, edges: Sequence[int] = EDGES) -> Labels:
         names.append(name)
     names.append(f"{starts[-1]}+")
     codes = np.searchsorted(starts, degrees, side="right").astype(np.int64)
-    return Labels(codes, names)
+    return labels_of_codes(codes, tuple(names))
 
 
 def _degrees_of(name: str, value: Any, entities: npt.NDArray[Any]) -> IntArray:

@@ -125,7 +125,7 @@ def _rank_vectors_jointly(
         backward_job.filter,
         rules.nan,
         size,
-        forward_job.threads,
+        rules.num_threads,
         listener_of(watch),
     )
     place = host_place(similarities.device)
@@ -168,10 +168,12 @@ def _tasks_of(side: SideTasks) -> dict[str, Any]:
 
 def _prepare_jobs(shape: tuple[int, int], both: Sequence[SideTasks], rules: Rules) -> list[Job]:
     """Check the tasks of both directions, for scores with a row for each entity of queries."""
-    return [
-        prepare_job(size, side.targets, **_tasks_of(side), rules=rules, nouns=roles.nouns)
-        for size, side, roles in zip((shape, shape[::-1]), both, (FORWARD, BACKWARD), strict=True)
-    ]
+    jobs = []
+    for size, side, names in zip((shape, shape[::-1]), both, (FORWARD, BACKWARD), strict=True):
+        tasks = _tasks_of(side)
+        score_names = names.score_names
+        jobs.append(prepare_job(size, side.targets, **tasks, rules=rules, score_names=score_names))
+    return jobs
 
 
 def _rank_matrix(

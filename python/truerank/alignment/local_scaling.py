@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from ..counting.job import fault_error
 from ..embeddings.scoring import topk_open_embeddings
-from ..embeddings.vectors import CSLS, Embeddings, Roles, rounded_means
+from ..embeddings.vectors import CSLS, Embeddings, VectorNames, rounded_means
 from ..embeddings.watching import listener_of, watch_of_part, watching
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.checks import forbidden_nan, positive_integer
@@ -117,7 +117,7 @@ def csls_means(
     if block is not None:
         size = positive_integer("block", block)
     pairs = Embeddings(
-        left, right, similarity, None, rules.dtype, roles=FORWARD, layout=rules.layout
+        left, right, similarity, None, rules.dtype, names=FORWARD, layout=rules.layout
     )
     among = as_ids_of_both(candidates, pairs.shape)
     with watching(rules.progress, pairs.nbytes) as watch:
@@ -144,7 +144,7 @@ def means_of_vectors(
         grid, k, rules.nan, block, rules.num_threads, listener_of(watch)
     )
     if fault is not None:
-        raise fault_error(fault, rules.nan, left_ids, pairs.roles.nouns)
+        raise fault_error(fault, rules.nan, left_ids, pairs.names.score_names)
     return _means_of_all((left_means, right_means), among, pairs.shape, pairs.dtype, k)
 
 
@@ -301,11 +301,11 @@ def _keep_lowest(lowest: Array, numbers: Array) -> None:
     lowest[:] = np.partition(both, size - 1, axis=1)[:, :size]
 
 
-def refuse_nan(scores: Array, rows: IntArray, columns: IntArray, roles: Roles) -> None:
+def refuse_nan(scores: Array, rows: IntArray, columns: IntArray, names: VectorNames) -> None:
     """Refuse a NaN among the scores of some rows and columns."""
     if np.isnan(scores).any():
         i, j = np.argwhere(np.isnan(scores))[0]
-        score = roles.nouns.score.format(row=rows[i], column=columns[j])
+        score = names.score_names.score.format(row=rows[i], column=columns[j])
         raise forbidden_nan("scores", score, "raise")
 
 

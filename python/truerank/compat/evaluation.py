@@ -24,6 +24,7 @@ from ..reporting.named_numbers import Numbers
 from ..stores import in_one_array, read_scores
 from ..tables import AsTable, Column, Table
 from .interpreter import (
+    Figure,
     counts_by_convention,
     figure,
     full_blocks,
@@ -121,21 +122,29 @@ class CompatReport(Numbers):
     ) -> None:
         self.preset = preset
         self.exact = exact
-        suffix = preset.suffix if exact.ranks.protocol.filter else ""
-        self._metrics = {m.name.format(filtered=suffix): m for m in preset.metrics}
-        keys = dict.fromkeys([*(metric.key for metric in preset.metrics), *COMMON_KEYS])
-        side = exact.ranks.side if preset.averaged else None
-        groups = [] if side is None else [side.codes == code for code in np.unique(side.codes)]
-        steps: list[Step] = []
-        for name, convention in [("", EXACT), *preset.convention.steps()]:
-            reached = counts[convention]
-            first, last = places(reached, convention)
-            self.figures = {key: figure(key, reached, convention, groups) for key in keys}
-            if name:
-                changed = int(np.count_nonzero((first != self.first) | (last != self.last)))
-                values = {key: shown.value for key, shown in self.figures.items()}
-                steps.append(Step(name, convention.says(name), changed, values))
-            self.first, self.last = first, last
+        suffix = ""
+        if exact.ranks.protocol.filter:
+            suffix = preset.suffix
+        self._metrics = {}
+        for metric in preset.metrics:
+            self._metrics[metric.name.format(filtered=suffix)] = metric
+        keys = [metric.key for metric in preset.metrics]
+        keys.extend(COMMON_KEYS)
+        groups = []
+        side = exact.ranks.side
+        if preset.averaged and side is not None:
+            groups = [side.codes == code for code in np.unique(side.codes)]
+        self.first, self.last = places(counts[EXACT], EXACT)
+        self.figures = _figures(keys, counts[EXACT], EXACT, groups)
+        steps = []
+        for name, convention in preset.convention.steps():
+            first, last = places(counts[convention], convention)
+            changed = int(np.count_nonzero((first != self.first) | (last != self.last)))
+            self.first = first
+            self.last = last
+            self.figures = _figures(keys, counts[convention], convention, groups)
+            values = {key: shown.value for key, shown in self.figures.items()}
+            steps.append(Step(name, convention.says(name), changed, values))
         self.steps = tuple(steps)
 
     def _value(self, name: str) -> float:
@@ -164,8 +173,8 @@ class CompatReport(Numbers):
         (0.5, 1.0)
         """
         metric = self._metric(name)
-        _, least, most = self.figures[metric.key]
-        return least * metric.scale, most * metric.scale
+        shown = self.figures[metric.key]
+        return shown.least * metric.scale, shown.most * metric.scale
 
     def printed(self, name: str) -> str:
         """Write a number with the digits of the toolkit, or both bounds if ties leave it open.
@@ -177,8 +186,10 @@ class CompatReport(Numbers):
         '1.000000'
         """
         form = self._metric(name).form
-        ends = self.bounds(name)
-        texts = (repr(float(end)) if form == "repr" else format(end, form) for end in ends)
+        if form == "repr":
+            texts = [repr(float(end)) for end in self.bounds(name)]
+        else:
+            texts = [format(end, form) for end in self.bounds(name)]
         return " to ".join(dict.fromkeys(texts))
 
     def corrected(self, name: str) -> float:
@@ -209,17 +220,28 @@ class CompatReport(Numbers):
         | Hits@1 | 0.000 | 50.000 | 0.00 to 100.00 | hits@1 |
         | Hits@10 | 100.000 | 100.000 | 100.00 | hits@10 |
         """
-        rows, decimals = [], []
+        rows = []
+        decimals = []
         for name in _names(metrics, self):
-            numbers, metric = (self[name], *self.bounds(name)), self._metrics[name]
-            decimals.append(1 if metric.key == "mr" or metric.scale > 1 else 3)
-            reached = (step.figures[metric.key] * metric.scale for step in self.steps)
-            exact, printed = self.corrected(name), self.printed(name)
-            rows.append([name, exact, *reached, *numbers, printed, metric.key])
-        steps = [Column(s.name, "", decimals, only=None if s.tasks else "data") for s in self.steps]
-        data = [Column(name, only="data") for name in ("value", "least", "most")]
-        columns = [Column("name", self.preset.name), Column("exact", "", decimals), *steps, *data]
-        columns += map(Column, ("printed", "key"))
+            metric = self._metrics[name]
+            row: list[Any] = [name, self.corrected(name)]
+            row += [step.figures[metric.key] * metric.scale for step in self.steps]
+            row.append(self[name])
+            row.extend(self.bounds(name))
+            row += [self.printed(name), metric.key]
+            rows.append(row)
+            if metric.key == "mr" or metric.scale > 1:
+                decimals.append(1)
+            else:
+                decimals.append(3)
+        columns = [Column("name", self.preset.name), Column("exact", "", decimals)]
+        for step in self.steps:
+            column = Column(step.name, "", decimals)
+            if not step.tasks:
+                column = column._replace(only="data")
+            columns.append(column)
+        columns += [Column(name, only="data") for name in ("value", "least", "most")]
+        columns += [Column("printed"), Column("key")]
         notes = [f"{s.name} (tasks changed: {s.tasks:,}): {s.words}" for s in self.steps]
         return Table(columns, rows, notes=notes, digits=5).table(**options)
 
@@ -262,14 +284,22 @@ class CompatTable(dict[str, CompatReport], AsTable):
         `metrics` are mr, mrr, hits@1 and hits@10; other options are those of `Table.table`.
         """
         keys = _names(metrics, COMMON_KEYS)
-        exact = [self.exact[key] for key in keys]
-        rows: list[list[Any]] = [["exact", *exact, *exact]]
-        for name, row in self.items():
-            figures = [row.figures[key] for key in keys]
-            rows.append([name, *(f.value for f in figures), *(f[1:] for f in figures)])
-        data = [Column(key, only="data") for key in keys]
-        shown = [_column(key)._replace(name=f"{key} bounds", only="print") for key in keys]
-        return Table(["convention", *data, *shown], rows).table(**options)
+        values = [self.exact[key] for key in keys]
+        first: list[Any] = ["exact"]
+        first += values
+        first += values  # in place of bounds
+        rows = [first]
+        for name, report in self.items():
+            figures = [report.figures[key] for key in keys]
+            row: list[Any] = [name]
+            row += [shown.value for shown in figures]
+            row += [(shown.least, shown.most) for shown in figures]
+            rows.append(row)
+        columns: list[Column | str] = ["convention"]
+        columns += [Column(key, only="data") for key in keys]
+        for key in keys:
+            columns.append(_column(key)._replace(name=f"{key} bounds", only="print"))
+        return Table(columns, rows).table(**options)
 
 
 def _names(chosen: Names, known: Collection[str]) -> list[str]:
@@ -282,8 +312,17 @@ def _names(chosen: Names, known: Collection[str]) -> list[str]:
     return names
 
 
+def _figures(
+    keys: Iterable[str], counts: IntArray, convention: Convention, groups: Sequence[IntArray]
+) -> dict[str, Figure]:
+    return {key: figure(key, counts, convention, groups) for key in dict.fromkeys(keys)}
+
+
 def _column(key: str) -> Column:
-    return Column(key, table_name(key), 1 if key == "mr" else 3)
+    decimals = 3
+    if key == "mr":
+        decimals = 1
+    return Column(key, table_name(key), decimals)
 
 
 def _exact_value(key: str, exact: Report) -> float:
@@ -292,7 +331,9 @@ def _exact_value(key: str, exact: Report) -> float:
     if not cutoff or name == "hits":
         return exact[key]
     ranks = exact.ranks.realistic
-    return float(per_task(key, ranks).mean()) if len(ranks) else float("nan")
+    if not len(ranks):
+        return float("nan")
+    return float(per_task(key, ranks).mean())
 
 
 # -- scores in columns, and bare ones --------------------------------------------------------------
@@ -340,8 +381,8 @@ def report(
     >>> found["mean_rank"], found.corrected("mean_rank")  # all four tie within its tolerance
     (3.0, 4.0)
     """
-    chosen = look_up([preset], PRESETS, Preset, "preset")
-    return next(iter(table(scores, targets, presets=chosen, **options).values()))
+    (row,) = look_up([preset], PRESETS, Preset, "preset")
+    return _evaluate_full(scores, targets, [row], options)[row.name]
 
 
 @public("truerank.compat")
@@ -372,14 +413,26 @@ def table(
     >>> found["pytorch-biggraph"]["mrr"], found["openke"]["MRR"], found.exact["mr"]
     (0.5, 1.0, 1.5)
     """
-    chosen = look_up(presets, PRESETS, Preset)
+    rows = look_up(presets, PRESETS, Preset)
+    return _evaluate_full(scores, targets, rows, options)
+
+
+def _evaluate_full(
+    scores: Any, targets: Any, presets: list[Preset], options: FullOptions
+) -> CompatTable:
     rules = replace(read_rules(options, FullOptions), nan="worst", audit=True)
     matrix = in_one_array(read_scores(scores, rules.dtype))
-    rows, filter, candidates = map(options.get, ("rows", "filter", "candidates"))
-    job = prepare_job(matrix.array.shape, targets, rows, filter, candidates, rules)
+    job = prepare_job(
+        matrix.array.shape,
+        targets,
+        options.get("rows"),
+        options.get("filter"),
+        options.get("candidates"),
+        rules,
+    )
     exact = job.ranks(job.counts_of(matrix), matrix.dtype)
     blocks = partial(full_blocks, matrix, job, rules.order)
-    return _evaluate(exact, blocks, chosen, options.get("side"))
+    return _evaluate(exact, blocks, presets, options.get("side"))
 
 
 @public("truerank.compat")
@@ -407,8 +460,8 @@ def report_against(
     >>> report_against([0.5, 0.2], [[0.1, 0.5], [0.2, 0.3]], preset="ogb")["hits@3_list"]
     1.0
     """
-    chosen = look_up([preset], PRESETS, Preset, "preset")
-    return next(iter(table_against(true_scores, others, presets=chosen, **options).values()))
+    (row,) = look_up([preset], PRESETS, Preset, "preset")
+    return _evaluate_sampled(true_scores, others, [row], options)[row.name]
 
 
 @public("truerank.compat")
@@ -438,28 +491,44 @@ def table_against(
     >>> table_against([0.5], [[0.5, 0.1]], presets=["ogb"])["ogb"].bounds("mrr_list")
     (0.6666666865348816, 0.6666666865348816)
     """
-    chosen = look_up(presets, PRESETS, Preset)
+    rows = look_up(presets, PRESETS, Preset)
+    return _evaluate_sampled(true_scores, others, rows, options)
+
+
+def _evaluate_sampled(
+    true_scores: Any, others: Any, presets: list[Preset], options: SampledOptions
+) -> CompatTable:
     rules = read_rules(options, SampledOptions)
-    order, dtype = rules.order, rules.dtype
+    order = rules.order
+    dtype = rules.dtype
     exact = rank_against(true_scores, others, order=order, dtype=dtype, nan="worst", audit=True)
     true = as_scores(true_scores, dtype, "true_scores")
     true = true.with_array(true.array.reshape(-1))
-    negatives = as_scores(others[1] if isinstance(others, tuple) else others, dtype, "others")
+    values = others
+    if isinstance(others, tuple):
+        _, values = others
+    negatives = as_scores(values, dtype, "others")
     flat = negatives.with_array(negatives.array.reshape(-1))
     blocks = partial(sampled_blocks, true, flat, exact.candidates - 1, order)
-    return _evaluate(exact, blocks, chosen, options.get("side"))
+    return _evaluate(exact, blocks, presets, options.get("side"))
 
 
 def _evaluate(
     ranks: Ranks,
     blocks: Callable[[], Any],
-    rows: list[Preset],
+    presets: list[Preset],
     side: LabelsLike | None,
 ) -> CompatTable:
-    exact = exact_report(ranks if side is None else ranks.with_labels(side=side))
-    conventions = [reached for row in rows for _, reached in row.convention.steps()]
-    counts = counts_by_convention(ranks, blocks, [EXACT, *conventions])
-    return CompatTable(exact, [CompatReport(row, exact, counts) for row in rows])
+    """Evaluate exact ranks, and what toolkits make of the scores in blocks."""
+    labelled = ranks
+    if side is not None:
+        labelled = ranks.with_labels(side=side)
+    exact = exact_report(labelled)
+    conventions = [EXACT]
+    for preset in presets:
+        conventions += [reached for _, reached in preset.convention.steps()]
+    counts = counts_by_convention(ranks, blocks, conventions)
+    return CompatTable(exact, [CompatReport(preset, exact, counts) for preset in presets])
 
 
 # -- lists -----------------------------------------------------------------------------------------
@@ -505,15 +574,29 @@ def report_lists(
     0.41666666666666663
     """
     (row,) = look_up([preset], LIST_PRESETS, ListPreset, "preset")
+    return _average_lists(ranks, row, ks)
+
+
+def _average_lists(ranks: Ranks, preset: ListPreset, ks: Sequence[int]) -> dict[str, float]:
     cutoffs = [positive_integer("ks", k) for k in several("ks", ks, "integers")]
     listed = getattr(ranks, "listed", None)
     if listed is None:
         raise InputTypeError("ranks", expected="Ranks from lists", got=repr(ranks))
     middle = ranks.realistic
-    # What a miss adds: its place to mrr and hits@k, and its rank to mr.
-    place_of_miss: Any = {"middle": middle, "next": ranks.optimistic}.get(row.misses, np.inf)
-    rank_of_miss: Any = {"zero": ranks.candidates, "no rank": np.nan}.get(row.misses, place_of_miss)
-    is_hit = listed if row.cut is None else listed & (middle <= row.cut)
+    is_hit = listed
+    if preset.cut is not None:
+        is_hit = listed & (middle <= preset.cut)
+    # what a miss adds: its place to mrr and hits@k, and its rank to mr
+    place_of_miss: Any = np.inf
+    rank_of_miss: Any = np.nan
+    if preset.misses == "middle":
+        place_of_miss = middle
+        rank_of_miss = middle
+    elif preset.misses == "next":
+        place_of_miss = ranks.optimistic
+        rank_of_miss = ranks.optimistic
+    elif preset.misses == "zero":
+        rank_of_miss = ranks.candidates
     places = np.where(is_hit, middle, place_of_miss)
     values = {"mr": np.where(is_hit, middle, rank_of_miss), "mrr": 1 / places}
     values |= {f"hits@{k}": places <= k for k in cutoffs}
@@ -554,7 +637,11 @@ def table_lists(
     | k + 1 | 2.5 | 0.417 | 1.000 |
     """
     rows = look_up(presets, LIST_PRESETS, ListPreset)
-    numbers = {row.name: report_lists(ranks, preset=row, ks=ks) for row in rows}
-    keys = next(iter(numbers.values()), {})
-    cells = [[name, *values.values()] for name, values in numbers.items()]
-    return Table(["preset", *map(_column, keys)], cells)
+    columns: list[Column | str] = ["preset"]
+    cells = []
+    numbers: dict[str, float] = {}
+    for row in rows:
+        numbers = _average_lists(ranks, row, ks)
+        cells.append([row.name, *numbers.values()])
+    columns += map(_column, numbers)
+    return Table(columns, cells)

@@ -255,32 +255,15 @@ def count(block: Block, convention: Convention) -> IntArray:
     >>> count(block, EXACT).ravel()
     array([1, 2, 3, 0])
     """
-    values, true_scores, others, filtered, is_true = _as_read(block, convention)
-    bounds_of = TRANSFORMS[convention.transform]
-    low, high = bounds_of(values)
-    true_low, true_high = bounds_of(true_scores)
-    if convention.filter != "left out":
-        low = np.where(filtered, _filler(convention.filter, low, true_low), low)
-        high = np.where(filtered, _filler(convention.filter, high, true_high), high)
-
-    true_is_nan = np.isnan(true_scores)
-    is_nan = np.isnan(low) | (np.isnan(values) & ~filtered)  # also if it became a number
-    level, true_level = NAN_LEVELS.get(convention.nan, (0, 0))
-    levels = is_nan * np.int8(level)
-    true_levels = true_is_nan * np.int8(true_level)
-    alike = levels == true_levels
-    equal = (low == true_high) & (high == true_low)
-    equal |= (values == true_scores) & ~filtered  # one score has one transform
-    equal |= is_nan & true_is_nan
-    if convention.rtol or convention.atol:
-        distance = np.abs(low - true_low)
-        allowed = convention.atol + np.abs(convention.rtol * true_low)
-        equal |= np.isfinite(distance) & (distance <= allowed)
-    equal &= alike
-    above = (levels > true_levels) | (alike & (low > true_high) & ~equal)
-    is_open = alike & (high >= true_low) & ~above & ~equal
-    if convention.rank.endswith("column") and is_true.any():
-        comes_before = ~np.logical_or.accumulate(is_true, axis=1)
+    block = _as_read(block, convention)
+    bounds = _bound(block, convention)
+    others = block.others
+    # also where a transform or a filter made a number of it
+    is_nan = np.isnan(bounds.low) | (np.isnan(block.values) & ~block.filtered)
+    true_is_nan = np.isnan(block.true_scores)
+    above, equal, is_open = _compare(block, bounds, is_nan, true_is_nan, convention)
+    if convention.rank.endswith("column") and block.is_true.any():
+        comes_before = ~np.logical_or.accumulate(block.is_true, axis=1)
         if convention.rank == "lowest column":
             above |= equal & comes_before
         else:
@@ -297,10 +280,53 @@ def count(block: Block, convention: Convention) -> IntArray:
         tied -= true_is_nan[:, 0]
     candidates = others.sum(axis=1) + 1
     if convention.candidates == "finite":
-        candidates = (np.isfinite(low) & others).sum(axis=1) + np.isfinite(true_low)[:, 0]
+        candidates = (np.isfinite(bounds.low) & others).sum(axis=1)
+        candidates += np.isfinite(bounds.true_low)[:, 0]
     return np.stack(
         [(above & others).sum(axis=1), tied, candidates, (is_open & others).sum(axis=1)]
     )
+
+
+class Bounds(NamedTuple):
+    """The scores of a block after a transform, as far as is known of them."""
+
+    low: Values
+    high: Values
+    true_low: Values
+    true_high: Values
+
+
+def _bound(block: Block, convention: Convention) -> Bounds:
+    """Transform the scores of a block; filtered candidates that stay have those of a convention."""
+    bounds_of = TRANSFORMS[convention.transform]
+    low, high = bounds_of(block.values)
+    true_low, true_high = bounds_of(block.true_scores)
+    if convention.filter != "left out":
+        low = np.where(block.filtered, _filler(convention.filter, low, true_low), low)
+        high = np.where(block.filtered, _filler(convention.filter, high, true_high), high)
+    return Bounds(low, high, true_low, true_high)
+
+
+def _compare(
+    block: Block, bounds: Bounds, is_nan: Flags, true_is_nan: Flags, convention: Convention
+) -> tuple[Flags, Flags, Flags]:
+    """Return which scores are above the true one, which equal it, and whose order is open."""
+    low, high, true_low, true_high = bounds
+    level, true_level = NAN_LEVELS.get(convention.nan, (0, 0))
+    levels = is_nan * np.int8(level)
+    true_levels = true_is_nan * np.int8(true_level)
+    alike = levels == true_levels
+    equal = (low == true_high) & (high == true_low)
+    equal |= (block.values == block.true_scores) & ~block.filtered  # one score has one transform
+    equal |= is_nan & true_is_nan
+    if convention.rtol or convention.atol:
+        distance = np.abs(low - true_low)
+        allowed = convention.atol + np.abs(convention.rtol * true_low)
+        equal |= np.isfinite(distance) & (distance <= allowed)
+    equal &= alike
+    above = (levels > true_levels) | (alike & (low > true_high) & ~equal)
+    is_open = alike & (high >= true_low) & ~above & ~equal
+    return above, equal, is_open
 
 
 def _as_read(block: Block, convention: Convention) -> Block:

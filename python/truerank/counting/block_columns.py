@@ -16,7 +16,7 @@ from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, integer
 from ..inputs.errors import InputValueError
 from ..inputs.selection import selection_arrays
-from .job import NO_COLUMN, digest
+from .job import NO_COLUMN, sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,9 @@ class BlockColumns(NamedTuple):
 
     def whole_column(self, block_column: int) -> int:
         """Return the number of a block's column among all columns."""
-        return self.first + block_column if self.ids is None else int(self.ids[block_column])
+        if self.ids is None:
+            return self.first + block_column
+        return int(self.ids[block_column])
 
 
 def locate_block(
@@ -46,7 +48,9 @@ def locate_block(
     """Find the columns of a block of a given width; `total` is None if columns have no numbers."""
     if total is None:
         if start is not None or columns is not None:
-            name = "columns" if start is None else "start"
+            name = "start"
+            if start is None:
+                name = "columns"
             raise InputValueError(name, expected="none without targets")
         return BlockColumns(0, 0, None, job)
     if columns is not None:
@@ -84,7 +88,8 @@ def _number_columns(job: Job, ids: IntArray) -> BlockColumns:
         hits = np.flatnonzero(np.isin(indices, ordered))
         indptr = np.searchsorted(hits, indptr).astype(np.int64)
         indices = order[np.searchsorted(ordered, indices[hits])]
-        filter = Selection(indptr, indices, lists, shared).sorted_copy(len(ordered), job.threads)
+        threads = job.rules.num_threads
+        filter = Selection(indptr, indices, lists, shared).sorted_copy(len(ordered), threads)
     return BlockColumns(set_of(ids), 0, ids, job._replace(targets=targets, filter=filter))
 
 
@@ -122,10 +127,11 @@ def check_number(columns: int, facts: Mapping[str, Any]) -> np.int64:
 
     It is the sum, modulo 2**64, of a number for each column that no other columns add up to.
     """
-    of_facts, total = np.uint64(int(digest(facts)[:16], 16) | 1), 0
+    number_of_facts = np.uint64(int(sha256_of(facts)[:16], 16) | 1)
+    total = 0
     data = bytes_of(columns)
     for first in range(0, len(data), _BYTES):
         some = np.frombuffer(data[first : first + _BYTES], np.uint8)
         numbers = np.flatnonzero(np.unpackbits(some, bitorder="little")) + 8 * first
-        total += int(((numbers.astype(np.uint64) * np.uint64(2) + of_facts) ** 7).sum())
+        total += int(((numbers.astype(np.uint64) * np.uint64(2) + number_of_facts) ** 7).sum())
     return np.uint64(total % 2**64).astype(np.int64)

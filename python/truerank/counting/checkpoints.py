@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -64,15 +64,15 @@ class Checkpoint:
             raise OSError(f"checkpoint: no folder that can be written: {os.path.dirname(place)}")
         self._path = os.fsdecode(path)
         self._count = count
-        self._facts = {
-            **count.source.facts(),
-            **count.job.facts(),
-            "io": "by whole rows" if count.true_scores is None else "by parts of rows",
-            "tiles": len(count.tiles),
-        }
+        io = "by parts of rows"
+        if count.true_scores is None:
+            io = "by whole rows"
+        self._facts: dict[str, Any] = count.source.facts() | count.job.facts()
+        self._facts |= {"io": io, "tiles": len(count.tiles)}
         if os.path.exists(self._path):
             self._restore()
-        self._saved_at, self._seconds_to_save = time.monotonic(), 0.0
+        self._saved_at = time.monotonic()
+        self._seconds_to_save = 0.0
 
     def is_due(self) -> bool:
         """Whether it is time to save: enough seconds have passed, also for the cost of saving."""
@@ -102,7 +102,9 @@ class Checkpoint:
             most = np.zeros(len(count.job.targets), np.int64)
             for tile in count.tiles[: count.done]:
                 most[count.tasks_of(tile)] += tile.width
-            least_tied = np.minimum(most, count.true_scores is None)
-            if count.true_scores is not None:  # the true candidates are added at the end
+            if count.true_scores is None:  # the true candidates are among those counted
+                least_tied = np.minimum(most, 1)
+            else:  # they are added at the end
+                least_tied = np.zeros_like(most)
                 most = np.minimum(most, count.source.shape[1] - 1)
             count.counts.arrays = saved_counts(members, count.counts.arrays, most, least_tied)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
 from .. import _core
 from .._core import Selection
 from ..inputs.arrays import index_array
-from ..inputs.checks import ORDERS, check_shape, forbidden_nan, integer
+from ..inputs.checks import check_shape, forbidden_nan, integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.progress_listeners import reporter
@@ -21,7 +21,7 @@ from ..ranks.storage import open_archive, write_archive
 from ..stores import read_scores, shape_of
 from .block_columns import BlockColumns, bytes_of, check_number, first_of, locate_block
 from .driver import begin_count
-from .job import ScoreNouns, digest, prepare_job
+from .job import ScoreNames, prepare_job, sha256_of
 from .partial_counts import FIELDS, PartialCounts, read_true_scores, saved_counts
 from .sources import source_of
 
@@ -30,12 +30,27 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from ..ranks.storage import Members
     from .driver import Counting
+    from .job import Job
 
 KIND = "truerank.counter"  # of saved counters, which are archives as in `ranks.storage`
-_NOUNS = ScoreNouns(row="true score", columns="columns in all")
+_SCORE_NAMES = ScoreNames(row="true score", columns="columns in all")
 _FILTER = ("indptr", "indices", "lists")
 # The most candidates of a task whose blocks have no columns: sums of several counters fit in int64.
 _MOST_CANDIDATES = 1 << 53
+
+
+class CountedColumns(NamedTuple):
+    """Partial counts, and the set of columns that they are of, as in `block_columns`."""
+
+    counts: PartialCounts
+    columns: int
+
+
+class PendingBlock(NamedTuple):
+    """A block that a device may still count."""
+
+    block: BlockColumns
+    counting: Counting
 
 
 @public("truerank")
@@ -115,7 +130,8 @@ class RankCounter:
     ) -> None:
         rules = read_rules(options)
         true = read_true_scores(true_scores, rules.dtype, rules.nan)
-        tasks, columns = len(true.scores), None
+        tasks = len(true.scores)
+        columns = None
         if targets is None:
             for name, value in (("candidates", candidates), ("filter", filter)):
                 if value is not None:
@@ -127,22 +143,30 @@ class RankCounter:
             most = int(np.iinfo(np.int64).max)
             columns = integer("candidates", candidates, least=0, most=most, expected=expected)
             job = prepare_job(
-                (tasks, columns), targets, None, filter, None, rules, _NOUNS, shared=False
+                (tasks, columns),
+                targets,
+                None,
+                filter,
+                None,
+                rules,
+                score_names=_SCORE_NAMES,
+                shared=False,
             )
         if job.filter is not None:  # a copy, for a counter lives longer than the call
             indptr, indices, lists, shared = selection_arrays(job.filter)
             job = job._replace(filter=Selection(indptr, indices.copy(), lists, shared))
-        self._job = job if rows is None else job._replace(rows=_checked_rows(rows, tasks))
+        if rows is not None:
+            job = job._replace(rows=_checked_rows(rows, tasks))
+        self._job = job
         self._columns: int | None = columns
-        self._report = reporter(rules.progress, columns or 0, "columns")
-        self._true, self._dtype = true, true.dtype
+        self._report_progress = reporter(rules.progress, columns or 0, "columns")
+        self._true = true
+        self._dtype = true.dtype
         # what the caller said about raw bytes is also true of blocks
         self._is_dtype_given = rules.dtype is not None
-        # Partial counts, and the set of columns that they are of: replaced as a whole, so that an
-        # interrupted call has counted all of a block or nothing.
-        self._settled = PartialCounts.zeros(tasks, job.rules), 0
-        # a block that a device may still count
-        self._pending: tuple[BlockColumns, Counting] | None = None
+        # replaced as a whole, so that an interrupted call has counted all of a block or nothing
+        self._settled = CountedColumns(PartialCounts.zeros(tasks, job.rules), 0)
+        self._pending: PendingBlock | None = None
         self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
@@ -175,64 +199,78 @@ class RankCounter:
         If it has a NaN that the rule forbids, the next call of any method raises the error, and
         the block is not counted. It must not change until then.
         """
-        scores = read_scores(block, self._dtype if self._is_dtype_given else None, "block")
+        dtype = None
+        if self._is_dtype_given:
+            dtype = self._dtype
+        scores = read_scores(block, dtype, "block")
         if scores.dtype != self._dtype:
             expected = f"{self._dtype}, as true_scores are"
             raise InputTypeError("block", expected=expected, got=scores.dtype)
-        shape, job = shape_of(scores), self._job
-        if len(shape) == 1:
-            if self._columns is None:  # is it one score for each task, or are all for each task?
-                raise InputValueError("block", expected="a matrix (tasks, k)", got=f"shape {shape}")
-            shape, job = (1, *shape), job._replace(rows=np.zeros(len(job.targets), np.int64))
-        if job.rows is None:
-            tasks = len(job.targets)
-            check_shape("block", shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
-        elif (task := _core.first_outside(job.rows, shape[0])) >= 0:
-            expected = f"more than {job.rows[task]} rows, for task {task} reads that row"
-            raise InputValueError("block", expected=expected, got=f"shape {shape}")
-        located = locate_block(job, self._columns, shape[1], start, columns)
+        job = self._job_of_rows(shape_of(scores))
+        width = shape_of(scores)[-1]
+        located = locate_block(job, self._columns, width, start, columns)
         self._refuse_counted("block", located.columns)
         source = source_of(scores, "map")
         first = located.first
         counting = begin_count(source, located.job, self._true.scores, first_column=first)
         with self._lock:
             self._refuse_counted("block", located.columns)  # another thread may have been faster
-            self._pending = located, counting
+            self._pending = PendingBlock(located, counting)
             if not counting.is_pending:
                 self._settle()
         if self._columns:
-            self._report(self._columns_begun())
+            self._report_progress(self._columns_begun())
+
+    def _job_of_rows(self, shape: tuple[int, ...]) -> Job:
+        """Return the job of a block of a shape, which has a row for each task."""
+        job = self._job
+        tasks = len(job.targets)
+        if len(shape) == 1:  # a row that all tasks read
+            if self._columns is None:  # is it one score for each task, or are all for each task?
+                raise InputValueError("block", expected="a matrix (tasks, k)", got=f"shape {shape}")
+            return job._replace(rows=np.zeros(tasks, np.int64))
+        if job.rows is None:
+            check_shape("block", shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
+            return job
+        task = _core.first_outside(job.rows, shape[0])
+        if task >= 0:
+            expected = f"more than {job.rows[task]} rows, for task {task} reads that row"
+            raise InputValueError("block", expected=expected, got=f"shape {shape}")
+        return job
 
     def _columns_begun(self) -> int:
         """The number of columns that are counted, also of a block that a device still counts."""
-        pending = 0 if self._pending is None else self._pending[0].columns
-        return (self._settled[1] | pending).bit_count()
+        pending = self._pending  # read once, and first: another thread may settle it
+        columns = self._settled.columns
+        if pending is not None:
+            columns |= pending.block.columns
+        return columns.bit_count()
 
-    def _settle(self) -> tuple[PartialCounts, int]:
+    def _settle(self) -> CountedColumns:
         """Wait for the block that a device still counts; return what has been counted."""
         with self._lock:
-            pending, self._pending = self._pending, None
+            pending = self._pending
+            self._pending = None
             if pending is not None:
-                block, counting = pending
-                counted = counting.wait()
+                counted = pending.counting.wait()
                 fault = counted.fault
                 if fault is not None:
-                    whole = block.whole_column(fault.column)
-                    is_other = self._columns is not None and whole != fault.column
-                    in_whole = f" (column {whole})" if is_other else ""
-                    place = f"the score at row {fault.row}, column {fault.column}{in_whole}"
+                    place = f"the score at row {fault.row}, column {fault.column}"
+                    column = pending.block.whole_column(fault.column)
+                    if self._columns is not None and column != fault.column:
+                        place += f" (column {column})"
                     raise forbidden_nan("block", place, self._job.rules.nan)
-                self._add(counted.arrays, block.columns)
+                self._add(counted.arrays, pending.block.columns)
             return self._settled
 
     def _add(self, counts: dict[str, IntArray], columns: int) -> None:
         """Add new arrays of counts of other columns."""
-        before, seen = self._settled
-        after = PartialCounts(counts, before.rules).add(before.arrays)
-        self._settled = after, seen | columns
+        before = self._settled
+        sums = PartialCounts(counts, self._job.rules).add(before.counts.arrays)
+        self._settled = CountedColumns(sums, before.columns | columns)
 
     def _refuse_counted(self, name: str, columns: int) -> None:
-        repeated = first_of(self._settle()[1] & columns)
+        repeated = first_of(self._settle().columns & columns)
         if repeated >= 0:
             raise InputValueError(name, f"column {repeated} has been counted before")
 
@@ -241,7 +279,7 @@ class RankCounter:
     @property
     def differing(self) -> IntArray:
         """Per task, how many blocks had another score for its true candidate: int64, (tasks,)."""
-        return self._settle()[0].arrays["differing"].copy()
+        return self._settle().counts.arrays["differing"].copy()
 
     def counts(self) -> IntArray:
         """Return what has been counted as integers, which may be summed over processes.
@@ -314,7 +352,10 @@ class RankCounter:
         UserWarning
             If a block's score of a true candidate differs from `true_scores`.
         """
-        partial_counts = self._whole_counts() if counts is None else self._sum_of_counts(counts)
+        if counts is None:
+            partial_counts = self._whole_counts()
+        else:
+            partial_counts = self._sum_of_counts(counts)
         final = partial_counts.final_counts(self._true)
         differing = partial_counts.arrays["differing"]
         tasks = int(np.count_nonzero(differing))
@@ -340,7 +381,8 @@ class RankCounter:
     def _sum_of_counts(self, sums: Any) -> PartialCounts:
         """Check the sum of the `counts` of several counters."""
         table = index_array("counts", sums)
-        shape, n = (len(FIELDS) + 2, len(self._job.targets)), self._columns or 0
+        shape = (len(FIELDS) + 2, len(self._job.targets))
+        n = self._columns or 0
         check_shape("counts", table.shape, shape, f"the sum of arrays of shape {shape}")
         if (table[-2:] != self._ends((1 << n) - 1)).any():
             raise InputValueError(
@@ -351,10 +393,10 @@ class RankCounter:
         return PartialCounts(dict(zip(FIELDS, table, strict=False)), self._job.rules)
 
     def __repr__(self) -> str:
-        what = f"{len(self._job.targets)} tasks, {self._dtype}"
+        tasks = f"{len(self._job.targets)} tasks, {self._dtype}"
         if self._columns is None:
-            return f"RankCounter({what}, sampled)"
-        return f"RankCounter({what}, {self._columns_begun()} of {self._columns} columns)"
+            return f"RankCounter({tasks}, sampled)"
+        return f"RankCounter({tasks}, {self._columns_begun()} of {self._columns} columns)"
 
     # -- merging ---------------------------------------------------------------------------------
 
@@ -397,11 +439,16 @@ class RankCounter:
 
     def _facts(self) -> dict[str, Any]:
         """What must be the same of counters that are merged."""
-        true, facts = self._true, self._job.facts()
-        of_job = {name: facts[name] for name in ("targets", "filter", "order", "nan", "audit")}
-        scores = digest(np.where(true.nan, 0, true.keys), true.nan)
-        own = {"dtype": self._dtype, "candidates": self._columns, "true_scores": scores}
-        return {**own, **of_job}
+        true = self._true
+        facts = {
+            "dtype": self._dtype,
+            "candidates": self._columns,
+            "true_scores": sha256_of(np.where(true.nan, 0, true.keys), true.nan),
+        }
+        facts_of_job = self._job.facts()
+        for name in ("targets", "filter", "order", "nan", "audit"):
+            facts[name] = facts_of_job[name]
+        return facts
 
     # -- saving ----------------------------------------------------------------------------------
 
@@ -447,17 +494,18 @@ class RankCounter:
 
     def __getstate__(self) -> tuple[dict[str, Any], Members]:
         """Return the header and the members of a file."""
-        (counts, seen), job = self._settle(), self._job
+        counts, seen = self._settle()
+        job = self._job
         header = {
             "dtype": self._dtype,
             "columns": self._columns,
             "raw": self._is_dtype_given,
             "rules": {
-                "order": ORDERS[job.rules.ascending],
+                "order": job.rules.order,
                 "nan": job.rules.nan,
                 "audit": job.rules.audit,
             },
-            "threads": job.threads,
+            "threads": job.rules.num_threads,
         }
         members: Members = {
             "true_scores": self._true.scores.view(np.uint8),
@@ -466,20 +514,31 @@ class RankCounter:
         }
         if job.rows is not None:
             members["rows"] = job.rows
-        filter = {name: getattr(job.filter, name, None) for name in _FILTER}
-        members |= {f"filter.{name}": array for name, array in filter.items() if array is not None}
-        return header, members | {f"count.{name}": array for name, array in counts.arrays.items()}
+        for name in _FILTER:
+            array = getattr(job.filter, name, None)
+            if array is not None:
+                members[f"filter.{name}"] = array
+        for name, array in counts.arrays.items():
+            members[f"count.{name}"] = array
+        return header, members
 
     def __setstate__(self, state: tuple[dict[str, Any], Members]) -> None:
         """Become what a header and members say; nothing in them is trusted."""
         header, members = state
-        columns, dtype, rules = header["columns"], header["dtype"], header["rules"]
-        carrier = np.uint16 if dtype == "bfloat16" else dtype
+        columns = header["columns"]
+        dtype = header["dtype"]
+        rules = header["rules"]
+        carrier = dtype
+        if dtype == "bfloat16":
+            carrier = np.uint16
+        targets = None
+        if columns is not None:
+            targets = members["targets"]
         filter = tuple(members[f"filter.{x}"] for x in _FILTER if f"filter.{x}" in members)
         RankCounter.__init__(
             self,
             members["true_scores"].view(carrier),
-            None if columns is None else members["targets"],
+            targets,
             candidates=columns,
             filter=filter or None,
             rows=members.get("rows"),
@@ -494,10 +553,12 @@ class RankCounter:
         if seen.bit_length() > (columns or 0):
             raise InputValueError("damaged", expected="a bit for each column", place="seen")
         # the true candidates are added at the end
-        most = _MOST_CANDIDATES if columns is None else min(seen.bit_count(), columns - 1)
-        counts, _ = self._settled
-        counts.arrays = saved_counts(members, counts.arrays, most)
-        self._settled = counts, seen
+        most = _MOST_CANDIDATES
+        if columns is not None:
+            most = min(seen.bit_count(), columns - 1)
+        like = self._settled.counts.arrays
+        counts = PartialCounts(saved_counts(members, like, most), self._job.rules)
+        self._settled = CountedColumns(counts, seen)
 
 
 def _checked_rows(rows: Any, tasks: int) -> IntArray:

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from ..devices.task_counts import PartOfTasks
 from ..stores import Tile
 from .checkpoints import Checkpoint
 from .partial_counts import PartialCounts, TrueScores
@@ -52,10 +53,12 @@ class Counting(NamedTuple):
 
 def host_place(device: str) -> str | None:
     """Return what a protocol says of scores of a device that the host counts; None without one."""
-    return f"{device}, host" if device else None
+    if not device:
+        return None
+    return f"{device}, host"
 
 
-def no_report(done: int, resumed: int = 0) -> None:
+def ignore_progress(done: int, resumed: int = 0) -> None:
     """Tell nobody how far a count has come."""
 
 
@@ -65,7 +68,7 @@ def begin_count(
     true_scores: npt.NDArray[Any] | None = None,
     *,
     first_column: int = 0,
-    report: Callable[..., object] = no_report,
+    report_progress: Callable[..., object] = ignore_progress,
     checkpoint: str | os.PathLike[str] | None = None,
     tile_map: TileMap | None = None,
 ) -> Counting:
@@ -83,7 +86,7 @@ def begin_count(
         targets; the counts are final.
     first_column : int
         The number of the first column of the source, as the job numbers columns.
-    report : callable
+    report_progress : callable
         Told how many bytes are done, and how many of them a checkpoint had.
     checkpoint : path-like, optional
         As in `rank`.
@@ -101,32 +104,39 @@ def begin_count(
     def count_on_host() -> SourceCounts:
         place = host_place(source.device)
         if source.is_whole:
-            report(0)
-            counted = count_whole(source, job, true_scores, first_column)
-            report(source.nbytes)
-            return SourceCounts(counted.arrays, counted.fault, place=place)
+            report_progress(0)
+            whole = Tile(0, 0, *source.shape)
+            tile_job = TileJob(whole, slice(None), job, true_scores, first_column)
+            with source.opened(whole) as open_tile:
+                counted = tile_job.counted(open_tile)
+            report_progress(source.nbytes)
+            return counted._replace(place=place)
         count = TileCount(source, job, true_scores, first_column)
-        in_turn = partial(count_in_turn, source)
-        fault = count_tiles(count, tile_map or in_turn, report, checkpoint)
-        arrays = count.counts.arrays if fault is not None else count.final_counts()
-        return SourceCounts(arrays, fault, place=place)
+        map_tiles = tile_map or partial(count_in_turn, source)
+        fault = count_tiles(count, map_tiles, report_progress, checkpoint)
+        if fault is not None:
+            return SourceCounts(count.counts.arrays, fault, place=place)
+        return SourceCounts(count.final_counts(), place=place)
 
     device_counts = None
     if source.device and checkpoint is None and not job.rules.audit:
-        device_counts = source.begin_on_device(job.device_tasks(first_column), true_scores)
+        tasks = PartOfTasks(job.all_rows, job.targets, job.filter, job.candidates, first_column)
+        device_counts = source.begin_on_device(tasks, true_scores)
     if device_counts is None:
         counted = count_on_host()
         return Counting(lambda: counted, is_pending=False)
-    report(0)
+    report_progress(0)
 
     def wait() -> SourceCounts:
         counts = PartialCounts(device_counts.arrays(), job.rules)
         true = TrueScores(device_counts.true_scores(), source.dtype)
         if counts.is_void(true).any():
             return count_on_host()  # which finds the NaN
-        report(source.nbytes)
-        arrays = counts.final_counts(true) if true_scores is None else counts.arrays
-        return SourceCounts(arrays, place=f"{source.device}, {device_counts.backend}")
+        report_progress(source.nbytes)
+        place = f"{source.device}, {device_counts.backend}"
+        if true_scores is None:
+            return SourceCounts(counts.final_counts(true), place=place)
+        return SourceCounts(counts.arrays, place=place)
 
     return Counting(wait, is_pending=True)
 
@@ -140,7 +150,7 @@ def count_source(
     -------
     counts : dict of str to ndarray of int64, shape (tasks,)
     place : str or None
-        The device and the way of counting, as a protocol names them.
+        The device and what counted there, as a protocol names them.
     """
     counted = begin_count(source, job, true_scores, **options).wait()
     if counted.fault is not None:
@@ -151,7 +161,7 @@ def count_source(
 def count_tiles(
     count: TileCount,
     tile_map: TileMap,
-    report: Callable[..., object],
+    report_progress: Callable[..., object],
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> PlacedFault | None:
     """Count the tiles that are left, and keep the counts in a file if there is to be one.
@@ -161,11 +171,14 @@ def count_tiles(
     PlacedFault or None
         The first NaN that the rule forbids, at which the count ends.
     """
-    saved = None if checkpoint is None else Checkpoint(checkpoint, count)
+    saved = None
+    if checkpoint is not None:
+        saved = Checkpoint(checkpoint, count)
     itemsize = count.source.itemsize
     sizes = [tile.height * tile.width * itemsize for tile in count.tiles]
-    done = resumed = sum(sizes[: count.done])
-    report(done, resumed)
+    resumed = sum(sizes[: count.done])
+    done = resumed
+    report_progress(done, resumed)
     jobs = [count.job_of(tile) for tile in count.tiles[count.done :]]
     try:
         for counted in tile_map(jobs):
@@ -173,7 +186,7 @@ def count_tiles(
                 return counted.fault
             count.add(counted)
             done += sizes[count.done - 1]
-            report(done, resumed)
+            report_progress(done, resumed)
             if saved is not None and saved.is_due():
                 saved.save()
     finally:
@@ -183,24 +196,11 @@ def count_tiles(
     return None
 
 
-def count_whole(
-    source: Source, job: Job, true_scores: npt.NDArray[Any] | None, first_column: int
-) -> SourceCounts:
-    """Let the core count a source at once."""
-    whole = TileJob(Tile(0, 0, *source.shape), slice(None), job, true_scores, first_column)
-    with source.opened(whole.tile) as open_tile:
-        return whole.counted(open_tile)
-
-
-def count_tile(source: Source, job: TileJob) -> SourceCounts:
-    """Count a tile. What is given can be sent to other processes, and so can the counts."""
-    with open_if_needed(source, job) as open_tile:
-        return job.counted(open_tile)
-
-
 def open_if_needed(source: Source, job: TileJob) -> AbstractContextManager[OpenTile | None]:
     """Open a tile, if any task reads it."""
-    return source.opened(job.tile) if job.has_tasks else nullcontext()
+    if not job.has_tasks:
+        return nullcontext()
+    return source.opened(job.tile)
 
 
 def count_in_turn(source: Source, jobs: Sequence[TileJob]) -> Iterator[SourceCounts]:
@@ -222,25 +222,24 @@ def open_in_turn(
 
     With `one_ahead`, the next one is opened meanwhile, on a thread of its own.
     """
+    if not one_ahead or len(items) < 2:
+        for item in items:
+            with opened(item) as value:
+                yield item, value
+                del value
+        return
+    from concurrent.futures import ThreadPoolExecutor
 
-    def entered(item: Item) -> tuple[Item, ExitStack, Opened]:
+    def entered(item: Item) -> tuple[ExitStack, Opened]:
         stack = ExitStack()
-        return item, stack, stack.enter_context(opened(item))
+        return stack, stack.enter_context(opened(item))
 
-    def entered_ahead() -> Iterator[tuple[Item, ExitStack, Opened]]:
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(1, thread_name_prefix="truerank-decode") as executor:
-            ahead = executor.submit(entered, items[0])
-            for item in items[1:]:
-                current = ahead
-                ahead = executor.submit(entered, item)
-                yield current.result()
-                del current
-            yield ahead.result()
-
-    is_ahead = one_ahead and len(items) > 1
-    for item, stack, value in entered_ahead() if is_ahead else map(entered, items):
-        with stack:
-            yield item, value
-            del value
+    with ThreadPoolExecutor(1, thread_name_prefix="truerank-decode") as executor:
+        ahead = [executor.submit(entered, items[0])]
+        for i, item in enumerate(items):
+            if i + 1 < len(items):
+                ahead.append(executor.submit(entered, items[i + 1]))
+            stack, value = ahead.pop(0).result()
+            with stack:
+                yield item, value
+                del value

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..devices.task_counts import PartOfTasks
 from ..inputs.arrays import index_array
-from ..inputs.checks import ORDERS, check_range, check_shape, forbidden_nan
+from ..inputs.checks import check_range, check_shape, forbidden_nan
 from ..inputs.errors import InputValueError
 from ..inputs.selection import as_selection, selection_arrays, selection_of_tasks
 from ..ranks.container import Ranks
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from ..inputs.rules import Rules
 
 
-class ScoreNouns(NamedTuple):
+class ScoreNames(NamedTuple):
     """What messages call the argument of scores, rows, columns, and a score at one of each."""
 
     row: str = "row of scores"
@@ -38,7 +37,7 @@ class ScoreNouns(NamedTuple):
     argument: str = "scores"
 
 
-SCORES = ScoreNouns()
+SCORES = ScoreNames()
 NO_COLUMN = -1  # stands for the target's column where there is none
 
 
@@ -63,28 +62,27 @@ class Job(NamedTuple):
     targets: IntArray
     filter: _core.Selection | None
     candidates: _core.Selection | None
-    rules: _core.Rules
-    threads: int  # 0: as many as are free
-    nouns: ScoreNouns = SCORES
+    rules: Rules
+    score_names: ScoreNames = SCORES
     block: int = 0  # how many entities are scored at a time; 0: as many as is best
     listener: _core.Listener | None = None  # who hears how far the core has come with vectors
 
     @property
     def all_rows(self) -> IntArray:
         """The row of each task."""
-        return np.arange(len(self.targets)) if self.rows is None else self.rows
+        if self.rows is None:
+            return np.arange(len(self.targets))
+        return self.rows
 
-    def device_tasks(self, first_column: int = 0) -> PartOfTasks:
-        """Return the tasks as devices take them, in a matrix of columns from the first on."""
-        selections = self.filter, self.candidates
-        return PartOfTasks(self.all_rows, self.targets, *selections, first_column)
-
-    def part(self, where: slice | IntArray, rows: IntArray | None) -> Job:
+    def part(self, tasks: slice | IntArray, rows: IntArray | None) -> Job:
         """Return the job of some of the tasks, which read these rows (None: task i reads row i)."""
-        targets = np.ascontiguousarray(self.targets[where])
-        filter = self.filter and selection_of_tasks(self.filter, where)
-        candidates = self.candidates and selection_of_tasks(self.candidates, where)
-        return self._replace(rows=rows, targets=targets, filter=filter, candidates=candidates)
+        targets = np.ascontiguousarray(self.targets[tasks])
+        part = self._replace(rows=rows, targets=targets)
+        if self.filter is not None:
+            part = part._replace(filter=selection_of_tasks(self.filter, tasks))
+        if self.candidates is not None:
+            part = part._replace(candidates=selection_of_tasks(self.candidates, tasks))
+        return part
 
     def counted(
         self,
@@ -102,15 +100,19 @@ class Job(NamedTuple):
             on; otherwise the scores are those of all columns, and the counts are final.
         """
         tasks = _core.Tasks(self.rows, self.targets, self.filter, self.candidates)
+        rules = self.rules.core
+        threads = self.rules.num_threads
         if isinstance(scores, _core.Embeddings):
-            how = self.rules, self.block, self.threads, self.listener
+            block = self.block
+            listener = self.listener
             if true_scores is None:
-                return _core.rank_embeddings(scores, tasks, *how)
-            return _core.partial_embedding_counts(scores, tasks, true_scores, first_column, *how)
+                return _core.rank_embeddings(scores, tasks, rules, block, threads, listener)
+            return _core.partial_embedding_counts(
+                scores, tasks, true_scores, first_column, rules, block, threads, listener
+            )
         if true_scores is None:
-            return _core.rank(scores, tasks, self.rules, self.threads)
-        options = self.rules, self.threads
-        return _core.partial_counts(scores, tasks, true_scores, first_column, *options)
+            return _core.rank(scores, tasks, rules, threads)
+        return _core.partial_counts(scores, tasks, true_scores, first_column, rules, threads)
 
     def counts_of(self, scores: _core.Scores) -> dict[str, IntArray]:
         """Let the core count an array in memory; raise the error of a fault that it found."""
@@ -129,18 +131,25 @@ class Job(NamedTuple):
     def facts(self) -> dict[str, Any]:
         """Return, by argument, what tells this job from others: digests of arrays, and words."""
         return {
-            "targets": digest(self.targets),
-            "rows": digest(self.rows),
-            "filter": digest(self.filter),
-            "candidates": digest(self.candidates),
-            "order": ORDERS[self.rules.ascending],
+            "targets": sha256_of(self.targets),
+            "rows": sha256_of(self.rows),
+            "filter": sha256_of(self.filter),
+            "candidates": sha256_of(self.candidates),
+            "order": self.rules.order,
             "nan": self.rules.nan,
             "audit": self.rules.audit,
         }
 
     def error_of(self, fault: _core.Fault | PlacedFault) -> InputValueError:
         """Return the error for a fault that the core found."""
-        return fault_error(fault, self.rules.nan, self.targets, self.nouns)
+        return fault_error(fault, self.rules.nan, self.targets, self.score_names)
+
+    def error_of_true_nan(self, row: int, column: int) -> InputValueError:
+        """Return the error for a true score that is NaN; under "raise" it is one score of many."""
+        kind = "nan_true_score"
+        if self.rules.nan == "raise":
+            kind = "nan"
+        return self.error_of(PlacedFault(kind, -1, row, column))
 
     def ranks(
         self,
@@ -154,13 +163,20 @@ class Job(NamedTuple):
 
         `fields` are others of the protocol: sampled, similarity.
         """
-        above, tied, candidates = counts["above"], counts["tied"], counts["candidates"]
-        arrays = {"above": above, "tied": tied, "candidates": candidates}
+        arrays = {
+            "above": counts["above"],
+            "tied": counts["tied"],
+            "candidates": counts["candidates"],
+        }
         if "inf" in counts:
             zeros = np.zeros_like(counts["inf"])
             arrays["audit"] = np.array([counts.get(name, zeros) for name in Audit._fields])
-        filtered, selected = self.filter is not None, self.candidates is not None
-        protocol = _protocol(filtered, selected, self.rules, dtype=dtype, **fields)
+        has_filter = self.filter is not None
+        has_candidates = self.candidates is not None
+        rules = self.rules
+        protocol = _protocol(
+            has_filter, has_candidates, rules.nan, rules.order, dtype=dtype, **fields
+        )
         if files or device:
             protocol = replace(protocol, files=files, device=device)
         return Ranks._of(arrays, {}, protocol)
@@ -173,9 +189,9 @@ def prepare_job(
     filter: Any,
     candidates: Any,
     rules: Rules,
-    nouns: ScoreNouns = SCORES,
-    tasks: int = 1,
     *,
+    score_names: ScoreNames = SCORES,
+    tasks: int = 1,
     shared: bool = True,
 ) -> Job:
     """Check the arguments of `rank`; raises its errors.
@@ -184,32 +200,28 @@ def prepare_job(
     read by all tasks unless `rows` are given; so is a matrix of one row, if it may be `shared`.
     Without targets (``...``), all candidates are counted, and `tasks` read a single row.
     """
-    *heights, columns = shape
-    is_single_row = not heights or (shared and heights == [1])
-    task_rows = None if rows is None else index_array("rows", rows)
-    if task_rows is not None:
+    columns = shape[-1]
+    height = 1
+    if len(shape) == 2:
+        height = shape[0]
+    is_single_row = len(shape) == 1 or (shared and height == 1)
+    task_rows = None
+    owner = None  # what has a task each; None: as many tasks as there are targets read one row
+    if rows is not None:
+        task_rows = index_array("rows", rows)
         check_shape("rows", task_rows.shape, 1, "a 1-D array")
         tasks = len(task_rows)
+        owner = "entry of rows"
     elif not is_single_row:
-        tasks = heights[0]
+        tasks = height
+        owner = score_names.row
     if targets is ...:
         task_targets = np.full(tasks, NO_COLUMN, np.int64)
     else:
-        task_targets = index_array("targets", targets)
-        if task_targets.ndim == 0:
-            # Before memory is taken: scores without columns can have any number of rows.
-            check_range("targets", task_targets.reshape(1)[:tasks], columns, nouns.columns)
-            task_targets = np.full(tasks, task_targets, dtype=np.int64)
-        if task_targets.ndim > 1 or (
-            len(task_targets) != tasks and not (is_single_row and rows is None)
-        ):
-            each = nouns.row if rows is None else "entry of rows"
-            expected = f"{tasks} integers, one for each {each}, or one for all"
-            raise InputValueError("targets", expected=expected, got=f"shape {task_targets.shape}")
-        check_range("targets", task_targets, columns, nouns.columns)
+        task_targets = _read_targets(targets, tasks, owner, columns, score_names)
         tasks = len(task_targets)
     if task_rows is not None:
-        check_range("rows", task_rows, heights[0] if heights else 1, nouns.rows)
+        check_range("rows", task_rows, height, score_names.rows)
     elif is_single_row:
         task_rows = np.zeros(tasks, np.int64)
     threads = rules.num_threads
@@ -217,15 +229,31 @@ def prepare_job(
         filter = as_selection("filter", filter, tasks, columns, threads)
     if candidates is not None:
         candidates = as_selection("candidates", candidates, tasks, columns, threads)
-    return Job(task_rows, task_targets, filter, candidates, rules.core, threads, nouns)
+    return Job(task_rows, task_targets, filter, candidates, rules, score_names)
 
 
-def digest(*values: Any) -> str:
+def _read_targets(
+    targets: Any, tasks: int, owner: str | None, columns: int, score_names: ScoreNames
+) -> IntArray:
+    """Check the targets of tasks, one for each `owner`, or one for all."""
+    array = index_array("targets", targets)
+    if array.ndim == 0:
+        # Before memory is taken: scores without columns can have any number of rows.
+        check_range("targets", array.reshape(1)[:tasks], columns, score_names.columns)
+        array = np.full(tasks, array, dtype=np.int64)
+    if array.ndim > 1 or (owner is not None and len(array) != tasks):
+        expected = f"{tasks} integers, one for each {owner or score_names.row}, or one for all"
+        raise InputValueError("targets", expected=expected, got=f"shape {array.shape}")
+    check_range("targets", array, columns, score_names.columns)
+    return array
+
+
+def sha256_of(*values: Any) -> str:
     """Return the SHA-256 of arrays with their shapes, selections, words and None.
 
     Examples
     --------
-    >>> digest(np.array([1, 2], np.int32)) == digest(np.array([1, 2])) != digest(None)
+    >>> sha256_of(np.array([1, 2], np.int32)) == sha256_of(np.array([1, 2])) != sha256_of(None)
     True
     """
     import hashlib
@@ -234,18 +262,19 @@ def digest(*values: Any) -> str:
     for value in values:
         array = value
         if isinstance(value, _core.Selection):
-            array = np.frombuffer(digest(*selection_arrays(value)).encode(), np.uint8)
+            array = np.frombuffer(sha256_of(*selection_arrays(value)).encode(), np.uint8)
         if isinstance(array, np.ndarray):
-            plain = array.astype(np.int64, copy=False) if array.dtype.kind == "i" else array
-            sha.update(f"{plain.dtype.str}{plain.shape}".encode())
-            sha.update(np.ascontiguousarray(plain).reshape(-1).view(np.uint8).data)
+            if array.dtype.kind == "i":  # integers of any size are the same numbers
+                array = array.astype(np.int64, copy=False)
+            sha.update(f"{array.dtype.str}{array.shape}".encode())
+            sha.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         else:
             sha.update(repr(value).encode())
     return sha.hexdigest()
 
 
 def fault_error(
-    fault: _core.Fault | PlacedFault, nan: str, targets: IntArray, nouns: ScoreNouns = SCORES
+    fault: _core.Fault | PlacedFault, nan: str, targets: IntArray, score_names: ScoreNames = SCORES
 ) -> InputValueError:
     """Return the error for a fault that the core found."""
     task = fault.task
@@ -253,17 +282,29 @@ def fault_error(
         return InputValueError(
             "candidates", f"the target {targets[task]} of task {task} is not among its candidates"
         )
-    place = nouns.true_score if fault.kind == "nan_true_score" else nouns.score
-    return forbidden_nan(nouns.argument, place.format(row=fault.row, column=fault.column), nan)
+    place = score_names.score
+    if fault.kind == "nan_true_score":
+        place = score_names.true_score
+    place = place.format(row=fault.row, column=fault.column)
+    return forbidden_nan(score_names.argument, place, nan)
 
 
 @lru_cache(maxsize=64)
-def _protocol(filtered: bool, selected: bool, rules: _core.Rules, **fields: Any) -> Protocol:
+def _protocol(
+    has_filter: bool, has_candidates: bool, nan: str, order: str, **fields: Any
+) -> Protocol:
+    """Return the protocol of counts; equal ones are one object, since it is slow to check."""
+    filter: tuple[str, ...] = ()
+    if has_filter:
+        filter = ("unnamed",)
+    candidates = "all"
+    if has_candidates:
+        candidates = "selection"
     return Protocol(
-        filter=("unnamed",) if filtered else (),
-        candidates="selection" if selected else "all",
-        nan=rules.nan,
-        order=ORDERS[rules.ascending],
+        filter=filter,
+        candidates=candidates,
+        nan=nan,
+        order=order,
         version=_core.__version__,
         **fields,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..inputs.rules import PLAIN, ListOptions, Rules, read_rules, with_options
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from .driver import begin_count
-from .job import NO_COLUMN, Job, ScoreNouns, prepare_job
+from .job import NO_COLUMN, Job, ScoreNames, prepare_job
 from .partial_counts import PartialCounts, TrueScores
 from .sources import ArraySource
 
@@ -25,7 +25,34 @@ if TYPE_CHECKING:
     from ..inputs.candidate_lists import CandidateLists
     from .partial_counts import Flags
 
-_NOUNS = ScoreNouns(row="list", rows="lists", columns="candidates")
+_SCORE_NAMES = ScoreNames(row="list", rows="lists", columns="candidates")
+
+
+class ListedTasks(NamedTuple):
+    """What the lists have of each task. Places are those in the ids of all lists.
+
+    Attributes
+    ----------
+    places : ndarray of int64, shape (tasks,)
+        The place of the target in its list; -1 for a miss.
+    filtered : ndarray of int64, shape (tasks,)
+        How many ids the filter leaves out, listed or not.
+    filtered_before, filtered_listed : ndarray of int64, shape (tasks,)
+        How many of them are listed before the target, or at all if it is a miss; and at all.
+    filtered_places : ndarray of int64
+        The places of those that are listed, one task after another.
+    """
+
+    places: IntArray
+    filtered: IntArray
+    filtered_before: IntArray
+    filtered_listed: IntArray
+    filtered_places: IntArray
+
+    @property
+    def are_listed(self) -> Flags:
+        """Which tasks have their target in their list."""
+        return self.places >= 0
 
 
 @public("truerank")
@@ -158,131 +185,146 @@ def rank_open_lists(
     array([4])
     """
     listener = as_listener(rules.progress)
-    height = len(lists.indptr) - 1
-    job = prepare_job((height, n), targets, rows, filter, None, rules, _NOUNS, shared=False)
+    shape = (len(lists.indptr) - 1, n)
+    job = prepare_job(
+        shape, targets, rows, filter, None, rules, score_names=_SCORE_NAMES, shared=False
+    )
     by_list = np.argsort(job.all_rows, kind="stable")  # as the core takes tasks
     job = job.part(by_list, job.all_rows[by_list])
-    bytes_read = lists.ids.nbytes, 0 if lists.scores is None else lists.scores.array.nbytes
-    report = reporter(listener, sum(bytes_read))
-    report(0)
+    score_bytes = 0
+    if lists.scores is not None:
+        score_bytes = lists.scores.array.nbytes
+    total_bytes = lists.ids.nbytes + score_bytes
+    report_progress = reporter(listener, total_bytes)
+    report_progress(0)
     listed = _core.Selection(lists.indptr, lists.ids)
-    tasks = job.all_rows, job.targets, job.filter, job.threads
-    fault, places = _core.find_listed(listed, n, *tasks)
+    fault, found = _core.find_listed(
+        listed, n, job.all_rows, job.targets, job.filter, rules.num_threads
+    )
     if fault is not None:
-        raise _fault_of_ids(lists, n, *fault)
-    if bytes_read[1]:
-        report(bytes_read[0])
-    place = places["place"]
+        raise _error_of_id(lists, n, *fault)
+    if score_bytes:
+        report_progress(lists.ids.nbytes)
+    tasks = ListedTasks(
+        places=found["place"],
+        filtered=found["filtered"],
+        filtered_before=found["before"],
+        filtered_listed=found["places"],
+        filtered_places=found["filtered_places"],
+    )
     if sizes is None:
-        size = n - places["filtered"]
-    elif isinstance(sizes, str):
+        candidates = n - tasks.filtered
+    elif isinstance(sizes, str):  # what is listed, and a miss
         lengths = np.diff(lists.indptr)[job.all_rows]
-        size = lengths - places["places"] + (place < 0)
+        candidates = lengths - tasks.filtered_listed + ~tasks.are_listed
     else:
-        size = sizes[by_list]
+        candidates = sizes[by_list]
     if lists.scores is None:
         dtype = None
-        says = "order alone"
-        true, counts = _counts_by_order(lists, job, places)
+        given = "order alone"
+        true, counts = _counts_by_order(lists, job, tasks)
     else:
         dtype = lists.scores.dtype
-        says = "scores"
-        true, counts = _counts_by_score(lists, lists.scores, job, places)
-    final = _with_unlisted(counts, place >= 0, size).final_counts(true)
-    if sum(bytes_read):
-        report(sum(bytes_read))
-    ranks = job.ranks(final, dtype).with_protocol(lists=says)
-    return ranks._with(listed=place >= 0)[np.argsort(by_list)]
+        given = "scores"
+        true, counts = _counts_by_score(lists, lists.scores, job, tasks)
+    final = _with_unlisted(counts, tasks.are_listed, candidates).final_counts(true)
+    if total_bytes:
+        report_progress(total_bytes)
+    ranks = job.ranks(final, dtype).with_protocol(lists=given)
+    return ranks._with(listed=tasks.are_listed)[np.argsort(by_list)]
 
 
-def _fault_of_ids(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:
+def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:
+    """Return the error for an id that its list has `earlier`, too, or else is out of range."""
     i, position = lists.place(place)
-    got = f"{lists.ids[place]} in list {i}, at position"
+    wrong = f"{lists.ids[place]} in list {i}"
     if earlier >= 0:
-        got = f"{got}s {lists.place(earlier)[1]} and {position}"
-        return InputValueError(lists.name, expected="every id at most once in a list", got=got)
-    expected = f"ids from 0 to {n - 1} ({n} candidates)"
-    if lists.ids[place] == PAD:
-        expected += f" and pads ({PAD}) only at the end of a row"
-    return InputValueError(lists.name, expected=expected, got=f"{got} {position}")
+        _, first_position = lists.place(earlier)
+        expected = "every id at most once in a list"
+        got = f"{wrong}, at positions {first_position} and {position}"
+    else:
+        expected = f"ids from 0 to {n - 1} ({n} candidates)"
+        if lists.ids[place] == PAD:
+            expected += f" and pads ({PAD}) only at the end of a row"
+        got = f"{wrong}, at position {position}"
+    return InputValueError(lists.name, expected=expected, got=got)
 
 
 def _counts_by_order(
-    lists: CandidateLists, job: Job, places: dict[str, IntArray]
+    lists: CandidateLists, job: Job, tasks: ListedTasks
 ) -> tuple[TrueScores, PartialCounts]:
     """Count what is listed before each target, or all that is listed where it is a miss."""
-    place = places["place"]
-    is_listed = place >= 0
     first = lists.indptr[job.all_rows]
-    last = lists.indptr[job.all_rows + 1]
-    zeros = np.zeros_like(place)
+    end = lists.indptr[job.all_rows + 1]
+    zeros = np.zeros_like(first)
     counts = {
-        "above": np.where(is_listed, place, last) - first - places["before"],
+        "above": np.where(tasks.are_listed, tasks.places, end) - first - tasks.filtered_before,
         "tied": zeros,
-        "candidates": last - first - places["places"] - is_listed,
+        "candidates": end - first - tasks.filtered_listed - tasks.are_listed,
         "nan": zeros,
         "differing": zeros,
     }
     # no order of scores has any effect
-    return TrueScores(zeros, "int64"), PartialCounts(counts, PLAIN.core)
+    return TrueScores(zeros, "int64"), PartialCounts(counts, PLAIN)
 
 
 def _counts_by_score(
-    lists: CandidateLists, scores: _core.Scores, job: Job, places: dict[str, IntArray]
+    lists: CandidateLists, scores: _core.Scores, job: Job, tasks: ListedTasks
 ) -> tuple[TrueScores, PartialCounts]:
     """Compare what is listed with the score of each target; that of a miss counts for nothing."""
-    place = places["place"]
-    is_listed = place >= 0
-    values = np.zeros(len(place), scores.array.dtype)
-    values[is_listed] = scores.array[place[is_listed]]
+    places = tasks.places
+    values = np.zeros(len(places), scores.array.dtype)
+    values[tasks.are_listed] = scores.array[places[tasks.are_listed]]
     true = TrueScores(values, scores.dtype)
     task = true.first_nan(job.rules.nan)
     if task >= 0:
-        raise _forbidden(lists, int(place[task]), job.rules.nan)
+        raise _error_of_nan(lists, int(places[task]), job.rules.nan)
     filter = None
-    if places["places"].any():
-        filter = _core.Selection(indptr_of(places["places"]), places["filtered_places"])
+    if tasks.filtered_listed.any():
+        filter = _core.Selection(indptr_of(tasks.filtered_listed), tasks.filtered_places)
     # all lists are one row of scores, in which the candidates of a task are the range of its list
     in_lists = job._replace(
-        rows=np.zeros_like(place),
-        targets=np.where(is_listed, place, NO_COLUMN),
+        rows=np.zeros_like(places),
+        targets=np.where(tasks.are_listed, places, NO_COLUMN),
         filter=filter,
         candidates=_core.Selection.of_ranges(lists.indptr, job.all_rows),
     )
     counted = begin_count(ArraySource(scores), in_lists, true.scores).wait()
     if counted.fault is not None:
-        raise _forbidden(lists, counted.fault.column, job.rules.nan)
+        raise _error_of_nan(lists, counted.fault.column, job.rules.nan)
     return true, PartialCounts(counted.arrays, job.rules)
 
 
-def _with_unlisted(listed: PartialCounts, is_listed: Flags, size: IntArray) -> PartialCounts:
+def _with_unlisted(listed: PartialCounts, are_listed: Flags, candidates: IntArray) -> PartialCounts:
     """Add the candidates that are in no list: below all that is listed, and tied with a miss.
 
     Parameters
     ----------
     listed : PartialCounts
         Of what is listed; of a miss only "candidates" and "nan" are used.
-    is_listed : ndarray of bool, shape (tasks,)
+    are_listed : ndarray of bool, shape (tasks,)
         Which targets are listed.
-    size : ndarray of int64, shape (tasks,)
+    candidates : ndarray of int64, shape (tasks,)
         How many candidates each task has, its target included.
     """
     counts = listed.arrays
-    unlisted = size - 1 - counts["candidates"]
-    if listed.rules.ascending:  # "above" counts the greater scores, which are the worse ones
+    others = candidates - 1
+    unlisted = others - counts["candidates"]
+    if listed.rules.is_ascending:  # "above" counts the greater scores, which are the worse ones
         greater = counts["above"] + unlisted
         greater_than_miss = np.zeros_like(unlisted)
     else:
         greater = counts["above"]
         greater_than_miss = counts["candidates"] - counts["nan"]
     changed = {
-        "above": np.where(is_listed, greater, greater_than_miss),
-        "tied": np.where(is_listed, counts["tied"], unlisted),
-        "candidates": size - 1,
+        "above": np.where(are_listed, greater, greater_than_miss),
+        "tied": np.where(are_listed, counts["tied"], unlisted),
+        "candidates": others,
     }
     return PartialCounts(counts | changed, listed.rules)
 
 
-def _forbidden(lists: CandidateLists, place: int, rule: str) -> InputValueError:
+def _error_of_nan(lists: CandidateLists, place: int, rule: str) -> InputValueError:
+    """Return the error for a score that is NaN, which the rule forbids."""
     i, position = lists.place(place)
     return forbidden_nan("scores", f"the score in list {i}, at position {position},", rule)

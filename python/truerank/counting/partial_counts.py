@@ -20,14 +20,15 @@ from ..inputs.scores import as_scores
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .._core import Rules
     from ..inputs.arrays import IntArray
+    from ..inputs.rules import Rules
     from ..ranks.storage import Members
 
     Flags = npt.NDArray[np.bool_]
 
 FIELDS = ("above", "tied", "candidates", "nan", "differing")
-AUDITED = ("inf", "at_best", "best")
+# With `audit`: infinite scores, those equal to the best one, and its key.
+ODD_FIELDS = ("inf", "at_best", "best")
 
 
 class TrueScores:
@@ -44,14 +45,17 @@ class TrueScores:
     def __init__(self, scores: npt.NDArray[Any], dtype: str) -> None:
         if not scores.dtype.isnative:
             scores = scores.astype(scores.dtype.newbyteorder())
-        self.scores, self.dtype = scores, dtype
+        self.scores = scores
+        self.dtype = dtype
         self.keys, bottom, top, floating = Scores(scores, dtype, False).keys()
         self.nan: Flags = self.keys < bottom
         self.inf: Flags = floating & ((self.keys == bottom) | (self.keys == top))
 
     def first_nan(self, rule: str) -> int:
         """Return the task of the first NaN; -1 if there is none or if the rule allows NaN."""
-        return -1 if rule == "worst" or not self.nan.any() else int(self.nan.argmax())
+        if rule == "worst" or not self.nan.any():
+            return -1
+        return int(self.nan.argmax())
 
 
 def read_true_scores(value: Any, dtype: Any, rule: str) -> TrueScores:
@@ -65,7 +69,9 @@ def read_true_scores(value: Any, dtype: Any, rule: str) -> TrueScores:
     array([False,  True])
     """
     scores = as_scores(value, dtype, "true_scores")
-    array = scores.array[:, 0] if scores.array.shape[1:] == (1,) else scores.array
+    array = scores.array
+    if array.shape[1:] == (1,):
+        array = array[:, 0]
     check_shape("true_scores", array.shape, 1, "one score for each task")
     check_size("true_scores", array.size)
     true_scores = TrueScores(np.array(array, order="C"), scores.dtype)
@@ -95,26 +101,35 @@ class PartialCounts:
     @classmethod
     def zeros(cls, tasks: int, rules: Rules) -> PartialCounts:
         """Return the counts of no candidates."""
-        names = FIELDS + AUDITED if rules.audit else FIELDS
-        arrays: dict[str, IntArray] = {name: np.zeros(tasks, np.int64) for name in names}
+        names: tuple[str, ...] = FIELDS
         if rules.audit:
+            names += ODD_FIELDS
+        arrays: dict[str, IntArray] = {name: np.zeros(tasks, np.int64) for name in names}
+        if rules.audit:  # every key is better than the best one of no candidates
             limits = np.iinfo(np.int64)
-            arrays["best"][:] = limits.max if rules.ascending else limits.min
+            if rules.is_ascending:
+                arrays["best"][:] = limits.max
+            else:
+                arrays["best"][:] = limits.min
         return cls(arrays, rules)
 
     def add(
-        self, counts: Mapping[str, IntArray], where: slice | IntArray = slice(None)
+        self, counts: Mapping[str, IntArray], tasks: slice | IntArray = slice(None)
     ) -> PartialCounts:
-        """Add counts of other candidates for some tasks; `where` has each task once."""
-        remaining = dict(counts)
-        if "best" in counts:
-            own, other = self.arrays["best"][where], remaining.pop("best")
-            best = np.minimum(own, other) if self.rules.ascending else np.maximum(own, other)
-            self.arrays["at_best"][where] *= own == best
-            remaining["at_best"] = counts["at_best"] * (other == best)
-            self.arrays["best"][where] = best
-        for name, array in remaining.items():
-            self.arrays[name][where] += array
+        """Add counts of other candidates of some tasks, each of which is named once."""
+        sums = dict(counts)
+        if "best" in counts:  # which is no sum; of scores at it, those of the better one are left
+            before = self.arrays["best"][tasks]
+            added = sums.pop("best")
+            if self.rules.is_ascending:
+                best = np.minimum(before, added)
+            else:
+                best = np.maximum(before, added)
+            self.arrays["at_best"][tasks] *= before == best
+            sums["at_best"] = counts["at_best"] * (added == best)
+            self.arrays["best"][tasks] = best
+        for name, array in sums.items():
+            self.arrays[name][tasks] += array
         return self
 
     def is_void(self, true_scores: TrueScores) -> Flags:
@@ -137,14 +152,20 @@ class PartialCounts:
             true["best"] = np.where(true_scores.nan, self.arrays["best"], true_scores.keys)
         copies = {name: array.copy() for name, array in self.arrays.items()}
         total = PartialCounts(copies, self.rules).add(true)
-        above, tied, candidates, nan = (total.arrays[name] for name in FIELDS[:4])
-        if self.rules.ascending:
-            above = candidates - nan - above - tied
-        return total.arrays | {
+        above = total.arrays["above"]
+        tied = total.arrays["tied"]
+        candidates = total.arrays["candidates"]
+        numbers = candidates - total.arrays["nan"]
+        if self.rules.is_ascending:
+            above = numbers - above - tied
+        final = {
             "above": np.where(true_scores.nan, candidates - 1, above),
             "tied": np.where(true_scores.nan, 1, tied),
-            "candidates": candidates - nan if self.rules.nan == "omit" else candidates,
+            "candidates": candidates,
         }
+        if self.rules.nan == "omit":
+            final["candidates"] = numbers
+        return total.arrays | final
 
 
 def saved_counts(
@@ -172,11 +193,12 @@ def saved_counts(
     """
     table = np.stack([members[f"count.{name}"] for name in like])
     counts: dict[str, IntArray] = dict(zip(like, table, strict=True))
-    numbers = table[[name != "best" for name in like]]
+    numbers = table[[name != "best" for name in like]]  # without the one that is a key
     if table.dtype == np.int64 and table.shape[1:] == like["above"].shape:
-        listed = counts["above"] + counts["tied"]
-        listed += counts["nan"] if "differing" in counts else 0  # which final counts have within
-        is_possible = (numbers >= 0) & (numbers <= most) & (listed <= counts["candidates"])
+        compared = counts["above"] + counts["tied"]
+        if "differing" in counts:  # partial counts: final ones may have NaN among those above
+            compared += counts["nan"]
+        is_possible = (numbers >= 0) & (numbers <= most) & (compared <= counts["candidates"])
         if is_possible.all() and (counts["tied"] >= least_tied).all():
             return counts
     expected = f"int64 of shape {like['above'].shape}, no more scores than candidates"

@@ -120,11 +120,11 @@ def rank(
     ordinary scores, and -0.0 equals 0.0.
 
     Scores on a device are counted there, on the stream that makes them, with the same integers:
-    by operations of torch (``TRUERANK_DEVICE=triton`` chooses a kernel of Triton), in at most 64 MB
-    beside the scores and the selections. Only counts are copied, and waited for once, at the end.
-    What a device cannot count, and scores of a call with a checkpoint, are copied to the host block
-    by block. ``ranks.protocol.device`` says what counted them. JAX arrays on a device are counted
-    there if the program has imported a torch that has the device, too.
+    by a kernel of Triton, or operations of torch where it has none, in at most 256 MB beside the
+    scores and the selections (``TRUERANK_DEVICE`` chooses). Only counts are copied, and waited for
+    once, at the end. What a device cannot count, and scores of a call with a checkpoint, are copied
+    to the host block by block. ``ranks.protocol.device`` says what counted them. JAX arrays on a
+    device are counted there if the program has imported a torch that has the device, too.
 
     Examples
     --------
@@ -153,7 +153,9 @@ def rank(
 
     with owned(matrix, scores):
         job = prepare_job(shape_of(matrix), targets, rows, filter, candidates, rules)
-        report = reporter(listener, matrix.nbytes)
+        report_progress = reporter(listener, matrix.nbytes)
         source = StoreSource(matrix, io)
-        counts, device = count_source(source, job, report=report, checkpoint=checkpoint)
-        return job.ranks(counts, matrix.dtype, matrix.files, device)
+        counts, place = count_source(
+            source, job, report_progress=report_progress, checkpoint=checkpoint
+        )
+        return job.ranks(counts, matrix.dtype, matrix.files, place)

@@ -16,7 +16,8 @@ from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import RuleOptions, read_rules, with_options
-from ..ranks.container import Ranks, join_ranks
+from ..ranks.container import Ranks
+from ..ranks.joining import join_ranks
 from ..stores import Store, owned, read_scores
 from .ranking import rank
 
@@ -111,13 +112,17 @@ def rank_named_blocks(
 
     rules = read_rules(options)  # before the producer works in vain
     of_block: RuleOptions = {**options, "progress": None}
-    listener, counted, start = as_listener(rules.progress), list[Ranks](), time.monotonic()
+    listener = as_listener(rules.progress)
+    start = time.monotonic()
+    counted: list[Ranks] = []
     if isinstance(blocks, (str, bytes, Mapping)) or not is_iterable(blocks):
         expected = "an iterable of blocks, each (scores, targets)"
         raise InputTypeError("blocks", expected=expected, got=type(blocks).__name__)
-    known = len(blocks) if isinstance(blocks, Sized) else 0
+    known = 0
+    if isinstance(blocks, Sized):
+        known = len(blocks)
 
-    def report(total: int) -> None:
+    def report_progress(total: int) -> None:
         if listener is not None:
             listener(Progress(len(counted), total, time.monotonic() - start, unit="blocks"))
 
@@ -126,30 +131,37 @@ def rank_named_blocks(
             return rank(scores, **tasks, **of_block)
 
     if known:
-        report(known)
+        report_progress(known)
     before: Scores | Store | None = None
     running: Future[Ranks] | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-count") as executor:
         for number, block in enumerate(blocks):
             with _naming_block(name, number):
-                tasks = _arguments(block)
-                value = tasks.pop("scores")
-                scores = read_scores(value, rules.dtype)
-                if _share_memory(scores, value, before):
-                    expected = "memory other than that of the block before, which is counted now"
-                    raise InputValueError("scores", expected=expected)
-                tasks = {key: _copied(each, key) for key, each in tasks.items()}
+                value, scores, tasks = _read_block(block, rules.dtype, before)
             if running is not None:
                 counted.append(running.result())
-                report(known)
+                report_progress(known)
             running = executor.submit(count, number, scores, value, tasks)
             before = scores
             del scores, value, block
         if running is None:
             raise InputValueError("blocks", expected="at least one block", got="none")
         counted.append(running.result())
-    report(len(counted))
+    report_progress(len(counted))
     return join_ranks(counted)
+
+
+def _read_block(
+    block: Any, dtype: Any, before: Scores | Store | None
+) -> tuple[Any, Scores | Store, dict[str, Any]]:
+    """Return the scores of a block, as given and as read, and copies of its other arguments."""
+    arguments = _arguments(block)
+    value = arguments.pop("scores")
+    scores = read_scores(value, dtype)
+    if _share_memory(scores, value, before):
+        expected = "memory other than that of the block before, which is counted now"
+        raise InputValueError("scores", expected=expected)
+    return value, scores, {name: _copied(each, name) for name, each in arguments.items()}
 
 
 def _arguments(block: Any) -> dict[str, Any]:
@@ -158,7 +170,9 @@ def _arguments(block: Any) -> dict[str, Any]:
         return dict(zip(ARGUMENTS, block, strict=False))
     if isinstance(block, Mapping) and {"scores", "targets"} <= set(block) <= set(ARGUMENTS):
         return dict(block)
-    got = list(block) if isinstance(block, Mapping) else type(block).__name__
+    got: object = type(block).__name__
+    if isinstance(block, Mapping):
+        got = list(block)
     expected = f"(scores, targets), (scores, targets, filter), or these and {ARGUMENTS[3:]} by name"
     raise InputTypeError("arguments", expected=expected, got=got)
 
@@ -171,13 +185,17 @@ def _copied(value: Any, name: str) -> Any:
         return tuple(_copied(member, name) for member in value)
     if hasattr(value, "tocsr"):
         return value.copy()
-    return as_array(value, name).copy() if hasattr(value, "__array__") else value
+    if hasattr(value, "__array__"):
+        return as_array(value, name).copy()
+    return value
 
 
 def _share_memory(scores: Scores | Store, value: Any, before: Scores | Store | None) -> bool:
     """Whether two blocks have memory in common that a producer could fill again."""
     if isinstance(scores, Store):
-        return isinstance(before, Store) and 0 != scores.address == before.address
+        if scores.address == 0:  # it is not in memory
+            return False
+        return isinstance(before, Store) and scores.address == before.address
     # nobody fills again what is read-only, such as one row that is broadcast to all
     is_fixed = isinstance(value, (np.ndarray, Scores)) and not scores.array.flags.writeable
     if is_fixed or not isinstance(before, Scores):

@@ -21,8 +21,8 @@ from .partial_counts import PartialCounts, read_true_scores
 from .sources import source_of
 
 if TYPE_CHECKING:
-    from .._core import Rules as CoreRules
     from ..inputs.arrays import IntArray
+    from ..inputs.rules import Rules
     from ..ranks.container import Ranks
     from .job import Job
     from .partial_counts import TrueScores
@@ -89,11 +89,14 @@ def rank_against(
     rules = read_rules(options)
     true = read_true_scores(true_scores, rules.dtype, rules.nan)
     tasks = len(true.scores)
-    report = reporter(rules.progress, tasks, "tasks")
-    report(0)
-    if isinstance(others, tuple) and len(others) != 2:
-        raise InputValueError("others", expected="(indptr, values)", got=f"{len(others)} members")
-    values = others[1] if isinstance(others, tuple) else others
+    report_progress = reporter(rules.progress, tasks, "tasks")
+    report_progress(0)
+    values = others
+    if isinstance(others, tuple):
+        if len(others) != 2:
+            got = f"{len(others)} members"
+            raise InputValueError("others", expected="(indptr, values)", got=got)
+        values = others[1]
     read = read_scores(values, rules.dtype, "others")
     indptr = None
     if isinstance(others, tuple):
@@ -114,7 +117,7 @@ def rank_against(
             if fault is not None:
                 place = f"the score at row {fault.row}, column {fault.column}"
                 raise forbidden_nan("others", place, rules.nan)
-    report(tasks)
+    report_progress(tasks)
     counts = PartialCounts(counts, job.rules).final_counts(true)
     return job.ranks(counts, true.dtype, sampled=True)
 
@@ -146,9 +149,7 @@ def _counts_of_lists(
     return counted.arrays
 
 
-def _counts_of_shared(
-    read: Scores | Store, rules: CoreRules, true: TrueScores
-) -> dict[str, IntArray]:
+def _counts_of_shared(read: Scores | Store, rules: Rules, true: TrueScores) -> dict[str, IntArray]:
     """Count one list of other scores for all tasks, which is sorted once."""
     keys, bottom, top, floating = _keys(read)
     is_nan = keys < bottom
@@ -174,10 +175,13 @@ def _counts_of_shared(
     }
     if rules.audit:
         numbers = in_order[nan:]
-        best = top if rules.ascending else bottom  # without numbers, the worst key
-        if len(numbers):
-            best = int(numbers[0 if rules.ascending else -1])
-        infinite = np.count_nonzero((numbers == bottom) | (numbers == top)) if floating else 0
+        if rules.is_ascending:
+            best = int(numbers.min(initial=top))  # without numbers, the worst key
+        else:
+            best = int(numbers.max(initial=bottom))
+        infinite = 0
+        if floating:
+            infinite = int(np.count_nonzero((numbers == bottom) | (numbers == top)))
         counts["inf"] = zeros + infinite
         counts["best"] = zeros + best
         counts["at_best"] = zeros + np.count_nonzero(numbers == best)
@@ -188,11 +192,12 @@ def _keys(read: Scores | Store) -> tuple[IntArray, int, int, bool]:
     """Return the keys of a row of scores, and what `Scores.keys` says of them."""
     if isinstance(read, Scores):
         return read.with_array(read.array.reshape(-1)).keys()
-    found = []
+    keys_of_tiles = []
     for tile in read.tiles(TILE_BYTES):
         with read.block(tile, "map") as block:
             array = block_array(block, read).reshape(-1)
-            found.append(Scores(array, read.dtype, read.swapped).keys())
-    if not found:
+            keys, bottom, top, floating = Scores(array, read.dtype, read.swapped).keys()
+            keys_of_tiles.append(keys)
+    if not keys_of_tiles:
         return Scores(np.empty(0, read.carrier), read.dtype, read.swapped).keys()
-    return np.concatenate([keys for keys, *_ in found]), *found[0][1:]
+    return np.concatenate(keys_of_tiles), bottom, top, floating

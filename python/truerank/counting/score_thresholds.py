@@ -18,7 +18,7 @@ from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.scores import FLOATS, Form, as_scores, check_dimensions, widen_bfloat16
 from ..stores import owned, read_scores, shape_of
 from .driver import count_source
-from .job import SCORES, Job, ScoreNouns, prepare_job
+from .job import SCORES, Job, ScoreNames, prepare_job
 from .sources import source_of
 
 if TYPE_CHECKING:
@@ -65,21 +65,35 @@ def read_thresholds(value: Any, dtype: Any = None) -> npt.NDArray[Any]:
         array = np.array(value, dtype=object)
         numbers = [x.item() if isinstance(x, np.generic) else x for x in array.flat]
         kinds = {type(x).__name__ for x in numbers}
-        if others := kinds - {"int", "float"}:
+        others = kinds - {"int", "float"}
+        if others:
             raise InputTypeError("thresholds", expected="real numbers", got=min(others))
         check_dimensions(array.shape, "thresholds", _FORM)
-        array.flat[:] = [min(max(x, -_HUGE), _HUGE) if type(x) is int else x for x in numbers]
-        array = array if "int" in kinds else array.astype(np.float64)
+        array.flat[:] = [_clipped(x) for x in numbers]
+        if "int" not in kinds:
+            array = array.astype(np.float64)
     else:
-        raw_dtype = dtype if getattr(value, "dtype", None) == "V2" else None
+        raw_dtype = None
+        if getattr(value, "dtype", None) == "V2":
+            raw_dtype = dtype
         scores = as_scores(value, raw_dtype, "thresholds", _FORM)
         check_size("thresholds", scores.array.size)
-        array = widen_bfloat16(scores.array) if scores.dtype == "bfloat16" else scores.array
-        array = array.astype(np.float64) if scores.dtype in FLOATS else array
+        array = scores.array
+        if scores.dtype == "bfloat16":
+            array = widen_bfloat16(array)
+        if scores.dtype in FLOATS:
+            array = array.astype(np.float64)
     with_nan = np.argwhere(array != array)
     if len(with_nan):
         raise InputValueError("thresholds", f"expected numbers, got NaN at {with_nan[0].tolist()}")
     return array
+
+
+def _clipped(number: int | float) -> int | float:
+    """Return a number; an integer that is far beyond all finite scores becomes a nearer one."""
+    if isinstance(number, int):
+        return min(max(number, -_HUGE), _HUGE)
+    return number
 
 
 @default_arithmetic()
@@ -111,15 +125,19 @@ def representable(
     (array([   2, -128], dtype=int8), array([False,  True]))
     """
     # numpy compares doubles exactly, and Python all numbers; doubles hold all other floats
-    is_float = dtype in FLOATS
-    exact = thresholds if is_float and thresholds.dtype == np.float64 else thresholds.astype(object)
-    if is_float:
-        carrier = np.dtype(np.float32 if dtype == "bfloat16" else dtype)
+    if dtype in FLOATS:
+        exact = thresholds
+        if thresholds.dtype != np.float64:
+            exact = thresholds.astype(object)
+        carrier = np.dtype(np.float32)
+        if dtype != "bfloat16":
+            carrier = np.dtype(dtype)
         with np.errstate(all="ignore"):
             values = exact.astype(np.float64).astype(carrier)
             below = np.nextafter(values, carrier.type(-np.inf))
         is_greater = values.astype(np.float64).astype(exact.dtype) > exact
-        scores = values = np.where(is_greater.astype(np.bool_), below, values)
+        values = np.where(is_greater.astype(np.bool_), below, values)
+        scores = values
         if dtype == "bfloat16":
             bits = values.view(np.uint32)
             # the upper half is nearer to zero; of a negative number, the next one is below it
@@ -128,6 +146,7 @@ def representable(
             values = widen_bfloat16(scores)
         values = values.astype(np.float64).astype(exact.dtype)
     else:
+        exact = thresholds.astype(object)
         limits = np.iinfo(dtype)
         values = np.floor(np.clip(exact, limits.min, limits.max))
         scores = values.astype(dtype)
@@ -150,7 +169,7 @@ class ThresholdCounts(NamedTuple):
     candidates: IntArray
 
 
-def count_scores(scores: Any, thresholds: Any, rules: Rules, **tasks: Any) -> ThresholdCounts:
+def count_scores_above(scores: Any, thresholds: Any, rules: Rules, **tasks: Any) -> ThresholdCounts:
     """Count scores in memory, in files or on a device, as `count_above` does.
 
     `tasks` are the rows and selections that `prepare_thresholds` takes.
@@ -161,8 +180,8 @@ def count_scores(scores: Any, thresholds: Any, rules: Rules, **tasks: Any) -> Th
         shape = shape_of(matrix)
         asked = prepare_thresholds(shape, matrix.dtype, thresholds, rules=rules, **tasks)
         source = source_of(matrix)
-        report = reporter(listener, source.nbytes)
-        counts, _ = count_source(source, asked.job, asked.scores, report=report)
+        report_progress = reporter(listener, source.nbytes)
+        counts, _ = count_source(source, asked.job, asked.scores, report_progress=report_progress)
         return asked.counts(counts)
 
 
@@ -177,13 +196,17 @@ class ThresholdJob(NamedTuple):
 
     def counts(self, arrays: Mapping[str, IntArray]) -> ThresholdCounts:
         """Return the counts for thresholds, given those for the numbers that stand for them."""
-        above, tied, size, nan = (arrays[x] for x in ("above", "tied", "candidates", "nan"))
-        above = above + np.where(self.is_greater, tied, 0)
-        tied = np.where(self.is_equal, tied, 0)
-        if self.job.rules.ascending:
-            above = size - nan - above - tied
-        size = size - nan if self.job.rules.nan == "omit" else size
-        return ThresholdCounts(*(x.reshape(self.shape) for x in (above, tied, size)))
+        tied = np.where(self.is_equal, arrays["tied"], 0)
+        above = arrays["above"] + np.where(self.is_greater, arrays["tied"], 0)
+        candidates = arrays["candidates"]
+        numbers = candidates - arrays["nan"]
+        if self.job.rules.is_ascending:
+            above = numbers - above - tied
+        if self.job.rules.nan == "omit":
+            candidates = numbers
+        return ThresholdCounts(
+            above.reshape(self.shape), tied.reshape(self.shape), candidates.reshape(self.shape)
+        )
 
 
 def prepare_thresholds(
@@ -195,17 +218,23 @@ def prepare_thresholds(
     filter: Any,
     candidates: Any,
     rules: Rules,
-    nouns: ScoreNouns = SCORES,
+    score_names: ScoreNames = SCORES,
 ) -> ThresholdJob:
     """Check the arguments of `count_above` for scores of a given shape and dtype."""
     numbers = read_thresholds(thresholds, rules.dtype)
-    alone = len(numbers) if numbers.ndim else 1  # tasks of a single row
-    job = prepare_job(shape, ..., rows, filter, candidates, rules, nouns, alone)
+    tasks_of_row = 1  # if there is a single row
+    if numbers.ndim:
+        tasks_of_row = len(numbers)
+    job = prepare_job(
+        shape, ..., rows, filter, candidates, rules, score_names=score_names, tasks=tasks_of_row
+    )
     tasks = len(job.targets)
     if not numbers.ndim:
         numbers = np.full(tasks, numbers, numbers.dtype)
     if len(numbers) != tasks:
-        each = "row" if rows is not None else nouns.row
+        each = score_names.row
+        if rows is not None:
+            each = "row"
         expected = f"{tasks} thresholds, one for each {each}, or a matrix of {tasks} rows of them"
         raise InputValueError("thresholds", expected=expected, got=f"shape {numbers.shape}")
     if numbers.ndim == 2:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from .. import _core
-from ..devices.backends import count_stored
+from ..devices.backends import count_on_device
 from ..inputs.checks import IO, choice
 from ..stores import Store, Tile
 from ..stores.store import FileBlock, FileState, core_scores
-from .job import digest
+from .job import sha256_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -149,7 +149,7 @@ class ArraySource:
 
     def facts(self) -> dict[str, str]:
         """Return a digest of the array."""
-        return {"scores": digest(self.scores.array)}
+        return {"scores": sha256_of(self.scores.array)}
 
 
 class StoreSource:
@@ -166,7 +166,9 @@ class StoreSource:
 
     def __init__(self, store: Store, io: str | None = None) -> None:
         self.store = store
-        self.io = store.io if io is None else choice("io", io, IO)
+        self.io = store.io
+        if io is not None:
+            self.io = choice("io", io, IO)
         self.shape = store.shape
         self.dtype = store.dtype
         self.itemsize = store.itemsize
@@ -180,11 +182,13 @@ class StoreSource:
 
     def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> DeviceCounts | None:
         """As in `Source`."""
-        return count_stored(self.store, tasks, true_scores)
+        return count_on_device(self.store, tasks, true_scores)
 
     def tiles(self) -> Sequence[Tile]:
         """As in `Source`: in the order of storage."""
-        return self.store.tiles(TILE_BYTES if self.in_place else DECODED_TILE_BYTES)
+        if self.in_place:
+            return self.store.tiles(TILE_BYTES)
+        return self.store.tiles(DECODED_TILE_BYTES)
 
     def has_whole_rows(self, tile: Tile) -> bool:
         """As in `Source`."""
@@ -209,7 +213,9 @@ class StoreSource:
 
 def open_block(block: Array | FileBlock, store: Store) -> OpenTile:
     """Return the block of a store as the core takes it."""
-    file = block.name if isinstance(block, FileBlock) else ""
+    file = ""
+    if isinstance(block, FileBlock):
+        file = block.name
     return OpenTile(core_scores(block, store), file)
 
 
@@ -225,7 +231,7 @@ def facts_of(state: list[Any], files: Sequence[FileState]) -> dict[str, str]:
 
     Scores in memory have no files, and no such facts.
     """
-    facts = {"scores": digest(json.dumps(state))}
+    facts = {"scores": sha256_of(json.dumps(state))}
     for name, column in zip(FileState._fields, zip(*files, strict=True), strict=False):
-        facts[FILE_FACTS[name]] = digest(json.dumps(column))
+        facts[FILE_FACTS[name]] = sha256_of(json.dumps(column))
     return facts

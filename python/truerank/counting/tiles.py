@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..ranks.counts import COUNTS, Audit
+from ..ranks.counts import COUNTS
 from .job import Job, PlacedFault
 from .partial_counts import PartialCounts, TrueScores
 
@@ -44,7 +44,7 @@ class SourceCounts(NamedTuple):
     tasks : slice or ndarray of int64
         The numbers of the tasks among those of the job. Default: all.
     place : str, optional
-        The device and the way of counting, as a protocol names them.
+        The device and what counted there, as a protocol names them.
     """
 
     arrays: dict[str, IntArray]
@@ -89,7 +89,7 @@ class TileJob(NamedTuple):
             counted = self.job.counted(open_tile.scores, self.true_scores, left)
         except EOFError as error:
             problem = f"{open_tile.file}: {error}"
-            raise InputValueError(self.job.nouns.argument, problem) from None
+            raise InputValueError(self.job.score_names.argument, problem) from None
         if counted.fault is None:
             return SourceCounts(counted.arrays, None, self.tasks)
         return self.placed(SourceCounts(counted.arrays, PlacedFault.of(counted.fault)))
@@ -99,7 +99,9 @@ class TileJob(NamedTuple):
         fault = counted.fault
         if fault is not None:
             if isinstance(self.tasks, slice):
-                task = (self.tasks.start or 0) + fault.task
+                task = fault.task
+                if self.tasks.start is not None:
+                    task += self.tasks.start
             else:
                 task = int(self.tasks[fault.task])
             row = fault.row + self.tile.top
@@ -149,7 +151,9 @@ class TileCount:
         self._read_scores: TrueScores | None = None
         if true_scores is None:
             if all(map(source.has_whole_rows, self.tiles)):
-                names = (*COUNTS, *Audit._fields[:3]) if job.rules.audit else COUNTS
+                names: tuple[str, ...] = COUNTS  # what the core counts of whole rows
+                if job.rules.audit:
+                    names += ("nan", "inf", "at_best")
                 self.counts.arrays = {name: self.counts.arrays[name] for name in names}
             else:
                 self._read_scores = self._read_true_scores()
@@ -170,16 +174,18 @@ class TileCount:
         true_scores = TrueScores(scores, self.source.dtype)
         task = true_scores.first_nan(job.rules.nan)
         if task >= 0:
-            kind = "nan" if job.rules.nan == "raise" else "nan_true_score"
-            raise job.error_of(PlacedFault(kind, task, int(rows[task]), int(job.targets[task])))
+            raise job.error_of_true_nan(int(rows[task]), int(job.targets[task]))
         return true_scores
 
     def tasks_of(self, tile: Tile) -> slice | IntArray:
         """Return the tasks that read the rows of a tile, in the order of their rows."""
-        some = self._some_of(tile)
-        return some if self._order is None else self._order[some]
+        places = self._places_of(tile)
+        if self._order is None:
+            return places
+        return self._order[places]
 
-    def _some_of(self, tile: Tile) -> slice:
+    def _places_of(self, tile: Tile) -> slice:
+        """Return the places of these tasks in the order of rows."""
         first, last = np.searchsorted(self._rows, [tile.top, tile.top + tile.height])
         return slice(int(first), int(last))
 
@@ -188,10 +194,15 @@ class TileCount:
         last = self._last
         if last is None or (last.tile.top, last.tile.height) != (tile.top, tile.height):
             tasks = self.tasks_of(tile)
-            rows = None if self.job.rows is None else self._rows[self._some_of(tile)] - tile.top
-            true_scores = None if self.true_scores is None else self.true_scores[tasks]
+            rows = None
+            if self.job.rows is not None:
+                rows = self._rows[self._places_of(tile)] - tile.top
+            true_scores = None
+            if self.true_scores is not None:
+                true_scores = self.true_scores[tasks]
             part = self.job.part(tasks, rows)
-            last = self._last = TileJob(tile, tasks, part, true_scores, self.first_column)
+            last = TileJob(tile, tasks, part, true_scores, self.first_column)
+            self._last = last
         return last._replace(tile=tile)
 
     def add(self, counted: SourceCounts) -> None:
@@ -208,5 +219,5 @@ class TileCount:
         differing = self.counts.arrays["differing"]
         if differing.any():
             problem = f"the true score of task {differing.argmax()} changed while it was ranked"
-            raise InputValueError(self.job.nouns.argument, problem)
+            raise InputValueError(self.job.score_names.argument, problem)
         return self.counts.final_counts(self._read_scores)

@@ -1,7 +1,8 @@
-"""What counts on a device: operations of torch, kernels of Triton if chosen, or the host."""
+"""What counts on a device: kernels of Triton, else operations of torch, else the host."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
@@ -24,10 +25,7 @@ if TYPE_CHECKING:
     from .score_sources import Tensor
 
 
-DEFAULT = "torch"
-
-
-def count_stored(
+def count_on_device(
     store: Store, tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
 ) -> DeviceCounts | None:
     """Begin to count where the scores are; None if they have to be copied to the host.
@@ -80,8 +78,8 @@ def _scores_of(store: Store) -> StoredScores | None:
 def backend_of(tensor: Tensor) -> str:
     """Return what counts the numbers of a tensor, or scores them.
 
-    That is operations of torch, unless TRUERANK_DEVICE chooses another backend: kernels of Triton
-    have not run on a device yet.
+    That is the first of them that counts a small problem right, or the one that TRUERANK_DEVICE
+    chooses.
 
     Parameters
     ----------
@@ -99,24 +97,30 @@ def backend_of(tensor: Tensor) -> str:
         If TRUERANK_DEVICE says "triton" and it is not there.
     """
     chosen = chosen_backend()
+    if chosen == "torch":
+        return chosen
     if chosen == "triton":
         require_triton()
         # an interpreted kernel takes seconds for what a device does in no time
-        is_tried = not tensor.is_cpu
+        if tensor.is_cpu and os.environ.get("TRITON_INTERPRET") == "1":
+            return chosen
+        backends = ["triton"]
+    elif find_spec("triton") is not None:
+        backends = ["triton", "torch"]
     else:
-        is_tried = chosen is None
-    backend = chosen or DEFAULT
-    if is_tried and not counts_right(tensor.device, tensor.dtype, backend):
-        return "host"
-    return backend
+        backends = ["torch"]
+    for backend in backends:
+        if counts_right(tensor.device, tensor.dtype, backend):
+            return backend
+    return "host"
 
 
 def scores_vectors() -> bool:
-    """Whether vectors are scored on a device: TRUERANK_DEVICE chooses Triton's kernels for them."""
-    if chosen_backend() != "triton":
-        return False
-    require_triton()
-    return True
+    """Whether vectors may be scored on a device, which takes kernels of Triton."""
+    chosen = chosen_backend()
+    if chosen == "triton":
+        require_triton()
+    return chosen in ("triton", None) and find_spec("triton") is not None
 
 
 def require_triton() -> None:

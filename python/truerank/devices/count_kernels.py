@@ -47,7 +47,8 @@ def count_stored(
     row = task.to(tl.int64) if rows is None else tl.load(rows + at)
     row_starts = scores + row * row_stride
     above = tl.zeros((task + across).shape, tl.int32)
-    tied, nan = above, above
+    tied = above
+    nan = above
     is_whole = (tl.program_id(0) + 1) * TASKS <= tasks
     begin = tl.program_id(1).to(tl.int64) * turns * COLUMNS
     for turn in range(turns):
@@ -66,7 +67,8 @@ def count_stored(
         tied += ((score == true) & inside).to(tl.int32)
         nan += ((score != score) & inside).to(tl.int32)
     axis: tl.constexpr = 0 if BY_COLUMNS else 1
-    place, here = counts + tl.reshape(task, (TASKS,)), tl.reshape(task < tasks, (TASKS,))
-    tl.atomic_add(place, tl.sum(above, axis).to(tl.int64), here, sem="relaxed")
-    tl.atomic_add(place + tasks, tl.sum(tied, axis).to(tl.int64), here, sem="relaxed")
-    tl.atomic_add(place + 2 * tasks, tl.sum(nan, axis).to(tl.int64), here, sem="relaxed")
+    place = counts + tl.reshape(task, (TASKS,))
+    is_task = tl.reshape(task < tasks, (TASKS,))
+    tl.atomic_add(place, tl.sum(above, axis).to(tl.int64), is_task, sem="relaxed")
+    tl.atomic_add(place + tasks, tl.sum(tied, axis).to(tl.int64), is_task, sem="relaxed")
+    tl.atomic_add(place + 2 * tasks, tl.sum(nan, axis).to(tl.int64), is_task, sem="relaxed")

@@ -1,7 +1,7 @@
 """Score matrices on a device, and how operations of torch compare tiles of them.
 
 Scores are compared by their keys, integers in the same order, because some devices take subnormal
-floats for 0. A tile is so small that it and all that is made of it take less than 64 MB.
+floats for 0. A tile is so small that it and all that is made of it take less than 256 MB.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Tensor = Any  # of torch, which has no types here
 
-TILE_BYTES = 4 << 20  # a tile's keys, masks and sums take up to ten times as much
+TILE_BYTES = 16 << 20  # a tile's keys, masks and sums take up to ten times as much
 
 
 class ScoreSource(ABC):
@@ -185,8 +185,10 @@ class StoredScores(ScoreSource):
         if by_columns:
             tile_tasks = kernels.ROWS
         else:  # as many as read one row on average, up to a power of two
-            tasks_of_row = tasks // len(np.unique(rows))
-            tile_tasks = min(kernels.MOST_TASKS, 1 << (tasks_of_row - 1).bit_length())
+            tasks_of_row = tasks // (1 + int(np.count_nonzero(np.diff(rows))))
+            tile_tasks = min(kernels.MOST_TASKS, _power_of_two_from(tasks_of_row))
+            # and more of narrow rows, so that the tile is full
+            tile_tasks = max(tile_tasks, kernels.TILE // _power_of_two_from(width))
         tile_columns = kernels.TILE // tile_tasks
         programs_down = -(-tasks // tile_tasks)
         tiles_across = -(-width // tile_columns)
@@ -211,6 +213,11 @@ class StoredScores(ScoreSource):
             enable_fp_fusion=False,
         )
         return counts
+
+
+def _power_of_two_from(number: int) -> int:
+    """Return the least power of two that is not below a number."""
+    return 1 << (number - 1).bit_length()
 
 
 def bits_of(scores: Tensor) -> Tensor:

@@ -138,10 +138,15 @@ def store_scores(
     row = (tl.program_id(0) // across) * QUERIES + tl.arange(0, QUERIES)[:, None]
     column = (tl.program_id(0) % across) * ENTITIES + tl.arange(0, ENTITIES)[None, :]
     entity = tl.minimum(column, columns - 1)
-    query = entity if PAIRED else tl.minimum(row, rows - 1)
+    if PAIRED:
+        query = entity
+        query_stride = columns
+    else:
+        query = tl.minimum(row, rows - 1)
+        query_stride = rows
     score = _scores(
         queries, entities, query_squares, entity_squares, bias, query_means, entity_means,
-        query, entity, columns if PAIRED else rows, columns, depth, SIMILARITY,
+        query, entity, query_stride, columns, depth, SIMILARITY,
     )  # fmt: skip
     place = out + row.to(tl.int64) * out_stride + column
     tl.store(place, score, mask=(row < rows) & (column < columns))
@@ -170,13 +175,14 @@ def count_scores(
     is_column = column < columns
     nan = tl.sum(((score != score) & is_column).to(tl.int32), 1).to(tl.int64)
     for layer in range(tl.max(end - first_task, 0)):
-        task, here = first_task + layer, first_task + layer < end
-        true = tl.load(true_scores + task, mask=here, other=float("nan"))[:, None]
+        task = first_task + layer
+        is_task = task < end
+        true = tl.load(true_scores + task, mask=is_task, other=float("nan"))[:, None]
         above = tl.sum(((score > true) & is_column).to(tl.int32), 1).to(tl.int64)
         tied = tl.sum(((score == true) & is_column).to(tl.int32), 1).to(tl.int64)
-        tl.atomic_add(counts + task, above, here, sem="relaxed")
-        tl.atomic_add(counts + tasks + task, tied, here, sem="relaxed")
-        tl.atomic_add(counts + 2 * tasks + task, nan, here, sem="relaxed")
+        tl.atomic_add(counts + task, above, is_task, sem="relaxed")
+        tl.atomic_add(counts + tasks + task, tied, is_task, sem="relaxed")
+        tl.atomic_add(counts + 2 * tasks + task, nan, is_task, sem="relaxed")
 
 
 @triton.jit

@@ -75,12 +75,12 @@ def top_scores(
         keys = source.zeros(len(tasks), k).fill_(_NOBODY)
         ids = source.zeros(len(tasks), k).fill_(-1)
         for part in parts:
-            out = _are_out(source, tasks, part, left_out, let_in)
-            found, missing = keys_of(source.block(rows[some], part))
-            missing &= ~out
-            with_nan[some] |= missing.any(1)
-            found = found.to(torch.int64).masked_fill(missing, key_of_nan)
-            keys = torch.cat([keys, found.masked_fill(out, _NOBODY)], 1)
+            is_out = _are_out(source, tasks, part, left_out, let_in)
+            keys_of_part, is_nan = keys_of(source.block(rows[some], part))
+            is_nan &= ~is_out
+            with_nan[some] |= is_nan.any(1)
+            keys_of_part = keys_of_part.to(torch.int64).masked_fill(is_nan, key_of_nan)
+            keys = torch.cat([keys, keys_of_part.masked_fill(is_out, _NOBODY)], 1)
             keys, order = torch.sort(keys, dim=1, descending=True, stable=True)
             ids = torch.cat([ids, part.expand(len(tasks), -1)], 1).gather(1, order)[:, :k]
             keys = keys[:, :k]

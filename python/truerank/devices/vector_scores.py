@@ -128,22 +128,23 @@ class VectorScores(ScoreSource):
                 )
         return counts
 
-    def _panels(self, vectors: _Vectors, which: Tensor) -> Iterator[tuple[slice, _Panel]]:
+    def _panels(self, vectors: _Vectors, numbers: Tensor) -> Iterator[tuple[slice, _Panel]]:
         """Yield some places at a time, and the panel of the vectors that have these numbers."""
         most = max(1, PANEL_BYTES // (math.prod(self.like.shape[1:]) * self.dtype.itemsize))
-        for start in range(0, len(which), most):
-            some = slice(start, min(start + most, len(which)))
-            yield some, self._panel(vectors, which[some])
+        for start in range(0, len(numbers), most):
+            some = slice(start, min(start + most, len(numbers)))
+            yield some, self._panel(vectors, numbers[some])
 
-    def _panel(self, vectors: _Vectors, which: Tensor) -> _Panel:
+    def _panel(self, vectors: _Vectors, numbers: Tensor) -> _Panel:
+        """Return the panel of the vectors that have these numbers."""
         from .scoring_kernels import sum_squares
 
         all_vectors, bias, means = vectors
-        taken = all_vectors[which].flatten(1)
+        taken = all_vectors[numbers].flatten(1)
         if bias is not None:
-            bias = bias[which]
+            bias = bias[numbers]
         if means is not None:
-            means = means[which]
+            means = means[numbers]
         components = self.empty(taken.shape[::-1], self.dtype).copy_(taken.T)
         squares = None
         if self._similarity in ("cosine", "poincare"):

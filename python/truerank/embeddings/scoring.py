@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ..counting.job import Job
     from ..inputs.arrays import IntArray
     from ..inputs.words import Layout, Similarity
     from ..ranks.container import Ranks
@@ -105,10 +106,9 @@ def rank_embeddings(
         vector that is compared with the tails: head * relation for DistMult, head + relation for
         TransE.
 
-        Tensors on a device are copied to the host, unless ``TRUERANK_DEVICE=triton`` has kernels of
-        Triton score and count them there, with the same bits. A device is first tried on some
-        thousands of pairs; where one bit differs, vectors are copied to the host all the same.
-        The kernels were run in Triton's interpreter only, not on a device.
+        Tensors on a device are scored and counted there by kernels of Triton, with the same bits.
+        A device is first tried on some thousands of pairs. Where one bit differs, or Triton is not
+        there, vectors are copied to the host.
     entities : array_like, shape (n, d), or path
         The candidates, in the same forms. A `.npy` file or a memory map is read in place, however
         large it is. Its size is checked first; if another process truncates the file meanwhile,
@@ -344,9 +344,9 @@ def score_embeddings(
     rules = Rules(threads=threads)
     if targets is None:
         job = embeddings.job(..., rows, None, None, rules)
-        return embeddings.score(job.rows, None, job.threads)
+        return embeddings.score(job.rows, None, rules.num_threads)
     job = embeddings.job(targets, rows, None, None, rules)
-    return embeddings.score(job.rows, job.targets, job.threads)
+    return embeddings.score(job.rows, job.targets, rules.num_threads)
 
 
 @public("truerank")
@@ -480,32 +480,54 @@ def topk_open_embeddings(
     job = embeddings.job(..., rows, filter, candidates, rules)
     check_size("k", length * len(job.all_rows))
     width = min(length, max(1, embeddings.shape[1]))
-    is_found = False
+    top = None
     if embeddings.on_device and current_matches is None:
-        source = embeddings.device_scores()
-        with source.stream.current():
-            best = top_scores(source, job.all_rows, job.filter, job.candidates, width, rules.nan)
-            ids, scores, with_nan = source.to_host(*best)
-        is_found = rules.nan != "raise" or not with_nan.any()  # else the host finds the NaN
-    if not is_found:
-        matches = None
-        if current_matches is not None:
-            match_scores = current_matches.scores.astype(embeddings.dtype, order="C")
-            matches = (match_scores, current_matches.queries.astype(np.int64, order="C"))
-        ids, scores, fault = _core.topk_embeddings(
-            embeddings.core(),
-            _core.Tasks(job.rows, None, job.filter, job.candidates),
-            width,
-            rules.nan,
-            matches,
-            block_size,
-            job.threads,
-            listener_of(watch),
-        )
-        if fault:
-            raise job.error_of(fault)
+        top = _topk_on_device(embeddings, job, width)
+    if top is None:
+        top = _topk_on_host(embeddings, job, width, current_matches, block_size, watch)
+    ids, scores = top
     if width < length:
         padding = ((0, 0), (0, length - width))
         ids = np.pad(ids, padding, constant_values=-1)
         scores = np.pad(scores, padding, constant_values=np.nan)
+    return TopK(ids, scores)
+
+
+def _topk_on_device(embeddings: Embeddings, job: Job, k: int) -> TopK | None:
+    """Find the top k on the device; None if there is a forbidden NaN, which the host finds."""
+    rule = job.rules.nan
+    source = embeddings.device_scores()
+    with source.stream.current():
+        top = top_scores(source, job.all_rows, job.filter, job.candidates, k, rule)
+        ids, scores, with_nan = source.to_host(*top)
+    if rule == "raise" and with_nan.any():
+        return None
+    return TopK(ids, scores)
+
+
+def _topk_on_host(
+    embeddings: Embeddings,
+    job: Job,
+    k: int,
+    current_matches: CurrentMatches | None,
+    block_size: int,
+    watch: Watch | None,
+) -> TopK:
+    """Let the core find the top k; raise the error of a NaN that the rule forbids."""
+    matches = None
+    if current_matches is not None:
+        match_scores = current_matches.scores.astype(embeddings.dtype, order="C")
+        matches = (match_scores, current_matches.queries.astype(np.int64, order="C"))
+    ids, scores, fault = _core.topk_embeddings(
+        embeddings.core(),
+        _core.Tasks(job.rows, None, job.filter, job.candidates),
+        k,
+        job.rules.nan,
+        matches,
+        block_size,
+        job.rules.num_threads,
+        listener_of(watch),
+    )
+    if fault:
+        raise job.error_of(fault)
     return TopK(ids, scores)

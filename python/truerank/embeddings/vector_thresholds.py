@@ -10,7 +10,7 @@ from ..counting.driver import count_source
 from ..counting.score_thresholds import (
     ThresholdCounts,
     ThresholdJob,
-    count_scores,
+    count_scores_above,
     prepare_thresholds,
 )
 from ..counting.sources import OpenTile
@@ -19,7 +19,7 @@ from ..inputs.naming import public
 from ..inputs.rules import ThresholdOptions, read_rules, with_options
 from ..stores.store import cut_tiles
 from .vectors import Embeddings, VectorSource
-from .watching import report_of, watching
+from .watching import reporter_to, watching
 
 if TYPE_CHECKING:
     from ..inputs.words import Similarity
@@ -131,7 +131,7 @@ def count_above(
                 raise InputValueError(name, expected="none for scores, which are made already")
         if thresholds is ...:  # the second argument
             thresholds = entities
-        return count_scores(queries, thresholds, rules, **tasks)
+        return count_scores_above(queries, thresholds, rules, **tasks)
     if rules.order != "descending":
         expected = "'descending' for vectors, whose similarities are higher for what is nearer"
         raise InputValueError("order", expected=expected, got=repr(rules.order))
@@ -151,15 +151,15 @@ def count_above(
         embeddings.dtype,
         thresholds,
         rules=rules,
-        nouns=embeddings.roles.nouns,
+        score_names=embeddings.names.score_names,
         **tasks,
     )
     job = prepared.job
     with watching(rules.progress, embeddings.nbytes) as watch:
         if block is None and not embeddings.on_device and _are_many(prepared, embeddings):
-            source = StoredTiles(embeddings, job.threads, in_tiles=True)
-            report = report_of(watch, source.nbytes)
-            counts, _ = count_source(source, job, prepared.scores, report=report)
+            source = StoredTiles(embeddings, rules.num_threads, in_tiles=True)
+            report_progress = reporter_to(watch, source.nbytes)
+            counts, _ = count_source(source, job, prepared.scores, report_progress=report_progress)
         else:
             counts, _ = embeddings.counts(job, prepared.scores, block=block, watch=watch)
         return prepared.counts(counts)

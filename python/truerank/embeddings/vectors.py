@@ -17,7 +17,7 @@ from .. import _core
 from .._core import Scores
 from ..counting import sources
 from ..counting.driver import count_source
-from ..counting.job import ScoreNouns, digest, prepare_job
+from ..counting.job import ScoreNames, prepare_job, sha256_of
 from ..counting.sources import OpenTile, facts_of
 from ..devices.backends import scores_vectors
 from ..devices.task_counts import DeviceCounts
@@ -40,7 +40,7 @@ from ..inputs.words import Similarity
 from ..stores import Store, Tile, in_one_array, owned, read_scores, shape_of
 from ..stores.on_device import DeviceStore
 from ..stores.store import cut_tiles, state_of_file
-from .watching import listener_of, report_of
+from .watching import listener_of, reporter_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,13 +76,13 @@ def vector_form(shape: str, dimensions: tuple[int, ...], similarity: str) -> For
     return Form(shape, dimensions, FLOATS, _REAL)
 
 
-class Roles(NamedTuple):
+class VectorNames(NamedTuple):
     """What messages call queries and entities, and their scores."""
 
     queries: str = "queries"  # the name of the argument; likewise the next one
     entities: str = "entities"
     shape: str = "a matrix (queries, d) or a single vector (d,)"  # of the queries
-    nouns: ScoreNouns = ScoreNouns(
+    score_names: ScoreNames = ScoreNames(
         "query",
         "queries",
         "entities",
@@ -91,7 +91,7 @@ class Roles(NamedTuple):
     )
 
 
-QUERIES = Roles()
+QUERIES = VectorNames()
 BIAS = Form("one number for each entity", (1,), FLOATS)
 
 
@@ -128,7 +128,7 @@ class Embeddings:
     ----------
     queries, entities, similarity, bias, dtype, csls, layout
         As in `rank_embeddings`.
-    roles : Roles
+    names : VectorNames
         What messages call them.
 
     Attributes
@@ -171,15 +171,15 @@ class Embeddings:
         bias: Any = None,
         dtype: Any = None,
         csls: CSLS | None = None,
-        roles: Roles = QUERIES,
+        names: VectorNames = QUERIES,
         layout: Layout | None = None,
     ) -> None:
         self.similarity = choice("similarity", similarity, SIMILARITIES)
-        self.roles = roles
-        form = vector_form(roles.shape, (1, 2), similarity)
-        left, left_files, left_device = read_vectors(roles.queries, queries, dtype, form)
+        self.names = names
+        form = vector_form(names.shape, (1, 2), similarity)
+        left, left_files, left_device = read_vectors(names.queries, queries, dtype, form)
         form = self._matrix_form
-        right, right_files, right_device = read_vectors(roles.entities, entities, dtype, form)
+        right, right_files, right_device = read_vectors(names.entities, entities, dtype, form)
         self.vector_shapes = (shape_of(left), shape_of(right))
         check_layout(layout, similarity, [left.dtype, right.dtype])
         self.layout = layout
@@ -225,15 +225,15 @@ class Embeddings:
         if are_entities_complex and not are_queries_complex:
             entity_length *= 2
         if entity_length != length:
-            expected = f"vectors of length {length}, as in {self.roles.queries}"
+            expected = f"vectors of length {length}, as in {self.names.queries}"
             if are_entities_complex and not are_queries_complex:
-                expected = f"vectors of {length / 2:g} complex numbers, as in {self.roles.queries}"
+                expected = f"vectors of {length / 2:g} complex numbers, as in {self.names.queries}"
             got = f"shape {self.vector_shapes[1]}"
-            raise InputValueError(self.roles.entities, expected=expected, got=got)
+            raise InputValueError(self.names.entities, expected=expected, got=got)
         if length == 0 or (self.layout is not None and length % 2):
             expected = "vectors of length 1 or more, of an even length for complex_l1"
             got = f"shape {self.vector_shapes[0]}"
-            raise InputValueError(self.roles.queries, expected=expected, got=got)
+            raise InputValueError(self.names.queries, expected=expected, got=got)
 
     @property
     def _matrix_form(self) -> Form:
@@ -259,25 +259,25 @@ class Embeddings:
     def with_csls(self, csls: CSLS | None) -> Self:
         """Subtract means from the scores, checked and rounded to the scores' dtype."""
         if csls is not None:
-            csls = rounded_means(csls, self.shape, self.dtype, self.roles[:2])
+            csls = rounded_means(csls, self.shape, self.dtype, self.names[:2])
         return self.with_fields(csls=csls)
 
-    def turned(self, roles: Roles) -> Self:
+    def turned(self, names: VectorNames) -> Self:
         """Return the other direction of embeddings without a bias: entities are the queries."""
         return self.with_fields(
             queries=self.entities,
             entities=self.queries,
             shape=self.shape[::-1],
             csls=self.csls and self.csls.swapped(),
-            roles=roles,
+            names=names,
         )
 
-    def check_shape(self, shape: tuple[int, int], nouns: tuple[str, str]) -> None:
-        """Refuse another number of queries or entities, whose nouns messages have."""
-        sides = zip(self.roles[:2], self.vector_shapes, shape, nouns, strict=True)
-        for name, got, height, noun in sides:
+    def check_shape(self, shape: tuple[int, int], kinds: tuple[str, str]) -> None:
+        """Refuse another number of queries or entities, of which messages say what they are."""
+        sides = zip(self.names[:2], self.vector_shapes, shape, kinds, strict=True)
+        for name, got, height, kind in sides:
             if got[:-1] != (height,):
-                expected = f"vectors of shape ({height}, d), a row for each {noun}"
+                expected = f"vectors of shape ({height}, d), a row for each {kind}"
                 raise InputValueError(name, expected=expected, got=got)
 
     @property
@@ -339,8 +339,15 @@ class Embeddings:
 
     def job(self, targets: Any, rows: Any, filter: Any, candidates: Any, rules: Rules) -> Job:
         """Check tasks as `prepare_job` does."""
-        nouns = self.roles.nouns
-        return prepare_job(self.task_shape, targets, rows, filter, candidates, rules, nouns)
+        return prepare_job(
+            self.task_shape,
+            targets,
+            rows,
+            filter,
+            candidates,
+            rules,
+            score_names=self.names.score_names,
+        )
 
     def counts(
         self,
@@ -360,12 +367,14 @@ class Embeddings:
         if block is not None:
             block_size = positive_integer("block", block)
         if checkpoint is not None:
-            tiled = VectorSource(self.on_host(), job.threads, in_tiles=True)
-            report = report_of(watch, self.nbytes)
-            return count_source(tiled, job, true_scores, report=report, checkpoint=checkpoint)
+            tiled = VectorSource(self.on_host(), job.rules.num_threads, in_tiles=True)
+            report_progress = reporter_to(watch, self.nbytes)
+            return count_source(
+                tiled, job, true_scores, report_progress=report_progress, checkpoint=checkpoint
+            )
         if block is not None or watch is not None:
             job = job._replace(block=block_size, listener=listener_of(watch))
-        return count_source(VectorSource(self, job.threads), job, true_scores)
+        return count_source(VectorSource(self, job.rules.num_threads), job, true_scores)
 
     def score(self, rows: IntArray | None, targets: IntArray | None, threads: int) -> Array:
         """Score each row's query with all entities, or with its target."""
@@ -380,7 +389,7 @@ class Embeddings:
         arrays = [self.queries.array, self.entities.array, self.bias]
         if self.csls is not None:
             arrays.extend(self.csls)
-        values = [digest(*arrays), self.similarity, self.dtype]
+        values = [sha256_of(*arrays), self.similarity, self.dtype]
         if self.layout is not None:
             values.append(self.layout)
         return facts_of(values, [state_of_file(path) for path in self._paths])

@@ -45,7 +45,7 @@ def watch_of_part(watch: Watch | None, sizes: Sequence[int], number: int) -> Wat
     return lambda done, total: watch(before + size * done // total, whole)
 
 
-def report_of(watch: Watch | None, total: int) -> Callable[..., object]:
+def reporter_to(watch: Watch | None, total: int) -> Callable[..., object]:
     """Return what `count_tiles` calls with how many of the bytes of the scores are done."""
     return lambda done, resumed: watch and watch(done, total, resumed)
 
@@ -65,7 +65,7 @@ def watching(
         return
     last_report = time.monotonic() - SECONDS_BETWEEN_REPORTS  # so that the first comes at once
     tally_before = _core.bounds_tally()
-    report = reporter(listener, size)
+    report_progress = reporter(listener, size)
     from_file = 0
 
     def watch(done: int, total: int, resumed: int = 0) -> None:
@@ -75,9 +75,9 @@ def watching(
         # the end is told once, with the bounds
         if done < total and now - last_report >= SECONDS_BETWEEN_REPORTS:
             last_report = now
-            report(size * done // total, resumed)
+            report_progress(size * done // total, resumed)
 
     yield watch
     tally = _core.bounds_tally()
     counted = [after - before for after, before in zip(tally, tally_before, strict=True)]
-    report(size, from_file, BoundedPairs(_core.bounds().removesuffix("!"), *counted))
+    report_progress(size, from_file, BoundedPairs(_core.bounds().removesuffix("!"), *counted))

@@ -187,10 +187,12 @@ def compare(
 
 def _read_keys(metric: Any, read: Callable[[str], Key]) -> list[Key]:
     """The keys of one metric or of several, each once."""
-    metrics = metric if isinstance(metric, (list, tuple)) else [metric]
+    if not isinstance(metric, (list, tuple)):
+        metric = [metric]
     keys: dict[Key, None] = {}
-    for each in metrics:
-        key = each if isinstance(each, Key) else read(each)
+    for key in metric:
+        if not isinstance(key, Key):
+            key = read(key)
         keys[key] = None
     if not keys:
         raise InputValueError("metric", expected="at least one key", got="none")
@@ -277,7 +279,9 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
     if runs_a is not None and runs_b is not None:
         return _compare_runs(runs_a, runs_b, key, options, names)
     if runs_a is not None or runs_b is not None:
-        single = names[0] if runs_a is None else names[1]
+        single = names[0]
+        if runs_a is not None:
+            single = names[1]
         raise InputTypeError(single, expected="several runs, as the other model has", got="one")
     pair = gather_pair(a, b, key, options, names)
     first, second = pair.influences(options.level)
@@ -353,26 +357,19 @@ def _compare_runs(
     crossed = all(have_same_tasks(ranks[0], other) for other in ranks[1:])
     if crossed:
         pairs = _pair_with_first(a, b, key, options)
-        units = [pairs[0].one]
-        units += [pair.two for pair in pairs]
-        units_a = units[: len(a)]
-        units_b = units[len(a) :]
+        units_a = [pairs[0].one]
+        units_a += [pair.two for pair in pairs[: len(a) - 1]]
+        units_b = [pair.two for pair in pairs[len(a) - 1 :]]
     else:
-        if len(a) != len(b):
-            expected = f"{len(a)} runs, one for each fold of {names[0]}"
-            raise InputValueError(names[1], expected=expected, got=len(b))
-        pairs = [
-            gather_pair(run_a, run_b, key, options, (name_a, name_b))
-            for (name_a, run_a), (name_b, run_b) in zip(a.items(), b.items(), strict=True)
-        ]
+        pairs = _pair_folds(a, b, key, options, names)
         units_a = [pair.one for pair in pairs]
         units_b = [pair.two for pair in pairs]
-    found_a = [influences_of_run(units, options.level) for units in units_a]
-    found_b = [influences_of_run(units, options.level) for units in units_b]
+    found_a = [influences_of_run(units_of_run, options.level) for units_of_run in units_a]
+    found_b = [influences_of_run(units_of_run, options.level) for units_of_run in units_b]
     value_a = math.fsum(found.value for found in found_a) / len(a)
     value_b = math.fsum(found.value for found in found_b) / len(b)
-    merits_a = [units.merits() for units in units_a]
-    merits_b = [units.merits() for units in units_b]
+    merits_a = [units_of_run.merits() for units_of_run in units_a]
+    merits_b = [units_of_run.merits() for units_of_run in units_b]
     numbers = {names[0]: len(a), names[1]: len(b)}
     if crossed:
         test = crossed_runs([found_a, found_b])
@@ -382,7 +379,7 @@ def _compare_runs(
     else:
         test = nested_runs([found_a, found_b])
         merits = [np.concatenate(merits_a), np.concatenate(merits_b)]
-        number = sum(units.number for units in units_a)
+        number = sum(units_of_fold.number for units_of_fold in units_a)
         notes = notes_on_runs(numbers, folds=len(a))
     low, high = test.bounds(options.level)
     return _comparison(
@@ -409,5 +406,22 @@ def _pair_with_first(
     a: Mapping[str, Any], b: Mapping[str, Any], key: Key, options: Options
 ) -> list[Pair]:
     """The first run of a beside each other run of a, and each of b, in the units of the first."""
-    (first_name, first), *others = itertools.chain(a.items(), b.items())
-    return [gather_pair(first, run, key, options, (first_name, name)) for name, run in others]
+    models = list(a.items()) + list(b.items())
+    first_name, first = models[0]
+    pairs = []
+    for name, run in models[1:]:
+        pairs.append(gather_pair(first, run, key, options, (first_name, name)))
+    return pairs
+
+
+def _pair_folds(
+    a: Mapping[str, Any], b: Mapping[str, Any], key: Key, options: Options, names: tuple[str, str]
+) -> list[Pair]:
+    """Each run of a beside the run of b over the same fold."""
+    if len(a) != len(b):
+        expected = f"{len(a)} runs, one for each fold of {names[0]}"
+        raise InputValueError(names[1], expected=expected, got=len(b))
+    pairs = []
+    for (name_a, run_a), (name_b, run_b) in zip(a.items(), b.items(), strict=True):
+        pairs.append(gather_pair(run_a, run_b, key, options, (name_a, name_b)))
+    return pairs

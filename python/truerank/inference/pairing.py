@@ -93,8 +93,9 @@ def have_same_tasks(a: Ranks, b: Ranks) -> bool:
 def reader_of(model: Any) -> Callable[[str], Key]:
     """What reads a key of a model, or of the first of several: retrieval has keys of its own."""
     while isinstance(model, (list, tuple, Mapping)) and model and not is_model(model):
-        models = model.values() if isinstance(model, Mapping) else model
-        model = next(iter(models))
+        if isinstance(model, Mapping):
+            model = list(model.values())
+        model = next(iter(model))
     if isinstance(model, Ranks):
         return parse
     if isinstance(model, HasUnits):
@@ -266,6 +267,16 @@ def _fatal_differences(a: Ranks, b: Ranks) -> list[str]:
     return ["weights: they differ; give both the same with ranks.with_weights(...)"]
 
 
+def _unlike_rules(one: HasUnits, two: HasUnits) -> list[str]:
+    """Say which of the rules by which tasks count differ."""
+    rules = two.labels().rules
+    return [
+        f"{name}: they differ"
+        for name, rule in one.labels().rules.items()
+        if not np.array_equal(rule, rules[name])
+    ]
+
+
 def _relative_weights(ranks: Ranks) -> FloatArray:
     """The weights divided by the greatest one; 1 where there are none."""
     if ranks.weights is None:
@@ -352,10 +363,7 @@ def pair_ranks(
     fatal = _fatal_differences(first, second)
     if fatal:
         raise InputValueError(names[1], refused + "; ".join(fatal + unlike))
-    rules = two.labels().rules
-    for name, rule in one.labels().rules.items():
-        if not np.array_equal(rule, rules[name]):
-            unlike.append(f"{name}: they differ")
+    unlike += _unlike_rules(one, two)
     if unlike and not allow_unlike:
         advice = "; allow_unlike=True compares them all the same"
         raise InputValueError(names[1], refused + "; ".join(unlike) + advice)

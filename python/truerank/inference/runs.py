@@ -23,6 +23,7 @@ from .units import (
     TASK,
     UNIT,
     HasRanks,
+    HasUnits,
     Units,
     as_model,
     group_of_tasks,
@@ -229,23 +230,9 @@ def interval_over_runs(
     if len(runs) < 2:
         raise InputValueError("runs", expected="at least two", got=len(runs))
     models = [as_model(f"reports[{i}]", run) for i, run in enumerate(runs)]
-    ranks_of_runs = [model.labels().tasks for model in models]
-    first = ranks_of_runs[0]
-    crossed = all(have_same_tasks(first, other) for other in ranks_of_runs[1:])
-    codes, name = unit_codes(first, by)
-    units = []
-    for model, ranks in zip(models, ranks_of_runs, strict=True):
-        key = metric if isinstance(metric, Key) else model.read_key(metric)
-        if crossed:
-            # the tasks of all runs in the order of the first, and in its units and groups
-            match = match_tasks(first, ranks)
-            aligned = model.in_order(align(first, ranks, match), match.order)
-            units_of_first = None if name == TASK else codes
-            macro = group_of_tasks(first, key, by, groups_of(models[0], groups))
-            found = aligned.units(key, by=units_of_first, groups=macro)
-        else:
-            found = model.units(key, by=by, groups=groups)
-        units.append(found._replace(by=name))
+    ranks = [model.labels().tasks for model in models]
+    crossed = all(have_same_tasks(ranks[0], other) for other in ranks[1:])
+    units = _units_of_runs(models, metric, crossed, by, groups)
     influences = [influences_of_run(units_of_run, level) for units_of_run in units]
     value = math.fsum(found.value for found in influences) / len(influences)
     if crossed:
@@ -271,7 +258,37 @@ def interval_over_runs(
         level=level,
         method=TWO_LEVEL,
         units=number,
-        by=name,
+        by=units[0].by,
         notes=notes + notes_on_units(units[0]),
         decimals=units[0].key.decimals,
     )
+
+
+def _units_of_runs(
+    models: Sequence[HasUnits],
+    metric: str | Key,
+    crossed: bool,
+    by: LabelsLike | None,
+    groups: LabelsLike | None,
+) -> list[Units]:
+    """Return the units of each run; crossed ones have the order, units and groups of the first."""
+    first = models[0].labels().tasks
+    codes, name = unit_codes(first, by)
+    units = []
+    for model in models:
+        key = metric
+        if not isinstance(key, Key):
+            key = model.read_key(key)
+        if crossed:
+            ranks = model.labels().tasks
+            match = match_tasks(first, ranks)
+            aligned = model.in_order(align(first, ranks, match), match.order)
+            units_of_first: LabelsLike | None = codes
+            if name == TASK:
+                units_of_first = None
+            macro = group_of_tasks(first, key, by, groups_of(models[0], groups))
+            found = aligned.units(key, by=units_of_first, groups=macro)
+        else:
+            found = model.units(key, by=by, groups=groups)
+        units.append(found._replace(by=name))
+    return units

@@ -192,7 +192,10 @@ def tested_ratio(first: Influences, second: Influences, key: Key, level: float) 
         return found._replace(notes=(UNBOUNDED.format("ratio"),))
     ratios = [estimate]
     for shift in test.bounds(limits):
-        inner = second.inner + shift if is_shift else second.inner * shift
+        if is_shift:
+            inner = second.inner + shift
+        else:
+            inner = second.inner * shift
         ratios.append(second.at(inner) / second.value)
     return found._replace(low=min(ratios), high=max(ratios))
 

@@ -141,7 +141,10 @@ class SignFlips:
         total = float(numbers @ apart)
         if abs(total) <= SLACK * classes.total:
             return Share(1.0)
-        against = apart < 0 if total > 0 else apart > 0
+        if total > 0:
+            against = apart < 0
+        else:
+            against = apart > 0
         found = _one_sided(classes, float(numbers[against] @ sizes[against]), at_null)
         least = math.ldexp(1.0, 1 - classes.number)
         p = 2 * found.value

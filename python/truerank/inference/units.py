@@ -87,7 +87,9 @@ class Units(NamedTuple):
         f = values_per_task(metric.transform, self.sample, parameter)
         ends = np.array([1.0, 2.0**63])
         of_first, of_last = metric.transform.of_ranks(ends, np.full(2, 2**63 - 1), parameter)
-        return f if of_first > of_last else -f
+        if of_first > of_last:
+            return f
+        return -f
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Add up the values of the tasks of each unit."""

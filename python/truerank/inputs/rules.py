@@ -114,23 +114,32 @@ class Rules:
     layout: Layout | None = None
 
     def __post_init__(self) -> None:
-        choice("order", self.order, ORDERS)
-        choice("nan", self.nan, NAN_RULES)
-        flag("audit", self.audit)
+        # kept as plain words and numbers of Python, which files can hold
+        keep = object.__setattr__
+        keep(self, "order", choice("order", self.order, ORDERS))
+        keep(self, "nan", choice("nan", self.nan, NAN_RULES))
+        keep(self, "audit", flag("audit", self.audit))
         if self.layout is not None:
             choice("layout", self.layout, LAYOUTS)
         if self.threads is not None:
-            integer("threads", self.threads, least=1)
+            keep(self, "threads", integer("threads", self.threads, least=1))
+
+    @property
+    def is_ascending(self) -> bool:
+        """Whether lower scores are better."""
+        return self.order == "ascending"
 
     @property
     def core(self) -> _core.Rules:
-        """What the core takes: equal rules are one object."""
-        return _core_rules(self.order == "ascending", self.nan, bool(self.audit))
+        """The rules as the core takes them: equal ones are one object."""
+        return _core_rules(self.order == "ascending", self.nan, self.audit)
 
     @property
     def num_threads(self) -> int:
         """The number of threads as the core takes it; 0: as many as are free."""
-        return min(self.threads or 0, _MOST_THREADS)
+        if self.threads is None:
+            return 0
+        return min(self.threads, _MOST_THREADS)
 
 
 PLAIN = Rules()

@@ -36,8 +36,9 @@ def picture(name: str, caption: str, draw: Callable[[], Any]) -> str:
         Called without arguments; returns matplotlib's Axes, of a figure of their own.
     """
     style = import_extra("matplotlib.style", "an HTML page", "plot")
+    settings = SETTINGS | {"svg.hashsalt": name}
     text = io.StringIO()
-    with style.context(["default", {**SETTINGS, "svg.hashsalt": name}]), warnings.catch_warnings():
+    with style.context(["default", settings]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
         figure = draw().figure
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})

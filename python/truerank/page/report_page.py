@@ -6,7 +6,7 @@ import base64
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from string import Template
@@ -125,11 +125,12 @@ def save(
         if text is not None:
             instance(name, text, str)
     if title is None:
-        (first, *_) = models.values()
-        title = (
-            ", ".join(filter(None, models)) or f"Evaluation of {first.protocol.split or 'ranks'}"
-        )
-    keys = None if metrics is None else unique_keys(metrics)
+        first = next(iter(models.values()))
+        title = ", ".join(filter(None, models))
+        title = title or f"Evaluation of {first.protocol.split or 'ranks'}"
+    keys = None
+    if metrics is not None:
+        keys = unique_keys(metrics)
     options = {"by": by, "level": level, "allow_unlike": allow_unlike}
     results, numbers = _results(models, keys, options)
     content = {
@@ -184,7 +185,9 @@ def _json(report: KeyedValues) -> str:
 
 
 def _usual_keys(report: KeyedValues) -> list[str]:
-    metrics = METRICS if isinstance(report, Report) else report.few
+    metrics: Sequence[str] = METRICS
+    if not isinstance(report, Report):
+        metrics = report.few
     side = report.sides[0]
     if side == ALL_SIDES:
         return list(metrics)
@@ -196,39 +199,45 @@ def _have_ranks(models: Mapping[str, KeyedValues]) -> bool:
 
 
 def _plots(models: Mapping[str, Any], keys: list[str] | None, options: Mapping[str, Any]) -> str:
-    (first, *others) = models.values()
-    one = models if others else first
+    first = next(iter(models.values()))
+    is_one = len(models) == 1
+    drawn: Any = models
+    if is_one:
+        drawn = first
     shown = keys or _usual_keys(first)
     read = {key: first.read_key(key) for key in shown}
     shares = [x for x, key in read.items() if increasing(key) and key.adjustment in ONE_SCALE]
     of_units = {"level": options["level"], "by": options["by"]}
-    drawn = [picture("values", "Metrics", partial(values, one, shares or shown[:1], **of_units))]
+    of_values = partial(values, drawn, shares or shown[:1], **of_units)
+    pictures = [picture("values", "Metrics", of_values)]
     if _have_ranks(models):
-        if others:
+        if not is_one:
             differences = partial(comparison, models, metric=shown[0], **options)
-            drawn.append(picture("differences", "How far the models are apart", differences))
-        drawn.append(picture("hits", "Tasks whose rank is at most k", partial(hits_curve, one)))
+            pictures.append(picture("differences", "How far the models are apart", differences))
+        hits = partial(hits_curve, drawn)
+        pictures.append(picture("hits", "Tasks whose rank is at most k", hits))
         if isinstance(first, Report):
-            ranks = partial(rank_distribution, one)
-            drawn.append(picture("ranks", "How many tasks have which rank", ranks))
-    if not others and first.by is not None:
+            ranks = partial(rank_distribution, drawn)
+            pictures.append(picture("ranks", "How many tasks have which rank", ranks))
+    if is_one and first.by is not None:
         key = read[shown[0]]._replace(macro=False)
-        drawn.append(
-            picture("groups", f"{key.title} by {first.by}", partial(groups, first, str(key)))
-        )
-    return "".join(drawn)
+        of_groups = partial(groups, first, str(key))
+        pictures.append(picture("groups", f"{key.title} by {first.by}", of_groups))
+    return "".join(pictures)
 
 
 def _findings(models: Mapping[str, KeyedValues]) -> str:
-    lines = gather_notes({name: list(map(str, r.audit())) for name, r in models.items()})
+    found = {name: list(map(str, report.audit())) for name, report in models.items()}
+    lines = gather_notes(found)
     return _paragraphs(lines or ["Nothing was found that is suspect."])
 
 
 def _evaluated(models: Mapping[str, KeyedValues]) -> str:
     """Return a table of the protocol: one column if all models have the same."""
     columns = {name or "setting": _facts(report) for name, report in models.items()}
-    if all(facts == next(iter(columns.values())) for facts in columns.values()):
-        columns = {"setting": next(iter(columns.values()))}
+    first = next(iter(columns.values()))
+    if all(facts == first for facts in columns.values()):
+        columns = {"setting": first}
     names = [name for name in FACTS.values() if any(facts[name] for facts in columns.values())]
     cells = {"protocol": names}
     for column, facts in columns.items():

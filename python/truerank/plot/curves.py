@@ -100,9 +100,9 @@ def draw_steps(
         handles.append(bands[0])
         names.append("from optimistic to pessimistic")
     if flag("chance", chance):
-        handle, label = _draw_chance(ax, x, curves, colours)
+        handle, name = _draw_chance(ax, x, curves, colours)
         handles.append(handle)
-        names.append(label)
+        names.append(name)
     ax.spines[["top", "right"]].set_visible(False)
     legend_above(ax, handles, names, title=_shared_details(curves))
 
@@ -280,16 +280,16 @@ def hits_curve(
     """
     named = check_named("reports", reports, KeyedValues, "Report")
     choice("kind", kind, tuple(KINDS))
-    of_tasks = isinstance(next(iter(named.values())), Report)
+    are_of_ranks = isinstance(next(iter(named.values())), Report)  # else of retrieval
     ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(named))
-    if of_tasks:
+    if are_of_ranks:
         most = _most_candidates(named, side)
     else:
         most = max(int(report.candidates.max()) for report in named.values())
     most = max(most, 2)
     apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
     cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
-    if of_tasks:
+    if are_of_ranks:
         curves = _curves(named, side, kind, partial(_cumulative, cutoffs))
         heading = f"{kind} rank"
         label = "Hits@k"
@@ -311,13 +311,18 @@ def hits_curve(
 
 def _success(report: RankedQueries, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the steps of a report of retrieval."""
-    chosen = EXPECTED_KIND if kind == DEFAULT_KIND else kind
-    order = cast("AnswerOrder", chosen)
-    orders: tuple[AnswerOrder, ...] = (order, "pessimistic", "optimistic", "chance")
-    line, low, high, chance = (report.success_at(cutoffs, order) for order in orders)
+    order = kind
+    if kind == DEFAULT_KIND:
+        order = EXPECTED_KIND
     size = len(report.queries)
-    details = format_count(size, "query", "queries"), _format_candidates(report)
-    return Steps(line, low, high, chance, size, details)
+    return Steps(
+        line=report.success_at(cutoffs, cast("AnswerOrder", order)),
+        low=report.success_at(cutoffs, "pessimistic"),
+        high=report.success_at(cutoffs, "optimistic"),
+        chance=report.success_at(cutoffs, "chance"),
+        tasks=size,
+        details=(format_count(size, "query", "queries"), _format_candidates(report)),
+    )
 
 
 def _most_candidates(named: Mapping[str, Report], side: str | None) -> int:
@@ -337,9 +342,10 @@ def _curves(
         sample = sample_of(report, side, kind)
         best = sample_of(report, side, "optimistic")
         worst = sample_of(report, side, "pessimistic")
+        line, low, high, chance = shares_of(sample, best, worst)
         tasks = len(sample.ranks)
         details = format_count(tasks, "task"), _format_candidates(sample), report.weighting
-        curves[name] = Steps(*shares_of(sample, best, worst), tasks, details)
+        curves[name] = Steps(line, low, high, chance, tasks, details)
     return curves
 
 

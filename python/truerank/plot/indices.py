@@ -84,17 +84,17 @@ def metric_against_index(
             "metric", expected="one without adjustment and no macro average", got=repr(metric)
         )
     parse(str(key._replace(adjustment="index")))  # a KeyError for a metric without a chance model
-    by = reports.by if isinstance(reports, Report) else None
-    points = [_read(name, report, key, by is not None) for name, report in named.items()]
     title = None
-    if by is None:
-        points = list(map(_with_size, points))
-    else:
+    is_grouped = isinstance(reports, Report) and reports.by is not None
+    points = [_read(name, report, key, is_grouped) for name, report in named.items()]
+    if is_grouped:
         points = _by_decade(points[0])
-        title = f"groups by {by}, by their mean number of candidates"
+        title = f"groups by {named[''].by}, by their mean number of candidates"
+    else:
+        points = list(map(_with_size, points))
     ax = axes_for("truerank.plot.metric_against_index", ax, height=4.2)
     upward = bool(increasing(metric))
-    handles = _draw(ax, points, by is not None, upward)
+    handles = _draw(ax, points, is_grouped, upward)
     names = [part.name for part in points]
     if upward:
         handles += ax.plot([0, 1], [0, 1], color="#808080", linestyle=":", linewidth=1, zorder=1)
@@ -152,20 +152,28 @@ def _by_decade(groups: _Points) -> list[_Points]:
     points = []
     for decade in np.unique(decades[~np.isnan(decades)]).astype(int).tolist():
         name = f"{10**decade:,} to {10 ** (decade + 1) - 1:,}"
-        points.append(_Points(name, *(array[decades == decade] for array in groups[1:])))
+        chosen = decades == decade
+        points.append(
+            _Points(name, groups.indices[chosen], groups.values[chosen], groups.candidates[chosen])
+        )
     return points
 
 
 def _draw(ax: Axes, points: Sequence[_Points], grouped: bool, upward: bool) -> list[Any]:
+    """Draw the points, and through that of a report the line of its tasks; return the points."""
     handles = []
-    size, alpha = (18, 0.7) if grouped else (40, 1.0)
+    style = {"s": 40, "alpha": 1.0, "linewidths": 0, "zorder": 3}
+    if grouped:
+        style |= {"s": 18, "alpha": 0.7}
     for i, (colour, part) in enumerate(zip(colours_for(len(points)), points, strict=True)):
         known = np.isfinite(part.indices) & np.isfinite(part.values)
-        at = part.indices[known], part.values[known]
-        style = {"s": size, "alpha": alpha, "linewidths": 0, "marker": _MARKERS[i % len(_MARKERS)]}
-        handles.append(ax.scatter(*at, color=colour, zorder=3, **style))
-        if not grouped and len(at[0]) and at[0][0] < _NEARLY_PERFECT:
-            ax.plot(*_line_of_tasks(*at, upward), color=colour, linewidth=0.9, zorder=2)
+        x = part.indices[known]
+        y = part.values[known]
+        marker = _MARKERS[i % len(_MARKERS)]
+        handles.append(ax.scatter(x, y, color=colour, marker=marker, **style))
+        if not grouped and len(x) and x[0] < _NEARLY_PERFECT:
+            line_x, line_y = _line_of_tasks(x, y, upward)
+            ax.plot(line_x, line_y, color=colour, linewidth=0.9, zorder=2)
     return handles
 
 

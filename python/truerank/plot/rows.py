@@ -90,11 +90,14 @@ def values(
     [[0.625, 0.5], [0.375, 0.0]]
     """
     named = check_named("reports", reports, (KeyedValues, Repeats), "Report")
-    read = {key: next(iter(named.values())).read_key(key) for key in unique_keys(metrics)}
+    first = next(iter(named.values()))
+    read = {key: first.read_key(key) for key in unique_keys(metrics)}
     keys = list(read)
     confidence(level)
     size = len(named)
-    step = size + _GAP * (size > 1)
+    step: float = size
+    if size > 1:
+        step += _GAP
     ax = axes_for("truerank.plot.values", ax, 0.9 + _ROW_HEIGHT * (step * len(keys) + size))
     handles: list[Any] = []
     cells: dict[float, str] = {}
@@ -104,18 +107,18 @@ def values(
         bounds = [_interval(report, key, level=level, by=by) for key in keys]
         handles += ax.plot(numbers, places, "o", color=colour, markersize=4.5, zorder=4)
         draw_bounds(ax, places, bounds, [colour] * len(keys))
-        cells |= {
-            place: _value_cell(read[key], value, *ends)
-            for place, key, value, ends in zip(places, keys, numbers, bounds, strict=True)
-        }
-    centres = [step * i + (size - 1) / 2 for i in range(len(keys))]
-    write_rows(ax, dict(zip(centres, (key.title for key in read.values()), strict=True)), cells)
+        for place, key, value, (low, high) in zip(places, keys, numbers, bounds, strict=True):
+            cells[place] = _value_cell(read[key], value, low, high)
+    titles: dict[float, str] = {}
+    for i, parsed in enumerate(read.values()):
+        titles[step * i + (size - 1) / 2] = parsed.title
+    write_rows(ax, titles, cells)
     label = "value"
     if any("[" in cell for cell in cells.values()):
         label = f"value, {100 * level:g} % interval"
     ax.margins(x=0.05)
     ax.set_xlabel(label)
-    if [*named] != [""]:
+    if list(named) != [""]:
         legend_above(ax, handles, list(map(shorten, named)))
     return ax
 
@@ -167,46 +170,55 @@ def comparison(
     >>> comparison(a, b, metric="mr").get_lines()[1].get_xdata().tolist()
     [-0.5]
     """
-    models: Any = a if b is None else {"a": a, "b": b}
+    models: Any = a
+    if b is not None:
+        models = {"a": a, "b": b}
     options: dict[str, Any] = {"by": by, "level": level, "allow_unlike": allow_unlike}
-    pairs: Sequence[Comparison]
-    if against is None:
-        pairs = compare(models, metric=[metric], **options)
-    else:
-        choice("against", against, tuple(models))
-        found = [
-            compare({name: model, against: models[against]}, metric=[metric], **options)[0]
-            for name, model in models.items()
-            if name != against
-        ]
-        if not found:
-            raise InputValueError("a", expected=f"others than {against!r} to compare", got="none")
-        pairs = corrected(found)
+    pairs = _compare(models, metric, against, options)
     ax = axes_for("truerank.plot.comparison", ax, 1.2 + _ROW_HEIGHT * max(len(pairs), 2))
     effect = pairs[0].effect
-    sign = "/" if effect == RATIO else "\u2212"
-    ax.axvline(float(effect == RATIO), color="black", linestyle=":", linewidth=1)
+    if effect == RATIO:
+        sign = "/"
+        no_effect = 1.0
+    else:
+        sign = "\u2212"
+        no_effect = 0.0
+    ax.axvline(no_effect, color="black", linestyle=":", linewidth=1)
     places = list(range(len(pairs)))
     ax.plot([pair.estimate for pair in pairs], places, "o", color=COLOURS[0], markersize=4.5)
-    draw_bounds(ax, places, [(x.low, x.high) for x in pairs], [COLOURS[0]] * len(pairs))
+    bounds = [(pair.low, pair.high) for pair in pairs]
+    draw_bounds(ax, places, bounds, [COLOURS[0]] * len(pairs))
+    apart = ""
     if against is None:
         names = [f"{shorten(x.name_a, 16)} {sign} {shorten(x.name_b, 16)}" for x in pairs]
     else:
         names = [shorten(x.name_a, 36) for x in pairs]
+        apart = f" from {escape_formulas(shorten(against))}"
     heading = f"{effect}, p"
     if len(pairs) > 1:
         heading += " (Holm)"
-    write_rows(
-        ax,
-        dict(enumerate(names)),
-        dict(enumerate(map(_difference_cell, pairs))),
-        heading,
-    )
+    cells: dict[float, str] = dict(enumerate(map(_difference_cell, pairs)))
+    write_rows(ax, dict(enumerate(names)), cells, heading)
     ax.margins(x=0.08)
-    apart = "" if against is None else f" from {escape_formulas(shorten(against))}"
     title = pairs[0].title.partition(" ")[0]
     ax.set_xlabel(f"{effect} of {title}{apart}, {100 * level:g} % interval")
     return ax
+
+
+def _compare(
+    models: Any, metric: str, against: str | None, options: Mapping[str, Any]
+) -> Sequence[Comparison]:
+    """Compare all pairs of models, or each with a given one."""
+    if against is None:
+        return compare(models, metric=[metric], **options)
+    choice("against", against, tuple(models))
+    found: list[Comparison] = []
+    for name, model in models.items():
+        if name != against:
+            found += compare({name: model, against: models[against]}, metric=[metric], **options)
+    if not found:
+        raise InputValueError("a", expected=f"others than {against!r} to compare", got="none")
+    return corrected(found)
 
 
 @public("truerank.plot")
@@ -274,10 +286,13 @@ def groups(
     confidence(level)
     found = report.group_values(metric)
     tasks = report.group_tasks(key.side)
-    labels = sorted((label for label, n in tasks.items() if n), key=lambda x: -tasks[x])
-    if order == "value":
-        sign = 1 if increasing(key) is False else -1
-        labels.sort(key=lambda x: math.inf if math.isnan(found[x]) else sign * found[x])
+    labels = [label for label, number in tasks.items() if number]
+    labels.sort(key=tasks.__getitem__, reverse=True)
+    if order == "value":  # the best first, and those without a value last
+        sign = -1
+        if increasing(key) is False:
+            sign = 1
+        labels.sort(key=lambda label: (math.isnan(found[label]), sign * found[label]))
     chosen = labels[:most]
     ax = axes_for("truerank.plot.groups", ax, 1.5 + _ROW_HEIGHT * max(len(chosen), 2))
     places = list(range(len(chosen)))
@@ -294,9 +309,8 @@ def groups(
             names.append(f"{100 * level:g} % interval")
     width = len(f"{max(tasks.values(), default=0):,}")
     cells = [f"{tasks[label]:\u2007>{width},}" for label in chosen]  # as wide as digits are
-    write_rows(
-        ax, dict(enumerate(map(label_text, chosen))), dict(enumerate(cells)), report.form.tasks
-    )
+    rows: dict[float, str] = dict(enumerate(map(label_text, chosen)))
+    write_rows(ax, rows, dict(enumerate(cells)), report.form.tasks)
     ax.set_xlabel(key.title)
     title = f"{format_count(len(labels), 'group')} by {escape_formulas(report.by)}"
     if len(chosen) < len(labels):
@@ -344,8 +358,8 @@ def write_rows(
     ax.spines[["top", "right", "left"]].set_visible(False)
     style = {"textcoords": "offset points", "fontsize": "small", "annotation_clip": False}
     for place, cell in cells.items():
-        where = {"xy": (1.0, place), "xycoords": ("axes fraction", "data"), "xytext": (8, 0)}
-        ax.annotate(cell, va="center", **where, **style)
+        xycoords = ("axes fraction", "data")
+        ax.annotate(cell, xy=(1.0, place), xycoords=xycoords, xytext=(8, 0), va="center", **style)
     if heading:
         ax.annotate(heading, xy=(1.0, 1.0), xycoords="axes fraction", xytext=(8, 3), **style)
 
@@ -388,5 +402,7 @@ def _difference_cell(pair: Comparison) -> str:
         estimate = f"{pair.estimate:.3f}"
     else:
         estimate = f"{pair.estimate:+.{pair.decimals}f}"
-    p = pair.p_value if pair.p_holm is None else pair.p_holm
+    p = pair.p_holm
+    if p is None:
+        p = pair.p_value
     return f"{estimate}, p {p:.2g}".replace("-", "\u2212", 1)

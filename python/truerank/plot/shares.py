@@ -32,9 +32,11 @@ def sample_of(report: Report, side: str | None, kind: str) -> Sample:
     >>> sample_of(report(Ranks([0, 3], [1, 2], 10)), None, "pessimistic").ranks
     array([1., 5.])
     """
-    side = report.sides[0] if side is None else side
-    _ = report.ranks, report.tasks(side)  # errors for a report from JSON, and an unknown side
-    return report._counted.sample(side, kind)
+    counted = report._counted  # an error for a report from JSON
+    if side is None:
+        side = report.sides[0]
+    report.tasks(side)  # an error for an unknown side
+    return counted.sample(side, kind)
 
 
 def shares(sample: Sample, cutoffs: IntArray) -> FloatArray:
@@ -104,12 +106,15 @@ def bounds_of_shares(
     >>> bounds_of_shares(best, worst, np.array([1, 3, 7]))
     (array([0., 0., 0.]), array([0., 1., 1.]))
     """
-    first, last = (np.searchsorted(cutoffs.astype(np.float64), x.ranks) for x in (best, worst))
+    ends = cutoffs.astype(np.float64)
+    first = np.searchsorted(ends, best.ranks)
+    last = np.searchsorted(ends, worst.ranks)
     m = len(cutoffs)
     weights = best.weights
     within = np.where(first == last, first, m)  # m: in no interval
-    begun, ended = (np.cumsum(_interval_shares(tasks, weights, m)) for tasks in (first, last))
-    greatest = begun - np.concatenate([[0.0], ended[:-1]])
+    begun = np.cumsum(_interval_shares(first, weights, m))
+    ended = np.cumsum(_interval_shares(last, weights, m))
+    greatest = begun - np.append(0.0, ended[:-1])
     return _interval_shares(within, weights, m), np.clip(greatest, 0.0, 1.0)
 
 
@@ -136,7 +141,9 @@ def _tasks_by_size(sample: Sample) -> Tasks:
 
 def _interval_shares(tasks: IntArray, weights: FloatArray | None, m: int) -> FloatArray:
     """The share of the tasks in each of m intervals; tasks with the number m are in none."""
-    mass = np.ones(len(tasks)) if weights is None else rescale_weights(weights)
+    mass = np.ones(len(tasks))
+    if weights is not None:
+        mass = rescale_weights(weights)
     total = mass.sum() or np.nan  # without tasks no share is known
     found: FloatArray = np.bincount(tasks, weights=mass, minlength=m + 1)[:m] / total
     return found

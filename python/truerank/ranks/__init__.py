@@ -1,7 +1,8 @@
 """Ranks: the counts of tasks, their labels and protocol, and how they are saved and loaded."""
 
-from .container import Ranks, concatenate, load
+from .container import Ranks, load
 from .counts import Audit
+from .joining import concatenate
 from .labels import Labels
 from .protocol import Protocol
 

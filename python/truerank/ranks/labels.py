@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..inputs.arrays import integers, read_only
+from ..inputs.arrays import integers
 from ..inputs.checks import check_length, check_range, distinct_names, has_dimensions, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
@@ -109,8 +109,9 @@ class Labels(Immutable):
     @classmethod
     def _trusted(cls, codes: IntArray, vocabulary: tuple[str, ...] | None) -> Labels:
         """Take over a fresh int64 array without a check or a copy."""
+        codes.flags.writeable = False
         labels = cls.__new__(cls)
-        labels.__dict__.update(codes=read_only(codes), vocabulary=vocabulary)
+        labels.__dict__.update(codes=codes, vocabulary=vocabulary)
         return labels
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -258,6 +259,17 @@ def as_labels(name: str, value: Any, length: int) -> Labels:
     if len(labels) != length:
         raise InputValueError(name, expected=f"{length} labels, one for each task", got=len(labels))
     return labels
+
+
+def labels_of_codes(codes: IntArray, vocabulary: tuple[str, ...] | None = None) -> Labels:
+    """Make labels of codes that the package made itself, which are copied, and not checked.
+
+    Examples
+    --------
+    >>> labels_of_codes(np.array([1, 0, 1]), ("head", "tail"))
+    Labels(3 labels: head 1, tail 2)
+    """
+    return Labels._trusted(np.array(codes, np.int64), vocabulary)
 
 
 def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:

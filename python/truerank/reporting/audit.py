@@ -96,11 +96,12 @@ class Findings(list[Finding], AsTable):
         self, findings: Iterable[Finding], protocol: Protocol, summary: Summary | None
     ) -> None:
         super().__init__(findings)
-        self.protocol, self.summary = protocol, summary
+        self.protocol = protocol
+        self.summary = summary
 
     def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
         """Return a row for each finding, below the protocol, ties, and counts of scores."""
-        protocol, summary = self.protocol, self.summary
+        protocol = self.protocol
         fields = vars(protocol)
         recorded = {name: fields[name] for name in PROVENANCE if fields[name]}
         if protocol.files:
@@ -109,22 +110,27 @@ class Findings(list[Finding], AsTable):
             f"{protocol} (fingerprint {protocol.fingerprint}).",
             f"Recorded: {', '.join(f'{name} {value}' for name, value in recorded.items())}.",
         ]
-        if summary is not None:
-            before += _tie_lines(summary)
-        if not self:
+        if self.summary is not None:
+            before += _tie_lines(self.summary)
+        columns = []
+        if self:
+            columns = [Column("name", "finding"), Column("value")]
+            columns += [Column("threshold"), Column("message")]
+        else:
             before.append("Nothing was found that makes the numbers suspect.")
-        columns = [Column("name", "finding"), *map(Column, Finding._fields[1:])] if self else []
         return Table(columns, self, names=len(columns), before=before).table(metrics, **options)
 
 
 def _tie_lines(summary: Summary) -> list[str]:
-    lines = ["No task ties: all kinds of rank agree."] if summary.tasks else []
+    lines = []
     if summary.tied_tasks:
-        lines = [
+        lines.append(
             f"{summary.tied_tasks:,} of {format_count(summary.tasks, 'task')} tie "
             f"({percent(summary.tied_tasks / summary.tasks)}): {summary.largest_tie:,} candidates "
             f"at most, {summary.mean_tie:.3g} on average."
-        ]
+        )
+    elif summary.tasks:
+        lines.append("No task ties: all kinds of rank agree.")
     if summary.audit is not None:
         counts = ", ".join(f"{name} {n:,}" for name, n in summary.audit.items())
         lines.append(f"Counts of scores: {counts}.")
@@ -169,27 +175,36 @@ def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, f
     alignment or link prediction methods, 2020, section 3.2). The indices of mrr and of hits@k do
     not help: they rise as much as the metrics that they adjust.
     """
-    ranks, protocol, audit = counted.ranks, counted.protocol, counted.ranks.audit
+    ranks = counted.ranks
+    protocol = counted.protocol
+    audit = ranks.audit
     constant = (ranks.tied == ranks.candidates) & (ranks.candidates > 1)
     if ranks.listed is not None:
-        yield "misses", *_share_of(counted, ~ranks.listed)
+        share, words = _share_of(counted, ~ranks.listed)
+        yield "misses", share, words
         constant &= ranks.listed
     if "worse than chance" in asked:
-        yield "worse than chance", *_worse_than_chance(counted)
+        errors, words = _worse_than_chance(counted)
+        yield "worse than chance", errors, words
     if "ties" in asked:
-        yield "ties", *_ties(counted)
-    yield "constant", *_share_of(counted, constant)
+        moved, words = _ties(counted)
+        yield "ties", moved, words
+    share, words = _share_of(counted, constant)
+    yield "constant", share, words
     if audit is not None:
         for name, counts in (("nan", audit.nan), ("inf", audit.inf)):
-            total, tasks = int(counts.sum()), np.count_nonzero(counts)
-            yield name, total, f"{total:,} candidates of {tasks:,} tasks"
-        rescored, mismatched = map(np.count_nonzero, (audit.differing, audit.mismatched))
-        yield "rescored", audit.differing.sum(), f"{rescored:,} true candidates"
-        yield "queries", audit.mismatched.sum(), f"{mismatched:,} tasks"
+            total = int(counts.sum())
+            yield name, total, f"{total:,} candidates of {np.count_nonzero(counts):,} tasks"
+        differing = audit.differing
+        yield "rescored", differing.sum(), f"{np.count_nonzero(differing):,} true candidates"
+        mismatched = audit.mismatched
+        yield "queries", mismatched.sum(), f"{np.count_nonzero(mismatched):,} tasks"
         best = audit.at_best  # two with one score are a tie
         saturated = (best > 2) & (best > SATURATED * ranks.candidates)
-        yield "saturated", *_share_of(counted, saturated)
-    yield "few candidates", *_share_of(counted, ranks.candidates <= CUTOFF)
+        share, words = _share_of(counted, saturated)
+        yield "saturated", share, words
+    share, words = _share_of(counted, ranks.candidates <= CUTOFF)
+    yield "few candidates", share, words
     is_bare = not protocol.filter and not protocol.sampled
     yield "unfiltered", is_bare and not {"head", "tail"}.isdisjoint(counted.sides.present), ""
     yield "sampled", protocol.sampled, ""
@@ -200,10 +215,13 @@ def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, f
 def _share_of(counted: Counted, mask: npt.NDArray[np.bool_]) -> tuple[float, str]:
     """Return the share of the tasks with weight that a mask has, and it in words."""
     weights = counted.tasks.weights
-    has_weight = np.ones(len(mask), np.bool_) if weights is None else weights > 0
-    n, total = int(np.count_nonzero(mask & has_weight)), int(np.count_nonzero(has_weight))
-    share = n / max(total, 1)
-    return share, f"{n:,} of {total:,} tasks ({percent(share)})"
+    has_weight = np.ones(len(mask), np.bool_)
+    if weights is not None:
+        has_weight = weights > 0
+    number = int(np.count_nonzero(mask & has_weight))
+    total = int(np.count_nonzero(has_weight))
+    share = number / max(total, 1)
+    return share, f"{number:,} of {total:,} tasks ({percent(share)})"
 
 
 def _worse_than_chance(counted: Counted) -> tuple[float, str]:
@@ -223,47 +241,58 @@ def _worse_than_chance(counted: Counted) -> tuple[float, str]:
     for side in counted.sides.present:
         key = compose_key(side, DEFAULT_KIND, "amri")
         value = counted.value(parse(key))
-        z = _standard_errors_above(counted, side) if value < 0 else 0.0
-        if z > STANDARD_ERRORS:
-            probability = f"p below 1e-{math.floor(z**2 / 2 / math.log(10))}"
-            return z, f"({key} {value:.3g}, {probability}): {question}"
+        if value < 0:
+            z = _standard_errors_above(counted, side)
+            if z > STANDARD_ERRORS:
+                probability = f"p below 1e-{math.floor(z**2 / 2 / math.log(10))}"
+                return z, f"({key} {value:.3g}, {probability}): {question}"
     return 0.0, ""
 
 
 def _standard_errors_above(counted: Counted, side: str) -> float:
     """How many standard errors the mean rank of a side is above that of chance."""
-    ranks, weights = counted.ranks, counted.tasks.weights
-    mask = counted.sides.mask(side)
-    chosen = slice(None) if mask is None else mask
+    ranks = counted.ranks
+    chosen: Any = counted.sides.mask(side)
+    if chosen is None:
+        chosen = slice(None)
     candidates = ranks.candidates[chosen].astype(np.float64)
-    weights = np.ones(len(candidates)) if weights is None else weights[chosen]
-    weights = weights / (weights.max() or 1.0)
+    weights = np.ones(len(candidates))
+    if counted.tasks.weights is not None:
+        weights = counted.tasks.weights[chosen]
+        weights = weights / (weights.max() or 1.0)
     deviations = weights * np.sqrt((candidates - 1) * (candidates + 1) / 12)
     if ranks.targets is not None:
         codes = np.unique(ranks.targets.codes[chosen], return_inverse=True)[1]
         deviations = np.bincount(codes, weights=deviations).astype(np.float64)
     spread = math.sqrt(float(np.square(deviations).sum()))
     excess = float((weights * (ranks.realistic[chosen] - (candidates + 1) / 2)).sum())
-    return excess / spread if spread else 0.0
+    if not spread:
+        return 0.0
+    return excess / spread
 
 
 def _ties(counted: Counted) -> tuple[float, str]:
     """Find the metric that ties move most from its realistic value, relative to this one."""
-    worst = 0.0, ""
+    most_moved = 0.0
+    words = ""
     if not counted.summary.tied_tasks:
-        return worst
-    first, *others = counted.sides.present
-    # relations are not pooled with the others
-    sides = (first, *(side for side in others if side == RELATION_SIDE))
+        return most_moved, words
+    sides = list(counted.sides.present[:1])
+    if RELATION_SIDE in counted.sides.present[1:]:
+        sides.append(RELATION_SIDE)  # which is not pooled with the others
     for side, metric in itertools.product(sides, TIE_METRICS):
         keys = {kind: compose_key(side, kind, metric) for kind in TIE_KINDS}
         values = {kind: counted.value(parse(key)) for kind, key in keys.items()}
         value = values[DEFAULT_KIND]
         gap = max(abs(other - value) for other in values.values())
-        moved = gap / abs(value) if value else math.inf
-        if gap and moved > worst[0]:
-            # a gap relative to 0 has no percentage
-            size = percent(moved) if value else f"{gap:.4g}"
+        moved = math.inf
+        if value:
+            moved = gap / abs(value)
+        if gap and moved > most_moved:
+            size = f"{gap:.4g}"
+            if value:  # a gap relative to 0 has no percentage
+                size = percent(moved)
             kinds = ", ".join(f"{kind} {other:.4g}" for kind, other in values.items())
-            worst = moved, f"{keys[DEFAULT_KIND]} by {size}: {kinds}"
-    return worst
+            most_moved = moved
+            words = f"{keys[DEFAULT_KIND]} by {size}: {kinds}"
+    return most_moved, words

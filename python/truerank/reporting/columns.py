@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import Literal
 
 from ..inputs.checks import flag, unique_keys
 from ..metrics import Key, parse
@@ -12,8 +12,20 @@ from ..metrics.kinds import DEFAULT_KIND
 from ..tables import Column
 
 DEFAULT_METRICS = (
-    *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),
-    *("hmr", "gmr", "median", "amr", "amri", "amrr", "ah@10", "zmrr"),
+    "mr",
+    "mrr",
+    "hits@1",
+    "hits@3",
+    "hits@5",
+    "hits@10",
+    "hmr",
+    "gmr",
+    "median",
+    "amr",
+    "amri",
+    "amrr",
+    "ah@10",
+    "zmrr",
 )
 DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
 
@@ -91,7 +103,13 @@ def key_of_row(key: Key, side: str, kind: str) -> Key:
     return key._replace(side=side, kind=kind)
 
 
-def metric_column(name: str, key: Key | None = None, *, percent: bool = False, **of: Any) -> Column:
+def metric_column(
+    name: str,
+    key: Key | None = None,
+    *,
+    percent: bool = False,
+    better: Literal["higher", "lower"] | None = None,
+) -> Column:
     """Return the column of a key: three decimals of a share, one of a mean rank, two of a z.
 
     Examples
@@ -101,11 +119,12 @@ def metric_column(name: str, key: Key | None = None, *, percent: bool = False, *
     >>> metric_column("hits@10", percent=True).unit
     '%'
     """
-    parsed = parse(name) if key is None else key
-    is_share = parsed.adjustment == NO_ADJUSTMENT and parsed.metric in SHARES
+    if key is None:
+        key = parse(name)
+    is_share = key.adjustment == NO_ADJUSTMENT and key.metric in SHARES
     if flag("percent", percent) and is_share:
-        return Column(name, table_name(parsed), 1, "%", **of)
-    return Column(name, table_name(parsed), parsed.decimals, **of)
+        return Column(name, table_name(key), 1, "%", better=better)
+    return Column(name, table_name(key), key.decimals, better=better)
 
 
 def sentence(text: str) -> str:

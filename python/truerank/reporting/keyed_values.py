@@ -283,8 +283,8 @@ class KeyedValues(Numbers, HasUnits):
         if isinstance(stored, Measured):
             stored = other._source
         try:
-            own = self._object(stored.keys, stored.columns)
-            return own == other._object(stored.keys, stored.columns)
+            content = self._object(stored.keys, stored.columns)
+            return content == other._object(stored.keys, stored.columns)
         except UnknownKeyError:
             return False
 
@@ -426,8 +426,8 @@ class KeyedValues(Numbers, HasUnits):
         """
         stored = read_report(text, cls.form)
         report = cls._of(stored)
-        filters = {stored.own: report}
-        for name, other in stored.others.items():
+        filters = {stored.filter_name: report}
+        for name, other in stored.other_filters.items():
             filters[name] = cls._of(other)
         return report._beside(filters)
 
@@ -485,7 +485,9 @@ class KeyedValues(Numbers, HasUnits):
             found = {}
             for key in columns:
                 parsed = self.read_key(key)
-                column = None if parsed.macro else source.column(parsed)
+                if parsed.macro:
+                    continue
+                column = source.column(parsed)
                 if column is not None:
                     found[key] = column
             content["groups"] = {
@@ -495,10 +497,10 @@ class KeyedValues(Numbers, HasUnits):
                 "metrics": found,
             }
         if self.filters:
-            of_tasks = [key for key in keys if not self.read_key(key).macro]
-            own, *others = self.filters
-            under = {name: self.filters[name]._object(of_tasks, ()) for name in others}
-            content["filters"] = {"own": own, "others": under}
+            plain_keys = [key for key in keys if not self.read_key(key).macro]
+            names = list(self.filters)  # of which the first is that of this report
+            others = {name: self.filters[name]._object(plain_keys, ()) for name in names[1:]}
+            content["filters"] = {"own": names[0], "others": others}
         content |= source.facts
         written: dict[str, Any] = json_value(content)
         return written
@@ -538,15 +540,11 @@ class KeyedValues(Numbers, HasUnits):
         ValueError
             For a metric that names a side or kind, or is a macro average.
         """
-        own = ""
-        others = {}
-        if self.filters:
-            own, *names = self.filters
-            others = {name: self.filters[name]._source for name in names}
+        filters = {name: report._source for name, report in self.filters.items()}
         notes = [sentence(finding.message) for finding in self.audit(*DOUBTS)]
         asked = Asked(metrics, sides, kinds, percent)
         lines = Lines(self._lines(), notes)
-        return report_table(self._source, others, own, asked, lines).table(**options)
+        return report_table(self._source, filters, asked, lines).table(**options)
 
 
 def _report_of_group(kind: type[KeyedValues], source: Source, place: int) -> Any:

@@ -41,7 +41,7 @@ class Lines(NamedTuple):
 
 
 def report_table(
-    source: Source, others: Mapping[str, Source], own: str, asked: Asked, lines: Lines
+    source: Source, filters: Mapping[str, Source], asked: Asked, lines: Lines
 ) -> Table:
     """Return a report as one table.
 
@@ -53,10 +53,8 @@ def report_table(
     Parameters
     ----------
     source : Source
-    others : mapping of str to Source
-        The same tasks under other filters, by name.
-    own : str
-        The name of the filter of `source`, if there are others.
+    filters : mapping of str to Source
+        The same tasks under each filter by name, `source` first; empty where there is one alone.
     asked : Asked
     lines : Lines
     """
@@ -64,19 +62,20 @@ def report_table(
     listed = [form.read_key(key) for key in source.keys]
     of_all, of_groups = _choose_rows(source, listed, asked)
     keys = _choose_columns(source, listed, asked.metrics)
-    rows = list(_rows(source, keys, of_all, "micro", own))
-    for name, other in others.items():
-        rows += _rows(other, keys, of_groups, "micro", name)
     labels = list(form.labels)
-    if others:
+    names = list(filters) or [""]
+    rows = list(_rows(source, keys, of_all, "micro", names[0]))
+    if filters:
         labels.insert(0, "filter")
+        for name in names[1:]:
+            rows += _rows(filters[name], keys, of_groups, "micro", name)
     notes = list(lines.notes)
     most = None
     if source.by is not None:
-        rows += _rows(source, keys, of_groups, MACRO, own)
+        labels[:0] = ["average", "group"]
+        rows += _rows(source, keys, of_groups, MACRO, names[0])
         most = len(rows) + GROUPS_SHOWN
-        rows += _group_rows(source, keys, of_groups, own)
-        labels = ["average", "group", *labels]
+        rows += _group_rows(source, keys, of_groups, names[0])
         notes += _macro_lines(source, keys, of_groups)
     columns = [_label_column(name, source, {row[name] for row in rows}) for name in labels]
     columns.append(Column(form.tasks))
@@ -164,11 +163,12 @@ def _label_column(name: str, source: Source, labels: set[str]) -> Column:
 
 
 def _rows(
-    source: Source, keys: Mapping[str, Key], pairs: Pairs, average: str, own: str
+    source: Source, keys: Mapping[str, Key], pairs: Pairs, average: str, filter_name: str
 ) -> Iterator[Row]:
     """Yield a row for each side and kind, of all tasks or of macro averages, under a filter."""
     for side, kind in pairs:
-        row: Row = {"average": average, "group": average, "filter": own, "side": side, "kind": kind}
+        row: Row = {"average": average, "group": average}
+        row |= {"filter": filter_name, "side": side, "kind": kind}
         for name, column in keys.items():
             key = source.form.key_of_row(column, side, kind)
             if average != MACRO:
@@ -181,7 +181,9 @@ def _rows(
         yield row
 
 
-def _group_rows(source: Source, keys: Mapping[str, Key], pairs: Pairs, own: str) -> Iterator[Row]:
+def _group_rows(
+    source: Source, keys: Mapping[str, Key], pairs: Pairs, filter_name: str
+) -> Iterator[Row]:
     """Yield the rows of groups that have tasks, the largest group first."""
     for side, kind in pairs:
         columns = {
@@ -191,7 +193,7 @@ def _group_rows(source: Source, keys: Mapping[str, Key], pairs: Pairs, own: str)
         tasks = source.group_tasks(side)
         places = [place for place, number in enumerate(tasks) if number]
         for place in sorted(places, key=lambda place: -tasks[place]):
-            row: Row = {"average": "group", "filter": own, "side": side, "kind": kind}
+            row: Row = {"average": "group", "filter": filter_name, "side": side, "kind": kind}
             row["group"] = label_text(source.group_names[place])
             row[source.form.tasks] = tasks[place]
             for name, column in columns.items():

@@ -300,7 +300,9 @@ class Counted(RankedTasks, Measured):
         self.grouping: Grouping | None = None
         groups = None
         if by is not None:
-            self.by = by if isinstance(by, str) else "label"
+            self.by = "label"
+            if isinstance(by, str):
+                self.by = by
             groups, self.group_names = group_codes(ranks, by)
             self.grouping = Grouping(tasks, groups, self.group_names, self.sides, self.draw)
         super().__init__(tasks, groups, seed)
@@ -356,7 +358,8 @@ class Counted(RankedTasks, Measured):
     def sample(self, side: str, kind: str) -> Sample:
         """The ranks of one side and kind; the last ones are kept, since keys come in this order."""
         if self._last is None or self._last[:2] != (side, kind):
-            self._last = side, kind, take(self.draw(kind), self.sides.mask(side))
+            chosen = take(self.draw(kind), self.sides.mask(side))
+            self._last = side, kind, chosen
         return self._last[2]
 
     def groups(self, key: object) -> Grouping:
@@ -422,8 +425,11 @@ REPORT: dict[str, tuple[type, ...]] = {
     "summary": (dict, NoneType),
     "protocol": (dict,),
     "seed": (int,),
+    "weighting": (str,),
+    "sides": (dict,),
+    "findings": (list,),
+    "groups": (dict, NoneType),
 }
-REPORT |= {"weighting": (str,), "sides": (dict,), "findings": (list,), "groups": (dict, NoneType)}
 SUMMARY = {**dict.fromkeys(Summary._fields[:-2], (int,)), "audit": (dict, NoneType)}
 FINDING = {"name": (str,), "message": (str,)}
 GROUPS = {"by": (str,), "labels": (list,), "tasks": (dict,), "metrics": (dict,)}
@@ -436,14 +442,17 @@ class Stored(Source):
     Attributes
     ----------
     findings : list of Finding
-    own, others : str, and dict of str to Stored
-        The name of the filter, and what is stored under others.
+    filter_name : str
+        Empty where there is one filter alone.
+    other_filters : dict of str to Stored
+        What is stored of the same tasks under other filters, by name.
     """
 
     def __init__(self, content: dict[str, Any], form: ReportForm) -> None:
         checked_fields("report", content, {**REPORT, **form.facts})
         self.form = form
-        if unknown := content["protocol"].keys() - {*COMPARABLE, *PROVENANCE}:
+        unknown = content["protocol"].keys() - set(COMPARABLE) - set(PROVENANCE)
+        if unknown:
             raise ValueError(f"protocol: expected no field {min(unknown)!r}")
         self.protocol = Protocol(**content["protocol"])
         self.seed = content["seed"]
@@ -464,25 +473,32 @@ class Stored(Source):
         if content["groups"] is not None:
             self._read_groups(**checked_fields("groups", content["groups"], GROUPS))
         filters = content.get("filters") or {"own": "", "others": {}}
-        self.own = checked_fields("filters", filters, FILTERS)["own"]
-        self.others = {name: Stored(other, form) for name, other in filters["others"].items()}
+        self.filter_name = checked_fields("filters", filters, FILTERS)["own"]
+        self.other_filters = {
+            name: Stored(other, form) for name, other in filters["others"].items()
+        }
 
     def _read_groups(
         self, by: str, labels: list[Any], tasks: dict[str, Any], metrics: dict[str, Any]
     ) -> None:
         self.by = by
         self.columns = list(metrics)
-        self.group_names = [tuple(label) if isinstance(label, list) else label for label in labels]
-        self._tasks = {
-            side: [*_counts(f"groups.tasks.{side}", dict(enumerate(column))).values()]
-            for side, column in tasks.items()
-        }
-        self._columns = {
-            self.form.read_key(key): [_number(f"groups.metrics.{key}", value) for value in column]
-            for key, column in metrics.items()
-        }
-        lengths = {len({*self.group_names}), *map(len, self._tasks.values())}
-        lengths |= {*map(len, self._columns.values())}
+        self.group_names = []
+        for label in labels:
+            if isinstance(label, list):  # JSON has no tuples
+                label = tuple(label)
+            self.group_names.append(label)
+        self._tasks = {}
+        for side, column in tasks.items():
+            counts = _counts(f"groups.tasks.{side}", dict(enumerate(column)))
+            self._tasks[side] = list(counts.values())
+        self._columns = {}
+        for key, column in metrics.items():
+            values = [_number(f"groups.metrics.{key}", value) for value in column]
+            self._columns[self.form.read_key(key)] = values
+        lengths = {len(set(self.group_names))}
+        lengths.update(map(len, self._tasks.values()))
+        lengths.update(map(len, self._columns.values()))
         if lengths != {len(labels)} or self._tasks.keys() != self.sides.counts.keys():
             raise ValueError("groups: expected each label once, with its numbers by side and key")
 
@@ -511,11 +527,10 @@ class Stored(Source):
         group.sides = Sides({side: counts[place] for side, counts in self._tasks.items()})
         group.summary = None
         group.findings = []
-        group.others = {}
-        # rules are those of all groups, numbers are not
-        group.facts = {
-            name: fact if isinstance(fact, str) else None for name, fact in self.facts.items()
-        }
+        group.other_filters = {}
+        facts: dict[str, Any] = dict.fromkeys(self.facts)  # whose numbers are those of all groups
+        facts |= {name: fact for name, fact in self.facts.items() if isinstance(fact, str)}
+        group.facts = facts
         return group
 
 
@@ -575,14 +590,14 @@ def _counts(place: str, value: dict[Any, Any]) -> dict[Any, int]:
 
 def _summary(content: dict[str, Any]) -> Summary:
     checked_fields("summary", content, SUMMARY)
-    audit = content["audit"] and _counts("summary.audit", content["audit"])
-    mean = _number("summary.mean_tie", content.get("mean_tie"))
-    return Summary(**{**content, "mean_tie": mean, "audit": audit})
+    if content["audit"] is not None:
+        _counts("summary.audit", content["audit"])
+    mean_tie = _number("summary.mean_tie", content.get("mean_tie"))
+    return Summary(**{**content, "mean_tie": mean_tie})
 
 
 def _finding(content: Any) -> Finding:
     checked_fields("findings", content, FINDING)
-    numbers = {
-        name: _number(f"findings.{name}", content.get(name)) for name in ("value", "threshold")
-    }
-    return Finding(**{**content, **numbers})
+    value = _number("findings.value", content.get("value"))
+    threshold = _number("findings.threshold", content.get("threshold"))
+    return Finding(**{**content, "value": value, "threshold": threshold})

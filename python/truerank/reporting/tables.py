@@ -390,8 +390,9 @@ def _read_runs(argument: str, value: Any, allow_unlike: bool = False) -> Repeats
     if not runs:
         raise InputValueError(argument, expected="at least one", got="none")
     read = Repeats(runs)
-    for difference in () if allow_unlike else _run_differences(read):
-        raise InputValueError(argument, difference)
+    if not allow_unlike:
+        for difference in _run_differences(read):
+            raise InputValueError(argument, difference)
     return read
 
 
@@ -418,9 +419,13 @@ def _shared(keys: Iterable[str], results: Iterable[Mapping[str, float]]) -> list
 
 def _unlike(rows: Rows, macro: bool) -> list[str]:
     """Say which models cannot be compared with the first, by the rule of `compare`."""
-    reasons = [f"{name}: {why}" for name, row in rows.items() for why in _run_differences(row)]
-    first = next(iter(rows))
-    for name in list(rows)[1:]:
+    reasons = []
+    for name, row in rows.items():
+        for difference in _run_differences(row):
+            reasons.append(f"{name}: {difference}")
+    names = list(rows)
+    first = names[0]
+    for name in names[1:]:
         reason = _models_differ(rows[first], rows[name], (first, name), macro)
         if reason:
             reasons.append(f"{name} {reason}")
@@ -471,8 +476,9 @@ def _doubts(rows: Rows) -> Iterator[str]:
     notes = {}
     for name, row in rows.items():
         worst: dict[str, Finding] = {}
-        for finding in itertools.chain(*(report.audit(*DOUBTS) for report in row.reports)):
-            worst[finding.name] = max(worst.get(finding.name, finding), finding)
+        for report in row.reports:
+            for finding in report.audit(*DOUBTS):
+                worst[finding.name] = max(worst.get(finding.name, finding), finding)
         notes[name] = [finding.message for finding in worst.values()]
     return (f"{note}." for note in gather_notes(notes))
 
@@ -488,35 +494,25 @@ def _differences(
     The best is chosen by the same ranks, so Holm's rule is over all pairs of models then, whichever
     is the best; for a given model it is over the pairs with this one.
     """
-    reference = choice("against", against, (*rows, BEST))
+    names = list(rows)
+    reference = choice("against", against, (*names, BEST))
     if len(rows) < 2:
         raise InputValueError("against", expected="at least two models", got=len(rows))
-    asked = {}  # the model that the others are compared with, for each key
-    for key, parsed in keys.items():
-        model = reference
-        if reference == BEST:
-            model = _best(rows, key, parsed)
-        if model and parsed.metric != COUNT:
-            asked[key] = model
+    asked = _compared_models(rows, keys, reference)
     if not asked:
         return set(), ["No column has values that can be tested."]
-    models = {name: row if row.runs > 1 else row.reports[0] for name, row in rows.items()}
-    tested: list[Comparison] = []
-    for a, b in itertools.combinations(rows, 2):
-        if reference in (a, b, BEST):
-            tested += compare({a: models[a], b: models[b]}, metric=list(asked), **options)
-    pairs = corrected(tested)
+    pairs = _compare_pairs(rows, reference, list(asked), options)
     alpha = error_rate(options["level"])
-    unlike = {
-        (pair.metric, frozenset((pair.name_a, pair.name_b)))
-        for pair in pairs
-        if pair.p_holm is not None and pair.p_holm <= alpha
-    }
+    unlike = set()
+    for pair in pairs:
+        if pair.p_holm is not None and pair.p_holm <= alpha:
+            unlike.add((pair.metric, pair.name_a, pair.name_b))
+            unlike.add((pair.metric, pair.name_b, pair.name_a))
     marks = {
         (i, key)
         for key, model in asked.items()
-        for i, name in enumerate(rows)
-        if (str(keys[key]), frozenset((name, model))) in unlike
+        for i, name in enumerate(names)
+        if (str(keys[key]), name, model) in unlike
     }
     named = reference
     if reference == BEST:
@@ -529,6 +525,34 @@ def _differences(
     lines = [f"{verdict}: {tests}, p <= {alpha:g} by Holm's rule over {family}."]
     lines += map(sentence, format_notes(pairs))
     return marks, lines
+
+
+def _compared_models(rows: Rows, keys: Mapping[str, Key], reference: str) -> dict[str, str]:
+    """Return for each key that can be tested the model that the others are compared with."""
+    models = {}
+    for key, parsed in keys.items():
+        model = reference
+        if reference == BEST:
+            model = _best(rows, key, parsed)
+        if model and parsed.metric != COUNT:
+            models[key] = model
+    return models
+
+
+def _compare_pairs(
+    rows: Rows, reference: str, metrics: list[str], options: Mapping[str, Any]
+) -> Sequence[Comparison]:
+    """Compare all pairs of models, or those with a given one; p-values are corrected together."""
+    models: dict[str, Any] = {}
+    for name, row in rows.items():
+        models[name] = row
+        if row.runs == 1:
+            models[name] = row.reports[0]
+    tested: list[Comparison] = []
+    for a, b in itertools.combinations(rows, 2):
+        if reference in (a, b, BEST):
+            tested += compare({a: models[a], b: models[b]}, metric=metrics, **options)
+    return corrected(tested)
 
 
 def _best(rows: Rows, key: str, parsed: Key) -> str:

@@ -1,29 +1,23 @@
-"""Lists of candidates by query, in the order of the queries of a task, and as a TREC run."""
+"""Lists of candidates by query, in the order of the queries of a task."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..embeddings.scoring import TopK
-from ..inputs.candidate_lists import PAD, as_lists
-from ..inputs.checks import distinct_names
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
-from ..inputs.scores import widen_bfloat16
 from ..inputs.selection import indptr_of
-from ..splits.elements import checked_names, read_elements
+from ..splits.elements import read_elements
 from ..splits.judgements import without_ranx
 from ..splits.list_files import lists_of_file
 from ..splits.list_use import ListUse, lists_in_use
-from ..splits.named_lists import NamedLists, lists_of_rows, refuse_repeats
+from ..splits.named_lists import NamedLists, lists_of_rows
 from ..splits.text import is_path
 from ..splits.vocabularies import LabelIndex
-from ..tables.writing import replace_text
 from ..tasks.sampling import join_ranges
 
 if TYPE_CHECKING:
@@ -37,9 +31,11 @@ def read_lists(argument: str, value: Any) -> NamedLists | None:
     value = without_ranx(value)
     if is_path(value):
         return lists_of_file(argument, os.fsdecode(value))
-    if isinstance(value, NamedLists) or not isinstance(value, Mapping):
-        return value if isinstance(value, NamedLists) else None
-    return lists_of_rows(argument, value.items())
+    if isinstance(value, NamedLists):
+        return value
+    if isinstance(value, Mapping):
+        return lists_of_rows(argument, value.items())
+    return None
 
 
 class OrderedLists(NamedTuple):
@@ -59,11 +55,12 @@ class OrderedLists(NamedTuple):
 def lists_in_order(
     lists: NamedLists,
     queries: Vocabulary,
+    *,
     order: IntArray,
     asked: IntArray,
     all_known: bool,
     ids_of_names: Callable[[Names, bool], IntArray],
-    elsewhere: IntArray,
+    asked_in_other_parts: IntArray,
 ) -> OrderedLists:
     """Return ids and scores of named lists, one for each of some queries.
 
@@ -79,7 +76,7 @@ def lists_in_order(
         Whether a query that the vocabulary lacks is an error; otherwise its list is not used.
     ids_of_names : callable
         f(names, is_text) -> the ids of entities; the names are distinct.
-    elsewhere : ndarray of int64
+    asked_in_other_parts : ndarray of int64
         Queries with right answers in other parts of the task, whose lists are not left over.
 
     Raises
@@ -93,8 +90,9 @@ def lists_in_order(
     >>> queries, entities = Vocabulary(2, ("u", "v")), Vocabulary(3, ("a", "b", "c"))
     >>> lists = lists_of_rows("ids", {"v": {"c": 0.5, "a": 0.25}}.items())
     >>> lists_in_order(
-    ...     lists, queries, np.array([0, 1]), np.array([1]), True,
-    ...     lambda names, _: entities.ids_of("ids", names), np.array([], int),
+    ...     lists, queries, order=np.array([0, 1]), asked=np.array([1]), all_known=True,
+    ...     ids_of_names=lambda names, _: entities.ids_of("ids", names),
+    ...     asked_in_other_parts=np.array([], int),
     ... ).ids
     (array([0, 0, 2]), array([2, 0]))
     """
@@ -103,31 +101,46 @@ def lists_in_order(
     else:
         elements = read_elements("ids", lists.queries, "queries")
         found = queries.find("ids", elements, is_text=lists.is_text)
-    place_of = np.full(queries.size, -1)
-    place_of[asked] = np.arange(len(asked))
+    is_known = found >= 0
+    place_of_query = np.full(queries.size, -1)  # among those that are asked
+    place_of_query[asked] = np.arange(len(asked))
     places = np.full(len(lists), -1)
-    places[found >= 0] = place_of[found[found >= 0]]
+    places[is_known] = place_of_query[found[is_known]]
     names: list[Any] = [queries.label_of(code) for code in asked.tolist()]
     use = lists_in_use(
         "ids",
         lists.queries,
         places,
         names,
-        are_known=found >= 0,
-        elsewhere=np.isin(found, elsewhere),
+        are_known=is_known,
+        elsewhere=np.isin(found, asked_in_other_parts),
     )
-    rows = np.full(queries.size, len(lists))
-    rows[asked] = use.rows
-    rows = rows[order]
+    list_of_query = np.full(queries.size, len(lists))  # an empty one, behind all others
+    list_of_query[asked] = use.rows
+    rows = list_of_query[order]
     lengths = np.diff(lists.indptr, append=lists.indptr[-1])[rows]
-    where, indptr = join_ranges(lists.indptr[rows], lengths), indptr_of(lengths)
-    used = np.flatnonzero(np.bincount(lists.ids[where]))
-    ids, used_names = np.zeros(len(lists.names), int), lists.names
-    if len(used) < len(lists.names):
-        used_names = tuple(map(lists.names.__getitem__, used.tolist()))
-    ids[used] = ids_of_names(used_names, lists.is_text)
-    scores = None if lists.scores is None else (indptr, lists.scores[where])
-    return OrderedLists((indptr, ids[lists.ids[where]]), scores, use)
+    entries = join_ranges(lists.indptr[rows], lengths)
+    indptr = indptr_of(lengths)
+    ids = _ids_in_use(lists, entries, ids_of_names)
+    scores = None
+    if lists.scores is not None:
+        scores = indptr, lists.scores[entries]
+    return OrderedLists((indptr, ids), scores, use)
+
+
+def _ids_in_use(
+    lists: NamedLists, entries: IntArray, ids_of_names: Callable[[Names, bool], IntArray]
+) -> IntArray:
+    """Return the ids of some entries of lists; only the names that these have must be known."""
+    numbers = lists.ids[entries]
+    used = np.flatnonzero(np.bincount(numbers))
+    names = lists.names
+    if len(used) < len(names):
+        names = tuple(map(lists.names.__getitem__, used.tolist()))
+    id_of_number: IntArray = np.zeros(len(lists.names), np.int64)
+    id_of_number[used] = ids_of_names(names, lists.is_text)
+    ids: IntArray = id_of_number[numbers]
+    return ids
 
 
 def lists_of_ids(
@@ -151,14 +164,15 @@ def lists_of_ids(
         ids = ids.ids
     if not is_list_of_lists(ids):
         return ids, scores
-    index = LabelIndex()
     flat = read_elements("ids", list(chain.from_iterable(ids)), "labels or ids of entities")
     if isinstance(flat, np.ndarray):
         codes = ids_of_names(flat, False)
     else:
+        index = LabelIndex()
         numbers = index.encode(flat)
         codes = ids_of_names(tuple(index.codes), False)[numbers]
-    return (indptr_of(list(map(len, ids))), codes), scores
+    indptr = indptr_of(list(map(len, ids)))
+    return (indptr, codes), scores
 
 
 def is_list_of_lists(ids: Any) -> bool:
@@ -174,110 +188,3 @@ def is_list_of_lists(ids: Any) -> bool:
     rows = [row for row in ids if isinstance(row, (list, tuple))]
     has_names = any(isinstance(row[0], str) for row in rows if row)
     return len(rows) == len(ids) and (isinstance(ids, list) or has_names)
-
-
-@public("truerank")
-def write_run(
-    path: str | os.PathLike[str],
-    top: Any,
-    *,
-    queries: Sequence[str] | Sequence[int] | None = None,
-    entities: Sequence[str] | Sequence[int] | None = None,
-    tag: str = "truerank",
-) -> None:
-    """Write lists as a TREC run: lines ``qid Q0 docid rank score tag``.
-
-    A score is written with all digits that tell it from others, so that `read_run` gets the same
-    numbers; ranks count from 1 in the order of the list. Lists of n in order alone get the scores
-    n, n - 1, ..., 1.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file, gzipped if its name ends in .gz. It appears whole or not at all.
-    top : TopK, (ids, scores), mapping, NamedLists, or path
-        What `topk_embeddings` returns, or ids and scores as `rank_lists` takes them; or lists by
-        name, as `retrieval.Task.evaluate_lists` takes them: ``{query: {entity: score}}``, ``{query:
-        [entities]}`` in order alone, NamedLists, or a file of them.
-    queries : sequence of str or int, shape (lists,), optional
-        The name of each query, for lists without names. Default: their numbers from 0.
-    entities : sequence of str or int, optional
-        The names of the candidates by their ids, for lists without names. Default: the ids.
-    tag : str
-        The last field, the name of the system.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For other shapes, for an id that has no name, and for what `read_run` would not read back: a
-        query or a document that comes twice, names that are empty, have blanks or begin with a byte
-        order mark or have no UTF-8, and integer scores that no float64 holds.
-    OSError
-        If the file cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder, "run.txt")
-    ...     write_run(file, ([[4, 7]], [[2.5, 0.5]]), queries=["q1"])
-    ...     print(file.read_text(), end="")
-    q1 Q0 4 1 2.5 truerank
-    q1 Q0 7 2 0.5 truerank
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder, "run.txt")
-    ...     write_run(file, {"q1": ["d7", "d3"]})
-    ...     print(file.read_text(), end="")
-    q1 Q0 d7 1 2 truerank
-    q1 Q0 d3 2 1 truerank
-    """
-    named = read_lists("top", top)
-    if named is not None:
-        if queries is not None or entities is not None:
-            raise InputTypeError("queries, entities", expected="None, as the lists have names")
-        queries, entities, top = named.queries, named.names, named.entries
-    if not isinstance(top, tuple) or len(top) != 2:
-        expected = "(ids, scores), TopK, lists by query, or their file"
-        raise InputTypeError("top", expected=expected, got=type(top).__name__)
-    lists = as_lists(*top)
-    height = len(lists.indptr) - 1
-    if len(lists.ids) and int(lists.ids.min()) < 0:
-        expected = f"ids from 0 on, and pads ({PAD}) at the end of a row"
-        raise InputValueError("ids", expected=expected, got=int(lists.ids.min()))
-    query_names = _fields("queries", range(height) if queries is None else queries)
-    if len(query_names) != height:
-        raise InputValueError("queries", expected=f"{height} names", got=len(query_names))
-    labels = None if entities is None else _fields("entities", entities)
-    if labels is not None and len(lists.ids) and int(lists.ids.max()) >= len(labels):
-        expected = f"a name for every id, up to {int(lists.ids.max())}"
-        raise InputValueError("entities", expected=expected, got=f"{len(labels)} names")
-    if not isinstance(tag, str):
-        raise InputTypeError("tag", expected="str", got=type(tag).__name__)
-    _fields("tag", [tag])
-    shown: Sequence[Any] = labels or range(int(lists.ids.max(initial=-1)) + 1)
-    refuse_repeats("top", query_names.__getitem__, shown, lists.indptr, lists.ids, "")
-    numbers = None if lists.scores is None else lists.scores.array
-    if lists.scores is not None and lists.scores.dtype == "bfloat16":
-        numbers = widen_bfloat16(lists.scores.array)
-    integers = np.zeros(0) if numbers is None or numbers.dtype.kind == "f" else numbers
-    if integers.tolist() != integers.astype(np.float64).tolist():
-        raise InputValueError("scores", expected="integers that a float64 holds", got="others")
-    with replace_text(path) as file:
-        for query, first, last in zip(query_names, lists.indptr, lists.indptr[1:], strict=False):
-            ids = lists.ids[first:last].tolist()
-            places = range(1, len(ids) + 1)
-            scores = places[::-1] if numbers is None else numbers[first:last].tolist()
-            rows = zip(ids, places, scores, strict=True)
-            lines = (f"{query} Q0 {shown[i]} {rank} {score!r} {tag}\n" for i, rank, score in rows)
-            file.write("".join(lines).encode())
-
-
-def _fields(argument: str, values: Any) -> tuple[str, ...]:
-    """Return names as fields of text: an int as its digits."""
-    fields = distinct_names(argument, map(str, checked_names(argument, values)))
-    for i, field in enumerate(fields):
-        is_text = field.isprintable() or field.encode(errors="ignore").decode() == field
-        if field.split() != [field] or field.startswith("\ufeff") or not is_text:
-            expected = "names without blanks, at least one character each, in UTF-8"
-            raise InputValueError(argument, expected=expected, got=f"{field!r} at position {i}")
-    return fields

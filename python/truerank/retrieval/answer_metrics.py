@@ -5,6 +5,7 @@ A key is `[macro.][kind.][adjustment.]metric[@k][:p]`.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -73,8 +74,9 @@ def _success(ties: Ties, k: int) -> FloatArray:
 
 
 def _reciprocal_rank(ties: Ties, k: int) -> FloatArray:
-    columns = (ties.above, ties.size, ties.right, _places_within(ties, k))
-    return first_reciprocals(*(column[ties.starts] for column in columns))
+    first = ties.starts
+    within = _places_within(ties, k)[first]
+    return first_reciprocals(ties.above[first], ties.size[first], ties.right[first], within)
 
 
 def _average_precision(ties: Ties, k: int | IntArray) -> FloatArray:
@@ -119,10 +121,10 @@ def _binary_preference(ties: Ties, k: int) -> FloatArray:
 
     n of them are above the answer: a and 0, ..., t of the t in its tie, all equally likely.
     """
-    above, tied, every = ties.judged
-    if len(every) < len(ties.above):
+    above, tied, in_all = ties.judged
+    if len(in_all) < len(ties.above):
         fail("bpref", "it needs documents judged with a gain of 0, and Task(..., judged=True)")
-    most = np.maximum(np.minimum(ties.for_ties(ties.answers), every), 1)
+    most = np.maximum(np.minimum(ties.for_ties(ties.answers), in_all), 1)
     below = np.clip(most - above, 0, tied + 1)  # of these numbers, those that are less than c
     wrong = (below * above + below * (below - 1) / 2 + (tied + 1 - below) * most) / (tied + 1)
     listed = ties.above < BEYOND
@@ -145,8 +147,9 @@ def _expected_reciprocal_rank(ties: Ties, k: int) -> FloatArray:
     if (ties.size > 1).any():
         fail("err", "no closed form over ties: take optimistic.err@k and pessimistic.err@k")
     stops = np.minimum(ties.gain / (1 + ties.most), np.nextafter(1, 0))
-    comes = np.cumsum(np.log1p(-stops)) - np.log1p(-stops)
-    comes = np.exp(comes - ties.for_ties(comes[ties.starts]))
+    log_goes_on = np.log1p(-stops)
+    log_comes = np.cumsum(log_goes_on) - log_goes_on
+    comes = np.exp(log_comes - ties.for_ties(log_comes[ties.starts]))
     return ties.sum_by_query((ties.above < k) * comes * stops / (ties.above + 1))
 
 
@@ -173,8 +176,36 @@ _MOFFAT = "Moffat, Zobel, Rank-biased precision for measurement of retrieval eff
 _PYG = "PyTorch Geometric"
 _HANLEY = "Hanley, McNeil, The meaning and use of the area under a ROC curve (1982)"
 _ZHOU = "Zhou et al., Deep Interest Network for Click-Through Rate Prediction (2018); RecBole"
-ANSWER_METRICS = {
-    title.lower().replace("-", "_"): AnswerMetric(
+_ROWS: tuple[tuple[str, str, str, Callable[[Ties, Any], FloatArray], str], ...] = (
+    ("MRR", "[@k]", "mean reciprocal rank", _reciprocal_rank, _TREC),
+    ("MAP", "[@k]", "mean average precision", _average_precision, _TREC),
+    ("MAP-min", "@k", "mean average precision over min(k, R)", _capped_precision, _RECBOLE),
+    ("MAP-at-R", "", "mean average precision at R", _precision_at_r, _MUSGRAVE),
+    ("R-Precision", "", "precision at R", _r_precision, _TREC),
+    ("nDCG", "[@k]", "normalised discounted cumulative gain", _discounted_gain, _TREC),
+    ("DCG", "[@k]", "discounted cumulative gain", _discounted_gain, _TREC),
+    ("bpref", "", "binary preference", _binary_preference, _BUCKLEY),
+    ("ERR", "@k", "expected reciprocal rank", _expected_reciprocal_rank, _CHAPELLE),
+    ("RBP", ":p", "rank-biased precision", _rank_biased_precision, _MOFFAT),
+    ("Recall", "@k", "recall at k", _recall, _TREC),
+    ("Weighted-Recall", "@k", "share of the gains among the first k", _gain_recall, _PYG),
+    ("Precision", "@k", "precision at k", lambda ties, k: _hits(ties, k) / k, _TREC),
+    ("F1", "@k", "harmonic mean of precision and recall at k", _f1, _PYG),
+    ("Success", "@k", "success at k", _success, _TREC),
+    ("AUC", "", "area under the ROC curve", _pairs_in_order, _HANLEY),
+    ("GAUC", "", "area under the ROC curve, by right answers", _pairs_in_order, _ZHOU),
+)
+
+
+def _metric(
+    title: str,
+    parameter: str,
+    description: str,
+    of_queries: Callable[[Ties, Any], FloatArray],
+    source: str,
+) -> AnswerMetric:
+    """Return the metric of a row; its name is its title in small letters."""
+    return AnswerMetric(
         name=title.lower().replace("-", "_"),
         title=title,
         description=description,
@@ -184,26 +215,9 @@ ANSWER_METRICS = {
         source=source,
         by_answers=title == "GAUC",
     )
-    for title, parameter, description, of_queries, source in (
-        ("MRR", "[@k]", "mean reciprocal rank", _reciprocal_rank, _TREC),
-        ("MAP", "[@k]", "mean average precision", _average_precision, _TREC),
-        ("MAP-min", "@k", "mean average precision over min(k, R)", _capped_precision, _RECBOLE),
-        ("MAP-at-R", "", "mean average precision at R", _precision_at_r, _MUSGRAVE),
-        ("R-Precision", "", "precision at R", _r_precision, _TREC),
-        ("nDCG", "[@k]", "normalised discounted cumulative gain", _discounted_gain, _TREC),
-        ("DCG", "[@k]", "discounted cumulative gain", _discounted_gain, _TREC),
-        ("bpref", "", "binary preference", _binary_preference, _BUCKLEY),
-        ("ERR", "@k", "expected reciprocal rank", _expected_reciprocal_rank, _CHAPELLE),
-        ("RBP", ":p", "rank-biased precision", _rank_biased_precision, _MOFFAT),
-        ("Recall", "@k", "recall at k", _recall, _TREC),
-        ("Weighted-Recall", "@k", "share of the gains among the first k", _gain_recall, _PYG),
-        ("Precision", "@k", "precision at k", lambda ties, k: _hits(ties, k) / k, _TREC),
-        ("F1", "@k", "harmonic mean of precision and recall at k", _f1, _PYG),
-        ("Success", "@k", "success at k", _success, _TREC),
-        ("AUC", "", "area under the ROC curve", _pairs_in_order, _HANLEY),
-        ("GAUC", "", "area under the ROC curve, by right answers", _pairs_in_order, _ZHOU),
-    )
-}
+
+
+ANSWER_METRICS = {metric.name: metric for metric in itertools.starmap(_metric, _ROWS)}
 
 ANSWER_KEYS = Grammar(
     ANSWER_METRICS,

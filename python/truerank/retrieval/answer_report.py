@@ -1,4 +1,4 @@
-"""Reports on queries with several right answers: metrics of each query, means, groups, tables."""
+"""Reports on queries with several right answers, from any ranks: of queries, means and groups."""
 
 from __future__ import annotations
 
@@ -9,20 +9,24 @@ import numpy as np
 
 from ..inputs.arrays import checked_weights
 from ..inputs.checks import choice, instance, positive_integer, several, unique_keys
-from ..inputs.errors import UnknownKeyError
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
 from ..inputs.row_keys import row_keys
 from ..inputs.words import AnswerOrder
 from ..metrics.keys import quote
 from ..ranks.container import Ranks
+from ..ranks.labels import GAIN, GAIN_RULE
 from ..reporting.keyed_values import KeyedValues
+from ..splits.grades import gain_labels, gains_of
 from ..tables.cells import format_count, percent
 from .answer_metrics import ORDER_KINDS
-from .answer_ties import LEVELS
+from .answer_ties import GAINS, LEVELS, counted_gains, linear_gains
 from .answered_queries import ANSWER_REPORTS, FEW_METRICS, MISSES, AnsweredQueries
 from .tie_sums import hit_chances
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
     from ..reporting.columns import Names
@@ -233,12 +237,13 @@ class RetrievalReport(KeyedValues):
         >>> tr.retrieval.report(ranks).success_at(range(1, 4)).tolist()
         [0.5, 0.75, 1.0]
         """
-        choice("order", order, (*ORDER_KINDS, *LEVELS))
+        choice("order", order, ORDER_KINDS + LEVELS)
         ks = [positive_integer("cutoffs", k) for k in several("cutoffs", cutoffs, "integers")]
         ties = self._answered.ranked.ties(order)
-        rows = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
-        _, where, counts = np.unique(row_keys(rows), return_index=True, return_counts=True)
-        above, size, right = (row[where] for row in rows)
+        first = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
+        # queries whose first ties are alike are computed once
+        _, where, counts = np.unique(row_keys(first), return_index=True, return_counts=True)
+        above, size, right = (column[where] for column in first)
         hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in ks]
         shares: FloatArray = np.array(hits) / counts.sum()
         return shares
@@ -268,11 +273,15 @@ class RetrievalReport(KeyedValues):
         >>> tr.retrieval.report(ranks).by_query(["map", "success@1"])
         {'q1': {'map': 0.75, 'success@1': 1.0}, 'q2': {'map': 0.5, 'success@1': 0.0}}
         """
-        keys = unique_keys(self.few if metrics is None else metrics)
+        if metrics is None:
+            metrics = self.few
+        keys = unique_keys(metrics)
         values = np.array([self.per_query(key) for key in keys])
         rows = values.reshape(len(keys), len(self.queries)).T.tolist()
-        named = zip(self.queries, rows, strict=True)
-        return {query: dict(zip(keys, row, strict=True)) for query, row in named}
+        by_query = {}
+        for query, row in zip(self.queries, rows, strict=True):
+            by_query[query] = dict(zip(keys, row, strict=True))
+        return by_query
 
     # -- lines -------------------------------------------------------------------------------------
 
@@ -310,3 +319,110 @@ class RetrievalReport(KeyedValues):
             words.append("read from JSON")
         words += [f"{metric} {self[metric]:.4g}" for metric in FEW_METRICS if metric in self]
         return printable(f"RetrievalReport({', '.join(words)})")
+
+
+@public("truerank.retrieval")
+def report(
+    ranks: Ranks,
+    gains: npt.ArrayLike | None = None,
+    *,
+    queries: LabelsLike | None = None,
+    gain: str | None = None,
+    by: LabelsLike | None = None,
+    misses: str = "zero",
+) -> RetrievalReport:
+    """Report the metrics of queries with several right answers, from the ranks of the answers.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        A task for each right answer of each query: its place among all candidates of the query, of
+        which the other right answers are not left out. Only answers that are wrong for certain, as
+        items of the training data, may be filtered.
+    gains : array_like of float, shape (n,), optional
+        What each right answer counts for in dcg and ndcg: above 0, with a finite sum. Default: what
+        the ranks say, as those of a `Task` and of `NamedLists.rank` do, whose label "gain" has the
+        grades of the judgements; 1 where they say nothing.
+    queries : labels, optional
+        The query of each task. Default: those of the ranks.
+    gain : {"linear", "exponential", "binary"}, optional
+        What becomes of gains g: g (as in trec_eval), 2^g - 1 (Burges et al.: Learning to rank using
+        gradient descent, 2005; g is at most 1000), 1. Default: that of the `Task` that made the
+        ranks, or linear.
+    by : str or labels, optional
+        Groups of queries: the name of a label of the ranks, or labels of the tasks.
+    misses : {"zero", "bounds", "expected"}
+        What a right answer counts for that its list misses, in ranks of lists. "zero": it adds
+        nothing to any metric, as in trec_eval and ranx. Else all places that the list leaves are
+        equally likely; the kinds optimistic and pessimistic have the first and the last of them
+        ("bounds": what all scores would give lies between), or concern what is listed alone
+        ("expected").
+
+    Returns
+    -------
+    RetrievalReport
+
+    Raises
+    ------
+    TypeError
+        For anything but Ranks, and gains that are not numbers.
+    ValueError
+        For no tasks, ranks without labels of queries or with weights, gains that are NaN, infinite,
+        0 or less, have no finite sum or are exponential and above 1000, or are others than those of
+        the ranks, ranks of tasks with several rules of `gain`, and counts that cannot come
+        from one ranking of a query's candidates: unlike numbers of candidates, ties that overlap or
+        hold more right answers than places. Those come from right answers that are filtered or
+        given twice, and of ranks of several models.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> scores = [[0.9, 0.1, 0.8, 0.8]]
+    >>> ranks = tr.rank(scores, [0, 2], rows=[0, 0])
+    >>> found = report(ranks, [1, 3], queries=["q", "q"])
+    >>> found["map"], found["optimistic.map"], found["pessimistic.map"]
+    (0.9166666666666666, 1.0, 0.8333333333333333)
+
+    Grades travel with judgements:
+
+    >>> lists = tr.NamedLists(("q",), ("d1", "d2"), np.array([0, 2]), np.array([0, 1]), None)
+    >>> round(report(lists.rank({"q": {"d1": 1, "d2": 3}}, candidates=10))["ndcg"], 3)
+    0.797
+    """
+    if not isinstance(ranks, Ranks):
+        raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
+    if gain is not None:
+        choice("gain", gain, GAINS)
+    if ranks.weights is not None:
+        raise InputValueError("ranks", expected="no weights, as every query counts once")
+    if queries is not None:
+        ranks = ranks.with_labels(queries=queries)
+    if ranks.queries is None:
+        raise InputValueError("ranks", expected="labels of queries; give queries=...")
+    protocol = ranks.protocol
+    if protocol.split is not None and protocol.split in protocol.filter:
+        expected = "ranks among which no right answer is filtered"
+        raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
+    if gains is not None:
+        ranks = _with_gains(ranks, gains)
+    counted = counted_gains(ranks.labels, gain)
+    if gain is not None and GAIN in ranks.labels:
+        rule = None  # linear is the default
+        if gain != GAINS[0]:
+            rule = gain
+        ranks = ranks.with_labels(**{GAIN_RULE: rule})
+    return RetrievalReport._of(AnsweredQueries(ranks, counted, by, misses))
+
+
+def _with_gains(ranks: Ranks, gains: npt.ArrayLike) -> Ranks:
+    """Label ranks with gains; refuse others than those that they carry."""
+    given = linear_gains(gains, len(ranks))
+    carried = gains_of(ranks.labels)
+    if carried is None:
+        return ranks.with_labels(**{GAIN: gain_labels(given)})
+    unlike = given != carried
+    if unlike.any():
+        i = int(unlike.argmax())
+        expected = f"those of the ranks ({carried[i]:g} at position {i}), or None"
+        raise InputValueError("gains", expected=expected, got=f"{given[i]:g}")
+    return ranks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -69,11 +70,21 @@ class Ties(NamedTuple):
     def of_queries(self, first: int, stop: int) -> Ties:
         """Return the ties of the queries from `first` up to `stop`, without a copy of them."""
         starts = self.starts[first:stop]
-        ties = slice(starts[0], self.starts[stop] if stop < len(self.starts) else None)
-        places = self.above[ties], self.size[ties], self.right[ties]
-        sizes = self.answers[first:stop], self.candidates[first:stop]
-        of_all = self.judged[:, ties], self.most
-        return Ties(*places, self.gain[ties], starts - starts[0], *sizes, *of_all)
+        end = len(self.above)
+        if stop < len(self.starts):
+            end = self.starts[stop]
+        ties = slice(starts[0], end)
+        return Ties(
+            above=self.above[ties],
+            size=self.size[ties],
+            right=self.right[ties],
+            gain=self.gain[ties],
+            starts=starts - starts[0],
+            answers=self.answers[first:stop],
+            candidates=self.candidates[first:stop],
+            judged=self.judged[:, ties],
+            most=self.most,
+        )
 
     def for_ties(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return for each tie the value of its query."""
@@ -125,21 +136,32 @@ class RankedAnswers:
 
     def __init__(self, ranks: Ranks, gains: FloatArray | None, misses: str) -> None:
         self.codes, self.queries = group_codes(ranks, "queries")
-        gain = np.ones(len(ranks)) if gains is None else gains
+        gain = gains
+        if gain is None:
+            gain = np.ones(len(ranks))
         level = _levels(gain)
-        missed = np.zeros(len(ranks), np.bool_) if ranks.listed is None else ~ranks.listed
-        tied, candidates = ranks.tied, ranks.candidates
+        missed = np.zeros(len(ranks), np.bool_)
+        if ranks.listed is not None:
+            missed = ~ranks.listed
+        tied = ranks.tied
+        candidates = ranks.candidates
         last = candidates - 1  # the place of a NaN that is ranked last
         if ranks.protocol.candidates == LISTED:  # and what the list of a query misses, all of it
             misses_of_query = np.bincount(self.codes, missed).astype(np.int64)[self.codes]
             last = last - missed
             tied = np.where(missed, misses_of_query, tied)
             candidates = candidates - missed + misses_of_query
-        beyond = missed & (misses == "zero")
-        order = np.argsort(row_keys([self.codes, beyond * 1, ranks.above, level]), kind="stable")
-        columns = (self.codes, np.where(beyond, BEYOND, ranks.above), tied, level)
-        self._query, self._above, self._tied, self._level = (column[order] for column in columns)
-        self._gain, self._stays_tied = gain[order], missed[order] & (misses == "expected")
+        is_beyond = missed & (misses == "zero")
+        above = np.where(is_beyond, BEYOND, ranks.above)
+
+        columns = [self.codes, is_beyond.astype(np.int64), ranks.above, level]
+        order = np.argsort(row_keys(columns), kind="stable")
+        self._query = self.codes[order]
+        self._above = above[order]
+        self._tied = tied[order]
+        self._level = level[order]
+        self._gain = gain[order]
+        self._stays_tied = missed[order] & (misses == "expected")
         is_first = np.diff(self._query, prepend=-1) != 0
         self._starts = np.flatnonzero(is_first)
         self._ties = np.flatnonzero(is_first | (np.diff(self._above, prepend=-1) != 0))
@@ -149,9 +171,8 @@ class RankedAnswers:
         self.first = order[self._starts]
         self.answers = np.diff(self._starts, append=len(order))
         self.candidates = candidates[self.first]
-        labels = ranks.labels
-        self._judged = [labels[name].codes[order] for name in JUDGED if name in labels]
-        self._held: dict[str, Ties] = {}
+        self._judged = [ranks.labels[name].codes[order] for name in JUDGED if name in ranks.labels]
+        self._ties_by_order: dict[str, Ties] = {}
         self._values: dict[tuple[Key, str], FloatArray] = {}
         self._check(candidates[order], last[order], ranks.protocol.nan)
 
@@ -166,63 +187,93 @@ class RankedAnswers:
             candidates; the best order of all.
         """
         if order == "chance":
-            size = self.candidates
-            gain, starts = np.add.reduceat(self._gain, self._starts), np.arange(len(size))
-            columns = np.zeros_like(size), size, self.answers
-            judged = self._judged_under(order, self._starts, size)
-            return Ties(*columns, gain, starts, self.answers, self.candidates, judged, self.highest)
-        above, gain = self._above, self._gain
-        alone = np.full(len(above), order != "expected")  # in a tie of their own
-        if order == "optimum":
-            above = np.arange(len(above)) - np.repeat(self._starts, self.answers)
+            return self._one_tie_for_each()
+        number = len(self._above)
+        above = self._above
+        gain = self._gain
+        if order == "expected":
+            alone = np.zeros(number, np.bool_)  # in a tie of their own
+        elif order == "optimum":
+            alone = np.ones(number, np.bool_)
+            above = np.arange(number) - np.repeat(self._starts, self.answers)
             gain = gain[np.argsort(row_keys([self._query, self._level]), kind="stable")]
         elif order == "optimistic":
-            alone &= ~self._stays_tied
+            alone = ~self._stays_tied
             above = above + alone * self._place
-        elif order == "pessimistic":
-            alone &= ~self._stays_tied
+        else:
+            alone = ~self._stays_tied
             right = np.repeat(self._right, self._right)
             above = above + alone * (self._tied - right + self._place)
-            gain = gain[np.arange(len(right)) + right - 1 - 2 * self._place]  # backwards
-        size = np.where(alone, 1, self._tied)
-        alone[self._ties] = True
-        (ties,) = np.nonzero(alone)
-        size = size[ties]
-        columns = above[ties], size, np.diff(ties, append=len(alone))
-        starts = np.searchsorted(ties, self._starts)
-        gain = np.add.reduceat(gain, ties)
-        judged = self._judged_under(order, ties, size)
-        return Ties(*columns, gain, starts, self.answers, self.candidates, judged, self.highest)
+            gain = gain[np.arange(number) + right - 1 - 2 * self._place]  # backwards
+        begins = alone.copy()
+        begins[self._ties] = True
+        ties = np.flatnonzero(begins)
+        size = np.where(alone, 1, self._tied)[ties]
+        return Ties(
+            above=above[ties],
+            size=size,
+            right=np.diff(ties, append=number),
+            gain=np.add.reduceat(gain, ties),
+            starts=np.searchsorted(ties, self._starts),
+            answers=self.answers,
+            candidates=self.candidates,
+            judged=self._judged_under(order, ties, size),
+            most=self.highest,
+        )
+
+    def _one_tie_for_each(self) -> Ties:
+        """Return a tie of all candidates for each query."""
+        size = self.candidates
+        return Ties(
+            above=np.zeros_like(size),
+            size=size,
+            right=self.answers,
+            gain=np.add.reduceat(self._gain, self._starts),
+            starts=np.arange(len(size)),
+            answers=self.answers,
+            candidates=self.candidates,
+            judged=self._judged_under("chance", self._starts, size),
+            most=self.highest,
+        )
 
     def _judged_under(self, order: str, tasks: IntArray, size: IntArray) -> IntArray:
         """What `Ties.judged` is under an order, for ties that begin with some tasks."""
         if not self._judged:
             return np.zeros((3, 0), np.int64)
-        above, tied, every = (column[tasks] for column in self._judged)
-        if order in ("chance", "optimum"):
-            above, tied = np.zeros_like(every), every * (order == "chance")
+        above, tied, in_all = (column[tasks] for column in self._judged)
+        if order == "chance":
+            above = np.zeros_like(in_all)
+            tied = in_all
+        elif order == "optimum":
+            above = np.zeros_like(in_all)
+            tied = np.zeros_like(in_all)
         elif order == "pessimistic":
             above = above + tied * (size == 1)
-        return np.stack([above, tied * (size > 1), every])
+        return np.stack([above, tied * (size > 1), in_all])
 
     def values(self, key: Key, order: str) -> FloatArray:
         """The values of a metric for each query, under an order."""
-        place = key.alone, order
-        if place not in self._values:
-            metric, k = key.row, key.parameter
-            if metric.mark != ":":
-                k = int(min(k or BEYOND, BEYOND))
-            if order not in self._held:
-                self._held[order] = self.ties(order)
-            ties = self._held[order]
-            values = np.empty(len(self.queries))
-            for start in range(0, len(values), _CHUNK):
-                chunk = slice(start, min(start + _CHUNK, len(values)))
-                values[chunk] = metric.of_queries(ties.of_queries(chunk.start, chunk.stop), k)
-            if key.metric == "ndcg":
-                values /= self.values(key._replace(metric="dcg"), "optimum")
-            self._values[place] = read_only(values)
-        return self._values[place]
+        metric_and_order = key.alone, order
+        if metric_and_order not in self._values:
+            self._values[metric_and_order] = read_only(self._compute(key, order))
+        return self._values[metric_and_order]
+
+    def _compute(self, key: Key, order: str) -> FloatArray:
+        metric = key.row
+        parameter = key.parameter
+        if metric.mark != ":":  # a cutoff, and 0 where there is none
+            parameter = int(min(parameter or BEYOND, BEYOND))
+        if order not in self._ties_by_order:
+            self._ties_by_order[order] = self.ties(order)
+        ties = self._ties_by_order[order]
+        number = len(self.queries)
+        values = np.empty(number)
+        for start in range(0, number, _CHUNK):
+            stop = min(start + _CHUNK, number)
+            values[start:stop] = metric.of_queries(ties.of_queries(start, stop), parameter)
+        if key.metric == "ndcg":
+            values /= self.values(key._replace(metric="dcg"), "optimum")
+        return values
 
     def sums(self, key: Key) -> tuple[FloatArray, FloatArray]:
         """What each query adds to the two sums whose ratio is a value.
@@ -230,42 +281,54 @@ class RankedAnswers:
         They are the value of the query and 1; for a ratio that of chance in place of 1; for an
         index how far the query and its optimum are above chance.
         """
-        is_level = key.adjustment in LEVELS
-        tops = self.values(key, key.adjustment if is_level else key.kind)
-        bases = np.ones_like(tops)
-        if key.adjustment in ("ratio", "index"):
-            bases = chance = self.values(key, "chance")
-        if key.adjustment == "index":
+        order = key.kind
+        if key.adjustment in LEVELS:
+            order = key.adjustment
+        tops = self.values(key, order)
+        if key.adjustment == "ratio":
+            bases = self.values(key, "chance")
+        elif key.adjustment == "index":
+            chance = self.values(key, "chance")
+            tops = tops - chance
             bases = self.values(key, "optimum") - chance
             # where no order is better than another, what is left is rounding
-            tops, bases = (np.where(bases <= 1e-14, 0.0, x) for x in (tops - chance, bases))
+            is_rounding = bases <= 1e-14
+            tops = np.where(is_rounding, 0.0, tops)
+            bases = np.where(is_rounding, 0.0, bases)
+        else:
+            bases = np.ones_like(tops)
         weights = self._weights(key)
         return weights * tops, weights * bases
 
     def ends(self, key: Key) -> tuple[FloatArray, FloatArray]:
         """What each query adds to the first of these sums at least, and at most."""
         most = self.values(key, "optimum")
-        least = self.values(key, "chance") if key.adjustment == "index" else np.zeros_like(most)
+        chance = np.zeros_like(most)
+        if key.adjustment == "index":
+            chance = self.values(key, "chance")
         weights = self._weights(key)
-        return weights * -least, weights * (most - least)
+        return weights * -chance, weights * (most - chance)
 
     def _weights(self, key: Key) -> IntArray | int:
         """What queries count in means: 0 where no candidate is wrong, if answers are counted."""
-        return self.answers * (self.candidates > self.answers) if key.row.by_answers else 1
+        if not key.row.by_answers:
+            return 1
+        return self.answers * (self.candidates > self.answers)
 
     def of_queries(self, codes: IntArray) -> IntArray:
         """Return the label of each query from those of its right answers, which are the same."""
-        own: IntArray = codes[self.first]
-        unlike = codes != own[self.codes]
+        of_query: IntArray = codes[self.first]
+        unlike = codes != of_query[self.codes]
         if unlike.any():
             query = self.queries[self.codes[int(unlike.argmax())]]
             got = f"several for query {query!r}"
             raise InputValueError("by", expected="one group for each query", got=got)
-        return own
+        return of_query
 
     def _check(self, candidates: IntArray, last: IntArray, nan: str) -> None:
         """Check that the counts of each query come from one ranking, and place its worst NaN."""
-        above, tied = self._above, self._tied
+        above = self._above
+        tied = self._tied
         if nan == "worst":  # such a NaN counts as tied with no other: several share the last places
             right = np.repeat(self._right, self._right)
             bottom = (above == last) & (right > tied)
@@ -278,12 +341,9 @@ class RankedAnswers:
         wrong[1:] |= ~fits & (self._query[1:] == self._query[:-1])
         if wrong.any():
             i = int(wrong.argmax())
-            counts = zip(
-                above[i - 1 : i + 1], tied[i - 1 : i + 1], candidates[i - 1 :], strict=False
-            )
-            got = " beside ".join(f"{a} above and {t} tied of {n}" for a, t, n in counts)
+            two = [f"{above[j]} above and {tied[j]} tied of {candidates[j]}" for j in (i - 1, i)]
             expected = "one ranking of each query, each right answer once and none of them filtered"
-            got = f"{got} (query {self.queries[self._query[i]]!r})"
+            got = f"{' beside '.join(two)} (query {self.queries[self._query[i]]!r})"
             raise InputValueError("ranks", expected=expected, got=got)
 
 
@@ -301,22 +361,42 @@ def read_gains(gains: object, length: int, gain: str) -> FloatArray | None:
     """Check the gains of right answers, and return what they count for; None: all the same."""
     if gains is None:
         return None
+    if gain == "binary":
+        _positive_gains(gains, length)
+        return None
+    if gain == "linear":
+        return linear_gains(gains, length)
+    array = _positive_gains(gains, length, _MOST_EXPONENT)
+    counted = read_only(2.0**array - 1)
+    _refuse_infinite_sum(counted, array)
+    return counted
+
+
+def linear_gains(gains: object, length: int) -> FloatArray:
+    """Check the gains of right answers, which count for themselves."""
+    array = _positive_gains(gains, length)
+    _refuse_infinite_sum(array, array)
+    return array
+
+
+def _positive_gains(gains: object, length: int, most: float = math.inf) -> FloatArray:
     array = checked_weights(gains, length=length, name="gains", each="right answer")
-    most = _MOST_EXPONENT if gain == "exponential" else np.inf
     wrong = (array <= 0) | (array > most)
     if wrong.any():
         i = int(wrong.argmax())
-        expected = f"numbers above 0{'' if most == np.inf else f', at most {most} as 2^g counts'}"
+        expected = "numbers above 0"
+        if most < math.inf:
+            expected += f", at most {most} as 2^g counts"
         raise InputValueError("gains", expected=expected, got=f"{array[i]} at position {i}")
-    if gain == "binary":
-        return None
+    return array
+
+
+def _refuse_infinite_sum(counted: FloatArray, gains: FloatArray) -> None:
     with np.errstate(over="ignore"):
-        counted: FloatArray = 2.0**array - 1 if gain == "exponential" else array
         total = counted.sum()
     if not np.isfinite(total):
-        got = f"up to {array.max()}"
+        got = f"up to {gains.max()}"
         raise InputValueError("gains", expected="numbers whose sum is finite", got=got)
-    return counted
 
 
 def counted_gains(labels_by_name: LabelsByName, gain: str | None = None) -> FloatArray | None:
@@ -350,4 +430,6 @@ def counted_gains(labels_by_name: LabelsByName, gain: str | None = None) -> Floa
             some = ", ".join(map(str, present))
             raise InputValueError("gain", f"the ranks have several ({some}): say which")
         gain = choice("gain", present[0], GAINS)
-    return None if gains is None else read_gains(gains, len(gains), gain)
+    if gains is None:
+        return None
+    return read_gains(gains, len(gains), gain)

@@ -35,8 +35,16 @@ if TYPE_CHECKING:
     from ..splits.list_use import ListUse
 
 DEFAULT_METRICS = (
-    *("mrr", "mrr@10", "map", "r_precision", "ndcg", "ndcg@10"),
-    *("recall@10", "recall@100", "precision@10", "success@10"),
+    "mrr",
+    "mrr@10",
+    "map",
+    "r_precision",
+    "ndcg",
+    "ndcg@10",
+    "recall@10",
+    "recall@100",
+    "precision@10",
+    "success@10",
 )
 FEW_METRICS = ("mrr", "map", "ndcg@10", "recall@10")
 LISTED_KINDS = (*ORDER_KINDS, "chance", "index")  # of the keys that a report lists
@@ -90,7 +98,7 @@ ANSWER_REPORTS = ReportForm(
     key_of_row=key_of_row,
     few=FEW_METRICS,
     usual=DEFAULT_METRICS,
-    kinds=(*ORDER_KINDS, *LEVELS, "ratio", "index"),
+    kinds=ORDER_KINDS + LEVELS + ("ratio", "index"),
     default_kind=EXPECTED_KIND,
     labels=("kind",),
     tasks="queries",
@@ -148,7 +156,9 @@ class AnsweredQueries(Measured):
         self.group_names = []
         self.group_of_query: IntArray | None = None
         if by is not None:
-            self.by = by if isinstance(by, str) else "group"
+            self.by = "group"
+            if isinstance(by, str):
+                self.by = by
             codes, self.group_names = group_codes(ranks, by)
             self.group_of_query = self.ranked.of_queries(codes)
 

@@ -65,31 +65,18 @@ def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
     if is_path(value):
         path = os.fsdecode(value)
         if path.endswith(".npy"):
-            title, value = f"{title}: {path}", read_npy(title, path)
+            value = read_npy(title, path)
+            title = f"{title}: {path}"
         else:
             value = qrels_of_file(title, path)
     if isinstance(value, Mapping):
         return _read_mapping(title, value, reader)
     if isinstance(value, Qrels):
-        columns: list[Any] = [value.queries, value.documents]
-        gains: FloatArray | None = value.relevance.astype(
-            np.float64
-        )  # those below 0 are none, as in trec_eval
-    else:
-        are_arrays = isinstance(value, tuple) and all(map(is_column, value))
-        columns = list(value) if are_arrays else reader.columns(title, value)
-        columns = columns or [np.zeros(0, np.int64)] * 2
-        lengths = {*map(len, columns)}
-        if len(columns) not in (2, 3) or len(lengths) > 1:
-            expected = "columns (queries, entities) or (queries, entities, gains) of one length"
-            got = ", ".join(str(len(column)) for column in columns)
-            raise InputValueError(title, expected=expected, got=f"columns of {got}")
-        gains = _checked_gains(title, columns[2]) if len(columns) == 3 else None
-    is_text = isinstance(value, Qrels) and value.is_text
-    queries, entities = (
-        reader.column(title, j, each, is_text=is_text) for j, each in enumerate(columns[:2])
-    )
-    return JudgedPairs(queries, entities, gains, queries)
+        queries = reader.column(title, 0, value.queries, is_text=value.is_text)
+        entities = reader.column(title, 1, value.documents, is_text=value.is_text)
+        # gains below 0 are none, as in trec_eval
+        return JudgedPairs(queries, entities, value.relevance.astype(np.float64), queries)
+    return _read_columns(title, value, reader)
 
 
 def is_column(value: object) -> bool:
@@ -117,6 +104,26 @@ def is_one_split(known: object) -> bool:
     for first in filled:
         return not is_split(first)
     return not all(isinstance(name, str) for name in known)  # no pairs at all
+
+
+def _read_columns(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
+    if isinstance(value, tuple) and all(map(is_column, value)):
+        columns: list[Any] = list(value)
+    else:
+        columns = reader.columns(title, value)
+    if not columns:
+        columns = [np.zeros(0, np.int64), np.zeros(0, np.int64)]
+    lengths = list(map(len, columns))
+    if len(columns) not in (2, 3) or len(set(lengths)) > 1:
+        expected = "columns (queries, entities) or (queries, entities, gains) of one length"
+        got = f"columns of {', '.join(map(str, lengths))}"
+        raise InputValueError(title, expected=expected, got=got)
+    gains = None
+    if len(columns) == 3:
+        gains = _checked_gains(title, columns[2])
+    queries = reader.column(title, 0, columns[0])
+    entities = reader.column(title, 1, columns[1])
+    return JudgedPairs(queries, entities, gains, queries)
 
 
 def _read_mapping(title: str, value: Mapping[Any, Any], reader: SplitReader) -> JudgedPairs:

@@ -42,7 +42,9 @@ def reciprocal_sums(above: IntArray, places: IntArray) -> FloatArray:
     [1.5, 0.5, 0.0]
     """
     sums: FloatArray = (places > 0) / (above + 1.0)
-    return _put(sums, places > 1, lambda a, n: n * mean_power(a + 1.0, n, -1.0), above, places)
+    return _computed_once(
+        sums, places > 1, lambda a, n: n * mean_power(a + 1.0, n, -1.0), above, places
+    )
 
 
 def discount_sums(above: IntArray, places: IntArray) -> FloatArray:
@@ -54,7 +56,7 @@ def discount_sums(above: IntArray, places: IntArray) -> FloatArray:
     [1.0, 0.5]
     """
     sums: FloatArray = (places > 0) / np.log2(above + 2.0)
-    return _put(sums, places > 1, _sum_discounts, above, places)
+    return _computed_once(sums, places > 1, _sum_discounts, above, places)
 
 
 def first_reciprocals(
@@ -86,7 +88,7 @@ def first_reciprocals(
     """
     values: FloatArray = (within > 0) / (above + 1.0)
     mixed = (right < tied) & (within > 0)
-    return _put(values, mixed, _first_of_mixed, above, tied, right, within)
+    return _computed_once(values, mixed, _first_of_mixed, above, tied, right, within)
 
 
 def hit_chances(tied: IntArray, right: IntArray, within: IntArray) -> FloatArray:
@@ -102,15 +104,16 @@ def hit_chances(tied: IntArray, right: IntArray, within: IntArray) -> FloatArray
     # the probability is the same with r and m exchanged: the fewer are multiplied
     few, many = np.sort([right, np.minimum(within, tied)], axis=0)
     chances = np.zeros(len(tied))
-    j, here = 0, np.flatnonzero(few)
-    while len(here):
-        chances[here] += (1 - chances[here]) * np.minimum(many[here] / (tied[here] - j), 1)
+    left = np.flatnonzero(few)  # the ties of which not all factors are added
+    j = 0
+    while len(left):
+        chances[left] += (1 - chances[left]) * np.minimum(many[left] / (tied[left] - j), 1)
         j += 1
-        here = here[(few[here] > j) & (chances[here] < 1 - 1e-15)]
+        left = left[(few[left] > j) & (chances[left] < 1 - 1e-15)]
     return chances
 
 
-def _put(
+def _computed_once(
     values: FloatArray,
     where: npt.NDArray[np.bool_],
     function: Callable[..., FloatArray],
@@ -119,9 +122,9 @@ def _put(
     """Put what a function makes of columns into values at some places; it sees equal rows once."""
     (places,) = np.nonzero(where)
     if len(places):
-        rows = [column[places] for column in columns]
-        _, first, inverse = np.unique(row_keys(rows), return_index=True, return_inverse=True)
-        values[places] = function(*(row[first] for row in rows))[inverse]
+        chosen = [column[places] for column in columns]
+        _, first, inverse = np.unique(row_keys(chosen), return_index=True, return_inverse=True)
+        values[places] = function(*(column[first] for column in chosen))[inverse]
     return values
 
 
@@ -130,7 +133,8 @@ def _discount_table() -> tuple[FloatArray, FloatArray, FloatArray]:
     """The sums of the discounts of the first places, and the nodes and weights of an integral."""
     discounts = np.append(0, 1 / np.log2(np.arange(2.0, _TABLE + 2)))
     table = np.cumsum(discounts.astype(np.longdouble)).astype(np.float64)
-    return (table, *np.polynomial.legendre.leggauss(_NODES))
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return table, nodes, weights
 
 
 def _sum_discounts(above: IntArray, places: IntArray) -> FloatArray:
@@ -139,8 +143,10 @@ def _sum_discounts(above: IntArray, places: IntArray) -> FloatArray:
     sums: FloatArray = table[np.minimum(last, _TABLE)] - table[np.minimum(above, _TABLE)]
     far = last > _TABLE
     # x from p + 1/2 of the first place p beyond the table to p + 3/2 of the last, as low exp(v)
-    low, high = np.maximum(above[far], _TABLE) + 1.5, last[far] + 1.5
-    start, half = np.log(low), np.log1p((high - low) / low) / 2
+    low = np.maximum(above[far], _TABLE) + 1.5
+    high = last[far] + 1.5
+    start = np.log(low)
+    half = np.log1p((high - low) / low) / 2
     v = half * (1 + nodes[:, None])
     integrals = low * half * (weights @ (np.exp(v) / (start + v)))
     slopes = 1 / (high * np.log(high) ** 2) - 1 / (low * start**2)
@@ -151,7 +157,8 @@ def _sum_discounts(above: IntArray, places: IntArray) -> FloatArray:
 def _first_of_mixed(a: IntArray, t: IntArray, r: IntArray, m: IntArray) -> FloatArray:
     """`first_reciprocals` of distinct ties, in which not all are right answers."""
     is_whole = m > t - r
-    itself, mirror = np.stack([a, t, r]), np.stack([r - 1, a + t - r + 1, a + 1])
+    itself = np.stack([a, t, r])
+    mirror = np.stack([r - 1, a + t - r + 1, a + 1])
     # of the two the one with fewer right answers, and the one with more
     few = np.where(is_whole & (r > a + 1), mirror, itself)
     many = np.where(is_whole & (r <= a + 1), mirror, itself)
@@ -164,27 +171,30 @@ def _first_of_mixed(a: IntArray, t: IntArray, r: IntArray, m: IntArray) -> Float
 
 
 def _recur(tie: IntArray, m: IntArray) -> FloatArray:
+    """`first_reciprocals` by the recurrence from one right answer to the next."""
     a, t, r = tie
     values: FloatArray = reciprocal_sums(a, m) / t
     for j in range(2, int(r.max(initial=1)) + 1):
-        (here,) = np.nonzero(r >= j)
-        rest = t[here] - (j - 1)
-        values[here] = j / ((j - 1) * rest) * ((a[here] + rest + 1) * values[here] - 1)
+        (left,) = np.nonzero(r >= j)
+        rest = t[left] - (j - 1)
+        values[left] = j / ((j - 1) * rest) * ((a[left] + rest + 1) * values[left] - 1)
     return values
 
 
 def _add_terms(tie: IntArray, m: IntArray) -> FloatArray:
+    """`first_reciprocals` place by place, until what is left is too small to be seen."""
     a, t, r = tie
     totals = np.zeros(len(a))
     chance: FloatArray = r / t  # that the first right answer is at place i
-    here: IntArray = np.arange(len(a))
+    left: IntArray = np.arange(len(a))  # the ties that have such places
     i = 0
-    while len(here):
+    while len(left):
         i += 1
-        totals[here] += chance / (a + i)
+        totals[left] += chance / (a + i)
         # P(I > i) is (t - i) / r times the chance of place i + 1
         chance = chance * (t - i - r + 1) / np.maximum(t - i, 1)
-        on = (i < m) & (chance * (t - i) > _SMALL * r * totals[here] * (a + i))
-        here, chance = here[on], chance[on]
-        a, t, r, m = (array[on] for array in (a, t, r, m))
+        goes_on = (i < m) & (chance * (t - i) > _SMALL * r * totals[left] * (a + i))
+        left = left[goes_on]
+        chance = chance[goes_on]
+        a, t, r, m = (array[goes_on] for array in (a, t, r, m))
     return totals

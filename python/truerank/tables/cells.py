@@ -22,13 +22,17 @@ def cell(value: object, digits: int, decimals: int | None = None) -> str:
     >>> cell(0.46, 4, 3), cell(-0.0001, 4, 3)
     ('0.460', '0.000')
     """
+    if value is None:
+        return ""
     if isinstance(value, float):
-        return number(value, digits) if decimals is None else f"{value:z.{decimals}f}"
+        if decimals is None:
+            return number(value, digits)
+        return f"{value:z.{decimals}f}"
     if isinstance(value, tuple):
         return " to ".join(dict.fromkeys(cell(end, digits, decimals) for end in value))
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return "" if value is None else str(value)
+    return str(value)
 
 
 def number(value: float, digits: int) -> str:
@@ -39,8 +43,9 @@ def number(value: float, digits: int) -> str:
     >>> number(0.43847712, 4), number(12345.6, 4), number(float("nan"), 4)
     ('0.4385', '12346', 'nan')
     """
-    whole = math.isfinite(value) and 10**digits <= abs(value) < EXPONENT_FROM
-    return f"{value:.0f}" if whole else f"{value:.{digits}g}"
+    if math.isfinite(value) and 10**digits <= abs(value) < EXPONENT_FROM:
+        return f"{value:.0f}"
+    return f"{value:.{digits}g}"
 
 
 def percent(share: float) -> str:
@@ -62,7 +67,9 @@ def format_count(n: int, thing: str, things: str = "") -> str:
     >>> format_count(1, "task"), format_count(2000, "task"), format_count(2, "loss", "losses")
     ('1 task', '2,000 tasks', '2 losses')
     """
-    return f"{n:,} {thing if n == 1 else things or thing + 's'}"
+    if n == 1:
+        return f"1 {thing}"
+    return f"{n:,} {things or f'{thing}s'}"
 
 
 def one_line(text: str) -> str:

@@ -80,8 +80,9 @@ class Grid(NamedTuple):
         for i, j in self.significant:
             rows[i][j] += dagger
         if self.more:
-            empty = [""] * (len(self.columns) - 1)
-            rows.append([write(f"{self.more:,} more"), *empty])
+            remark = [""] * len(self.columns)
+            remark[0] = write(f"{self.more:,} more")
+            rows.append(remark)
         return rows
 
 
@@ -110,7 +111,14 @@ def text(grid: Grid) -> str:
             cells = _with_aligned_points(cells)
         cells.insert(0, heading)
         width = max(map(_width, cells))
-        columns.append([_pad(text, width, at_left=is_name) for text in cells])
+        padded = []
+        for text in cells:
+            blanks = " " * (width - _width(text))
+            if is_name:
+                padded.append(text + blanks)
+            else:
+                padded.append(blanks + text)
+        columns.append(padded)
     table = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
     notes = list(grid.notes)
     if grid.legend and grid.best:
@@ -122,10 +130,10 @@ def text(grid: Grid) -> str:
 
 def _with_aligned_points(cells: list[str]) -> list[str]:
     """Pad numbers at the right so that, set flush right, their points stand below each other."""
-    found = [_NUMBER.fullmatch(text) for text in cells]
-    widest = max((_width(number[2]) for number in found if number), default=0)
+    numbers = [_NUMBER.fullmatch(text) for text in cells]
+    widest = max((_width(number[2]) for number in numbers if number), default=0)
     aligned = []
-    for text, number in zip(cells, found, strict=True):
+    for text, number in zip(cells, numbers, strict=True):
         blanks = 0
         if number is not None:
             blanks = widest - _width(number[2])
@@ -133,17 +141,13 @@ def _with_aligned_points(cells: list[str]) -> list[str]:
     return aligned
 
 
-def _pad(text: str, width: int, *, at_left: bool) -> str:
-    blanks = " " * (width - _width(text))
-    return text + blanks if at_left else blanks + text
-
-
 def _width(text: str) -> int:
     """How many cells of a terminal a text takes: two for a wide character, none for a mark."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
-    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
+    marks = sum(unicodedata.combining(letter) != 0 for letter in text)
+    return len(text) + wide - marks
 
 
 # -- Markdown --------------------------------------------------------------------------------------
@@ -288,12 +292,12 @@ style="text-align: right">value</th></tr></thead>
     )
     lines = ["<table>", f"<thead><tr>{heading}</tr></thead>", "<tbody>"]
     dagger = f'<sup style="position: absolute">{DAGGER}</sup>'  # takes no room
-    for name, *cells in grid.cells(html_text, "<strong>{}</strong>", dagger):
+    for cells in grid.cells(html_text, "<strong>{}</strong>", dagger):
         values = "".join(
             f'<td style="{style}">{cell}</td>'
-            for cell, style in zip(cells, styles[1:], strict=True)
+            for cell, style in zip(cells[1:], styles[1:], strict=True)
         )
-        lines.append(f'<tr><th scope="row" style="{styles[0]}">{name}</th>{values}</tr>')
+        lines.append(f'<tr><th scope="row" style="{styles[0]}">{cells[0]}</th>{values}</tr>')
     lines += ["</tbody>", "</table>"]
     return "\n".join(lines)
 
@@ -348,7 +352,10 @@ def csv_text(rows: Iterable[Iterable[object]], *, spreadsheet: bool = False) -> 
     # a text with any character of the line terminator is quoted, as readers need it for both
     writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
     for row in rows:
-        cells = [repr(cell) if isinstance(cell, float) else cell for cell in row]
+        cells: list[object] = list(row)
+        for j, cell in enumerate(cells):
+            if isinstance(cell, float):
+                cells[j] = repr(cell)  # all its digits
         if spreadsheet:
             cells = list(map(_no_formula, cells))
         writer.writerow(cells)
@@ -373,8 +380,9 @@ def write_json(content: object, indent: int | None) -> str:
     >>> write_json({"mr": float("nan"), "low": float("-inf")}, None)
     '{"mr": null, "low": "-inf"}'
     """
-    blanks = None if indent is None else integer("indent", indent, least=0, most=100)
-    return json.dumps(json_value(content), indent=blanks, allow_nan=False)
+    if indent is not None:
+        indent = integer("indent", indent, least=0, most=100)
+    return json.dumps(json_value(content), indent=indent, allow_nan=False)
 
 
 def json_value(value: Any) -> Any:

@@ -361,20 +361,27 @@ class Table(AsTable):
             shown = flag("notes", notes)
         spreads = {column.spread for column in self.columns}
         columns = [c for c in self.columns if c.only != "data" and c.name not in spreads]
-        place = {column.name: j for j, column in enumerate(columns)}
-        texts = [self._texts(column) for column in columns]
-        best = {(i, j) for j, c in enumerate(columns) for i in self._best_rows(c, texts[j])}
+        texts: list[list[str]] = []  # the cells of each column
+        best: set[tuple[int, int]] = set()
+        significant: set[tuple[int, int]] = set()
         for j, column in enumerate(columns):
+            cells = self._texts(column)
+            best.update((i, j) for i in self._best_rows(column, cells))
+            significant.update((i, j) for i, name in self._significant if name == column.name)
             if column.spread is not None:
-                spread = self._texts(self.columns[self._place("spread", column.spread)])
-                texts[j] = list(map(_join_spread, texts[j], spread))
+                spread_texts = self._texts(self.columns[self._place("spread", column.spread)])
+                for i, spread in enumerate(spread_texts):
+                    if spread not in ("", "nan"):
+                        cells[i] += f" \u00b1 {spread}"
+            texts.append(cells)
+        rows_shown = len(self.rows[: self._most])
         grid = Grid(
-            list(map(_heading, columns)),
-            [[cells[i] for cells in texts] for i in range(len(self))][: self._most],
+            [_heading(column) for column in columns],
+            [[cells[i] for cells in texts] for i in range(rows_shown)],
             best,
-            {(i, place[name]) for i, name in self._significant if name in place},
+            significant,
             names=sum(column in columns for column in self.columns[: self._names]),
-            more=len(self) - len(self.rows[: self._most]),
+            more=len(self) - rows_shown,
             legend=shown,
         )
         if shown:
@@ -383,7 +390,9 @@ class Table(AsTable):
 
     def _texts(self, column: Column) -> list[str]:
         """Return the cells of a column as text."""
-        factor = 100 if column.unit == "%" else 1
+        factor = 1
+        if column.unit == "%":
+            factor = 100
         decimals = column.decimals
         if decimals is None or isinstance(decimals, int):
             decimals = [decimals] * len(self)
@@ -407,9 +416,11 @@ class Table(AsTable):
         }
         if column.better is None or not numbers or len(self) < 2:
             return best
-        choose = max if column.better == "higher" else min
-        top = texts[choose(numbers, key=numbers.__getitem__)]
-        return best | {i for i in numbers if texts[i] == top}
+        if column.better == "higher":
+            top = max(numbers, key=numbers.__getitem__)
+        else:
+            top = min(numbers, key=numbers.__getitem__)
+        return best | {i for i in numbers if texts[i] == texts[top]}
 
     # -- for programs ------------------------------------------------------------------------------
 
@@ -444,31 +455,27 @@ def _heading(column: Column) -> str:
     return heading
 
 
-def _join_spread(text: str, spread: str) -> str:
-    if spread in ("", "nan"):
-        return text
-    return f"{text} \u00b1 {spread}"
-
-
 def _checked_lines(name: str, lines: Iterable[str]) -> list[str]:
     return [instance(name, line, str) for line in several(name, lines, "lines")]
 
 
 def _checked_columns(given: Iterable[str | Column]) -> tuple[Column, ...]:
-    found = []
-    for name in several("columns", given, "names"):
-        column = Column(name) if isinstance(name, str) else name
-        found.append(instance("columns", column, Column, "names of columns"))
-    for column in found:
+    columns = []
+    for column in several("columns", given, "names"):
+        if isinstance(column, str):
+            columns.append(Column(column))
+        else:
+            columns.append(instance("columns", column, Column, "names of columns"))
+    for column in columns:
         choice("better", column.better or "higher", ("higher", "lower"))
         choice("only", column.only or "print", ("print", "data"))
-    names = [column.name for column in found]
+    names = [column.name for column in columns]
     if len(set(names)) < len(names):
         raise InputValueError("columns", expected="names that differ", got=names)
-    for column in found:
+    for column in columns:
         if column.spread is not None:
             choice("spread", column.spread, tuple(names))
-    return tuple(found)
+    return tuple(columns)
 
 
 def _transposed(columns: Mapping[str, Iterable[Any]]) -> list[tuple[Any, ...]]:

@@ -36,7 +36,8 @@ from ..inputs.rules import (
     read_rules,
 )
 from ..inputs.words import LISTED
-from ..ranks.container import Ranks, join_ranks
+from ..ranks.container import Ranks
+from ..ranks.joining import join_ranks
 from ..reporting import report
 from ..splits.vocabularies import Vocabulary
 from ..stores import Store, owned, read_scores, shape_of
@@ -248,15 +249,17 @@ class Task(Generic[AnyReport]):
         opened: dict[str, Embeddings] = {}  # all arguments are checked before a side is ranked
         for key, side in self.sides.items():
             title = name or key
-            nouns = QUERIES.nouns._replace(argument=title)
-            roles = QUERIES._replace(queries=title, entities=side.candidate_kind, nouns=nouns)
+            score_names = QUERIES.score_names._replace(argument=title)
+            names = QUERIES._replace(
+                queries=title, entities=side.candidate_kind, score_names=score_names
+            )
             embeddings = Embeddings(
                 queries_of_side[key],
                 candidates_of_side[key],
                 options.get("similarity", "dot"),
                 biases.get(key),
                 rules.dtype,
-                roles=roles,
+                names=names,
                 layout=rules.layout,
             )
             given = side.rows_of(unique)
@@ -430,9 +433,10 @@ def _rank_stored(
     """Rank the tasks of a side by scores in a store, which tells how many bytes are done."""
     rows = side.rows_of(unique).rows
     filter_lists, candidates = side.selections()
-    nouns = SCORES._replace(argument=title)
-    job = prepare_job(store.shape, side.targets, rows, filter_lists, candidates, rules, nouns)
-    counts, device = count_source(StoreSource(store, io), job, report=tell)
+    names = SCORES._replace(argument=title)
+    given = (side.targets, rows, filter_lists, candidates)
+    job = prepare_job(store.shape, *given, rules, score_names=names)
+    counts, device = count_source(StoreSource(store, io), job, report_progress=tell)
     ranks = job.ranks(counts, store.dtype, store.files, device)
     if rules.audit:
         first_rows = rows[first_tasks(side.rows)]

@@ -7,7 +7,6 @@ import pickle
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +80,10 @@ def test_dbp15k_as_the_slow_reader(data: st.DataObject) -> None:
     cut = data.draw(st.integers(1, len(ids) - 1))
     files = {}
     some_relations = st.sampled_from([0, 7, 10, 30])
-    for k, own in ((1, ids[:cut]), (2, ids[cut:])):
-        names = data.draw(st.lists(NAMES, min_size=len(own), max_size=len(own)))
-        files[f"ent_ids_{k}"] = as_text(zip(own, names, strict=True))
-        entity = st.sampled_from(own)
+    for k, entities in ((1, ids[:cut]), (2, ids[cut:])):
+        names = data.draw(st.lists(NAMES, min_size=len(entities), max_size=len(entities)))
+        files[f"ent_ids_{k}"] = as_text(zip(entities, names, strict=True))
+        entity = st.sampled_from(entities)
         triple = st.tuples(entity, some_relations, entity)
         files[f"triples_{k}"] = as_text(data.draw(st.lists(triple, min_size=1)))
         if data.draw(st.booleans()):
@@ -93,9 +92,10 @@ def test_dbp15k_as_the_slow_reader(data: st.DataObject) -> None:
     splits = data.draw(st.sampled_from([["ref_ent_ids"], ["ref_ent_ids", "sup_ent_ids"]]))
     for name in splits:
         files[name] = as_text(data.draw(st.lists(pair, min_size=1)))
-    boot_ea = {"sup_ent_ids": "sup_pairs", "ref_ent_ids": "ref_pairs"}
-    renamed = len(splits) == 2 and data.draw(st.booleans())
-    check(data, files, boot_ea if renamed else {}, read_dbp15k)
+    new_names = {}
+    if len(splits) == 2 and data.draw(st.booleans()):  # as BootEA names them
+        new_names = {"sup_ent_ids": "sup_pairs", "ref_ent_ids": "ref_pairs"}
+    check(data, files, new_names, read_dbp15k)
 
 
 def test_real_dbp15k(data: Path) -> None:
@@ -144,38 +144,40 @@ OPENEA_DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("read", "files", "edits", "said"),
-    [
-        *((read_dbp15k, DBP15K, *row) for row in DAMAGE),
-        *((partial(read_openea, fold=1), OPENEA, *row) for row in OPENEA_DAMAGE),
-    ],
-)
-def test_damaged_files(read: Any, files: Any, edits: Any, said: str, tmp_path: Path) -> None:
-    refusal(ValueError, f"^folder: .*{said}", read, fill_folder(tmp_path, {**files, **edits}))
+@pytest.mark.parametrize(("edits", "said"), DAMAGE)
+def test_damaged_dbp15k(edits: Any, said: str, tmp_path: Path) -> None:
+    folder = fill_folder(tmp_path, DBP15K | edits)
+    refusal(ValueError, f"^folder: .*{said}", read_dbp15k, folder)
+
+
+@pytest.mark.parametrize(("edits", "said"), OPENEA_DAMAGE)
+def test_damaged_openea(edits: Any, said: str, tmp_path: Path) -> None:
+    folder = fill_folder(tmp_path, OPENEA | edits)
+    refusal(ValueError, f"^folder: .*{said}", read_openea, folder, fold=1)
 
 
 @given(st.data())
 def test_openea_as_the_slow_reader(data: st.DataObject) -> None:
     """Lists of ids may name more; without all links, the links of a fold stand for them."""
-    files, ends = {}, []
+    files = {}
+    ends = []
     for k in (1, 2):
-        own = data.draw(st.lists(NAMES, min_size=1, max_size=8, unique=True))
-        names = st.sampled_from(own)
+        entities = data.draw(st.lists(NAMES, min_size=1, max_size=8, unique=True))
+        names = st.sampled_from(entities)
         rows = data.draw(st.lists(st.tuples(names, NAMES, names), min_size=1, max_size=8))
         files[f"rel_triples_{k}"] = as_text(rows)
         if data.draw(st.booleans()):
             relations = sorted({row[1] for row in rows}, reverse=True)
-            files[f"ent_ids_{k}"] = as_text((7 - i, name) for i, name in enumerate(own))
-            files[f"rel_ids_{k}"] = as_text(
-                (i, name) for i, name in enumerate([*relations, "more"])
-            )
+            relations.append("more")
+            files[f"ent_ids_{k}"] = as_text((7 - i, name) for i, name in enumerate(entities))
+            files[f"rel_ids_{k}"] = as_text(enumerate(relations))
         ends.append(names)
     links = data.draw(st.lists(st.tuples(*ends), min_size=2, max_size=8))
     fold = data.draw(st.sampled_from([None, 3]))
     if fold is None or data.draw(st.booleans()):
         files["ent_links"] = as_text(links)
-    for split in ("train", "valid", "test") if fold else ():
+    splits = () if fold is None else ("train", "valid", "test")
+    for split in splits:
         some = data.draw(st.lists(st.sampled_from(links), min_size=split != "valid"))
         if split != "valid" or data.draw(st.booleans()):
             files[f"721_5fold/3/{split}_links"] = as_text(some)
@@ -228,8 +230,10 @@ PAIRS_DAMAGE: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("text", "keywords", "said"), PAIRS_DAMAGE)
 def test_damaged_pairs(text: str, keywords: dict[str, Any], said: str, tmp_path: Path) -> None:
     path = fill_folder(tmp_path, {"pairs.tsv": text}) / "pairs.tsv"
-    given = {k: path if v == "pairs.tsv" else v for k, v in keywords.items()}
-    refusal((ValueError, TypeError), said, read_pairs, given.pop("pairs", path), **given)
+    given = {"pairs": path, **keywords}
+    if keywords.get("left_triples") == "pairs.tsv":
+        given["left_triples"] = path
+    refusal((ValueError, TypeError), said, read_pairs, **given)
 
 
 # -- graphs and data -------------------------------------------------------------------------------
@@ -280,7 +284,8 @@ def test_names_and_relations_of_graphs() -> None:
 
 
 def test_nothing_of_the_callers_is_kept_or_changed() -> None:
-    triples, pairs = np.array([[0, 0, 1]]), np.array([[0, 1]], dtype=np.int32)
+    triples = np.array([[0, 0, 1]])
+    pairs = np.array([[0, 1]], dtype=np.int32)
     data = AlignmentData(Graph(triples, 2), Graph(triples, 2), pairs, {"test": pairs})
     triples[0, 2] = pairs[0, 1] = 0
     assert data.left.triples.tolist() == [[0, 0, 1]]

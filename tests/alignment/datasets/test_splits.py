@@ -52,7 +52,8 @@ def slow_folds(pairs: Rows, seed: int, folds: int, valid: float) -> list[Splits]
     n = len(pairs)
     held = int(Fraction(str(valid)) * n + Fraction(1, 2))
     places = slow_places(pairs, seed)
-    made, first = [], 0
+    made = []
+    first = 0
     for k in range(folds):
         size = n // folds + (k < n % folds)
         ring = [(place - first) % n for place in places]

@@ -21,7 +21,7 @@ def shares(
     pairs: list[list[int]], scores: Array, reference: list[list[int]], ids: Any, direction: str
 ) -> dict[str, Any]:
     """Compute every number by its definition, with sets and loops."""
-    asked = 0 if direction == "left_to_right" else 1
+    asked = int(direction == "right_to_left")
     every = {tuple(pair) for pair in reference}
     wanted = {pair for pair in every if pair[0] in ids[0] and pair[1] in ids[1]}
     found = [tuple(pair) for pair in pairs]
@@ -29,10 +29,10 @@ def shares(
     entities = {pair[asked] for pair in wanted}
     hits = unmatched = 0
     for entity in entities:
-        own = [pair for pair in found if pair[asked] == entity]
-        unmatched += not own
-        if own:
-            hits += min(own, key=lambda pair: (-scores[pair], pair[1 - asked])) in wanted
+        answers = [pair for pair in found if pair[asked] == entity]
+        unmatched += not answers
+        if answers:
+            hits += min(answers, key=lambda pair: (-scores[pair], pair[1 - asked])) in wanted
 
     def share(part: int, whole: int) -> float:
         return part / whole if whole else math.nan
@@ -57,24 +57,29 @@ def shares(
 def test_agreement(scores: Array, method: str, backwards: bool, data: st.DataObject) -> None:
     height, width = scores.shape
     pair = st.tuples(st.integers(0, height - 1), st.integers(0, width - 1))
-    reference = [list(p) for p in data.draw(st.lists(pair))] if height and width else []
+    reference = []
+    if height and width:
+        reference = [list(p) for p in data.draw(st.lists(pair))]
     ids = []
+    taking_part = []
     for n in (height, width):
         chosen = None
         if n:
             chosen = data.draw(st.none() | lists_of_ids(st.integers(0, n - 1), n))
         ids.append(chosen)
-    keywords = {"direction": "right_to_left"} if backwards and method == "greedy" else {}
+        among = range(n) if chosen is None else chosen
+        taking_part.append(among)
+    keywords = {}
+    if backwards and method == "greedy":
+        keywords["direction"] = "right_to_left"
     found = infer(
-        *(scores, None), method=method, nan="omit", left_ids=ids[0], right_ids=ids[1], **keywords
+        scores, None, method=method, nan="omit", left_ids=ids[0], right_ids=ids[1], **keywords
     )
-    who = [
-        range(n) if chosen is None else chosen for n, chosen in zip(scores.shape, ids, strict=True)
-    ]
     default = keywords.get("direction", "left_to_right")
     for direction in (None, "left_to_right", "right_to_left"):
         got = found.evaluate(reference, direction=direction)
-        expected = shares(found.pairs.tolist(), scores, reference, who, direction or default)
+        pairs = found.pairs.tolist()
+        expected = shares(pairs, scores, reference, taking_part, direction or default)
         np.testing.assert_equal(got.to_dict(), expected)
 
 

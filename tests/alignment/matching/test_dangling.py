@@ -22,12 +22,16 @@ pytestmark = pytest.mark.python_only
 def value_of(row: Array, by: str) -> Any:
     """Return the value of one entity, which is compared with the threshold."""
     scores = sorted((score for score in row if score == score), reverse=True)
+    if not scores:
+        return -math.inf
     if by == "similarity":
-        return scores[0] if scores else -math.inf
+        return scores[0]
     if len(scores) < 2:
-        return math.inf if scores else -math.inf
+        return math.inf
+    if scores[0] == scores[1]:  # which may be infinite
+        return 0
     with np.errstate(all="ignore"):
-        return 0 if scores[0] == scores[1] else scores[0] - scores[1]
+        return scores[0] - scores[1]
 
 
 def curve(values: list[Any], apart: list[bool], kind: Any) -> list[tuple[Any, ...]]:
@@ -42,8 +46,11 @@ def curve(values: list[Any], apart: list[bool], kind: Any) -> list[tuple[Any, ..
         correct = sum(
             value < threshold and alone for value, alone in zip(values, apart, strict=True)
         )
-        precision, recall = correct / said, correct / sum(apart)
-        f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
+        precision = correct / said
+        recall = correct / sum(apart)
+        f1 = 0.0
+        if correct:
+            f1 = 2 * precision * recall / (precision + recall)
         rows.append((threshold, said, correct, precision, recall, f1))
     return rows
 
@@ -62,9 +69,11 @@ def check(found: Any, values: list[Any], apart: list[bool], kind: Any) -> None:
     assert found.thresholds.dtype == found.values.dtype == kind
     assert (found.exclusive, found.entities) == (sum(apart), len(apart))
     assert len(found) == len(rows)
-    area, before = 0.0, 0.0
+    area = 0.0
+    before = 0.0
     for _, _, _, precision, recall, _ in rows:
-        area, before = area + (recall - before) * precision, recall
+        area = area + (recall - before) * precision
+        before = recall
     assert found.average_precision == pytest.approx(area, abs=1e-14)
     assert found.best_f1 == max(found.f1, default=0.0)
     if rows:
@@ -81,24 +90,25 @@ def test_curve(scores: Array, by: str, turned: bool, data: st.DataObject) -> Non
     ids = st.integers(0, height - 1)
     exclusive = data.draw(lists_of_ids(ids, height, 1))
     others = sorted(set(range(height)) - set(exclusive))
+    looked_at = list(range(height))
     matched = None
     if others:
         matched = data.draw(st.none() | lists_of_ids(st.sampled_from(others), height))
+        if matched is not None:
+            looked_at = sorted(set(exclusive + matched))
+    columns = list(range(width))
     candidates = None
     if width:
         candidates = data.draw(st.none() | lists_of_ids(st.integers(0, width - 1), width))
-    found = dangling(
-        scores.T if turned else scores,
-        None,
-        exclusive,
-        matched=matched,
-        candidates=candidates,
-        by=by,
-        direction="right_to_left" if turned else "left_to_right",
-        nan="omit",
-    )
-    looked_at = sorted({*exclusive, *(others if matched is None else matched)})
-    columns = list(range(width)) if candidates is None else sorted(set(candidates))
+        if candidates is not None:
+            columns = sorted(set(candidates))
+    given = scores
+    direction = "left_to_right"
+    if turned:
+        given = scores.T
+        direction = "right_to_left"
+    options: dict[str, Any] = {"matched": matched, "candidates": candidates, "by": by}
+    found = dangling(given, None, exclusive, direction=direction, nan="omit", **options)
     values = [value_of(scores[i, columns], by) for i in looked_at]
     assert found.ids.tolist() == looked_at
     np.testing.assert_array_equal(found.values, np.array(values, scores.dtype))
@@ -110,11 +120,13 @@ def test_curve(scores: Array, by: str, turned: bool, data: st.DataObject) -> Non
 def test_vectors_are_as_their_matrix(by: str, direction: str) -> None:
     rng = np.random.default_rng(5)
     left, right = (rng.integers(-2, 3, (n, 2)).astype(np.float32) for n in (12, 9))
-    how: dict[str, Any] = {"exclusive": [1, 4, 8], "by": by, "direction": direction}
+    options: dict[str, Any] = {"exclusive": [1, 4, 8], "by": by, "direction": direction}
     for csls in (None, 2):
-        means = None if csls is None else csls_means(left, right, csls, similarity="dot")
-        found = dangling(left, right, similarity="dot", csls=csls, **how)
-        of_matrix = dangling(tr.score_embeddings(left, right, csls=means), None, **how)
+        means = None
+        if csls is not None:
+            means = csls_means(left, right, csls, similarity="dot")
+        found = dangling(left, right, similarity="dot", csls=csls, **options)
+        of_matrix = dangling(tr.score_embeddings(left, right, csls=means), None, **options)
         np.testing.assert_equal(vars(found), vars(of_matrix))
         assert (found.by, found.direction) == (by, direction)
 

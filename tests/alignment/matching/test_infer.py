@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import truerank as tr
 from strategies.score_matrices import METHODS, Array
+from support.problems import as_dtype
 from support.refusals import refusal
 from truerank.alignment import CSLS, dangling, infer, most_similar
 from truerank.alignment.matching.similarities import open_similarities
@@ -75,7 +75,7 @@ def test_inputs(method: str, tmp_path: Path) -> None:
         array.flags.writeable = False
         np.save(tmp_path / f"{side}.npy", array)
     paths = tmp_path / "left.npy", str(tmp_path / "right.npy")
-    brain = [array.astype(ml_dtypes.bfloat16) for array in (left, right)]
+    brain = [array.astype(as_dtype("bfloat16")) for array in (left, right)]
     for sides in (paths, (left[:, ::-1], right[:, ::-1]), brain, (left.tolist(), right)):
         found = infer(*sides, method=method, similarity="dot")
         np.testing.assert_array_equal(found.pairs, expected.pairs)
@@ -93,7 +93,7 @@ WIDE |= {"i4": "f8", "i8": "f8", "u8": "f8", "bfloat16": "f4"}
 def test_matrices(kind: str, tmp_path: Path) -> None:
     """Of any dtype and layout, or in files, which are mapped, and never copied."""
     scores = np.random.default_rng(5).integers(0, 90, (7, 9))
-    given = scores.astype(ml_dtypes.bfloat16 if kind == "bfloat16" else kind)
+    given = scores.astype(as_dtype(kind))
     given.flags.writeable = False
     forms: list[Any] = [given, np.asfortranarray(given), np.repeat(given, 2, axis=1)[:, ::2]]
     if kind != "bfloat16":
@@ -125,7 +125,8 @@ def test_matrices_in_shards_and_stores(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_nan_is_refused_with_its_entities(method: str) -> None:
-    left, right = np.ones((4, 2), np.float32), np.ones((5, 2), np.float32)
+    left = np.ones((4, 2), np.float32)
+    right = np.ones((5, 2), np.float32)
     right[3, 0] = np.nan
     message = 'scores: the score of left 0 and right 3 is NaN, which nan="raise" does not allow'
     refusal(ValueError, message, infer, left, right, method=method, similarity="dot")
@@ -147,10 +148,13 @@ def test_nan_is_refused_by_the_ids_of_all(method: str) -> None:
         refusal(ValueError, words, infer, scores, None, direction="right_to_left")
 
 
-STABLE, OPTIMAL = {"method": "stable"}, {"method": "optimal"}
+STABLE = {"method": "stable"}
+OPTIMAL = {"method": "optimal"}
 BACKWARDS = {"direction": "right_to_left", **STABLE}
-FEW, NONE = {"candidates_per_entity": 3}, {"candidates_per_entity": 0}
-ALONE, ONE = {"right": None}, np.ones(2)
+FEW = {"candidates_per_entity": 3}
+NONE = {"candidates_per_entity": 0}
+ALONE = {"right": None}
+ONE = np.ones(2)
 
 
 @pytest.mark.parametrize(

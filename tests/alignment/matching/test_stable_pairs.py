@@ -78,7 +78,8 @@ AGREEING: dict[str, Callable[[int], tuple[Array, Array]]] = {
 
 def sums(left: Array, right: Array) -> tuple[Array, Array]:
     """Vectors with products x + y: all entities order the other side in the same way."""
-    x, y = left.astype(np.float32), right.astype(np.float32)
+    x = left.astype(np.float32)
+    y = right.astype(np.float32)
     return np.stack([x, np.ones_like(x)], axis=1), np.stack([np.ones_like(y), y], axis=1)
 
 
@@ -98,9 +99,11 @@ def test_preferences_that_agree(
     rng = np.random.default_rng(seed)
     scores += rng.integers(0, noise + 1, scores.shape)
     for matrix in (scores, scores.T):
-        who = [np.flatnonzero(rng.random(size) < rng.choice([0.7, 1])) for size in matrix.shape]
-        ids = {"left_ids": who[0], "right_ids": who[1]}
-        check(infer(matrix, None, method="stable", k=k, **ids), "stable", matrix, who)
+        taking_part = [
+            np.flatnonzero(rng.random(size) < rng.choice([0.7, 1])) for size in matrix.shape
+        ]
+        ids = {"left_ids": taking_part[0], "right_ids": taking_part[1]}
+        check(infer(matrix, None, method="stable", k=k, **ids), "stable", matrix, taking_part)
 
 
 @pytest.mark.python_only
@@ -112,13 +115,17 @@ def test_work_is_a_small_multiple_of_all_pairs(
     """Work stays bounded if preferences agree, and every round of proposals matches a pair."""
     n = 1000
     sides = AGREEING[name](n)
-    searches, rounds, sizes = [], [], []
+    searches = []
+    rounds = []
+    sizes = []
     top_k = sources.Similarities.top_k
     state = one_to_one.StableMatching
-    accepts, add_lists = state.accepts, state.add_lists
+    accepts = state.accepts
+    add_lists = state.add_lists
 
     def record_top_k(source: Any, width: int, rows: Any = None, current: Any = None) -> Any:
-        searches.append(n if rows is None else len(rows))
+        count = n if rows is None else len(rows)
+        searches.append(count)
         return top_k(source, width, rows, current)
 
     def record_accepts(matching: Any, left: Array, *arguments: Any) -> Any:

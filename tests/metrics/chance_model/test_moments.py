@@ -97,12 +97,12 @@ def assert_near(
 def test_reference_values(metric: str, data: Path) -> None:
     """All records, which have 25 digits, agree to 1e-12, and variances to 1e-10."""
     records = json.loads((data / "reference_values.json").read_text(encoding="utf-8"))
-    mine = [record for record in records if record["metric"] == metric]
-    assert len(mine) >= 35
+    chosen = [record for record in records if record["metric"] == metric]
+    assert len(chosen) >= 35
     slack = Fraction("1e-12")
     if "median" in metric:
         slack = Fraction("1e-13")
-    for record in mine:
+    for record in chosen:
         sizes = record["candidates"]
         if isinstance(sizes, dict):
             sizes = ([int(n) for n in sizes], list(sizes.values()))
@@ -208,7 +208,8 @@ def test_blocks_of_tasks(metric: str, parameter: float) -> None:
     few = rng.choice([1.0, 2.0, 3.0], 1_300)
     for weights in (None, few, few + 1e-14 * rng.random(1_300)):
         found = model(metric, parameter, sizes, weights)
-        again = model(metric, parameter, sizes, None if weights is None else few)
+        alike = None if weights is None else few
+        again = model(metric, parameter, sizes, alike)
         assert found == pytest.approx(again, rel=1e-10)
         assert found[1] > 0
 
@@ -255,7 +256,10 @@ def test_extremes_are_finite(name: str, case: tuple[str, float]) -> None:
     assert 0 < mean < math.inf
     assert 0 <= variance < math.inf
     bounded = METRICS[metric].increasing
-    assert mean <= 1 if bounded else 1 <= mean <= 2**63
+    if bounded:
+        assert mean <= 1
+    else:
+        assert 1 <= mean <= 2**63
 
 
 def test_extremes_by_hand() -> None:
@@ -323,7 +327,9 @@ def by_sums(sizes: list[int], inverse: bool) -> tuple[float, float]:
     above = x[None, :]
 
     def g(q: Any) -> Any:
-        return 1 / q if inverse else q * 1.0
+        if inverse:
+            return 1 / q
+        return q * 1.0
 
     if len(sizes) % 2:
         mass = np.diff(law[half + 1 :].sum(0))

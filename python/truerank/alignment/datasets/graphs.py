@@ -153,8 +153,8 @@ def _as_triples(triples: Any, entities: Any, name: str) -> IntArray:
     size = integer(name, entities, least=0, expected="how many there are")
     check_size(name, size)
     rows = as_rows("triples", triples, 3, MAX_COLUMNS, "shape (n, 3) or wider")
-    for column, nouns in ((0, "heads"), (2, "tails")):
-        check_ids("triples", rows[:, column], size, nouns, "in triple")
+    for column, kind in ((0, "heads"), (2, "tails")):
+        check_ids("triples", rows[:, column], size, kind, "in triple")
     return rows
 
 

@@ -136,7 +136,7 @@ def _check_finite(scores: Array, source: Similarities, left: IntArray, right: In
     infinite = np.isinf(scores)
     if infinite.any():
         place = tuple(np.argwhere(infinite)[0])
-        pair = source.roles.nouns.score.format(row=left[place[0]], column=right[place[-1]])
+        pair = source.names.score_names.score.format(row=left[place[0]], column=right[place[-1]])
         expected = "finite ones for an optimal total"
         raise InputValueError("scores", expected=expected, got=f"{scores[place]}, {pair}")
 

@@ -51,14 +51,14 @@ class Similarities:
         The dtype of the scores: float32 or float64.
     left_ids, right_ids : ndarray of int64
         The entities that take part, ascending.
-    roles : Roles
+    names : VectorNames
         How messages name the sides.
     """
 
     def __init__(self, scores: Store | Embeddings, rules: Rules, passes: int) -> None:
         self.scores = scores
         self.rules = rules
-        self.roles = FORWARD
+        self.names = FORWARD
         self.dtype = wide_dtype(scores.dtype)
         self.left_ids, self.right_ids = map(np.arange, scores.shape)
         self.progress = PassProgress(rules.progress, self.bytes_of(scores.shape[0]), passes)
@@ -73,11 +73,11 @@ class Similarities:
         other = copy(self)
         other.left_ids = self.right_ids
         other.right_ids = self.left_ids
-        other.roles = FORWARD
-        if self.roles is FORWARD:
-            other.roles = BACKWARD
+        other.names = FORWARD
+        if self.names is FORWARD:
+            other.names = BACKWARD
         if isinstance(self.scores, Embeddings):
-            other.scores = self.scores.turned(other.roles)
+            other.scores = self.scores.turned(other.names)
         else:
             other.scores = TransposedStore(self.scores)
         return other
@@ -113,7 +113,7 @@ class Similarities:
             some = rows[start : start + height]
             block = self.block(some)
             if self.rules.nan == "raise":
-                refuse_nan(block, some, self.right_ids, self.roles)
+                refuse_nan(block, some, self.right_ids, self.names)
             yield slice(start, start + len(some)), block
             self.progress.add(self.bytes_of(len(some)))
 
@@ -276,7 +276,7 @@ def open_similarities(
     choice("nan", rules.nan, ("raise", "omit"))
     if right is not None:
         pairs = Embeddings(
-            left, right, similarity, None, rules.dtype, roles=FORWARD, layout=rules.layout
+            left, right, similarity, None, rules.dtype, names=FORWARD, layout=rules.layout
         )
         if pairs.single_row:
             raise InputValueError("left", expected=FORWARD.shape, got="a single vector")

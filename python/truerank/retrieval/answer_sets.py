@@ -1,0 +1,228 @@
+"""Right answers and known ones, read from qrels and splits in any form, as ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.checks import is_integer
+from ..inputs.errors import InputTypeError, InputValueError, warn_user
+from ..inputs.row_keys import distinct, look_up, row_keys
+from ..splits.column_ids import Column, encode_columns
+from ..splits.split_columns import SplitReader, name_splits
+from ..splits.vocabularies import Vocabulary
+from .qrels import FORM, is_one_split, read_judged
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import FloatArray, IntArray
+
+
+class AnswerSets(NamedTuple):
+    """Right answers and known ones as ids.
+
+    Attributes
+    ----------
+    queries, entities : Vocabulary
+    pairs : ndarray of int64, shape (n, 2)
+        The right answers (query, entity), distinct and in lexicographic order.
+    gains : ndarray of float64, shape (n,), or None
+        Above 0.
+    known : dict of str to ndarray of int64, shape (m, 2)
+        The right answers of each known split, with queries of the vocabulary only.
+    asked : int
+        The number of queries that the qrels have, with right answers or without.
+    judged : ndarray of int64, shape (j, 2)
+        Distinct pairs of a gain of 0.
+    names_alone : bool
+        Whether entities have names and a number, but no order: the first of the ids are those that
+        the qrels name, and any other name may stand for one of the others.
+    """
+
+    queries: Vocabulary
+    entities: Vocabulary
+    pairs: IntArray
+    gains: FloatArray | None
+    known: dict[str, IntArray]
+    asked: int
+    judged: IntArray = np.zeros((0, 2), np.int64)
+    names_alone: bool = False
+
+    def select(self, where: Any) -> AnswerSets:
+        """Return some of the right answers, in this order."""
+        gains = self.gains
+        if gains is not None:
+            gains = gains[where]
+        return self._replace(pairs=self.pairs[where], gains=gains)
+
+    def name(self, i: int) -> str:
+        """Name a right answer, for messages."""
+        query, entity = self.pairs[i].tolist()
+        return f"{self.entities.label_of(entity)!r} of query {self.queries.label_of(query)!r}"
+
+
+def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split: str) -> AnswerSets:
+    """Read the right answers and the known ones.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `read_judged` and `encode_columns` do; for a pair with several gains.
+    """
+    if isinstance(known, Mapping) and is_one_split(known):
+        splits = name_splits(split, qrels, None)
+        splits["known_0"] = ("known", known)
+    else:
+        splits = name_splits(split, qrels, known)
+    del splits[split]  # the qrels themselves, which are read first
+
+    reader = SplitReader(FORM)
+    tested = read_judged("qrels", qrels, reader)
+    query_names = queries
+    if queries is None and tested.asked.label_index is not None:
+        # without a vocabulary of queries, those of the qrels are all
+        query_names = tuple(reader.index(0).codes) or None
+    query_ids, (asked, tasks) = encode_columns(
+        "queries", query_names, [tested.asked, tested.queries]
+    )
+
+    known_queries = {}
+    columns = [tested.entities]
+    for name, (title, value) in splits.items():
+        judged = read_judged(title, value, reader)
+        found = _find_queries(judged.queries, query_ids, queries is None)
+        stays = (found >= 0) & (found < query_ids.size)
+        if judged.gains is not None:
+            stays &= judged.gains > 0
+        known_queries[name] = found[stays]
+        columns.append(judged.entities._replace(values=judged.entities.values[stays]))
+
+    names_alone = is_integer(entities) and any(map(_has_names, columns))
+    if names_alone:
+        entity_ids = _read_names_alone(entities, columns)
+        columns_of_ids = [column.values for column in columns]
+    else:
+        entity_ids, columns_of_ids = encode_columns("entities", entities, columns)
+    known_pairs = {}
+    for (name, found), ids in zip(known_queries.items(), columns_of_ids[1:], strict=True):
+        known_pairs[name] = np.stack([found, ids], axis=1)
+    sets = AnswerSets(
+        queries=query_ids,
+        entities=entity_ids,
+        pairs=np.stack([tasks, columns_of_ids[0]], axis=1),
+        gains=tested.gains,
+        known=known_pairs,
+        asked=len(distinct(asked)),
+        names_alone=names_alone,
+    )
+    return _distinct_answers(sets)
+
+
+def _has_names(column: Column) -> bool:
+    """Whether a column has names, and not integers."""
+    return column.label_index is not None and len(column.values) > 0
+
+
+def _read_names_alone(entities: Any, columns: Sequence[Column]) -> Vocabulary:
+    """Return the number of entities, of which columns name some, with these names.
+
+    Raises
+    ------
+    InputTypeError
+        For integers beside names.
+    InputValueError
+        For more names than there are entities.
+    """
+    size = Vocabulary.read("entities", entities).size
+    names: dict[str, None] = {}
+    for column in columns:
+        if len(column.values) and column.label_index is None:
+            named = next(filter(_has_names, columns)).split
+            expected = f"names that are str, as {named} has (entities={size} gives no positions)"
+            got = f"{column.entry(0)!r} in {column.where(0)}"
+            raise InputTypeError(column.split, expected=expected, got=got)
+        if column.label_index is not None:
+            names.update(dict.fromkeys(column.label_index.codes))
+    check_number_of_names(size, len(names))
+    return Vocabulary(size, tuple(names))
+
+
+def check_number_of_names(size: int, names: int) -> None:
+    """Refuse more names than there are entities."""
+    if names > size:
+        expected = f"at least {names:,}, as so many names occur"
+        raise InputValueError("entities", expected=expected, got=size)
+
+
+def _find_queries(column: Column, queries: Vocabulary, of_qrels: bool) -> IntArray:
+    """Return the ids of known queries, -1 for those that are not in the task.
+
+    `of_qrels` says that the vocabulary is made of the qrels alone, so that nobody gave an order.
+    """
+    values = column.values
+    if not len(values):
+        return values
+    if column.label_index is not None:
+        names = tuple(column.label_index.codes)
+        return queries.find(column.split, names, is_text=column.is_text)[values]
+    if of_qrels and queries.words is not None:
+        expected = "labels of queries, as qrels have, whose order nobody gave"
+        got = f"{column.entry(0)!r} in {column.where(0)}"
+        raise InputValueError(column.split, expected=expected, got=got)
+    if queries.names is None and values.min() < 0:
+        raise InputValueError(column.split, expected="query ids from 0 on", got=values.min())
+    return queries.find(column.split, values, where=column.where)
+
+
+def _distinct_answers(sets: AnswerSets) -> AnswerSets:
+    """Put pairs in order, and leave out repeats and gains that are not above 0."""
+    keys = row_keys(list(sets.pairs.T))
+    order = np.argsort(keys, kind="stable")
+    ordered = sets.select(order)
+    is_repeat = np.diff(keys[order], prepend=-1) == 0
+    gains = ordered.gains
+    if gains is None:
+        return ordered.select(~is_repeat)
+    is_other = is_repeat & (np.diff(gains, prepend=0) != 0)
+    if is_other.any():
+        i = int(is_other.argmax())
+        got = f"{gains[i - 1]} and {gains[i]} for {ordered.name(i)}"
+        raise InputValueError("qrels", expected="one gain for each pair", got=got)
+    is_right = gains > 0
+    judged = ordered.pairs[~is_repeat & ~is_right]
+    return ordered.select(~is_repeat & is_right)._replace(judged=judged)
+
+
+def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
+    """Keep, drop or refuse right answers that a known split has, too; return their number.
+
+    Examples
+    --------
+    >>> pairs = np.array([[0, 1], [0, 2]])
+    >>> vocabulary = Vocabulary(3, None)
+    >>> sets = AnswerSets(vocabulary, vocabulary, pairs, None, {"train": pairs[1:]}, 1)
+    >>> sets, leaked = without_leaks(sets, "drop")
+    >>> sets.pairs, leaked
+    (array([[0, 1]]), 1)
+    """
+    pairs = [sets.pairs]
+    pairs.extend(sets.known.values())
+    keys = row_keys(list(np.concatenate(pairs).T))
+    number = len(sets.pairs)
+    leaked, _ = look_up(distinct(keys[number:]), keys[:number])
+    if len(leaked) and rule != "drop":
+        first = f"the first: {sets.name(leaked[0])}"
+        text = f"{len(leaked):,} right answers are in a known split, too ({first})"
+        if rule == "raise":
+            raise InputValueError("qrels", text)
+        drop = 'leaks="drop"'
+        warn_user(f"qrels: {text}; they are ranked like the others ({drop} leaves them out)")
+    if rule == "drop":
+        sets = sets.select(np.delete(np.arange(number), leaked))
+    if not len(sets.pairs):
+        got = "none"
+        if len(leaked):
+            got = "leaks alone, which were dropped"
+        raise InputValueError("qrels", expected="at least one right answer", got=got)
+    return sets, len(leaked)

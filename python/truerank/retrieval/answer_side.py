@@ -1,0 +1,159 @@
+"""The side of a task of retrieval: a ranking for each right answer, and for judged documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.errors import InputValueError
+from ..inputs.row_keys import are_among, distinct, look_up
+from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
+from ..splits.grades import first_task_counts, gain_labels
+from ..splits.vocabularies import Vocabulary
+from ..tasks.keyed_candidates import KeyedLists
+from ..tasks.side_tasks import SideTasks
+from .answer_candidates import ChosenCandidates, draw_for_queries
+from .answer_sets import AnswerSets
+from .answer_ties import GAINS
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+
+SIDE = "answers"
+
+
+class PairCodes(NamedTuple):
+    """What makes one integer of a pair of a query and an entity; codes are in the order of pairs.
+
+    Attributes
+    ----------
+    queries : ndarray of int64, shape (q,)
+        The queries with right answers, ascending: a row of scores for each.
+    size : int
+        The number of entities.
+    """
+
+    queries: IntArray
+    size: int
+
+    def encode(self, pairs: IntArray) -> IntArray:
+        """Return the codes of pairs, shape (n, 2), of these queries; other pairs are left out.
+
+        Examples
+        --------
+        >>> PairCodes(np.array([3, 7]), 10).encode(np.array([[7, 2], [5, 1], [3, 9]]))
+        array([12,  9])
+        """
+        where, rows = look_up(self.queries, pairs[:, 0])
+        codes: IntArray = rows * self.size + pairs[where, 1]
+        return codes
+
+    def lists(self, codes: IntArray) -> tuple[IntArray, IntArray]:
+        """Return ascending codes as a list of entities for each query: indptr and indices.
+
+        Examples
+        --------
+        >>> PairCodes(np.array([3, 7]), 10).lists(np.array([9, 12, 14]))
+        (array([0, 1, 3]), array([9, 2, 4]))
+        """
+        indptr = np.searchsorted(codes, np.arange(len(self.queries) + 1) * self.size)
+        return indptr.astype(np.int64), codes % self.size
+
+
+def make_side(
+    sets: AnswerSets, groups: Any, candidates: ChosenCandidates, gain: str = GAINS[0]
+) -> SideTasks:
+    """Make the tasks: one for each right answer, which is never in the filter of its query.
+
+    One for each judged document that is a candidate of a query with right answers follows.
+    """
+    size = sets.entities.size
+    query, targets = np.ascontiguousarray(sets.pairs.T)
+    is_first = np.diff(query, prepend=-1) != 0
+    queries = query[is_first]
+    rows = np.cumsum(is_first) - 1
+    codes = PairCodes(queries, size)
+    right = rows * size + targets
+    known = _known_alone(codes, sets, right)
+    among: Any = candidates.pool
+    if isinstance(among, KeyedLists):
+        indptr, indices, _ = among.lists_of(queries)
+        among = indptr, indices
+    judged = _judged_candidates(codes, sets, known, among)
+    if candidates.sampled is not None:  # which has no judged documents
+        never_drawn = codes.lists(np.sort(np.append(right, known)))
+        among = draw_for_queries(candidates, never_drawn, (rows, targets), size)
+    rows = np.append(rows, judged // size)
+    targets = np.append(targets, judged % size)
+    if isinstance(among, tuple):
+        indptr, indices = among
+        among = indptr, indices, rows
+    query = queries[rows]
+
+    labels = {"queries": sets.queries.labels(query), "targets": sets.entities.labels(targets)}
+    if sets.gains is not None:
+        labels[GAIN] = gain_labels(np.append(sets.gains, np.zeros(len(judged))))
+        if gain != GAINS[0]:
+            labels[GAIN_RULE] = as_labels(GAIN_RULE, gain, len(rows))
+    labels[WITHOUT_ANSWERS] = first_task_counts(sets.asked - len(queries), len(rows))
+    if groups is not None:
+        labels["group"] = _read_groups(groups, sets.queries, queries)[rows]
+
+    filter = None
+    if sets.known:
+        filter = codes.lists(known)
+    names = sets.entities.names
+    if sets.names_alone:
+        names = None
+    return SideTasks(
+        side=SIDE,
+        queries=queries.reshape(-1, 1),
+        rows=rows,
+        targets=targets,
+        columns=size,
+        filter=filter,
+        candidates=among,
+        labels=labels,
+        test_rows=query,
+        height=sets.queries.size,
+        names=names,
+    )
+
+
+def _known_alone(codes: PairCodes, sets: AnswerSets, right: IntArray) -> IntArray:
+    """Return the codes of what known splits have and the test does not, ascending."""
+    pairs = [np.zeros((0, 2), dtype=np.int64)]
+    pairs.extend(sets.known.values())
+    known = distinct(codes.encode(np.concatenate(pairs)))
+    leaked, _ = look_up(right, known)
+    return np.delete(known, leaked)
+
+
+def _judged_candidates(codes: PairCodes, sets: AnswerSets, known: IntArray, among: Any) -> IntArray:
+    """Return the codes of judged documents that are candidates: not known, and let in.
+
+    `among` are the candidates of all queries, or (indptr, indices) of each; None: all.
+    """
+    judged = codes.encode(sets.judged)
+    judged = judged[~np.isin(judged, known)]
+    if among is None:
+        return judged
+    if isinstance(among, tuple):
+        indptr, indices = among
+        listed = np.repeat(np.arange(len(codes.queries)), np.diff(indptr)) * codes.size + indices
+        return judged[are_among(listed, judged)]
+    return judged[np.isin(judged % codes.size, among)]
+
+
+def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels:
+    """Read the groups of some queries: labels of all in their order, or a mapping of queries."""
+    if not isinstance(groups, Mapping):
+        return as_labels("groups", groups, queries.size)[asked]
+    names = list(map(queries.label_of, asked.tolist()))
+    missing = [name for name in names if name not in groups]
+    if missing:
+        expected = "a group for every query with a right answer"
+        raise InputValueError("groups", expected=expected, got=f"none for {missing[0]!r}")
+    return as_labels("groups", [groups[name] for name in names], len(names))

@@ -1,0 +1,418 @@
+"""A real device of CUDA gives the counts, scores, results and errors of the host.
+
+Each test runs with operations of torch, with kernels of Triton, and with copies to the host.
+`test_devices.py` runs these cases where torch has such a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from embedding_cases import agree, result, tensor_of, tenths
+from embedding_cases import problems as vector_problems
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles.embeddings import SIMILARITIES
+from strategies.count_problems import Problem, problems
+from strategies.embeddings import Tasks, Vectors, vectors
+from strategies.thresholds import thresholds
+from support.outcomes import outcome
+from support.problems import DTYPES, host_tensor, matrix
+from truerank import alignment
+from truerank.devices import score_sources, task_counts
+from truerank.devices.backends import counts_right
+from truerank.devices.vector_scores import scores_right
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device of CUDA")
+
+RNG = np.random.default_rng(17)
+BACKENDS = ("torch", "triton", "host")
+# A kernel is compiled when it is first asked for, which takes seconds.
+EXAMPLES = settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda tensor: tensor,
+    "columns": lambda tensor: tensor.transpose(0, -1).contiguous().transpose(0, -1),
+    "steps": lambda tensor: tensor.repeat_interleave(2, -1)[..., ::2],
+    "negative": torch._neg_view,
+}
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What counts in a test."""
+    monkeypatch.setenv("TRUERANK_DEVICE", request.param)
+    return str(request.param)
+
+
+def counted_by(ranks: Any) -> str:
+    """Return the backend that a protocol names."""
+    return str(ranks.protocol.device).rpartition(", ")[2]
+
+
+@contextmanager
+def on_host() -> Iterator[None]:
+    """Have the host count within the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRUERANK_DEVICE", "host")
+        yield
+
+
+def on_cuda(array: Any) -> Any:
+    """Return an array as a tensor on the device."""
+    return tensor_of(array).cuda()
+
+
+# --- the device is used at all
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_the_device_counts_every_dtype_right_when_it_is_tried(kind: str) -> None:
+    tensor = host_tensor(matrix(kind)).cuda()
+    for name in ("torch", "triton"):
+        assert counts_right(tensor.device, tensor.dtype, name)
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_device_scores_vectors_right_when_it_is_tried(similarity: str, dtype: str) -> None:
+    assert scores_right(torch.device("cuda", 0), similarity, dtype)
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_kernels_count_by_default(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRUERANK_DEVICE", raising=False)
+    scores = torch.arange(12).reshape(3, 4).cuda().to(host_tensor(matrix(kind)).dtype)
+    assert counted_by(tr.rank(scores, [0, 1, 3])) == "triton"
+    if scores.is_floating_point():
+        assert counted_by(tr.rank_embeddings(scores, scores, [0, 1, 2])) == "triton"
+
+
+def test_kernels_read_no_memory_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUERANK_DEVICE", "triton")
+    scores = torch.arange(12.0).reshape(3, 4)
+    ranks = tr.rank(scores, [0, 1, 3])
+    assert ranks.optimistic.tolist() == [4, 3, 1]
+    assert counted_by(ranks) == "host"
+
+
+# --- scores
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", DTYPES)
+def test_every_dtype_and_layout(kind: str, layout: str, backend: str) -> None:
+    if layout == "negative" and kind.startswith("u"):
+        pytest.skip("torch has no negative view of unsigned integers")
+    array = matrix(kind, (123, 4567))
+    targets = RNG.integers(0, 4567, 123)
+    lists = [RNG.integers(0, 4567, 300).tolist() for _ in range(123)]
+    scores = LAYOUTS[layout](host_tensor(array).cuda())
+    ranks = tr.rank(scores, targets, filter=lists)
+    with on_host():
+        assert ranks == tr.rank(scores.cpu().resolve_neg(), targets, filter=lists)
+    assert counted_by(ranks) == ("host" if layout == "negative" else backend)
+
+
+@given(
+    problem=problems(nan=True, errors=True),
+    layout=st.sampled_from(["rows", "columns", "steps"]),
+    most=st.sampled_from([40, 400, 8 << 20]),
+)
+@EXAMPLES
+def test_the_counts_and_errors_of_the_host(
+    problem: Problem, layout: str, most: int, backend: str
+) -> None:
+    tensor = LAYOUTS[layout](host_tensor(problem.scores))
+    problem = Problem(problem.scores, problem.targets, {**problem.keywords, "dtype": None})
+    with on_host():
+        expected = outcome(tensor, problem)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(score_sources, "TILE_BYTES", 8 * most)
+        patch.setattr(task_counts, "MOST_ENTRIES", most // 3 + 1)
+        patch.setattr(task_counts, "MOST_TASKS", most // 8 + 1)
+        got = outcome(LAYOUTS[layout](host_tensor(problem.scores).cuda()), problem)
+    if isinstance(expected, Exception):
+        assert type(got) is type(expected)
+        assert str(got) == str(expected)
+    else:
+        assert got == expected
+
+
+@given(problem=problems(nan=True, errors=False), data=st.data())
+@EXAMPLES
+def test_thresholds(problem: Problem, data: st.DataObject, backend: str) -> None:
+    tensor = host_tensor(problem.scores)
+    asked = data.draw(thresholds(problem.scores, problem.keywords["dtype"], problem.tasks)).given
+    keywords = {**problem.call()[1], "dtype": None}
+    if problem.scores.ndim == 1:
+        keywords["rows"] = np.zeros(problem.tasks, np.int64)
+    del keywords["audit"]
+    with on_host():
+        expected = result(tr.count_above, tensor, asked, **keywords)
+    assert agree(result(tr.count_above, tensor.cuda(), asked, **keywords), expected)
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize(("rows", "columns"), [(40, 1_000_000), (30_000, 700)])
+def test_large_matrices(kind: str, rows: int, columns: int, backend: str) -> None:
+    generator = torch.Generator("cuda").manual_seed(rows)
+    scores = torch.randn(rows, columns, generator=generator, device="cuda").round(decimals=3)
+    scores = scores.to(getattr(torch, kind))
+    targets = RNG.integers(0, columns, 3 * rows)
+    of_rows = RNG.integers(0, rows, 3 * rows)
+    lists = np.sort(RNG.integers(0, columns, (3 * rows, 50)), axis=1)
+    filter = (np.arange(3 * rows + 1) * 50, lists.ravel())
+    got = tr.rank(scores, targets, rows=of_rows, filter=filter)
+    with on_host():
+        assert got == tr.rank(scores.cpu(), targets, rows=of_rows, filter=filter)
+    assert counted_by(got) == backend
+
+
+def test_scores_that_a_stream_beside_computes(backend: str) -> None:
+    array = RNG.random((2000, 3000), np.float32)
+    targets = RNG.integers(0, 3000, 2000)
+    expected = tr.rank(array, targets)
+    scores = on_cuda(array)
+    torch.cuda.synchronize()
+
+    def late(rows: slice) -> Any:
+        """Return scores that are right only when everything before them is done."""
+        wrong = torch.full_like(scores[rows], -1)
+        slow = torch.ones(4096, 4096, device="cuda")
+        for _ in range(5):
+            slow = slow @ slow * 0
+        wrong.copy_(scores[rows] + slow[0, 0])
+        return wrong
+
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        assert tr.rank(late(slice(None)), targets) == expected
+
+    def blocks() -> Any:
+        for start in range(0, 2000, 300):
+            rows = slice(start, start + 300)
+            with torch.cuda.stream(torch.cuda.Stream()):
+                yield late(rows), targets[rows]
+
+    assert tr.rank_blocks(blocks()) == expected
+
+
+@pytest.mark.parametrize("count_odd", [False, True])
+def test_blocks_of_candidates(count_odd: bool, backend: str) -> None:
+    array = RNG.integers(0, 900, (230, 9000)).astype(np.float32)
+    targets = RNG.integers(0, 9000, 230)
+    lists = [RNG.integers(0, 9000, 120).tolist() for _ in range(230)]
+    scores = on_cuda(array)
+    true_scores = scores[torch.arange(230), torch.from_numpy(targets)]
+    counter = tr.RankCounter(true_scores, targets, candidates=9000, filter=lists, audit=count_odd)
+    counter.update(scores[:, :4000], start=0)
+    mixed = 4000 + RNG.permutation(5000)
+    counter.update(scores[:, torch.from_numpy(mixed).cuda()], columns=mixed)
+    assert counter.ranks() == tr.rank(array, targets, filter=lists, audit=count_odd)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_shards(axis: int, backend: str) -> None:
+    array = RNG.random((20, 46))
+    targets = RNG.integers(0, 46, 20)
+    lists = [RNG.integers(0, 46, 10).tolist() for _ in range(20)]
+    shards = np.split(array, [7, 7, 15], axis=axis)
+    store = tr.open_scores([on_cuda(shard) for shard in shards], axis=axis)
+    assert tr.rank(store, targets, filter=lists) == tr.rank(array, targets, filter=lists)
+    array[18, 35] = np.nan
+    store = tr.open_scores([on_cuda(x) for x in np.split(array, 2, axis=axis)], axis=axis)
+    with pytest.raises(ValueError, match=r"^scores: a score at row 18, column 35 is NaN"):
+        tr.rank(store, np.zeros(20, np.int64))
+
+
+def test_other_calls(backend: str) -> None:
+    scores = RNG.random((20, 30))
+    true_scores = RNG.random(20)
+    pairs = np.arange(20)[:, None].repeat(2, axis=1)
+    aligned = alignment.Task(pairs, left=20, right=30)
+    assert tr.rank_against(on_cuda(true_scores), on_cuda(scores)) == tr.rank_against(
+        true_scores, scores
+    )
+    assert aligned.evaluate_scores(on_cuda(scores)).ranks == aligned.evaluate_scores(scores).ranks
+    got = aligned.evaluate_scores(on_cuda(scores), csls=3)
+    assert got.ranks == aligned.evaluate_scores(scores, csls=3).ranks
+    gradients = on_cuda(scores).requires_grad_()
+    with torch.inference_mode(), torch.autocast("cuda"):
+        assert tr.rank(gradients, np.arange(20)) == tr.rank(scores, np.arange(20))
+    with torch.device("meta"):
+        assert tr.rank(gradients, np.arange(20)) == tr.rank(scores, np.arange(20))
+
+
+def test_a_metric_in_a_training_loop(backend: str) -> None:
+    pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
+    from truerank.adapters.torchmetrics import TrueRankMetric
+
+    scores = RNG.random((60, 300), np.float32)
+    targets = RNG.integers(0, 300, 60)
+    metric = TrueRankMetric("mrr").to("cuda")
+    for start in range(0, 60, 25):
+        rows = slice(start, start + 25)
+        metric.update(on_cuda(scores[rows]), on_cuda(targets[rows]))
+    assert float(metric.compute()) == pytest.approx(tr.evaluate(scores, targets)["mrr"])
+
+
+def test_arrays_of_jax(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    jnp = pytest.importorskip("jax.numpy", reason="JAX is not installed")
+
+    array = RNG.random((40, 3000), np.float32)
+    targets = RNG.integers(0, 3000, 40)
+    scores = jnp.asarray(array)
+    if scores.device.platform != "gpu":
+        pytest.skip("JAX has no device")
+    for kind in ("float32", "bfloat16", "float16"):
+        ranks = tr.rank(scores.astype(kind), targets)
+        assert ranks == tr.rank(np.asarray(scores.astype(kind)), targets)
+        assert counted_by(ranks) == backend
+
+
+# --- callables, which get tensors of the device
+
+
+def facts() -> tr.link_prediction.Task:
+    test = np.stack([RNG.integers(0, n, 40) for n in (30, 3, 30)], axis=1)
+    known = {"train": np.stack([RNG.integers(0, n, 200) for n in (30, 3, 30)], axis=1)}
+    rules: dict[str, Any] = {"duplicates": "drop", "leaks": "drop"}
+    return tr.link_prediction.Task(test, known=known, entities=30, relations=3, **rules)
+
+
+def test_callables_of_triples(backend: str) -> None:
+    task = facts()
+    model = RNG.random((30, 3, 30))
+    there = on_cuda(model)
+    expected = task.evaluate(
+        tail=lambda q: model[q[:, 0], q[:, 1]], head=lambda q: model[:, q[:, 0], q[:, 1]].T
+    )
+    got = task.evaluate(
+        tail=lambda q: there[q[:, 0], q[:, 1]],
+        head=lambda q: there[:, q[:, 0], q[:, 1]].T,
+        device="cuda",
+        batch_size=7,
+    )
+    assert got.ranks == expected.ranks
+    assert counted_by(got) == backend
+
+
+def test_callables_of_pairs(backend: str) -> None:
+    task = facts()
+    model = RNG.random((30, 3, 30))
+    there = on_cuda(model)
+
+    def tail_of(scores: Any) -> Callable[[Any, Any], Any]:
+        return lambda q, candidates: scores[q[:, 0], q[:, 1], candidates]
+
+    def head_of(scores: Any) -> Callable[[Any, Any], Any]:
+        return lambda q, candidates: scores[candidates, q[:, 0], q[:, 1]]
+
+    expected = task.evaluate(tail=tail_of(model), head=head_of(model), pairs=True)
+    got = task.evaluate(
+        tail=tail_of(there), head=head_of(there), pairs=True, device="cuda", batch_size=101
+    )
+    assert got.ranks == expected.ranks
+
+
+def test_callables_of_an_alignment(backend: str) -> None:
+    task = alignment.Task(np.arange(20)[:, None].repeat(2, axis=1), left=20, right=30)
+    model = RNG.random((20, 30))
+    there = on_cuda(model)
+    expected = task.evaluate(lambda q: model[q.ravel()], lambda q: model.T[q.ravel()])
+    got = task.evaluate(
+        lambda q: there[q.ravel()], lambda q: there.T[q.ravel()], device="cuda", batch_size=9
+    )
+    assert got.ranks == expected.ranks
+
+
+# --- vectors
+
+
+def both(call: Callable[..., Any], given: Vectors, *more: Any, **keywords: Any) -> tuple[Any, Any]:
+    """Return what a call gives for tensors on the device, and for arrays."""
+    bias = given.bias
+    if isinstance(bias, np.ndarray):
+        bias = on_cuda(bias)
+    tensors = on_cuda(given.queries), on_cuda(given.entities)
+    return (
+        result(call, *tensors, *more, **{**given.keywords, "bias": bias}, **keywords),
+        result(call, given.queries, given.entities, *more, **given.keywords, **keywords),
+    )
+
+
+@given(given=vectors(nan=True, similarities=SIMILARITIES))
+@EXAMPLES
+def test_scores_of_vectors(given: Vectors, backend: str) -> None:
+    assert agree(*both(tr.score_embeddings, given))
+    if given.height and len(given.entities):
+        rows = RNG.integers(0, given.height, 7)
+        targets = RNG.integers(0, len(given.entities), 7)
+        assert agree(*both(tr.score_embeddings, given, targets, rows=rows))
+
+
+@given(problem=vector_problems(), k=st.integers(1, 45))
+@EXAMPLES
+def test_counts_and_most_similar(problem: tuple[Vectors, Tasks], k: int, backend: str) -> None:
+    given, asked = problem
+    assert agree(*both(tr.rank_embeddings, given, asked.targets, **asked.keywords))
+    if given.queries.ndim > 1:
+        assert agree(*both(tr.topk_embeddings, given, k))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_large_vectors(similarity: str, dtype: Any, backend: str) -> None:
+    for width in (64, 300):
+        queries = RNG.normal(size=(200, width)).astype(dtype)
+        entities = RNG.normal(size=(7000, width)).astype(dtype)
+        entities[::50] = entities[1::50]  # ties
+        if similarity == "poincare":
+            queries = queries / 40
+            entities = entities / 40
+        options: dict[str, Any] = {"similarity": similarity}
+        if similarity == "complex_l1":
+            options["layout"] = "halves"
+        targets = RNG.integers(0, 7000, 200)
+        tensors = on_cuda(queries), on_cuda(entities)
+        got = tr.rank_embeddings(*tensors, targets, **options)
+        assert got == tr.rank_embeddings(queries, entities, targets, **options)
+        assert counted_by(got) == ("host" if backend == "torch" else backend)
+        some = slice(0, 20)
+        scores = tr.score_embeddings(tensors[0][some], tensors[1], **options)
+        assert agree(scores, tr.score_embeddings(queries[some], entities, **options))
+        top = tr.topk_embeddings(*tensors, 10, **options)
+        expected = tr.topk_embeddings(queries, entities, 10, **options)
+        assert agree((top.ids, top.scores), (expected.ids, expected.scores))
+
+
+def test_protocols_of_vectors(backend: str) -> None:
+    left, right = tenths(30, 6), tenths(40, 6)
+    right[:30:3] = left[::3]
+    pairs = np.arange(20)[:, None].repeat(2, axis=1)
+    tensors = on_cuda(left), on_cuda(right)
+    for options in ({}, {"csls": 3}, {"csls": 3, "candidates": "test"}):
+        expected = alignment.evaluate(left, right, pairs, **options)
+        assert alignment.evaluate(*tensors, pairs, **options).ranks == expected.ranks
+
+
+def test_memory_beside_the_scores(backend: str) -> None:
+    if backend == "host":
+        pytest.skip("tiles are copied to the host")
+    scores = torch.zeros(2000, 200_000, device="cuda")  # 1.6 GB
+    targets = RNG.integers(0, 200_000, 2000)
+    tr.rank(scores[:10], targets[:10])
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    tr.rank(scores, targets)
+    assert torch.cuda.max_memory_allocated() - before < 256 << 20
