@@ -96,7 +96,11 @@ class SplitReader:
         if is_path(split):
             path = os.fsdecode(split)
             if not path.endswith(".npy"):
-                return self._read_text(title, path)
+                codes = read_text(title, path, self._encode, self.form, self.notes)
+                columns = []
+                for j, codes_of_column in enumerate(codes):
+                    columns.append(Column(title, j, codes_of_column, self.index(j), is_text=True))
+                return columns
             split = read_npy(title, path)
             title = f"{title}: {path}"
         if isinstance(split, Positions):
@@ -107,13 +111,6 @@ class SplitReader:
             return [self.column(title, j, each, is_text=True) for j, each in fields]
         values = enumerate(self.columns(title, split))
         return [self.column(title, j, each) for j, each in values]
-
-    def _read_text(self, title: str, path: str) -> list[Column]:
-        """Read the columns of a file of text."""
-        columns = []
-        for j, codes in enumerate(read_text(title, path, self._encode, self.form, self.notes)):
-            columns.append(Column(title, j, codes, self.index(j), is_text=True))
-        return columns
 
     def _encode(self, j: int, labels: Sequence[str]) -> IntArray:
         return self.index(j).encode(labels)
