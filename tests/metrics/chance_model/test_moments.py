@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from oracles import metrics as oracle
 from support.interruptions import allocating_at_most
 from support.refusals import refusal
 from truerank import chance
@@ -51,10 +53,10 @@ def values(metric: str, parameter: float, ranks: Any, weights: Any) -> Any:
 
     if math.isinf(parameter):
         return ranks.max(axis=1) if parameter > 0 else ranks.min(axis=1)
+    if metric in oracle.RANK_FUNCTIONS:
+        of_rank = plain_values(metric, parameter, int(ranks.max()))
+        return mean(of_rank[ranks.astype(np.int64)])
     formulas: dict[str, Callable[[], Any]] = {
-        "mr": lambda: mean(ranks),
-        "mrr": lambda: mean(1 / ranks),
-        "hits": lambda: mean(ranks <= parameter),
         "imr": lambda: 1 / mean(ranks),
         "hmr": lambda: 1 / mean(1 / ranks),
         "gmr": lambda: np.exp(mean(np.log(ranks))),
@@ -64,6 +66,15 @@ def values(metric: str, parameter: float, ranks: Any, weights: Any) -> Any:
     if (metric, parameter) == ("power_mean", 0):
         metric = "gmr"
     return formulas[metric]()
+
+
+@cache
+def plain_values(metric: str, parameter: float, most: int) -> Any:
+    """f of each rank from 1 to `most`, by its definition; that of 0 is nan."""
+    found = [math.nan]
+    for rank in range(1, most + 1):
+        found.append(float(oracle.value_at(metric, Fraction(rank), Fraction(parameter))))
+    return np.array(found)
 
 
 def brute(
