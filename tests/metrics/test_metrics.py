@@ -250,7 +250,7 @@ def mean_of_f(monkeypatch: pytest.MonkeyPatch) -> None:
     def plain(r: Fraction, _: Fraction) -> oracle.Number:
         return 1 / (1 + oracle.logarithm(r) / oracle.logarithm(Fraction(2)))
 
-    monkeypatch.setitem(oracle.RANK_FUNCTIONS, MEAN_OF_F.name, plain)
+    monkeypatch.setitem(oracle.PLAIN_FUNCTIONS, MEAN_OF_F.name, plain)
 
 
 @pytest.mark.usefixtures("mean_of_f")

@@ -24,7 +24,7 @@ MAD_SCALE = Fraction("1.482602218505602")
 
 # f of each metric that is a mean of f(r), of the rank and the parameter: a Fraction or, with
 # logarithms and roots, a Decimal
-RANK_FUNCTIONS: dict[str, Callable[[Fraction, Fraction], Number]] = {
+PLAIN_FUNCTIONS: dict[str, Callable[[Fraction, Fraction], Number]] = {
     "mr": lambda r, _: r,
     "mrr": lambda r, _: 1 / r,
     "hits": lambda r, k: Fraction(r <= k),
@@ -36,7 +36,7 @@ def exact(
 ) -> Number:
     """Return the value of a metric, such as "mrr", "hits@3" or "power_mean:0.5".
 
-    A mean of f(r) has its f in `RANK_FUNCTIONS`, another metric its formula here.
+    A mean of f(r) has its f in `PLAIN_FUNCTIONS`, another metric its formula here.
 
     A metric that has no formula here is computed from the f and g of its row, rank by rank, with
     the numbers of candidates.
@@ -45,7 +45,7 @@ def exact(
     if name == "power_mean":
         return power_mean(float(p), ranks, weights)
     name, _, k = name.partition("@")
-    if name in RANK_FUNCTIONS:
+    if name in PLAIN_FUNCTIONS:
         parameter = Fraction(p or k or 0)
         return mean([value_at(name, r, parameter) for r in ranks], weights)
 
@@ -91,7 +91,7 @@ def value_at(name: str, rank: Fraction, parameter: Fraction) -> Number:
     """Return f of one rank, for a metric that is a mean of f(r)."""
     with localcontext() as context:
         context.prec = DIGITS
-        return RANK_FUNCTIONS[name](rank, parameter)
+        return PLAIN_FUNCTIONS[name](rank, parameter)
 
 
 def mean(values: Sequence[Number], weights: Sequence[Fraction]) -> Number:
