@@ -78,6 +78,16 @@ def are_of_other_queries(lists: Lists, qrels: Grades) -> bool:
     return len(listed) > 0 and judged.isdisjoint(listed)
 
 
+def rows_of(grades: Any) -> list[Any]:
+    """Return a (query, entity, gain) for each judgement."""
+    return [(q, e, gain) for q, judged in grades.items() for e, gain in judged.items()]
+
+
+def right_pairs(grades: Grades) -> set[tuple[int, int]]:
+    """Return the queries and entities that have a gain."""
+    return {(q, e) for q, judged in grades.items() for e, gain in judged.items() if gain}
+
+
 @given(problems(), st.sampled_from(["dict", "json", "run", "read", "tuples"]), st.booleans())
 def test_every_way_to_name_things_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory,
@@ -96,9 +106,7 @@ def test_every_way_to_name_things_gives_the_same(
         if in_text:
             of_qrels = text_of_qrels(of_qrels, folder / "qrels")
         elif form == "tuples":
-            of_qrels = [
-                (q, e, gain) for q, judged in of_qrels.items() for e, gain in judged.items()
-            ]
+            of_qrels = rows_of(of_qrels)
         if form == "json":
             (folder / "lists.json").write_text(json.dumps(of_lists))
             of_lists = folder / "lists.json"
@@ -110,9 +118,7 @@ def test_every_way_to_name_things_gives_the_same(
         facts = {"entities": entities, "queries": queries, "known": given_known}
         return quietly(Task, of_qrels, **facts, **options), of_lists
 
-    right = {(q, e) for q, judged in qrels.items() for e, gain in judged.items() if gain}
-    left_out = {(q, e) for q, judged in known.items() for e, gain in judged.items() if gain}
-    if right <= left_out:
+    if right_pairs(qrels) <= right_pairs(known):
         return
     if (in_text or form == "tuples") and are_of_other_queries(lists, qrels):
         return  # pairs have no query that is without one

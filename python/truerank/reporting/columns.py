@@ -12,7 +12,7 @@ from ..metrics.kinds import DEFAULT_KIND
 from ..metrics.metric_table import listed_metrics
 from ..tables import Column
 
-DEFAULT_METRICS = tuple(listed_metrics()) + ("amr", "amri", "amrr", "ah@10", "zmrr")
+DEFAULT_METRICS = (*listed_metrics(), "amr", "amri", "amrr", "ah@10", "zmrr")
 DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
 
 SHORT_METRICS = ("mrr", "hits@10", "amri")  # what a repr shows
