@@ -88,6 +88,18 @@ def right_pairs(grades: Grades) -> set[tuple[int, int]]:
     return {(q, e) for q, judged in grades.items() for e, gain in judged.items() if gain}
 
 
+def lists_in(form: str, lists: Any, folder: Path) -> Any:
+    """Return lists as a task takes them: a file, what was read of one, or a dictionary."""
+    if form == "json":
+        (folder / "lists.json").write_text(json.dumps(lists))
+        return folder / "lists.json"
+    if form == "run":
+        return text_of_run(lists, folder / "run")
+    if form == "read":
+        return tr.read_run(text_of_run(lists, folder / "run"))
+    return lists
+
+
 @given(problems(), st.sampled_from(["dict", "json", "run", "read", "tuples"]), st.booleans())
 def test_every_way_to_name_things_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory,
@@ -107,16 +119,9 @@ def test_every_way_to_name_things_gives_the_same(
             of_qrels = text_of_qrels(of_qrels, folder / "qrels")
         elif form == "tuples":
             of_qrels = rows_of(of_qrels)
-        if form == "json":
-            (folder / "lists.json").write_text(json.dumps(of_lists))
-            of_lists = folder / "lists.json"
-        elif form == "run":
-            of_lists = text_of_run(of_lists, folder / "run")
-        elif form == "read":
-            of_lists = tr.read_run(text_of_run(of_lists, folder / "run"))
         given_known = {"train": renamed(known, query, entity)}
         facts = {"entities": entities, "queries": queries, "known": given_known}
-        return quietly(Task, of_qrels, **facts, **options), of_lists
+        return quietly(Task, of_qrels, **facts, **options), lists_in(form, of_lists, folder)
 
     if right_pairs(qrels) <= right_pairs(known):
         return
