@@ -17,7 +17,7 @@ from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.input_files import path_name
 from ...inputs.naming import public
 from ...inputs.row_keys import first_rows, row_keys
-from ...splits.column_ids import Column, distinct_labels, encode_columns
+from ...splits.column_ids import IdColumn, distinct_labels, encode_columns
 from ...splits.elements import is_id, is_integer_text
 from ...splits.text import TRIPLE, RowForm, is_path, line_of, read_text
 from ...splits.vocabularies import LabelIndex
@@ -350,7 +350,7 @@ def _read_graph(
     return graph, ids[: len(columns_of_pairs)]
 
 
-class _FileColumn(Column):
+class _FileColumn(IdColumn):
     """A column of a file: `path` is its, and messages name the line."""
 
     def where(self, row: int) -> str:
