@@ -27,7 +27,7 @@ nox.options.download_python = "never"
 nox.options.allow_parallel = True
 # Those that run by default. The longest come first, so that none is left alone at the end.
 nox.options.sessions = ["lint", "sdist", "wheel", "sanitizers(asan)", "toolkits", "isa"]
-nox.options.sessions += ["sanitizers(tsan)", "fuzz", "docs", "bench"]
+nox.options.sessions += ["sanitizers(tsan)", "fuzz", "docs", "browser", "bench"]
 PORTABILITY = ["portability"]  # compilers, processors, systems and Pythons that few have
 
 ROOT = Path(__file__).parent
@@ -348,6 +348,14 @@ def docs(session: nox.Session) -> None:
     session.install(made_wheel(session, "[bench,docs,files]"))
     options = ["-q", "-W", "--keep-going", "-n", "-b", "html", "docs"]
     session.run("python", "-m", "sphinx", *options, f"{session.create_tmp()}/html")
+
+
+@nox.session(requires=["wheel"])
+def browser(session: nox.Session) -> None:
+    """The page of results, opened in a real browser."""
+    need(session, "chromium chromium-driver")
+    session.install(made_wheel(session, "[test]"), "--group=browser")
+    run_tests(session, "tests/page/test_browser.py")
 
 
 @nox.session(requires=["wheel"])

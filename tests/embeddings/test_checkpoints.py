@@ -26,6 +26,36 @@ def halves(x: Array) -> Array:
     return x[: len(x) // 2] + 1j * x[len(x) // 2 :]
 
 
+def in_turn(x: Array) -> Array:
+    return x[::2] + 1j * x[1::2]
+
+
+def product(head: Array, relation: Array, tail: Array) -> Any:
+    """Return the sum of h r t."""
+    return (head.astype(float) * relation * tail).sum()
+
+
+def translate(head: Array, relation: Array, tail: Array) -> Any:
+    """Return minus the L1 distance of h + r and t."""
+    return -np.abs(head.astype(float) + relation - tail).sum()
+
+
+def rotate_by_radians(head: Array, relation: Array, tail: Array) -> Any:
+    """Return minus the sum of moduli, where a phase is in radians."""
+    turned = halves(head) * (np.cos(relation) + 1j * np.sin(relation))
+    return -np.abs(turned - halves(tail)).sum()
+
+
+def product_in_turn(head: Array, relation: Array, tail: Array) -> Any:
+    """Return the real part of the sum of h r conj(t), real and imaginary parts in turn."""
+    return (in_turn(head) * in_turn(relation) * in_turn(tail).conj()).real.sum()
+
+
+def rotate_in_turn(head: Array, relation: Array, tail: Array) -> Any:
+    """Return minus the Euclidean norm of h r - t, real and imaginary parts in turn."""
+    return -np.linalg.norm(in_turn(head) * in_turn(relation) - in_turn(tail))
+
+
 def rotate(head: Array, relation: Array, tail: Array) -> Any:
     """Return minus the sum of moduli, where a phase of (gamma + 2) / dim is half a turn."""
     phases = relation * np.pi * DIM / (GAMMA + 2)
@@ -62,6 +92,8 @@ def paired(head: Array, relation: Array, tail: Array) -> Any:
 
 # By the words that a line begins with: the lengths of entities and relations, and the score.
 MODELS: dict[str, tuple[int, int, Score]] = {
+    "DistMult": (DIM, DIM, product),
+    "TransE": (DIM, DIM, translate),
     "RotatE": (2 * DIM, DIM, rotate),
     "ComplEx": (2 * DIM, 2 * DIM, complex_product),
     "DGL-KE, RotatE": (2 * DIM, DIM, rotate),
@@ -69,6 +101,9 @@ MODELS: dict[str, tuple[int, int, Score]] = {
     "PyTorch-BigGraph": (2 * DIM, 2 * DIM, complex_product),
     "OpenKE, RotatE": (2 * DIM, DIM, rotate),
     "OpenKE, ComplEx": (2 * DIM, 2 * DIM, complex_product),
+    "LibKGE, RotatE": (2 * DIM, DIM, rotate_by_radians),
+    "PyKEEN, ComplEx": (2 * DIM, 2 * DIM, product_in_turn),
+    "PyKEEN, RotatE": (2 * DIM, 2 * DIM, rotate_in_turn),
     "QuatE": (4 * DIM, 4 * DIM, quaternion_product),
     "PairRE": (DIM, 2 * DIM, paired),
 }
@@ -92,6 +127,8 @@ def test_a_line_ranks_as_the_model_does(model: str) -> None:
     of_entities, of_relations, score = MODELS[model]
     entities = rng.standard_normal((ENTITIES, of_entities)).astype(np.float32)
     relations, of_heads = rng.standard_normal((2, RELATIONS, of_relations)).astype(np.float32)
+    if model == "PyKEEN, RotatE":  # which keeps the moduli of relations at 1
+        relations /= np.hypot(relations[:, ::2], relations[:, 1::2]).repeat(2, axis=1)
     h, t = rng.integers(0, ENTITIES, (2, 17))
     r = np.full(17, 3)
     if model != "PairRE":

@@ -236,6 +236,17 @@ def test_known_forms(known: Any, names: list[str]) -> None:
     assert task.protocol.split == "final"
 
 
+def test_messages_say_how_to_validate() -> None:
+    words = r"^split: expected a name that no known split has, as split='valid' .*, got 'test'$"
+    refusal(ValueError, words, Task, TEST, {"train": TRAIN, "test": TEST})
+    refusal(ValueError, "^split: expected the name of", Task, TEST, {"train": TRAIN}, split=1)
+    words = r"\(all are in valid; if that is the evaluated split, .* and say split='valid'\); they"
+    with pytest.warns(UserWarning, match=words):
+        Task(TEST, {"train": TRAIN, "valid": TEST + TRAIN[:1]})
+    task = Task(TEST, {"train": TRAIN, "test": TRAIN[:1]}, split="valid")
+    assert str(task.protocol).startswith("split valid, filtered by train + test + valid, ")
+
+
 def test_audit_in_words() -> None:
     test = TEST + TEST[:1] + TRAIN[:1]
     test.append(("e", "hates", "a"))

@@ -170,7 +170,8 @@ def test_names_are_text() -> None:
     text, page = saved(measured, title=EVIL[0], notes=EVIL, command=EVIL[2])
     assert page.count("svg") == 4
     assert page.count("style") == 1
-    assert "<script" not in text
+    assert page.script == f"\n{(files('truerank.page') / 'page.js').read_text(encoding='utf-8')}"
+    assert text.count("<script") == 1
     assert "onerror=alert" not in "".join(str(attributes) for _, attributes in page.tags)
     names = list(EVIL[:6] + EVIL[-3:])
     names += ["\\u202eright to left\\u202c \u6f22\u5b57", "a\\nb\\tc"]

@@ -375,6 +375,14 @@ def test_bars_are_the_values_of_the_groups() -> None:
     assert ax.get_legend().get_title().get_text() == "3 groups by label"
 
 
+def test_long_names_leave_room_for_the_legend() -> None:
+    report = tr.report(A, by=[f"{name} {LONG}" for name in GROUPS])
+    with matplotlib.rc_context({"figure.figsize": (5, 3), "font.size": 11}):
+        ax = plot.groups(report, "mrr")
+        ax.figure.draw_without_rendering()
+    assert ax.get_legend().get_window_extent().x1 <= ax.figure.bbox.x1
+
+
 def test_best_groups_first() -> None:
     report = tr.report(A, by=GROUPS)
     for metric, sign in (("mr", 1), ("mrr", -1), ("hits@4", -1)):

@@ -1,14 +1,18 @@
-"""A strict reader of pages: tags must close, ids must differ, nothing may be fetched."""
+"""A strict reader of pages: tags must close, ids must differ, nothing may be fetched.
+
+The only script that may be there is the one whose digest the page's policy names.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import html.parser
 import re
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 # Elements that may load something from outside, or run.
-ACTIVE = {"script", "link", "img", "iframe", "object", "embed", "base", "form", "audio", "video"}
+ACTIVE = {"link", "img", "iframe", "object", "embed", "base", "form", "audio", "video"}
 PARENTS = {
     **{"tr": {"thead", "tbody"}, "th": {"tr"}, "td": {"tr"}, "caption": {"table"}},
     **{"thead": {"table"}, "tbody": {"table"}, "li": {"ul"}, "dt": {"dl", "div"}},
@@ -25,6 +29,7 @@ class Page(html.parser.HTMLParser):
         self.open: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.text: list[str] = []
+        self.script = ""
         self.cells: list[str] = []
         assert text.startswith("<!DOCTYPE html>\n")
         self.feed(text)
@@ -50,7 +55,9 @@ class Page(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
+        if "script" in self.open:
+            self.script += data
+        elif "style" not in self.open:
             self.text.append(data)
         if self.cells and {"td", "th"} & set(self.open):
             self.cells[-1] += data
@@ -70,6 +77,7 @@ class Page(html.parser.HTMLParser):
     def _check(self) -> None:
         ids = [attributes["id"] for _, attributes in self.tags if "id" in attributes]
         assert len(set(ids)) == len(ids)
+        self._check_script()
         for tag, attributes in self.tags:
             assert tag not in ACTIVE, tag
             for name, value in attributes.items():
@@ -81,6 +89,21 @@ class Page(html.parser.HTMLParser):
                 for found in re.findall(r"url\(([^)]*)\)", value or ""):
                     assert found[0] == "#", found
                     assert found[1:] in ids
+
+    def _check_script(self) -> None:
+        """One script at most, without a source, and by the policy no other may run."""
+        if not self.count("script"):
+            return
+        assert [attributes for tag, attributes in self.tags if tag == "script"] == [{}]
+        digest = base64.b64encode(hashlib.sha256(self.script.encode()).digest()).decode()
+        (policy,) = (
+            attributes["content"] or ""
+            for tag, attributes in self.tags
+            if attributes.get("http-equiv") == "Content-Security-Policy"
+        )
+        rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+        assert rules["default-src"] == "'none'"
+        assert rules["script-src"] == f"'sha256-{digest}'"
 
     @property
     def words(self) -> str:

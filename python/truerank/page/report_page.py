@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import re
@@ -133,6 +134,8 @@ def save(
         keys = unique_keys(metrics)
     options = {"by": by, "level": level, "allow_unlike": allow_unlike}
     results, numbers = _results(models, keys, options)
+    parts = files(__package__)
+    script = (parts / "page.js").read_text(encoding="utf-8")
     content = {
         "title": html_text(title),
         "notes": _paragraphs(lines),
@@ -141,12 +144,19 @@ def save(
         "findings": _findings(models),
         "evaluated": _evaluated(models),
         "reproduce": _reproduce(numbers, command),
-        "style": (files(__package__) / "page.css").read_text(encoding="utf-8"),
+        "style": (parts / "page.css").read_text(encoding="utf-8"),
+        "script": script,
+        "digest": _digest(f"\n{script}"),
         "version": __version__,
     }
-    frame = Template((files(__package__) / "page.html").read_text(encoding="utf-8"))
+    frame = Template((parts / "page.html").read_text(encoding="utf-8"))
     with replace_file(path) as file:
         file.write(ILLEGAL.sub("\ufffd", frame.substitute(content)).encode())
+
+
+def _digest(script: str) -> str:
+    """Return the SHA-256 of a script as a page says it: no other script may run there."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _results(

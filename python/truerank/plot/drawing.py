@@ -161,7 +161,12 @@ def legend_above(ax: Axes, handles: Sequence[Any], names: Sequence[str], **optio
     """
     if not names:
         return
-    letters = _LETTERS * ax.bbox.width / ax.figure.dpi * 10 / ax.xaxis.label.get_size()
+    letters_per_pixel = _LETTERS / ax.figure.dpi * 10 / ax.xaxis.label.get_size()
+    letters = letters_per_pixel * ax.bbox.width
+    # Long names of rows will leave the axes less room than they have before the layout is made.
+    longest = max((len(label.get_text()) for label in ax.get_yticklabels()), default=0)
+    beside = longest + _HANDLE_WIDTH
+    letters = min(letters, letters_per_pixel * ax.figure.bbox.width - beside)
     columns = int(letters / (max(map(len, names)) + _HANDLE_WIDTH))
     legend = ax.legend(
         handles,

@@ -182,7 +182,7 @@ def audit_split(
         is_leak |= is_in_split
     cases = {
         "duplicates": (first[numbers] != np.arange(tested), "repeat an earlier one"),
-        "leaks": (is_leak, "are in a known split, too"),
+        "leaks": (is_leak, _describe_leaks(leaks)),
     }
     cases.update(more_cases or {})
 
@@ -209,6 +209,23 @@ def audit_split(
         **fields,
     )
     return kept, notes, audit
+
+
+def _describe_leaks(leaks: Mapping[str, Mask]) -> str:
+    """Say that rows are in known splits, and where all are in one, that it may be the same split.
+
+    Examples
+    --------
+    >>> print(_describe_leaks({"train": np.array([False]), "valid": np.array([True])}))
+    are in a known split, too (all are in valid; if that is the evaluated split, leave it out of \
+the known ones and say split='valid')
+    """
+    description = "are in a known split, too"
+    for name, mask in leaks.items():
+        if mask.all():
+            remedy = f"leave it out of the known ones and say split={name!r}"
+            return f"{description} (all are in {name}; if that is the evaluated split, {remedy})"
+    return description
 
 
 def _apply_rules(

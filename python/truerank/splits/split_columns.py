@@ -264,8 +264,11 @@ def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, An
     {'test': ('test', 'test.txt'), 'train': ('known["train"]', 'train.txt')}
     """
     others = name_known_splits(known)
-    if not isinstance(split, str) or not split or split in others:
-        expected = "a name of its own for the test"
+    if not isinstance(split, str) or not split:
+        expected = "the name of the evaluated split, as 'test' or 'valid'"
+        raise InputValueError("split", expected=expected, got=repr(split))
+    if split in others:
+        expected = "a name that no known split has, as split='valid' where valid is evaluated"
         raise InputValueError("split", expected=expected, got=repr(split))
     for argument, names in (("split", [split]), ("known", others)):
         for name in CANDIDATE_WORDS:

@@ -89,7 +89,8 @@ def open_scores(
         The array in an `.npz`, a zarr group or an HDF5 file. Default: the only one, or "scores".
     io : {"map", "read"}
         How `rank` reads blocks of files: "map" maps them into memory; "read" reads them into small
-        buffers, so that a file that shrinks meanwhile does no harm.
+        buffers, so that a file that shrinks meanwhile does no harm, and no page of it counts as
+        resident memory of the process.
 
     Returns
     -------
