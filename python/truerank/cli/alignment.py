@@ -24,7 +24,7 @@ from .options import (
     option,
     take,
 )
-from .output import show_report
+from .report_output import show_report
 
 if TYPE_CHECKING:
     from ..alignment import Graph
@@ -116,7 +116,7 @@ def align(given: Given) -> None:
         model.counter(task, given),
         given,
         what,
-        findings=str(task.audit).splitlines(),
+        split_audit=task.audit,
         title=f"Entity alignment of {task.protocol.split}",
     )
 

@@ -7,31 +7,35 @@ from typing import Any
 
 import click
 
-from ..retrieval import Task
+from ..inputs.errors import InputValueError
+from ..ranks.labels import LABEL_ALIASES
+from ..retrieval import RetrievalReport, Task
 from ..retrieval.answer_ties import GAINS
 from ..retrieval.answered_queries import MISSES
-from .files import files_read
+from .files import read_groups
 from .model_files import known_splits, open_model
 from .options import (
     ARRAY,
     COUNTING,
     INPUT,
-    MEASURED,
     NAMES,
+    REPORTED,
     WORD,
     Given,
+    Value,
     command,
+    flag,
     option,
-    refuse,
     take,
 )
-from .output import bar, check_printing, show
+from .output import bar
+from .report_output import show_report
 
 
 @command(
     "retrieval",
     "candidates train valid known split leaks similarity complex_layout bias "
-    f"{COUNTING} io save {MEASURED}",
+    f"{COUNTING} io {REPORTED}",
     short_help="Evaluate retrieval and recommendation.",
 )
 @option(
@@ -61,19 +65,30 @@ from .output import bar, check_printing, show
     "Names of the queries, a line for each row. Default: in the order of --qrels.",
 )
 @option("--gain", click.Choice(GAINS), "What becomes of gains in nDCG. Default: linear.")
+@flag("--judged", "Rank documents of --qrels with a gain of 0, too, as bpref needs.")
+@option(
+    "--by",
+    Value(read_groups, "label|file"),
+    "Groups of the queries: a file with lines of a query and its group, with a tab between them, "
+    "perhaps gzipped, which --save stores as the label group; or another label of the answers.",
+)
 def retrieve(given: Given) -> None:
     """Evaluate retrieval: rank all right answers of each query among all candidates.
 
     A model is given by the lists that it made, by its scores, or by vectors of queries and of
     candidates, which --similarity compares. The answers that --train, --valid and --known hold, in
     the form of --qrels, are left out of the candidates of their query. --candidates names them in
-    the order of columns and vectors; where --qrels has ids, their number is enough.
+    the order of columns and vectors; beside --lists, or where --qrels has ids, their number is
+    enough. `truerank evaluate` and `compare` read what --save stores.
 
     \b
     truerank retrieval --qrels qrels.txt --lists run.txt.gz --candidates names.txt
+    truerank retrieval --qrels qrels.txt --lists run.txt --candidates 8841823 --save bm25.npz
     truerank retrieval --qrels qrels.npy --queries Q.npy --entities E.npy --metrics ndcg@10,map
     """
-    facts = take(given, "qrels split leaks gain")
+    facts = take(given, "qrels split leaks gain judged")
+    if isinstance(given.get("by"), dict):
+        facts["groups"] = given.pop("by")
     facts["known"] = known_splits(given)
     facts["queries"] = given.pop("query_labels", None)
     candidates = given.pop("candidates", None)
@@ -94,14 +109,18 @@ def retrieve(given: Given) -> None:
         task = Task(**facts, entities=candidates)
         rules = take(given, f"{COUNTING} misses")
         count = partial(task.evaluate_lists, lists, **rules, progress=bar())
-    printing = take(given, MEASURED)
-    saved = given.pop("save", None)
-    refuse(given, what)
-    check_printing(printing, save=saved)
-    report = count()
-    if saved is not None:
-        report.ranks.with_protocol(files=files_read()).save(saved)
-    show(report, printing)
+    check_label(given.get("by"), task)
+    show_report(
+        count, given, what, kind=RetrievalReport, title=f"Retrieval of {task.protocol.split}"
+    )
+
+
+def check_label(by: str | None, task: Task) -> None:
+    """Refuse a name of groups that is neither a file nor a label, before anything is counted."""
+    labels = task.answers.labels
+    if by is not None and LABEL_ALIASES.get(by, by) not in labels:
+        expected = f"a file, or one of {', '.join(labels)}"
+        raise InputValueError("--by", expected=expected, got=repr(by))
 
 
 def _in_columns(candidates: Any, facts: dict[str, Any], lists: str | None = None) -> Any:
