@@ -39,6 +39,7 @@ def world() -> tuple[dict[str, dict[str, int]], list[dict[str, dict[str, float]]
 
 
 QRELS, RUNS = world()
+PARITY = ("even", "odd")
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +51,7 @@ def files() -> None:
         Path(f"{name}.run").write_text("\n".join(lines))
     Path("names.txt").write_text("\n".join(NAMES))
     Path("train.txt").write_text("q0 0 d39 1\n")
-    groups = [f"{query}\t{'even' if i % 2 == 0 else 'odd'}" for i, query in enumerate(QUERIES)]
+    groups = [f"{query}\t{PARITY[i % 2]}" for i, query in enumerate(QUERIES)]
     Path("groups.tsv").write_text("\n".join(groups))
 
 
@@ -105,7 +106,7 @@ def test_groups_and_intervals(run: Run) -> None:
     words = f"{LINE} --lists a.run --by groups.tsv --metrics mrr,macro.map --interval".split()
     code, out, err = run(*words, "--save", "a.npz", "--format", "csv")
     assert (code, err) == (0, "")
-    groups = {query: ("even", "odd")[i % 2] for i, query in enumerate(QUERIES)}
+    groups = {query: PARITY[i % 2] for i, query in enumerate(QUERIES)}
     expected = Task(QRELS, entities=NAMES, groups=groups | {"none": "odd"}).evaluate_lists(RUNS[0])
     rows = [line.split(",") for line in out.splitlines()]
     assert rows[0] == ["group", "queries", "number", "mrr", "macro.map"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from itertools import chain
@@ -12,7 +13,7 @@ import click
 from numpy.typing import NDArray
 
 from ..inputs.errors import InputValueError
-from ..inputs.input_files import open_input
+from ..inputs.input_files import open_input, report_damage
 from ..inputs.npy_files import read_npy, read_npz
 from ..ranks.storage import HEADER
 from ..splits.judgements import Qrels
@@ -173,6 +174,16 @@ def holds_ranks(path: str) -> bool:
     with open_input("scores", path) as file:
         is_archive = file.read(4) == b"PK\3\4"
     return is_archive and HEADER in read_npz("scores", path, ())[0]
+
+
+def archive_kind(argument: str, path: str) -> str:
+    """Return what an archive of truerank says it holds, as "truerank.ranks"; empty for others."""
+    _, arrays = read_npz(argument, path, (HEADER,))
+    if HEADER not in arrays:
+        return ""
+    with report_damage(argument, path, "damaged header: "):
+        kind = json.loads(arrays[HEADER].tobytes())["kind"]
+    return str(kind)
 
 
 def model_names(paths: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ answers their query has, and such ranks are reported by query, whichever command
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .. import Ranks
     from ..reporting.keyed_values import KeyedValues
     from ..splits.split_audit import SplitAudit
+    from ..tables import AsTable
 
 SAVED = "saved ranks"
 
@@ -135,6 +137,7 @@ def show_report(
     what: str,
     *,
     kind: type[KeyedValues] = Report,
+    told: Sequence[str] = (),
     split_audit: SplitAudit | None = None,
     title: str | None = None,
 ) -> None:
@@ -150,6 +153,8 @@ def show_report(
         What is evaluated, for the error that an option cannot apply to it.
     kind : type
         The class of the report.
+    told : sequence of str
+        Lines that stand below a report in any case.
     split_audit : SplitAudit, optional
         What --audit shows beside the findings of the report.
     title : str, optional
@@ -166,11 +171,10 @@ def show_report(
     findings: list[str] = []
     if split_audit is not None:
         findings = str(split_audit).splitlines()
-    lines: list[str] = []
+    lines = list(told)
     if asked.has_audit:
-        lines.extend(findings)
-        lines.extend(map(str, made.audit()))
-        lines = lines or ["Nothing was found that makes these numbers suspect."]
+        found = findings + list(map(str, made.audit()))
+        lines += found or ["Nothing was found that makes these numbers suspect."]
     if asked.page is not None:
         save_page(
             asked.page,
@@ -182,14 +186,18 @@ def show_report(
         )
     if asked.by_query:
         show_queries(made, asked, grouping, lines)
-    elif asked.needs_key_values:
+        return
+    result: AsTable = made
+    content = json.loads(made.to_json(**take(dict(asked.printing), "metrics")))
+    printing = dict(asked.printing)
+    if asked.needs_key_values:
         values = KeyTable(made, asked.keys, has_intervals=asked.has_intervals)
-        table = values.table(percent="percent" in asked.printing)
-        rest = dict(asked.printing)
-        take(rest, "metrics percent")
-        show(table, rest, values.content(), lines)
-    else:
-        show(made, asked.printing, lines=lines)
+        result = values.table(percent="percent" in printing)
+        content = values.content()
+        take(printing, "metrics percent")
+    if asked.has_audit and split_audit is not None:
+        content["split_audit"] = split_audit.to_dict()
+    show(result, printing, content, lines)
 
 
 def evaluated(evaluate: Callable[[], Any], asked: Asked, grouping: Given, what: str) -> KeyedValues:

@@ -12,6 +12,8 @@ from ..ranks.labels import LABEL_ALIASES
 from ..retrieval import RetrievalReport, Task
 from ..retrieval.answer_ties import GAINS
 from ..retrieval.answered_queries import MISSES
+from ..splits.elements import is_integer_text
+from ..splits.list_files import qrels_of_file
 from .files import read_groups
 from .model_files import known_splits, open_model
 from .options import (
@@ -98,6 +100,8 @@ def retrieve(given: Given) -> None:
         what = model.kind
         if candidates is None:
             candidates = model.sizes({"scores": "entities"}).get("entities")
+        if isinstance(candidates, int) and not facts["qrels"].endswith(".npy"):
+            check_digits(facts["qrels"])
         task = Task(**facts, entities=_in_columns(candidates, facts))
         count = model.counter(task, given)
     else:
@@ -113,6 +117,17 @@ def retrieve(given: Given) -> None:
     show_report(
         count, given, what, kind=RetrievalReport, title=f"Retrieval of {task.protocol.split}"
     )
+
+
+def check_digits(qrels: str) -> None:
+    """Refuse names of documents beside scores or vectors: a number does not say their columns."""
+    names = qrels_of_file("--qrels", qrels).documents
+    named = [name for name in names if not is_integer_text(str(name))]
+    if named:
+        raise click.UsageError(
+            "scores and vectors need --candidates FILE, a name in each line in the order of their "
+            f"columns, as --qrels has names ({named[0]!r}); a number is enough beside --lists"
+        )
 
 
 def check_label(by: str | None, task: Task) -> None:
