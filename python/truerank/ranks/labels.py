@@ -35,17 +35,24 @@ RIGHT_ANSWERS = "retrieval_answers"
 # target of a task, tied with it, and how many there are: labels of the same ranks.
 JUDGED = ("judged_above", "judged_tied", "judged")
 # What a right answer counts for, a number in text; what becomes of it where it is not counted as it
-# is ("exponential", "binary"); and of the queries without a right answer those that are counted
+# is ("exponential", "binary"); what it counts for where its list misses it, where that is not
+# nothing ("bounds", "expected"); and of the queries without a right answer those that are counted
 # with a task (all with the first, so that slices and joined parts add up): labels of retrieval.
 GAIN = "gain"
 GAIN_RULE = "gain_rule"
+MISSES_RULE = "misses_rule"
 WITHOUT_ANSWERS = "without_answers"
 # Where a task of a part stands among those of the whole task, and how many these are: joined parts
 # have the order of the whole, and lose both labels when all tasks are there.
 POSITION = "position_in_whole"
 WHOLE = "tasks_in_whole"
 # What tasks without these labels have where they are joined with others: the code 0 of this.
-DEFAULTS = {GAIN: ("1",), GAIN_RULE: ("linear",), WITHOUT_ANSWERS: None}
+DEFAULTS = {
+    GAIN: ("1",),
+    GAIN_RULE: ("linear",),
+    MISSES_RULE: ("zero",),
+    WITHOUT_ANSWERS: None,
+}
 
 
 class Immutable:

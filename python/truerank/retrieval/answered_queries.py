@@ -17,14 +17,14 @@ from ..metrics.keys import ALL_SIDES, MACRO, Key, Sides
 from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from ..ranks.labels import RIGHT_ANSWERS, WITHOUT_ANSWERS
+from ..ranks.labels import MISSES_RULE, RIGHT_ANSWERS, WITHOUT_ANSWERS
 from ..reporting.audit import findings
 from ..reporting.summaries import Counted, Finding, Measured, ReportForm, Summary, summary_of
 from ..splits.elements import first_names
 from ..splits.grades import count_without_answers
 from ..tables.cells import format_count
 from .answer_metrics import ORDER_KINDS, read_key
-from .answer_ties import LEVELS, RankedAnswers
+from .answer_ties import LEVELS, RankedAnswers, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,8 +136,10 @@ class AnsweredQueries(Measured):
         ranks: Ranks,
         gains: FloatArray | None = None,
         by: LabelsLike | None = None,
-        misses: str = "zero",
+        misses: str | None = None,
     ) -> None:
+        if misses is None:
+            misses = rule_of(ranks.labels, MISSES_RULE, "misses", tuple(MISSES))
         check_misses(misses, ranks.protocol)
         self.gains = gains
         self.misses = misses
@@ -146,7 +148,11 @@ class AnsweredQueries(Measured):
         self.ranked = RankedAnswers(ranks, gains, misses)
         self.answers = read_only(self.ranked.answers)
         self.candidates = read_only(self.ranked.candidates)
-        self.ranks = ranks.with_labels(**{RIGHT_ANSWERS: self.answers[self.ranked.codes]})
+        labels: dict[str, Any] = {RIGHT_ANSWERS: self.answers[self.ranked.codes]}
+        labels[MISSES_RULE] = None
+        if misses != "zero" and ranks.listed is not None:
+            labels[MISSES_RULE] = misses
+        self.ranks = ranks.with_labels(**labels)
         self.tasks = self.ranks
         self.protocol = ranks.protocol
         self.seed = 0
