@@ -266,7 +266,7 @@ class DanglingCurve(AsTable):
         """Return the curve as a Table, a row for each threshold.
 
         Its columns are threshold, precision, recall, f1, said and correct; the options are those of
-        `Table.table`.
+        `Table.table`. Of many thresholds people read the ten around the best.
 
         Examples
         --------
@@ -290,7 +290,18 @@ class DanglingCurve(AsTable):
             f"best F1 {self.best_f1:.3f} at {self.best_threshold:.3f}, "
             f"average precision {self.average_precision:.3f}."
         )
-        table = Table(columns, rows, names=0, before=[sentence], most=THRESHOLDS_SHOWN)
+        best = 0
+        if len(self):
+            best = int(np.argmax(self.f1))
+        first = min(best - THRESHOLDS_SHOWN // 2, len(self) - THRESHOLDS_SHOWN)
+        table = Table(
+            columns,
+            rows,
+            names=0,
+            before=[sentence],
+            first=max(first, 0),
+            most=THRESHOLDS_SHOWN,
+        )
         return table.table(metrics, **options)
 
 

@@ -14,6 +14,7 @@ from ..tables import Column
 
 DEFAULT_METRICS = (*listed_metrics(), "amr", "amri", "amrr", "ah@10", "zmrr")
 DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
+TIE_KINDS = ("optimistic", "realistic", "pessimistic", "expected")  # all but that which is drawn
 
 SHORT_METRICS = ("mrr", "hits@10", "amri")  # what a repr shows
 FEW_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")  # what tables show by default

@@ -19,7 +19,15 @@ from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from ..ranks.labels import MISSES_RULE, RIGHT_ANSWERS, WITHOUT_ANSWERS
 from ..reporting.audit import findings
-from ..reporting.summaries import Counted, Finding, Measured, ReportForm, Summary, summary_of
+from ..reporting.summaries import (
+    Counted,
+    Finding,
+    Measured,
+    ReportForm,
+    Summary,
+    misses_differ,
+    summary_of,
+)
 from ..splits.elements import first_names
 from ..splits.grades import count_without_answers
 from ..tables.cells import format_count
@@ -99,6 +107,7 @@ ANSWER_REPORTS = ReportForm(
     few=FEW_METRICS,
     usual=DEFAULT_METRICS,
     kinds=ORDER_KINDS + LEVELS + ("ratio", "index"),
+    tie_kinds=ORDER_KINDS,
     default_kind=EXPECTED_KIND,
     labels=("kind",),
     tasks="queries",
@@ -168,6 +177,11 @@ class AnsweredQueries(Measured):
             codes, self.group_names = group_codes(ranks, by)
             self.group_of_query = self.ranked.of_queries(codes)
 
+    @property
+    def kinds_differ(self) -> bool:
+        """Whether orders of ties differ, or misses have bounds."""
+        return self.summary.tied_tasks > 0 or misses_differ(self.facts)
+
     # -- values ------------------------------------------------------------------------------------
 
     def value(self, key: Key) -> float:
@@ -233,10 +247,7 @@ class AnsweredQueries(Measured):
     @cached_property
     def summary(self) -> Summary:  # type: ignore[override]
         """The numbers of right answers and of ties; what no list names is in no tie."""
-        tied = self.ranks.tied
-        if self.ranks.listed is not None and self.misses != "bounds":
-            tied = np.where(self.ranks.listed, tied, 1)
-        summary = summary_of(self.ranks, tied)
+        summary = summary_of(self.ranks)
         if len(self.candidates):  # of a list with all that it misses
             fewest = int(self.candidates.min())
             most = int(self.candidates.max())
@@ -351,6 +362,6 @@ def _short_lists(longest: int | None, candidates: int) -> list[Finding]:
     names = format_count(longest, "candidate")
     message = (
         f"no list has more than {names} of {candidates:,}, among which chance, index and auc are; "
-        'if lists order a few that were chosen, Task takes candidates={query: [...]} or "listed"'
+        'if lists order a few that were chosen, candidates can be those of each query, or "listed"'
     )
     return [Finding("short lists", longest / candidates, FEW, message)]
