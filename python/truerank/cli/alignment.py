@@ -168,7 +168,7 @@ def read_data_set(
 
 def _entities(graph: Graph) -> Any:
     """Return the names of a graph's entities if they are unique, or else their number."""
-    names = graph.names
+    names = graph.entities
     if names is None or len(set(names)) < graph.size:
         return graph.size
     return names
