@@ -273,7 +273,7 @@ def holds_integers(argument: str, path: str) -> bool:
 
 def _entities(graph: Graph) -> Any:
     """Return the names of a graph's entities if they are unique, or else their number."""
-    names = graph.names
+    names = graph.entities
     if names is None or len(set(names)) < graph.size:
         return graph.size
     return names

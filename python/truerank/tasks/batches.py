@@ -79,10 +79,11 @@ def rank_batches(
     ordered = np.argsort(side.rows, kind="stable")  # the tasks of a batch are neighbours
     starts = range(0, max(height, 1), size)  # without queries, one empty batch
     row_of_task = side.rows[ordered]
+    queries_of_side = side.queries  # a copy each time
 
     def batches() -> Iterator[dict[str, Any]]:
         for start in starts:
-            queries = side.queries[start : start + size].copy()
+            queries = queries_of_side[start : start + size].copy()
             scores = read_scores(scorer(as_input(queries)), rules.get("dtype"), title)
             check_score_shape(title, shape_of(scores), (len(queries), columns), "query")
             first, last = np.searchsorted(row_of_task, [start, start + size])

@@ -165,7 +165,7 @@ def read_openea(
     ...     data = read_openea(folder, 1)
     >>> data
     AlignmentData(2 and 3 entities, 1 and 2 triples, 2 pairs; train 1, test 1)
-    >>> data.left.names, data.left.triples, data.splits["test"]
+    >>> data.left.entities, data.left.triples, data.splits["test"]
     (('a', 'b'), array([[1, 0, 0]]), array([[0, 0]]))
     """
     if fold is not None:
@@ -259,7 +259,7 @@ def read_pairs(
     ...     path = pathlib.Path(folder, "pairs.tsv")
     ...     _ = path.write_text("Wien\\tVienna\\nGraz\\tGraz\\n")
     ...     data = read_pairs(path, right=["Vienna", "Graz", "Linz"])
-    >>> data.left.names, data.pairs
+    >>> data.left.entities, data.pairs
     (('Graz', 'Wien'), array([[1, 0],
            [0, 1]]))
     """
