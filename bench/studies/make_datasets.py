@@ -131,7 +131,9 @@ def main(data: Path, output: Path = PACKAGE, published: Path | None = None) -> N
         "nations": read_files(pykeen_data / "nations"),
         "umls": read_files(pykeen_data / "umls"),
     }
-    folders = {} if published is None else {k: published / v for k, v in PUBLISHED.items()}
+    folders = {}
+    if published is not None:
+        folders = {key: published / folder for key, folder in PUBLISHED.items()}
     for key, folder in folders.items():
         counted[key] = read_published(folder)
         if key.endswith("-seen") or key == "dbpedia50":

@@ -14,8 +14,8 @@ FAULTS = [
     Fault(
         "an off-by-one in a filter",
         "python/truerank/tasks/side_tasks.py",
-        "distinct = first_rows(row_keys([which, answers]))",
-        "distinct = first_rows(row_keys([which, answers]))[:-1]",
+        "distinct = first_rows(row_keys([query_of_known, known_answers]))",
+        "distinct = first_rows(row_keys([query_of_known, known_answers]))[:-1]",
     ),
     Fault(
         "a check left out",
@@ -26,7 +26,7 @@ FAULTS = [
     Fault(
         "a bound made too tight",
         "python/truerank/tasks/sampling.py",
-        "allowed = np.diff(starts)[lists] - skipped",
-        "allowed = np.maximum(np.diff(starts)[lists] - skipped - 1, 0)",
+        "allowed = np.diff(starts)[lists] - skip_counts",
+        "allowed = np.maximum(np.diff(starts)[lists] - skip_counts - 1, 0)",
     ),
 ]

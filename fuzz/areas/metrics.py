@@ -41,7 +41,7 @@ def keys(macro: str, side: str, kind: str, adjustment: str, name: str, cutoff: s
 FAULTS = [
     Fault(
         "a wrong weight",
-        "python/truerank/metrics/chance_model/closed_forms.py",
+        "python/truerank/metrics/chance_model/means.py",
         "float((shares * (tasks.weights * variance)).sum())",
         "float((shares * variance).sum())",
     ),

@@ -99,8 +99,8 @@ FAULTS = [
     Fault(
         "the columns of a line in another order",
         "python/truerank/splits/text.py",
-        "columns = [fields[column::width] for column in range(width)]",
-        "columns = [fields[column::width] for column in reversed(range(width))]",
+        "return [fields[column::width] for column in range(width)]",
+        "return [fields[column::width] for column in reversed(range(width))]",
     ),
     Fault(
         "text beyond Unicode in a .npy file let through",

@@ -156,7 +156,7 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
         arrays = list(each.candidates)
         arrays.append(each.pairs)
         for side in each.sides.values():
-            arrays += [side.queries, side.rows, side.targets, side.test_rows, side.candidates]
+            arrays += [side.rows, side.targets, side.test_rows, side.candidates]
             arrays += side.filter
         assert each is not task or not any(array.flags.writeable for array in arrays)
         assert (each.protocol, each.audit) == (task.protocol, task.audit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,13 @@ def test_options_are_keywords_of_the_task(
 # -- data sets -------------------------------------------------------------------------------------
 
 
+DBP_NAMES = [["Wien", "Graz", "Linz"], ["Vienna", "Graz", "Salzburg", "Linz"]]
+OEA_NAMES = [
+    ["Graz", "Linz", "Steiermark", "Wien"],
+    ["Austria", "Graz", "Linz", "Styria", "Vienna"],
+]
+
+
 @pytest.fixture
 def sets() -> None:
     """Write small data sets and their vectors."""
@@ -144,6 +152,91 @@ def test_data_sets(line: str, tasks: int, filtered: tuple[str, ...], align: Alig
     assert ranks.protocol.filter == filtered
 
 
+@pytest.mark.usefixtures("sets")
+@pytest.mark.parametrize(
+    ("line", "text", "tasks", "told"),
+    [
+        # by the ids of the data set, as its own files have them
+        (
+            "d1.npy d2.npy --data dbp --train own.tsv --test mine.tsv",
+            {"own.tsv": "9\t5\n", "mine.tsv": "7\t8\n3\t11\n"},
+            [[0, 0], [2, 3]],
+            "Ranked: 2 of 2 pairs, mine.tsv; known: train 1.",
+        ),
+        # by name
+        (
+            "d1.npy d2.npy --data dbp --test mine.tsv",
+            {"mine.tsv": "Linz\tLinz\n"},
+            [[2, 3]],
+            "Ranked: 1 of 1 pair, mine.tsv; known: none.",
+        ),
+        # the rest is ranked
+        (
+            "d1.npy d2.npy --data dbp --train own.tsv",
+            {"own.tsv": "9\t5\n"},
+            [[0, 0]],
+            "Ranked: 1 of 1 pair, those of dbp that no known split has; known: train 1.",
+        ),
+        (
+            "o1.npy o2.npy --data oea --train own.tsv --valid valid.tsv",
+            {"own.tsv": "Graz\tGraz\n", "valid.tsv": "Linz\tLinz\n"},
+            [[3, 4], [2, 3]],
+            "Ranked: 2 of 2 pairs, those of oea that no known split has; known: train 1, valid 1.",
+        ),
+        (
+            "o1.npy o2.npy --data oea --fold 1",
+            {},
+            [[2, 3], [3, 4]],
+            "Ranked: 2 of 2 pairs, split test of fold 1 of oea; known: train 1, valid 1.",
+        ),
+        (
+            "o1.npy o2.npy --data oea",
+            {},
+            [[3, 4], [0, 1], [2, 3], [1, 2]],
+            "Ranked: 4 of 4 pairs, all of oea; known: none.",
+        ),
+        (
+            "--scores S.npy --test test.tsv --train train.tsv",
+            {},
+            PAIRS["test"],
+            "Ranked: 5 of 5 pairs, test.tsv; known: train 4.",
+        ),
+    ],
+)
+def test_own_splits_and_what_is_ranked(
+    line: str, text: dict[str, str], tasks: Any, told: str, align: Align
+) -> None:
+    for name, content in text.items():
+        Path(name).write_text(content)
+    code, out, err = align(line, "--save", "ranks.npz")
+    assert (code, err) == (0, "")
+    assert out.endswith(f"\n{told}\n")
+    ranks = tr.load("ranks.npz")
+    half = ranks[: len(tasks)]
+    found = {"left": half.queries, "right": half.targets}
+    data = {"dbp": DBP_NAMES, "oea": OEA_NAMES}
+    named = next((names for folder, names in data.items() if f"--data {folder}" in line), None)
+    rows = []
+    for i in range(len(tasks)):
+        pair: list[Any] = []
+        for k, labels in enumerate(found.values()):
+            assert labels is not None
+            value = labels.values.tolist()[i]
+            if named is not None:
+                value = named[k].index(value)
+            pair.append(value)
+        rows.append(pair)
+    assert rows == [list(pair) for pair in tasks]
+    known = sum(word in ("--train", "--valid") for word in line.split())
+    if "--fold" not in line:
+        assert len(ranks.protocol.filter) == known + 1
+    np.save("mine.npy", tasks)
+    if "mine.tsv" in line:  # a file of rows is the same
+        again = align(line.replace("mine.tsv", "mine.npy"), "--save", "again.npz")
+        assert again.code == 0
+        assert tr.load("again.npz") == ranks
+
+
 # -- what is printed -------------------------------------------------------------------------------
 
 
@@ -153,6 +246,8 @@ def test_findings(align: Align) -> None:
     out = align(f"{line} --audit").out
     assert "duplicates: 1 (4 5), kept" in out
     assert "leaks: in train 1 (0 0), kept" in out
+    content = json.loads(align(f"{line} --audit --json").out)
+    assert content["split_audit"]["leaks"]["train"]["count"] == 1
     assert align(line).err.count("Warning: ") == 2
     assert align(f"{line} --leaks drop --duplicates drop --save ranks.npz").err == ""
     assert len(tr.load("ranks.npz")) == 2
@@ -168,8 +263,14 @@ def test_findings(align: Align) -> None:
     [
         ("", 2, "expected LEFT RIGHT PAIRS, got none"),
         (f"{MODEL} --scores S.npy", 2, "expected PAIRS, got L.npy R.npy test.tsv"),
-        ("test.tsv --data dbp --scores S.npy", 2, "expected no files beside --scores and --data"),
-        ("L.npy R.npy --data oea --train train.tsv", 2, "--train cannot apply to a data set"),
+        (
+            "test.tsv --data dbp --scores S.npy",
+            2,
+            "expected no files beside --scores and --data or --test",
+        ),
+        ("o1.npy o2.npy --data oea --fold 1 --train train.tsv", 2, "--fold cannot stand beside"),
+        ("o1.npy o2.npy --data oea --train train.tsv", 1, 'pairs["train"]: train.tsv: '),
+        (f"{MODEL} --test test.tsv", 2, "expected LEFT RIGHT, got L.npy R.npy test.tsv"),
         ("o1.npy o2.npy --data oea --left-labels left.txt", 2, "--left-labels cannot apply"),
         (f"{MODEL} --fold 1", 2, "--fold cannot apply to vectors"),
         ("--scores S.npy test.tsv --similarity l1", 2, "--similarity cannot apply to scores"),

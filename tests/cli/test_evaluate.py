@@ -42,7 +42,7 @@ def stored() -> None:
 
 def counted(run: Run, line: str, *more: object) -> tr.Ranks:
     """Run a command line, and return the saved ranks."""
-    outcome = run("evaluate", *line.split(), *more, "--save", "ranks.npz")
+    outcome = run("evaluate", *line.split(), *more, "--save", "ranks.npz", "--force")
     assert (outcome.code, outcome.err) == (0, "")
     return tr.load("ranks.npz")
 

@@ -185,7 +185,9 @@ def test_relations_are_predicted_too(predict: Callable[..., Outcome]) -> None:
     for known in (KNOWN, "--train train.npy --valid valid.npy --test test.npy"):
         vectors = "--relations R.npy --queries-relation tails.npy"
         for model in (vectors, "--scores-relation relation_scores.npy"):
-            line = f"{known} --sides relation {model} --save ranks.npz --metrics relation.mrr"
+            line = (
+                f"{known} --sides relation {model} --save ranks.npz --force --metrics relation.mrr"
+            )
             assert predict(line).code == 0
             saved.append(counts_of(tr.load("ranks.npz")))
     assert saved == saved[:1] * 4
@@ -199,7 +201,7 @@ def test_keys_times_and_filters(predict: Callable[..., Outcome]) -> None:
     np.save("four.npy", np.array([[0, 1, 2, 3]] * 2, dtype=np.float32))
     timed = "--train train.timed --test test.timed --sides tail --scores-tail four.npy"
     for keys, candidates in (("", [3, 3]), ("--keys 4,3", [3, 3]), ("--keys none", [2, 2])):
-        assert predict(f"{timed} {keys} --save ranks.npz").code == 0
+        assert predict(f"{timed} {keys} --save ranks.npz --force").code == 0
         assert tr.load("ranks.npz").candidates.tolist() == candidates
     Path("train.timed").write_text("a\tlikes\tb\t1984\t1986\na\tlikes\tc\t1990\t####\n")
     Path("test.timed").write_text("a\tlikes\td\t1986\t1988\n")

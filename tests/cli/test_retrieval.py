@@ -84,6 +84,9 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
     expected = Task(QRELS, entities=NAMES).evaluate_lists(LISTS).to_csv()
     words = ["retrieval", "--qrels", "qrels.txt", "--lists", "run.txt", "--candidates", "5"]
     assert run(*words, "--format", "csv") == (0, expected, "")
+    assert run(*words, "--train", "train.txt").code == 0
+    words[4] = "lists.json"
+    assert run(*words, "--format", "csv").out == expected
     Path("digits.txt").write_text("0 0 1 1\n1 0 0 1\n2 0 3 1\n")
     Path("digits").write_text("0 Q0 1 1 0.5 t\n1 Q0 4 1 0.5 t\n2 Q0 3 1 0.5 t\n")
     np.savetxt("queries.txt", np.arange(3), "%d")
@@ -104,6 +107,8 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
         ("--qrels qrels.txt", 2, "expected the vectors of a model, or its scores (--scores)"),
         ("--qrels qrels.txt --lists run.txt", 2, "--lists needs --candidates"),
         ("--qrels qrels.txt --lists run.txt --candidates 3", 1, "entities: expected at least 4"),
+        ("--qrels qrels.txt --scores S.npy", 2, "scores and vectors need --candidates FILE"),
+        ("--qrels qrels.txt --scores S.npy --candidates 5", 2, "as --qrels has names ('b'); a"),
         ("--qrels ids.npy --lists run.txt --candidates 9", 1, "no query in common"),
         ("--qrels ids.npy --lists run.txt --candidates 9 --scores S.npy", 2, "--scores cannot"),
         ("--qrels ids.npy --scores S.npy --save S.npy", 1, "is one of the other files"),

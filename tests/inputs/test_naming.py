@@ -77,7 +77,7 @@ def evil_ranks(above: int = 1) -> tr.Ranks:
 
 def evil_data() -> AlignmentData:
     """Pairs with a split of a hostile name."""
-    graph = Graph([[0, 0, 1]], 2, names=[EVIL, "b"], relations=[EVIL])
+    graph = Graph([[0, 0, 1]], 2, entities=[EVIL, "b"], relations=[EVIL])
     return AlignmentData(graph, graph, np.array([[0, 1]]), splits={EVIL: np.array([[0, 1]])})
 
 

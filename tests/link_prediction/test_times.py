@@ -16,23 +16,23 @@ from oracles import link_prediction as oracle
 from support.refusals import refusal
 from truerank.link_prediction import Task
 from truerank.link_prediction.times import UNKNOWN_END, UNKNOWN_START, encode_times
-from truerank.splits.column_ids import Column
+from truerank.splits.column_ids import IdColumn
 from truerank.splits.vocabularies import LabelIndex
 
 FIRST_DAY = date(1896, 1, 1)
 CALENDAR = "".join(f"{FIRST_DAY + timedelta(days)} " for days in range(105 * 366))
 
 
-def columns_of(*splits: list[Any], position: int = 3) -> list[Column]:
+def columns_of(*splits: list[Any], position: int = 3) -> list[IdColumn]:
     """Return one position of some splits, as text has it: those of str share their index."""
     index = LabelIndex()
     columns = []
     for i, split in enumerate(splits):
         if split and isinstance(split[0], str):
             codes = index.encode(split)
-            columns.append(Column(f"split {i}", position, codes, index, is_text=True))
+            columns.append(IdColumn(f"split {i}", position, codes, index, is_text=True))
         else:
-            columns.append(Column(f"split {i}", position, np.array(split, np.int64)))
+            columns.append(IdColumn(f"split {i}", position, np.array(split, np.int64)))
     return columns
 
 

@@ -377,7 +377,7 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
     task = Task(TEST, {"train": TRAIN}, candidates="typed", entities=["a", "b", "c", "d"])
     for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
         side = each.tail
-        arrays = [each.test, side.queries, side.rows, side.targets, side.test_rows]
+        arrays = [each.test, side.rows, side.targets, side.test_rows]
         arrays.extend(side.filter)
         arrays.extend(side.candidates)
         assert each is not task or not any(array.flags.writeable for array in arrays)
@@ -386,6 +386,26 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
     chosen = np.array([0, 1, 2, 3])
     Task(TEST, {"train": TRAIN}, candidates=chosen, entities=["a", "b", "c", "d"])
     assert chosen.flags.writeable  # the caller's own
+
+
+def test_queries_are_copies_that_torch_takes() -> None:
+    """A change of them changes no task, and tensors of them warn of nothing."""
+    task = Task(TEST, {"train": TRAIN}, entities=["a", "b", "c", "d"])
+    queries = task.tail.queries
+    before = queries.copy()
+    heads, by = queries.T
+    heads += 1
+    by += 25
+    np.testing.assert_array_equal(task.tail.queries, before)
+    for each in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task), task[0:1]):
+        assert each.tail.queries.flags.writeable
+    torch = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tensor = torch.from_numpy(task.tail.queries)
+        heads = torch.as_tensor(task.tail.queries.T[0])
+    assert tensor.tolist() == before.tolist()
+    assert torch.eye(9)[heads].shape == (len(before), 9)
 
 
 def test_memory_does_not_grow_with_ids() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import runpy
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,8 +18,10 @@ from support.environment import ROOT
 from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from support.refusals import refusal
-from truerank import Ranks, report
+from truerank import Ranks, chance, pvalue, report
 from truerank.metrics import KINDS, METRICS, Metric, parse
+from truerank.metrics.metric_table import listed_metrics
+from truerank.metrics.ties import mean_over_tie
 
 POINTS = tuple(kind for kind in KINDS if kind != "expected")
 MODELLED = keys_where(lambda metric: metric.chance and metric.parameter != ":p")
@@ -159,6 +164,13 @@ def test_powers_of_ranks_with_hardly_any_weight(tied: int) -> None:
     )
 
 
+def test_every_metric_has_a_plain_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oracle computes none of them from its row, with which it would be compared."""
+    monkeypatch.setattr(oracle, "METRICS", {})
+    for key in keys_where(lambda metric: True):
+        assert oracle.exact(key, [Fraction(1)], [Fraction(2)]) in (0, 1), key
+
+
 # -- a new row of the table is all that a metric needs ---------------------------------------------
 
 # Half of the power of the rank's share of the candidates, averaged; less is better.
@@ -220,3 +232,94 @@ def test_a_new_row_is_in_the_documents() -> None:
     lines = runpy.run_path(str(ROOT / "docs" / "_ext" / "metric_rows.py"))["table_lines"]()
     last = list(lines)[-1]
     assert last == "| `rank_share:p` | share of the candidates | less | no | this test |"
+
+
+# A mean of f(r) of which nothing else is known: chance is derived from f.
+MEAN_OF_F = Metric(
+    name="hit_discount",
+    description="mean logarithmic discount",
+    transform=type(METRICS["mrr"].transform)(lambda r, N, _: 1 / (1 + np.log2(r))),
+    increasing=True,
+)
+
+
+@pytest.fixture
+def mean_of_f(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METRICS, MEAN_OF_F.name, MEAN_OF_F)
+
+    def plain(r: Fraction, _: Fraction) -> oracle.Number:
+        return 1 / (1 + oracle.logarithm(r) / oracle.logarithm(Fraction(2)))
+
+    monkeypatch.setitem(oracle.PLAIN_FUNCTIONS, MEAN_OF_F.name, plain)
+
+
+@pytest.mark.usefixtures("mean_of_f")
+def test_a_mean_of_f_is_listed_and_adjusted() -> None:
+    assert listed_metrics()[-1] == "hit_discount"
+    measured = report(RANKS)
+    for kind in ("realistic", "expected"):
+        exact = oracle.of_kind(kind, "hit_discount", RANKS)
+        assert isinstance(exact, Decimal)
+        assert measured[f"{kind}.hit_discount"] == pytest.approx(float(exact), rel=1e-13)
+    mean, variance = chance("hit_discount", RANKS.candidates, RANKS.weights)
+    shift = measured["hit_discount"] - mean
+    assert measured["z.hit_discount"] == pytest.approx(shift / math.sqrt(variance), rel=1e-13)
+    assert 0 < pvalue(RANKS, "hit_discount").p < 1
+
+
+@pytest.mark.usefixtures("mean_of_f")
+@pytest.mark.parametrize("sizes", [[1], [2, 3, 4], [17, 40], [600, 3]])
+def test_chance_of_a_mean_of_f_is_that_of_all_outcomes(sizes: list[int]) -> None:
+    outcomes = oracle.moments("hit_discount", sizes, [Fraction(1)] * len(sizes))
+    found = chance("hit_discount", sizes)
+    assert found == pytest.approx([float(x) for x in outcomes], rel=1e-13)
+
+
+@pytest.mark.usefixtures("mean_of_f")
+def test_chance_of_a_mean_of_f_among_many_candidates() -> None:
+    of_ranks = 1 / (1 + np.log2(np.arange(1.0, 1e6 + 1)))
+    found = chance("hit_discount", 10**6)
+    assert found == pytest.approx((of_ranks.mean(), of_ranks.var()), rel=1e-12)
+    assert 0 < chance("hit_discount", 2**63 - 1)[1] < 1e-6
+
+
+@pytest.mark.parametrize("key", ["mr", "mrr", "hits@1", "hits@31", "hits@1000"])
+def test_what_is_derived_from_f_is_the_closed_form(key: str) -> None:
+    """A function with a jump is asked at every rank about it."""
+    parsed = parse(key)
+    row = METRICS[parsed.metric]
+    derived = dataclasses.replace(row, single=None, chance=None)
+    assert row.single
+    assert derived.single
+    sizes = np.array([1, 2, 16, 17, 1000, 1001, 5000, 40_943])
+    found = derived.single(sizes, parsed.parameter)
+    exact = row.single(sizes, parsed.parameter)
+    assert found[0] == pytest.approx(exact[0], rel=1e-12)
+    assert found[1] == pytest.approx(exact[1], rel=1e-10, abs=1e-13)
+
+
+def test_a_function_that_nodes_cannot_sum_is_refused() -> None:
+    hits = dataclasses.replace(METRICS["hits"], single=None, chance=None)
+    assert hits.single
+    words = "hits: has no chance model of 5,000,000 candidates: .* give the row `single`"
+    refusal(KeyError, words, hits.single, np.array([3, 5_000_000]), 1_000_003.0)
+
+
+def test_p_values_are_of_functions_of_the_rank_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    share = dataclasses.replace(ROW, inverse=float)
+    monkeypatch.setitem(METRICS, ROW.name, share)
+    alike = Ranks([0, 3], [1, 1], 9)
+    assert pvalue(alike, "rank_share:1").p == pytest.approx(10 / 81)  # sums up to 5 of two ranks
+    refusal(KeyError, "has no p-value for unlike numbers", pvalue, RANKS, "rank_share:1")
+
+
+def test_ties_are_added_in_blocks() -> None:
+    f = MEAN_OF_F.transform
+    first = np.array([1.0, 5.0, 1.0])
+    tied = np.array([200_000, 1, 3])
+    found = mean_over_tie(f, first, tied, np.array([200_000, 9, 9]), 0)
+    plain = []
+    for a, m in zip(first, tied, strict=True):
+        positions = a + np.arange(m)
+        plain.append(math.fsum(1 / (1 + np.log2(positions))) / m)
+    assert found == pytest.approx(plain, rel=1e-14)

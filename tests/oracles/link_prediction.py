@@ -193,7 +193,8 @@ def category(triples: Rows) -> str:
     words = []
     for sets in (heads, tails):
         mean = sum(map(len, sets.values())) / len(sets)
-        words.append("1" if mean < 1.5 else "n")
+        word = "1" if mean < 1.5 else "n"
+        words.append(word)
     return "-".join(words)
 
 

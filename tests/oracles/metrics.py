@@ -22,11 +22,21 @@ Number = Fraction | Decimal
 DIGITS = 60
 MAD_SCALE = Fraction("1.482602218505602")
 
+# f of each metric that is a mean of f(r), of the rank and the parameter: a Fraction or, with
+# logarithms and roots, a Decimal
+PLAIN_FUNCTIONS: dict[str, Callable[[Fraction, Fraction], Number]] = {
+    "mr": lambda r, _: r,
+    "mrr": lambda r, _: 1 / r,
+    "hits": lambda r, k: Fraction(r <= k),
+}
+
 
 def exact(
     name: str, ranks: Sequence[Fraction], weights: Sequence[Fraction], sizes: Sequence[int] = ()
 ) -> Number:
     """Return the value of a metric, such as "mrr", "hits@3" or "power_mean:0.5".
+
+    A mean of f(r) has its f in `PLAIN_FUNCTIONS`, another metric its formula here.
 
     A metric that has no formula here is computed from the f and g of its row, rank by rank, with
     the numbers of candidates.
@@ -35,25 +45,26 @@ def exact(
     if name == "power_mean":
         return power_mean(float(p), ranks, weights)
     name, _, k = name.partition("@")
+    if name in PLAIN_FUNCTIONS:
+        parameter = Fraction(p or k or 0)
+        return mean([value_at(name, r, parameter) for r in ranks], weights)
 
-    def mean(values: list[Fraction]) -> Fraction:
-        terms = (w * v for w, v in zip(weights, values, strict=True))
-        return sum(terms, Fraction(0)) / sum(weights)
+    def mean_of(values: list[Fraction]) -> Fraction:
+        found = mean(values, weights)
+        assert isinstance(found, Fraction)
+        return found
 
     def variance() -> Fraction:
-        centre = mean(list(ranks))
-        return mean([(r - centre) ** 2 for r in ranks])
+        centre = mean_of(list(ranks))
+        return mean_of([(r - centre) ** 2 for r in ranks])
 
     def deviation() -> Fraction:
         centre = middle(ranks, weights)
         return MAD_SCALE * middle([abs(r - centre) for r in ranks], weights)
 
     formulas: dict[str, Callable[[], Number]] = {
-        "mr": lambda: mean(list(ranks)),
-        "imr": lambda: 1 / mean(list(ranks)),
-        "mrr": lambda: mean([1 / r for r in ranks]),
-        "hmr": lambda: 1 / mean([1 / r for r in ranks]),
-        "hits": lambda: mean([Fraction(r <= int(k)) for r in ranks]),
+        "imr": lambda: 1 / mean_of(list(ranks)),
+        "hmr": lambda: 1 / mean_of([1 / r for r in ranks]),
         "gmr": lambda: power_mean(0, ranks, weights),
         "igmr": lambda: 1 / decimal(power_mean(0, ranks, weights)),
         "median": lambda: middle(ranks, weights),
@@ -71,10 +82,29 @@ def exact(
             f(np.array([float(r)]), np.array([n]), parameter)
             for r, n in zip(ranks, sizes, strict=True)
         ]
-        return Fraction(row.inverse(float(mean([Fraction(float(value[0])) for value in each]))))
+        return Fraction(row.inverse(float(mean_of([Fraction(float(value[0])) for value in each]))))
     with localcontext() as context:
         context.prec = DIGITS
         return formulas[name]()
+
+
+def value_at(name: str, rank: Fraction, parameter: Fraction) -> Number:
+    """Return f of one rank, for a metric that is a mean of f(r)."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        return PLAIN_FUNCTIONS[name](rank, parameter)
+
+
+def mean(values: Sequence[Number], weights: Sequence[Fraction]) -> Number:
+    """Return the weighted mean; a Decimal if one of the values is."""
+    total = sum(weights)
+    if any(isinstance(value, Decimal) for value in values):
+        with localcontext() as context:
+            context.prec = DIGITS
+            pairs = zip(weights, values, strict=True)
+            return sum((decimal(w / total) * decimal(v) for w, v in pairs), Decimal(0))
+    fractions = zip(weights, map(Fraction, values), strict=True)
+    return sum((w * v for w, v in fractions), Fraction(0)) / total
 
 
 def of_kind(kind: str, name: str, ranks: Ranks) -> Number:

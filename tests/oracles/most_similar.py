@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from oracles.alignment import scaled
 from oracles.counting import Refused
 from oracles.embeddings import score
+from strategies.score_matrices import lists_of_ids
 from support.problems import Array
 
 
@@ -74,11 +75,11 @@ def calls(draw: st.DrawFn) -> Call:
     keywords["nan"] = draw(st.sampled_from(["raise", "omit"]))
     keywords["csls"] = draw(st.sampled_from([None, None, 1, 2, 10]))
     if draw(st.booleans()):
-        ids = [st.none() | st.lists(st.integers(0, n - 1), min_size=1) for n in (n1, n2)]
+        ids = [st.none() | lists_of_ids(st.integers(0, n - 1), n, least=1) for n in (n1, n2)]
         keywords["candidates"] = tuple(draw(side) for side in ids)
     if draw(st.booleans()):
         asking = {"left_to_right": n1, "right_to_left": n2}[keywords["direction"]]
-        keywords["queries"] = draw(st.lists(st.integers(0, asking - 1), min_size=1))
+        keywords["queries"] = draw(lists_of_ids(st.integers(0, asking - 1), asking, least=1))
     if draw(st.integers(0, 3)) == 0:
         matrix = score(left, right, "dot").astype(draw(st.sampled_from(dtypes[1:])))
         return Call(matrix, None, keywords)

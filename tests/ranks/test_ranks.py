@@ -345,6 +345,12 @@ def test_repr_tells_what_it_is() -> None:
     assert "\n" not in repr(everything())
 
 
+def test_misses_are_not_ties() -> None:
+    ranks = Ranks([0, 2, 3], [1, 98, 4], 100, listed=[True, False, True])
+    assert repr(ranks).startswith("Ranks(3 tasks, 1 tied, 100 candidates, 1 misses; ")
+    assert repr(ranks[:2]).startswith("Ranks(2 tasks, 0 tied, 100 candidates, 1 misses; ")
+
+
 # -- joins -----------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank import Protocol, Ranks, evaluate, report, table
+from truerank.reporting.audit import MESSAGES, OTHER_ORDERS
 
 N = 400
 
@@ -67,8 +68,8 @@ ROWS = "3 tasks have rows that differ from the first row of their query"
         ({"audit": (NONE, NONE, some(7, 11, 10))}, "saturated", 7 / N, TOP),
         ({"audit": (NONE, NONE, ONE, some(2, 1))}, "rescored", 2, "2 true candidates have another"),
         ({"audit": (NONE, NONE, ONE, NONE, some(3, 1))}, "queries", 3, ROWS),
-        ({"audit": None}, "unaudited", 1, "audit=True"),
-        ({"side": ["tail"] * N}, "unfiltered", 1, "known= of a task"),
+        ({"audit": None}, "unaudited", 1, "the option audit does"),
+        ({"side": ["tail"] * N}, "unfiltered", 1, "hold them as known"),
         ({"side": ["tail"] * N, "protocol": {"sampled": True}}, "sampled", 1, "a sample: ranks"),
         ({"protocol": {"candidates": "test"}}, "test candidates", 1, "of the test alone"),
         ({"side": ["tail"] * N, "protocol": {"filter": ["train"]}}, "", 0, ""),
@@ -82,6 +83,28 @@ def test_single_findings(changes: Any, names: str, value: float, message: str) -
     for finding in list(findings.values())[-1:]:
         assert finding.value == value
         assert message in finding.message
+
+
+def test_no_finding_has_words_of_the_api() -> None:
+    for message in (*MESSAGES.values(), *OTHER_ORDERS.values()):
+        assert "=" not in message
+        assert "(" not in message
+
+
+def test_misses_are_not_called_ties() -> None:
+    ranks = Ranks([0, 1, 2], [1, 98, 4], 100, listed=[True, False, True])
+    assert "no ties" in report(ranks[:2]).to_text()
+    assert "pessimistic" in report(ranks[:2]).to_text()  # the bounds of the miss
+    assert [finding.name for finding in report(ranks[:2]).audit("ties", "misses")] == ["misses"]
+    measured = report(ranks)
+    assert measured.summary[3:6] == (1, 4, 4.0)
+    assert "1 task ties" in measured.to_text()
+    (finding,) = measured.audit("ties")
+    alone = report(ranks[[0, 2]])
+    assert finding.message.startswith("ties move mr by 27.3 % over the targets that are listed: ")
+    assert f"optimistic {alone['optimistic.mr']:.4g}, realistic {alone['mr']:.4g}, " in str(finding)
+    text = str(report(ranks.with_protocol(lists="scores")[:2]).audit())
+    assert "\nNo task ties.\n" in text
 
 
 def test_misses_of_lists() -> None:
@@ -173,7 +196,7 @@ def test_a_forgotten_order_is_said() -> None:
     finding = next(f for f in made.audit() if f.name == "worse than chance")
     assert finding.message == (
         "ranks are worse than random ones (amri -1, p below 1e-63): "
-        'are lower scores better? order="ascending"'
+        "are lower scores better? the order is ascending then"
     )
     assert finding.value == pytest.approx(made["z.mr"])
     assert f"R{finding.message[1:]}." in made.to_markdown()
@@ -182,7 +205,7 @@ def test_a_forgotten_order_is_said() -> None:
         evaluate(sign * distances, np.arange(100), order="ascending") for sign in (1, -1)
     )
     assert "worse than random" not in right.to_markdown()
-    assert 'are higher scores better? order="descending"' in turned.to_markdown()
+    assert "are higher scores better? the order is descending then" in turned.to_markdown()
 
 
 def test_one_side_that_is_worse_than_chance() -> None:

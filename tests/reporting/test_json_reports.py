@@ -33,7 +33,9 @@ def test_golden_file() -> None:
     assert (back.tasks(), back.tasks("head"), back.groups["likes"].tasks()) == (5, 3, 3)
     made = report(sided_ranks().with_weights([1, 1, 1, 1, 2]), by="relation")
     assert back.protocol == made.protocol
-    assert dict(back) == pytest.approx(dict(made), rel=1e-12, nan_ok=True)
+    assert len(back) == 165
+    kept = {key: made[key] for key in back}  # a later version may list more
+    assert dict(back) == pytest.approx(kept, rel=1e-12, nan_ok=True)
     assert json.loads(back.to_json()) == json.loads(GOLDEN.read_text("utf-8"))
 
 

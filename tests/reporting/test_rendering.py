@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from truerank import Ranks, Report, Table, report
 # -- text ------------------------------------------------------------------------------------------
 
 
-FIRST = "5 test tasks (head 3, tail 2), 9 to 12 candidates, filtered by train + valid."
+FIRST = "5 test tasks (head 3, tail 2), 9 to 12 candidates, filtered by train + valid, 1 task ties."
 
 
 def test_tasks_that_tie_have_a_row_for_each_kind(sided: Ranks) -> None:
@@ -39,6 +40,49 @@ def test_tasks_that_tie_have_a_row_for_each_kind(sided: Ranks) -> None:
         f"% {FIRST}\n\\begin{{tabular}}{{rr}}\n\\toprule\ntasks & MR $\\downarrow$ \\\\\n"
         "\\midrule\n2 & 2.2 \\\\\n\\bottomrule\n\\end{tabular}\n\\par{\\footnotesize Ties move "
     )
+
+
+KIND_WORDS = ("optimistic", "realistic", "pessimistic", "expected")
+
+
+@given(any_ranks(), st.integers(0, 6))
+def test_kinds_appear_where_they_print_otherwise(ranks: Ranks, digits: int) -> None:
+    measured = report(ranks)
+    keys = ["mr", "hits@2"]
+    options: dict[str, Any] = {"sides": measured.sides[:1], "digits": digits, "notes": False}
+    printed = {}
+    for kind in KIND_WORDS:
+        text = measured.to_text(keys, kinds=[kind], **options)
+        printed[kind] = text.split("\n")[-1].split()[-2:]
+    lines = [line.split() for line in measured.to_text(keys, **options).split("\n")[1:]]
+    expected = []
+    for kind in KIND_WORDS:
+        if kind == "realistic" or printed[kind] != printed["realistic"]:
+            expected.append(printed[kind])
+    assert [line[-2:] for line in lines] == expected
+    every = measured.to_text(keys, kinds="all", **options).split("\n")[1:]
+    assert [line.split()[-2:] for line in every] == list(printed.values())
+
+
+def test_one_tie_does_not_multiply_tables(tmp_path: Path) -> None:
+    above = np.arange(20_000) % 700
+    tied = np.ones(20_000, np.int64)
+    tied[690] = 2
+    measured = report(Ranks(above, tied, 1000), by=above % 3)
+    text = measured.to_text()
+    assert text.startswith("20,000 tasks, 1,000 candidates, unfiltered, 1 task ties.\n")
+    for write in (measured.to_text, measured.to_latex, measured.to_markdown, measured.to_html):
+        assert "optimistic" not in write()
+        assert "realistic" not in write()
+        assert "optimistic" in write(kinds="all")
+        assert "optimistic" in write(digits=9)
+    assert "optimistic" in measured.to_csv()
+    assert "random" in measured.to_text(kinds=["random"])
+    measured.save(tmp_path / "table.tex", kinds="all")
+    assert "expected" in (tmp_path / "table.tex").read_text()
+    read = Report.from_json(measured.to_json())
+    assert str(read) == text
+    assert read.to_text(kinds="all").count("optimistic") == 1 + 1 + 3  # whole, macro, groups
 
 
 TEXT = """\

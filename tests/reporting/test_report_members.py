@@ -59,8 +59,8 @@ def listed(values: np.ndarray | None) -> list[Any] | None:
 def fields_of(report: Any) -> dict[str, Any]:
     """Return what JSON has of every report, which is all that does not name its kind."""
     content = json.loads(report.to_json(["mrr"]))
-    own = {"kind", "findings"} | set(report.form.facts)
-    return {name: value for name, value in content.items() if name not in own}
+    of_the_kind = {"kind", "findings"} | set(report.form.facts)
+    return {name: value for name, value in content.items() if name not in of_the_kind}
 
 
 def restored(report: Any) -> bool:

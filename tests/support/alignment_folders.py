@@ -136,7 +136,7 @@ def plain_data(data: Any) -> dict[str, Any]:
             found[f"{name}_{k}"] = ids
             if ids is not None:
                 found[f"{name}_{k}"] = ids.tolist()
-        found[f"names_{k}"] = graph.names
+        found[f"names_{k}"] = graph.entities
         found[f"relations_{k}"] = graph.relations
         found[f"triples_{k}"] = graph.triples.tolist()
     return found

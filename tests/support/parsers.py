@@ -381,7 +381,7 @@ def _read_stored_ids(path: Path) -> Any:
 
 def _read_pairs(path: Path) -> Any:
     found = tr.alignment.read_pairs(path)
-    names = found.left.names, found.right.names
+    names = found.left.entities, found.right.entities
     assert names[0] is not None
     assert names[1] is not None
     words = [[names[0][a], names[1][b]] for a, b in found.pairs.tolist()]

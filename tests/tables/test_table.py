@@ -223,6 +223,66 @@ def test_people_read_so_many_rows() -> None:
     assert table.to_csv() == "x,n\na,1\nb,2\nc,3\n"
 
 
+def test_people_read_rows_from_the_first_on() -> None:
+    table = Table(["x", "n"], [["a", 1], ["b", 2], ["c", 3], ["d", 4]], first=1, most=2)
+    assert table.to_text() == "x       n\n1 more\nb       2\nc       3\n1 more"
+    assert table.to_csv().count("\n") == 5
+    marked = Table(["x", "n"], [["a", 1], ["b", 2]], first=1, best=[(0, "n"), (1, "n")])
+    assert marked.to_text(notes=False) == "x        n\n1 more\nb       2*"
+
+
+def test_variants_appear_where_they_print_otherwise() -> None:
+    columns = ["side", "kind", Column("mrr", decimals=3), Column("mr", decimals=1)]
+    rows = [["both", "low", 0.5001, 7.0], ["both", "plain", 0.5, 7.0], ["tail", "plain", 0.25, 9.0]]
+    rows.append(["tail", "high", 0.25, 9.06])
+    table = Table(columns, rows, names=2, variants={0: 1, 3: 2})
+    assert table.to_text().split("\n") == [
+        "side  kind     mrr   mr",
+        "both  plain  0.500  7.0",
+        "tail  plain  0.250  9.0",
+        "tail  high   0.250  9.1",
+    ]
+    assert table.to_text("mrr").split("\n") == ["side    mrr", "both  0.500", "tail  0.250"]
+    assert table.to_text("mrr", digits=4).split("\n")[1] == "both  low    0.5001"
+    assert table.to_latex("mrr").count("\\\\\n") == 3
+    assert table.to_csv("mrr").count("\n") == 5  # programs read all
+    refusal(ValueError, "variants: expected", Table, columns, rows, variants={0: 4})
+
+
+def test_intervals_stand_in_brackets() -> None:
+    columns = [
+        "model",
+        Column("mrr", decimals=3, better="higher", bounds=("low", "high")),
+        Column("low", decimals=3),
+        Column("high", decimals=3),
+    ]
+    rows: list[Any] = [
+        ["a", 0.5, 0.4, 0.6],
+        ["b", 0.25, math.nan, math.nan],
+        ["c", 0.1, None, None],
+    ]
+    table = Table(columns, rows, significant=[(0, "mrr")])
+    assert table.to_text(notes=False).split("\n") == [
+        "model                     mrr",
+        "a      0.500 [0.400, 0.600]*\u2020",
+        "b      0.250",
+        "c      0.100",
+    ]
+    assert "a & \\textbf{0.500 [0.400, 0.600]}\\rlap" in table.to_latex("mrr")
+    assert table.to_csv("mrr").split("\n")[0] == "model,mrr,low,high"
+    with pytest.raises(ValueError, match="bounds: expected one of"):
+        Table([Column("mrr", bounds=("low", "high"))])
+
+
+def test_each_block_has_its_best() -> None:
+    columns = ["group", "model", Column("n", better="higher")]
+    rows = [["x", "a", 1], ["x", "b", 2], ["y", "a", 9], ["z", "a", 3], ["z", "b", 3]]
+    table = Table(columns, rows, names=2, blocks=["x", "x", "y", "z", "z"])
+    assert table.grid(notes=False).best == {(1, 2), (3, 2), (4, 2)}
+    assert Table(columns, rows, names=2).grid(notes=False).best == {(2, 2)}
+    refusal(ValueError, "blocks: expected 5, one for each row", Table, columns, rows, blocks=["x"])
+
+
 def test_numbers_of_numpy_are_numbers() -> None:
     table = Table({"a": np.array([0.5, 2.0], np.float32), "n": np.arange(2)}, names=0)
     assert json.loads(table.to_json())["rows"] == [{"a": 0.5, "n": 0}, {"a": 2.0, "n": 1}]

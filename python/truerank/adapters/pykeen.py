@@ -362,7 +362,7 @@ def rank_own_scores(
     batch_size = None  # as many queries as `rank_batches` asks for
     if predicting.batch_size is not None:
         batch_size = most
-    return rank_batches(score, side, report=tell, batch_size=batch_size, **rules)
+    return rank_batches(score, side, report_progress=tell, batch_size=batch_size, **rules)
 
 
 @with_options(AuditOptions)

@@ -17,7 +17,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import SimilarityOptions, read_rules, with_options
 from ..ranks.container import Ranks
-from ..ranks.labels import Labels
+from ..ranks.labels import Labels, labels_of_codes
 from ..reporting.reports import Report
 from ..tables import AsTable, Column, Table
 from .aligned_pairs import DIRECTIONS, GRAPHS, as_ids, as_ids_of_both
@@ -266,7 +266,7 @@ class DanglingCurve(AsTable):
         """Return the curve as a Table, a row for each threshold.
 
         Its columns are threshold, precision, recall, f1, said and correct; the options are those of
-        `Table.table`.
+        `Table.table`. Of many thresholds people read the ten around the best.
 
         Examples
         --------
@@ -290,7 +290,18 @@ class DanglingCurve(AsTable):
             f"best F1 {self.best_f1:.3f} at {self.best_threshold:.3f}, "
             f"average precision {self.average_precision:.3f}."
         )
-        table = Table(columns, rows, names=0, before=[sentence], most=THRESHOLDS_SHOWN)
+        best = 0
+        if len(self):
+            best = int(np.argmax(self.f1))
+        first = min(best - THRESHOLDS_SHOWN // 2, len(self) - THRESHOLDS_SHOWN)
+        table = Table(
+            columns,
+            rows,
+            names=0,
+            before=[sentence],
+            first=max(first, 0),
+            most=THRESHOLDS_SHOWN,
+        )
         return table.table(metrics, **options)
 
 
@@ -543,7 +554,7 @@ def bucket_labels(degrees: IntArray, edges: Sequence[int] = EDGES) -> Labels:
         names.append(name)
     names.append(f"{starts[-1]}+")
     codes = np.searchsorted(starts, degrees, side="right").astype(np.int64)
-    return Labels(codes, names)
+    return labels_of_codes(codes, tuple(names))
 
 
 def _degrees_of(name: str, value: Any, entities: npt.NDArray[Any]) -> IntArray:

@@ -23,7 +23,7 @@ from ..inputs.rules import (
     with_options,
 )
 from ..inputs.scores import FLOATS
-from ..ranks.labels import Labels
+from ..ranks.labels import labels_of_codes
 from ..ranks.protocol import Protocol
 from ..reporting import Report
 from ..splits.split_audit import audit_split, check_rules
@@ -407,7 +407,7 @@ def _make_side(
         if have_names:
             labels[name] = splits.graphs[column].labels(ids)
         else:
-            labels[name] = Labels(ids)
+            labels[name] = labels_of_codes(ids)
     candidates_of_side = None
     if candidates is not None:
         candidates_of_side = candidates[answer_column]

@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
-from ..alignment import Task, read_dbp15k, read_openea
+from ..alignment import Task, read_dbp15k, read_openea, read_pairs
+from ..alignment.aligned_pairs import as_pairs
 from ..alignment.datasets.readers import find_file
 from ..inputs.errors import InputValueError
+from ..inputs.npy_files import read_npy
+from ..inputs.row_keys import row_keys
+from ..splits.elements import is_integer_text
+from ..splits.text import text_blocks
+from ..tables.cells import format_count
 from .files import note_file, read_array
 from .model_files import Model, known_splits, open_model
 from .options import (
@@ -24,10 +31,16 @@ from .options import (
     option,
     take,
 )
-from .output import show_report
+from .report_output import show_report
 
 if TYPE_CHECKING:
-    from ..alignment import Graph
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from ..alignment import AlignmentData, Graph
+
+TESTED = "test"  # of files of one's own, those whose pairs are ranked
 
 
 def parse_candidates(name: str, text: str) -> Any:
@@ -56,7 +69,13 @@ def parse_candidates(name: str, text: str) -> Any:
     "in text are row numbers, from 0. Pairs in .npy always are.",
 )
 @option("--right-labels", NAMES, "The same for right entities and RIGHT.")
-@option("--data", INPUT, "A folder with a data set, whose pairs are used in place of PAIRS.")
+@option("--test", INPUT, "The pairs to rank, in place of PAIRS or of those of --data.")
+@option(
+    "--data",
+    INPUT,
+    "A folder with a data set, whose pairs are used in place of PAIRS. --train and --test split "
+    "them in one's own way; without --test, its pairs that no known split has are ranked.",
+)
 @option(
     "--layout",
     click.Choice(["dbp15k", "openea"]),
@@ -90,11 +109,13 @@ def align(given: Given) -> None:
     PAIRS and known pairs give an entity other counterparts, these are left out of its candidates.
 
     With --data, the pairs and names are those of a data set in the layout of DBP15k or OpenEA. Rows
-    of vectors are then in the order of its entities.
+    of vectors are then in the order of its entities. One's own splits of its pairs have the ids of
+    ent_ids_1 and ent_ids_2 of DBP15k, or names.
 
     \b
     truerank alignment left.npy right.npy test.tsv --train train.tsv --csls 10
     truerank alignment left.npy right.npy --data D_W_15K_V2 --fold 1
+    truerank alignment left.npy right.npy --data zh_en --train sup_pairs --test ref_pairs
     truerank alignment --scores similarities.npy test.npy --candidates test --save ranks.npz
     """
     folder = given.pop("data", None)
@@ -104,21 +125,37 @@ def align(given: Given) -> None:
     if folder is None:
         what = model.kind
         sizes = count_entities(model)
+        source = given["pairs"]
         facts["pairs"] = given.pop("pairs")
         facts["known"] = known_splits(given) or None
         facts["left"] = given.pop("left_labels", sizes[0])
         facts["right"] = given.pop("right_labels", sizes[1])
     else:
         what = "a data set"
-        facts |= read_data_set(folder, facts.get("split", "test"), **take(given, "layout fold"))
+        own = known_splits(given)
+        if "pairs" in given:
+            own[TESTED] = given.pop("pairs")
+        layout = take(given, "layout fold")
+        pairs = read_data_set(folder, facts.get("split", "test"), own, **layout)
+        source = pairs.pop("source")
+        facts |= pairs
     task = Task(**facts)
     show_report(
         model.counter(task, given),
         given,
         what,
-        findings=str(task.audit).splitlines(),
+        told=[pairs_in_words(source, task)],
+        split_audit=task.audit,
         title=f"Entity alignment of {task.protocol.split}",
     )
+
+
+def pairs_in_words(source: str, task: Task) -> str:
+    """Say which pairs are ranked, and which are known."""
+    audit = task.audit
+    known = ", ".join(f"{name} {count:,}" for name, count in audit.known.items()) or "none"
+    pairs = format_count(audit.given, "pair")
+    return f"Ranked: {audit.kept:,} of {pairs}, {source}; known: {known}."
 
 
 def take_arguments(given: Given, folder: str | None) -> None:
@@ -127,10 +164,12 @@ def take_arguments(given: Given, folder: str | None) -> None:
     names = []
     if "scores" not in given:
         names += ["LEFT", "RIGHT"]
-    if folder is None:
+    if folder is None and "test" not in given:
         names.append("PAIRS")
+    if "test" in given:
+        given["pairs"] = given.pop("test")
     if len(paths) != len(names):
-        expected = " ".join(names) or "no files beside --scores and --data"
+        expected = " ".join(names) or "no files beside --scores and --data or --test"
         raise click.UsageError(f"expected {expected}, got {' '.join(paths) or 'none'}")
     for name, path in zip(names, paths, strict=True):
         if name == "PAIRS":  # the task reads them, with the names of the entities
@@ -148,9 +187,19 @@ def count_entities(model: Model) -> tuple[int, int]:
 
 
 def read_data_set(
-    folder: str, split: str, layout: str = "", fold: int | None = None
+    folder: str,
+    split: str,
+    own: Mapping[str, str],
+    layout: str = "",
+    fold: int | None = None,
 ) -> dict[str, Any]:
-    """Read what a task takes of a data set: the pairs of the split, or all if it has no splits."""
+    """Read what a task takes of a data set, and the words for the pairs that are ranked.
+
+    These are the pairs of the split, or all if it has no splits. Where there are `own` files of
+    pairs, they are its splits, and the rest is ranked unless one of them is.
+    """
+    if own and fold is not None:
+        raise click.UsageError("--fold cannot stand beside one's own --train, --test and others")
     if layout == "dbp15k" or not (layout or find_file(folder, "rel_triples_1")):
         if fold is not None:
             raise click.UsageError("--fold cannot apply to the layout dbp15k, which has no folds")
@@ -158,17 +207,73 @@ def read_data_set(
     else:
         data = read_openea(folder, fold)
     entities = {"left": _entities(data.left), "right": _entities(data.right)}
+    if own:
+        return entities | split_pairs(folder, data, own)
     if not data.splits:
-        return entities | {"pairs": data.pairs}
+        return entities | {"pairs": data.pairs, "source": f"all of {folder}"}
     if split not in data.splits:
         expected = f"one of {', '.join(data.splits)}"
         raise InputValueError("--split", expected=expected, got=repr(split))
-    return entities | {"pairs": data.splits[split], "known": data.known(split)}
+    source = f"split {split} of {folder}"
+    if fold is not None:
+        source = f"split {split} of fold {fold} of {folder}"
+    return entities | {
+        "pairs": data.splits[split],
+        "known": data.known(split),
+        "source": source,
+    }
+
+
+def split_pairs(folder: str, data: AlignmentData, own: Mapping[str, str]) -> dict[str, Any]:
+    """Split the pairs of a data set by files of one's own: those of the test, or all others."""
+    known = {name: read_own_pairs(name, path, data) for name, path in own.items()}
+    if TESTED in known:
+        return {"pairs": known.pop(TESTED), "known": known or None, "source": own[TESTED]}
+    everything = [data.pairs]
+    everything.extend(known.values())
+    keys = row_keys(list(np.concatenate(everything).T))
+    number = len(data.pairs)
+    is_known = np.isin(keys[:number], keys[number:])
+    source = f"those of {folder} that no known split has"
+    return {"pairs": data.pairs[~is_known], "known": known, "source": source}
+
+
+def read_own_pairs(name: str, path: str, data: AlignmentData) -> NDArray[Any]:
+    """Read pairs of the entities of a data set as rows: its own ids, as its files have, or names.
+
+    A .npy file has rows already.
+    """
+    if path.endswith(".npy"):
+        pairs = read_npy(f"--{name}", path)
+        return as_pairs(f"--{name}", pairs, (data.left.size, data.right.size))
+    left = _entities(data.left)
+    right = _entities(data.right)
+    has_ids = data.left.ids is not None and data.right.ids is not None
+    if has_ids and holds_integers(f"--{name}", path):
+        left = _rows_by_id(data.left)
+        right = _rows_by_id(data.right)
+    return read_pairs({name: path}, left=left, right=right).splits[name]
+
+
+def _rows_by_id(graph: Graph) -> dict[int, int]:
+    """Return the row of each entity by the id that the files of the data set have."""
+    ids: Any = graph.ids
+    return {label: row for row, label in enumerate(ids.tolist())}
+
+
+def holds_integers(argument: str, path: str) -> bool:
+    """Return whether all fields of a file are integers, which are ids, and not names."""
+    for block in text_blocks(argument, path):
+        for line in block.removesuffix("\n").split("\n"):
+            fields = line.removesuffix("\r").split("\t")
+            if not all(is_integer_text(field.strip(" ")) for field in fields):
+                return False
+    return True
 
 
 def _entities(graph: Graph) -> Any:
     """Return the names of a graph's entities if they are unique, or else their number."""
-    names = graph.names
+    names = graph.entities
     if names is None or len(set(names)) < graph.size:
         return graph.size
     return names

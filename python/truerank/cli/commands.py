@@ -22,6 +22,7 @@ from .compare import compare_files
 from .compat import compare_conventions
 from .evaluate import evaluate
 from .link_prediction import predict_links
+from .merge import merge
 from .options import MEASURED, PRINTING, Given, command
 from .output import show
 from .retrieval import retrieve
@@ -110,7 +111,7 @@ def info(given: Given) -> None:
     show(Table(["fact", "value"], facts.items(), names=2), given, facts)
 
 
-for subcommand in (evaluate, predict_links, align, retrieve, compare_files):
+for subcommand in (evaluate, predict_links, align, retrieve, merge, compare_files):
     commands.add_command(subcommand)
 for subcommand in (compare_conventions, adjust_value, demo, info):
     commands.add_command(subcommand)

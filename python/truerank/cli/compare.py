@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from .. import load, report
+from .. import Report, load
 from ..inference import compare
+from ..inputs.errors import InputValueError
 from ..page import save as save_page
+from ..retrieval.answer_report import RetrievalReport
 from .files import model_names
 from .options import INPUT, PRINTING, Given, command, flag, option, take
 from .output import check_printing, command_line, show
+from .report_output import kind_of_report, report_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .. import Ranks
 
 
 @command(
@@ -27,13 +37,15 @@ from .output import check_printing, command_line, show
 def compare_files(given: Given) -> None:
     """Compare models over the same tasks: difference, interval, p-value, wins and losses.
 
-    Each file holds the ranks of one model, which `truerank evaluate --save` wrote. Of more than two
+    Each file holds the ranks of one model, which --save of any command wrote; those of retrieval
+    are compared query by query, by their own metrics (ndcg@10, map, ...). Of more than two
     models all pairs are compared, by each of --metrics (mrr, if none are given). p-values of
     several pairs or metrics are also corrected by Holm's method, all of them together.
 
     \b
     truerank compare transe.npz rotate.npz --metrics mrr,hits@10
     truerank compare a.npz b.npz c.npz --metrics hits@10 --by relation --format markdown
+    truerank compare bm25.npz dense.npz --metrics ndcg@10,map
 
     The results are swapped unit by unit: the label "unit" of the ranks (test triples, aligned
     pairs, queries), or tasks where they have none; --by names another label.
@@ -46,9 +58,25 @@ def compare_files(given: Given) -> None:
     metrics = given.pop("metrics", ["mrr"])
     seed = given.pop("seed", 0)
     check_printing(printing, html=page)
-    models = {name: load(path) for name, path in zip(model_names(paths), paths, strict=True)}
+    ranks = {name: load(path) for name, path in zip(model_names(paths), paths, strict=True)}
+    check_kinds(ranks)
+    models: dict[str, Any] = ranks
+    if kind_of_report(next(iter(ranks.values()))) is RetrievalReport:
+        models = {name: report_of(each, {}) for name, each in ranks.items()}
     compared = compare(models, metric=metrics, draw_seed=seed, **given)
     if page is not None:
-        reports = {name: report(ranks, by=given.get("by")) for name, ranks in models.items()}
+        grouping = take(dict(given), "by")
+        reports = {name: report_of(each, grouping) for name, each in ranks.items()}
         save_page(page, reports, metrics=metrics, command=command_line(), **given)
     show(compared, printing)
+
+
+def check_kinds(ranks: Mapping[str, Ranks]) -> None:
+    """Refuse ranks of retrieval beside others, which have other metrics."""
+    kinds = {name: kind_of_report(each) for name, each in ranks.items()}
+    first = next(iter(kinds))
+    for name, kind in kinds.items():
+        if kind is not kinds[first]:
+            words = {RetrievalReport: "of retrieval", Report: "of tasks with one right answer each"}
+            expected = f"ranks {words[kinds[first]]}, as {first} has"
+            raise InputValueError(name, expected=expected, got=f"ranks {words[kind]}")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -32,7 +32,11 @@ from .options import (
     option,
     take,
 )
-from .output import SAVED, bar, show_report
+from .output import bar
+from .report_output import SAVED, kind_of_report, report_of, show_report
+
+if TYPE_CHECKING:
+    from ..reporting.keyed_values import KeyedValues
 
 AXES = {"rows": 0, "columns": 1}
 
@@ -104,16 +108,17 @@ def evaluate(given: Given) -> None:
 
     SCORES has one row for each task (see --rows): a .npy or .npz file, the files of a pattern in
     quotes ("part-*.npy"), a zarr folder, an HDF5 file, or raw numbers with --shape and --dtype.
-    Files may be larger than memory. SCORES may also be the .npz file of ranks that --save wrote;
-    then no TARGETS are given. TARGETS is a .npy file with the column of each true candidate, or a
-    number: one column for all tasks. With --save FILE, a count that was stopped goes on from
-    FILE.partial when the same line is run again.
+    Files may be larger than memory. TARGETS is a .npy file with the column of each true candidate,
+    or a number: one column for all tasks. SCORES may also be the .npz file of ranks that --save of
+    any command wrote; then no TARGETS are given, and the report is that of this command. With
+    --save FILE, a count that was stopped goes on from FILE.partial when the same line is run again.
 
     \b
     truerank evaluate scores.npy targets.npy --filter filter.npz --filtered-by train,valid
         --side tail --relation relations.npy --queries heads.npy --split test --save ranks.npz
     truerank evaluate "part-*.npy" targets.npy --shards columns --save ranks.npz
     truerank evaluate ranks.npz --metrics mrr,amri --by relation --interval
+    truerank evaluate ranks.npz --metrics mrr,ndcg@10 -q --output values.tsv --format text
     truerank evaluate --lists run.txt.gz --qrels qrels.txt --candidates 8841823
     """
     labels = take(given, "side relation queries")
@@ -122,6 +127,7 @@ def evaluate(given: Given) -> None:
     scores = given.pop("scores", None)
     lists = given.pop("lists", None)
     count: Callable[[], Ranks]
+    kind: type[KeyedValues] = Report
     if lists is not None:
         what = "lists"
         count = lists_counter(lists, given)
@@ -129,28 +135,31 @@ def evaluate(given: Given) -> None:
         raise click.UsageError("Missing argument 'SCORES'.")
     elif holds_ranks(scores):
         what = SAVED
-        count = partial(load_ranks, scores)
+        saved_ranks = load(scores)
+        kind = kind_of_report(saved_ranks)
+        count = partial(note_loaded, saved_ranks, scores)
     else:
         what = "scores"
         count = scores_counter(scores, given, labels)
 
-    def counted() -> Report:
+    def counted() -> KeyedValues:
         ranks = count().with_labels(**labels).with_protocol(**split)
         if filtered_by is not None:
             if not ranks.protocol.filter:
                 raise InputValueError("--filtered-by", "these ranks are unfiltered")
             ranks = ranks.with_protocol(filter=filtered_by)
-        return report(ranks)
+        return report_of(ranks, {})
 
     saved = given.get("save")
-    show_report(counted, given, what)
+    show_report(counted, given, what, kind=kind)
     if saved is not None and what == "scores":
         Path(f"{saved}.partial").unlink(missing_ok=True)
 
 
-def load_ranks(path: str) -> Ranks:
-    """Load saved ranks; their file is noted only here, as the same line may save them in it."""
-    return load(note_file(path))
+def note_loaded(ranks: Ranks, path: str) -> Ranks:
+    """Return saved ranks; their file is noted only now, as the same line may save them in it."""
+    note_file(path)
+    return ranks
 
 
 def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks]:

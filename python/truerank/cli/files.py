@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from itertools import chain
@@ -12,7 +13,7 @@ import click
 from numpy.typing import NDArray
 
 from ..inputs.errors import InputValueError
-from ..inputs.input_files import open_input
+from ..inputs.input_files import open_input, report_damage
 from ..inputs.npy_files import read_npy, read_npz
 from ..ranks.storage import HEADER
 from ..splits.judgements import Qrels
@@ -38,16 +39,17 @@ def files_read() -> list[str]:
     return list(dict.fromkeys(click.get_current_context().meta.get(_FILES, [])))
 
 
-def check_outputs(**paths: Path | None) -> None:
-    """Raise an error if an output cannot be written, or would replace an input or another output.
+def check_outputs(force: bool = False, **paths: Path | None) -> None:
+    """Raise an error if an output cannot be written, or would replace a file.
 
-    It is called before anything is counted, which may take long.
+    With `force` files are replaced, but neither an input nor another output. It is called before
+    anything is counted, which may take long.
     """
     taken = files_read()
     for name, path in paths.items():
         if path is None:
             continue
-        place, _ = writable_place(path, f"--{name}")
+        place, replaced = writable_place(path, f"--{name}")
         folder = os.path.dirname(place)
         if not os.access(folder, os.W_OK):
             raise InputValueError(f"--{name}", expected="a folder to write into", got=folder)
@@ -56,6 +58,8 @@ def check_outputs(**paths: Path | None) -> None:
             is_same = both_exist and os.path.samefile(place, file)
             if is_same or Path(place).is_relative_to(file):
                 raise InputValueError(f"--{name}", f"{path} is one of the other files of this line")
+        if replaced is not None and not force:
+            raise InputValueError(f"--{name}", f"{path} is there already; --force replaces it")
         taken.append(place)
 
 
@@ -127,6 +131,26 @@ def read_names(argument: str, path: str) -> list[str] | list[int]:
     return lines
 
 
+def read_groups(argument: str, text: str) -> str | dict[str, str]:
+    """Return a word as it is, or read lines of a name and its group from a file of text."""
+    if not os.path.exists(text):
+        return text
+    groups: dict[str, str] = {}
+    blocks = text_blocks(argument, note_file(text))
+    lines = chain.from_iterable(block.removesuffix("\n").split("\n") for block in blocks)
+    for number, line in enumerate(lines, 1):
+        fields = [field.strip(" ") for field in line.removesuffix("\r").split("\t")]
+        place = f"{text}: line {number}"
+        if len(fields) != 2 or not all(fields):
+            expected = "a name and its group, with a tab between them"
+            raise InputValueError(argument, expected=expected, got=repr(line), place=place)
+        name, group = fields
+        if groups.setdefault(name, group) != group:
+            got = f"{groups[name]!r} and {group!r} for {name!r}"
+            raise InputValueError(argument, expected="one group", got=got, place=place)
+    return groups
+
+
 def read_answers(argument: str, path: str) -> Qrels:
     """Read judgements from a file."""
     return qrels_of_file(argument, note_file(path))
@@ -150,6 +174,16 @@ def holds_ranks(path: str) -> bool:
     with open_input("scores", path) as file:
         is_archive = file.read(4) == b"PK\3\4"
     return is_archive and HEADER in read_npz("scores", path, ())[0]
+
+
+def archive_kind(argument: str, path: str) -> str:
+    """Return what an archive of truerank says it holds, as "truerank.ranks"; empty for others."""
+    _, arrays = read_npz(argument, path, (HEADER,))
+    if HEADER not in arrays:
+        return ""
+    with report_damage(argument, path, "damaged header: "):
+        kind = json.loads(arrays[HEADER].tobytes())["kind"]
+    return str(kind)
 
 
 def model_names(paths: Sequence[str]) -> list[str]:

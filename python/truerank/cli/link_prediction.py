@@ -28,7 +28,8 @@ from .options import (
     option,
     take,
 )
-from .output import bar, show_report
+from .output import bar
+from .report_output import show_report
 
 if TYPE_CHECKING:
     from .. import Report
@@ -177,7 +178,7 @@ def predict_links(given: Given) -> None:
         model.counter(task, given),
         given,
         model.kind,
-        findings=str(task.audit).splitlines(),
+        split_audit=task.audit,
         title=f"Link prediction of {task.protocol.split}",
     )
 

@@ -193,7 +193,21 @@ OPTIONS: dict[str, Decorator] = {
         "counts once), or a .npy file with a weight for each task.",
     ),
     "seed": option("--seed", click.IntRange(min=0), "Seed of all random numbers. Default: 0."),
-    "interval": flag("--interval", "Show the 95 % intervals of --metrics."),
+    "interval": flag(
+        "--interval", "Show the 95 % intervals of --metrics, and with --by those of each group."
+    ),
+    "kinds": option(
+        "--kinds",
+        WORDS,
+        "The kinds of rank that are printed: realistic, optimistic, pessimistic, expected, random. "
+        "Default: all where they differ. Of retrieval expected, optimistic, pessimistic, and "
+        "chance, optimum, ratio, index.",
+    ),
+    "per_query": flag(
+        "-q --per-query per_query",
+        "Print lines of a query, a metric and its value, with tabs between them, in place of the "
+        "report; those of all queries together come last. With --format a table of them.",
+    ),
     "audit": flag("--audit", "Count NaN and saturated scores, and list what is suspect."),
     "save": option(
         "--save",
@@ -229,12 +243,16 @@ OPTIONS: dict[str, Decorator] = {
         "--digits", click.IntRange(0, 15), "Decimals of shares; mean ranks have two fewer."
     ),
     "percent": flag("--percent", "Print hits@k and the like as percentages."),
+    "force": flag(
+        "--force", "Replace files that are there already. Without it nothing is overwritten."
+    ),
     "notes": flag("--notes/--no-notes notes", "Whether to print the lines around the table."),
 }
-PRINTING = "style json output digits notes"
+PRINTING = "style json output force digits notes"
 MEASURED = f"metrics percent {PRINTING}"
 COUNTING = "order nan dtype threads"
-REPORTING = f"by weights seed interval audit save html {MEASURED}"
+REPORTED = f"interval audit save html kinds per_query {MEASURED}"
+REPORTING = f"by weights seed {REPORTED}"
 
 
 def command(name: str, options: str, **more: Any) -> Callable[[Callable[[Given], None]], Any]:

@@ -7,31 +7,37 @@ from typing import Any
 
 import click
 
-from ..retrieval import Task
+from ..inputs.errors import InputValueError
+from ..ranks.labels import LABEL_ALIASES
+from ..retrieval import RetrievalReport, Task
 from ..retrieval.answer_ties import GAINS
 from ..retrieval.answered_queries import MISSES
-from .files import files_read
+from ..splits.elements import is_integer_text
+from ..splits.list_files import qrels_of_file
+from .files import read_groups
 from .model_files import known_splits, open_model
 from .options import (
     ARRAY,
     COUNTING,
     INPUT,
-    MEASURED,
     NAMES,
+    REPORTED,
     WORD,
     Given,
+    Value,
     command,
+    flag,
     option,
-    refuse,
     take,
 )
-from .output import bar, check_printing, show
+from .output import bar
+from .report_output import show_report
 
 
 @command(
     "retrieval",
     "candidates train valid known split leaks similarity complex_layout bias "
-    f"{COUNTING} io save {MEASURED}",
+    f"{COUNTING} io {REPORTED}",
     short_help="Evaluate retrieval and recommendation.",
 )
 @option(
@@ -61,19 +67,30 @@ from .output import bar, check_printing, show
     "Names of the queries, a line for each row. Default: in the order of --qrels.",
 )
 @option("--gain", click.Choice(GAINS), "What becomes of gains in nDCG. Default: linear.")
+@flag("--judged", "Rank documents of --qrels with a gain of 0, too, as bpref needs.")
+@option(
+    "--by",
+    Value(read_groups, "label|file"),
+    "Groups of the queries: a file with lines of a query and its group, with a tab between them, "
+    "perhaps gzipped, which --save stores as the label group; or another label of the answers.",
+)
 def retrieve(given: Given) -> None:
     """Evaluate retrieval: rank all right answers of each query among all candidates.
 
     A model is given by the lists that it made, by its scores, or by vectors of queries and of
     candidates, which --similarity compares. The answers that --train, --valid and --known hold, in
     the form of --qrels, are left out of the candidates of their query. --candidates names them in
-    the order of columns and vectors; where --qrels has ids, their number is enough.
+    the order of columns and vectors; beside --lists, or where --qrels has ids, their number is
+    enough. `truerank evaluate` and `compare` read what --save stores.
 
     \b
     truerank retrieval --qrels qrels.txt --lists run.txt.gz --candidates names.txt
+    truerank retrieval --qrels qrels.txt --lists run.txt --candidates 8841823 --save bm25.npz
     truerank retrieval --qrels qrels.npy --queries Q.npy --entities E.npy --metrics ndcg@10,map
     """
-    facts = take(given, "qrels split leaks gain")
+    facts = take(given, "qrels split leaks gain judged")
+    if isinstance(given.get("by"), dict):
+        facts["groups"] = given.pop("by")
     facts["known"] = known_splits(given)
     facts["queries"] = given.pop("query_labels", None)
     candidates = given.pop("candidates", None)
@@ -83,6 +100,8 @@ def retrieve(given: Given) -> None:
         what = model.kind
         if candidates is None:
             candidates = model.sizes({"scores": "entities"}).get("entities")
+        if isinstance(candidates, int) and not facts["qrels"].endswith(".npy"):
+            check_digits(facts["qrels"])
         task = Task(**facts, entities=_in_columns(candidates, facts))
         count = model.counter(task, given)
     else:
@@ -94,14 +113,29 @@ def retrieve(given: Given) -> None:
         task = Task(**facts, entities=candidates)
         rules = take(given, f"{COUNTING} misses")
         count = partial(task.evaluate_lists, lists, **rules, progress=bar())
-    printing = take(given, MEASURED)
-    saved = given.pop("save", None)
-    refuse(given, what)
-    check_printing(printing, save=saved)
-    report = count()
-    if saved is not None:
-        report.ranks.with_protocol(files=files_read()).save(saved)
-    show(report, printing)
+    check_label(given.get("by"), task)
+    show_report(
+        count, given, what, kind=RetrievalReport, title=f"Retrieval of {task.protocol.split}"
+    )
+
+
+def check_digits(qrels: str) -> None:
+    """Refuse names of documents beside scores or vectors: a number does not say their columns."""
+    names = qrels_of_file("--qrels", qrels).documents
+    named = [name for name in names if not is_integer_text(str(name))]
+    if named:
+        raise click.UsageError(
+            "scores and vectors need --candidates FILE, a name in each line in the order of their "
+            f"columns, as --qrels has names ({named[0]!r}); a number is enough beside --lists"
+        )
+
+
+def check_label(by: str | None, task: Task) -> None:
+    """Refuse a name of groups that is neither a file nor a label, before anything is counted."""
+    labels = task.answers.labels
+    if by is not None and LABEL_ALIASES.get(by, by) not in labels:
+        expected = f"a file, or one of {', '.join(labels)}"
+        raise InputValueError("--by", expected=expected, got=repr(by))
 
 
 def _in_columns(candidates: Any, facts: dict[str, Any], lists: str | None = None) -> Any:

@@ -33,7 +33,16 @@ from .interpreter import (
     sampled_blocks,
     split_key,
 )
-from .presets import EXACT, LIST_PRESETS, PRESETS, Convention, ListPreset, Metric, Preset, look_up
+from .presets import (
+    EXACT,
+    LIST_PRESETS,
+    PRESETS,
+    Convention,
+    ListPreset,
+    Metric,
+    Preset,
+    find_presets,
+)
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -381,7 +390,7 @@ def report(
     >>> found["mean_rank"], found.corrected("mean_rank")  # all four tie within its tolerance
     (3.0, 4.0)
     """
-    (row,) = look_up([preset], PRESETS, Preset, "preset")
+    (row,) = find_presets([preset], PRESETS, Preset, "preset")
     return _evaluate_full(scores, targets, [row], options)[row.name]
 
 
@@ -413,7 +422,7 @@ def table(
     >>> found["pytorch-biggraph"]["mrr"], found["openke"]["MRR"], found.exact["mr"]
     (0.5, 1.0, 1.5)
     """
-    rows = look_up(presets, PRESETS, Preset)
+    rows = find_presets(presets, PRESETS, Preset)
     return _evaluate_full(scores, targets, rows, options)
 
 
@@ -460,7 +469,7 @@ def report_against(
     >>> report_against([0.5, 0.2], [[0.1, 0.5], [0.2, 0.3]], preset="ogb")["hits@3_list"]
     1.0
     """
-    (row,) = look_up([preset], PRESETS, Preset, "preset")
+    (row,) = find_presets([preset], PRESETS, Preset, "preset")
     return _evaluate_sampled(true_scores, others, [row], options)[row.name]
 
 
@@ -491,7 +500,7 @@ def table_against(
     >>> table_against([0.5], [[0.5, 0.1]], presets=["ogb"])["ogb"].bounds("mrr_list")
     (0.6666666865348816, 0.6666666865348816)
     """
-    rows = look_up(presets, PRESETS, Preset)
+    rows = find_presets(presets, PRESETS, Preset)
     return _evaluate_sampled(true_scores, others, rows, options)
 
 
@@ -573,7 +582,7 @@ def report_lists(
     >>> report_lists(ranks, preset="k + 1", ks=[3])["mrr"]
     0.41666666666666663
     """
-    (row,) = look_up([preset], LIST_PRESETS, ListPreset, "preset")
+    (row,) = find_presets([preset], LIST_PRESETS, ListPreset, "preset")
     return _average_lists(ranks, row, ks)
 
 
@@ -636,7 +645,7 @@ def table_lists(
     | zero | 6.0 | 0.250 | 0.500 |
     | k + 1 | 2.5 | 0.417 | 1.000 |
     """
-    rows = look_up(presets, LIST_PRESETS, ListPreset)
+    rows = find_presets(presets, LIST_PRESETS, ListPreset)
     columns: list[Column | str] = ["preset"]
     cells = []
     numbers: dict[str, float] = {}

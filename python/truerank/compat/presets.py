@@ -234,7 +234,7 @@ LIST_PRESETS: Mapping[str, ListPreset] = MappingProxyType(
 )
 
 
-def look_up(
+def find_presets(
     names: Iterable[str | Row] | None,
     rows: Mapping[str, Row],
     kind: type[Row],
@@ -286,7 +286,7 @@ def preset(name: str | Preset) -> Preset:
     >>> preset(old).convention.atol
     0.0
     """
-    return look_up([name], PRESETS, Preset, "preset")[0]
+    return find_presets([name], PRESETS, Preset, "preset")[0]
 
 
 @public("truerank.compat")

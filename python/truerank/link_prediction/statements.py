@@ -16,7 +16,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.row_keys import row_keys
 from ..inputs.selection import indptr_of
-from ..splits.column_ids import Column
+from ..splits.column_ids import IdColumn
 from ..splits.elements import without_blanks
 from ..splits.list_files import is_json, json_lines
 from ..splits.split_columns import SplitReader, stack_splits
@@ -227,7 +227,7 @@ def read_statement_splits(
         got = f"{time!r}; a time is the value of a qualifier"
         raise InputValueError("time", expected="None for statements", got=got)
     reader = SplitReader(_STATEMENT)
-    columns: list[list[Column]] = [[] for _ in _COLUMNS]
+    columns: list[list[IdColumn]] = [[] for _ in _COLUMNS]
     lengths: list[int] = []
     sizes = {}
     for name, (title, value) in splits.items():
@@ -253,7 +253,7 @@ def read_statement_splits(
     )
 
 
-def _read_columns(reader: SplitReader, title: str, value: Any) -> tuple[list[Column], list[int]]:
+def _read_columns(reader: SplitReader, title: str, value: Any) -> tuple[list[IdColumn], list[int]]:
     """Read a split as columns, as `_COLUMNS` has them, and count the qualifiers of each statement.
 
     The qualifiers of all statements make one column of relations and one of values.

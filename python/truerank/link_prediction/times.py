@@ -11,7 +11,7 @@ import numpy as np
 
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputValueError
-from ..splits.column_ids import Column, are_text, distinct_labels, numbers_of, refuse_ids
+from ..splits.column_ids import IdColumn, are_text, distinct_labels, numbers_of, refuse_ids
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -83,7 +83,7 @@ def check_columns(name: str, columns: Sequence[Any], width: int) -> tuple[int, .
 
 
 def encode_times(
-    positions: Sequence[int], columns: Sequence[Sequence[Column]], as_ids: bool
+    positions: Sequence[int], columns: Sequence[Sequence[IdColumn]], as_ids: bool
 ) -> tuple[Times, list[list[IntArray]], tuple[str, ...] | None]:
     """Turn the columns of times into intervals, into ids, and into the labels of the ids.
 
@@ -94,7 +94,7 @@ def encode_times(
     ----------
     positions : sequence of int
         The column of points, or those of starts and ends.
-    columns : sequence of sequence of Column
+    columns : sequence of sequence of IdColumn
         For each position the columns of all splits.
     as_ids : bool
         Whether triples hold ids, so that integers in text are integers.
@@ -108,7 +108,7 @@ def encode_times(
     --------
     >>> from truerank.splits.vocabularies import LabelIndex
     >>> index = LabelIndex()
-    >>> column = Column("test", 3, index.encode(["1986-##-##", "####-##-##", "1985"]), index)
+    >>> column = IdColumn("test", 3, index.encode(["1986-##-##", "####-##-##", "1985"]), index)
     >>> _, ids, names = encode_times((3,), [[column]], False)
     >>> ids, names
     ([[array([2, 0, 1])]], ('####-##-##', '1985', '1986-##-##'))

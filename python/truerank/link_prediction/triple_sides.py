@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import distinct_rows, first_rows, row_keys
-from ..ranks.labels import Labels
+from ..ranks.labels import Labels, labels_of_codes
 from ..tasks.side_tasks import SideTasks
 from .candidate_sets import CandidateSet, candidates_of
 from .known_answers import SideFacts
@@ -91,7 +91,7 @@ def degree_buckets(numbers: IntArray) -> Labels:
     largest = int(exponent.max(initial=0))
     names = ["0", "1"]
     names.extend(f"{1 << i}-{(2 << i) - 1}" for i in range(1, largest))
-    return Labels(exponent.astype(np.int64), tuple(names[: largest + 1]))
+    return labels_of_codes(exponent.astype(np.int64), tuple(names[: largest + 1]))
 
 
 def make_side(
@@ -147,19 +147,21 @@ def make_side(
     tails = splits.triples[rows, 2]
     labels = {
         "relation": splits.relations.labels(facts.facts[facts.ranked, 1]),
-        "queries": Labels(queries.rows),
-        "targets": Labels(queries.targets),
-        "unit": Labels(rows),
-        "category": Labels(counts.category[rows], CATEGORIES),
-        "head_degree": Labels(counts.degrees("entities", heads)),
-        "tail_degree": Labels(counts.degrees("entities", tails)),
+        "queries": labels_of_codes(queries.rows),
+        "targets": labels_of_codes(queries.targets),
+        "unit": labels_of_codes(rows),
+        "category": labels_of_codes(counts.category[rows], CATEGORIES),
+        "head_degree": labels_of_codes(counts.degrees("entities", heads)),
+        "tail_degree": labels_of_codes(counts.degrees("entities", tails)),
         "degree": degree_buckets(counts.degrees(kind, queries.targets)),
     }
     if splits.beside is not None:
-        labels["qualifiers"] = Labels(splits.beside.sets.sizes[splits.triples[rows, 3]])
+        labels["qualifiers"] = labels_of_codes(splits.beside.sets.sizes[splits.triples[rows, 3]])
     if splits.times is not None:
         column = splits.times.columns[0]
-        labels["time"] = Labels(splits.triples[rows, column], splits.qualifiers[column - 3])
+        labels["time"] = labels_of_codes(
+            splits.triples[rows, column], splits.qualifiers[column - 3]
+        )
     return SideTasks(
         side,
         queries=queries.queries,

@@ -11,7 +11,7 @@ from ..inputs.errors import warn_user
 from ..inputs.naming import public
 from ..inputs.row_keys import distinct
 from ..splits.column_ids import (
-    Column,
+    IdColumn,
     are_integers_in_text,
     distinct_labels,
     encode_columns,
@@ -230,7 +230,7 @@ def read_splits(
     columns_by_split = reader.read_all(splits)
     sizes = {name: len(columns[0].values) for name, columns in columns_by_split.items()}
     columns_of_splits = list(columns_by_split.values())
-    heads_and_tails: list[Column] = []
+    heads_and_tails: list[IdColumn] = []
     for columns in columns_of_splits:
         heads_and_tails.extend([columns[0], columns[2]])
     entity, relation, ids, relation_ids = encode_names(
@@ -265,7 +265,7 @@ def read_splits(
 
 
 def _encode_qualifier(
-    columns: Sequence[Column], as_ids: bool
+    columns: Sequence[IdColumn], as_ids: bool
 ) -> tuple[tuple[str, ...] | None, list[IntArray]]:
     """Turn a column of qualifiers into codes.
 
@@ -281,7 +281,7 @@ def _encode_qualifier(
 
 
 def encode_names(
-    entities: Any, relations: Any, of_entities: Sequence[Column], of_relations: Sequence[Column]
+    entities: Any, relations: Any, of_entities: Sequence[IdColumn], of_relations: Sequence[IdColumn]
 ) -> tuple[Vocabulary, Vocabulary, list[IntArray], list[IntArray]]:
     """Turn columns of entities and of relations into ids, and return both vocabularies.
 

@@ -82,11 +82,16 @@ class Metric(Row):
         The mean of f over a sample with its weights.
     inverse : callable
         g, of the mean.
-    chance : callable or None
-        Returns mean and variance of the metric under the chance model; None where there is none.
+    listed : tuple of str or None
+        With which parameters reports list it, and tables show it for "all"; those of the examples
+        where it is None.
     single : callable or None
-        For a metric that is itself a mean of f(r): returns the mean and the variance of f(r) under
-        chance for numbers of candidates, as arrays of their shape. They add up over tasks.
+        For a metric that is itself a mean of f(r), with f that rises or falls: returns the mean and
+        the variance of f(r) under chance for numbers of candidates, as arrays of their shape. They
+        add up over tasks. Without a closed form they are derived from f.
+    chance : callable or None
+        Returns mean and variance of the metric under the chance model; None where there is none. It
+        is derived for a mean of f(r).
     optimum : float
         The value where every rank is 1.
     source : str
@@ -96,10 +101,22 @@ class Metric(Row):
     transform: RankFunction = ties.IDENTITY
     mean: Mean = averages.arithmetic
     inverse: Callable[[float], float] = float  # which changes nothing
-    chance: ChanceModel | None = None
+    listed: tuple[str, ...] | None = None
     single: SingleModel | None = None
+    chance: ChanceModel | None = None
     optimum: float = 1.0
     source: str = HOYT
+
+    def __post_init__(self) -> None:
+        """Derive what chance gives a mean of f(r), as far as the row does not say it."""
+        if self.mean is not averages.arithmetic or self.inverse is not float:
+            return
+        single = self.single
+        if single is None:
+            single = chance_model.moments_from(self.transform, self.name)
+            object.__setattr__(self, "single", single)
+        if self.chance is None:
+            object.__setattr__(self, "chance", chance_model.mean_model(single))
 
 
 def _reciprocal(x: float) -> float:
@@ -112,7 +129,6 @@ _ROWS = (
         title="MR",
         description="mean rank",
         increasing=False,
-        chance=chance_model.mean_rank,
         single=chance_model.rank_moments,
         source=BORDES,
     ),
@@ -122,7 +138,6 @@ _ROWS = (
         description="mean reciprocal rank",
         transform=ties.RECIPROCAL,
         increasing=True,
-        chance=chance_model.reciprocal_rank,
         single=chance_model.reciprocal_moments,
         source="Voorhees, The TREC-8 Question Answering Track Report (1999)",
     ),
@@ -132,9 +147,9 @@ _ROWS = (
         description="hits at k",
         parameter="@k",
         examples=("@1", "@3"),
+        listed=("@1", "@3", "@5", "@10"),
         transform=ties.HIT,
         increasing=True,
-        chance=chance_model.hits,
         single=chance_model.hit_moments,
         source=BORDES,
     ),
@@ -154,6 +169,7 @@ _ROWS = (
         inverse=_reciprocal,
         increasing=True,
         chance=chance_model.inverse_mean,
+        listed=(),
     ),
     Metric(
         name="gmr",
@@ -172,6 +188,7 @@ _ROWS = (
         inverse=lambda mean: math.exp(-mean),
         increasing=True,
         chance=chance_model.inverse_geometric,
+        listed=(),
     ),
     Metric(
         name="median",
@@ -187,6 +204,7 @@ _ROWS = (
         inverse=_reciprocal,
         increasing=True,
         chance=chance_model.inverse_median,
+        listed=(),
     ),
     Metric(
         name="power_mean",
@@ -197,6 +215,7 @@ _ROWS = (
         mean=averages.power,
         increasing=False,
         chance=chance_model.power_mean,
+        listed=(),
     ),
     Metric(
         name="std",
@@ -204,26 +223,47 @@ _ROWS = (
         mean=averages.variance,
         inverse=math.sqrt,
         optimum=0.0,
+        listed=(),
     ),
     Metric(
         name="variance",
         description="variance of ranks",
         mean=averages.variance,
         optimum=0.0,
+        listed=(),
     ),
     Metric(
         name="mad",
         description="median absolute deviation",
         mean=averages.deviation,
         optimum=0.0,
+        listed=(),
     ),
     Metric(
         name="count",
         description="number of tasks",
         mean=averages.count,
+        listed=(),
     ),
 )
 METRICS: dict[str, Metric] = {row.name: row for row in _ROWS}
+
+
+def listed_metrics() -> list[str]:
+    """List the metrics that reports list, in the order of the table, with their parameters.
+
+    Examples
+    --------
+    >>> listed_metrics()[:4]
+    ['mr', 'mrr', 'hits@1', 'hits@3']
+    """
+    found = []
+    for row in METRICS.values():
+        parameters = row.examples
+        if row.listed is not None:
+            parameters = row.listed
+        found += [row.name + parameter for parameter in parameters]
+    return found
 
 
 # -- adjustments -----------------------------------------------------------------------------------

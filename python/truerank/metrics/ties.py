@@ -15,6 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
 
+_POSITIONS = 1 << 16  # of ties, added at once
+
 Parameter = float  # k of hits@k, p of power_mean:p; 0 where there is none
 
 
@@ -48,9 +50,18 @@ def mean_over_tie(
     if f.over_tie is not None:
         return f.over_tie(first, tied, candidates, parameter)
     total = np.zeros(len(first))
-    for step in range(int(tied.max(initial=0))):
-        reaches = tied > step
-        total[reaches] += f.of_ranks(first[reaches] + step, candidates[reaches], parameter)
+    (open_ties,) = np.nonzero(tied > 0)
+    begin = 0
+    while open_ties.size:  # a block of positions of all ties that reach so far
+        steps = np.arange(begin, begin + max(_POSITIONS // open_ties.size, 1))
+        positions = first[open_ties, None] + steps
+        inside = steps < tied[open_ties, None]
+        sizes = np.broadcast_to(candidates[open_ties, None], positions.shape)
+        positions = np.where(inside, positions, first[open_ties, None])
+        values = f.of_ranks(positions, sizes, parameter)
+        total[open_ties] += np.where(inside, values, 0.0).sum(axis=1)
+        begin = int(steps[-1]) + 1
+        open_ties = open_ties[tied[open_ties] > begin]
     return total / tied
 
 

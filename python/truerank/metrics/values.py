@@ -37,6 +37,7 @@ def chance(
     - mr: sum w (N + 1) / 2 and sum w^2 (N^2 - 1) / 12;
     - mrr: sum w H_N / N and sum w^2 (H_N^(2) / N - (H_N / N)^2), harmonic numbers of order 1, 2;
     - hits@k: sum w p and sum w^2 p (1 - p), with p = min(k / N, 1);
+    - any other mean of f(r): sum w E f and sum w^2 Var f, by sums of f over the ranks 1..N;
     - gmr, igmr: products over the tasks of the moments of r^w and r^-w;
     - imr, hmr, power_mean:p (-4 <= p <= 10 with |p| >= 0.05; p = 0, inf and -inf have formulas of
       their own): an integral of the Laplace transform, since E(1 / X) is not 1 / E(X);

@@ -25,6 +25,7 @@ from .counts import (
     checked_index,
     checked_listed,
     nonzero_weights,
+    ties_of,
 )
 from .labels import (
     LABELS,
@@ -315,7 +316,8 @@ class Ranks(Immutable):
     def __repr__(self) -> str:
         parts = [f"{len(self):,} tasks"]
         if len(self):
-            parts.append(f"{np.count_nonzero(self.tied > 1):,} tied")
+            ties = ties_of(self.tied, self.listed)
+            parts.append(f"{np.count_nonzero(ties > 1):,} tied")
             fewest = int(self.candidates.min())
             most = int(self.candidates.max())
             if most > fewest:

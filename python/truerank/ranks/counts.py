@@ -105,6 +105,21 @@ def checked_listed(value: object, length: int) -> npt.NDArray[np.bool_]:
     return array.astype(bool)
 
 
+def ties_of(tied: IntArray, listed: npt.NDArray[np.bool_] | None) -> IntArray:
+    """Return how many candidates tie with each true one, itself included: 1 for a miss.
+
+    A target that its list misses is bounded by all that is not listed, which are no ties.
+
+    Examples
+    --------
+    >>> ties_of(np.array([1, 90, 3]), np.array([True, False, True])).tolist()
+    [1, 1, 3]
+    """
+    if listed is None:
+        return tied
+    return np.where(listed, tied, 1)
+
+
 def nonzero_weights(value: object, length: int) -> FloatArray:
     """Check the weights of tasks, not all of which may be 0, as `checked_weights` does."""
     array = checked_weights(value, length=length)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..inputs.arrays import integers, read_only
+from ..inputs.arrays import integers
 from ..inputs.checks import check_length, check_range, distinct_names, has_dimensions, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
@@ -35,17 +35,24 @@ RIGHT_ANSWERS = "retrieval_answers"
 # target of a task, tied with it, and how many there are: labels of the same ranks.
 JUDGED = ("judged_above", "judged_tied", "judged")
 # What a right answer counts for, a number in text; what becomes of it where it is not counted as it
-# is ("exponential", "binary"); and of the queries without a right answer those that are counted
+# is ("exponential", "binary"); what it counts for where its list misses it, where that is not
+# nothing ("bounds", "expected"); and of the queries without a right answer those that are counted
 # with a task (all with the first, so that slices and joined parts add up): labels of retrieval.
 GAIN = "gain"
 GAIN_RULE = "gain_rule"
+MISSES_RULE = "misses_rule"
 WITHOUT_ANSWERS = "without_answers"
 # Where a task of a part stands among those of the whole task, and how many these are: joined parts
 # have the order of the whole, and lose both labels when all tasks are there.
 POSITION = "position_in_whole"
 WHOLE = "tasks_in_whole"
 # What tasks without these labels have where they are joined with others: the code 0 of this.
-DEFAULTS = {GAIN: ("1",), GAIN_RULE: ("linear",), WITHOUT_ANSWERS: None}
+DEFAULTS = {
+    GAIN: ("1",),
+    GAIN_RULE: ("linear",),
+    MISSES_RULE: ("zero",),
+    WITHOUT_ANSWERS: None,
+}
 
 
 class Immutable:
@@ -109,8 +116,9 @@ class Labels(Immutable):
     @classmethod
     def _trusted(cls, codes: IntArray, vocabulary: tuple[str, ...] | None) -> Labels:
         """Take over a fresh int64 array without a check or a copy."""
+        codes.flags.writeable = False
         labels = cls.__new__(cls)
-        labels.__dict__.update(codes=read_only(codes), vocabulary=vocabulary)
+        labels.__dict__.update(codes=codes, vocabulary=vocabulary)
         return labels
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -258,6 +266,17 @@ def as_labels(name: str, value: Any, length: int) -> Labels:
     if len(labels) != length:
         raise InputValueError(name, expected=f"{length} labels, one for each task", got=len(labels))
     return labels
+
+
+def labels_of_codes(codes: IntArray, vocabulary: tuple[str, ...] | None = None) -> Labels:
+    """Make labels of codes that the package made itself, which are copied, and not checked.
+
+    Examples
+    --------
+    >>> labels_of_codes(np.array([1, 0, 1]), ("head", "tail"))
+    Labels(3 labels: head 1, tail 2)
+    """
+    return Labels._trusted(np.array(codes, np.int64), vocabulary)
 
 
 def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:

@@ -15,7 +15,7 @@ from ..metrics.kinds import DEFAULT_KIND
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
 from ..tables.cells import format_count, percent
-from .columns import compose_key
+from .columns import TIE_KINDS, compose_key
 from .summaries import Counted, Finding, Summary
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..ranks.protocol import Protocol
 
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
-TIE_KINDS = ("optimistic", DEFAULT_KIND, "pessimistic", "expected")
 TEST_ONLY = "test"  # the name of such candidates in a protocol
 STANDARD_ERRORS = 6.0  # above the mean rank of chance: a probability of 1.6e-8 at most
 SATURATED = 0.01  # so large a share of the candidates at the best score, and more than two of them
@@ -32,8 +31,8 @@ CUTOFF = 10  # the k of hits@k that must be able to miss
 
 # What a model with too high ranks may have, by the order in which its scores were compared.
 OTHER_ORDERS = {
-    "descending": 'are lower scores better? order="ascending"',
-    "ascending": 'are higher scores better? order="descending"',
+    "descending": "are lower scores better? the order is ascending then",
+    "ascending": "are higher scores better? the order is descending then",
 }
 
 # The checks, and what to say of the value that they measure; "{}" is that value in words.
@@ -50,13 +49,12 @@ MESSAGES = {
     "saturated": f"more than {percent(SATURATED)} of the candidates have the best score in {{}}",
     "few candidates": f"{{}} have at most {CUTOFF} candidates, which are hits whatever their "
     "scores",
-    "unfiltered": "known answers count as wrong ones; known= of a task names the splits that hold "
-    "them",
+    "unfiltered": "known answers count as wrong ones; name the splits that hold them as known",
     "sampled": "the candidates are a sample: ranks are better than among all, and only compare "
     "over the same sample",
     "test candidates": "the candidates are the entities of the test alone: numbers do not compare "
     "across test sizes, but for amri, which hardly moves",
-    "unaudited": "NaN, infinite and saturated scores were not counted; rank(..., audit=True) does",
+    "unaudited": "NaN, infinite and saturated scores were not counted; the option audit does",
 }
 # What a value may be without a finding; others may be 0.
 THRESHOLDS = {"worse than chance": STANDARD_ERRORS, "ties": 0.01, "few candidates": 0.01}
@@ -111,7 +109,7 @@ class Findings(list[Finding], AsTable):
             f"Recorded: {', '.join(f'{name} {value}' for name, value in recorded.items())}.",
         ]
         if self.summary is not None:
-            before += _tie_lines(self.summary)
+            before += _tie_lines(self.summary, is_of_lists=protocol.lists is not None)
         columns = []
         if self:
             columns = [Column("name", "finding"), Column("value")]
@@ -121,7 +119,7 @@ class Findings(list[Finding], AsTable):
         return Table(columns, self, names=len(columns), before=before).table(metrics, **options)
 
 
-def _tie_lines(summary: Summary) -> list[str]:
+def _tie_lines(summary: Summary, *, is_of_lists: bool) -> list[str]:
     lines = []
     if summary.tied_tasks:
         lines.append(
@@ -129,6 +127,8 @@ def _tie_lines(summary: Summary) -> list[str]:
             f"({percent(summary.tied_tasks / summary.tasks)}): {summary.largest_tie:,} candidates "
             f"at most, {summary.mean_tie:.3g} on average."
         )
+    elif summary.tasks and is_of_lists:  # whose misses have bounds
+        lines.append("No task ties.")
     elif summary.tasks:
         lines.append("No task ties: all kinds of rank agree.")
     if summary.audit is not None:
@@ -272,11 +272,19 @@ def _standard_errors_above(counted: Counted, side: str) -> float:
 
 
 def _ties(counted: Counted) -> tuple[float, str]:
-    """Find the metric that ties move most from its realistic value, relative to this one."""
+    """Find the metric that ties move most from its realistic value, relative to this one.
+
+    Where lists miss targets, only those are looked at that are listed: misses are no ties.
+    """
     most_moved = 0.0
     words = ""
     if not counted.summary.tied_tasks:
         return most_moved, words
+    listed = counted.ranks.listed
+    over = ""
+    if listed is not None and not listed.all():
+        counted = Counted(counted.tasks[listed], counted.seed)
+        over = " over the targets that are listed"
     sides = list(counted.sides.present[:1])
     if RELATION_SIDE in counted.sides.present[1:]:
         sides.append(RELATION_SIDE)  # which is not pooled with the others
@@ -294,5 +302,5 @@ def _ties(counted: Counted) -> tuple[float, str]:
                 size = percent(moved)
             kinds = ", ".join(f"{kind} {other:.4g}" for kind, other in values.items())
             most_moved = moved
-            words = f"{keys[DEFAULT_KIND]} by {size}: {kinds}"
+            words = f"{keys[DEFAULT_KIND]} by {size}{over}: {kinds}"
     return most_moved, words

@@ -9,25 +9,12 @@ from ..inputs.checks import flag, unique_keys
 from ..metrics import Key, parse
 from ..metrics.keys import ADJUSTED, ALL_SIDES, NO_ADJUSTMENT, table_name
 from ..metrics.kinds import DEFAULT_KIND
+from ..metrics.metric_table import listed_metrics
 from ..tables import Column
 
-DEFAULT_METRICS = (
-    "mr",
-    "mrr",
-    "hits@1",
-    "hits@3",
-    "hits@5",
-    "hits@10",
-    "hmr",
-    "gmr",
-    "median",
-    "amr",
-    "amri",
-    "amrr",
-    "ah@10",
-    "zmrr",
-)
+DEFAULT_METRICS = (*listed_metrics(), "amr", "amri", "amrr", "ah@10", "zmrr")
 DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
+TIE_KINDS = ("optimistic", "realistic", "pessimistic", "expected")  # all but that which is drawn
 
 SHORT_METRICS = ("mrr", "hits@10", "amri")  # what a repr shows
 FEW_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")  # what tables show by default

@@ -17,7 +17,7 @@ from ..tables.forms import json_value, write_json
 from .audit import Findings
 from .columns import Names, sentence
 from .named_numbers import Groups, Numbers
-from .report_table import Asked, Lines, report_table
+from .report_table import AUTO, Asked, Lines, report_table
 from .summaries import (
     JSON_FORMAT,
     Finding,
@@ -510,7 +510,7 @@ class KeyedValues(Numbers, HasUnits):
         metrics: Names = None,
         *,
         sides: Names = None,
-        kinds: Names = None,
+        kinds: Names = AUTO,
         percent: bool = False,
         **options: Any,
     ) -> Table:
@@ -521,10 +521,14 @@ class KeyedValues(Numbers, HasUnits):
         metrics : str or iterable of str, optional
             The columns, `[adjustment.]metric[@k][:p]` each, or "all"; of retrieval `metric[@k]`.
             Default: mr, mrr, hits@1, hits@3, hits@10 and amri; mrr, map, ndcg@10 and recall@10.
-        sides, kinds : str or iterable of str, optional
-            The rows. Default: all sides; and where tasks tie all kinds of rank, else realistic. Of
-            retrieval "expected", "optimistic" and "pessimistic", and, if they are named, "chance",
-            "optimum", "ratio" and "index".
+        sides : str or iterable of str, optional
+            The rows. Default: all sides.
+        kinds : {"auto", "all"} or names of kinds
+            The rows of each side. "auto": realistic ranks, and other kinds where they print
+            otherwise; programs (CSV, pandas, JSON) read all kinds where any task ties. "all":
+            optimistic, realistic, pessimistic and expected, whatever they print. By name also
+            "random". Of retrieval the default is "expected", "all" brings "optimistic" and
+            "pessimistic", and by name there are "chance", "optimum", "ratio" and "index".
         digits : int
             The decimals of shares and reciprocal ranks; mean ranks and percentages have two fewer.
             Default: 3.

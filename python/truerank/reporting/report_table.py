@@ -5,32 +5,44 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..inputs.checks import unique_keys
 from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.words import suggest
 from ..metrics import Key
 from ..metrics.keys import ALL_SIDES, MACRO, RELATION_SIDE
-from ..metrics.kinds import EXPECTED_KIND
 from ..tables import Column, Table
 from ..tables.cells import format_count
 from .columns import Names, choose_metrics, compose_key, label_text, metric_column
 from .summaries import Measured, Source, refuse
 
+if TYPE_CHECKING:
+    from ..ranks.labels import LabelsLike
+
 GROUPS_SHOWN = 20  # of a printed table; programs read all groups
+AUTO = "auto"  # rows of kinds where they print otherwise than that of the default kind
+ALL_KINDS = "all"  # rows of all kinds but the random one
 
 Pairs = Sequence[tuple[str, str]]  # of a side and a kind of rank
 Row = dict[str, Any]  # labels, the number of tasks, and values: None where one is not known
 
 
+class IntervalRules(NamedTuple):
+    """The level of intervals, and the units that were drawn."""
+
+    level: float
+    by: LabelsLike | None
+
+
 class Asked(NamedTuple):
-    """What a table is to have: metrics, sides and kinds, or None; and percentages."""
+    """What a table is to have: metrics, sides and kinds, or None; percentages, and intervals."""
 
     metrics: Names = None
     sides: Names = None
-    kinds: Names = None
+    kinds: Names = AUTO
     percent: bool = False
+    intervals: IntervalRules | None = None
 
 
 class Lines(NamedTuple):
@@ -47,8 +59,9 @@ def report_table(
 
     The rows are of all sides and kinds; then those of the other filters, the macro average and the
     groups, the largest first, of the first side and of the default kind, unless sides or kinds are
-    given. Labels that are alike in all rows are for programs alone, and values that were not stored
-    are empty cells.
+    given. People read rows of another kind than the default only where they print otherwise, unless
+    kinds are given. Labels that are alike in all rows are for programs alone, and values that were
+    not stored are empty cells.
 
     Parameters
     ----------
@@ -82,7 +95,38 @@ def report_table(
     for name, key in keys.items():
         columns.append(metric_column(name, key, percent=asked.percent))
     cells = [[row[column.name] for column in columns] for row in rows]
-    return Table(columns, cells, names=len(labels), before=lines.before, notes=notes, most=most)
+    variants = {}
+    if is_auto(asked.kinds):
+        variants = _variants_of_default(rows, form.default_kind)
+    return Table(
+        columns,
+        cells,
+        names=len(labels),
+        before=lines.before,
+        notes=notes,
+        most=most,
+        variants=variants,
+    )
+
+
+def is_auto(kinds: Names) -> bool:
+    """Whether rows of kinds are to appear where they differ in what is printed."""
+    return kinds is None or (isinstance(kinds, str) and kinds == AUTO)
+
+
+def _variants_of_default(rows: Sequence[Row], default_kind: str) -> dict[int, int]:
+    """Return for each row of another kind the row of the default kind that it may repeat."""
+    names = ("average", "group", "filter", "side")
+    places = {}
+    for i, row in enumerate(rows):
+        if row["kind"] == default_kind:
+            places[tuple(row[name] for name in names)] = i
+    variants = {}
+    for i, row in enumerate(rows):
+        labels = tuple(row[name] for name in names)
+        if row["kind"] != default_kind and labels in places:
+            variants[i] = places[labels]
+    return variants
 
 
 def _choose_rows(source: Source, listed: Sequence[Key], asked: Asked) -> tuple[Pairs, Pairs]:
@@ -91,9 +135,7 @@ def _choose_rows(source: Source, listed: Sequence[Key], asked: Asked) -> tuple[P
     sides = _default_sides(source, listed)
     if asked.sides is not None:
         sides = unique_keys(asked.sides, "sides")
-    kinds = _default_kinds(source, listed)
-    if asked.kinds is not None:
-        kinds = unique_keys(asked.kinds, "kinds")
+    kinds = _chosen_kinds(source, listed, asked.kinds)
     for side in sides:
         source.number_of_tasks(side)  # a KeyError for an unknown one
     for kind in kinds:
@@ -103,7 +145,7 @@ def _choose_rows(source: Source, listed: Sequence[Key], asked: Asked) -> tuple[P
     few_kinds = kinds
     if asked.sides is None:
         few_sides = sides[:1]
-    if asked.kinds is None and form.default_kind in kinds:
+    if is_auto(asked.kinds) and form.default_kind in kinds:
         few_kinds = [form.default_kind]
     of_all = list(itertools.product(sides, kinds))
     return of_all, list(itertools.product(few_sides, few_kinds))
@@ -119,16 +161,19 @@ def _default_sides(source: Source, listed: Sequence[Key]) -> list[str]:
     return sides
 
 
-def _default_kinds(source: Source, listed: Sequence[Key]) -> list[str]:
-    """List the kinds that have keys; where nothing ties all are alike, and the default serves."""
+def _chosen_kinds(source: Source, listed: Sequence[Key], kinds: Names) -> list[str]:
+    """List the kinds of rank that are named; by default all, or one where all are alike."""
     form = source.form
-    found = {key.kind for key in listed if not key.macro}
-    summary = source.summary
-    if summary is not None and not summary.tied_tasks and form.default_kind in found:
-        found = {form.default_kind}
-    if len(found) > 1 and isinstance(source, Measured):
-        found.add(EXPECTED_KIND)
-    return [kind for kind in form.kinds if kind in found]
+    is_word = isinstance(kinds, str) and kinds in (AUTO, ALL_KINDS)
+    if kinds is not None and not is_word:
+        return unique_keys(kinds, "kinds")
+    known = set(form.kinds)
+    if not isinstance(source, Measured):
+        known = {key.kind for key in listed if not key.macro}
+    are_all = kinds == ALL_KINDS or source.kinds_differ or form.default_kind not in known
+    if not are_all:
+        return [form.default_kind]
+    return [kind for kind in form.tie_kinds if kind in known]
 
 
 def _choose_columns(source: Source, listed: Sequence[Key], metrics: Names) -> dict[str, Key]:

@@ -166,8 +166,8 @@ class Report(KeyedValues):
             words.append(f"filtered by {' + '.join(protocol.filter)}")
         else:
             words.append("unfiltered")
-        if summary is not None and summary.tasks and not summary.tied_tasks:
-            words.append("no ties")
+        if summary is not None and summary.tasks:
+            words.append(_describe_ties(summary.tied_tasks))
         if source.weighting:
             words.append(source.weighting)
         return [f"{', '.join(words)}."]
@@ -184,6 +184,14 @@ class Report(KeyedValues):
         usual = [compose_key(self.sides[0], DEFAULT_KIND, name) for name in SHORT_METRICS]
         words += [f"{key} {self[key]:.4g}" for key in usual if key in self]
         return printable(f"Report({', '.join(words)})")
+
+
+def _describe_ties(tied_tasks: int) -> str:
+    if not tied_tasks:
+        return "no ties"
+    if tied_tasks == 1:
+        return "1 task ties"
+    return f"{tied_tasks:,} tasks tie"
 
 
 def _describe_candidates(summary: Summary, sampled: bool) -> str:

@@ -26,6 +26,7 @@ from ..metrics.averages import weighted_mean
 from ..metrics.keys import MACRO, Sides, sides_of
 from ..metrics.kinds import DEFAULT_KIND, take
 from ..metrics.values import Grouping, kept_moments
+from ..ranks.counts import ties_of
 from ..ranks.grouping import group_codes, task_weights_by
 from ..ranks.labels import LABEL_WORDS
 from ..ranks.protocol import COMPARABLE, PROVENANCE, Protocol
@@ -34,6 +35,7 @@ from .columns import (
     DEFAULT_KINDS,
     DEFAULT_METRICS,
     FEW_METRICS,
+    TIE_KINDS,
     column_of,
     compose_key,
     key_of_row,
@@ -41,7 +43,7 @@ from .columns import (
 )
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.arrays import FloatArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
 
@@ -61,7 +63,8 @@ class Summary(NamedTuple):
     candidates_min, candidates_max : int
         The range of the number of candidates; 0 without tasks.
     tied_tasks : int
-        The number of tasks whose true candidate ties with another one.
+        The number of tasks whose true candidate ties with another one. Targets that their lists
+        miss are not counted: they are bounded, not tied.
     largest_tie, mean_tie : int, float
         The number of candidates in a tie, the true one included: the largest, and the mean over
         the tied tasks; 1 and nan where no task ties.
@@ -137,6 +140,8 @@ class ReportForm(NamedTuple):
         The metrics of tables by default, and those that are listed.
     kinds : tuple of str
         The words of keys that rows of tables may have, in their order.
+    tie_kinds : tuple of str
+        Those of them that say what is made of ties, without a draw.
     default_kind : str
         The kind of keys that do not say it.
     labels : tuple of str
@@ -156,6 +161,7 @@ class ReportForm(NamedTuple):
     few: tuple[str, ...]
     usual: tuple[str, ...]
     kinds: tuple[str, ...]
+    tie_kinds: tuple[str, ...]
     default_kind: str
     labels: tuple[str, ...]
     tasks: str
@@ -172,6 +178,7 @@ RANK_REPORTS = ReportForm(
     few=FEW_METRICS,
     usual=DEFAULT_METRICS,
     kinds=tuple(KINDS),
+    tie_kinds=TIE_KINDS,
     default_kind=DEFAULT_KIND,
     labels=("side", "kind"),
     tasks="tasks",
@@ -232,6 +239,11 @@ class Source(ABC):
     def of_group(self, place: int) -> Self:
         """Return what the numbers of one group come from."""
 
+    @property
+    @abstractmethod
+    def kinds_differ(self) -> bool:
+        """Whether kinds of rank may differ: where tasks tie, and where misses have bounds."""
+
     def number_of_tasks(self, side: str) -> int:
         """Return the number of tasks of a side; a KeyError for an unknown one."""
         self.sides.check(side, side)
@@ -255,6 +267,11 @@ class Measured(Source, HasUnits):
     ranks: Ranks
     tasks: Ranks
     summary: Summary
+
+    @property
+    def kinds_differ(self) -> bool:
+        """Whether kinds of rank differ in any task: its target ties, or is missed by its list."""
+        return bool((self.ranks.tied > 1).any())
 
     @abstractmethod
     def value(self, key: Key) -> float:
@@ -330,9 +347,9 @@ class Counted(RankedTasks, Measured):
 
     @cached_property
     def keys(self) -> list[str]:  # type: ignore[override]
-        """The usual keys: where nothing ties, those of one kind of rank alone."""
+        """The usual keys: where all kinds of rank are alike, those of one alone."""
         kinds: tuple[str, ...] = (DEFAULT_KIND,)
-        if self.summary.tied_tasks:
+        if self.kinds_differ:
             kinds = DEFAULT_KINDS
         found = [
             compose_key(side, kind, name)
@@ -349,7 +366,7 @@ class Counted(RankedTasks, Measured):
     @cached_property
     def summary(self) -> Summary:  # type: ignore[override]
         """The numbers of tasks, candidates and ties."""
-        return summary_of(self.ranks, self.ranks.tied)
+        return summary_of(self.ranks)
 
     def moments(self, key: Key) -> tuple[float, float]:
         """Mean and variance under chance, computed once for all kinds and reports of the ranks."""
@@ -383,17 +400,18 @@ class Counted(RankedTasks, Measured):
         return group
 
 
-def summary_of(ranks: Ranks, tied: IntArray) -> Summary:
-    """Sum up tasks, of which the second argument says how many candidates each tie has.
+def summary_of(ranks: Ranks) -> Summary:
+    """Sum up tasks. What a list misses is in no tie.
 
     Examples
     --------
     >>> import truerank as tr
-    >>> ranks = tr.Ranks([0, 3], [1, 2], 10)
-    >>> summary_of(ranks, ranks.tied).mean_tie
+    >>> ranks = tr.Ranks([0, 3, 1], [1, 2, 9], 10, listed=[True, True, False])
+    >>> summary_of(ranks).mean_tie
     2.0
     """
     candidates = ranks.candidates
+    tied = ties_of(ranks.tied, ranks.listed)
     ties = tied[tied > 1]
     counts = None
     if ranks.audit is not None:
@@ -502,6 +520,13 @@ class Stored(Source):
         if lengths != {len(labels)} or self._tasks.keys() != self.sides.counts.keys():
             raise ValueError("groups: expected each label once, with its numbers by side and key")
 
+    @property
+    def kinds_differ(self) -> bool:
+        """Whether kinds of rank may differ, as far as is known."""
+        if self.summary is None or self.summary.tied_tasks or "misses" not in self.facts:
+            return True
+        return misses_differ(self.facts)
+
     def value(self, key: Key) -> float | None:
         """Return the value of a key; None where it was not stored."""
         return self._values.get(key)
@@ -532,6 +557,11 @@ class Stored(Source):
         facts |= {name: fact for name, fact in self.facts.items() if isinstance(fact, str)}
         group.facts = facts
         return group
+
+
+def misses_differ(facts: Mapping[str, Any]) -> bool:
+    """Whether right answers that lists miss have bounds, by the facts of a report of retrieval."""
+    return facts["misses"] == "bounds" and bool(facts["missed"])
 
 
 def refuse(key: str, stored: Sequence[str]) -> NoReturn:

@@ -131,7 +131,7 @@ class RetrievalReport(KeyedValues):
         gains: FloatArray | None = None,
         *,
         by: LabelsLike | None = None,
-        misses: str = "zero",
+        misses: str | None = None,
     ) -> None:
         instance("ranks", ranks, Ranks)
         if gains is not None:
@@ -329,7 +329,7 @@ def report(
     queries: LabelsLike | None = None,
     gain: str | None = None,
     by: LabelsLike | None = None,
-    misses: str = "zero",
+    misses: str | None = None,
 ) -> RetrievalReport:
     """Report the metrics of queries with several right answers, from the ranks of the answers.
 
@@ -351,12 +351,12 @@ def report(
         ranks, or linear.
     by : str or labels, optional
         Groups of queries: the name of a label of the ranks, or labels of the tasks.
-    misses : {"zero", "bounds", "expected"}
+    misses : {"zero", "bounds", "expected"}, optional
         What a right answer counts for that its list misses, in ranks of lists. "zero": it adds
         nothing to any metric, as in trec_eval and ranx. Else all places that the list leaves are
         equally likely; the kinds optimistic and pessimistic have the first and the last of them
         ("bounds": what all scores would give lies between), or concern what is listed alone
-        ("expected").
+        ("expected"). Default: that of the report whose ranks they are, or "zero".
 
     Returns
     -------
@@ -369,10 +369,10 @@ def report(
     ValueError
         For no tasks, ranks without labels of queries or with weights, gains that are NaN, infinite,
         0 or less, have no finite sum or are exponential and above 1000, or are others than those of
-        the ranks, ranks of tasks with several rules of `gain`, and counts that cannot come
-        from one ranking of a query's candidates: unlike numbers of candidates, ties that overlap or
-        hold more right answers than places. Those come from right answers that are filtered or
-        given twice, and of ranks of several models.
+        the ranks, ranks of tasks with several rules of `gain` or `misses`, and counts that cannot
+        come from one ranking of a query's candidates: unlike numbers of candidates, ties that
+        overlap or hold more right answers than places. Those come from right answers that are
+        filtered or given twice, and of ranks of several models.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.row_keys import distinct, look_up, row_keys
-from ..splits.column_ids import Column, encode_columns
+from ..splits.column_ids import IdColumn, encode_columns
 from ..splits.split_columns import SplitReader, name_splits
 from ..splits.vocabularies import Vocabulary
 from .qrels import FORM, is_one_split, read_judged
@@ -119,12 +119,12 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
     return _distinct_answers(sets)
 
 
-def _has_names(column: Column) -> bool:
+def _has_names(column: IdColumn) -> bool:
     """Whether a column has names, and not integers."""
     return column.label_index is not None and len(column.values) > 0
 
 
-def _read_names_alone(entities: Any, columns: Sequence[Column]) -> Vocabulary:
+def _read_names_alone(entities: Any, columns: Sequence[IdColumn]) -> Vocabulary:
     """Return the number of entities, of which columns name some, with these names.
 
     Raises
@@ -155,7 +155,7 @@ def check_number_of_names(size: int, names: int) -> None:
         raise InputValueError("entities", expected=expected, got=size)
 
 
-def _find_queries(column: Column, queries: Vocabulary, of_qrels: bool) -> IntArray:
+def _find_queries(column: IdColumn, queries: Vocabulary, of_qrels: bool) -> IntArray:
     """Return the ids of known queries, -1 for those that are not in the task.
 
     `of_qrels` says that the vocabulary is made of the qrels alone, so that nobody gave an order.

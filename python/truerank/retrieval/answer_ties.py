@@ -191,8 +191,9 @@ class RankedAnswers:
         number = len(self._above)
         above = self._above
         gain = self._gain
+        # the right answers in a tie of their own; some that lists miss stay tied with others
         if order == "expected":
-            alone = np.zeros(number, np.bool_)  # in a tie of their own
+            alone = np.zeros(number, np.bool_)
         elif order == "optimum":
             alone = np.ones(number, np.bool_)
             above = np.arange(number) - np.repeat(self._starts, self.answers)
@@ -421,15 +422,31 @@ def counted_gains(labels_by_name: LabelsByName, gain: str | None = None) -> Floa
     array([1., 7.])
     """
     gains = gains_of(labels_by_name)
-    rules = labels_by_name.get(GAIN_RULE)
     if gain is None:
-        present: list[Any] = [GAINS[0]]
-        if rules is not None and len(rules):
-            present = [rule for rule, tasks in rules.counts().items() if tasks]
-        if len(present) > 1:
-            some = ", ".join(map(str, present))
-            raise InputValueError("gain", f"the ranks have several ({some}): say which")
-        gain = choice("gain", present[0], GAINS)
+        gain = rule_of(labels_by_name, GAIN_RULE, "gain", GAINS)
     if gains is None:
         return None
     return read_gains(gains, len(gains), gain)
+
+
+def rule_of(labels_by_name: LabelsByName, label: str, argument: str, rules: tuple[str, ...]) -> str:
+    """Return the rule that a label of all tasks says; without the label it is the first.
+
+    Raises
+    ------
+    ValueError
+        For several rules, and an unknown one.
+
+    Examples
+    --------
+    >>> rule_of({}, "gain_rule", "gain", GAINS)
+    'linear'
+    """
+    labels = labels_by_name.get(label)
+    if labels is None or not len(labels):
+        return rules[0]
+    present = [rule for rule, tasks in labels.counts().items() if tasks]
+    if len(present) > 1:
+        some = ", ".join(map(str, present))
+        raise InputValueError(argument, f"the ranks have several ({some}): say which")
+    return choice(argument, present[0], rules)

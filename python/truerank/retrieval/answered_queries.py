@@ -17,14 +17,22 @@ from ..metrics.keys import ALL_SIDES, MACRO, Key, Sides
 from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from ..ranks.labels import RIGHT_ANSWERS, WITHOUT_ANSWERS
+from ..ranks.labels import MISSES_RULE, RIGHT_ANSWERS, WITHOUT_ANSWERS
 from ..reporting.audit import findings
-from ..reporting.summaries import Counted, Finding, Measured, ReportForm, Summary, summary_of
+from ..reporting.summaries import (
+    Counted,
+    Finding,
+    Measured,
+    ReportForm,
+    Summary,
+    misses_differ,
+    summary_of,
+)
 from ..splits.elements import first_names
 from ..splits.grades import count_without_answers
 from ..tables.cells import format_count
 from .answer_metrics import ORDER_KINDS, read_key
-from .answer_ties import LEVELS, RankedAnswers
+from .answer_ties import LEVELS, RankedAnswers, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,6 +107,7 @@ ANSWER_REPORTS = ReportForm(
     few=FEW_METRICS,
     usual=DEFAULT_METRICS,
     kinds=ORDER_KINDS + LEVELS + ("ratio", "index"),
+    tie_kinds=ORDER_KINDS,
     default_kind=EXPECTED_KIND,
     labels=("kind",),
     tasks="queries",
@@ -136,8 +145,10 @@ class AnsweredQueries(Measured):
         ranks: Ranks,
         gains: FloatArray | None = None,
         by: LabelsLike | None = None,
-        misses: str = "zero",
+        misses: str | None = None,
     ) -> None:
+        if misses is None:
+            misses = rule_of(ranks.labels, MISSES_RULE, "misses", tuple(MISSES))
         check_misses(misses, ranks.protocol)
         self.gains = gains
         self.misses = misses
@@ -146,7 +157,11 @@ class AnsweredQueries(Measured):
         self.ranked = RankedAnswers(ranks, gains, misses)
         self.answers = read_only(self.ranked.answers)
         self.candidates = read_only(self.ranked.candidates)
-        self.ranks = ranks.with_labels(**{RIGHT_ANSWERS: self.answers[self.ranked.codes]})
+        labels: dict[str, Any] = {RIGHT_ANSWERS: self.answers[self.ranked.codes]}
+        labels[MISSES_RULE] = None
+        if misses != "zero" and ranks.listed is not None:
+            labels[MISSES_RULE] = misses
+        self.ranks = ranks.with_labels(**labels)
         self.tasks = self.ranks
         self.protocol = ranks.protocol
         self.seed = 0
@@ -161,6 +176,11 @@ class AnsweredQueries(Measured):
                 self.by = by
             codes, self.group_names = group_codes(ranks, by)
             self.group_of_query = self.ranked.of_queries(codes)
+
+    @property
+    def kinds_differ(self) -> bool:
+        """Whether orders of ties differ, or misses have bounds."""
+        return self.summary.tied_tasks > 0 or misses_differ(self.facts)
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -227,10 +247,7 @@ class AnsweredQueries(Measured):
     @cached_property
     def summary(self) -> Summary:  # type: ignore[override]
         """The numbers of right answers and of ties; what no list names is in no tie."""
-        tied = self.ranks.tied
-        if self.ranks.listed is not None and self.misses != "bounds":
-            tied = np.where(self.ranks.listed, tied, 1)
-        summary = summary_of(self.ranks, tied)
+        summary = summary_of(self.ranks)
         if len(self.candidates):  # of a list with all that it misses
             fewest = int(self.candidates.min())
             most = int(self.candidates.max())
@@ -345,6 +362,6 @@ def _short_lists(longest: int | None, candidates: int) -> list[Finding]:
     names = format_count(longest, "candidate")
     message = (
         f"no list has more than {names} of {candidates:,}, among which chance, index and auc are; "
-        'if lists order a few that were chosen, Task takes candidates={query: [...]} or "listed"'
+        'if lists order a few that were chosen, candidates can be those of each query, or "listed"'
     )
     return [Finding("short lists", longest / candidates, FEW, message)]

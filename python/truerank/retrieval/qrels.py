@@ -11,7 +11,7 @@ import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.npy_files import read_npy
-from ..splits.column_ids import Column
+from ..splits.column_ids import IdColumn
 from ..splits.judgements import Qrels, without_ranx
 from ..splits.list_files import qrels_of_file
 from ..splits.split_columns import SplitReader, is_split
@@ -28,18 +28,18 @@ class JudgedPairs(NamedTuple):
 
     Attributes
     ----------
-    queries, entities : Column
+    queries, entities : IdColumn
         Of equal lengths.
     gains : ndarray of float64, shape (n,), or None
         Finite; below 0 only in a file of qrels. None: all are 1.
-    asked : Column
+    asked : IdColumn
         The queries that occur, also those without a pair; some of them perhaps several times.
     """
 
-    queries: Column
-    entities: Column
+    queries: IdColumn
+    entities: IdColumn
     gains: FloatArray | None
-    asked: Column
+    asked: IdColumn
 
 
 def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NO_NUMBER = int(np.iinfo(np.int64).min)  # of a label
 
 
-class Column(NamedTuple):
+class IdColumn(NamedTuple):
     """One column of a split: integers, or numbers of labels.
 
     Attributes
@@ -59,7 +59,7 @@ class Column(NamedTuple):
 
 
 def encode_columns(
-    name: str, order: object, columns: Sequence[Column]
+    name: str, order: object, columns: Sequence[IdColumn]
 ) -> tuple[Vocabulary, list[IntArray]]:
     """Turn columns into ids by the given vocabulary, or by one made of their labels.
 
@@ -71,7 +71,7 @@ def encode_columns(
         As `Vocabulary.read` takes it; None: the labels in ascending order, or ids from 0 to the
         largest. It is refused if all labels are numbers: in ascending order, "10" would come before
         "2".
-    columns : sequence of Column
+    columns : sequence of IdColumn
         All columns with these labels or ids.
 
     Returns
@@ -89,7 +89,7 @@ def encode_columns(
     Examples
     --------
     >>> label_index = LabelIndex()
-    >>> column = Column("test", 0, label_index.encode(["b", "a", "b"]), label_index)
+    >>> column = IdColumn("test", 0, label_index.encode(["b", "a", "b"]), label_index)
     >>> encode_columns("entities", None, [column])
     (Vocabulary(size=2, names=('a', 'b'), of='entities'), [array([1, 0, 1])])
     """
@@ -117,7 +117,7 @@ def encode_columns(
     return vocabulary, ids
 
 
-def _ids_of_columns(vocabulary: Vocabulary, columns: Sequence[Column]) -> list[IntArray]:
+def _ids_of_columns(vocabulary: Vocabulary, columns: Sequence[IdColumn]) -> list[IntArray]:
     """Return the position of each entry of some columns, -1 where it names nothing."""
     # columns share an index, each label of which is looked up once
     positions_of_labels: dict[tuple[LabelIndex, bool], IntArray] = {}
@@ -140,7 +140,7 @@ def _ids_of_columns(vocabulary: Vocabulary, columns: Sequence[Column]) -> list[I
     return ids_of_columns
 
 
-def _find(vocabulary: Vocabulary, column: Column, elements: Elements) -> IntArray:
+def _find(vocabulary: Vocabulary, column: IdColumn, elements: Elements) -> IntArray:
     """Return what elements of a column name, with messages about the column."""
 
     def where(row: int) -> str:
@@ -149,13 +149,13 @@ def _find(vocabulary: Vocabulary, column: Column, elements: Elements) -> IntArra
     return vocabulary.find(column.split, elements, is_text=column.is_text, where=where)
 
 
-def distinct_labels(columns: Sequence[Column]) -> set[str]:
+def distinct_labels(columns: Sequence[IdColumn]) -> set[str]:
     """Return the labels of some columns, most of which share an index."""
     indexes = {column.label_index for column in columns if column.label_index is not None}
     return set().union(*(index.codes for index in indexes))
 
 
-def refuse_ids(columns: Sequence[Column]) -> None:
+def refuse_ids(columns: Sequence[IdColumn]) -> None:
     """Refuse columns of ids beside those of labels."""
     for column in columns:
         if len(column.values) and column.label_index is None:
@@ -164,13 +164,13 @@ def refuse_ids(columns: Sequence[Column]) -> None:
 
 
 def numbers_of(
-    columns: Sequence[Column], numbers: Mapping[str, int], expected: str = ""
+    columns: Sequence[IdColumn], numbers: Mapping[str, int], expected: str = ""
 ) -> list[IntArray]:
     """Return the number of each label of some columns; ids stay as they are.
 
     Parameters
     ----------
-    columns : sequence of Column
+    columns : sequence of IdColumn
     numbers : mapping of str to int
     expected : str, optional
         What the error for a label without a number expects. Left out where all labels have one.
@@ -178,7 +178,7 @@ def numbers_of(
     Examples
     --------
     >>> index = LabelIndex()
-    >>> column = Column("test", 3, index.encode(["b", "a", "b"]), index)
+    >>> column = IdColumn("test", 3, index.encode(["b", "a", "b"]), index)
     >>> numbers_of([column], {"a": -5, "b": 7})
     [array([ 7, -5,  7])]
     """
@@ -201,25 +201,25 @@ def numbers_of(
     return numbers_of_columns
 
 
-def are_integers_in_text(columns: Sequence[Column]) -> bool:
+def are_integers_in_text(columns: Sequence[IdColumn]) -> bool:
     """Return whether columns have labels only in text, where all are written as Python writes ints.
 
     Examples
     --------
     >>> index = LabelIndex()
-    >>> column = Column("test", 3, index.encode(["7", "-5"]), index, is_text=True)
+    >>> column = IdColumn("test", 3, index.encode(["7", "-5"]), index, is_text=True)
     >>> are_integers_in_text([column]), are_integers_in_text([column._replace(is_text=False)])
     (True, False)
     """
     return are_text(columns) and all(map(is_integer_text, distinct_labels(columns)))
 
 
-def are_text(columns: Sequence[Column]) -> bool:
+def are_text(columns: Sequence[IdColumn]) -> bool:
     """Return whether columns have labels only in text."""
     return all(column.is_text for column in columns if column.label_index is not None)
 
 
-def parse_integers(columns: Sequence[Column]) -> list[IntArray]:
+def parse_integers(columns: Sequence[IdColumn]) -> list[IntArray]:
     """Read the labels of text, where there are any, as integers."""
     labels = distinct_labels(columns)
     numbers = {label: int(label) for label in labels if is_integer_text(label)}

@@ -43,15 +43,13 @@ def gain_labels(gains: npt.NDArray[Any]) -> Labels:
         codes = (np.cumsum(present) - 1)[grades]
     else:
         distinct, codes = np.unique(values, return_inverse=True)
-    words = tuple(map(_number_text, distinct.tolist()))
-    return Labels._trusted(codes.astype(np.int64), words)
-
-
-def _number_text(value: float) -> str:
-    """Return a number as text, without a point where it is a whole one."""
-    if value.is_integer() and abs(value) < _LARGEST_WHOLE:
-        return str(int(value))
-    return repr(value)
+    words = []
+    for value in distinct.tolist():
+        if value.is_integer() and abs(value) < _LARGEST_WHOLE:
+            words.append(str(int(value)))
+        else:
+            words.append(repr(value))
+    return Labels._trusted(codes.astype(np.int64), tuple(words))
 
 
 def gains_of(labels_by_name: LabelsByName) -> FloatArray | None:

@@ -273,7 +273,11 @@ def _json_lists(
     lines = text_lines(argument, path, progress)
     first = next(lines, (1, "{}"))
     texts: Iterable[tuple[int, str]] = chain([first], lines)
-    if not _is_json_object(first[1]):  # then the file is one object of several lines, or an array
+    try:
+        has_lines = isinstance(json.loads(first[1]), dict)  # one object, with which others follow
+    except (ValueError, RecursionError):
+        has_lines = False
+    if not has_lines:  # a file that is one object, or an array
         texts = [(1, "\n".join(line for _, line in texts))]
     for number, text in texts:
         value = _parse_json(argument, f"{path}: line {number}", text, exact_number)
@@ -287,14 +291,6 @@ def _json_lists(
                     yield None, listed
         else:
             yield None, value
-
-
-def _is_json_object(text: str) -> bool:
-    """Return whether this is an object of JSON as a whole."""
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> Any:

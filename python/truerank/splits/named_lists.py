@@ -219,9 +219,11 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         given = judgements.queries
         if isinstance(answers, Mapping):  # which also has queries without a judgement
             given = tuple(answers)
-        without_answers = len(set(given)) - len(asked)
-        ranks = ranks.with_labels(unit=unit, **_labels_of_answers(right, without_answers))
-        return ranks.with_protocol(filter=splits, split=split)
+        labels: dict[str, Any] = {"unit": unit, "targets": right.documents}
+        if (right.relevance != 1).any():
+            labels[GAIN] = gain_labels(right.relevance)
+        labels[WITHOUT_ANSWERS] = first_task_counts(len(set(given)) - len(asked), len(right))
+        return ranks.with_labels(**labels).with_protocol(filter=splits, split=split)
 
     def _divide(self, judgements: Qrels, known: Any, is_filtered: bool) -> _Divided:
         """Divide judgements into right answers and others, and say what is left out."""
@@ -295,15 +297,6 @@ class _Ids(NamedTuple):
     listed: IntArray
     targets: IntArray
     left_out: IntArray
-
-
-def _labels_of_answers(right: Qrels, without_answers: int) -> dict[str, Any]:
-    """Return the targets and gains of right answers, and how many queries have none."""
-    labels: dict[str, Any] = {"targets": right.documents}
-    if (right.relevance != 1).any():
-        labels[GAIN] = gain_labels(right.relevance)
-    labels[WITHOUT_ANSWERS] = first_task_counts(without_answers, len(right))
-    return labels
 
 
 def lists_by_query(queries: IntArray, ids: IntArray, number: int) -> tuple[IntArray, IntArray]:

@@ -15,7 +15,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
 from ..inputs.words import LISTED
-from .column_ids import Column
+from .column_ids import IdColumn
 from .elements import is_label, read_elements
 from .judgements import Qrels
 from .text import RowForm, is_path, read_text
@@ -78,7 +78,7 @@ class SplitReader:
             kind = self.form.vocabularies[j]
         return self.indexes.setdefault(kind, LabelIndex())
 
-    def read(self, title: str, split: Any) -> list[Column]:
+    def read(self, title: str, split: Any) -> list[IdColumn]:
         """Read the columns of a split in any form; a split without rows has no columns.
 
         Parameters
@@ -96,7 +96,11 @@ class SplitReader:
         if is_path(split):
             path = os.fsdecode(split)
             if not path.endswith(".npy"):
-                return self._read_text(title, path)
+                codes = read_text(title, path, self._encode, self.form, self.notes)
+                columns = []
+                for j, codes_of_column in enumerate(codes):
+                    columns.append(IdColumn(title, j, codes_of_column, self.index(j), is_text=True))
+                return columns
             split = read_npy(title, path)
             title = f"{title}: {path}"
         if isinstance(split, Positions):
@@ -107,13 +111,6 @@ class SplitReader:
             return [self.column(title, j, each, is_text=True) for j, each in fields]
         values = enumerate(self.columns(title, split))
         return [self.column(title, j, each) for j, each in values]
-
-    def _read_text(self, title: str, path: str) -> list[Column]:
-        """Read the columns of a file of text."""
-        columns = []
-        for j, codes in enumerate(read_text(title, path, self._encode, self.form, self.notes)):
-            columns.append(Column(title, j, codes, self.index(j), is_text=True))
-        return columns
 
     def _encode(self, j: int, labels: Sequence[str]) -> IntArray:
         return self.index(j).encode(labels)
@@ -157,7 +154,7 @@ class SplitReader:
             return [frame.iloc[:, j] for j in range(len(names))]
         return list(frame.get_columns())
 
-    def read_all(self, splits: Splits) -> dict[str, list[Column]]:
+    def read_all(self, splits: Splits) -> dict[str, list[IdColumn]]:
         """Read splits, by name their title and themselves, which have the same number of columns.
 
         Raises
@@ -178,18 +175,18 @@ class SplitReader:
                 raise InputValueError(title, expected=expected, got=len(read[name]))
         return read
 
-    def column(self, title: str, j: int, values: Any, *, is_text: bool = False) -> Column:
+    def column(self, title: str, j: int, values: Any, *, is_text: bool = False) -> IdColumn:
         """Read the values of a column, which are either labels or integers."""
         expected = f"integers or labels in column {j}"
         elements = read_elements(title, values, expected, "in row {}".format)
         if isinstance(elements, np.ndarray):
-            return Column(title, j, elements)
+            return IdColumn(title, j, elements)
         codes = self._encode(j, elements)
         empty = self.index(j).codes.get("", -1)
         if empty >= 0 and j < len(self.form.columns):
             row = int(np.argmax(codes == empty))
             raise InputValueError(title, expected=expected, got=f"'' in row {row}")
-        return Column(title, j, codes, self.index(j), is_text=is_text)
+        return IdColumn(title, j, codes, self.index(j), is_text=is_text)
 
     def _check_headings(self, title: str, columns: Sequence[Any]) -> None:
         """Refuse a frame whose columns have the names of the form's columns at other places.

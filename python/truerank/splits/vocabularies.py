@@ -18,7 +18,7 @@ from ..inputs.checks import distinct_names, integer, is_integer, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.row_keys import distinct
 from ..inputs.selection import indptr_of, refuse_mask_of_integers
-from ..ranks.labels import Labels
+from ..ranks.labels import Labels, labels_of_codes
 from .elements import (
     at_position,
     first_like_an_integer,
@@ -211,8 +211,8 @@ class Vocabulary:
         (array(['b'], dtype='<U1'), array([9]))
         """
         if self.holds_ints:
-            return Labels(np.array(self.names, dtype=np.int64)[codes])
-        return Labels(codes, self.words)
+            return labels_of_codes(np.array(self.names, dtype=np.int64)[codes])
+        return labels_of_codes(codes, self.words)
 
     def find(
         self,

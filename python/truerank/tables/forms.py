@@ -54,8 +54,8 @@ class Grid(NamedTuple):
         How many columns, from the left, hold names rather than numbers.
     before, notes : sequence of str
         Lines above and below.
-    more : int
-        The number of rows that are left out at the end.
+    skipped, more : int
+        The numbers of rows that are left out at the beginning and at the end.
     legend : bool
         Whether text says what an asterisk means.
     """
@@ -67,6 +67,7 @@ class Grid(NamedTuple):
     names: int = 1
     before: Sequence[str] = ()
     notes: Sequence[str] = ()
+    skipped: int = 0
     more: int = 0
     legend: bool = False
 
@@ -79,11 +80,15 @@ class Grid(NamedTuple):
             rows[i][j] = bold.format(rows[i][j])
         for i, j in self.significant:
             rows[i][j] += dagger
+        if self.skipped:
+            rows.insert(0, self._remark(write(f"{self.skipped:,} more")))
         if self.more:
-            remark = [""] * len(self.columns)
-            remark[0] = write(f"{self.more:,} more")
-            rows.append(remark)
+            rows.append(self._remark(write(f"{self.more:,} more")))
         return rows
+
+    def _remark(self, text: str) -> list[str]:
+        """Return a row with a text in its first cell alone."""
+        return [text] + [""] * (len(self.columns) - 1)
 
 
 # -- plain text ------------------------------------------------------------------------------------

@@ -5,12 +5,21 @@ from __future__ import annotations
 import copy
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import choice, flag, instance, integer, several, unique_keys
+from ..inputs.checks import (
+    choice,
+    flag,
+    instance,
+    integer,
+    optional_mapping,
+    several,
+    unique_keys,
+)
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import import_extra, printable, public, terminal_text
 from . import forms
@@ -54,6 +63,8 @@ class Column(NamedTuple):
         The name of another column, whose numbers are printed here behind a plus-minus sign.
     only : {"print", "data"} or None
         Whether only people see it, or only programs.
+    bounds : (str, str) or None
+        The names of two other columns, whose numbers are printed here in brackets: an interval.
     """
 
     name: str
@@ -63,6 +74,17 @@ class Column(NamedTuple):
     better: Literal["higher", "lower"] | None = None
     spread: str | None = None
     only: Literal["print", "data"] | None = None
+    bounds: tuple[str, str] | None = None
+
+    @property
+    def printed_here(self) -> tuple[str, ...]:
+        """The names of other columns whose numbers are printed in this one."""
+        names: tuple[str, ...] = ()
+        if self.spread is not None:
+            names += (self.spread,)
+        if self.bounds is not None:
+            names += self.bounds
+        return names
 
 
 @public("truerank.tables")
@@ -220,8 +242,14 @@ class Table(AsTable):
         Lines above the table; and what limits the trust in the numbers, below it.
     digits : int
         How precise numbers are; see `Column`.
-    most : int, optional
-        People read so many rows; programs read all.
+    first, most : int, optional
+        People read so many rows, from the first on; programs read all.
+    variants : mapping of int to int, optional
+        Rows, from 0, and the row of which each is a variant: people read them only where one of
+        their numbers prints otherwise than there.
+    blocks : sequence of hashable, optional
+        One for each row: the best of a column is sought among the rows of a block. Default: all
+        rows are one.
 
     Attributes
     ----------
@@ -259,7 +287,10 @@ class Table(AsTable):
         before: Iterable[str] = (),
         notes: Iterable[str] = (),
         digits: int = DIGITS,
+        first: int = 0,
         most: int | None = None,
+        variants: Mapping[int, int] | None = None,
+        blocks: Sequence[Hashable] | None = None,
     ) -> None:
         if isinstance(columns, Mapping):
             if rows is not None:
@@ -280,9 +311,17 @@ class Table(AsTable):
         self._best = self._checked_cells("best", best)
         self._significant = self._checked_cells("significant", significant)
         self._digits = check_digits(digits)
+        self._first = integer("first", first, least=0)
         if most is not None:
             integer("most", most, least=0)
         self._most = most
+        self._variants = self._checked_variants(variants)
+        if blocks is None:
+            blocks = [0] * len(self)
+        self._blocks = several("blocks", blocks, "blocks")
+        if len(self._blocks) != len(self):
+            got = len(self._blocks)
+            raise InputValueError("blocks", expected=f"{len(self)}, one for each row", got=got)
         self._notes_shown: bool | None = None
 
     def _checked_cells(self, name: str, cells: Iterable[Any]) -> frozenset[Position]:
@@ -295,6 +334,15 @@ class Table(AsTable):
                 expected = "pairs of a row, from 0, and the name of a column"
                 raise InputValueError(name, expected=expected, got=place)
         return frozenset(listed)
+
+    def _checked_variants(self, variants: Mapping[int, int] | None) -> Mapping[int, int]:
+        """Check that rows are named by their number."""
+        checked: dict[int, int] = {}
+        for row, other in optional_mapping("variants", variants, "a mapping of rows").items():
+            for number in (row, other):
+                integer("variants", number, least=0, most=max(0, len(self) - 1))
+            checked[row] = other
+        return checked
 
     def __getitem__(self, name: str) -> list[Any]:
         """Return the cells of a column by its name."""
@@ -333,8 +381,8 @@ class Table(AsTable):
         chosen = unique_keys(metrics)
         places = list(range(self._names))
         places += [self._place("metrics", name) for name in chosen]
-        spreads = [self.columns[place].spread for place in places]
-        places += [self._place("metrics", name) for name in spreads if name is not None]
+        others = [name for place in places for name in self.columns[place].printed_here]
+        places += [self._place("metrics", name) for name in others]
         return table._of(places)
 
     def _of(self, places: Iterable[int]) -> Table:
@@ -359,34 +407,72 @@ class Table(AsTable):
         shown = self._notes_shown
         if shown is None:
             shown = flag("notes", notes)
-        spreads = {column.spread for column in self.columns}
-        columns = [c for c in self.columns if c.only != "data" and c.name not in spreads]
-        texts: list[list[str]] = []  # the cells of each column
+        elsewhere = {name for column in self.columns for name in column.printed_here}
+        columns = [c for c in self.columns if c.only != "data" and c.name not in elsewhere]
+        numbers_only = {column.name: self._texts(column) for column in columns}
+        texts = {c.name: self._full_texts(c, numbers_only[c.name]) for c in columns}
+        names = [column.name for column in self.columns[: self._names]]
+        end = len(self)
+        if self._most is not None:
+            end = min(end, self._first + self._most)
+        in_range = range(self._first, end)
+        rows = self._rows_that_differ(in_range, texts, names)
+        for name in names:  # one that told only those apart that are left out has nothing to say
+            if name not in texts:
+                continue
+            cells = texts[name]
+            if len({cells[i] for i in rows}) < 2 <= len({cells[i] for i in in_range}):
+                columns = [column for column in columns if column.name != name]
+        places = {row: place for place, row in enumerate(rows)}
         best: set[tuple[int, int]] = set()
         significant: set[tuple[int, int]] = set()
         for j, column in enumerate(columns):
-            cells = self._texts(column)
-            best.update((i, j) for i in self._best_rows(column, cells))
-            significant.update((i, j) for i, name in self._significant if name == column.name)
-            if column.spread is not None:
-                spread_texts = self._texts(self.columns[self._place("spread", column.spread)])
-                for i, spread in enumerate(spread_texts):
-                    if spread not in ("", "nan"):
-                        cells[i] += f" \u00b1 {spread}"
-            texts.append(cells)
-        rows_shown = len(self.rows[: self._most])
+            of_column = self._best_rows(column, numbers_only[column.name])
+            best.update((places[i], j) for i in of_column if i in places)
+            marked = {i for i, name in self._significant if name == column.name}
+            significant.update((places[i], j) for i in marked if i in places)
         grid = Grid(
             [_heading(column) for column in columns],
-            [[cells[i] for cells in texts] for i in range(rows_shown)],
+            [[texts[column.name][i] for column in columns] for i in rows],
             best,
             significant,
             names=sum(column in columns for column in self.columns[: self._names]),
-            more=len(self) - rows_shown,
+            skipped=min(self._first, len(self)),
+            more=len(self) - end,
             legend=shown,
         )
         if shown:
             grid = grid._replace(before=self.before, notes=self.notes)
         return grid
+
+    def _rows_that_differ(
+        self, rows: Iterable[int], texts: Mapping[str, Sequence[str]], names: Collection[str]
+    ) -> list[int]:
+        """Leave out the variants of other rows that print like these."""
+        numbers = [cells for name, cells in texts.items() if name not in names]
+        found = []
+        for i in rows:
+            other = self._variants.get(i)
+            if other is None or any(cells[i] != cells[other] for cells in numbers):
+                found.append(i)
+        return found
+
+    def _full_texts(self, column: Column, numbers: Sequence[str]) -> list[str]:
+        """Return the cells of a column with the deviations and bounds that belong there."""
+        cells = list(numbers)
+        if column.spread is not None:
+            spreads = self._texts(self.columns[self._place("spread", column.spread)])
+            for i, spread in enumerate(spreads):
+                if spread not in ("", "nan"):
+                    cells[i] += f" \u00b1 {spread}"
+        if column.bounds is not None:
+            low, high = (
+                self._texts(self.columns[self._place("bounds", name)]) for name in column.bounds
+            )
+            for i, ends in enumerate(zip(low, high, strict=True)):
+                if not {"", "nan"}.intersection(ends):
+                    cells[i] += f" [{', '.join(ends)}]"
+        return cells
 
     def _texts(self, column: Column) -> list[str]:
         """Return the cells of a column as text."""
@@ -407,20 +493,23 @@ class Table(AsTable):
         return list(map(write, self[column.name], decimals))
 
     def _best_rows(self, column: Column, texts: Sequence[str]) -> set[int]:
-        """Return the rows that are set in bold: those printed like the best number."""
+        """Return the rows that are set in bold: those printed like the best number of a block."""
         best = {i for i, name in self._best if name == column.name}
-        numbers = {
-            i: value
-            for i, value in enumerate(self[column.name])
-            if isinstance(value, (int, float)) and value == value  # no nan
-        }
-        if column.better is None or not numbers or len(self) < 2:
+        if column.better is None:
             return best
-        if column.better == "higher":
-            top = max(numbers, key=numbers.__getitem__)
-        else:
-            top = min(numbers, key=numbers.__getitem__)
-        return best | {i for i in numbers if texts[i] == texts[top]}
+        blocks: dict[Hashable, dict[int, Any]] = {}
+        alone = Counter(self._blocks)
+        for i, value in enumerate(self[column.name]):
+            is_number = isinstance(value, (int, float)) and value == value  # no nan
+            if is_number and alone[self._blocks[i]] > 1:
+                blocks.setdefault(self._blocks[i], {})[i] = value
+        for numbers in blocks.values():
+            if column.better == "higher":
+                top = max(numbers, key=numbers.__getitem__)
+            else:
+                top = min(numbers, key=numbers.__getitem__)
+            best |= {i for i in numbers if texts[i] == texts[top]}
+        return best
 
     # -- for programs ------------------------------------------------------------------------------
 
@@ -475,6 +564,8 @@ def _checked_columns(given: Iterable[str | Column]) -> tuple[Column, ...]:
     for column in columns:
         if column.spread is not None:
             choice("spread", column.spread, tuple(names))
+        for name in column.bounds or ():
+            choice("bounds", name, tuple(names))
     return tuple(columns)
 
 

@@ -26,7 +26,7 @@ def rank_batches(
     scorer: Callable[[Any], Any],
     side: SideTasks,
     title: str = "scores",
-    report: Callable[[int], object] = lambda queries: None,
+    report_progress: Callable[[int], object] = lambda queries: None,
     **options: Unpack[BatchOptions],
 ) -> Ranks:
     """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
@@ -45,7 +45,7 @@ def rank_batches(
         The tasks.
     title : str
         What messages call the callable.
-    report : callable
+    report_progress : callable
         Called with the number of queries that are done.
     **options
         As in `rank`, but for `progress`. And `batch_size`, the number of queries in a batch: by
@@ -73,17 +73,18 @@ def rank_batches(
     """
     height, columns = len(side.queries), side.columns
     usual = max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
-    size, asked, rules = read_batch_options(options, usual)
-    rules["progress"] = lambda blocks: report(min(blocks.done * size, height))
-    report(0)
+    size, as_input, rules = read_batch_options(options, usual)
+    rules["progress"] = lambda blocks: report_progress(min(blocks.done * size, height))
+    report_progress(0)
     ordered = np.argsort(side.rows, kind="stable")  # the tasks of a batch are neighbours
     starts = range(0, max(height, 1), size)  # without queries, one empty batch
     row_of_task = side.rows[ordered]
+    queries_of_side = side.queries  # a copy each time
 
     def batches() -> Iterator[dict[str, Any]]:
         for start in starts:
-            queries = side.queries[start : start + size].copy()
-            scores = read_scores(scorer(asked(queries)), rules.get("dtype"), title)
+            queries = queries_of_side[start : start + size].copy()
+            scores = read_scores(scorer(as_input(queries)), rules.get("dtype"), title)
             check_score_shape(title, shape_of(scores), (len(queries), columns), "query")
             first, last = np.searchsorted(row_of_task, [start, start + size])
             tasks = ordered[first:last]
@@ -117,14 +118,14 @@ class ReadBatchOptions(NamedTuple):
     ----------
     size : int
         How many queries, or pairs, are scored at a time.
-    asked : callable
+    as_input : callable
         Makes of an array what the callable wants: the array, or a tensor on a device.
     rules : RuleOptions
         All other options.
     """
 
     size: int
-    asked: Callable[[IntArray], Any]
+    as_input: Callable[[IntArray], Any]
     rules: RuleOptions
 
 
@@ -145,23 +146,18 @@ def read_batch_options(options: BatchOptions, usual: int) -> ReadBatchOptions:
     torch = None
     if device is not None:
         torch = import_extra("torch", "device=")
-        device = _checked_device(torch, device)
+        try:
+            device = torch.device(device)
+        except (RuntimeError, TypeError, ValueError) as error:
+            got = f"{device!r} ({error})"
+            raise InputValueError("device", expected="a device of torch", got=got) from None
 
-    def asked(values: IntArray) -> Any:
+    def as_input(values: IntArray) -> Any:
         if torch is None:
             return values
         return torch.from_numpy(values).to(device)
 
-    return ReadBatchOptions(size, asked, cast("RuleOptions", others))
-
-
-def _checked_device(torch: Any, device: Any) -> Any:
-    """Return the device of torch that a name, a number or itself stands for."""
-    try:
-        return torch.device(device)
-    except (RuntimeError, TypeError, ValueError) as error:
-        got = f"{device!r} ({error})"
-        raise InputValueError("device", expected="a device of torch", got=got) from None
+    return ReadBatchOptions(size, as_input, cast("RuleOptions", others))
 
 
 def check_score_shape(name: str, got: object, shape: tuple[int, int], noun: str) -> None:

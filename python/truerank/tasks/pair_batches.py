@@ -52,7 +52,7 @@ def rank_pairs(
     scorer: Callable[[Any, Any], Any],
     side: SideTasks,
     title: str = "scores",
-    report: Callable[[int], object] = lambda queries: None,
+    report_progress: Callable[[int], object] = lambda queries: None,
     **options: Unpack[BatchOptions],
 ) -> Ranks:
     """Rank the tasks of a side by the scores that a callable gives for pairs.
@@ -71,7 +71,7 @@ def rank_pairs(
         The tasks, whose candidates are ascending and distinct, as a `Task` makes them.
     title : str
         What messages call the callable.
-    report : callable
+    report_progress : callable
         Called with the number of queries that are done.
     **options
         As in `rank`, but for `progress`. And `batch_size`, the number of pairs in a batch; and
@@ -95,23 +95,23 @@ def rank_pairs(
     >>> rank_pairs(lambda query, candidate: -candidate.astype(float), side).optimistic
     array([3, 3, 1])
     """
-    size, asked, rules = read_batch_options(options, BATCH_PAIRS)
+    size, as_input, rules = read_batch_options(options, BATCH_PAIRS)
     groups = list(batches_of(_count_pairs(side), _PAIRS_AT_ONCE))
     if not groups:
         groups = [slice(0, 0)]
 
     def report_queries(progress: Progress) -> None:
         if progress.done:
-            report(groups[progress.done - 1].stop)
+            report_progress(groups[progress.done - 1].stop)
         else:
-            report(0)
+            report_progress(0)
 
     rules["progress"] = report_queries
-    report(0)
+    report_progress(0)
     ordered = np.argsort(side.rows, kind="stable")  # the tasks of a group are neighbours
     starts = [0]  # the first pair of each group
 
-    model = PairModel(scorer, side.queries, size, asked, title)
+    model = PairModel(scorer, side.queries, size, as_input, title)
 
     def blocks() -> Iterator[dict[str, Any]]:
         for queries in groups:
@@ -149,7 +149,7 @@ class PairModel:
         What the callable gets of each row.
     size : int
         The number of pairs in a batch.
-    asked : callable
+    as_input : callable
         Makes of an array what the callable wants.
     """
 
@@ -158,13 +158,13 @@ class PairModel:
         scorer: Callable[[Any, Any], Any],
         queries: IntArray,
         size: int,
-        asked: Callable[[IntArray], Any],
+        as_input: Callable[[IntArray], Any],
         title: str,
     ) -> None:
         self.scorer = scorer
         self.queries = queries
         self.size = size
-        self.asked = asked
+        self.as_input = as_input
         self.title = title
         self._scored = 0  # pairs so far, for messages
 
@@ -175,11 +175,13 @@ class PairModel:
         for start in range(0, pairs, self.size):
             batch = slice(start, min(start + self.size, pairs))
             query = self.queries[rows[batch]]
-            scores = self.scorer(self.asked(query), self.asked(columns[batch].copy()))
+            scores = self.scorer(self.as_input(query), self.as_input(columns[batch].copy()))
             place = f"{self.title}: {self._scored + start} pairs on"
             part = _read_part(scores, batch.stop - batch.start, self.title, place)
-            if start == 0:
-                joined = _empty_like(part, pairs)
+            if start == 0 and is_tensor(part):
+                joined = part.new_empty(pairs)
+            elif start == 0:
+                joined = np.empty(pairs, part.dtype)
             elif type(part) is not type(joined) or part.dtype != joined.dtype:
                 got = f"{part.dtype} after {joined.dtype}"
                 raise InputTypeError(self.title, expected="scores of one dtype", got=got)
@@ -257,10 +259,3 @@ def _read_part(value: Any, pairs: int, title: str, place: str) -> Any:
         expected = f"scores of shape ({pairs},), one for each pair"
         raise InputValueError(place, expected=expected, got=tuple(array.shape))
     return array
-
-
-def _empty_like(part: Any, pairs: int) -> Any:
-    """Return memory for all scores of a group."""
-    if is_tensor(part):
-        return part.new_empty(pairs)
-    return np.empty(pairs, part.dtype)

@@ -156,20 +156,49 @@ class GivenRows(NamedTuple):
     each: str
 
 
+class WritableCopies:
+    """An attribute of arrays that is kept as it is set, and read as a copy that may be changed.
+
+    torch warns of read-only arrays, whose tensors could change them. A copy has no such tensors.
+
+    Examples
+    --------
+    >>> class Kept:
+    ...     queries = WritableCopies("queries")
+    >>> kept = Kept()
+    >>> kept.queries = np.array([3, 1])
+    >>> kept.queries[0] = 7
+    >>> kept.queries
+    array([3, 1])
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = f"_{name}"
+
+    def __get__(self, kept: Any, owner: type | None = None) -> Any:
+        if kept is None:
+            return self
+        return vars(kept)[self._name].copy()
+
+    def __set__(self, kept: Any, value: IntArray) -> None:
+        vars(kept)[self._name] = value
+
+
 @public("truerank.tasks")
 @dataclass(frozen=True, eq=False)
 class SideTasks:
     """One side of a protocol: a ranking for each of its test triples (or pairs).
 
     Task i belongs to query ``rows[i]``; its right answer is column ``targets[i]`` of the scores.
-    All arrays are read-only.
+    All arrays are read-only but `queries`, which is copied whenever it is asked for, so that
+    ``torch.from_numpy`` takes it.
 
     Attributes
     ----------
     side : str
         The name of the side: "head", "tail", "relation", or that of another protocol.
     queries : ndarray of int64, shape (m, c) or (m,)
-        The distinct queries, each a row of ids (the key columns), or a number.
+        The distinct queries, each a row of ids (the key columns), or a number. A copy.
     rows : ndarray of int64, shape (n,)
         The query of each task.
     targets : ndarray of int64, shape (n,)
@@ -214,9 +243,9 @@ class SideTasks:
     def __post_init__(self) -> None:
         if self.height < 0:
             vars(self).update(height=len(self.targets), test_rows=np.arange(len(self.targets)))
-        arrays = ["queries", "rows", "targets", "test_rows"]
+        arrays = ["_queries", "rows", "targets", "test_rows"]
         arrays.extend(["filter", "candidates", "other_filters"])
-        vars(self).update({name: _read_only(getattr(self, name)) for name in arrays})
+        vars(self).update({name: _read_only(vars(self)[name]) for name in arrays})
         labels = {"unit": Labels._trusted(self.test_rows, None)}
         labels.update(self.labels)
         vars(self).update(labels=labels)
@@ -298,6 +327,10 @@ class SideTasks:
         """Return ranks of all tasks with their labels."""
         labels: dict[str, Any] = {"side": self.side, **self.labels}
         return ranks.with_labels(**labels)
+
+
+# After the class was made, as it is no default of the field.
+type.__setattr__(SideTasks, "queries", WritableCopies("queries"))
 
 
 def _read_only(value: Any) -> Any:

@@ -445,7 +445,9 @@ def _rank_stored(
     return ranks
 
 
-def split_progress(tell: Callable[..., None], sizes: Sequence[int]) -> list[Callable[[int], None]]:
+def split_progress(
+    report_progress: Callable[..., None], sizes: Sequence[int]
+) -> list[Callable[[int], None]]:
     """Make what each of several counts of some sizes calls with how much of it is done.
 
     Examples
@@ -455,4 +457,4 @@ def split_progress(tell: Callable[..., None], sizes: Sequence[int]) -> list[Call
     160
     """
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    return [lambda done, *_, start=start: tell(start + done) for start in starts]
+    return [lambda done, *_, start=start: report_progress(start + done) for start in starts]

@@ -104,8 +104,8 @@ def test_real_dbp15k(data: Path) -> None:
     assert repr(read) == (
         "AlignmentData(19,388 and 19,572 entities, 70,414 and 95,142 triples, 15,000 pairs)"
     )
-    assert read.left.names is not None
-    assert read.left.names[0] == "http://zh.dbpedia.org/resource/阿卜杜拉·居尔"
+    assert read.left.entities is not None
+    assert read.left.entities[0] == "http://zh.dbpedia.org/resource/阿卜杜拉·居尔"
 
 
 # -- OpenEA ----------------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ def test_real_dbp15k(data: Path) -> None:
 def test_names_that_are_numbers(tmp_path: Path) -> None:
     files = {"rel_triples_1": "10\t1\t9\n", "rel_triples_2": "2\t1\tx\n", "ent_links": "9\t2\n"}
     data = read_openea(fill_folder(tmp_path, files))
-    assert data.left.names == ("9", "10")  # as numbers; elsewhere, by code point
-    assert data.right.names == ("2", "x")
+    assert data.left.entities == ("9", "10")  # as numbers; elsewhere, by code point
+    assert data.right.entities == ("2", "x")
 
 
 @pytest.mark.parametrize(
@@ -192,10 +192,10 @@ def test_pairs_by_name(tmp_path: Path) -> None:
     data = read_pairs(
         tmp_path / "pairs.tsv", left_triples=tmp_path / "left.tsv", right=["Z", "Y", "X"]
     )
-    assert data.left.names == ("a", "b", "c")
+    assert data.left.entities == ("a", "b", "c")
     assert data.left.relations == ("9", "10")
     assert data.left.triples.tolist() == [[2, 1, 0], [1, 0, 1]]
-    assert data.right.names == ("Z", "Y", "X")
+    assert data.right.entities == ("Z", "Y", "X")
     assert data.right.size == 3
     assert data.pairs.tolist() == [[1, 1], [0, 2]]
     assert data.splits == {}
@@ -208,7 +208,7 @@ def test_pairs_by_id_in_splits(tmp_path: Path) -> None:
     data = read_pairs(files, left=2, right=4, right_triples=tmp_path / "right")
     assert data.splits["test"].tolist() == [[0, 2], [1, 0]]
     assert data.pairs.tolist() == without_repeats([[1, 0], [0, 2], [1, 0]])
-    assert data.left.names is None
+    assert data.left.entities is None
     assert data.right.triples.tolist() == [[3, 0, 2]]
 
 
@@ -274,7 +274,7 @@ def test_wrong_triples(triples: Any, entities: Any, kind: type[Exception], said:
 
 
 def test_names_and_relations_of_graphs() -> None:
-    refusal(ValueError, r"^names: expected 2, one each, got 1", Graph, size=2, names=("a",))
+    refusal(ValueError, r"^entities: expected 2, one each, got 1", Graph, size=2, entities=("a",))
     refusal(ValueError, r"^ids: expected 2, one each, got 3", Graph, size=2, ids=np.arange(3))
     refusal(ValueError, "^triples: .* 0 to 0, got -1 in t", Graph, [(0, -1, 1)], 2, relations=["r"])
     words = "^triples: expected relations from 0 to 1, got 2 in tri"

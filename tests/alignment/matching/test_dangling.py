@@ -163,6 +163,25 @@ def test_a_data_frame() -> None:
     assert empty.shape == (0, 6)
 
 
+@pytest.mark.parametrize("lows", [0, 3, 30, 57])
+def test_people_read_the_thresholds_around_the_best(lows: int) -> None:
+    scores = np.arange(60.0)[:, np.newaxis]
+    exclusive = range(lows)
+    if lows < 30:
+        exclusive = range(lows, 60)
+    found = dangling(scores, None, exclusive)
+    best = int(np.argmax(found.f1))
+    lines = found.to_text().split("\n")[3:]
+    numbers = [line.split()[0] for line in lines if "more" not in line]
+    assert len(numbers) == 10
+    assert f"{found.best_threshold:.3f}" in numbers
+    left_out = [int(line.split()[0]) for line in lines if "more" in line]
+    assert sum(left_out) == 50
+    if 5 <= best < 55:
+        assert left_out == [best - 5, 55 - best]
+    assert len(found.to_csv().splitlines()) == 61
+
+
 NAN = np.where(np.arange(16).reshape(4, 4) == 9, np.nan, np.eye(4))
 ERRORS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     ([], {}, ValueError, "exclusive: .* one entity, got none"),

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from oracles import metrics as oracle
 from support.interruptions import allocating_at_most
 from support.refusals import refusal
 from truerank import chance
-from truerank.metrics import METRICS, UnknownKeyError
+from truerank.metrics import METRICS, UnknownKeyError, parse
 from truerank.metrics.chance_model.order_statistics import invert
 
 # those of medians have tests of their own
@@ -29,7 +31,12 @@ POWERS = (-4, -3, -0.5, -0.05, 0.05, 0.5, 0.99, 1.01, 2, 10)
 FEW = (0, -0.5)  # where there are thousands of tasks
 NAMED_POWERS = (-math.inf, -1, 0, 1, math.inf)
 CASES = [("hits", k) for k in (1, 2, 5)]
-CASES += [(name, 0) for name in MODELS if name not in ("hits", "power_mean")]
+CASES += [
+    (name, parse(name + example).parameter)
+    for name in MODELS
+    if name not in ("hits", "power_mean")
+    for example in METRICS[name].examples
+]
 CASES += [("power_mean", p) for p in POWERS + NAMED_POWERS]
 
 
@@ -51,10 +58,10 @@ def values(metric: str, parameter: float, ranks: Any, weights: Any) -> Any:
 
     if math.isinf(parameter):
         return ranks.max(axis=1) if parameter > 0 else ranks.min(axis=1)
+    if metric in oracle.PLAIN_FUNCTIONS:
+        of_rank = plain_values(metric, parameter, int(ranks.max()))
+        return mean(of_rank[ranks.astype(np.int64)])
     formulas: dict[str, Callable[[], Any]] = {
-        "mr": lambda: mean(ranks),
-        "mrr": lambda: mean(1 / ranks),
-        "hits": lambda: mean(ranks <= parameter),
         "imr": lambda: 1 / mean(ranks),
         "hmr": lambda: 1 / mean(1 / ranks),
         "gmr": lambda: np.exp(mean(np.log(ranks))),
@@ -64,6 +71,15 @@ def values(metric: str, parameter: float, ranks: Any, weights: Any) -> Any:
     if (metric, parameter) == ("power_mean", 0):
         metric = "gmr"
     return formulas[metric]()
+
+
+@cache
+def plain_values(metric: str, parameter: float, most: int) -> Any:
+    """f of each rank from 1 to `most`, by its definition; that of 0 is nan."""
+    found = [math.nan]
+    for rank in range(1, most + 1):
+        found.append(float(oracle.value_at(metric, Fraction(rank), Fraction(parameter))))
+    return np.array(found)
 
 
 def brute(

@@ -43,8 +43,9 @@ class Graph:
         Head, relation, tail, as they were given. All arrays are stored as int64 and read-only.
     size : int
         The number of entities, including those without triples.
-    names, relations : tuple of str, or None
-        The names of entities and relations; None if only their ids are known.
+    entities, relations : tuple of str, or None
+        The names of entities and relations, in the order of their ids; None if only the ids are
+        known.
     ids, relation_ids : array of int, or None
         Their ids in the files; None if the files only had names.
 
@@ -58,7 +59,7 @@ class Graph:
 
     Examples
     --------
-    >>> graph = Graph([(0, 0, 1), (1, 0, 1)], 3, names=("a", "b", "c"))
+    >>> graph = Graph([(0, 0, 1), (1, 0, 1)], 3, entities=("a", "b", "c"))
     >>> graph
     Graph(3 entities, 1 relations, 2 triples)
     >>> degrees(graph.triples, graph.size)
@@ -67,7 +68,7 @@ class Graph:
 
     triples: IntArray
     size: int
-    names: tuple[str, ...] | None
+    entities: tuple[str, ...] | None
     relations: tuple[str, ...] | None
     ids: IntArray | None
     relation_ids: IntArray | None
@@ -76,7 +77,7 @@ class Graph:
         self,
         triples: Any = (),
         size: int = 0,
-        names: Sequence[str] | None = None,
+        entities: Sequence[str] | None = None,
         relations: Sequence[str] | None = None,
         ids: Any = None,
         relation_ids: Any = None,
@@ -85,12 +86,12 @@ class Graph:
         fields: dict[str, Any] = {
             "triples": rows,
             "size": int(size),
-            "names": _as_names("names", names),
+            "entities": _as_names("entities", entities),
             "relations": _as_names("relations", relations),
             "ids": _as_integers("ids", ids),
             "relation_ids": _as_integers("relation_ids", relation_ids),
         }
-        for name in ("names", "ids"):
+        for name in ("entities", "ids"):
             if fields[name] is not None and len(fields[name]) != size:
                 raise InputValueError(name, expected=f"{size}, one each", got=len(fields[name]))
         for name in ("relations", "relation_ids"):

@@ -17,7 +17,7 @@ from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.input_files import path_name
 from ...inputs.naming import public
 from ...inputs.row_keys import first_rows, row_keys
-from ...splits.column_ids import Column, distinct_labels, encode_columns
+from ...splits.column_ids import IdColumn, distinct_labels, encode_columns
 from ...splits.elements import is_id, is_integer_text
 from ...splits.text import TRIPLE, RowForm, is_path, line_of, read_text
 from ...splits.vocabularies import LabelIndex
@@ -165,7 +165,7 @@ def read_openea(
     ...     data = read_openea(folder, 1)
     >>> data
     AlignmentData(2 and 3 entities, 1 and 2 triples, 2 pairs; train 1, test 1)
-    >>> data.left.names, data.left.triples, data.splits["test"]
+    >>> data.left.entities, data.left.triples, data.splits["test"]
     (('a', 'b'), array([[1, 0, 0]]), array([[0, 0]]))
     """
     if fold is not None:
@@ -259,7 +259,7 @@ def read_pairs(
     ...     path = pathlib.Path(folder, "pairs.tsv")
     ...     _ = path.write_text("Wien\\tVienna\\nGraz\\tGraz\\n")
     ...     data = read_pairs(path, right=["Vienna", "Graz", "Linz"])
-    >>> data.left.names, data.pairs
+    >>> data.left.entities, data.pairs
     (('Graz', 'Wien'), array([[1, 0],
            [0, 1]]))
     """
@@ -350,7 +350,7 @@ def _read_graph(
     return graph, ids[: len(columns_of_pairs)]
 
 
-class _FileColumn(Column):
+class _FileColumn(IdColumn):
     """A column of a file: `path` is its, and messages name the line."""
 
     def where(self, row: int) -> str:

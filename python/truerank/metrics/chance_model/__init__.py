@@ -5,8 +5,9 @@ weight may differ from task to task. Every model takes tasks (made by `compress`
 parameter, and returns two floats: (nan, nan) without tasks, and exactly (1, 0) where every task has
 a single candidate. Results are float64 and deterministic, without simulation.
 
-`closed_forms` has the numbers of the papers; `transforms` and `order_statistics` what takes
-quadrature; `tails` p-values. docs/chance.md derives all of them.
+`means` derives what chance gives a mean of f(r) from f, and `closed_forms` has the numbers of the
+papers; `transforms` and `order_statistics` have what takes quadrature, `tails` p-values.
+docs/chance.md derives all of them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .closed_forms import (
     reciprocal_moments,
     reciprocal_rank,
 )
+from .means import mean_model, moments_from
 from .order_statistics import inverse_median, median
 from .tasks import Tasks, compress
 from .transforms import (
@@ -43,8 +45,10 @@ __all__ = [
     "inverse_mean",
     "inverse_median",
     "least",
+    "mean_model",
     "mean_rank",
     "median",
+    "moments_from",
     "power_mean",
     "rank_moments",
     "reciprocal_moments",

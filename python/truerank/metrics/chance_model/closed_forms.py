@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..ties import mean_power
+from .means import sum_over_tasks
 from .tasks import Moments, Tasks, model
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def mean_rank(tasks: Tasks, parameter: float = 0) -> Moments:
     >>> mean_rank(compress([3, 5]))
     (2.5, 0.6666666666666666)
     """
-    return _sums(tasks, *rank_moments(tasks.sizes))
+    return sum_over_tasks(tasks, *rank_moments(tasks.sizes))
 
 
 @model
@@ -52,7 +53,7 @@ def reciprocal_rank(tasks: Tasks, parameter: float = 0) -> Moments:
     >>> reciprocal_rank(compress([2]))
     (0.75, 0.0625)
     """
-    return _sums(tasks, *reciprocal_moments(tasks.sizes))
+    return sum_over_tasks(tasks, *reciprocal_moments(tasks.sizes))
 
 
 @model
@@ -71,9 +72,7 @@ def hits(tasks: Tasks, parameter: float) -> Moments:
     >>> hits(compress([10, 20]), 5)
     (0.375, 0.109375)
     """
-    if parameter >= tasks.sizes[-1]:
-        return 1.0, 0.0
-    return _sums(tasks, *hit_moments(tasks.sizes, parameter))
+    return sum_over_tasks(tasks, *hit_moments(tasks.sizes, parameter))
 
 
 def rank_moments(sizes: IntArray, parameter: float = 0) -> tuple[FloatArray, FloatArray]:
@@ -114,9 +113,3 @@ def hit_moments(sizes: IntArray, parameter: float) -> tuple[FloatArray, FloatArr
     k = float(min(parameter, 2**63))
     q = np.minimum(k / n, 1)
     return q, q * np.maximum(n - k, 0) / n
-
-
-def _sums(tasks: Tasks, mean: FloatArray, variance: FloatArray) -> Moments:
-    """Mean and variance of the weighted mean, from those of each task."""
-    shares = tasks.weights * tasks.multiplicities
-    return float((shares * mean).sum()), float((shares * (tasks.weights * variance)).sum())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...inputs.errors import UnknownKeyError
 from ..ties import LOG
 from .convolutions import GridTail, grid_tail, lattice_tail
 from .half_sums import MOST_TASKS, binned_tail, listed_tail, number_of_sums
@@ -91,6 +92,7 @@ def tail(metric: Any, parameter: float, tasks: Tasks, value: float, *, worse: bo
         return Tail(count_tail(tasks, parameter, hits, fewer=worse), "exact", 0.0)
     f = metric.transform
     if metric.single is not None:  # the metric is itself a mean of f(r)
+        _check_f_of_rank(metric, parameter, tasks)
         if count == 1:
             last = _better(metric, parameter, tasks, value, worse)
             return Tail(count_tail(tasks, last, 1, fewer=worse), "exact", 0.0)
@@ -112,6 +114,17 @@ def tail(metric: Any, parameter: float, tasks: Tasks, value: float, *, worse: bo
         f = LOG
     x = float(f.of_ranks(np.array([rank]), tasks.sizes[:1], parameter)[0])
     return _tail_of_sum(_question(tasks, f, parameter, None, worse, x))
+
+
+def _check_f_of_rank(metric: Any, parameter: float, tasks: Tasks) -> None:
+    """Refuse an f that depends on N: the sum over tasks has one f of the rank for all of them."""
+    f = metric.transform.of_ranks
+    ranks = np.array([1.0, float(tasks.sizes[0])])
+    fewest = np.repeat(tasks.sizes[0], 2)
+    most = np.repeat(tasks.sizes[-1], 2)
+    if not np.array_equal(f(ranks, fewest, parameter), f(ranks, most, parameter)):
+        reason = "has no p-value for unlike numbers of candidates, on which its f depends"
+        raise UnknownKeyError(metric.name, f"{metric.name} {reason}")
 
 
 def _order_of(name: str, parameter: float, count: int) -> int | None:

@@ -1,0 +1,123 @@
+"""`truerank merge`: joins counts of several jobs, of parts of the tasks or of the candidates."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from typing import TYPE_CHECKING
+
+import click
+
+from .. import RankCounter, concatenate, load
+from ..counting import counter as counters
+from ..inputs.errors import InputValueError
+from ..ranks import storage
+from ..ranks.joining import REPEAT_RULES
+from ..ranks.labels import POSITION, WHOLE
+from ..tables import Table
+from ..tables.cells import format_count
+from .files import archive_kind
+from .options import INPUT, PRINTING, REPORTING, Given, command, flag, option, refuse, take
+from .output import check_printing, show
+from .report_output import SAVED, kind_of_report, report_of, show_report
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .. import Ranks
+
+KINDS = {storage.KIND: "saved ranks", counters.KIND: "saved counters"}
+
+
+@command("merge", REPORTING, short_help="Join the counts of several jobs.")
+@click.argument("parts", type=INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
+@option(
+    "--repeats",
+    click.Choice(REPEAT_RULES),
+    "What to do with tasks that several files of ranks have: refuse them (the default), drop all "
+    "but the first, if the counts agree, or keep them.",
+)
+@flag(
+    "--incomplete",
+    "Join what is there, although candidates or tasks of the whole are missing. --save stores "
+    "it, to be merged with the rest.",
+)
+def merge(given: Given) -> None:
+    """Join the counts of several jobs, and report the metrics of the whole.
+
+    The files are ranks over parts of the tasks, which --save of any command or `Ranks.save` wrote,
+    and which are joined in the order of the whole where they are parts of one task; or counters
+    over parts of the candidates, which `RankCounter.save` wrote. All are of one kind. The joined
+    counts are those of one job that counts all, and --save stores them for `truerank evaluate`,
+    which adds labels to them, and for `compare`.
+
+    \b
+    truerank merge part-0.npz part-1.npz part-2.npz --save ranks.npz
+    truerank merge columns-*.npz --save ranks.npz --metrics mrr,hits@10 --interval
+    """
+    paths = given.pop("parts", ())
+    if len(set(paths)) < max(2, len(paths)):
+        raise click.UsageError("expected the saved counts of at least two jobs, each once")
+    is_incomplete = given.pop("incomplete", False)
+    if kind_of_parts(paths) == storage.KIND:
+        ranks = joined_ranks(paths, given.pop("repeats", "refuse"), is_incomplete)
+    else:
+        refuse(take(given, "repeats"), "counters")
+        counter = reduce(RankCounter.merge, map(RankCounter.load, paths))
+        if is_incomplete:
+            save_counter(counter, paths, given)
+            return
+        check_columns(counter)
+        ranks = counter.ranks()
+    show_report(partial(report_of, ranks, {}), given, SAVED, kind=kind_of_report(ranks))
+
+
+def kind_of_parts(paths: Sequence[str]) -> str:
+    """Return which kind of archive all files are."""
+    kinds = {path: archive_kind("parts", path) for path in paths}
+    first = paths[0]
+    for path, kind in kinds.items():
+        if kind not in KINDS:
+            raise InputValueError(
+                "parts", expected="saved ranks or counters", got=repr(kind[:80]), place=path
+            )
+        if kind != kinds[first]:
+            expected = f"{KINDS[kinds[first]]}, as {first}"
+            raise InputValueError("parts", expected=expected, got=KINDS[kind], place=path)
+    return kinds[first]
+
+
+def joined_ranks(paths: Sequence[str], repeats: str, is_incomplete: bool) -> Ranks:
+    """Join ranks over tasks; those of parts of a task must be all, unless some may be missing."""
+    ranks = concatenate(map(load, paths), repeats=repeats)  # type: ignore[arg-type]
+    if POSITION in ranks.labels and not is_incomplete:  # which go once all tasks are there
+        whole = int(ranks.labels[WHOLE].codes[0])
+        tasks = format_count(whole, "task")
+        raise InputValueError(
+            "parts",
+            expected=f"all {tasks} of the whole, or --incomplete",
+            got=f"{len(ranks):,} of them",
+        )
+    return ranks
+
+
+def check_columns(counter: RankCounter) -> None:
+    """Refuse a counter that lacks columns of its candidates."""
+    counted = counter._columns_begun()
+    columns = counter._columns
+    if columns is not None and counted < columns:
+        expected = f"all {format_count(columns, 'column')} of candidates, or --incomplete"
+        raise InputValueError("parts", expected=expected, got=f"{counted:,} of them")
+
+
+def save_counter(counter: RankCounter, paths: Sequence[str], given: Given) -> None:
+    """Save a counter that lacks candidates, and say what it and its parts hold."""
+    printing = take(given, PRINTING)
+    saved = given.pop("save", None)
+    refuse(given, "a counter that lacks candidates")
+    if saved is None:
+        raise click.UsageError("--incomplete of counters needs --save")
+    check_printing(printing, save=saved)
+    counter.save(saved)
+    rows = [[path, repr(RankCounter.load(path))] for path in paths]
+    rows.append([str(saved), repr(counter)])
+    show(Table(["file", "holds"], rows, names=2), printing)

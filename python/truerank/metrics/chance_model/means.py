@@ -1,0 +1,163 @@
+"""Mean and variance under chance of a mean of f(r) over tasks, derived from f.
+
+The rank of a task with N candidates is uniform on 1..N, and tasks are independent. So the moments
+of the mean are sums over tasks of those of f(r), and these are sums over the ranks of one task. A
+metric with closed forms of the latter has them in `closed_forms`; docs/chance.md derives both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ...inputs.errors import UnknownKeyError
+from .nodes import rank_nodes
+from .tasks import ChanceModel, Moments, Tasks, model
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ...inputs.arrays import FloatArray, IntArray
+    from ..ties import RankFunction
+
+    SingleModel: TypeAlias = Callable[[IntArray, float], tuple[FloatArray, FloatArray]]
+
+_LISTED = 1 << 12  # up to so many candidates every rank is listed
+_LISTED_ROWS = 64  # so many numbers of candidates at once
+_ROWS = 1024  # the same of those whose nodes stand for their ranks
+_COARSEST = 4.0  # a block of ranks is an octave; of twice the power it is half of one
+_FINEST = 2.0**14  # where each rank is a node up to some 60,000
+_NEAR = 1e-13  # how much of a mean two rules may differ
+_NEAR_VARIANCE = 1e-11
+
+
+def mean_model(single: SingleModel) -> ChanceModel:
+    """Make the chance model of a mean over tasks from the moments of f for one task.
+
+    Parameters
+    ----------
+    single : callable
+        Returns mean and variance of f(r) for numbers of candidates and a parameter.
+
+    Examples
+    --------
+    >>> from truerank.metrics.chance_model import compress, rank_moments
+    >>> mean_model(rank_moments)(compress([3, 5]), 0)
+    (2.5, 0.6666666666666666)
+    """
+
+    @model
+    def moments_of_mean(tasks: Tasks, parameter: float = 0) -> Moments:
+        return sum_over_tasks(tasks, *single(tasks.sizes, parameter))
+
+    return moments_of_mean
+
+
+def sum_over_tasks(tasks: Tasks, mean: FloatArray, variance: FloatArray) -> Moments:
+    """Mean and variance of the weighted mean, from those of each task."""
+    if not variance.any():  # chance has one value, as hits@k where k reaches all candidates
+        return float(mean[0]), 0.0
+    shares = tasks.weights * tasks.multiplicities
+    return float((shares * mean).sum()), float((shares * (tasks.weights * variance)).sum())
+
+
+def moments_from(f: RankFunction, name: str) -> SingleModel:
+    """Make what returns mean and variance of f(r) for numbers of candidates, from f alone.
+
+    Parameters
+    ----------
+    f : RankFunction
+        A smooth function, asked at ranks that are no integers, too. One with jumps is right up to
+        4,096 candidates, where every rank is listed, and beyond where the nodes find the jump.
+    name : str
+        The metric, for the error.
+
+    Examples
+    --------
+    >>> from truerank.metrics.ties import RECIPROCAL
+    >>> moments_from(RECIPROCAL, "mrr")(np.array([1, 2]), 0)
+    (array([1.  , 0.75]), array([0.    , 0.0625]))
+    """
+
+    def moments_of_one(sizes: IntArray, parameter: float = 0) -> tuple[FloatArray, FloatArray]:
+        found = np.empty((2, len(sizes)))
+        (few,) = np.nonzero(sizes <= _LISTED)
+        (many,) = np.nonzero(sizes > _LISTED)
+        for part in _parts(few, _LISTED_ROWS):
+            found[:, part] = _sums(f, sizes[part], parameter, *_all_ranks(sizes[part]))
+        for part in _parts(many, _ROWS):
+            found[:, part] = _sums_over_nodes(f, name, sizes[part], parameter)
+        mean, variance = found
+        return mean, variance
+
+    return moments_of_one
+
+
+def _parts(places: IntArray, step: int) -> list[IntArray]:
+    return [places[first : first + step] for first in range(0, len(places), step)]
+
+
+def _all_ranks(sizes: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Every rank and its share, in the form of `rank_nodes`; a rank beyond N has the share 0."""
+    n = sizes[:, None].astype(np.float64)
+    ranks = np.arange(1.0, float(sizes.max()) + 1)
+    return np.minimum(ranks, n), (ranks <= n) / n
+
+
+def _sums_over_nodes(f: RankFunction, name: str, sizes: IntArray, parameter: float) -> FloatArray:
+    """Mean and variance of f for each number of candidates; shape (2, d).
+
+    Where a rule of shorter blocks of ranks differs, blocks are halved until nothing changes. Then
+    the ranks about a jump of f are nodes themselves.
+    """
+    coarse = _sums(f, sizes, parameter, *_nodes(sizes, _COARSEST))
+    found = _sums(f, sizes, parameter, *_nodes(sizes, 2 * _COARSEST))
+    for i in np.flatnonzero(~_are_near(coarse, found)).tolist():
+        alone = slice(i, i + 1)
+        before = found[:, alone]
+        power = 4 * _COARSEST
+        after = _sums(f, sizes[alone], parameter, *_nodes(sizes[alone], power))
+        while not _are_near(before, after).all():
+            power *= 2
+            if power > _FINEST:
+                raise UnknownKeyError(
+                    name,
+                    f"has no chance model of {sizes[i]:,} candidates: f of its rank is not smooth; "
+                    "give the row `single`, the moments of f in closed form",
+                )
+            before = after
+            after = _sums(f, sizes[alone], parameter, *_nodes(sizes[alone], power))
+        found[:, alone] = after
+    return found
+
+
+def _nodes(sizes: IntArray, power: float) -> tuple[FloatArray, FloatArray]:
+    """The nodes for functions as steep as a power of the rank, whole where they are ranks."""
+    nodes, shares = rank_nodes(sizes, power)
+    # those of a short run are its ranks, but for rounding, which a jump of f would show
+    whole = np.rint(nodes)
+    return np.where(np.abs(nodes - whole) < 1e-13 + 1e-15 * nodes, whole, nodes), shares
+
+
+def _sums(
+    f: RankFunction, sizes: IntArray, parameter: float, ranks: FloatArray, shares: FloatArray
+) -> FloatArray:
+    """Mean and variance of f over ranks with shares, all of shape (d, m); shape (2, d)."""
+    candidates = np.broadcast_to(sizes[:, None], ranks.shape)
+    values = f.of_ranks(ranks, candidates, parameter)
+    mean = (shares * values).sum(axis=1)
+    variance = (shares * np.square(values - mean[:, None])).sum(axis=1)
+    return np.stack([mean, variance])
+
+
+def _are_near(one: FloatArray, other: FloatArray) -> npt.NDArray[np.bool_]:
+    """Whether two rules give the same moments, up to rounding; bool, shape (d,)."""
+    mean, variance = np.abs(other)
+    means_differ, variances_differ = np.abs(one - other)
+    near: npt.NDArray[np.bool_] = means_differ <= _NEAR * mean
+    # values are rounded, which a small variance shows
+    seen = 10 * _NEAR * mean * np.sqrt(variance) + np.square(_NEAR * mean)
+    near &= variances_differ <= _NEAR_VARIANCE * variance + seen
+    return near

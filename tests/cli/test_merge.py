@@ -1,0 +1,113 @@
+"""`truerank merge`: parts of tasks or of candidates become what one job counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support.cli_files import SCORES, TARGETS, Run
+from truerank.retrieval import Task
+
+TRUE = SCORES[np.arange(4), TARGETS]
+TRIPLES = [(0, 0, 1), (1, 0, 2), (2, 0, 0), (3, 1, 1), (0, 1, 3)]
+
+
+def link_prediction() -> tr.link_prediction.Task:
+    return tr.link_prediction.Task(TRIPLES, {}, entities=4, relations=2)
+
+
+def score(task: tr.link_prediction.Task) -> tr.Ranks:
+    table = np.random.default_rng(2).random((4, 2, 4))
+    return task.evaluate(
+        tail=lambda queries: table[queries[:, 0], queries[:, 1]],
+        head=lambda queries: table[queries[:, 1], queries[:, 0]],
+    ).ranks
+
+
+@pytest.fixture(autouse=True)
+def parts() -> None:
+    """Save parts of tasks, of queries and of candidates."""
+    for p in range(3):
+        score(link_prediction()[p::3]).save(f"tasks-{p}.npz")
+    lists = {"q1": ["a", "b"], "q2": ["c"], "q3": ["d", "a"]}
+    queries = Task({"q1": {"b": 3, "e": 1}, "q2": {"a": 1}, "q3": {"a": 2}}, entities=list("abcde"))
+    queries.evaluate_lists(lists, misses="bounds").ranks.save("whole.npz")
+    for p in range(2):
+        part = {query: lists[query] for query in list(lists)[p::2]}
+        queries[p::2].evaluate_lists(part, misses="bounds").ranks.save(f"queries-{p}.npz")
+    for name, (first, last) in {"a": (0, 2), "b": (2, 3), "c": (3, 5)}.items():
+        counter = tr.RankCounter(TRUE, TARGETS, candidates=5)
+        counter.update(SCORES[:, first:last], start=first)
+        counter.save(f"columns-{name}.npz")
+    Path("scores.npz").write_bytes(b"")
+    np.savez("scores.npz", scores=SCORES)
+
+
+def test_parts_of_tasks(run: Run) -> None:
+    words = ["merge", "tasks-2.npz", "tasks-0.npz", "tasks-1.npz", "--metrics", "mrr,tail.mr"]
+    code, out, err = run(*words, "--save", "ranks.npz", "--json")
+    assert (code, err) == (0, "")
+    whole = score(link_prediction())
+    assert tr.load("ranks.npz") == whole
+    assert json.loads(out)["metrics"] == tr.report(whole).to_dict(["mrr", "tail.mr"])
+    assert (
+        run("merge", *words[1:4], "--by", "relation").out
+        == run("evaluate", "ranks.npz", "--by", "relation").out
+    )
+
+
+def test_parts_of_queries(run: Run) -> None:
+    outcome = run("merge", "queries-1.npz", "queries-0.npz", "--save", "ranks.npz")
+    assert outcome == run("evaluate", "whole.npz")
+    assert tr.load("ranks.npz") == tr.load("whole.npz")
+
+
+def test_parts_of_candidates(run: Run) -> None:
+    names = [f"columns-{name}.npz" for name in "cab"]
+    assert run("merge", *names, "--save", "ranks.npz").code == 0
+    ranks = tr.load("ranks.npz")
+    assert ranks == tr.rank(SCORES, TARGETS)
+    assert run("merge", *names).out == run("evaluate", "ranks.npz").out
+    # two at first, and then the third
+    run("merge", *names[:2]).refuses(1, "all 5 columns of candidates, or --incomplete, got 4")
+    code, out, _ = run("merge", *names[:2], "--incomplete", "--save", "two.npz")
+    assert code == 0
+    assert out.splitlines()[-1].split()[0] == "two.npz"
+    assert "4 of 5 columns" in out.splitlines()[-1]
+    assert run("merge", "two.npz", names[2], "--save", "again.npz").code == 0
+    assert tr.load("again.npz") == ranks
+
+
+def test_repeats_and_missing_parts(run: Run) -> None:
+    line = ["merge", "tasks-0.npz", "tasks-1.npz", "--save", "some.npz"]
+    run(*line).refuses(1, "expected all 10 tasks of the whole, or --incomplete, got 8 of them")
+    assert run(*line, "--incomplete").code == 0
+    assert run("merge", "some.npz", "tasks-2.npz", "--save", "all.npz").code == 0
+    assert tr.load("all.npz") == score(link_prediction())
+    repeated = ["merge", "all.npz", "tasks-2.npz", "--save", "once.npz"]
+    run(*repeated).refuses(1, "2 of 12 tasks are there twice or more")
+    assert run(*repeated, "--repeats", "drop").code == 0
+    assert len(tr.load("once.npz")) == 10
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("tasks-0.npz", 2, "at least two jobs, each once"),
+        ("tasks-0.npz tasks-0.npz", 2, "at least two jobs, each once"),
+        ("tasks-0.npz columns-a.npz", 1, "columns-a.npz: expected saved ranks, as tasks-0.npz"),
+        ("columns-a.npz scores.npz", 1, "scores.npz: expected saved ranks or counters, got ''"),
+        ("columns-a.npz columns-a.npz.", 1, "columns-a.npz."),
+        ("columns-a.npz columns-b.npz --incomplete", 2, "--incomplete of counters needs --save"),
+        ("columns-a.npz columns-b.npz --incomplete --save x --by a", 2, "--by cannot apply to a"),
+        ("columns-a.npz columns-b.npz --repeats drop", 2, "--repeats cannot apply"),
+        ("tasks-0.npz tasks-1.npz --save tasks-0.npz --incomplete --force", 1, "one of the other"),
+        ("tasks-0.npz queries-0.npz", 1, "protocol"),
+    ],
+)
+def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
+    run("merge", *line.split()).refuses(code, message)

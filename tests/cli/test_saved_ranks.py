@@ -1,0 +1,259 @@
+"""Saved ranks: every command's are read by `evaluate` and `compare`, as what they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support.cli_files import Run
+from truerank.retrieval import Task
+
+NAMES = [f"d{i}" for i in range(40)]
+QUERIES = [f"q{i}" for i in range(12)]
+
+
+def world() -> tuple[dict[str, dict[str, int]], list[dict[str, dict[str, float]]]]:
+    """Draw qrels with grades and zeros, and the lists of three models, which miss and tie."""
+    generator = np.random.default_rng(11)
+    qrels: dict[str, dict[str, int]] = {}
+    for query in QUERIES:
+        chosen = generator.choice(NAMES, 6, replace=False)
+        grades = generator.integers(0, 4, 6)
+        grades[0] = 2
+        qrels[query] = dict(zip(chosen.tolist(), grades.tolist(), strict=True))
+    qrels["none"] = {"d0": 0}
+    runs = []
+    for _ in range(3):
+        run = {}
+        for query in QUERIES:
+            listed = generator.choice(NAMES, 15, replace=False)
+            scores = generator.integers(0, 9, 15) / 4
+            run[query] = dict(zip(listed.tolist(), scores.tolist(), strict=True))
+        runs.append(run)
+    return qrels, runs
+
+
+QRELS, RUNS = world()
+PARITY = ("even", "odd")
+
+
+@pytest.fixture(autouse=True)
+def files() -> None:
+    lines = [f"{q} 0 {name} {grade}" for q, row in QRELS.items() for name, grade in row.items()]
+    Path("qrels.txt").write_text("\n".join(lines))
+    for name, lists in zip("abc", RUNS, strict=True):
+        lines = [f"{q} Q0 {d} 1 {x} t" for q, row in lists.items() for d, x in row.items()]
+        Path(f"{name}.run").write_text("\n".join(lines))
+    Path("names.txt").write_text("\n".join(NAMES))
+    Path("train.txt").write_text("q0 0 d39 1\n")
+    groups = [f"{query}\t{PARITY[i % 2]}" for i, query in enumerate(QUERIES)]
+    Path("groups.tsv").write_text("\n".join(groups))
+
+
+LINE = "retrieval --qrels qrels.txt --candidates 40"
+KEYS = "mrr,ndcg@10,map,recall@10,optimistic.ndcg,index.map"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "",
+        "--gain exponential",
+        "--misses bounds",
+        "--misses expected --gain binary",
+        "--judged --split dev",
+    ],
+)
+def test_evaluate_reports_what_retrieval_reported(run: Run, options: str) -> None:
+    words = f"{LINE} --lists a.run {options}".split()
+    printed = run(*words, "--save", "a.npz")
+    assert (printed.code, printed.err) == (0, "")
+    assert run("evaluate", "a.npz") == printed
+    more = ["--metrics", KEYS, "--json"]
+    if "judged" in options:
+        more[1] += ",bpref"
+    first = json.loads(run(*words, *more).out)
+    again = json.loads(run("evaluate", "a.npz", *more).out)
+    assert again["metrics"] == first["metrics"]
+    assert again["misses"] == first["misses"]
+    facts: dict[str, Any] = {}
+    if "gain" in options:
+        facts["gain"] = options.split()[-1]
+    task = Task(QRELS, entities=NAMES, judged="judged" in options, **facts)
+    rule = "zero"
+    if "misses" in options:
+        rule = options.split()[1]
+    expected = task.evaluate_lists(RUNS[0], misses=rule)
+    assert first["metrics"] == expected.to_dict(more[1].split(","))
+
+
+def test_one_answer_a_query_is_still_of_retrieval(run: Run) -> None:
+    """A miss counts nothing, and not as the mean of the places that are left."""
+    Path("one.txt").write_text("q0 0 d1 1\nq1 0 d2 1\n")
+    Path("one.run").write_text("q0 Q0 d1 1 2 t\nq1 Q0 d7 1 2 t\n")
+    line = "--qrels one.txt --lists one.run --candidates 5 --metrics mrr --format csv"
+    printed = run("retrieval", *line.split(), "--save", "one.npz")
+    assert printed == run("evaluate", "one.npz", "--metrics", "mrr", "--format", "csv")
+    assert printed.out.splitlines()[1].endswith(",0.5")
+
+
+def test_groups_and_intervals(run: Run) -> None:
+    words = f"{LINE} --lists a.run --by groups.tsv --metrics mrr,macro.map --interval".split()
+    code, out, err = run(*words, "--save", "a.npz", "--format", "csv")
+    assert (code, err) == (0, "")
+    groups = {query: PARITY[i % 2] for i, query in enumerate(QUERIES)}
+    expected = Task(QRELS, entities=NAMES, groups=groups | {"none": "odd"}).evaluate_lists(RUNS[0])
+    rows = [line.split(",") for line in out.splitlines()]
+    assert rows[0] == ["group", "queries", "number", "mrr", "macro.map"]
+    assert [row[:3] for row in rows[1:6]] == [
+        ["all", "12", "value"],
+        ["all", "12", "low"],
+        ["all", "12", "high"],
+        ["all", "12", "method"],
+        ["even", "6", "value"],
+    ]
+    assert rows[1][3:] == [repr(expected["mrr"]), repr(expected["macro.map"])]
+    interval = expected.groups["odd"].interval("mrr")
+    assert rows[-3][:4] == ["odd", "6", "low", repr(interval.low)]
+    assert rows[-3][4] == ""
+    assert run("evaluate", "a.npz", "--by", "group", *words[9:], "--format", "csv").out == out
+    content = json.loads(run("evaluate", "a.npz", "--by", "group", *words[9:], "--json").out)
+    place = content["groups"]["labels"].index("odd")
+    assert content["groups"]["intervals"]["mrr"][place] == interval.to_dict()
+    assert set(content["groups"]["intervals"]) == {"mrr"}
+
+
+def test_values_per_query(run: Run) -> None:
+    expected = Task(QRELS, entities=NAMES).evaluate_lists(RUNS[0])
+    keys = ["ndcg@10", "optimistic.mrr"]
+    lines = []
+    for query, values in expected.by_query(keys).items():
+        lines += [f"{query}\t{key}\t{value!r}\n" for key, value in values.items()]
+    lines += [f"all\t{key}\t{expected[key]!r}\n" for key in keys]
+    words = f"{LINE} --lists a.run --metrics {','.join(keys)} -q".split()
+    assert run(*words, "--save", "a.npz") == (0, "".join(lines), "")
+    words = ["evaluate", "a.npz", "--metrics", ",".join(keys), "--per-query"]
+    assert run(*words).out == "".join(lines)
+    assert run(*words, "--digits", "4").out.splitlines()[0] == (
+        f"{QUERIES[0]}\tndcg@10\t{expected.per_query('ndcg@10')[0]:.4f}"
+    )
+    table = run(*words, "--format", "csv").out.splitlines()
+    assert table[:1] == ["query,metric,value"]
+    assert [row.replace(",", "\t") + "\n" for row in table[1:]] == lines
+
+
+def test_values_per_query_of_ranks(run: Run) -> None:
+    """Queries are what labels tell apart; without labels each task is one."""
+    ranks = tr.Ranks([0, 3, 1, 1], [1, 1, 2, 1], 10)
+    ranks.save("bare.npz")
+    lines = run("evaluate", "bare.npz", "--metrics", "mrr", "-q").out.splitlines()
+    assert lines == [
+        "0\tmrr\t1.0",
+        "1\tmrr\t0.25",
+        "2\tmrr\t0.4",
+        "3\tmrr\t0.5",
+        f"all\tmrr\t{tr.report(ranks)['mrr']!r}",
+    ]
+    facts = {"side": ["tail", "head", "tail", "tail"], "relation": ["r", "r", "r", "s"]}
+    ranks.with_labels(queries=["x", "x", "x", "x"], **facts).save("named.npz")
+    words = ["evaluate", "named.npz", "--metrics", "mrr,tail.mr", "-q"]
+    assert run(*words).out.splitlines()[:5] == [
+        "side tail, relation r, query x\tmrr\t0.7",
+        "side tail, relation r, query x\ttail.mr\t1.75",
+        "side head, relation r, query x\tmrr\t0.25",
+        "side tail, relation s, query x\tmrr\t0.5",
+        "side tail, relation s, query x\ttail.mr\t2.0",
+    ]
+    # the default metrics, and all that are listed
+    report = tr.report(ranks)
+    names = [line.split("\t")[1] for line in run("evaluate", "bare.npz", "-q").out.splitlines()]
+    assert names[-6:] == list(report.few)
+    out = run("evaluate", "bare.npz", "-q", "--metrics", "all").out
+    assert len(out.splitlines()) == 5 * len(report.usual)
+
+
+def test_groups_of_ranks_keep_their_intervals(run: Run) -> None:
+    generator = np.random.default_rng(3)
+    labels = {"relation": ["r"] * 30 + ["s"] * 20 + ["t"], "unit": np.arange(51)}
+    sides = ["head"] * 50 + ["tail"]
+    ranks = tr.Ranks(generator.integers(0, 50, 51), np.ones(51, int), 99, side=sides, **labels)
+    ranks.save("ranks.npz")
+    line = "evaluate ranks.npz --by relation --metrics mrr,head.hits@10 --interval"
+    out = run(*line.split()).out
+    report = tr.report(ranks, by="relation")
+    for name in ("r", "s"):
+        low = report.groups[name].interval("mrr").low
+        assert f"{low:.3f}" in out
+    rows = [row.split(",") for row in run(*line.split(), "--format", "csv").out.splitlines()]
+    found = {(row[0], row[2]): row[3:] for row in rows[1:]}
+    interval = report.groups["s"].interval("head.hits@10")
+    assert found["s", "high"][1] == repr(interval.high)
+    assert found["t", "low"][1] == ""  # a relation without a head
+    assert found["all", "value"] == [repr(report["mrr"]), repr(report["head.hits@10"])]
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["a", "b", "c"]])
+def test_runs_are_compared_by_query(run: Run, names: list[str]) -> None:
+    for name in names:
+        assert run(*LINE.split(), "--lists", f"{name}.run", "--save", f"{name}.npz").code == 0
+    task = Task(QRELS, entities=NAMES)
+    models = {n: task.evaluate_lists(lists) for n, lists in zip(names, RUNS, strict=False)}
+    expected = tr.compare(models, metric=["ndcg@10", "map"])
+    words = ["compare", *(f"{name}.npz" for name in names), "--metrics", "ndcg@10,map"]
+    assert run(*words) == (0, expected.to_text() + "\n", "")
+    stored = json.loads(run(*words, "--json").out)
+    assert stored == json.loads(expected.to_json())
+    assert all(pair.p_holm >= pair.p_value for pair in expected)
+
+
+def test_kinds(run: Run) -> None:
+    run(*LINE.split(), "--lists", "a.run", "--save", "a.npz")
+    report = tr.retrieval.report(tr.load("a.npz"))
+    line = ["evaluate", "a.npz", "--kinds", "expected,chance"]
+    assert run(*line).out == report.to_text(kinds=["expected", "chance"]) + "\n"
+    ranks = tr.Ranks([0, 3], [1, 2], 10)
+    ranks.save("ranks.npz")
+    out = run("evaluate", "ranks.npz", "--kinds", "pessimistic").out
+    assert out == tr.report(ranks).to_text(kinds="pessimistic") + "\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("evaluate a.npz --weights query", 1, "--weights: every query of retrieval counts once"),
+        ("evaluate a.npz --metrics amri", 1, "'amri': no metric 'amri'"),
+        ("evaluate bare.npz --metrics ndcg@10", 1, "'ndcg@10': no metric"),
+        ("compare a.npz bare.npz", 1, "bare: expected ranks of retrieval, as a has"),
+        ("compare bare.npz a.npz", 1, "a: expected ranks of tasks with one right answer each"),
+        ("evaluate a.npz -q --by queries", 2, "-q gives values of queries, and cannot"),
+        ("evaluate a.npz -q --metrics macro.mrr", 1, "macro.mrr"),
+        ("evaluate bare.npz -q --metrics macro.mrr", 1, "macro.mrr"),
+        ("evaluate a.npz --kinds expected --metrics optimistic.mrr", 2, "--kinds chooses rows"),
+        (f"{LINE} --lists a.run --by nowhere.tsv", 1, "--by: expected a file, or one of unit"),
+        (f"{LINE} --lists a.run --by names.txt", 1, "line 1: expected a name and its group"),
+    ],
+)
+def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
+    run(*LINE.split(), "--lists", "a.run", "--save", "a.npz")
+    tr.Ranks([0, 3], [1, 2], 10).save("bare.npz")
+    run(*line.split()).refuses(code, message)
+
+
+def test_nothing_is_overwritten(run: Run) -> None:
+    words = f"{LINE} --lists a.run".split()
+    Path("a.npz").write_text("mine")
+    for name in ("save", "output", "html"):
+        more = (f"--{name}", "a.npz", "--format", "text")
+        run(*words, *more).refuses(1, f"--{name}: a.npz is there already; --force replaces it")
+    assert Path("a.npz").read_text() == "mine"
+    assert run(*words, "--save", "a.npz", "--force").code == 0
+    assert run("evaluate", "a.npz").out == run(*words).out
+    # neither is a file that the line reads
+    run(*words, "--save", "a.run", "--force").refuses(1, "is one of the other files of this line")
+    assert run("evaluate", "a.npz", "--split", "dev", "--save", "a.npz", "--force").code == 0
+    assert tr.load("a.npz").protocol.split == "dev"
