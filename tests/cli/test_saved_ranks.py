@@ -222,6 +222,18 @@ def test_kinds(run: Run) -> None:
     assert out == tr.report(ranks).to_text(kinds="pessimistic") + "\n"
 
 
+@pytest.mark.parametrize("style", ["text", "json", "csv", "latex"])
+def test_all_metrics(run: Run, style: str) -> None:
+    run(*LINE.split(), "--lists", "a.run", "--save", "a.npz")
+    report = tr.retrieval.report(tr.load("a.npz"))
+    code, out, err = run("evaluate", "a.npz", "--metrics", "all", "--format", style)
+    assert (code, err) == (0, "")
+    if style == "json":
+        assert json.loads(out) == json.loads(report.to_json())
+    else:
+        assert out == getattr(report, f"to_{style}")("all").rstrip("\n") + "\n"
+
+
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
