@@ -134,6 +134,7 @@ def test_two_shares(run: Run) -> None:
         ("adjust --table published.csv", 1, "published.csv: line 2: mrr 0.294: candidates: "),
         ("adjust --table empty.csv", 1, "empty.csv: expected a line of names, and rows"),
         ("adjust --table names.csv", 1, "names.csv: expected a column of a metric"),
+        ("adjust --table twice.csv", 1, "twice.csv: expected columns that differ, got mrr twice"),
         ("adjust --table ragged.csv", 1, "ragged.csv: line 3: expected 2 columns"),
         ("adjust --table bad.csv --dataset wn18rr", 1, "bad.csv: line 2: MRR: expected a number"),
         ("adjust --table much.csv --dataset wn18rr", 1, "much.csv: line 2: hits@10 46.5: value"),
@@ -146,5 +147,6 @@ def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
     Path("ragged.csv").write_text("model,mrr\na,0.3\nb\n")
     Path("bad.csv").write_text("model,MRR\na,about 0.3\n")
     Path("much.csv").write_text("model,hits@10\na,46.5\n")
+    Path("twice.csv").write_text("model,MRR,mrr\na,0.1,0.2\n")
     Path("facts.csv").write_text("model,hits@10,filtered\na,0.5,perhaps\n")
     run(*line.split()).refuses(code, message)

@@ -29,7 +29,7 @@ from .options import (
     take,
 )
 from .output import show
-from .published_tables import AdjustedTable, counts_of, facts_in_words, read_table
+from .published_tables import AdjustedRow, counts_of, facts_in_words, read_table, table_of_rows
 
 NUMBER = Value(read_printed, "number|percentage")
 ASKED = "dataset split side filtered"
@@ -80,8 +80,8 @@ def adjust_value(given: Given) -> None:
     if "table" in given:
         path = given.pop("table")
         refuse(take(given, "metric value against tasks_against"), "--table")
-        adjusted = AdjustedTable(read_table("--table", path, given))
-        show(adjusted.table(), printing, adjusted.content())
+        rows = [AdjustedRow.of(row) for row in read_table("--table", path, given)]
+        show(table_of_rows(rows), printing, [row.content() for row in rows])
         return
     for name in ("metric", "value"):
         if name not in given:

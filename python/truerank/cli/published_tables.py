@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 NO_NUMBER = ("", "-", "--", "\N{EN DASH}", "\N{EM DASH}")
 YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 FACTS = ("dataset", "split", "side", "filtered", "candidates", "tasks")
-ADJUSTMENTS = ("ratio", "index", "z")
+ADJUSTMENTS = {"ratio": None, "index": 4, "z": 1}  # and their decimals
 
 
 class PublishedRow(NamedTuple):
@@ -45,11 +46,6 @@ class PublishedRow(NamedTuple):
     names: dict[str, str]
     facts: dict[str, Any]
     numbers: dict[str, Printed]
-
-    def most_candidates(self) -> int | None:
-        """Return the most candidates that a task has."""
-        sizes, _ = counts_of(self.facts)
-        return int(max(sizes, default=0)) or None
 
 
 def counts_of(facts: Given) -> tuple[list[int], int | None]:
@@ -113,29 +109,39 @@ def read_table(argument: str, path: str, given: Given) -> list[PublishedRow]:
     given : dict
         What holds for all rows that say nothing else.
     """
-    lines = "".join(text_blocks(argument, path)).splitlines()
-    delimiter = ","
-    if lines and "\t" in lines[0]:
-        delimiter = "\t"
-    elif lines and ";" in lines[0]:
-        delimiter = ";"
-    rows = list(csv.reader(lines, delimiter=delimiter))
-    if len(rows) < 2:
+    text = "".join(text_blocks(argument, path))
+    first_line, _, _ = text.partition("\n")
+    delimiter = next((mark for mark in ("\t", ";") if mark in first_line), ",")
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+    rows = []
+    columns: list[_Heading] = []
+    try:
+        for cells in reader:
+            place = f"{path}: line {reader.line_num}"
+            if not columns:
+                columns = _read_headings(argument, path, cells)
+            elif cells:
+                rows.append(_read_row(argument, place, columns, cells, given))
+    except csv.Error as error:
+        place = f"{path}: line {reader.line_num}"
+        raise InputValueError(argument, str(error), place=place) from error
+    if not rows:
         raise InputValueError(argument, expected="a line of names, and rows of numbers", place=path)
-    columns = [_read_heading(cell) for cell in rows[0]]
+    return rows
+
+
+def _read_headings(argument: str, path: str, cells: Sequence[str]) -> list[_Heading]:
+    """Read the first line; there is a metric, and nothing comes twice."""
+    columns = [_read_heading(cell) for cell in cells]
+    meanings = [column.metric or column.fact or column.title for column in columns]
+    for i, meaning in enumerate(meanings):
+        if meaning in meanings[:i]:
+            got = f"{meaning} twice"
+            raise InputValueError(argument, expected="columns that differ", got=got, place=path)
     if not any(column.metric for column in columns):
         expected = "a column of a metric, as MRR or Hits@10"
-        raise InputValueError(argument, expected=expected, got=", ".join(rows[0]), place=path)
-    read = []
-    for number, cells in enumerate(rows[1:], 2):
-        place = f"{path}: line {number}"
-        if not cells:
-            continue
-        if len(cells) != len(columns):
-            expected = f"{len(columns)} columns, as the first line has"
-            raise InputValueError(argument, expected=expected, got=len(cells), place=place)
-        read.append(_read_row(argument, place, columns, cells, given))
-    return read
+        raise InputValueError(argument, expected=expected, got=", ".join(cells), place=path)
+    return columns
 
 
 class _Heading(NamedTuple):
@@ -172,6 +178,9 @@ def _read_heading(cell: str) -> _Heading:
 def _read_row(
     argument: str, place: str, columns: Sequence[_Heading], cells: Sequence[str], given: Given
 ) -> PublishedRow:
+    if len(cells) != len(columns):
+        expected = f"{len(columns)} columns, as the first line has"
+        raise InputValueError(argument, expected=expected, got=len(cells), place=place)
     names = {}
     facts: dict[str, Any] = {}
     numbers = {}
@@ -223,67 +232,75 @@ def adjusted_cell(row: PublishedRow, metric: str) -> Adjusted:
         raise click.ClickException(printable(f"{place}: {error}")) from error
 
 
-class AdjustedTable:
-    """The numbers of a table adjusted, and what of it cannot all be right.
+class AdjustedRow(NamedTuple):
+    """A row of a table with its numbers adjusted, and what of it cannot all be right."""
 
-    Parameters
-    ----------
-    rows : sequence of PublishedRow
-    """
+    row: PublishedRow
+    data: str  # on which its numbers were published
+    adjusted: dict[str, Adjusted]
+    contradictions: list[str]
 
-    def __init__(self, rows: Sequence[PublishedRow]) -> None:
-        self.rows = rows
-        self.adjusted: list[dict[str, Adjusted]] = []
-        self.contradictions: list[list[str]] = []
-        for row in rows:
-            of_row = {metric: adjusted_cell(row, metric) for metric in row.numbers}
-            self.adjusted.append(of_row)
-            _, tasks = counts_of(row.facts)
-            self.contradictions.append(contradictions(row.numbers, row.most_candidates(), tasks))
+    @classmethod
+    def of(cls, row: PublishedRow) -> AdjustedRow:
+        """Adjust the numbers of a row."""
+        sizes, tasks = counts_of(row.facts)
+        most = max(sizes, default=None)
+        return cls(
+            row=row,
+            data=facts_in_words(row.facts),
+            adjusted={metric: adjusted_cell(row, metric) for metric in row.numbers},
+            contradictions=contradictions(row.numbers, most, tasks),
+        )
 
-    def table(self) -> Table:
-        """Return a row for each number: as published, by chance, and adjusted."""
-        names = list(self.rows[0].names)
-        settings = [facts_in_words(row.facts) for row in self.rows]
-        is_alike = len(set(settings)) == 1
-        columns: list[str | Column] = [*names]
-        if not is_alike:
-            columns.append("data")
-        columns += ["metric", "published", "chance"]
-        decimals = {"ratio": None, "index": 4, "z": 1}
-        for name in ADJUSTMENTS:
-            columns.append(Column(name, decimals=decimals[name]))
+    def cells(self, *, with_data: bool) -> list[list[Any]]:
+        """Return for each number its names, as it is published, by chance, and adjusted."""
         rows = []
-        notes = []
-        for row, setting, of_row, wrong in zip(
-            self.rows, settings, self.adjusted, self.contradictions, strict=True
-        ):
-            first = list(row.names.values())
-            notes += [f"{' '.join([*first, text])}." for text in wrong]
-            if not is_alike:
-                first.append(setting)
-            for metric, adjusted in of_row.items():
-                title = metric_column(metric).heading
-                published = row.numbers[metric].text
-                numbers = [getattr(adjusted, name) for name in ADJUSTMENTS]
-                rows.append([*first, title, published, adjusted.expectation, *numbers])
-                notes += [f"{' '.join([*row.names.values(), title])}: {x}." for x in adjusted.notes]
-        before = [f"{settings[0]}."]
-        if not is_alike:
-            before = []
-        return Table(columns, rows, names=len(columns) - 4, before=before, notes=notes)
+        for metric, adjusted in self.adjusted.items():
+            cells: list[Any] = list(self.row.names.values())
+            if with_data:
+                cells.append(self.data)
+            cells.append(metric_column(metric).heading)
+            cells.append(self.row.numbers[metric].text)
+            cells.append(adjusted.expectation)
+            cells += [getattr(adjusted, name) for name in ADJUSTMENTS]
+            rows.append(cells)
+        return rows
 
-    def content(self) -> list[dict[str, Any]]:
-        """Return the JSON of each row."""
-        content = []
-        for row, of_row, wrong in zip(self.rows, self.adjusted, self.contradictions, strict=True):
-            facts = {name: fact for name, fact in row.facts.items() if np.ndim(fact) == 0}
-            content.append(
-                {
-                    "names": row.names,
-                    **facts,
-                    "metrics": {metric: adjusted.to_dict() for metric, adjusted in of_row.items()},
-                    "contradictions": wrong,
-                }
-            )
+    def notes(self) -> list[str]:
+        """Return what limits the trust in the numbers, with the names of the row."""
+        name = " ".join(self.row.names.values())
+        notes = [f"{name} {text}." for text in self.contradictions]
+        for metric, adjusted in self.adjusted.items():
+            title = metric_column(metric).heading
+            notes += [f"{name} {title}: {text}." for text in adjusted.notes]
+        return [note.lstrip() for note in notes]
+
+    def content(self) -> dict[str, Any]:
+        """Return the JSON object of the row."""
+        content: dict[str, Any] = {"names": self.row.names}
+        for name, fact in self.row.facts.items():
+            if np.ndim(fact) == 0:
+                content[name] = fact
+        content["metrics"] = {name: adjusted.to_dict() for name, adjusted in self.adjusted.items()}
+        content["contradictions"] = self.contradictions
         return content
+
+
+def table_of_rows(rows: Sequence[AdjustedRow]) -> Table:
+    """Return a table of all numbers; on which data they are is said above, or in each row."""
+    data = {row.data for row in rows}
+    with_data = len(data) > 1
+    columns: list[str | Column] = list(rows[0].row.names)
+    before = []
+    if with_data:
+        columns.append("data")
+    else:
+        before.append(f"{rows[0].data}.")
+    columns += ["metric", "published", "chance"]
+    columns += [Column(name, decimals=decimals) for name, decimals in ADJUSTMENTS.items()]
+    cells = []
+    notes = []
+    for row in rows:
+        cells += row.cells(with_data=with_data)
+        notes += row.notes()
+    return Table(columns, cells, names=len(columns) - 4, before=before, notes=notes)

@@ -155,10 +155,10 @@ def _mean_of_blocks(shares: Sequence[float], values: Sequence[float]) -> float:
     """
     total = 0.0
     before = 0.0
-    for share, value in zip([*shares, 1.0], values, strict=True):
+    for share, value in zip(shares, values[:-1], strict=True):
         total += (share - before) * value
         before = share
-    return total
+    return total + (1.0 - before) * values[-1]
 
 
 def _beyond_hits(
@@ -203,9 +203,11 @@ def _beyond_hits(
 
 def _rising(shares: Sequence[float]) -> list[float]:
     """Return shares that do not fall, where rounding let them."""
-    rising: list[float] = []
+    rising = []
+    highest = 0.0
     for share in shares:
-        rising.append(max([share, *rising[-1:]]))
+        highest = max(highest, share)
+        rising.append(highest)
     return rising
 
 
