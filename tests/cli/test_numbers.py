@@ -109,7 +109,6 @@ def test_conventions(run: Run, models: dict[str, tr.Ranks], preset: str | None) 
         ("compare one.npz one.npz", 2, "each once"),
         ("compare one.npz two.npz --level 1", 2, "'--level'"),
         ("compare one.npz two.npz --metrics mmr", 1, "no metric 'mmr'"),
-        ("adjust mr", 2, "Missing argument 'VALUE'"),
         (f"adjust mr 7 --candidates {'9' * 5000} --tasks 3", 1, "candidates: "),
         ("compat scores.npy", 2, "Missing argument 'TARGETS'"),
         ("compat scores.npy 1 --preset none", 2, "'--preset'"),

@@ -211,6 +211,23 @@ def test_runs_are_compared_by_query(run: Run, names: list[str]) -> None:
     assert all(pair.p_holm >= pair.p_value for pair in expected)
 
 
+def test_macro_averages_are_compared_over_groups(run: Run) -> None:
+    for name in "ab":
+        words = [*LINE.split(), "--lists", f"{name}.run", "--by", "groups.tsv"]
+        assert run(*words, "--save", f"{name}.npz").code == 0
+    models = {name: tr.retrieval.report(tr.load(f"{name}.npz"), by="group") for name in "ab"}
+    expected = tr.compare(models, metric="macro.map")
+    words = ["compare", "a.npz", "b.npz", "--metrics", "macro.map"]
+    assert run(*words, "--groups", "group") == (0, expected.to_text() + "\n", "")
+    run(*words).refuses(1, "a macro average is over groups")
+    tr.Ranks([0, 3], [1, 2], 10, relation=["r", "s"]).save("one.npz")
+    tr.Ranks([2, 3], [1, 2], 10, relation=["r", "s"]).save("two.npz")
+    words = ["compare", "one.npz", "two.npz", "--metrics", "macro.mrr", "--groups", "relation"]
+    ranks = {name: tr.load(f"{name}.npz") for name in ("one", "two")}
+    direct = tr.compare(ranks, metric="macro.mrr", groups="relation")
+    assert run(*words, "--json") == (0, direct.to_json() + "\n", "")
+
+
 def test_kinds(run: Run) -> None:
     run(*LINE.split(), "--lists", "a.run", "--save", "a.npz")
     report = tr.retrieval.report(tr.load("a.npz"))
@@ -220,6 +237,18 @@ def test_kinds(run: Run) -> None:
     ranks.save("ranks.npz")
     out = run("evaluate", "ranks.npz", "--kinds", "pessimistic").out
     assert out == tr.report(ranks).to_text(kinds="pessimistic") + "\n"
+
+
+@pytest.mark.parametrize("style", ["text", "json", "csv", "latex"])
+def test_all_metrics(run: Run, style: str) -> None:
+    run(*LINE.split(), "--lists", "a.run", "--save", "a.npz")
+    report = tr.retrieval.report(tr.load("a.npz"))
+    code, out, err = run("evaluate", "a.npz", "--metrics", "all", "--format", style)
+    assert (code, err) == (0, "")
+    if style == "json":
+        assert json.loads(out) == json.loads(report.to_json())
+    else:
+        assert out == getattr(report, f"to_{style}")("all").rstrip("\n") + "\n"
 
 
 @pytest.mark.parametrize(

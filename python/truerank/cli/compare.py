@@ -12,7 +12,7 @@ from ..inputs.errors import InputValueError
 from ..page import save as save_page
 from ..retrieval.answer_report import RetrievalReport
 from .files import model_names
-from .options import INPUT, PRINTING, Given, command, flag, option, take
+from .options import INPUT, LABEL, PRINTING, Given, command, flag, option, take
 from .output import check_printing, command_line, show
 from .report_output import kind_of_report, report_of
 
@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     "--level",
     click.FloatRange(0, 1, min_open=True, max_open=True),
     "Confidence level of the interval of the difference. Default: 0.95.",
+)
+@option(
+    "--groups",
+    LABEL,
+    "The groups of a macro average among --metrics, as macro.mrr: a label of the ranks (relation, "
+    "group, ...), or a .npy file with a label for each task of the first file.",
 )
 @flag("--allow-unlike", "Compare even if protocols or ids differ.")
 def compare_files(given: Given) -> None:
@@ -66,6 +72,8 @@ def compare_files(given: Given) -> None:
     compared = compare(models, metric=metrics, draw_seed=seed, **given)
     if page is not None:
         grouping = take(dict(given), "by")
+        if "groups" in given:
+            grouping["by"] = given.pop("groups")
         reports = {name: report_of(each, grouping) for name, each in ranks.items()}
         save_page(page, reports, metrics=metrics, command=command_line(), **given)
     show(compared, printing)

@@ -101,10 +101,14 @@ class KeyTable:
         return self._rows(values, self.intervals_of_groups.get(label, {}))
 
     def _rows(self, values: Sequence[float | None], intervals: Intervals) -> list[list[Any]]:
-        rows: list[list[Any]] = [["value", *values]]
+        first: list[Any] = ["value"]
+        first += values
+        rows = [first]
         if intervals:
             for name in BOUNDS:
-                rows.append([name] + [getattr(intervals[key], name, None) for key in self.keys])
+                row: list[Any] = [name]
+                row += [getattr(intervals[key], name, None) for key in self.keys]
+                rows.append(row)
         return rows
 
     def _notes(self) -> list[str]:

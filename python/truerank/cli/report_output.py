@@ -165,7 +165,7 @@ def show_report(
     refuse(given, what)
     if asked.page is not None:
         import_extra("matplotlib", "an HTML page", "plot")
-    check_printing(asked.printing, save=asked.saved, html=asked.page)
+    style = check_printing(asked.printing, save=asked.saved, html=asked.page)
 
     made = evaluated(evaluate, asked, grouping, what)
     findings: list[str] = []
@@ -187,17 +187,27 @@ def show_report(
     if asked.by_query:
         show_queries(made, asked, grouping, lines)
         return
-    result: AsTable = made
-    content = json.loads(made.to_json(**take(dict(asked.printing), "metrics")))
     printing = dict(asked.printing)
+    values = None
+    result: AsTable = made
     if asked.needs_key_values:
         values = KeyTable(made, asked.keys, has_intervals=asked.has_intervals)
         result = values.table(percent="percent" in printing)
-        content = values.content()
         take(printing, "metrics percent")
-    if asked.has_audit and split_audit is not None:
-        content["split_audit"] = split_audit.to_dict()
+    content = None
+    if style == "json":
+        content = content_of(made, asked, values)
+        if asked.has_audit and split_audit is not None:
+            content["split_audit"] = split_audit.to_dict()
     show(result, printing, content, lines)
+
+
+def content_of(made: KeyedValues, asked: Asked, values: KeyTable | None) -> dict[str, Any]:
+    """Return the JSON object of a report, with the keys that were asked for or all it lists."""
+    if values is not None:
+        return values.content()
+    content: dict[str, Any] = json.loads(made.to_json(asked.keys or None))
+    return content
 
 
 def evaluated(evaluate: Callable[[], Any], asked: Asked, grouping: Given, what: str) -> KeyedValues:

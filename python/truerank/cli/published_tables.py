@@ -1,0 +1,306 @@
+"""Tables of published numbers: models as rows of a CSV file, each number adjusted for chance."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+import numpy as np
+
+from ..inputs.errors import InputError, InputValueError, UnknownKeyError
+from ..inputs.naming import printable
+from ..metrics.chance_model import compress
+from ..metrics.keys import parse_alone
+from ..metrics.published import (
+    SIDES,
+    SPLITS,
+    Adjusted,
+    adjust_number,
+    data_set,
+    known_candidates,
+)
+from ..metrics.published_checks import Printed, contradictions, read_printed
+from ..reporting.columns import metric_column
+from ..splits.text import text_blocks
+from ..tables import Column, Table
+from ..tables.cells import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .options import Given
+
+NO_NUMBER = ("", "-", "--", "\N{EN DASH}", "\N{EM DASH}")
+YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+FACTS = ("dataset", "split", "side", "filtered", "candidates", "tasks")
+ADJUSTMENTS = {"ratio": None, "index": 4, "z": 1}  # and their decimals
+
+
+class PublishedRow(NamedTuple):
+    """A row of a table: its place, what it names, what was ranked, and its numbers by metric."""
+
+    place: str
+    names: dict[str, str]
+    facts: dict[str, Any]
+    numbers: dict[str, Printed]
+
+
+def counts_of(facts: Given) -> tuple[list[int], int | None]:
+    """Return the numbers of candidates that tasks have, and how many tasks there are."""
+    if "dataset" in facts:
+        asked = {name: facts[name] for name in ("split", "side", "filtered") if name in facts}
+        known = known_candidates(facts["dataset"], **asked)
+        return known.values.tolist(), int(known.multiplicities.sum())
+    candidates = facts.get("candidates")
+    if candidates is None:
+        return [], facts.get("tasks")
+    if np.ndim(candidates):
+        return compress(candidates).sizes.tolist(), len(candidates)
+    return [candidates], facts.get("tasks")
+
+
+def facts_in_words(facts: Given) -> str:
+    """Say on what a number was published: data set, split, side, filter, tasks, candidates.
+
+    Examples
+    --------
+    >>> facts_in_words({"dataset": "wn18rr", "filtered": True})
+    'WN18RR, test, both sides, filtered: 6,268 tasks among 40,434 to 40,943 candidates'
+    >>> facts_in_words({"candidates": 40943, "tasks": 6268})
+    '6,268 tasks among 40,943 candidates'
+    """
+    sizes, tasks = counts_of(facts)
+    words = []
+    if "dataset" in facts:
+        words.append(data_set(facts["dataset"])["name"])
+        words.append(facts.get("split", "test"))
+        side = facts.get("side", "both")
+        words.append({"both": "both sides"}.get(side, f"side {side}"))
+        filter_word = "unfiltered"
+        if facts.get("filtered", False):
+            filter_word = "filtered"
+        words.append(filter_word)
+    among = format_count(tasks or 0, "task")
+    if sizes:
+        low = min(sizes)
+        high = max(sizes)
+        among += f" among {low:,}"
+        if high > low:
+            among += f" to {high:,}"
+        among += " candidates"
+    if not words:
+        return among
+    return f"{', '.join(words)}: {among}"
+
+
+def read_table(argument: str, path: str, given: Given) -> list[PublishedRow]:
+    """Read a table of published numbers from a CSV file.
+
+    Its first line has names of columns: metrics (MR, MRR, Hits@10, H@10, perhaps with "(%)"), what
+    differs from row to row (dataset, split, side, filtered, candidates, tasks), and any others,
+    which name the row. A cell without a number, or a dash, is left out.
+
+    Parameters
+    ----------
+    argument, path : str
+    given : dict
+        What holds for all rows that say nothing else.
+    """
+    text = "".join(text_blocks(argument, path))
+    first_line, _, _ = text.partition("\n")
+    delimiter = next((mark for mark in ("\t", ";") if mark in first_line), ",")
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+    rows = []
+    columns: list[_Heading] = []
+    try:
+        for cells in reader:
+            place = f"{path}: line {reader.line_num}"
+            if not columns:
+                columns = _read_headings(argument, path, cells)
+            elif cells:
+                rows.append(_read_row(argument, place, columns, cells, given))
+    except csv.Error as error:
+        place = f"{path}: line {reader.line_num}"
+        raise InputValueError(argument, str(error), place=place) from error
+    if not rows:
+        raise InputValueError(argument, expected="a line of names, and rows of numbers", place=path)
+    return rows
+
+
+def _read_headings(argument: str, path: str, cells: Sequence[str]) -> list[_Heading]:
+    """Read the first line; there is a metric, and nothing comes twice."""
+    columns = [_read_heading(cell) for cell in cells]
+    meanings = [column.metric or column.fact or column.title for column in columns]
+    for i, meaning in enumerate(meanings):
+        if meaning in meanings[:i]:
+            got = f"{meaning} twice"
+            raise InputValueError(argument, expected="columns that differ", got=got, place=path)
+    if not any(column.metric for column in columns):
+        expected = "a column of a metric, as MRR or Hits@10"
+        raise InputValueError(argument, expected=expected, got=", ".join(cells), place=path)
+    return columns
+
+
+class _Heading(NamedTuple):
+    """A column: that of a metric, perhaps of percentages, of a fact, or of a name."""
+
+    title: str
+    metric: str = ""
+    percent: bool = False
+    fact: str = ""
+
+
+def _read_heading(cell: str) -> _Heading:
+    """Read what a column has.
+
+    Examples
+    --------
+    >>> _read_heading("H@10 (%)"), _read_heading("Model").metric, _read_heading("Data set").fact
+    (_Heading(title='H@10 (%)', metric='hits@10', percent=True, fact=''), '', 'dataset')
+    """
+    title = cell.strip()
+    word = re.sub(r"[\s_-]", "", title.lower())
+    bare = word.removesuffix("%").removesuffix("(%)").removesuffix("[%]")
+    if bare in FACTS:
+        return _Heading(title, fact=bare)
+    names = {"meanrank": "mr", "meanreciprocalrank": "mrr"}
+    key = names.get(bare, re.sub(r"^(h|hit|hr|hits)@", "hits@", bare))
+    try:
+        metric = str(parse_alone(key))
+    except UnknownKeyError:
+        return _Heading(title)
+    return _Heading(title, metric, percent=bare != word)
+
+
+def _read_row(
+    argument: str, place: str, columns: Sequence[_Heading], cells: Sequence[str], given: Given
+) -> PublishedRow:
+    if len(cells) != len(columns):
+        expected = f"{len(columns)} columns, as the first line has"
+        raise InputValueError(argument, expected=expected, got=len(cells), place=place)
+    names = {}
+    facts: dict[str, Any] = {}
+    numbers = {}
+    for column, cell in zip(columns, cells, strict=True):
+        text = cell.strip()
+        if column.metric:
+            if text not in NO_NUMBER:
+                name = f"{argument}: {place}: {column.title}"
+                numbers[column.metric] = read_printed(name, text, percent=column.percent)
+        elif column.fact:
+            if text:
+                facts[column.fact] = _read_fact(argument, place, column, text)
+        else:
+            names[column.title] = text
+    rest = dict(given)
+    if "dataset" in facts:  # which has its own
+        rest.pop("candidates", None)
+        rest.pop("tasks", None)
+    if "candidates" in facts:
+        for name in ("dataset", "split", "side", "filtered"):
+            rest.pop(name, None)
+    return PublishedRow(place, names, rest | facts, numbers)
+
+
+def _read_fact(argument: str, place: str, column: _Heading, text: str) -> Any:
+    """Read what a row says of the data that were ranked."""
+    words: dict[str, Sequence[str]] = {"split": SPLITS, "side": SIDES, "filtered": list(YES_OR_NO)}
+    if column.fact in ("candidates", "tasks"):
+        if re.fullmatch("[0-9]{1,18}", text):
+            return int(text)
+        raise InputValueError(argument, expected="a number", got=repr(text), place=place)
+    if column.fact == "dataset":
+        return text
+    if text.lower() not in words[column.fact]:
+        expected = f"{column.fact} as one of {', '.join(words[column.fact])}"
+        raise InputValueError(argument, expected=expected, got=repr(text), place=place)
+    if column.fact == "filtered":
+        return YES_OR_NO[text.lower()]
+    return text.lower()
+
+
+def adjusted_cell(row: PublishedRow, metric: str) -> Adjusted:
+    """Adjust a number of a row; an error says where it is."""
+    number = row.numbers[metric]
+    try:
+        return adjust_number(metric, number.value, **row.facts, tested=False)
+    except InputError as error:
+        place = f"{row.place}: {metric} {number.text}"
+        raise click.ClickException(printable(f"{place}: {error}")) from error
+
+
+class AdjustedRow(NamedTuple):
+    """A row of a table with its numbers adjusted, and what of it cannot all be right."""
+
+    row: PublishedRow
+    data: str  # on which its numbers were published
+    adjusted: dict[str, Adjusted]
+    contradictions: list[str]
+
+    @classmethod
+    def of(cls, row: PublishedRow) -> AdjustedRow:
+        """Adjust the numbers of a row."""
+        sizes, tasks = counts_of(row.facts)
+        most = max(sizes, default=None)
+        return cls(
+            row=row,
+            data=facts_in_words(row.facts),
+            adjusted={metric: adjusted_cell(row, metric) for metric in row.numbers},
+            contradictions=contradictions(row.numbers, most, tasks),
+        )
+
+    def cells(self, *, with_data: bool) -> list[list[Any]]:
+        """Return for each number its names, as it is published, by chance, and adjusted."""
+        rows = []
+        for metric, adjusted in self.adjusted.items():
+            cells: list[Any] = list(self.row.names.values())
+            if with_data:
+                cells.append(self.data)
+            cells.append(metric_column(metric).heading)
+            cells.append(self.row.numbers[metric].text)
+            cells.append(adjusted.expectation)
+            cells += [getattr(adjusted, name) for name in ADJUSTMENTS]
+            rows.append(cells)
+        return rows
+
+    def notes(self) -> list[str]:
+        """Return what limits the trust in the numbers, with the names of the row."""
+        name = " ".join(self.row.names.values())
+        notes = [f"{name} {text}." for text in self.contradictions]
+        for metric, adjusted in self.adjusted.items():
+            title = metric_column(metric).heading
+            notes += [f"{name} {title}: {text}." for text in adjusted.notes]
+        return [note.lstrip() for note in notes]
+
+    def content(self) -> dict[str, Any]:
+        """Return the JSON object of the row."""
+        content: dict[str, Any] = {"names": self.row.names}
+        for name, fact in self.row.facts.items():
+            if np.ndim(fact) == 0:
+                content[name] = fact
+        content["metrics"] = {name: adjusted.to_dict() for name, adjusted in self.adjusted.items()}
+        content["contradictions"] = self.contradictions
+        return content
+
+
+def table_of_rows(rows: Sequence[AdjustedRow]) -> Table:
+    """Return a table of all numbers; on which data they are is said above, or in each row."""
+    data = {row.data for row in rows}
+    with_data = len(data) > 1
+    columns: list[str | Column] = list(rows[0].row.names)
+    before = []
+    if with_data:
+        columns.append("data")
+    else:
+        before.append(f"{rows[0].data}.")
+    columns += ["metric", "published", "chance"]
+    columns += [Column(name, decimals=decimals) for name, decimals in ADJUSTMENTS.items()]
+    cells = []
+    notes = []
+    for row in rows:
+        cells += row.cells(with_data=with_data)
+        notes += row.notes()
+    return Table(columns, cells, names=len(columns) - 4, before=before, notes=notes)

@@ -1,0 +1,152 @@
+"""`truerank adjust`: tables of published numbers, percentages, contradictions, two shares."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import truerank as tr
+from support.cli_files import Run
+
+TABLE = """\
+Model,Paper,MRR,MR,H@1 (%),Hits @10
+TransE,"Bordes, 2013",0.294,357,-,46.5%
+RotatE,2019,0.338,177,24.1,0.533
+"""
+FILTERED = {"dataset": "fb15k237", "filtered": True}
+LINE = ["adjust", "--table", "published.csv", "--dataset", "fb15k237", "--filtered"]
+
+
+@pytest.fixture(autouse=True)
+def published() -> None:
+    Path("published.csv").write_text(TABLE)
+
+
+def test_a_table_of_published_numbers(run: Run) -> None:
+    code, out, err = run(*LINE, "--format", "csv")
+    assert (code, err) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    cells = {(row["Model"], row["metric"].split()[0]): row for row in rows}
+    values = {
+        ("TransE", "MRR"): ("mrr", "0.294", 0.294),
+        ("TransE", "MR"): ("mr", "357", 357.0),
+        ("TransE", "Hits@10"): ("hits@10", "46.5%", 0.465),
+        ("RotatE", "MRR"): ("mrr", "0.338", 0.338),
+        ("RotatE", "MR"): ("mr", "177", 177.0),
+        ("RotatE", "Hits@1"): ("hits@1", "24.1", 0.241),
+        ("RotatE", "Hits@10"): ("hits@10", "0.533", 0.533),
+    }
+    assert list(cells) == list(values)
+    for place, (metric, text, value) in values.items():
+        if metric not in ("mr", "mrr"):  # whose p-values take seconds
+            expected = tr.adjust(metric, value, **FILTERED)
+            for name in ("ratio", "index", "z"):
+                assert cells[place][name] == repr(getattr(expected, name))
+            assert cells[place]["chance"] == repr(expected.expectation)
+        assert cells[place]["published"] == text
+    assert rows[0]["Paper"] == "Bordes, 2013"
+
+
+def test_the_data_are_said(run: Run) -> None:
+    words = "FB15k-237, test, both sides, filtered: 40,932 tasks among 10,178 to 14,541 candidates."
+    assert run(*LINE).out.startswith(f"{words}\n\n")
+    line = "adjust hits@10 46.5% --dataset fb15k237 --filtered"
+    code, out, _ = run(*line.split())
+    assert code == 0
+    assert out.startswith(f"{words}\n\n")
+    assert "published                            0.465" in out
+    out = run("adjust", "mr", "7", "--candidates", "100", "--tasks", "20", "--no-notes").out
+    assert "20 tasks among 100" not in out
+    content = json.loads(run(*LINE, "--json").out)
+    assert content[0]["names"] == {"Model": "TransE", "Paper": "Bordes, 2013"}
+    assert content[0]["dataset"] == "fb15k237"
+    assert content[1]["metrics"]["hits@10"]["value"] == 0.533
+    assert [row["contradictions"] for row in content] == [[], []]
+
+
+def test_rows_of_several_data_sets(run: Run) -> None:
+    Path("several.tsv").write_text(
+        "model\tdata set\tfiltered\tcandidates\ttasks\thits@10\n"
+        "a\tWN18RR\tyes\t\t\t0.5\n"
+        "a\tWN18RR\tno\t\t\t0.5\n"
+        "a\t\t\t100\t20\t0.5\n"
+    )
+    code, out, err = run("adjust", "--table", "several.tsv", "--format", "csv")
+    assert (code, err) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["data"].partition(":")[0] for row in rows] == [
+        "WN18RR, test, both sides, filtered",
+        "WN18RR, test, both sides, unfiltered",
+        "20 tasks among 100 candidates",
+    ]
+    expected = [
+        tr.adjust("hits@10", 0.5, dataset="wn18rr", filtered=True),
+        tr.adjust("hits@10", 0.5, dataset="wn18rr"),
+        tr.adjust("hits@10", 0.5, candidates=100, tasks=20),
+    ]
+    assert [row["index"] for row in rows] == [repr(found.index) for found in expected]
+
+
+def test_contradictions_are_told(run: Run) -> None:
+    Path("wrong.csv").write_text("m,mrr,hits@1,mr\nA,0.20,0.31,3\nB,0.35,0.31,300\n")
+    line = "adjust --table wrong.csv --candidates 1000 --tasks 500"
+    out = run(*line.split()).out
+    told = out[out.rindex("\n\n") :].splitlines()[2:]
+    assert told == [
+        "A mrr 0.20 is below 0.3007, the least that hits@1 0.31 allows.",
+        "A mr 3 is below 4.762, the least that mrr 0.20 allows.",
+    ]
+    assert json.loads(run(*line.split(), "--json").out)[1]["contradictions"] == []
+
+
+def test_two_shares(run: Run) -> None:
+    line = "adjust hits@10 58% --against 50% --tasks 100"
+    code, out, err = run(*line.split())
+    assert (code, err) == (0, "")
+    for words in ("58 of 100", "50 of 100", "0.321 (Fisher, exact)", "0.00781 to 0.466 (McNemar"):
+        assert words in out
+    content = json.loads(run(*line.split(), "--json").out)
+    assert content["difference"] == pytest.approx(0.08)
+    assert content["hits"] == [58, 50]
+    out = run(*line.split(), "--tasks-against", "200").out
+    assert "100 of 200" in out
+    assert "McNemar" not in out
+    out = run(*["adjust", "hits@10", "0.581", "--against", "0.572", "--dataset", "wn18rr"]).out
+    assert "3,642 of 6,268" in out
+    assert out.startswith("WN18RR, test, both sides, unfiltered: 6,268 tasks")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("adjust", 2, "Missing argument 'METRIC'"),
+        ("adjust mrr", 2, "Missing argument 'VALUE'"),
+        ("adjust mrr x --tasks 3", 1, "VALUE: expected a number, as 0.358 or 35.8%, got 'x'"),
+        ("adjust mrr 31 --candidates 9 --tasks 3", 1, "as a percentage it is 0.31"),
+        ("adjust mrr 0.3 --table published.csv", 2, "METRIC, VALUE cannot apply to --table"),
+        ("adjust mrr 0.3 --against 0.2 --tasks 9", 2, "--against compares shares of tasks"),
+        ("adjust hits@1 0.3 --against 0.2", 2, "--against needs --tasks or --dataset"),
+        ("adjust hits@1 0.3 --tasks-against 9", 2, "--tasks-against cannot apply"),
+        ("adjust --table published.csv", 1, "published.csv: line 2: mrr 0.294: candidates: "),
+        ("adjust --table empty.csv", 1, "empty.csv: expected a line of names, and rows"),
+        ("adjust --table names.csv", 1, "names.csv: expected a column of a metric"),
+        ("adjust --table twice.csv", 1, "twice.csv: expected columns that differ, got mrr twice"),
+        ("adjust --table ragged.csv", 1, "ragged.csv: line 3: expected 2 columns"),
+        ("adjust --table bad.csv --dataset wn18rr", 1, "bad.csv: line 2: MRR: expected a number"),
+        ("adjust --table much.csv --dataset wn18rr", 1, "much.csv: line 2: hits@10 46.5: value"),
+        ("adjust --table facts.csv --dataset wn18rr", 1, "line 2: expected filtered as one of"),
+    ],
+)
+def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
+    Path("empty.csv").write_text("model,mrr\n")
+    Path("names.csv").write_text("model,paper\na,b\n")
+    Path("ragged.csv").write_text("model,mrr\na,0.3\nb\n")
+    Path("bad.csv").write_text("model,MRR\na,about 0.3\n")
+    Path("much.csv").write_text("model,hits@10\na,46.5\n")
+    Path("twice.csv").write_text("model,MRR,mrr\na,0.1,0.2\n")
+    Path("facts.csv").write_text("model,hits@10,filtered\na,0.5,perhaps\n")
+    run(*line.split()).refuses(code, message)
