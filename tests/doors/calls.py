@@ -19,7 +19,7 @@ CompatTable"""
 NOT_ASKED = frozenset(RESULTS.split())
 # Of results: what is asked of them, too.
 METHODS_OF_RESULTS = {
-    "Alignment": ("evaluate",),
+    "Alignment": ("compare", "evaluate"),
     "CompatReport": ("bounds", "corrected", "printed"),
     "NamedLists": ("rank",),
     "Predictions": ("evaluate",),

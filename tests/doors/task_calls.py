@@ -137,6 +137,7 @@ def alignment_calls(folder: Path) -> list[Call]:
             {"left": graph, "right": graph, "pairs": PAIRS},
         ),
         Call(f"{name}.AlignmentData.known", data.known, {"split": "test"}),
+        Call(f"{name}.Alignment.compare", found.compare, {"other": found, "reference": PAIRS}),
         Call(f"{name}.Alignment.evaluate", found.evaluate, {"reference": PAIRS}),
         Call(f"{name}.by_degree", alignment.by_degree, {"ranks": ranks, **degrees}),
         Call(f"{name}.csls_means", alignment.csls_means, vectors | {"k": 2}),

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import numpy as np
 
+from ...inference.comparing import compare
 from ...inputs.arithmetic import default_arithmetic
 from ...inputs.arrays import read_only
-from ...inputs.checks import choice, is_integer, number, positive_integer
+from ...inputs.checks import choice, instance, is_integer, number, positive_integer
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
 from ...inputs.rules import SimilarityOptions, read_rules, with_options
+from ...ranks.container import Ranks
 from ...tables import AsTable, Column, Table
 from ..aligned_pairs import DIRECTIONS, as_ids, as_pairs
 from .one_to_one import StableMatching, dense_pairs, sparse_pairs
@@ -22,6 +24,7 @@ from .similarities import open_similarities
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ...inference.comparisons import Comparison
     from ...inputs.arrays import IntArray
     from ...inputs.words import Similarity
     from .one_to_one import ScoredPairs
@@ -459,12 +462,8 @@ class Alignment(AsTable):
             if self.solved in DIRECTIONS:
                 direction = self.solved
         side = DIRECTIONS.index(choice("direction", direction, DIRECTIONS))  # of the queries
-        array = as_pairs("reference", reference, self.shape, "pairs of shape (m, 2)")
-        array = np.unique(array, axis=0)
-        takes_part = np.isin(array[:, 0], self.left_ids) & np.isin(array[:, 1], self.right_ids)
-        wanted = array[takes_part]
-        keys = [pairs[:, 0] * self.shape[1] + pairs[:, 1] for pairs in (self.pairs, wanted)]
-        correct = np.isin(keys[0], keys[1])
+        wanted, left_out = self._reference_pairs(reference)
+        correct = np.isin(self._keys_of(self.pairs), self._keys_of(wanted))
         # of several partners, the best one counts; equal scores go by the lower id
         order = np.lexsort((self.pairs[:, 1 - side], -self.scores, self.pairs[:, side]))
         queries, first = np.unique(self.pairs[order, side], return_index=True)
@@ -480,9 +479,84 @@ class Alignment(AsTable):
             reference=len(wanted),
             asked=len(entities),
             unmatched=len(np.setdiff1d(entities, queries)),
-            left_out=len(array) - len(wanted),
+            left_out=left_out,
             direction=direction,
         )
+
+    def compare(self, other: Alignment, reference: Any, *, level: float = 0.95) -> Comparison:
+        """Test whether this alignment and another one find different shares of reference pairs.
+
+        Parameters
+        ----------
+        other : Alignment
+            Of the same entities.
+        reference : array_like of int, shape (m, 2)
+            As `evaluate` takes it.
+        level : float
+            The level of the interval.
+
+        Returns
+        -------
+        Comparison
+            Its metric is "recall", the share of the reference pairs that an alignment has, and its
+            units are these pairs. ``wins`` are pairs that this one alone has, ``losses`` those that
+            the other alone has.
+
+        Raises
+        ------
+        TypeError
+            For anything but an Alignment, and a reference that does not hold integers.
+        ValueError
+            For alignments of other entities, no reference pairs of theirs, another shape, ids out
+            of range, and a level outside of 0 to 1.
+
+        Notes
+        -----
+        Pairs that both have or both lack say nothing. Of the n others each is a win with the
+        probability 1/2 if the alignments are alike: the p-value is that of McNemar's exact test,
+        ``scipy.stats.binomtest(wins, wins + losses).pvalue`` (McNemar: Note on the sampling error
+        of the difference between correlated proportions, 1947), and the interval the shifts that
+        the test of `truerank.compare` does not reject, which it is for shares.
+
+        Examples
+        --------
+        >>> scores = [[0.9, 0.8, 0.1], [0.7, 0.6, 0.2], [0.1, 0.3, 0.2]]
+        >>> greedy, optimal = infer(scores, None), infer(scores, None, method="optimal")
+        >>> found = optimal.compare(greedy, [[0, 0], [1, 1], [2, 2]])
+        >>> found.wins, found.losses, round(found.estimate, 3), found.p_value
+        (2, 0, 0.667, 0.5)
+        """
+        instance("other", other, Alignment)
+        is_same = self.shape == other.shape
+        is_same = is_same and np.array_equal(self.left_ids, other.left_ids)
+        if not is_same or not np.array_equal(self.right_ids, other.right_ids):
+            expected = "an alignment of the same entities"
+            raise InputValueError("other", expected=expected, got="one of others")
+        wanted, _ = self._reference_pairs(reference)
+        if not len(wanted):
+            expected = "at least one pair of entities that took part"
+            raise InputValueError("reference", expected=expected, got="none")
+        models = []
+        for alignment in (self, other):
+            is_found = np.isin(self._keys_of(wanted), self._keys_of(alignment.pairs))
+            # a pair that is found has the first of two places
+            ranks = Ranks(1 - is_found.astype(np.int64), np.ones(len(wanted), np.int64), 2)
+            models.append(ranks.with_labels(unit=np.arange(len(wanted))))
+        tested = compare(*models, metric="hits@1", level=level)
+        return tested._replace(metric="recall", title="recall", by="pair", pairing="pair")
+
+    def _reference_pairs(self, reference: Any) -> tuple[IntArray, int]:
+        """Read reference pairs, each once, of entities that took part; count those of others."""
+        array = as_pairs("reference", reference, self.shape, "pairs of shape (m, 2)")
+        array = np.unique(array, axis=0)
+        takes_part = np.isin(array[:, 0], self.left_ids) & np.isin(array[:, 1], self.right_ids)
+        wanted = array[takes_part]
+        return wanted, len(array) - len(wanted)
+
+    def _keys_of(self, pairs: IntArray) -> IntArray:
+        """Return one integer for each pair."""
+        keys: IntArray = pairs[:, 0] * self.shape[1] + pairs[:, 1]
+        return keys
 
 
 def _ratio(part: int, whole: int) -> float:
