@@ -224,7 +224,9 @@ def test_weights_and_their_scale() -> None:
 def test_single_units_and_no_tasks_have_no_bounds() -> None:
     for ranks in (of_ranks([3]), tr.Ranks(np.zeros(0, int), np.zeros(0, int), 9)):
         found = interval(ranks, "mrr")
-        assert (found.method, math.isnan(found.low), found.notes) == ("none", True, ())
+        assert (found.method, math.isnan(found.low)) == ("none", True)
+    assert interval(of_ranks([3]), "mrr").notes == ("not enough to say: 1 task",)
+    assert found.notes == ()
     assert interval(of_ranks([3]), "count").value == 1
 
 
@@ -280,9 +282,8 @@ def test_few_unlike_relations_say_little_about_others_but_more_about_a_differenc
     assert one.high - one.low > 0.9
     difference = tr.compare(a, b, metric="mrr", by="relation")
     assert difference.high - difference.low < 0.2
-    note = "large unit: one relation has 39.9 % of the weight"
-    assert one.notes == (note,)
-    assert note in difference.notes
+    assert one.notes == ("not enough to say: one relation has 39.9 % of the weight",)
+    assert "large unit: one relation has 39.9 % of the weight" in difference.notes
 
 
 def test_narrower_intervals_of_few_unlike_relations_would_not_cover() -> None:
@@ -322,7 +323,35 @@ def test_ten_hits_are_ten_however_their_share_is_rounded() -> None:
 @pytest.mark.parametrize("form", ["to_latex", "to_csv"])
 def test_forms_for_papers_have_no_notes_unless_asked(form: str) -> None:
     found = tr.report(of_ranks([1, 7, 3])).interval(["mrr", "mr"])
-    assert "few units: 3 tasks" in found.to_text()
-    assert found.to_text().count("few units") == 1
-    assert "few units" not in getattr(found, form)()
-    assert "few units: 3 tasks" in getattr(found, form)(notes=True)
+    assert "not enough to say: 3 tasks" in found.to_text()
+    assert found.to_text().count("not enough to say") == 1
+    assert "not enough to say" not in getattr(found, form)()
+    assert "not enough to say: 3 tasks" in getattr(found, form)(notes=True)
+
+
+@given(
+    st.integers(1, 12).flatmap(
+        lambda n: st.tuples(*[st.lists(st.integers(1, 1000), min_size=n, max_size=n)] * 2)
+    ),
+    st.sampled_from([0.5, 0.9, 0.95, 0.99]),
+)
+def test_not_enough_to_say_is_decided_by_the_design(
+    ranks: tuple[list[int], list[int]], level: float
+) -> None:
+    notes = {interval(of_ranks(some), "hits@10", level=level).notes for some in ranks}
+    assert len(notes) == 1
+    n = len(ranks[0])
+    low = scipy.stats.beta.ppf((1 - level) / 2, n / 2, n / 2 + 1)  # of n trials, half of them hits
+    says = str(notes.pop()).startswith("('not enough to say: ")
+    assert says == (1 - 2 * low >= 0.8)
+
+
+def test_what_is_not_enough_to_say_leaves_nearly_everything_open() -> None:
+    rng = np.random.default_rng(0)
+    for n, is_said in ((2, True), (5, True), (6, False), (40, False)):
+        ranks = [of_ranks(np.where(rng.permutation(n) < n / 2, 1, 900)) for _ in range(5)]
+        found = [interval(some, "mrr") for some in ranks]
+        assert {bool(one.notes) for one in found} == {is_said}
+        assert (np.mean([one.high - one.low for one in found]) > 0.8) == (n < 7)
+    assert interval(of_ranks([1, 5, 9, 2]), "mr").notes == ("not enough to say: 4 tasks",)
+    assert interval(of_ranks(range(1, 9)), "mr").notes == ("few units: 8 tasks",)

@@ -71,7 +71,7 @@ def test_everything_is_there(grouped: Report) -> None:
     assert set(map(str, grouped.groups)) <= set(page.cells)
     assert grouped.protocol.fingerprint in page.cells
     assert Report.from_json(page.json()) == grouped
-    assert grouped.table().to_html() in text
+    assert grouped.table(interval=True).to_html() in text
 
 
 def test_protocol_in_words() -> None:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 FEW_HITS = 10  # below so many effective hits, or misses, bounds are those of the binomial law
 RESAMPLES = 1000
 MOST_DRAWN = 2000  # units of a resample
+NOT_ENOUGH = "not enough to say"
+NEARLY_ALL = 0.8  # of the range of a share: what its interval has over 5 even units, and not over 6
 
 
 class IntervalBounds(NamedTuple):
@@ -67,8 +69,9 @@ class Interval(NamedTuple):
         What a unit is: "unit", "task", "query", "relation", another label, or "group" for labels
         without a name.
     notes : tuple of str
-        At most one clause on few units or a large one, where intervals were measured to cover less
-        than 93 %, and for several runs on these.
+        At most one clause on few units or a large one: "not enough to say", where so many units
+        leave nearly the whole range of a metric open, or where intervals were measured to cover
+        less than 93 %; and for several runs on these.
     decimals : int
         How many are printed, or more where the bounds are close.
 
@@ -253,8 +256,11 @@ def interval(
     if number != units.number:  # whole groups are drawn
         by = GROUP
     notes: tuple[str, ...] = ()
-    if bounds.method != "none":
-        notes = notes_on_units(units)
+    if not math.isnan(value) and key.metric != COUNT:
+        shares = np.full(number, 1 / number)  # of whole groups
+        if number == units.number:
+            shares = units.sums(units.weights) / units.weights.sum()
+        notes = notes_on_interval(units, shares, by, level)
     return Interval(
         metric=str(key),
         value=value,
@@ -267,6 +273,47 @@ def interval(
         notes=notes,
         decimals=key.decimals,
     )
+
+
+def notes_on_interval(units: Units, shares: FloatArray, by: str, level: float) -> tuple[str, ...]:
+    """Say in one clause, if at all, that there are too few units for an interval.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> few = units_of(Ranks([0, 3, 4], [1, 1, 1], 1000), "mrr")
+    >>> notes_on_interval(few, np.full(3, 1 / 3), "task", 0.95)
+    ('not enough to say: 3 tasks',)
+    """
+    notes = notes_on_units(units)
+    if not leaves_nearly_all_open(shares, level):
+        return notes
+    counted = describe_units(len(shares), by)
+    if notes and len(shares) == units.number:  # which say of a large unit, too
+        counted = notes[0].partition(": ")[2]
+    return (f"{NOT_ENOUGH}: {counted}",)
+
+
+def leaves_nearly_all_open(shares: FloatArray, level: float) -> bool:
+    """Whether units with these shares of the weight leave nearly the whole range of a metric open.
+
+    The interval of a share is looked at, of as many effective units, half of which are hits: so the
+    design decides, and never what was ranked how.
+
+    Examples
+    --------
+    >>> [leaves_nearly_all_open(np.full(n, 1 / n), 0.95) for n in (1, 5, 6, 100)]
+    [True, True, False, False]
+    >>> leaves_nearly_all_open(np.array([0.9] + [0.001] * 100), 0.95)
+    True
+    """
+    from scipy.special import betaincinv
+
+    if not len(shares):
+        return False
+    half = 0.5 / float(np.square(shares).sum())
+    low = float(betaincinv(half, half + 1, (1 - level) / 2))
+    return 1 - 2 * low >= NEARLY_ALL
 
 
 def bounds_of(found: Influences, level: float) -> IntervalBounds:

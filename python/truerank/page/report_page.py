@@ -17,12 +17,13 @@ from .. import __version__
 from ..inference.comparing import compare
 from ..inference.comparisons import gather_notes
 from ..inference.units import UNIT
-from ..inputs.checks import instance, several, unique_keys
+from ..inputs.checks import confidence, instance, several, unique_keys
 from ..inputs.naming import public
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, increasing
 from ..plot import comparison, groups, hits_curve, rank_distribution, values
 from ..plot.drawing import check_named
-from ..reporting.keyed_values import KeyedValues
+from ..reporting.keyed_values import KeyedValues, table_of_page
+from ..reporting.report_table import AUTO, is_auto
 from ..reporting.reports import Report
 from ..reporting.tables import table
 from ..tables import Table
@@ -32,6 +33,7 @@ from .pictures import picture
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
+    from ..reporting.columns import Names
 
 # What HTML may not contain, not even escaped.
 ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -75,6 +77,7 @@ def save(
     command: str = "",
     by: LabelsLike | None = UNIT,
     level: float = 0.95,
+    kinds: str | Iterable[str] = AUTO,
     allow_unlike: bool = False,
 ) -> None:
     """Write one report, or several models beside each other, as one HTML file.
@@ -99,7 +102,10 @@ def save(
     command : str
         The command that made the page, which it then shows.
     by, level, allow_unlike
-        As in `truerank.compare`.
+        As in `truerank.compare`. Tables have the intervals of this level, too, where the reports
+        have ranks.
+    kinds : {"auto", "all"} or names of kinds
+        The kinds of rank that have rows, as in `Report.table`; of several models by default one.
 
     Raises
     ------
@@ -135,8 +141,8 @@ def save(
     keys = None
     if metrics is not None:
         keys = unique_keys(metrics)
-    options = {"by": by, "level": level, "allow_unlike": allow_unlike}
-    results, numbers = _results(models, keys, options)
+    options = {"by": by, "level": confidence(level), "allow_unlike": allow_unlike}
+    results, numbers = _results(models, keys, options, kinds)
     parts = files(__package__)
     script = (parts / "page.js").read_text(encoding="utf-8")
     content = {
@@ -163,16 +169,23 @@ def _digest(script: str) -> str:
 
 
 def _results(
-    models: Mapping[str, KeyedValues], keys: list[str] | None, options: Mapping[str, Any]
+    models: Mapping[str, KeyedValues],
+    keys: list[str] | None,
+    options: Mapping[str, Any],
+    kinds: Names,
 ) -> tuple[str, str]:
     """Return the tables, and all numbers as JSON."""
     shown: list[Any] = []
     if len(models) > 1 or keys is not None:
         named = {name or "all tasks": report for name, report in models.items()}
-        shown.append(table(named, keys, allow_unlike=options["allow_unlike"]))
+        kinds_of_models = None
+        if not is_auto(kinds):
+            kinds_of_models = kinds
+        has_intervals = _have_ranks(models)
+        shown.append(table(named, keys, interval=has_intervals, kinds=kinds_of_models, **options))
     if len(models) == 1:
         (report,) = models.values()
-        shown.append(report)
+        shown.append(table_of_page(report, kinds, options["level"], options["by"]))
         return _tables(shown), _json(report)
     numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
     if _have_ranks(models):

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
 
 from ..inference.intervals import Interval, Intervals, interval
 from ..inference.units import UNIT, HasUnits, RanksMissingError, TaskLabels, Units
-from ..inputs.checks import instance, unique_keys
+from ..inputs.checks import confidence, flag, instance, unique_keys
 from ..inputs.errors import UnknownKeyError
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..tables.forms import json_value, write_json
 from .audit import Findings
+from .brackets import IntervalRules, check_ranks
 from .columns import Names, sentence
 from .named_numbers import Groups, Numbers
 from .report_table import AUTO, Asked, Lines, report_table
@@ -512,6 +513,9 @@ class KeyedValues(Numbers, HasUnits):
         sides: Names = None,
         kinds: Names = AUTO,
         percent: bool = False,
+        interval: bool = False,
+        level: float = 0.95,
+        by: LabelsLike | None = UNIT,
         **options: Any,
     ) -> Table:
         """Return the table that the report is printed as.
@@ -534,6 +538,12 @@ class KeyedValues(Numbers, HasUnits):
             Default: 3.
         percent : bool
             Whether hits@k, and other shares, are printed as percentages.
+        interval : bool
+            Whether the confidence interval of each value stands behind it, in brackets, and in
+            columns of their own for programs: ``mrr low``, ``mrr high``. Groups have those of their
+            own tasks.
+        level, by
+            The level of the intervals, and the units that were drawn, as in `interval`.
         notes : bool, optional
             Whether the lines above and below are written. Default: not in LaTeX and CSV.
 
@@ -542,13 +552,49 @@ class KeyedValues(Numbers, HasUnits):
         KeyError
             For an unknown metric, side or kind, and for one that a report from JSON does not hold.
         ValueError
-            For a metric that names a side or kind, or is a macro average.
+            For a metric that names a side or kind, or is a macro average; and for intervals of a
+            report from JSON.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> ranks = Ranks([0, 3, 1, 0, 2] * 40, [1] * 200, 9)
+        >>> print(report(ranks).table(["mrr", "hits@1"], interval=True))
+        200 tasks, 9 candidates, unfiltered, no ties.
+        <BLANKLINE>
+        tasks                 MRR ↑              Hits@1 ↑
+          200  0.617 [0.571, 0.662]  0.400 [0.334, 0.470]
+        <BLANKLINE>
+        Brackets hold 95 % intervals over 200 tasks.
         """
+        rules = None
+        if flag("interval", interval):
+            check_ranks(self.has_ranks)
+            rules = IntervalRules(confidence(level), by)
+        return self._table_of(Asked(metrics, sides, kinds, percent, rules)).table(**options)
+
+    def _table_of(self, asked: Asked) -> Table:
+        """Return the table with what is asked for."""
         filters = {name: report._source for name, report in self.filters.items()}
         notes = [sentence(finding.message) for finding in self.audit(*DOUBTS)]
-        asked = Asked(metrics, sides, kinds, percent)
         lines = Lines(self._lines(), notes)
-        return report_table(self._source, filters, asked, lines).table(**options)
+        return report_table(self._source, filters, asked, lines)
+
+
+def table_of_page(report: KeyedValues, kinds: Names, level: float, by: LabelsLike | None) -> Table:
+    """Return the table of a page: all rows that people read have intervals, if there are ranks.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> ranks = Ranks([0, 3, 1, 0, 2] * 40, [1] * 200, 9)
+    >>> len(table_of_page(report(ranks), "auto", 0.95, None)["mrr low"])
+    1
+    """
+    rules = None
+    if report.has_ranks:
+        rules = IntervalRules(level, by, all_groups=False)
+    return report._table_of(Asked(kinds=kinds, intervals=rules))
 
 
 def _report_of_group(kind: type[KeyedValues], source: Source, place: int) -> Any:

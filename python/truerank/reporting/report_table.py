@@ -7,18 +7,22 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..inference.intervals import interval
 from ..inputs.checks import unique_keys
 from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.words import suggest
 from ..metrics import Key
 from ..metrics.keys import ALL_SIDES, MACRO, RELATION_SIDE
+from ..ranks.grouping import group_codes
 from ..tables import Column, Table
 from ..tables.cells import format_count
+from .brackets import Brackets
 from .columns import Names, choose_metrics, compose_key, label_text, metric_column
 from .summaries import Measured, Source, refuse
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
+    from .brackets import IntervalRules
 
 GROUPS_SHOWN = 20  # of a printed table; programs read all groups
 AUTO = "auto"  # rows of kinds where they print otherwise than that of the default kind
@@ -26,13 +30,6 @@ ALL_KINDS = "all"  # rows of all kinds but the random one
 
 Pairs = Sequence[tuple[str, str]]  # of a side and a kind of rank
 Row = dict[str, Any]  # labels, the number of tasks, and values: None where one is not known
-
-
-class IntervalRules(NamedTuple):
-    """The level of intervals, and the units that were drawn."""
-
-    level: float
-    by: LabelsLike | None
 
 
 class Asked(NamedTuple):
@@ -77,23 +74,32 @@ def report_table(
     keys = _choose_columns(source, listed, asked.metrics)
     labels = list(form.labels)
     names = list(filters) or [""]
-    rows = list(_rows(source, keys, of_all, "micro", names[0]))
+    brackets = None
+    if asked.intervals is not None:
+        brackets = Brackets(asked.intervals)
+    rows = list(_rows(source, keys, of_all, "micro", names[0], brackets))
     if filters:
         labels.insert(0, "filter")
         for name in names[1:]:
-            rows += _rows(filters[name], keys, of_groups, "micro", name)
+            rows += _rows(filters[name], keys, of_groups, "micro", name, brackets)
     notes = list(lines.notes)
     most = None
     if source.by is not None:
         labels[:0] = ["average", "group"]
-        rows += _rows(source, keys, of_groups, MACRO, names[0])
+        rows += _rows(source, keys, of_groups, MACRO, names[0], brackets)
         most = len(rows) + GROUPS_SHOWN
-        rows += _group_rows(source, keys, of_groups, names[0])
+        rows += _group_rows(source, keys, of_groups, names[0], brackets)
         notes += _macro_lines(source, keys, of_groups)
     columns = [_label_column(name, source, {row[name] for row in rows}) for name in labels]
     columns.append(Column(form.tasks))
     for name, key in keys.items():
-        columns.append(metric_column(name, key, percent=asked.percent))
+        column = metric_column(name, key, percent=asked.percent)
+        if brackets is None:
+            columns.append(column)
+        else:
+            columns += brackets.columns(column)
+    if brackets is not None:
+        notes += brackets.lines()
     cells = [[row[column.name] for column in columns] for row in rows]
     variants = {}
     if is_auto(asked.kinds):
@@ -135,7 +141,7 @@ def _choose_rows(source: Source, listed: Sequence[Key], asked: Asked) -> tuple[P
     sides = _default_sides(source, listed)
     if asked.sides is not None:
         sides = unique_keys(asked.sides, "sides")
-    kinds = _chosen_kinds(source, listed, asked.kinds)
+    kinds = chosen_kinds(source, listed, asked.kinds)
     for side in sides:
         source.number_of_tasks(side)  # a KeyError for an unknown one
     for kind in kinds:
@@ -161,7 +167,7 @@ def _default_sides(source: Source, listed: Sequence[Key]) -> list[str]:
     return sides
 
 
-def _chosen_kinds(source: Source, listed: Sequence[Key], kinds: Names) -> list[str]:
+def chosen_kinds(source: Source, listed: Sequence[Key], kinds: Names) -> list[str]:
     """List the kinds of rank that are named; by default all, or one where all are alike."""
     form = source.form
     is_word = isinstance(kinds, str) and kinds in (AUTO, ALL_KINDS)
@@ -208,26 +214,50 @@ def _label_column(name: str, source: Source, labels: set[str]) -> Column:
 
 
 def _rows(
-    source: Source, keys: Mapping[str, Key], pairs: Pairs, average: str, filter_name: str
+    source: Source,
+    keys: Mapping[str, Key],
+    pairs: Pairs,
+    average: str,
+    filter_name: str,
+    brackets: Brackets | None,
 ) -> Iterator[Row]:
     """Yield a row for each side and kind, of all tasks or of macro averages, under a filter."""
     for side, kind in pairs:
         row: Row = {"average": average, "group": average}
         row |= {"filter": filter_name, "side": side, "kind": kind}
         for name, column in keys.items():
-            key = source.form.key_of_row(column, side, kind)
-            if average != MACRO:
+            key = source.form.key_of_row(column, side, kind)._replace(macro=average == MACRO)
+            row[name] = None
+            if not key.macro or key.adjustment != "z":  # which has no mean over groups
                 row[name] = source.value(key)
-            elif key.adjustment == "z":  # which has no mean over groups
-                row[name] = None
-            else:
-                row[name] = source.value(key._replace(macro=True))
+            if brackets is not None:
+                _put_interval(brackets, row, name, source, key, brackets.rules.by)
         row[source.form.tasks] = source.number_of_tasks(side)
         yield row
 
 
+def _put_interval(
+    brackets: Brackets, row: Row, name: str, source: Source, key: Key, by: LabelsLike | None
+) -> None:
+    """Put the bounds of a value into its row, where it has any."""
+    row[f"{name} low"] = None
+    row[f"{name} high"] = None
+    model: Any = source
+    if row[name] is not None and not math.isnan(row[name]):
+        level = brackets.rules.level
+        found = interval(model, key, by=by, level=level, draw_seed=source.seed)
+        group = ""
+        if row["average"] == "group":
+            group = row["group"]
+        brackets.put(row, name, found, group)
+
+
 def _group_rows(
-    source: Source, keys: Mapping[str, Key], pairs: Pairs, filter_name: str
+    source: Source,
+    keys: Mapping[str, Key],
+    pairs: Pairs,
+    filter_name: str,
+    brackets: Brackets | None,
 ) -> Iterator[Row]:
     """Yield the rows of groups that have tasks, the largest group first."""
     for side, kind in pairs:
@@ -237,7 +267,7 @@ def _group_rows(
         }
         tasks = source.group_tasks(side)
         places = [place for place, number in enumerate(tasks) if number]
-        for place in sorted(places, key=lambda place: -tasks[place]):
+        for number, place in enumerate(sorted(places, key=lambda place: -tasks[place])):
             row: Row = {"average": "group", "filter": filter_name, "side": side, "kind": kind}
             row["group"] = label_text(source.group_names[place])
             row[source.form.tasks] = tasks[place]
@@ -245,7 +275,34 @@ def _group_rows(
                 row[name] = None
                 if column is not None:
                     row[name] = column[place]
+            if brackets is not None:
+                is_asked = brackets.rules.all_groups or number < GROUPS_SHOWN
+                _put_intervals_of_group(brackets, row, source, keys, place, is_asked=is_asked)
             yield row
+
+
+def _put_intervals_of_group(
+    brackets: Brackets,
+    row: Row,
+    source: Source,
+    keys: Mapping[str, Key],
+    place: int,
+    *,
+    is_asked: bool,
+) -> None:
+    """Put the bounds of the values of a group into its row, or none if they are not asked for."""
+    if not is_asked:
+        for name in keys:
+            row |= {f"{name} low": None, f"{name} high": None}
+        return
+    group = source.of_group(place)
+    by = brackets.rules.by
+    if by is not None and not isinstance(by, str) and isinstance(source, Measured):
+        tasks, groups, _ = source.labels()
+        by = group_codes(tasks, by)[0][groups == place]  # labels are those of all tasks
+    for name, key in keys.items():
+        key_of_cell = source.form.key_of_row(key, row["side"], row["kind"])
+        _put_interval(brackets, row, name, group, key_of_cell, by)
 
 
 def _macro_lines(source: Source, keys: Mapping[str, Key], pairs: Pairs) -> Iterator[str]:

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
-from ..inference.comparing import compare, corrected
-from ..inference.comparisons import format_notes, gather_notes
+from ..inference.comparisons import gather_notes
 from ..inference.pairing import pair_ranks
 from ..inference.runs import interval_over_runs
-from ..inference.sign_flips import error_rate
-from ..inference.units import COUNT, UNIT
-from ..inputs.checks import choice, confidence, distinct_names, flag, several
+from ..inference.units import UNIT
+from ..inputs.checks import confidence, distinct_names, flag, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import with_options
 from ..metrics import UnknownKeyError
-from ..metrics.keys import increasing
+from ..metrics.keys import MACRO, increasing
 from ..ranks.container import Ranks
 from ..tables import Column, Table
 from ..tables.cells import format_count
-from ..tables.forms import DAGGER
-from .columns import Names, choose_metrics, metric_column, sentence
+from .brackets import Brackets, IntervalRules, check_ranks
+from .columns import Names, choose_metrics, metric_column
 from .keyed_values import DOUBTS, KeyedValues
+from .model_blocks import MICRO, Block, blocks_of, differences, rows_of, variants_of_default
 from .named_numbers import Numbers
 from .reports import Report
 
 if TYPE_CHECKING:
-    from ..inference.comparisons import Comparison
     from ..inference.intervals import Interval
     from ..metrics import Key
     from ..ranks.labels import LabelsLike
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
 
 Rows = Mapping[str, "Repeats"]
 
-BEST = "best"
 BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
 
 
@@ -80,6 +76,18 @@ class Repeats(Numbers):
     def runs(self) -> int:
         """How many Reports there are."""
         return len(self.reports)
+
+    def of_group(self, label: Hashable) -> Repeats:
+        """Return the reports of a group that all of them have.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> runs = [tr.report(tr.Ranks([above, 5], [1, 1], 10), by=["a", "b"]) for above in (0, 2)]
+        >>> tr.report(runs).of_group("a")["mr"]
+        2.0
+        """
+        return Repeats([report.groups[label] for report in self.reports])
 
     def _value(self, key: str) -> float:
         """Return the mean over the runs; a KeyError if one of them does not have the key."""
@@ -239,6 +247,9 @@ def table(
     notes: bool | None = None,
     allow_unlike: bool = False,
     against: str | None = None,
+    interval: bool = False,
+    groups: bool = False,
+    kinds: str | Iterable[str] | None = None,
     level: float = 0.95,
     by: LabelsLike | None = UNIT,
 ) -> Table:
@@ -267,10 +278,21 @@ def table(
         differ significantly from its value, by the tests of `compare` and Holm's rule over all of
         them; a note says so in words. The best is chosen by the same ranks, so that all pairs of
         models are tested then.
+    interval : bool
+        Whether the confidence interval of each value stands behind it, in brackets, and in columns
+        of their own for programs: ``mrr low``, ``mrr high``. Of several runs it is that of their
+        mean, in place of the deviation.
+    groups : bool
+        Whether each group has rows of all models, the largest group first, below those of all tasks
+        and of macro averages: ``table({"A": report(ranks, by="relation"), ...}, groups=True)``. The
+        best is that of a group.
+    kinds : {"auto", "all"} or names of kinds, optional
+        Rows of kinds of rank, as in `Report.table`: "auto" has those that print otherwise than the
+        default. By default keys say the kind, and there is one row.
     level : float
-        Values with a corrected p-value of at most 1 - level are marked.
+        The level of the intervals; values with a corrected p-value of at most 1 - level are marked.
     by : str, labels or None
-        The units of the tests, as in `compare`.
+        The units of intervals and tests, as in `compare`; with `groups` by name.
 
     Returns
     -------
@@ -298,8 +320,56 @@ def table(
     model  MR ↓   MRR ↑
     A      1.0*  1.000*
     B      4.0†  0.250†
+    >>> print(table(models, ["mrr"], interval=True, against="best").to_text(notes=False))
+    model                  MRR ↑
+    A      1.000 [0.701, 1.000]*
+    B      0.250 [0.203, 0.502]†
     """
     rows = _read_models(reports, flag("allow_unlike", allow_unlike))
+    models = list(rows.values())
+    read = _read_keys(rows, metrics)
+    has_groups = flag("groups", groups)
+    if has_groups and by is not None and not isinstance(by, str):
+        expected = "the name of a label, where groups have rows"
+        raise InputTypeError("by", expected=expected, got=type(by).__name__)
+    unlike = _unlike(rows, has_groups or any(key.macro for key in read.values()))
+    if unlike and not allow_unlike:
+        advice = "allow_unlike=True puts them side by side, without a best"
+        raise InputValueError("reports", f"{unlike[0]}; {advice}")
+    blocks = blocks_of(rows, read, has_groups=has_groups, kinds=kinds)
+    brackets = None
+    if flag("interval", interval):
+        brackets = Brackets(IntervalRules(confidence(level), by))
+        check_ranks(all(report.has_ranks for row in models for report in row.reports))
+    is_repeated = any(row.runs > 1 for row in models)
+    columns = _columns(read, percent, is_repeated, brackets, is_ranked=not unlike)
+    lines = [f"{reason}." for reason in unlike]
+    lines += _doubts(rows)
+    marks: set[tuple[int, str]] = set()
+    if against is not None:
+        options = {"level": confidence(level), "by": by, "allow_unlike": allow_unlike}
+        marks, of_marks = differences(blocks, against, options)
+        lines += of_marks
+    labels = _label_columns(models[0].reports[0].by, has_groups, kinds)
+    columns = labels + columns
+    made = [_row(block, name, brackets) for block, name in rows_of(blocks)]
+    if brackets is not None:
+        lines += brackets.lines()
+    found = Table(
+        columns,
+        [[row[column.name] for column in columns] for row in made],
+        names=len(labels),
+        significant=marks,
+        notes=lines,
+        digits=digits,
+        variants=variants_of_default(blocks, kinds),
+        blocks=[(row["group"], row["kind"]) for row in made],
+    )
+    return found.table(notes=notes)
+
+
+def _read_keys(rows: Rows, metrics: Names) -> dict[str, Key]:
+    """Choose the columns, which all models have, and read their keys."""
     models = list(rows.values())
     usual = _shared(models[0].usual, models) or _shared(models[0], models)
     keys = choose_metrics(metrics, models[0].few, usual)
@@ -308,30 +378,28 @@ def table(
             row.to_dict(keys)
         except UnknownKeyError as error:
             raise UnknownKeyError(error.argument, f"{error.problem} (of {name!r})") from None
-    read = {key: models[0].read_key(key) for key in keys}
-    unlike = _unlike(rows, any(key.macro for key in read.values()))
-    if unlike and not allow_unlike:
-        advice = "allow_unlike=True puts them side by side, without a best"
-        raise InputValueError("reports", f"{unlike[0]}; {advice}")
-    is_repeated = any(row.runs > 1 for row in rows.values())
-    columns = _columns(read, percent, is_repeated, is_ranked=not unlike)
-    cells = [_cells(name, row, keys, is_repeated) for name, row in rows.items()]
-    lines = [f"{reason}." for reason in unlike]
-    lines += _doubts(rows)
-    marks: set[tuple[int, str]] = set()
-    if against is not None:
-        options = {"level": confidence(level), "by": by, "allow_unlike": allow_unlike}
-        marks, of_marks = _differences(rows, read, against, options)
-        lines += of_marks
-    found = Table(columns, cells, significant=marks, notes=lines, digits=digits)
-    return found.table(notes=notes)
+    return {key: models[0].read_key(key) for key in keys}
+
+
+def _label_columns(by: str | None, has_groups: bool, kinds: Names) -> list[Column]:
+    """Return the columns that name the rows."""
+    columns = [Column("model")]
+    if has_groups:
+        columns.insert(0, Column("group", by or ""))
+    if kinds is not None:
+        columns.append(Column("kind"))
+    return columns
 
 
 def _columns(
-    read: Mapping[str, Key], percent: bool, is_repeated: bool, is_ranked: bool
-) -> list[Column | str]:
+    read: Mapping[str, Key],
+    percent: bool,
+    is_repeated: bool,
+    brackets: Brackets | None,
+    is_ranked: bool,
+) -> list[Column]:
     """Return a column for each key, with the deviation over runs behind it; the best are marked."""
-    columns: list[Column | str] = ["model"]
+    columns = []
     if is_repeated:
         columns.append(Column("runs", only="data"))
     for key, parsed in read.items():
@@ -339,24 +407,47 @@ def _columns(
         if is_ranked:
             better = BETTER[increasing(parsed)]
         column = metric_column(key, parsed, percent=percent, better=better)
-        if is_repeated:
-            columns.append(column._replace(spread=f"{key} std"))
-            columns.append(column._replace(name=f"{key} std"))
+        spread = column._replace(name=f"{key} std", better=None)
+        if brackets is not None:
+            columns += brackets.columns(column)
+            if is_repeated:
+                columns.append(spread._replace(only="data"))
+        elif is_repeated:
+            columns.append(column._replace(spread=spread.name))
+            columns.append(spread)
         else:
             columns.append(column)
     return columns
 
 
-def _cells(name: str, row: Repeats, keys: Iterable[str], is_repeated: bool) -> list[object]:
-    """Return the row of a model, in the order of `_columns`."""
-    cells: list[object] = [name]
-    if is_repeated:
-        cells.append(row.runs)
-    for key in keys:
-        cells.append(row[key])
-        if is_repeated:
-            cells.append(row.std(key))
-    return cells
+def _row(block: Block, name: str, brackets: Brackets | None) -> dict[str, Any]:
+    """Return the cells of a model in a block by their columns."""
+    model = block.models[name]
+    row: dict[str, Any] = {"group": block.group, "model": name, "kind": block.kind}
+    row["runs"] = model.runs
+    for column, key in block.keys.items():
+        row[column] = block.value(name, column)
+        row[f"{column} std"] = None
+        if key is not None:
+            row[f"{column} std"] = model.std(str(key))
+        if brackets is None:
+            continue
+        row[f"{column} low"] = None
+        row[f"{column} high"] = None
+        if key is not None and not math.isnan(model[str(key)]):
+            found = _interval_of(model, str(key), brackets.rules)
+            group = ""
+            if block.group not in (MICRO, MACRO):
+                group = block.group
+            brackets.put(row, column, found, group)
+    return row
+
+
+def _interval_of(model: Repeats, key: str, rules: IntervalRules) -> Interval:
+    """Return the interval of a value: of one report, or of the mean over runs."""
+    if model.runs == 1:
+        return model.reports[0].interval(key, by=rules.by, level=rules.level)
+    return model.interval(key, by=rules.by, level=rules.level)
 
 
 def _read_models(reports: Any, allow_unlike: bool) -> dict[str, Repeats]:
@@ -481,86 +572,3 @@ def _doubts(rows: Rows) -> Iterator[str]:
                 worst[finding.name] = max(worst.get(finding.name, finding), finding)
         notes[name] = [finding.message for finding in worst.values()]
     return (f"{note}." for note in gather_notes(notes))
-
-
-# -- differences -----------------------------------------------------------------------------------
-
-
-def _differences(
-    rows: Rows, keys: Mapping[str, Key], against: str, options: Mapping[str, Any]
-) -> tuple[set[tuple[int, str]], list[str]]:
-    """Return the cells that differ significantly from the best model or a given one, and notes.
-
-    The best is chosen by the same ranks, so Holm's rule is over all pairs of models then, whichever
-    is the best; for a given model it is over the pairs with this one.
-    """
-    names = list(rows)
-    reference = choice("against", against, (*names, BEST))
-    if len(rows) < 2:
-        raise InputValueError("against", expected="at least two models", got=len(rows))
-    asked = _compared_models(rows, keys, reference)
-    if not asked:
-        return set(), ["No column has values that can be tested."]
-    pairs = _compare_pairs(rows, reference, list(asked), options)
-    alpha = error_rate(options["level"])
-    unlike = set()
-    for pair in pairs:
-        if pair.p_holm is not None and pair.p_holm <= alpha:
-            unlike.add((pair.metric, pair.name_a, pair.name_b))
-            unlike.add((pair.metric, pair.name_b, pair.name_a))
-    marks = {
-        (i, key)
-        for key, model in asked.items()
-        for i, name in enumerate(names)
-        if (str(keys[key]), name, model) in unlike
-    }
-    named = reference
-    if reference == BEST:
-        named = "the best of its column"
-    verdict = f"Nothing differs from {named}"
-    if marks:
-        verdict = f"{DAGGER} differs from {named}"
-    tests = " and ".join(dict.fromkeys(pair.method for pair in pairs))
-    family = format_count(len(pairs), "comparison")
-    lines = [f"{verdict}: {tests}, p <= {alpha:g} by Holm's rule over {family}."]
-    lines += map(sentence, format_notes(pairs))
-    return marks, lines
-
-
-def _compared_models(rows: Rows, keys: Mapping[str, Key], reference: str) -> dict[str, str]:
-    """Return for each key that can be tested the model that the others are compared with."""
-    models = {}
-    for key, parsed in keys.items():
-        model = reference
-        if reference == BEST:
-            model = _best(rows, key, parsed)
-        if model and parsed.metric != COUNT:
-            models[key] = model
-    return models
-
-
-def _compare_pairs(
-    rows: Rows, reference: str, metrics: list[str], options: Mapping[str, Any]
-) -> Sequence[Comparison]:
-    """Compare all pairs of models, or those with a given one; p-values are corrected together."""
-    models: dict[str, Any] = {}
-    for name, row in rows.items():
-        models[name] = row
-        if row.runs == 1:
-            models[name] = row.reports[0]
-    tested: list[Comparison] = []
-    for a, b in itertools.combinations(rows, 2):
-        if reference in (a, b, BEST):
-            tested += compare({a: models[a], b: models[b]}, metric=metrics, **options)
-    return corrected(tested)
-
-
-def _best(rows: Rows, key: str, parsed: Key) -> str:
-    """Return the name of the first model with the best value, or "" if there is none."""
-    values = {name: row[key] for name, row in rows.items() if row[key] == row[key]}
-    upward = increasing(parsed)
-    if upward is None or not values:
-        return ""
-    if upward:
-        return max(values, key=values.__getitem__)
-    return min(values, key=values.__getitem__)

@@ -22,6 +22,7 @@ from .cells import one_line
 # A minus rather than a hyphen: before a number, and not within a word or after another sign.
 DAGGER = "\u2020"
 BEST = "* the best of its column"
+BEST_OF_BLOCK = f"{BEST} among comparable rows"
 _MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
 # An underscore within a word has no effect in Markdown, and an ampersand only where it starts an
 # entity.
@@ -56,8 +57,8 @@ class Grid(NamedTuple):
         Lines above and below.
     skipped, more : int
         The numbers of rows that are left out at the beginning and at the end.
-    legend : bool
-        Whether text says what an asterisk means.
+    legend : str
+        What text says of the meaning of an asterisk; empty where it says nothing.
     """
 
     columns: Sequence[str]
@@ -69,7 +70,7 @@ class Grid(NamedTuple):
     notes: Sequence[str] = ()
     skipped: int = 0
     more: int = 0
-    legend: bool = False
+    legend: str = ""
 
     def cells(
         self, write: Callable[[str], str], bold: str, dagger: str = DAGGER
@@ -127,7 +128,7 @@ def text(grid: Grid) -> str:
     table = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
     notes = list(grid.notes)
     if grid.legend and grid.best:
-        notes.insert(0, BEST)
+        notes.insert(0, grid.legend)
     above = "\n".join(map(printable, grid.before))
     below = "\n".join(map(printable, notes))
     return "\n\n".join(filter(None, [above, table, below]))

@@ -439,10 +439,11 @@ class Table(AsTable):
             names=sum(column in columns for column in self.columns[: self._names]),
             skipped=min(self._first, len(self)),
             more=len(self) - end,
-            legend=shown,
         )
         if shown:
-            grid = grid._replace(before=self.before, notes=self.notes)
+            grid = grid._replace(before=self.before, notes=self.notes, legend=forms.BEST)
+            if len(set(self._blocks)) > 1:
+                grid = grid._replace(legend=forms.BEST_OF_BLOCK)
         return grid
 
     def _rows_that_differ(
