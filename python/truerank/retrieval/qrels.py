@@ -34,12 +34,15 @@ class JudgedPairs(NamedTuple):
         Finite; below 0 only in a file of qrels. None: all are 1.
     asked : Column
         The queries that occur, also those without a pair; some of them perhaps several times.
+    source : str
+        The file and its form; "": they are from Python.
     """
 
     queries: Column
     entities: Column
     gains: FloatArray | None
     asked: Column
+    source: str = ""
 
 
 def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
@@ -75,7 +78,8 @@ def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
         queries = reader.column(title, 0, value.queries, is_text=value.is_text)
         entities = reader.column(title, 1, value.documents, is_text=value.is_text)
         # gains below 0 are none, as in trec_eval
-        return JudgedPairs(queries, entities, value.relevance.astype(np.float64), queries)
+        gains = value.relevance.astype(np.float64)
+        return JudgedPairs(queries, entities, gains, queries, value.source)
     return _read_columns(title, value, reader)
 
 

@@ -18,7 +18,7 @@ from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, GAIN_RULE
 from ..ranks.protocol import Protocol
 from ..splits.elements import read_elements
-from ..splits.grades import count_without_answers, gains_of, with_judged
+from ..splits.grades import count_without_answers, gains_of, with_files, with_judged
 from ..splits.split_audit import check_rules
 from ..splits.vocabularies import Vocabulary
 from ..tasks.one_sided_task import OneSidedTask
@@ -194,7 +194,11 @@ class Task(OneSidedTask[RetrievalReport]):
         if groups is not None and not isinstance(groups, Mapping):
             self._check_order_of_queries("groups")
         protocol = Protocol(
-            filter=tuple(sets.known), split=split, candidates=chosen.name, sampled=is_drawn
+            filter=tuple(sets.known),
+            split=split,
+            candidates=chosen.name,
+            sampled=is_drawn,
+            files=sets.sources,
         )
         super().__init__({SIDE: side}, protocol)
 
@@ -290,6 +294,7 @@ class Task(OneSidedTask[RetrievalReport]):
         check_misses(misses, self.protocol)
         named = read_lists("ids", ids)
         use = None
+        source = ""
         if named is None:
             if not is_list_of_lists(ids):
                 self._check_columns_of("ids")
@@ -299,6 +304,7 @@ class Task(OneSidedTask[RetrievalReport]):
             if scores is not None:
                 raise InputTypeError("scores", expected="None, as the lists have names")
             ids, scores, use = self._lists_by_query(named)
+            source = named.source
         if isinstance(ids, TopK) and scores is None:
             ids, scores = ids
         lists = as_lists(ids, scores, options.get("dtype"), "ids")
@@ -306,8 +312,9 @@ class Task(OneSidedTask[RetrievalReport]):
         report = super()._evaluate_lists({SIDE: opened}, "ids", **options)
         if use is not None:
             use.warn("ids")
-        if misses != "zero":
-            report = self._report(report.ranks, misses)
+        if misses != "zero" or source:
+            ranks = with_files(report.ranks, [source])
+            report = self._report(ranks, misses)
         longest = None
         if self.protocol.candidates == ALL:
             longest = int(np.diff(lists.indptr).max(initial=0))

@@ -49,6 +49,8 @@ class Qrels:
     is_text : bool
         Whether the names are from a file, where 7 has no type: such names are also read by
         vocabularies of int, which take no str.
+    source : str
+        The file and its form, for reports; "": they are from Python.
 
     Raises
     ------
@@ -65,6 +67,7 @@ class Qrels:
     documents: Names
     relevance: IntArray
     is_text: bool = False
+    source: str = ""
 
     def __post_init__(self) -> None:
         if not self.is_text:

@@ -20,9 +20,10 @@ from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, WITHOUT_ANSWERS
 from .elements import checked_names, is_integer_type, refuse_repeated, same_kind
-from .grades import first_task_counts, gain_labels, with_judged
+from .grades import first_task_counts, gain_labels, with_files, with_judged
 from .judgements import Qrels, other_pairs, right_pairs
 from .list_use import lists_in_use
+from .named_columns import find_document
 from .vocabularies import LabelIndex, Vocabulary
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         Their scores; None: the order of each list says all.
     is_text : bool
         Whether the names are from a file, as in `Qrels`.
+    source : str
+        The file and its form, as in `Qrels`.
 
     Raises
     ------
@@ -74,6 +77,7 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
     ids: npt.NDArray[Any]
     scores: npt.NDArray[Any] | None
     is_text: bool = False
+    source: str = ""
 
     def __post_init__(self) -> None:
         if not self.is_text:
@@ -223,7 +227,8 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         if (right.relevance != 1).any():
             labels[GAIN] = gain_labels(right.relevance)
         labels[WITHOUT_ANSWERS] = first_task_counts(len(set(given)) - len(asked), len(right))
-        return ranks.with_labels(**labels).with_protocol(filter=splits, split=split)
+        ranks = ranks.with_labels(**labels).with_protocol(filter=splits, split=split)
+        return with_files(ranks, [judgements.source, self.source])
 
     def _divide(self, judgements: Qrels, known: Any, is_filtered: bool) -> _Divided:
         """Divide judgements into right answers and others, and say what is left out."""
@@ -322,7 +327,8 @@ def lists_of_rows(
     argument : str
         The argument, for messages.
     rows : iterable of (query, mapping or sequence)
-        For each list its query (None: its number), and ``{name: score}`` or names in their order.
+        For each list its query (None: its number), and ``{name: score}``, pairs (name, score),
+        records as ``{"corpus_id": name, "score": score}``, or names in their order.
     place : str, optional
         The file that has them.
     dtype : dtype, optional
@@ -378,16 +384,21 @@ class _ReadList(NamedTuple):
 
 
 def _read_list(listed: Any, may_be_int: bool) -> _ReadList | None:
-    """Read a list of names, or ``{name: score}``; None for what is neither."""
+    """Read names, ``{name: score}``, or pairs as `read_pairs` does; None for what is none of it."""
     scores = None
-    if isinstance(listed, Mapping):
-        values = list(listed.values())
+    pairs = read_pairs(listed)
+    if pairs is not None or isinstance(listed, Mapping):
+        if pairs is None:
+            names = list(listed)
+            values = list(listed.values())
+        else:
+            names = pairs.names
+            values = pairs.scores
         if not all(map(is_number, values)):
             return None
         scores = exact_array(values)
         if scores.dtype == object:
             return None
-        names = list(listed)
     elif isinstance(listed, np.ndarray) and listed.ndim == 1:
         names = listed.tolist()
     elif isinstance(listed, Sequence) and not isinstance(listed, (str, bytes)):
@@ -397,6 +408,36 @@ def _read_list(listed: Any, may_be_int: bool) -> _ReadList | None:
     if not _are_names(names, may_be_int):
         return None
     return _ReadList(names, scores)
+
+
+class ScoredNames(NamedTuple):
+    """The names of a list and their scores, as they came."""
+
+    names: list[Any]
+    scores: list[Any]
+
+
+def read_pairs(listed: Any) -> ScoredNames | None:
+    """Read a list of pairs (name, score), or of records that have both; None for other lists.
+
+    Examples
+    --------
+    >>> read_pairs([("d7", 2.5), ("d3", 1.5)])
+    ScoredNames(names=['d7', 'd3'], scores=[2.5, 1.5])
+    >>> read_pairs([{"corpus_id": "d7", "score": 2.5}])
+    ScoredNames(names=['d7'], scores=[2.5])
+    >>> read_pairs(["d7", "d3"])
+    """
+    if not isinstance(listed, (list, tuple)) or not listed:
+        return None
+    if all(isinstance(entry, Mapping) for entry in listed):
+        name = find_document("lists", list(listed[0]))
+        if name is None or any(name not in entry or "score" not in entry for entry in listed):
+            return None
+        return ScoredNames([entry[name] for entry in listed], [entry["score"] for entry in listed])
+    if all(isinstance(entry, (list, tuple)) and len(entry) == 2 for entry in listed):
+        return ScoredNames([name for name, _ in listed], [score for _, score in listed])
+    return None
 
 
 def _are_names(values: Sequence[Any], may_be_int: bool) -> bool:
@@ -434,10 +475,23 @@ def refuse_repeats(
     place: str,
 ) -> None:
     """Refuse lists that have a name twice."""
-    none = np.zeros(0, np.int64)
-    selection = _core.Selection(indptr, ids)
-    fault = _core.find_listed(selection, len(names), none, none, None, 0)[0]
-    if fault is not None:
-        query = query_of(int(np.searchsorted(indptr, fault[0], side="right")) - 1)
-        problem = f"the list of {query!r} has {names[ids[fault[0]]]!r} twice"
+    entry = first_repeated(indptr, ids, len(names))
+    if entry is not None:
+        query = query_of(int(np.searchsorted(indptr, entry, side="right")) - 1)
+        problem = f"the list of {query!r} has {names[ids[entry]]!r} twice"
         raise InputValueError(argument, problem, place=place)
+
+
+def first_repeated(indptr: IntArray, ids: npt.NDArray[Any], size: int) -> int | None:
+    """Return the first entry whose id its list has twice; None: there is none.
+
+    Examples
+    --------
+    >>> first_repeated(np.array([0, 1, 3]), np.array([2, 2, 2]), 3)
+    1
+    """
+    none = np.zeros(0, np.int64)
+    fault = _core.find_listed(_core.Selection(indptr, ids), size, none, none, None, 0)[0]
+    if fault is None:
+        return None
+    return int(fault[0])
