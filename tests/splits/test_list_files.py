@@ -414,7 +414,7 @@ def test_ranks_by_name(
         ({"q": "d"}, ["d", "e", "d"], "candidates: 'd' occurs twice"),
         ({"q": "d"}, 1.5, "candidates: expected an int, a sequence of labels, .*, got float"),
         ({"Q": "d"}, 9, "answers: no query in common: right answers are of 'Q', .*lists of 'q'"),
-        ([("q", "d")], 5, "answers: expected Qrels, or a mapping"),
+        ([("q", "d")], 5, "answers: expected Qrels, a mapping"),
     ],
 )
 def test_wrong_ranks_by_name(tmp_path: Path, answers: Any, candidates: Any, message: str) -> None:

@@ -57,9 +57,11 @@ class Task(OneSidedTask[RetrievalReport]):
     qrels : mapping, array, list of tuples, tuple of columns, or path
         The right answers of each query: ``{query: {entity: gain}}``, ``{query: [entities]}``, rows
         ``(query, entity)`` or ``(query, entity, gain)`` as a list of tuples or an array of int,
-        columns ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple of arrays,
-        `Qrels`, or the path of a .npy file of rows or of text that `truerank.read_qrels` reads,
-        gzipped if its name ends in .gz. What a str and an int name is decided by `entities` and
+        columns ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple of arrays, a
+        frame, a data set or rows with named fields, as `Qrels.of` takes them, `Qrels`, or the path
+        of a .npy file of rows or of what `truerank.read_qrels` reads, gzipped if its name ends in
+        .gz. Without names of columns that say more, those of frames count by position. What a str
+        and an int name is decided by `entities` and
         `queries`; arrays may be Series and categoricals. A gain of 0, and in Qrels
         a relevance below 0 as well, is no right answer. A query without a right answer is left out
         of all means, and counted in `without_answers`.
@@ -246,15 +248,18 @@ class Task(OneSidedTask[RetrievalReport]):
         Parameters
         ----------
         ids : mapping, NamedLists, path, TopK, or lists as `truerank.rank_lists` takes them
-            ``{query: {entity: score}}``, or ``{query: [entities]}`` in order alone, by labels or
-            ids, as `qrels` name them: none is converted. A query without a list has an empty one;
+            ``{query: {entity: score}}``, ``{query: [(entity, score)]}``, or ``{query: [entities]}``
+            in order alone, by labels or ids, as `qrels` name them: none is converted; or frames,
+            data sets, rows and tuples of three columns, as `NamedLists.of` takes them. A query
+            without a list has an empty one;
             lists of queries that `qrels` does not have are not used, unless the task was made with
             `queries`, where they are an error.
             `NamedLists`, or the path of a file that `truerank.read_run` reads, or, if it ends in
-            .json or .jsonl (or these with .gz), `truerank.read_json_lists`. Or a list for each
+            .json or .jsonl (or these with .gz), `truerank.read_json_lists`; ``protocol.files`` of
+            the report names the form. Or a list for each
             query, in the order of their ids: what `truerank.topk_embeddings` returns, a matrix
             (queries, width) padded with -1, ``(indptr, values)``, or a list of lists of ids or
-            labels.
+            labels, or of pairs (entity, score).
         scores : array_like, (indptr, values), list of lists, or None
             Their scores, of the same form; None: they are by name, or the order says all.
         misses : {"zero", "bounds", "expected"}

@@ -18,8 +18,6 @@ from .vocabularies import LabelIndex
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
-
     Fault = tuple[int, str]  # a line of a block, from 0, and what is wrong with it
 
 _RUN_FIELDS = "expected six fields: query, Q0, document, rank, score and tag"
@@ -470,14 +468,3 @@ def reader_of(form: LineForm) -> LineReader:
     if form.columns is None:
         return TrecLines(form)
     return ColumnLines(form)
-
-
-def order_by_rank(queries: npt.NDArray[Any], ranks: IntArray) -> IntArray:
-    """Return the order of entries by query, and by rank within one.
-
-    Examples
-    --------
-    >>> order_by_rank(np.array([1, 0, 1]), np.array([2, 1, 1]))
-    array([1, 2, 0])
-    """
-    return np.lexsort((ranks, queries))

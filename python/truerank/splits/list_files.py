@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -16,17 +16,16 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.input_files import path_name
 from ..inputs.naming import public
 from ..inputs.scores import exact_number
-from ..inputs.selection import indptr_of
 from ..tables.cells import format_count
 from .judgements import Qrels
-from .line_forms import form_of_file, line_of_row, order_by_rank, reader_of, shown
-from .named_lists import NamedLists, first_repeated, lists_of_rows
+from .line_forms import form_of_file, line_of_row, reader_of, shown
+from .list_entries import ListEntries, first_of_equal
+from .named_lists import NamedLists, lists_of_entries, lists_of_rows
 from .text import text_blocks, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
     from ..inputs.progress_listeners import Listener, Progress
 
 _MARK = "\ufeff"  # the byte order mark
@@ -251,28 +250,6 @@ def _qrels_of_json(argument: str, path: str) -> Qrels:
     )
 
 
-def first_of_equal(
-    keys: IntArray, values: npt.NDArray[Any]
-) -> tuple[IntArray, tuple[int, int] | None]:
-    """Return the first row of each key, ascending, and two rows of one key with unlike values.
-
-    Examples
-    --------
-    >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 1]))
-    (array([0, 1]), None)
-    >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 2]))
-    (array([0, 1]), (0, 2))
-    """
-    _, first, key = np.unique(keys, return_index=True, return_inverse=True)
-    is_unlike = values != values[first[key]]
-    is_unlike &= ~(np.isnan(values) & np.isnan(values[first[key]]))
-    unlike = None
-    if is_unlike.any():
-        row = int(is_unlike.argmax())
-        unlike = int(first[key[row]]), row
-    return np.sort(first), unlike
-
-
 def source_of(path: str, form: str, comments: int = 0, repeated: int = 0) -> str:
     """Name a file and its form, and what was left out of it.
 
@@ -325,66 +302,14 @@ def _lists_of_run(argument: str, path: str, progress: bool | Listener | None = N
     form = form_of_file(argument, path, judged=False)
     reader = reader_of(form)
     queries, documents, scores = read_blocks(argument, path, progress, reader.read)
+    entries = ListEntries(queries, documents, scores)
     if form.in_order:
-        order = order_by_rank(queries, scores)
-    elif (queries[1:] < queries[:-1]).any():  # the lines of a query need not follow each other
-        order = np.argsort(queries, kind="stable")
-    else:
-        order = None
-    if order is not None:
-        queries = queries[order]
-        documents = documents[order]
-        scores = scores[order]
-    groups = reader.queries()
-    names = reader.documents()
-    indptr = indptr_of(np.bincount(queries, minlength=len(groups)))
-    repeated = 0
-    if first_repeated(indptr, documents, len(names)) is not None:
-        kept = _first_entries(argument, path, groups, names, (queries, documents, scores))
-        repeated = len(queries) - len(kept)
-        queries = queries[kept]
-        documents = documents[kept]
-        scores = scores[kept]
-        indptr = indptr_of(np.bincount(queries, minlength=len(groups)))
-    listed_scores: npt.NDArray[Any] | None = scores
-    if form.in_order:
-        _refuse_equal_ranks(argument, path, groups, queries, scores)
-        listed_scores = None
-    source = source_of(path, form.name, reader.comments, repeated)
-    return NamedLists(groups, names, indptr, documents, listed_scores, is_text=True, source=source)
-
-
-def _first_entries(
-    argument: str,
-    path: str,
-    groups: Sequence[str],
-    names: Sequence[str],
-    entries: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]],
-) -> IntArray:
-    """Return the first entry of each document of a query; those with unlike scores are refused."""
-    queries, documents, scores = entries
-    kept, unlike = first_of_equal(queries * np.int64(len(names)) + documents, scores)
-    if unlike is not None:
-        first, second = unlike
-        listed = f"the list of {groups[queries[first]]!r} has {names[documents[first]]!r} twice"
-        problem = f"{listed}, with {scores[first]} and {scores[second]}"
-        raise InputValueError(argument, problem, place=path)
-    return kept
-
-
-def _refuse_equal_ranks(
-    argument: str,
-    path: str,
-    groups: Sequence[str],
-    queries: npt.NDArray[Any],
-    ranks: npt.NDArray[Any],
-) -> None:
-    """Refuse two documents at one rank where ranks are all that says the order."""
-    is_equal = (queries[1:] == queries[:-1]) & (ranks[1:] == ranks[:-1])
-    if is_equal.any():
-        i = int(is_equal.argmax())
-        problem = f"the list of {groups[queries[i]]!r} has the rank {ranks[i]} twice"
-        raise InputValueError(argument, problem, place=path)
+        entries = ListEntries(queries, documents, None, scores)
+    lists, repeated = lists_of_entries(
+        argument, reader.queries(), reader.documents(), entries, place=path
+    )
+    lists.source = source_of(path, form.name, reader.comments, repeated)
+    return lists
 
 
 def read_blocks(
