@@ -21,7 +21,7 @@ NOT_ASKED = frozenset(RESULTS.split())
 METHODS_OF_RESULTS = {
     "Alignment": ("compare", "evaluate"),
     "CompatReport": ("bounds", "corrected", "printed"),
-    "NamedLists": ("rank",),
+    "NamedLists": ("of", "rank"),
     "Predictions": ("evaluate",),
     "Qrels": ("of",),
 }

@@ -18,6 +18,7 @@ LIKES = [[0.5, 0.25, 1.0], [0.125, 0.75, 0.5]]
 MATRIX = [[0.5, 0.25, 1.0], [0.125, 0.75, 0.5], [1.0, 0.0, 0.25]]
 PAIRS = [[0, 0], [1, 1], [2, 2]]
 QRELS = {"q": ["a"], "r": ["b", "c"]}
+ROWS = [{"qid": "q", "docno": "a", "score": 0.5}, {"qid": "r", "docno": "b", "score": 0.25}]
 ENTITIES = ["a", "b", "c"]
 BOTH_SIDES = ("head", "tail")
 
@@ -103,6 +104,9 @@ def retrieval_calls(folder: Path) -> list[Call]:
         Call("read_run", tr.read_run, {"path": folder / "run.txt"}),
         Call("read_qrels", tr.read_qrels, {"path": folder / "qrels.txt"}),
         Call("read_json_lists", tr.read_json_lists, {"path": folder / "lists.json"}),
+        Call(
+            "NamedLists.of", tr.NamedLists.of, {"value": ROWS, "columns": ["qid", "docno", "score"]}
+        ),
         Call("write_run", tr.write_run, written),
         Call("NamedLists.rank", run.rank, {"answers": qrels, "candidates": 3}),
         Call("Qrels.of", tr.Qrels.of, {"value": QRELS}),

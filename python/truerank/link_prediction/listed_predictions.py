@@ -19,8 +19,8 @@ from ..inputs.input_files import path_name
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
+from ..splits.list_entries import refuse_repeats
 from ..splits.list_files import read_blocks
-from ..splits.named_lists import refuse_repeats
 from ..splits.split_columns import TextColumns
 from ..splits.vocabularies import Vocabulary
 from .triple_task import Task

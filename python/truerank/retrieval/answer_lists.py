@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..embeddings.scoring import TopK
+from ..inputs.errors import InputTypeError
 from ..inputs.selection import indptr_of
 from ..splits.elements import read_elements
-from ..splits.judgements import without_ranx
+from ..splits.list_entries import ScoredNames, read_pairs
 from ..splits.list_files import lists_of_file
 from ..splits.list_use import ListUse, lists_in_use
-from ..splits.named_lists import NamedLists, lists_of_rows
+from ..splits.named_lists import NamedLists, named_lists_of
 from ..splits.text import is_path
 from ..splits.vocabularies import LabelIndex
 from ..tasks.sampling import join_ranges
@@ -27,15 +28,10 @@ if TYPE_CHECKING:
 
 
 def read_lists(argument: str, value: Any) -> NamedLists | None:
-    """Return lists by name as they are, or of a mapping, a run of ranx or a file; else None."""
-    value = without_ranx(value)
+    """Return lists by name of a file, or as `NamedLists.of` takes them; else None."""
     if is_path(value):
         return lists_of_file(argument, os.fsdecode(value))
-    if isinstance(value, NamedLists):
-        return value
-    if isinstance(value, Mapping):
-        return lists_of_rows(argument, value.items())
-    return None
+    return named_lists_of(argument, value)
 
 
 class OrderedLists(NamedTuple):
@@ -88,7 +84,7 @@ def lists_in_order(
     --------
     >>> from truerank.splits.vocabularies import Vocabulary
     >>> queries, entities = Vocabulary(2, ("u", "v")), Vocabulary(3, ("a", "b", "c"))
-    >>> lists = lists_of_rows("ids", {"v": {"c": 0.5, "a": 0.25}}.items())
+    >>> lists = NamedLists.of({"v": {"c": 0.5, "a": 0.25}})
     >>> lists_in_order(
     ...     lists, queries, order=np.array([0, 1]), asked=np.array([1]), all_known=True,
     ...     ids_of_names=lambda names, _: entities.ids_of("ids", names),
@@ -151,6 +147,7 @@ def lists_of_ids(
     Parameters
     ----------
     ids : TopK, list of lists of labels or ids, or lists as `rank_lists` takes them
+        Lists of pairs (name, score), or of ``{"corpus_id": name, "score": score}``, have scores.
     scores : as `rank_lists` takes them, or None
     ids_of_names : callable
         f(names, is_text) -> the ids of entities; the names are distinct.
@@ -164,6 +161,12 @@ def lists_of_ids(
         ids = ids.ids
     if not is_list_of_lists(ids):
         return ids, scores
+    scored = _scored_lists(ids)
+    if scored is not None:
+        if scores is not None:
+            raise InputTypeError("scores", expected="None, as the lists are pairs with scores")
+        ids = scored.names
+        scores = scored.scores
     flat = read_elements("ids", list(chain.from_iterable(ids)), "labels or ids of entities")
     if isinstance(flat, np.ndarray):
         codes = ids_of_names(flat, False)
@@ -173,6 +176,25 @@ def lists_of_ids(
         codes = ids_of_names(tuple(index.codes), False)[numbers]
     indptr = indptr_of(list(map(len, ids)))
     return (indptr, codes), scores
+
+
+def _scored_lists(ids: Any) -> ScoredNames | None:
+    """Return lists of names and lists of scores, of lists of pairs; None for lists of names."""
+    read = [read_pairs(row) for row in ids]
+    if all(pairs is None for pairs in read):
+        return None
+    scored = ScoredNames([], [])
+    for i, pairs in enumerate(read):
+        if pairs is not None:
+            scored.names.append(pairs.names)
+            scored.scores.append(pairs.scores)
+        elif ids[i]:
+            got = f"{ids[i]!r} in list {i}"
+            raise InputTypeError("ids", expected="pairs (name, score) in all lists", got=got)
+        else:
+            scored.names.append([])
+            scored.scores.append([])
+    return scored
 
 
 def is_list_of_lists(ids: Any) -> bool:

@@ -38,6 +38,8 @@ class AnswerSets(NamedTuple):
     names_alone : bool
         Whether entities have names and a number, but no order: the first of the ids are those that
         the qrels name, and any other name may stand for one of the others.
+    sources : tuple of str
+        The files of qrels and known right answers, and their forms.
     """
 
     queries: Vocabulary
@@ -48,6 +50,7 @@ class AnswerSets(NamedTuple):
     asked: int
     judged: IntArray = np.zeros((0, 2), np.int64)
     names_alone: bool = False
+    sources: tuple[str, ...] = ()
 
     def select(self, where: Any) -> AnswerSets:
         """Return some of the right answers, in this order."""
@@ -89,8 +92,10 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
 
     known_queries = {}
     columns = [tested.entities]
+    sources = [tested.source]
     for name, (title, value) in splits.items():
         judged = read_judged(title, value, reader)
+        sources.append(judged.source)
         found = _find_queries(judged.queries, query_ids, queries is None)
         stays = (found >= 0) & (found < query_ids.size)
         if judged.gains is not None:
@@ -115,6 +120,7 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
         known=known_pairs,
         asked=len(distinct(asked)),
         names_alone=names_alone,
+        sources=tuple(filter(None, sources)),
     )
     return _distinct_answers(sets)
 

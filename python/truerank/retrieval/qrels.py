@@ -14,6 +14,7 @@ from ..inputs.npy_files import read_npy
 from ..splits.column_ids import IdColumn
 from ..splits.judgements import Qrels, without_ranx
 from ..splits.list_files import qrels_of_file
+from ..splits.long_rows import as_list, read_long_rows
 from ..splits.split_columns import SplitReader, is_split
 from ..splits.text import RowForm, is_path
 
@@ -34,12 +35,15 @@ class JudgedPairs(NamedTuple):
         Finite; below 0 only in a file of qrels. None: all are 1.
     asked : IdColumn
         The queries that occur, also those without a pair; some of them perhaps several times.
+    source : str
+        The file and its form; "": they are from Python.
     """
 
     queries: IdColumn
     entities: IdColumn
     gains: FloatArray | None
     asked: IdColumn
+    source: str = ""
 
 
 def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
@@ -52,7 +56,8 @@ def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
     value : object
         A mapping of queries to mappings of entities to gains, or to lists of entities; rows, as an
         array of int of shape (n, 2) or (n, 3) or a list of tuples; a tuple of two or three columns;
-        Qrels; or a path: a .npy file of rows, any other is text that `read_qrels` reads.
+        a frame, a data set, or rows with named fields, as `Qrels.of` takes them; Qrels; or a path:
+        a .npy file of rows, any other is text that `read_qrels` reads.
     reader : SplitReader
         Of the form `FORM`; all that belongs to one task is read by one.
 
@@ -61,7 +66,7 @@ def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
     TypeError, ValueError, OSError
         For anything else, and for gains that are NaN, infinite or, except in text, negative.
     """
-    value = without_ranx(value)
+    value = as_list(without_ranx(value))
     if is_path(value):
         path = os.fsdecode(value)
         if path.endswith(".npy"):
@@ -75,19 +80,15 @@ def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
         queries = reader.column(title, 0, value.queries, is_text=value.is_text)
         entities = reader.column(title, 1, value.documents, is_text=value.is_text)
         # gains below 0 are none, as in trec_eval
-        return JudgedPairs(queries, entities, value.relevance.astype(np.float64), queries)
-    return _read_columns(title, value, reader)
-
-
-def is_column(value: object) -> bool:
-    """Whether this is an array of one dimension, or a Series.
-
-    Examples
-    --------
-    >>> is_column(np.zeros(3)), is_column([0.0])
-    (True, False)
-    """
-    return hasattr(value, "__array__") and len(getattr(value, "shape", ())) == 1
+        gains = value.relevance.astype(np.float64)
+        return JudgedPairs(queries, entities, gains, queries, value.source)
+    rows = read_long_rows(title, value, judged=True)
+    if rows is not None:
+        columns = [rows.queries, rows.documents]
+        if rows.values is not None:
+            columns.append(rows.values)
+        return _pairs_of_columns(title, columns, reader)
+    return _pairs_of_columns(title, reader.columns(title, value), reader)
 
 
 def is_one_split(known: object) -> bool:
@@ -106,11 +107,7 @@ def is_one_split(known: object) -> bool:
     return not all(isinstance(name, str) for name in known)  # no pairs at all
 
 
-def _read_columns(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
-    if isinstance(value, tuple) and all(map(is_column, value)):
-        columns: list[Any] = list(value)
-    else:
-        columns = reader.columns(title, value)
+def _pairs_of_columns(title: str, columns: list[Any], reader: SplitReader) -> JudgedPairs:
     if not columns:
         columns = [np.zeros(0, np.int64), np.zeros(0, np.int64)]
     lengths = list(map(len, columns))

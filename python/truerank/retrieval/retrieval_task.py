@@ -18,7 +18,7 @@ from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, GAIN_RULE
 from ..ranks.protocol import Protocol
 from ..splits.elements import read_elements
-from ..splits.grades import count_without_answers, gains_of, with_judged
+from ..splits.grades import count_without_answers, gains_of, with_files, with_judged
 from ..splits.split_audit import check_rules
 from ..splits.vocabularies import Vocabulary
 from ..tasks.one_sided_task import OneSidedTask
@@ -57,9 +57,11 @@ class Task(OneSidedTask[RetrievalReport]):
     qrels : mapping, array, list of tuples, tuple of columns, or path
         The right answers of each query: ``{query: {entity: gain}}``, ``{query: [entities]}``, rows
         ``(query, entity)`` or ``(query, entity, gain)`` as a list of tuples or an array of int,
-        columns ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple of arrays,
-        `Qrels`, or the path of a .npy file of rows or of text that `truerank.read_qrels` reads,
-        gzipped if its name ends in .gz. What a str and an int name is decided by `entities` and
+        columns ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple of arrays, a
+        frame, a data set or rows with named fields, as `Qrels.of` takes them, `Qrels`, or the path
+        of a .npy file of rows or of what `truerank.read_qrels` reads, gzipped if its name ends in
+        .gz. Without names of columns that say more, those of frames count by position. What a str
+        and an int name is decided by `entities` and
         `queries`; arrays may be Series and categoricals. A gain of 0, and in Qrels
         a relevance below 0 as well, is no right answer. A query without a right answer is left out
         of all means, and counted in `without_answers`.
@@ -194,7 +196,11 @@ class Task(OneSidedTask[RetrievalReport]):
         if groups is not None and not isinstance(groups, Mapping):
             self._check_order_of_queries("groups")
         protocol = Protocol(
-            filter=tuple(sets.known), split=split, candidates=chosen.name, sampled=is_drawn
+            filter=tuple(sets.known),
+            split=split,
+            candidates=chosen.name,
+            sampled=is_drawn,
+            files=sets.sources,
         )
         super().__init__({SIDE: side}, protocol)
 
@@ -242,15 +248,18 @@ class Task(OneSidedTask[RetrievalReport]):
         Parameters
         ----------
         ids : mapping, NamedLists, path, TopK, or lists as `truerank.rank_lists` takes them
-            ``{query: {entity: score}}``, or ``{query: [entities]}`` in order alone, by labels or
-            ids, as `qrels` name them: none is converted. A query without a list has an empty one;
+            ``{query: {entity: score}}``, ``{query: [(entity, score)]}``, or ``{query: [entities]}``
+            in order alone, by labels or ids, as `qrels` name them: none is converted; or frames,
+            data sets, rows and tuples of three columns, as `NamedLists.of` takes them. A query
+            without a list has an empty one;
             lists of queries that `qrels` does not have are not used, unless the task was made with
             `queries`, where they are an error.
             `NamedLists`, or the path of a file that `truerank.read_run` reads, or, if it ends in
-            .json or .jsonl (or these with .gz), `truerank.read_json_lists`. Or a list for each
+            .json or .jsonl (or these with .gz), `truerank.read_json_lists`; ``protocol.files`` of
+            the report names the form. Or a list for each
             query, in the order of their ids: what `truerank.topk_embeddings` returns, a matrix
             (queries, width) padded with -1, ``(indptr, values)``, or a list of lists of ids or
-            labels.
+            labels, or of pairs (entity, score).
         scores : array_like, (indptr, values), list of lists, or None
             Their scores, of the same form; None: they are by name, or the order says all.
         misses : {"zero", "bounds", "expected"}
@@ -290,6 +299,7 @@ class Task(OneSidedTask[RetrievalReport]):
         check_misses(misses, self.protocol)
         named = read_lists("ids", ids)
         use = None
+        source = ""
         if named is None:
             if not is_list_of_lists(ids):
                 self._check_columns_of("ids")
@@ -299,6 +309,7 @@ class Task(OneSidedTask[RetrievalReport]):
             if scores is not None:
                 raise InputTypeError("scores", expected="None, as the lists have names")
             ids, scores, use = self._lists_by_query(named)
+            source = named.source
         if isinstance(ids, TopK) and scores is None:
             ids, scores = ids
         lists = as_lists(ids, scores, options.get("dtype"), "ids")
@@ -306,8 +317,9 @@ class Task(OneSidedTask[RetrievalReport]):
         report = super()._evaluate_lists({SIDE: opened}, "ids", **options)
         if use is not None:
             use.warn("ids")
-        if misses != "zero":
-            report = self._report(report.ranks, misses)
+        if misses != "zero" or source:
+            ranks = with_files(report.ranks, [source])
+            report = self._report(ranks, misses)
         longest = None
         if self.protocol.candidates == ALL:
             longest = int(np.diff(lists.indptr).max(initial=0))

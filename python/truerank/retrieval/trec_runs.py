@@ -14,7 +14,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
 from ..splits.elements import checked_names
-from ..splits.named_lists import refuse_repeats
+from ..splits.list_entries import refuse_repeats
 from ..tables.writing import replace_text
 from .answer_lists import read_lists
 
@@ -59,7 +59,8 @@ def write_run(
     TypeError, ValueError
         For other shapes, for an id that has no name, and for what `read_run` would not read back: a
         query or a document that comes twice, names that are empty, have blanks or begin with a byte
-        order mark or have no UTF-8, and integer scores that no float64 holds.
+        order mark or have no UTF-8, queries that begin with #, and integer scores that no float64
+        holds.
     OSError
         If the file cannot be written.
 
@@ -121,6 +122,10 @@ def _query_fields(queries: Any, number: int) -> tuple[str, ...]:
     names = _fields("queries", queries)
     if len(names) != number:
         raise InputValueError("queries", expected=f"{number} names", got=len(names))
+    for i, name in enumerate(names):
+        if name.startswith("#"):
+            expected = "names that do not begin with #, as comments do"
+            raise InputValueError("queries", expected=expected, got=f"{name!r} at position {i}")
     return names
 
 

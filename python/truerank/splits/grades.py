@@ -5,7 +5,7 @@ All of it are labels of tasks, which are sliced, joined and saved with the ranks
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -106,6 +106,21 @@ def count_without_answers(labels_by_name: LabelsByName) -> int:
     if labels is None:
         return 0
     return int(labels.codes.sum())
+
+
+def with_files(ranks: Ranks, sources: Iterable[str]) -> Ranks:
+    """Return ranks whose protocol names further files and their forms; "" is none.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> with_files(Ranks([1], [2], 4), ["", "run.txt (TREC run)"]).protocol.files
+    ('run.txt (TREC run)',)
+    """
+    named = [source for source in sources if source]
+    if not named:
+        return ranks
+    return ranks.with_protocol(files=ranks.protocol.files + tuple(named))
 
 
 def with_judged(ranks: Ranks, is_right: npt.NDArray[np.bool_]) -> Ranks:

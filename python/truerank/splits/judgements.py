@@ -13,6 +13,7 @@ from ..inputs.checks import instance, integer, is_integer, mapping, several
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from .elements import checked_names
+from .long_rows import LongRows, as_list, read_long_rows, relevance_of
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -49,6 +50,8 @@ class Qrels:
     is_text : bool
         Whether the names are from a file, where 7 has no type: such names are also read by
         vocabularies of int, which take no str.
+    source : str
+        The file and its form, for reports; "": they are from Python.
 
     Raises
     ------
@@ -65,6 +68,7 @@ class Qrels:
     documents: Names
     relevance: IntArray
     is_text: bool = False
+    source: str = ""
 
     def __post_init__(self) -> None:
         if not self.is_text:
@@ -80,21 +84,44 @@ class Qrels:
         return f"Qrels({judged}, {np.count_nonzero(self.relevance >= 1):,} relevant)"
 
     @classmethod
-    def of(cls, value: Any, argument: str = "answers") -> Qrels:
+    def of(cls, value: Any, argument: str = "answers", *, columns: Any = None) -> Qrels:
         """Read judgements in any of the forms that `NamedLists.rank` takes.
 
         Names stay what they are, str or int.
+
+        Parameters
+        ----------
+        value : Qrels, mapping, frame, data set, rows, or tuple of columns
+            ``{query: {name: relevance}}``, ``{query: [names]}``, ``{query: name}``; or a row for
+            each judgement, in the forms that `NamedLists.of` takes. Rows without relevance are
+            right answers. Relevance is an integer, or a float without a fraction.
+        argument : str
+            What messages call it.
+        columns : sequence of str, optional
+            The names of the columns of queries, documents and, perhaps, relevance, as in
+            `NamedLists.of`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For another form, and for columns that are not found, or two of a kind.
 
         Examples
         --------
         >>> Qrels.of({"q1": {"d3": 1, "d9": 0}, "q2": ["d3"]})
         Qrels(3 judgements of 2 queries, 2 relevant)
+        >>> Qrels.of([{"query-id": "q1", "corpus-id": "d3", "score": 1}])
+        Qrels(1 judgements of 1 queries, 1 relevant)
         """
         instance("argument", argument, str)
-        value = without_ranx(value)
+        value = as_list(without_ranx(value))
         if isinstance(value, Qrels):
             return value
-        answers = mapping(argument, value, "Qrels, or a mapping of queries to answers")
+        rows = read_long_rows(argument, value, judged=True, columns=columns)
+        if rows is not None:
+            return cls._of_long_rows(argument, rows)
+        expected = "Qrels, a mapping of queries to answers, or rows with columns such as query_id"
+        answers = mapping(argument, value, f"{expected}, doc_id and relevance")
         queries: list[Any] = []
         documents: list[Any] = []
         relevance: list[int] = []
@@ -107,6 +134,19 @@ class Qrels:
             checked_names(argument, queries),
             checked_names(argument, documents),
             np.array(relevance, np.int64),
+            is_text=False,
+        )
+
+    @classmethod
+    def _of_long_rows(cls, argument: str, rows: LongRows) -> Qrels:
+        """Make judgements of columns of queries, documents and relevance."""
+        relevance = np.ones(len(rows.queries), np.int64)
+        if rows.values is not None:
+            relevance = relevance_of(argument, rows.values)
+        return cls._trusted(
+            checked_names(argument, rows.queries),
+            checked_names(argument, rows.documents),
+            relevance,
             is_text=False,
         )
 
@@ -127,6 +167,7 @@ class Qrels:
         qrels.documents = documents
         qrels.relevance = read_only(relevance)
         qrels.is_text = is_text
+        qrels.source = ""
         return qrels
 
     def pairs(self) -> dict[tuple[Name, Name], int]:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
 from ..inputs.checks import is_number
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.input_files import path_name
 from ..inputs.naming import public
-from ..inputs.scores import exact_number, first_rounded
+from ..inputs.scores import exact_number
+from ..tables.cells import format_count
 from .judgements import Qrels
-from .named_lists import NamedLists, lists_of_rows, refuse_repeats
-from .text import line_of, text_blocks, text_lines
+from .line_forms import form_of_file, line_of_row, reader_of, shown
+from .list_entries import ListEntries, first_of_equal
+from .named_lists import NamedLists, lists_of_entries, lists_of_rows
+from .text import text_blocks, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,17 +37,27 @@ def read_run(
     *,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> NamedLists:
-    """Read a TREC run: a line for each document of each query, ``qid Q0 docid rank score tag``.
+    """Read a run, as of TREC: lines ``qid Q0 docid rank score tag``, one for each document listed.
 
     The scores say how documents are ranked, and equal ones tie; the ranks in the file and the order
     of its lines say nothing, as in trec_eval (which breaks ties by the names of documents). The
-    lines of a query need not follow each other.
+    lines of a query need not follow each other. The first line that is no comment says which form
+    a file has, and ``source`` of the lists, and reports of them, name it:
+
+    ==========================  ================================================================
+    fields                      a run
+    ==========================  ================================================================
+    six                         of TREC, pyserini and ir_datasets; the tag may have blanks
+    query document rank score   of ColBERT
+    query document rank         of MS MARCO (also pyserini's): lists in the order of ranks alone
+    those of a header           names such as query-id, corpus-id and score, or rank in its place
+    ==========================  ================================================================
 
     Parameters
     ----------
     path : str or path-like
         Text in UTF-8, gzipped if its name ends in .gz. Blanks and tabs stand between fields; empty
-        lines are skipped.
+        lines, and those that begin with #, are skipped.
     progress : callable or bool, optional
         As in `rank`: True shows a bar. A callable is
         called with a `Progress`, in bytes of the file, after every block of lines.
@@ -56,9 +69,10 @@ def read_run(
     Raises
     ------
     ValueError
-        For a line that is not of this form, or begins with a byte order mark although it is not the
-        first; for a document that a query has twice; and for a score that a float64 does not hold
-        (see Notes). The error names the line, or the query.
+        For a line that is not of the form of the first one, or begins with a byte order mark
+        although it is not the first; for a document that a query has twice with unlike scores or
+        ranks; and for a score that a float64 does not hold (see Notes). The error names the line,
+        or the query.
     OSError
         For a file that is missing or damaged.
 
@@ -92,20 +106,28 @@ def read_run(
 def read_json_lists(
     path: str | os.PathLike[str],
     *,
+    part: str | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> NamedLists:
     """Read lists in JSON: ``{"q1": {"d7": 2.5, "d3": 1.5}, "q2": {...}}``.
 
-    The file has one such object, as pytrec_eval and ranx take them, or lines that are each such an
-    object, with one query or several. Objects ``{"d7": 2.5, "d3": 1.5}`` alone, in lines or in an
-    array, are lists of queries that are numbered from "0". Arrays of names in place of objects,
-    ``{"q1": ["d7", "d3"]}``, are lists in order alone.
+    The file has one such object, as pytrec_eval and ranx take and save them, or lines that are each
+    such an object, with one query or several. Objects ``{"d7": 2.5, "d3": 1.5}`` alone, in lines or
+    in an array, are lists of queries that are numbered from "0". In place of such an object, pairs
+    ``[["d7", 2.5]]`` and objects ``[{"corpus_id": "d7", "score": 2.5}]`` are lists with scores, and
+    names ``["d7", "d3"]`` lists in order alone.
+
+    Predictions that toolkits save are read, too: those of sentence-transformers (lines with
+    "query_id" and "results"), of MTEB (an object with "mteb_model_meta"), and pyserini's lines of
+    KILT ("id" and "output"), in order alone. ``source`` of the lists says which these are.
 
     Parameters
     ----------
     path : str or path-like
         In UTF-8, gzipped if its name ends in .gz. Lines are read one by one; a single object is
         read as a whole, into Python's dicts.
+    part : str, optional
+        Of MTEB's predictions, which have several: the subset and the split, as "default/test".
     progress : callable or bool, optional
         As in `read_run`.
 
@@ -130,18 +152,27 @@ def read_json_lists(
     ...     read_json_lists(file)["q2"]
     {'d3': 0.5}
     """
-    return _lists_of_json("path", path_name("path", path), progress)
+    name = path_name("path", path)
+    if part is not None and not isinstance(part, str):
+        raise InputTypeError("part", expected="str", got=type(part).__name__)
+    return _lists_of_json("path", name, progress, part)
 
 
 @public("truerank")
 def read_qrels(path: str | os.PathLike[str]) -> Qrels:
-    """Read the judgements of a TREC test collection: lines ``qid iteration docid relevance``.
+    """Read the judgements of a test collection, as in TREC lines ``qid iteration docid relevance``.
+
+    Lines may also have the columns of a header: those of BEIR are query-id, corpus-id and score.
+    The interactions of RecBole (.inter, whose header has types, as ``user_id:token``) are right
+    answers of users, of a relevance of 1, or that of a column ``label``; ratings are none. JSON is
+    ``{"q1": {"d3": 1}}``, as ranx saves it. ``source`` of the judgements says which form it was.
 
     Parameters
     ----------
     path : str or path-like
-        Text in UTF-8, gzipped if its name ends in .gz. Blanks and tabs stand between fields; empty
-        lines are skipped.
+        Text in UTF-8, gzipped if its name ends in .gz, or JSON by its name, as `read_json_lists`
+        takes it. Blanks and tabs stand between fields; empty lines, and those that begin with #,
+        are skipped. Relevance is an integer, perhaps written as 1.0.
 
     Returns
     -------
@@ -150,8 +181,9 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     Raises
     ------
     ValueError
-        For a line that is not of this form, or begins with a byte order mark although it is not the
-        first, and a document that is judged twice for a query; the error names the line.
+        For a line that is not of the form of the first one, or begins with a byte order mark
+        although it is not the first, and a document that is judged in two ways for a query; the
+        error names the line.
     OSError
         For a file that is missing or damaged.
 
@@ -169,18 +201,71 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
 
 def qrels_of_file(argument: str, path: str) -> Qrels:
     """Read judgements as `read_qrels` does; messages name the argument."""
-    reader = _core.ListReader()
-    queries, documents, relevance = read_blocks(argument, path, None, reader.judged_rows)
-    names = reader.names()
-    asked = np.array(reader.groups(), object)[queries]
+    _refuse_packed(argument, path)
+    if is_json(path):
+        return _qrels_of_json(argument, path)
+    form = form_of_file(argument, path, judged=True)
+    reader = reader_of(form)
+    queries, documents, relevance = read_blocks(argument, path, None, reader.read)
+    names = reader.documents()
+    asked = np.array(reader.queries(), object)[queries]
     judged = np.array(names, object)[documents]
     keys = queries * np.int64(len(names)) + documents
+    repeated = 0
     if not np.diff(np.sort(keys)).all():  # np.unique is far slower
-        first_rows = np.unique(keys, return_index=True)[1]
-        row = np.setdiff1d(np.arange(len(keys)), first_rows)[0]
-        problem = f"line {line_of(path, row)}: {judged[row]!r} is judged twice for {asked[row]!r}"
-        raise InputValueError(argument, problem, place=path)
-    return Qrels(tuple(asked.tolist()), tuple(judged.tolist()), relevance, is_text=True)
+        kept, unlike = first_of_equal(keys, relevance)
+        if unlike is not None:
+            first, second = unlike
+            line = line_of_row(path, form, second)
+            two = f"as {relevance[first]} and as {relevance[second]}"
+            problem = f"{judged[second]!r} is judged twice for {asked[second]!r}, {two}"
+            raise InputValueError(argument, f"line {line}: {problem}", place=path)
+        repeated = len(keys) - len(kept)
+        asked = asked[kept]
+        judged = judged[kept]
+        relevance = relevance[kept]
+    source = source_of(path, form.name, reader.comments, repeated)
+    return Qrels(
+        tuple(asked.tolist()), tuple(judged.tolist()), relevance, is_text=True, source=source
+    )
+
+
+def _qrels_of_json(argument: str, path: str) -> Qrels:
+    """Read judgements in JSON; names without relevance are right answers."""
+    lists = _lists_of_json(argument, path)
+    queries = np.repeat(np.array(lists.queries, object), np.diff(lists.indptr))
+    documents = np.array(lists.names, object)[lists.ids]
+    relevance = np.ones(len(documents), np.int64)
+    if lists.scores is not None:
+        relevance = lists.scores.astype(np.int64)
+        is_other = relevance != lists.scores
+        if is_other.any():
+            row = int(is_other.argmax())
+            got = f"{lists.scores[row]} for {documents[row]!r} of {queries[row]!r}"
+            expected = "integers as relevance"
+            raise InputValueError(argument, expected=expected, got=got, place=path)
+    source = lists.source.replace("lists", "qrels")
+    return Qrels(
+        tuple(queries.tolist()), tuple(documents.tolist()), relevance, is_text=True, source=source
+    )
+
+
+def source_of(path: str, form: str, comments: int = 0, repeated: int = 0) -> str:
+    """Name a file and its form, and what was left out of it.
+
+    Examples
+    --------
+    >>> source_of("run.txt", "TREC run", comments=2, repeated=1)
+    'run.txt (TREC run; left out: 2 comments, 1 repeated line)'
+    """
+    left_out = []
+    if comments:
+        left_out.append(format_count(comments, "comment"))
+    if repeated:
+        left_out.append(format_count(repeated, "repeated line"))
+    if left_out:
+        form += f"; left out: {', '.join(left_out)}"
+    return f"{path} ({form})"
 
 
 def lists_of_file(argument: str, path: str) -> NamedLists:
@@ -195,26 +280,36 @@ def is_json(path: str) -> bool:
     return path.endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz"))
 
 
+def _refuse_packed(argument: str, path: str) -> None:
+    """Refuse files that other programs unpack, with the line that does it."""
+    stem, suffix = os.path.splitext(path)
+    remedy = ""
+    if suffix == ".lz4":
+        unpacked = stem
+        if not is_json(stem):
+            unpacked = f"{stem}.json"
+        remedy = f"`lz4 -d {path} {unpacked}` unpacks it"
+    elif suffix in (".parquet", ".parq"):
+        remedy = f"`pandas.read_parquet({path!r})` makes a frame of it, which is taken as it is"
+    elif suffix in (".pkl", ".pickle"):
+        remedy = "a pickle can run any code when it is loaded, and is not read"
+    if remedy:
+        raise InputValueError(argument, f"expected text or JSON; {remedy}", place=path)
+
+
 def _lists_of_run(argument: str, path: str, progress: bool | Listener | None = None) -> NamedLists:
-    reader = _core.ListReader()
-
-    def read_rows(text: str) -> tuple[Any, ...]:
-        fault, queries, documents, scores = reader.run_rows(text)
-        if fault is None:
-            fault = first_rounded(text, 4, scores)
-        return fault, queries, documents, scores
-
-    queries, documents, scores = read_blocks(argument, path, progress, read_rows)
-    if (queries[1:] < queries[:-1]).any():  # the lines of a query need not follow each other
-        order = np.argsort(queries, kind="stable")
-        queries = queries[order]
-        documents = documents[order]
-        scores = scores[order]
-    groups = reader.groups()
-    names = reader.names()
-    indptr = np.searchsorted(queries, np.arange(len(groups) + 1)).astype(np.int64)
-    refuse_repeats(argument, groups.__getitem__, names, indptr, documents, path)
-    return NamedLists(groups, names, indptr, documents, scores, is_text=True)
+    _refuse_packed(argument, path)
+    form = form_of_file(argument, path, judged=False)
+    reader = reader_of(form)
+    queries, documents, scores = read_blocks(argument, path, progress, reader.read)
+    entries = ListEntries(queries, documents, scores)
+    if form.in_order:
+        entries = ListEntries(queries, documents, None, scores)
+    lists, repeated = lists_of_entries(
+        argument, reader.queries(), reader.documents(), entries, place=path
+    )
+    lists.source = source_of(path, form.name, reader.comments, repeated)
+    return lists
 
 
 def read_blocks(
@@ -241,7 +336,9 @@ def read_blocks(
         if fault is not None:  # lines are counted for messages alone
             earlier = islice(text_blocks(argument, path), number)
             line = 1 + sum(block.count("\n") for block in earlier) + fault[0]
-            raise InputValueError(argument, f"line {line}: {fault[1]}", place=path)
+            wrong = text.split("\n")[fault[0]]
+            problem = f"line {line}: {fault[1]}; it reads {shown(wrong)}"
+            raise InputValueError(argument, problem, place=path)
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]
 
 
@@ -262,12 +359,82 @@ def json_lines(argument: str, path: str) -> Iterator[tuple[int, Any]]:
         yield number, _parse_json(argument, f"{path}: line {number}", line)
 
 
-def _lists_of_json(argument: str, path: str, progress: bool | Listener | None = None) -> NamedLists:
-    return lists_of_rows(argument, _json_lists(argument, path, progress), path, np.float64)
+def _lists_of_json(
+    argument: str,
+    path: str,
+    progress: bool | Listener | None = None,
+    part: str | None = None,
+) -> NamedLists:
+    _refuse_packed(argument, path)
+    forms: dict[str, None] = {}
+    rows = _json_lists(argument, path, progress, partial(_known_form, argument, path, part, forms))
+    lists = lists_of_rows(argument, rows, path, np.float64)
+    if part is not None and _MTEB not in forms:
+        expected = "None, as the file has no subsets and splits"
+        raise InputValueError("part", expected=expected, got=repr(part))
+    lists.source = source_of(path, next(iter(forms), _JSON_LISTS))
+    return lists
+
+
+_JSON_LISTS = "lists in JSON"
+_SENTENCE_TRANSFORMERS = "predictions of sentence-transformers"
+_KILT = "KILT's lines, in order alone"
+_MTEB = "predictions of MTEB"
+
+
+def _known_form(
+    argument: str, path: str, part: str | None, forms: dict[str, None], value: Any
+) -> Any:
+    """Return the lists by query of what toolkits save, and note the form; else the value itself."""
+    if not isinstance(value, dict):
+        return value
+    if isinstance(value.get("query_id"), str) and isinstance(value.get("results"), list):
+        forms[_SENTENCE_TRANSFORMERS] = None
+        return {value["query_id"]: value["results"]}
+    if isinstance(value.get("id"), str) and isinstance(value.get("output"), list):
+        forms[_KILT] = None
+        return {value["id"]: _kilt_names(argument, path, value["output"])}
+    if "mteb_model_meta" in value:
+        forms[_MTEB] = None
+        return _mteb_part(argument, path, value, part)
+    return value
+
+
+def _kilt_names(argument: str, path: str, output: list[Any]) -> list[Any]:
+    """Return the names of the documents of a line of KILT."""
+    names: list[Any] = []
+    for answer in output:
+        provenance = None
+        if isinstance(answer, dict):
+            provenance = answer.get("provenance")
+        if not isinstance(provenance, list) or not all(isinstance(p, dict) for p in provenance):
+            expected = '{"provenance": [{"wikipedia_id": name}]} in "output"'
+            raise InputValueError(argument, expected=expected, got=repr(answer), place=path)
+        names.extend(place.get("wikipedia_id") for place in provenance)
+    return names
+
+
+def _mteb_part(argument: str, path: str, value: dict[str, Any], part: str | None) -> Any:
+    """Return the lists of one subset and split of MTEB's predictions."""
+    lists_of_parts = {}
+    for subset, splits in value.items():
+        if subset != "mteb_model_meta" and isinstance(splits, Mapping):
+            for split, lists in splits.items():
+                lists_of_parts[f"{subset}/{split}"] = lists
+    if part is None and len(lists_of_parts) == 1:
+        (lists,) = lists_of_parts.values()
+        return lists
+    if part not in lists_of_parts:
+        expected = f"part= one of {', '.join(lists_of_parts)}"
+        raise InputValueError(argument, expected=expected, got=repr(part), place=path)
+    return lists_of_parts[part]
 
 
 def _json_lists(
-    argument: str, path: str, progress: bool | Listener | None
+    argument: str,
+    path: str,
+    progress: bool | Listener | None,
+    known_form: Callable[[Any], Any],
 ) -> Iterator[tuple[str | None, Any]]:
     """Yield the query of each list (None: it has no name), and its scores by candidate."""
     lines = text_lines(argument, path, progress)
@@ -280,7 +447,7 @@ def _json_lists(
     if not has_lines:  # a file that is one object, or an array
         texts = [(1, "\n".join(line for _, line in texts))]
     for number, text in texts:
-        value = _parse_json(argument, f"{path}: line {number}", text, exact_number)
+        value = known_form(_parse_json(argument, f"{path}: line {number}", text, exact_number))
         if isinstance(value, dict) and not is_number(next(iter(value.values()), None)):
             yield from value.items()
         elif isinstance(value, list):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from .. import _core
 from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
-from ..inputs.checks import flag, is_number
-from ..inputs.errors import InputValueError, UnknownKeyError
+from ..inputs.checks import flag, instance, is_number
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.scores import exact_array
@@ -20,9 +19,11 @@ from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, WITHOUT_ANSWERS
 from .elements import checked_names, is_integer_type, refuse_repeated, same_kind
-from .grades import first_task_counts, gain_labels, with_judged
-from .judgements import Qrels, other_pairs, right_pairs
+from .grades import first_task_counts, gain_labels, with_files, with_judged
+from .judgements import Qrels, other_pairs, right_pairs, without_ranx
+from .list_entries import ListEntries, distinct_entries, read_pairs, refuse_repeats
 from .list_use import lists_in_use
+from .long_rows import LongRows, as_list, ranks_of, read_long_rows, scores_of
 from .vocabularies import LabelIndex, Vocabulary
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         Their scores; None: the order of each list says all.
     is_text : bool
         Whether the names are from a file, as in `Qrels`.
+    source : str
+        The file and its form, as in `Qrels`.
 
     Raises
     ------
@@ -74,6 +77,7 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
     ids: npt.NDArray[Any]
     scores: npt.NDArray[Any] | None
     is_text: bool = False
+    source: str = ""
 
     def __post_init__(self) -> None:
         if not self.is_text:
@@ -108,6 +112,49 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         if self.scores is None:
             return dict.fromkeys(names)
         return dict(zip(names, self.scores[span].tolist(), strict=True))
+
+    @classmethod
+    def of(cls, value: Any, argument: str = "lists", *, columns: Any = None) -> NamedLists:
+        """Read lists in any form that Python has; `read_run` and `read_json_lists` read files.
+
+        Names stay what they are, str or int.
+
+        Parameters
+        ----------
+        value : mapping, frame, data set, rows, or tuple of columns
+            ``{query: {name: score}}``, ``{query: [(name, score)]}``, ``{query: [{"corpus_id": name,
+            "score": score}]}``, ``{query: [names]}`` in order alone; a `Run` of ranx. Or a row for
+            each document of each query: a frame of pandas or polars, a data set of Hugging Face or
+            a table of pyarrow, rows with named fields (as ir_datasets has them) or keys, or a tuple
+            of three columns (Series or arrays). Without a column of scores, one of ranks, or else
+            the order of rows, says all.
+        argument : str
+            What messages call it.
+        columns : sequence of str, optional
+            The names of the columns of queries, of documents and, perhaps, of scores. Default: they
+            are found by usual names, such as query_id or qid, doc_id, docno or corpus-id, score.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For another form; for columns that are not found, or two of a kind; and for a document
+            that a query has twice with unlike scores.
+
+        Examples
+        --------
+        >>> NamedLists.of({"q1": [("d7", 2.5), ("d3", 1.5)]})["q1"]
+        {'d7': 2.5, 'd3': 1.5}
+        >>> rows = [{"user": "ann", "film": "heat", "stars": 5}]
+        >>> NamedLists.of(rows, columns=("user", "film", "stars"))["ann"]
+        {'heat': 5}
+        """
+        instance("argument", argument, str)
+        lists = named_lists_of(argument, value, columns)
+        if lists is None:
+            expected = "lists by query, or rows with columns such as query_id, doc_id and score"
+            expected += " (columns= gives their names)"
+            raise InputTypeError(argument, expected=expected, got=type(value).__name__)
+        return lists
 
     @property
     def entries(self) -> tuple[Any, Any]:
@@ -223,7 +270,8 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         if (right.relevance != 1).any():
             labels[GAIN] = gain_labels(right.relevance)
         labels[WITHOUT_ANSWERS] = first_task_counts(len(set(given)) - len(asked), len(right))
-        return ranks.with_labels(**labels).with_protocol(filter=splits, split=split)
+        ranks = ranks.with_labels(**labels).with_protocol(filter=splits, split=split)
+        return with_files(ranks, [judgements.source, self.source])
 
     def _divide(self, judgements: Qrels, known: Any, is_filtered: bool) -> _Divided:
         """Divide judgements into right answers and others, and say what is left out."""
@@ -299,6 +347,66 @@ class _Ids(NamedTuple):
     left_out: IntArray
 
 
+def lists_of_entries(
+    argument: str, queries: Names, names: Names, entries: ListEntries, place: str = ""
+) -> tuple[NamedLists, int]:
+    """Make lists of entries as `distinct_entries` takes them; and say how many were repeats.
+
+    Examples
+    --------
+    >>> rows = ListEntries(np.array([0, 0, 0]), np.array([1, 0, 1]), np.array([0.5, 0.25, 0.5]))
+    >>> lists, repeated = lists_of_entries("ids", ("q1",), ("d3", "d7"), rows)
+    >>> lists["q1"], repeated
+    ({'d7': 0.5, 'd3': 0.25}, 1)
+    """
+    found = distinct_entries(argument, queries, names, entries, place)
+    entries = found.entries
+    is_text = bool(place)
+    lists = NamedLists(
+        queries, names, found.indptr, entries.documents, entries.scores, is_text=is_text
+    )
+    return lists, found.repeated
+
+
+def lists_of_long_rows(argument: str, rows: LongRows) -> NamedLists:
+    """Make lists of columns: of queries, documents, and scores or ranks.
+
+    Examples
+    --------
+    >>> lists_of_long_rows("ids", LongRows(["q1", "q1"], [7, 3], [0.5, 0.25]))["q1"]
+    {7: 0.5, 3: 0.25}
+    """
+    queries = LabelIndex()
+    documents = LabelIndex()
+    scores = None
+    ranks = None
+    if rows.values is not None:
+        scores = scores_of(argument, rows.values)
+    elif rows.ranks is not None:
+        ranks = ranks_of(argument, rows.ranks)
+    entries = ListEntries(
+        queries.encode(checked_names(argument, rows.queries)),
+        documents.encode(checked_names(argument, rows.documents)),
+        scores,
+        ranks,
+    )
+    lists, _ = lists_of_entries(argument, tuple(queries.codes), tuple(documents.codes), entries)
+    return lists
+
+
+def named_lists_of(argument: str, value: Any, columns: Any = None) -> NamedLists | None:
+    """Read lists in Python as `NamedLists.of` does; None for what has no names of queries."""
+    value = as_list(without_ranx(value))
+    if isinstance(value, NamedLists):
+        return value
+    if isinstance(value, Mapping) and not hasattr(value, "column_names"):
+        return lists_of_rows(argument, value.items())
+    rows = read_long_rows(argument, value, judged=False, columns=columns)
+    if rows is None:
+        return None
+    return lists_of_long_rows(argument, rows)
+
+
 def lists_by_query(queries: IntArray, ids: IntArray, number: int) -> tuple[IntArray, IntArray]:
     """Return the ids of each query as (indptr, indices); a query of -1 is none.
 
@@ -322,7 +430,8 @@ def lists_of_rows(
     argument : str
         The argument, for messages.
     rows : iterable of (query, mapping or sequence)
-        For each list its query (None: its number), and ``{name: score}`` or names in their order.
+        For each list its query (None: its number), and ``{name: score}``, pairs (name, score),
+        records as ``{"corpus_id": name, "score": score}``, or names in their order.
     place : str, optional
         The file that has them.
     dtype : dtype, optional
@@ -378,16 +487,21 @@ class _ReadList(NamedTuple):
 
 
 def _read_list(listed: Any, may_be_int: bool) -> _ReadList | None:
-    """Read a list of names, or ``{name: score}``; None for what is neither."""
+    """Read names, ``{name: score}``, or pairs as `read_pairs` does; None for what is none of it."""
     scores = None
-    if isinstance(listed, Mapping):
-        values = list(listed.values())
+    pairs = read_pairs(listed)
+    if pairs is not None or isinstance(listed, Mapping):
+        if pairs is None:
+            names = list(listed)
+            values = list(listed.values())
+        else:
+            names = pairs.names
+            values = pairs.scores
         if not all(map(is_number, values)):
             return None
         scores = exact_array(values)
         if scores.dtype == object:
             return None
-        names = list(listed)
     elif isinstance(listed, np.ndarray) and listed.ndim == 1:
         names = listed.tolist()
     elif isinstance(listed, Sequence) and not isinstance(listed, (str, bytes)):
@@ -423,21 +537,3 @@ def _joined_scores(
         if is_other_kind and part.tolist() != part.astype(np.float64).tolist():
             raise InputValueError(argument, "integers beyond 2**53 beside floats would be rounded")
     return joined
-
-
-def refuse_repeats(
-    argument: str,
-    query_of: Callable[[int], Name],
-    names: Sequence[Name],
-    indptr: IntArray,
-    ids: npt.NDArray[Any],
-    place: str,
-) -> None:
-    """Refuse lists that have a name twice."""
-    none = np.zeros(0, np.int64)
-    selection = _core.Selection(indptr, ids)
-    fault = _core.find_listed(selection, len(names), none, none, None, 0)[0]
-    if fault is not None:
-        query = query_of(int(np.searchsorted(indptr, fault[0], side="right")) - 1)
-        problem = f"the list of {query!r} has {names[ids[fault[0]]]!r} twice"
-        raise InputValueError(argument, problem, place=place)

@@ -412,6 +412,7 @@ class Task(Generic[AnyReport]):
         reports: dict[str, Any] = {}
         for (name, protocol), ranks in zip(protocols.items(), ranks_of_filters, strict=True):
             fields = {field: getattr(protocol, field) for field in _FIELDS}
+            fields["files"] = protocol.files
             joined = join_ranks([each.with_protocol(**fields) for each in ranks])
             reports[name] = self._report(joined)
         first = next(iter(reports.values()))
