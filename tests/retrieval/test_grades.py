@@ -179,6 +179,39 @@ def test_ranks_without_grades_are_joined_with_graded_ones() -> None:
     refusal(ValueError, "judged_above missing in part 0", tr.concatenate, [plain, graded])
 
 
+@given(judged_runs(), st.sampled_from(["zero", "bounds", "expected"]))
+def test_what_misses_count_for_stays_with_ranks(problem: Any, misses: str) -> None:
+    qrels, run = problem
+    grades = {q: {d: max(grade, 0) for d, grade in row.items()} for q, row in qrels.items()}
+    entities = [f"d{i}" for i in range(7)]
+    task = Task(grades, entities=entities)
+    found = quietly(task.evaluate_lists, run, misses=misses)
+    keys = ["map", "ndcg", "optimistic.mrr", "pessimistic.recall@3", "index.map"]
+    assert report(found.ranks).misses == misses
+    assert report(found.ranks).to_dict(keys) == found.to_dict(keys)
+    # another rule may be named, and is theirs from then on
+    for other in ("zero", "bounds", "expected"):
+        again = report(found.ranks, misses=other)
+        direct = quietly(task.evaluate_lists, run, misses=other)
+        assert again.to_dict(keys) == direct.to_dict(keys)
+        assert again.ranks == direct.ranks
+
+
+def test_several_rules_of_misses_are_refused() -> None:
+    qrels = {"u": {"a": 1, "b": 1}, "v": {"b": 1}}
+    task = Task(qrels, entities=["a", "b", "c", "d"])
+    run = {"u": ["c", "a"], "v": ["d"]}
+    parts = [task[p::2] for p in range(2)]
+    bounded = [quietly(part.evaluate_lists, run, misses="bounds").ranks for part in parts]
+    zero = [quietly(part.evaluate_lists, run).ranks for part in parts]
+    assert report(tr.concatenate(bounded)).misses == "bounds"
+    both = tr.concatenate([bounded[0], zero[1]])
+    refusal(ValueError, "misses: the ranks have several .*bounds.*: say which", report, both)
+    assert report(both, misses="zero")["map"] == report(tr.concatenate(zero))["map"]
+    unknown = zero[0].with_labels(misses_rule="none")
+    refusal(ValueError, "misses: expected one of .*zero", report, unknown)
+
+
 def test_groups_of_a_report_have_no_queries_without_answers() -> None:
     qrels = {"u": {"a": 2}, "v": {"b": 1}, "w": {}}
     groups = {"u": "x", "v": "y"}

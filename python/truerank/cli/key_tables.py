@@ -13,7 +13,7 @@ from ..inference.units import describe_units
 from ..inputs.naming import printable
 from ..inputs.row_keys import row_keys
 from ..metrics.keys import ALL_SIDES
-from ..ranks.labels import describe_task
+from ..ranks.labels import LABEL_WORDS
 from ..reporting.columns import label_text, metric_column
 from ..reporting.report_table import GROUPS_SHOWN
 from ..retrieval.answer_report import RetrievalReport
@@ -194,13 +194,13 @@ def _queries_of(ranks: Ranks) -> tuple[Any, list[str]]:
     order = np.argsort(first, kind="stable")  # that in which queries come
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    names = []
-    for task in first[order].tolist():
-        if len(present) == 1:
-            names.append(str(ranks.queries[task : task + 1].values[0]))
-        else:
-            names.append(describe_task(present, task))
-    return place[codes], names
+    of_queries = {name: of_tasks[first[order]].values for name, of_tasks in present.items()}
+    if len(present) == 1:
+        return place[codes], list(map(str, of_queries["queries"].tolist()))
+    words = []
+    for name, values in of_queries.items():
+        words.append([f"{LABEL_WORDS[name]} {value}" for value in values.tolist()])
+    return place[codes], list(map(", ".join, zip(*words, strict=True)))
 
 
 def tab_separated(lines: Sequence[tuple[str, str, float]], digits: int | None) -> str:

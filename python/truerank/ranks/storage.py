@@ -21,6 +21,11 @@ audit                     int64, (5, n)      optional; the counts of `Audit`, in
 labels.<name>             int64, (n,)        the codes of each labels that the header names
 ========================  =================  =====================================================
 
+Ranks of retrieval are saved alike. Labels say that they are: `retrieval_answers`, how many right
+answers the query of a task has, and, where there are such, its gain and what becomes of it (`gain`,
+`gain_rule`), what misses count for (`misses_rule`), where judged documents are (`judged_above`,
+`judged_tied`, `judged`) and how many queries have no right answer (`without_answers`).
+
 Semantic versioning covers this format: every later version reads format 1. Within format 1 a later
 version may add members and provenance fields that a reader does not need, and this version ignores
 them. It refuses a comparable field that it does not know, because it could not tell ranks apart
