@@ -152,7 +152,8 @@ def cells_of(table: Any) -> list[list[str]]:
 
 
 def numbers_in(rows: list[list[str]], column: int) -> list[float]:
-    return [float(row[column].replace(",", "")) for row in rows if row[column]]
+    """Return the numbers of a column, without the intervals behind them."""
+    return [float(row[column].split()[0].replace(",", "")) for row in rows if row[column]]
 
 
 def luminance(colour: str) -> float:
