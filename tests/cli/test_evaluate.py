@@ -165,7 +165,7 @@ def test_keys_and_intervals(run: Run) -> None:
     ]
     out = run(*line).out
     assert "95 % intervals over 4 tasks." in out
-    assert "few units: 4 tasks" in out
+    assert "not enough to say: 4 tasks" in out
     assert json.loads(run(*line, "--json").out)["intervals"]["mrr"] == interval.to_dict()
 
 

@@ -64,6 +64,7 @@ def shown_calls(folder: Path) -> list[Call]:
         Call("Table", tr.Table, {"columns": ["model", "mrr"], "rows": [["a", 0.5]]}),
         Call("Table.grid", table.grid, {"notes": True}),
         Call("table", tr.table, {"reports": reports}),
+        Call("table", tr.table, {"reports": {"a": grouped}, "groups": True, "kinds": "auto"}),
         Call("page.save", tr.page.save, {"path": folder / "page.html", "reports": reports}),
         Call("plot.comparison", tr.plot.comparison, pair),
         Call("plot.groups", tr.plot.groups, {"report": grouped}),

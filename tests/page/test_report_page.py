@@ -45,6 +45,9 @@ EVIL = (
 )
 
 
+AB = (("A", 9), ("B", 30))
+
+
 def saved(reports: Any, **options: Any) -> tuple[str, Page]:
     """Save a page; return its text, and the page as it was parsed."""
     with tempfile.TemporaryDirectory() as folder:
@@ -72,6 +75,24 @@ def test_everything_is_there(grouped: Report) -> None:
     assert grouped.protocol.fingerprint in page.cells
     assert Report.from_json(page.json()) == grouped
     assert grouped.table(interval=True).to_html() in text
+
+
+def test_tables_have_intervals_and_kinds() -> None:
+    rng = np.random.default_rng(0)
+    fields = {"queries": range(60), "targets": range(60)}
+    models = {n: report(Ranks(rng.integers(0, m, 60), [2] * 60, 90, **fields)) for n, m in AB}
+    text, page = saved(models["A"], level=0.9)
+    assert "Brackets hold 90 % intervals over 60 tasks." in page.words
+    assert models["A"].table(interval=True, level=0.9).to_html() in text
+    assert "optimistic" in page.cells
+    _, one_kind = saved(models["A"], kinds=["realistic"])
+    assert "optimistic" not in one_kind.cells
+    _, page = saved(models, kinds="all")
+    assert page.cells.count("optimistic") == 2
+    found = models["B"].interval("mrr")
+    assert f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]" in page.cells
+    read = Report.from_json(models["A"].to_json())
+    assert "Brackets" not in saved(read)[1].words
 
 
 def test_protocol_in_words() -> None:

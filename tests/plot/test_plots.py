@@ -451,6 +451,11 @@ def test_pairs_of_models() -> None:
     assert two.get_lines()[0].get_xdata() == [1, 1]
     assert two.get_lines()[1].get_xdata().tolist() == [ratio.estimate]
     assert names(two) == ["a / b"]
+    assert names(plot.comparison(A, B, names=("TransE", "RotatE"))) == ["TransE \u2212 RotatE"]
+    two_names = "names: expected two, of a and of b, got 1"
+    refusal(ValueError, two_names, plot.comparison, A, B, names=["x"])
+    with pytest.raises(ValueError, match=r"names: .* occurs twice"):
+        plot.comparison(A, B, names=("x", "x"))
     runs = tr.compare([A, B], [B, A])
     assert whiskers(*plot.comparison([A, B], [B, A]).collections) == [ends_of(runs)]
     assert two.get_xlabel() == "ratio of GMR, 95 % interval"

@@ -264,6 +264,126 @@ def test_keys_are_made_unique_in_linear_time() -> None:
         one(1).to_dict([["a"], ["a"]])
 
 
+# -- intervals, groups and kinds -------------------------------------------------------------------
+
+
+def grouped_models(*most: int, n: int = 90) -> dict[str, Report]:
+    """Models over tasks of three groups, of which the last has 2 tasks, in units of two tasks."""
+    names = np.array(["large", "middle", "small"])
+    groups = names[np.searchsorted([60, n - 2], np.arange(n), "right")]
+    models = {}
+    for i, m in enumerate(most):
+        ranks = ranks_of(i, m, n).with_labels(kind=groups, unit=np.arange(n) // 2)
+        models[f"model {i}"] = report(ranks, by="kind")
+    return models
+
+
+def test_intervals_of_models_are_those_of_their_reports() -> None:
+    models = grouped_models(4, 50)
+    keys = ["mr", "hits@3", "macro.mrr"]
+    made = table(models, keys, interval=True, level=0.9)
+    for i, measured in enumerate(models.values()):
+        for key in keys:
+            found = measured.interval(key, level=0.9)
+            assert (made[key][i], made[f"{key} low"][i], made[f"{key} high"][i]) == found[1:4]
+    assert "Brackets hold 90 % intervals over 45 units." in made.notes
+    assert "Brackets" not in made.to_latex()
+    heading = made.to_csv().split("\n")[0].split(",")
+    assert heading[:4] == ["model", "mr", "mr low", "mr high"]
+    assert heading[-2:] == ["macro.mrr low", "macro.mrr high"]
+    by_task = table(models, ["mr"], interval=True, by=None)
+    assert by_task["mr low"][0] == models["model 0"].interval("mr", by=None).low
+    assert any("over 90 tasks" in note for note in by_task.notes)
+    stored = {name: Report.from_json(found.to_json()) for name, found in models.items()}
+    refusal(ValueError, "interval: expected reports with ranks", table, stored, interval=True)
+
+
+def test_intervals_of_runs_are_those_of_their_mean() -> None:
+    runs = [report(ranks_of(seed, 9)) for seed in range(3)]
+    made = table({"a": runs, "b": runs[0]}, ["mrr"], interval=True)
+    found = report(runs).interval("mrr")
+    assert (made["mrr"][0], made["mrr low"][0], made["mrr high"][0]) == found[1:4]
+    assert made["mrr low"][1] == runs[0].interval("mrr").low
+    assert made["mrr std"][0] == report(runs).std("mrr")
+    assert "\u00b1" not in made.to_text()
+    assert "Few runs: 3 of one model." in made.notes
+
+
+def test_groups_have_rows_of_all_models() -> None:
+    models = grouped_models(4, 50, 6)
+    made = table(models, ["mrr", "zmr"], groups=True, interval=True, against="best")
+    names = ["micro", "macro", "large", "middle", "small"]
+    assert made["group"] == [name for name in names for _ in models]
+    assert made["model"] == list(models) * 5
+    best = set()
+    for i, (group, name, value, *_) in enumerate(made):
+        measured = models[name]
+        if group in measured.groups:
+            found = measured.groups[group].interval("mrr")
+        else:
+            found = measured.interval({"micro": "mrr", "macro": "macro.mrr"}[group])
+        assert value == pytest.approx(found.value, rel=1e-12)
+        assert made["mrr low"][i] == pytest.approx(found.low, rel=1e-12, nan_ok=True)
+        rows = [row[2] for row in made if row[0] == group]
+        if f"{value:.3f}" == f"{max(rows):.3f}":
+            best.add((i, 2))
+    grid = made.grid(notes=True)
+    assert {place for place in grid.best if place[1] == 2} == best
+    assert grid.columns[:3] == ["kind", "model", "MRR \u2191"]
+    assert made["zmr"][3:6] == [None] * 3  # no mean over groups
+    assert "Not enough to say: 1 group (small)." in made.notes
+    assert "over 27 comparisons." in " ".join(made.notes)  # 3 pairs, 5 blocks of mrr, 4 of z
+    refusal(TypeError, "by: .*name of a label", table, models, groups=True, by=np.arange(90))
+    plain = {"a": report(ranks_of(0, 4))}
+    refusal(
+        ValueError,
+        "groups: expected reports with groups, got none in 'a'",
+        table,
+        plain,
+        groups=True,
+    )
+    refusal(
+        ValueError, "metrics: expected keys of groups", table, models, ["macro.mr"], groups=True
+    )
+
+
+def test_marks_within_groups_are_corrected_together() -> None:
+    models = grouped_models(4, 50)
+    made = table(models, ["mrr"], groups=True, against="model 0")
+    sides = [[models[name] for name in models]]
+    sides += [[models[name].groups[group] for name in models] for group in models["model 0"].groups]
+    p_values = [compare(*sides[0], metric="mrr").p_value]
+    p_values.append(compare(*sides[0], metric="macro.mrr").p_value)
+    p_values += [compare(a, b, metric="mrr").p_value for a, b in sides[1:]]
+    holm = correct_pvalues(p_values)["holm"]
+    expected = {(2 * i + 1, 2) for i, p in enumerate(holm) if p <= 0.05}
+    assert made.grid(notes=False).significant == expected
+    assert f"over {len(p_values)} comparisons" in made.notes[0]
+
+
+def test_kinds_of_models_appear_where_they_print_otherwise() -> None:
+    plain = one(*[2] * 30)
+    tied = one(*[2] * 30, tied=3)
+    models = {"plain": plain, "tied": tied}
+    made = table(models, ["mr", "hits@3"], kinds="auto")
+    lines = [line.split() for line in made.to_text(notes=False).split("\n")[1:]]
+    assert [line[:2] for line in lines] == [
+        ["plain", "realistic"],
+        ["tied", "optimistic"],
+        ["tied", "realistic"],
+        ["tied", "pessimistic"],
+        ["tied", "expected"],
+    ]
+    assert len(made) == 8
+    assert "kind" not in table({"plain": plain}, ["mr"], kinds="auto").to_text()
+    every = table(models, ["mr"], kinds="all")
+    assert every.to_text(notes=False).count("plain") == 4
+    named = table(models, ["mr"], kinds=["pessimistic"])
+    assert named["mr"] == [report["pessimistic.mr"] for report in models.values()]
+    refusal(ValueError, "metrics: expected no kind", table, models, ["expected.mr"], kinds="all")
+    refusal(KeyError, "no such kind", table, models, ["mr"], kinds=["expect"])
+
+
 # -- marks of significant differences --------------------------------------------------------------
 
 DAGGER = "\u2020"

@@ -10,7 +10,14 @@ import numpy as np
 
 from ..inference.comparing import compare, corrected
 from ..inference.comparisons import RATIO, Comparison
-from ..inputs.checks import choice, confidence, flag, positive_integer, unique_keys
+from ..inputs.checks import (
+    choice,
+    confidence,
+    distinct_names,
+    flag,
+    positive_integer,
+    unique_keys,
+)
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics import UnknownKeyError
@@ -129,6 +136,7 @@ def comparison(
     b: Model | None = None,
     *,
     metric: str = "mrr",
+    names: Sequence[str] = ("a", "b"),
     against: str | None = None,
     by: LabelsLike | None = "unit",
     level: float = 0.95,
@@ -143,6 +151,8 @@ def comparison(
         Two models, or a mapping of names to models, all as in `truerank.compare`.
     metric : str
         Any key that all of them have.
+    names : two str
+        What `a` and `b` are called; a mapping has the names of its models.
     against : str, optional
         The name of a model that the others are compared with. Default: all pairs.
     by, level, allow_unlike
@@ -167,12 +177,13 @@ def comparison(
     --------
     >>> from truerank import Ranks
     >>> a, b = Ranks([0, 3], [1, 1], 9), Ranks([1, 3], [1, 1], 9)
-    >>> comparison(a, b, metric="mr").get_lines()[1].get_xdata().tolist()
-    [-0.5]
+    >>> ax = comparison(a, b, metric="mr", names=["TransE", "RotatE"])
+    >>> ax.get_lines()[1].get_xdata().tolist(), ax.get_yticklabels()[0].get_text()[:6]
+    ([-0.5], 'TransE')
     """
     models: Any = a
     if b is not None:
-        models = {"a": a, "b": b}
+        models = dict(zip(_two_names(names), (a, b), strict=True))
     options: dict[str, Any] = {"by": by, "level": level, "allow_unlike": allow_unlike}
     pairs = _compare(models, metric, against, options)
     ax = axes_for("truerank.plot.comparison", ax, 1.2 + _ROW_HEIGHT * max(len(pairs), 2))
@@ -190,19 +201,27 @@ def comparison(
     draw_bounds(ax, places, bounds, [COLOURS[0]] * len(pairs))
     apart = ""
     if against is None:
-        names = [f"{shorten(x.name_a, 16)} {sign} {shorten(x.name_b, 16)}" for x in pairs]
+        rows = [f"{shorten(x.name_a, 16)} {sign} {shorten(x.name_b, 16)}" for x in pairs]
     else:
-        names = [shorten(x.name_a, 36) for x in pairs]
+        rows = [shorten(x.name_a, 36) for x in pairs]
         apart = f" from {escape_formulas(shorten(against))}"
     heading = f"{effect}, p"
     if len(pairs) > 1:
         heading += " (Holm)"
     cells: dict[float, str] = dict(enumerate(map(_difference_cell, pairs)))
-    write_rows(ax, dict(enumerate(names)), cells, heading)
+    write_rows(ax, dict(enumerate(rows)), cells, heading)
     ax.margins(x=0.08)
     title = pairs[0].title.partition(" ")[0]
     ax.set_xlabel(f"{effect} of {title}{apart}, {100 * level:g} % interval")
     return ax
+
+
+def _two_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Check the names of two models."""
+    found = distinct_names("names", names)
+    if len(found) != 2:
+        raise InputValueError("names", expected="two, of a and of b", got=len(found))
+    return found
 
 
 def _compare(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from ..inference.comparing import compare, corrected
 from ..inference.comparisons import format_notes
@@ -21,11 +21,39 @@ from .report_table import chosen_kinds, is_auto
 
 if TYPE_CHECKING:
     from ..inference.comparisons import Comparison
+    from ..inference.intervals import Interval
     from ..metrics import Key
-    from .tables import Repeats
+    from ..ranks.labels import LabelsLike
+    from .keyed_values import KeyedValues
 
 BEST = "best"
 MICRO = "micro"
+
+
+class Runs(Protocol):
+    """The runs of a model, as `Repeats` has them."""
+
+    @property
+    def reports(self) -> Sequence[KeyedValues]:
+        """The report of each run."""
+
+    @property
+    def runs(self) -> int:
+        """How many there are."""
+
+    def of_group(self, label: Hashable) -> Self:
+        """Return the runs of a group."""
+
+    def std(self, key: str) -> float:
+        """Return the sample standard deviation over the runs."""
+
+    def interval(
+        self, metric: str, *, by: LabelsLike | None = None, level: float = 0.95
+    ) -> Interval:
+        """Return the interval of the mean over the runs."""
+
+    def __getitem__(self, key: str, /) -> float:
+        """Return the mean over the runs."""
 
 
 class Block(NamedTuple):
@@ -41,7 +69,7 @@ class Block(NamedTuple):
 
     group: str
     kind: str
-    models: Mapping[str, Repeats]
+    models: Mapping[str, Runs]
     keys: Mapping[str, Key | None]
 
     def value(self, model: str, column: str) -> float | None:
@@ -53,7 +81,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(
-    models: Mapping[str, Repeats], keys: Mapping[str, Key], *, has_groups: bool, kinds: Names
+    models: Mapping[str, Runs], keys: Mapping[str, Key], *, has_groups: bool, kinds: Names
 ) -> list[Block]:
     """Return the blocks of a table, one of each kind: of all tasks, of macro averages, of groups.
 
@@ -84,7 +112,7 @@ def blocks_of(
     return blocks
 
 
-def _kinds_of(models: Mapping[str, Repeats], keys: Mapping[str, Key], kinds: Names) -> list[str]:
+def _kinds_of(models: Mapping[str, Runs], keys: Mapping[str, Key], kinds: Names) -> list[str]:
     """List the kinds of a table: "" for those that the keys have."""
     if kinds is None:
         return [""]
@@ -107,7 +135,7 @@ def _kinds_of(models: Mapping[str, Repeats], keys: Mapping[str, Key], kinds: Nam
 
 def _blocks_of_kinds(
     group: str,
-    models: Mapping[str, Repeats],
+    models: Mapping[str, Runs],
     keys: Mapping[str, Key | None],
     kinds: Sequence[str],
 ) -> Iterator[Block]:

@@ -144,9 +144,6 @@ def _choose_rows(source: Source, listed: Sequence[Key], asked: Asked) -> tuple[P
     kinds = chosen_kinds(source, listed, asked.kinds)
     for side in sides:
         source.number_of_tasks(side)  # a KeyError for an unknown one
-    for kind in kinds:
-        if kind not in form.kinds:
-            raise UnknownKeyError(repr(kind), f"no such kind of rank; {suggest(kind, form.kinds)}")
     few_sides = sides
     few_kinds = kinds
     if asked.sides is None:
@@ -172,7 +169,12 @@ def chosen_kinds(source: Source, listed: Sequence[Key], kinds: Names) -> list[st
     form = source.form
     is_word = isinstance(kinds, str) and kinds in (AUTO, ALL_KINDS)
     if kinds is not None and not is_word:
-        return unique_keys(kinds, "kinds")
+        named = unique_keys(kinds, "kinds")
+        for kind in named:
+            if kind not in form.kinds:
+                problem = f"no such kind of rank; {suggest(kind, form.kinds)}"
+                raise UnknownKeyError(repr(kind), problem)
+        return named
     known = set(form.kinds)
     if not isinstance(source, Measured):
         known = {key.kind for key in listed if not key.macro}

@@ -22,8 +22,9 @@ from ..tables.cells import format_count
 from .brackets import Brackets, IntervalRules, check_ranks
 from .columns import Names, choose_metrics, metric_column
 from .keyed_values import DOUBTS, KeyedValues
-from .model_blocks import MICRO, Block, blocks_of, differences, rows_of, variants_of_default
+from .model_blocks import MICRO, Block, Runs, blocks_of, differences, rows_of, variants_of_default
 from .named_numbers import Numbers
+from .report_table import is_auto
 from .reports import Report
 
 if TYPE_CHECKING:
@@ -350,7 +351,7 @@ def table(
         options = {"level": confidence(level), "by": by, "allow_unlike": allow_unlike}
         marks, of_marks = differences(blocks, against, options)
         lines += of_marks
-    labels = _label_columns(models[0].reports[0].by, has_groups, kinds)
+    labels = _label_columns(models[0].reports[0].by, blocks, has_groups, kinds)
     columns = labels + columns
     made = [_row(block, name, brackets) for block, name in rows_of(blocks)]
     if brackets is not None:
@@ -381,13 +382,18 @@ def _read_keys(rows: Rows, metrics: Names) -> dict[str, Key]:
     return {key: models[0].read_key(key) for key in keys}
 
 
-def _label_columns(by: str | None, has_groups: bool, kinds: Names) -> list[Column]:
+def _label_columns(
+    by: str | None, blocks: Sequence[Block], has_groups: bool, kinds: Names
+) -> list[Column]:
     """Return the columns that name the rows."""
     columns = [Column("model")]
     if has_groups:
         columns.insert(0, Column("group", by or ""))
     if kinds is not None:
-        columns.append(Column("kind"))
+        column = Column("kind")
+        if is_auto(kinds) and len({block.kind for block in blocks}) == 1:
+            column = Column("kind", only="data")
+        columns.append(column)
     return columns
 
 
@@ -443,7 +449,7 @@ def _row(block: Block, name: str, brackets: Brackets | None) -> dict[str, Any]:
     return row
 
 
-def _interval_of(model: Repeats, key: str, rules: IntervalRules) -> Interval:
+def _interval_of(model: Runs, key: str, rules: IntervalRules) -> Interval:
     """Return the interval of a value: of one report, or of the mean over runs."""
     if model.runs == 1:
         return model.reports[0].interval(key, by=rules.by, level=rules.level)
