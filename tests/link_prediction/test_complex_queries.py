@@ -260,3 +260,10 @@ UNWRITABLE: list[tuple[Any, Any, str]] = [
 def test_what_cannot_be_written(queries: Any, hard: Any, message: str, tmp_path: Path) -> None:
     refusal(TypeError, message, write_queries, tmp_path / "q", queries, None, hard, structures="1p")
     assert not list(tmp_path.iterdir())
+
+
+def test_pickles_are_not_loaded(tmp_path: Path) -> None:
+    """The error says how JSON is made of them."""
+    (tmp_path / "test-queries.pkl").write_bytes(b"any")
+    with pytest.raises(ValueError, match=r"a pickle can run any code .* by write_queries"):
+        read_queries(tmp_path / "test-queries.pkl")

@@ -249,3 +249,58 @@ def test_keys_of_rows(table: list[tuple[int, ...]]) -> None:
     assert np.unique(keys, return_inverse=True)[1].tolist() == [order.index(row) for row in table]
     assert [table[i] for i in rows.first_rows(keys)] == order
     assert list(zip(*(c.tolist() for c in rows.distinct_rows(columns)), strict=True)) == order
+
+
+# -- files of toolkits -----------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 9)] * 3), min_size=1, max_size=9), st.booleans())
+def test_files_of_openke(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, int]], tabs: bool
+) -> None:
+    """A count, then heads, tails and relations; a note says so."""
+    blank = "\t" if tabs else " "
+    lines = [str(len(rows))]
+    lines += [blank.join(map(str, (head, tail, relation))) for head, relation, tail in rows]
+    path = tmp_path_factory.getbasetemp() / "train2id.txt"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.warns(UserWarning, match="a count, as OpenKE has: .* head, tail, relation"):
+        triples = read_triples(path, entities=10, relations=10)
+    assert triples.ids.tolist() == [list(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("2\n0 1 0\n", r"expected 2 rows, as the first line counts, got 1"),
+        ("1\n0 1\n", r"line 2: expected 3 integers \(head, tail, relation\).* got '0 1'"),
+        ("1\na\tr\tb\n", r"line 2: expected 3 integers"),
+        ("1\n0 1 007\n", r"line 2: expected 3 integers"),
+    ],
+)
+def test_wrong_files_of_openke(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "test2id.txt").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        read_triples(tmp_path / "test2id.txt", entities=10)
+
+
+def test_a_task_of_files_of_openke(tmp_path: Path) -> None:
+    (tmp_path / "test2id.txt").write_text("1\n0 2 1\n")
+    (tmp_path / "train2id.txt").write_text("2\n0 1 1\n2 0 0\n")
+    with pytest.warns(UserWarning, match="OpenKE"):
+        task = Task(tmp_path / "test2id.txt", {"train": tmp_path / "train2id.txt"}, entities=3)
+    assert task.tail.queries.tolist() == [[0, 1]]
+    assert task.tail.targets.tolist() == [2]
+    assert task.tail.filter[1].tolist() == [1, 2]
+    assert "OpenKE" in str(task.audit)
+
+
+def test_knowledge_graphs_of_recbole(tmp_path: Path) -> None:
+    path = tmp_path / "made.kg"
+    path.write_text("head_id:token\trelation_id:token\ttail_id:token\nb\tr\ta\n")
+    with pytest.warns(UserWarning, match="a header: left out"):
+        triples = read_triples(path)
+    assert triples.entities == ("a", "b")
+    assert triples.ids.tolist() == [[1, 0, 0]]
+    (tmp_path / "data.txt").write_text("subject:1\trel:2\tobject:3\n")  # labels, and no header
+    assert read_triples(tmp_path / "data.txt").entities == ("object:3", "subject:1")

@@ -69,7 +69,7 @@ def read_queries(path: str | os.PathLike[str]) -> QueryAnswers:
     Raises
     ------
     ValueError
-        For a line of another form; the error names it.
+        For a line of another form; the error names it. For pickles, as KGReasoning has them.
     OSError
         For a file that is missing or damaged.
 
@@ -84,6 +84,10 @@ def read_queries(path: str | os.PathLike[str]) -> QueryAnswers:
     ((('a', ('r', 's')),), (('b',),), (('c', 'd'),), ('2p',))
     """
     name = path_name("path", path)
+    if name.endswith((".pkl", ".pickle")):
+        problem = "a pickle can run any code when it is loaded, and is not read; of one that you "
+        problem += "trust, five lines on the page about facts make JSON, by write_queries"
+        raise InputValueError("path", problem, place=name)
     rows: list[dict[str, Any]] = []
     for line, row in json_lines("path", name):
         if not _is_line(row):

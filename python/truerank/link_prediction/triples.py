@@ -35,7 +35,13 @@ HEADINGS = (
     frozenset({"relation", "rel", "predicate", "property", "edge", "edge_type", "relation_id"}),
     frozenset({"tail", "object", "obj", "target", "dst", "to", "tail_id", "object_id"}),
 )
-TRIPLE_FORM = RowForm(("head", "relation", "tail"), (0, 1, 0), more_columns=True, headings=HEADINGS)
+TRIPLE_FORM = RowForm(
+    ("head", "relation", "tail"),
+    (0, 1, 0),
+    more_columns=True,
+    headings=HEADINGS,
+    counted=(0, 2, 1),  # OpenKE's: heads, tails, relations
+)
 
 
 class SideColumns(NamedTuple):
@@ -162,10 +168,12 @@ def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -
     ----------
     triples : array of int or str, shape (n, 3+), list of tuples, or path
         Head, relation, tail, then any qualifiers. A path ending in .npy is an array of integers;
-        any other file is tab-separated text in UTF-8, gzipped if the name ends in .gz. What an
-        element names is said by `entities` and `relations`, as in `Task`. Text holds labels, unless
-        `entities` is an int or has labels that are int: then it holds integers, and integers of
-        relations too unless `relations` names them.
+        any other file is tab-separated text in UTF-8, gzipped if the name ends in .gz, perhaps with
+        a header; or a file of OpenKE (``train2id.txt``), whose first line counts the others, of
+        head, tail and relation in this order. What an element names is said by `entities` and
+        `relations`, as in `Task`. Text holds labels, unless `entities` is an int or has labels that
+        are int: then it holds integers, and integers of relations too unless `relations` names
+        them.
     entities, relations : None, int, sequence of str or of int, or mapping of these to int
         None: the labels that occur, in ascending order (by code point), or ids from 0 to the
         largest; an error if all labels are numbers written like ids. An int: the number of ids.
@@ -190,7 +198,8 @@ def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -
     Warns
     -----
     UserWarning
-        For a file that begins with a header, such as head, relation, tail: it is left out.
+        For a file that begins with a header, such as head, relation, tail: it is left out. For one
+        of OpenKE, whose columns have another order.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input
 from ..inputs.naming import printable
 from ..inputs.progress_listeners import Progress, as_listener
-from .elements import without_blanks
+from .elements import BLANKS, is_integer_text, without_blanks
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -25,6 +25,7 @@ _BLOCK_BYTES = 1 << 17  # the fields of a block are Python strings, which stay i
 # No name is as long, and no row has as many columns: what else a file may hold is not read on.
 MAX_LINE_BYTES = 1 << 24
 MAX_COLUMNS = 1000
+_TYPES = (":token", ":float", ":token_seq", ":float_seq")  # of RecBole, in headers
 
 
 class RowForm(NamedTuple):
@@ -40,13 +41,17 @@ class RowForm(NamedTuple):
         Whether more columns may follow; each of them has its own labels.
     headings : tuple of frozenset of str
         The words, in lower case, by which a header calls each column. A file's first line of such
-        words alone is a header.
+        words alone, perhaps with types of RecBole (``head_id:token``), is a header.
+    counted : tuple of int
+        The columns of files that begin with a line that counts the others, in their order there,
+        as OpenKE has (0, 2, 1): heads, tails and relations. Empty: no file does.
     """
 
     columns: tuple[str, ...]
     vocabularies: tuple[int, ...] = ()
     more_columns: bool = False
     headings: tuple[frozenset[str], ...] = ()
+    counted: tuple[int, ...] = ()
 
     @property
     def expected(self) -> str:
@@ -80,7 +85,12 @@ class RowForm(NamedTuple):
         >>> form.is_header("#Left\\t'right'"), form.is_header("left\\tpage")
         (True, False)
         """
-        words = [word.strip(" #'\"").lower() for word in row.split("\t")]
+        words = []
+        for field in row.split("\t"):
+            word = field.strip(" #'\"").lower()
+            for kind in _TYPES:
+                word = word.removesuffix(kind)
+            words.append(word)
         pairs = zip(words, self.headings, strict=False)
         return bool(self.headings) and all(word in names for word, names in pairs)
 
@@ -124,6 +134,21 @@ def read_text(
     OSError
         For a file that is missing or damaged.
     """
+    if form.counted:
+        first = next(text_lines(name, path), (1, ""))[1].strip(BLANKS)
+        if is_integer_text(first):
+            return _read_counted(name, path, coder, form, notes)
+    return _read_rows(name, path, coder, form, notes)
+
+
+def _read_rows(
+    name: str,
+    path: str,
+    coder: Callable[[int, Sequence[str]], IntArray],
+    form: RowForm,
+    notes: list[str] | None,
+) -> list[IntArray]:
+    """Read the columns of a file as `read_text` does, whatever its first line is."""
     title = f"{name}: {path}"
     width = 0  # the number of columns, once the first row is read
     line = 1
@@ -149,6 +174,37 @@ def read_text(
             blocks.append([coder(j, column) for j, column in enumerate(columns)])
         line += len(lines)
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]
+
+
+def _read_counted(
+    name: str,
+    path: str,
+    coder: Callable[[int, Sequence[str]], IntArray],
+    form: RowForm,
+    notes: list[str] | None,
+) -> list[IntArray]:
+    """Read a file of OpenKE: a count, and as many lines of integers, in an order of their own."""
+    title = f"{name}: {path}"
+    names = ", ".join(form.columns[j] for j in form.counted)
+    lines = text_lines(name, path)
+    count = int(next(lines)[1])
+    rows: list[list[str]] = []
+    for number, line in lines:
+        fields = line.replace("\t", " ").split()
+        if len(fields) != len(form.counted) or not all(map(is_integer_text, fields)):
+            expected = f"{len(form.counted)} integers ({names}), as OpenKE has below a count"
+            place = f"line {number}"
+            raise InputValueError(title, expected=expected, got=repr(line), place=place)
+        rows.append(fields)
+    if len(rows) != count:
+        expected = f"{count} rows, as the first line counts"
+        raise InputValueError(title, expected=expected, got=len(rows))
+    if notes is not None:
+        text = "the first line is a count, as OpenKE has: rows are read as"
+        notes.append(f"{title}: {text} {names}")
+    if not rows:
+        return []
+    return [coder(j, [row[form.counted.index(j)] for row in rows]) for j in range(len(rows[0]))]
 
 
 def _tab_counts(rows: Sequence[str]) -> set[int]:
