@@ -285,10 +285,10 @@ def index_array(name: str, value: object, *, copy: bool = True, what: str = "an 
     array([[0, 2]])
     """
     if type(value) is np.ndarray and value.dtype is _INT64:  # the usual case, at the least cost
-        if copy or not value.flags.c_contiguous:
+        if not value.flags.c_contiguous:  # one that is broadcast may have more than memory holds
             check_size(name, value.size)
             return value.copy()
-        return value
+        return value.copy() if copy else value
     refuse_mask(name, value)
     array = as_array(value, name, what)
     check_size(name, array.size)
