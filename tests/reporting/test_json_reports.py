@@ -19,7 +19,7 @@ from support.hostile_members import values_like
 from support.refusals import refusal
 from truerank import InputValueError, Ranks, Report, report, table
 from truerank.reporting.columns import compose_key
-from truerank.reporting.summaries import REPORT
+from truerank.reporting.stored_reports import REPORT
 
 GOLDEN = Path(__file__).parent / "golden" / "report.json"
 

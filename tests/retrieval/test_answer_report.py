@@ -286,6 +286,26 @@ def test_json_and_back(found: RetrievalReport) -> None:
             assert str(group).startswith(("1 query", "2 queries", "3 queries", "4 queries"))
 
 
+def test_tables_have_intervals_of_queries() -> None:
+    rng = np.random.default_rng(0)
+    tied = np.where(np.arange(60) == 7, 2, 1)
+    group = {"half": np.arange(60) // 30}
+    ranks = tr.Ranks(rng.integers(0, 30, 60), tied, 90, queries=range(60), labels=group)
+    found = tr.retrieval.report(ranks, by="half")
+    made = found.table(["mrr", "map"], interval=True)
+    assert made["kind"][:3] == ["expected", "optimistic", "pessimistic"]
+    for i, kind in enumerate(made["kind"][:3]):
+        whole = found.interval(f"{kind}.map")
+        assert (made["map low"][i], made["map high"][i]) == (whole.low, whole.high)
+    for i, name in enumerate(made["group"][-2:], len(made) - 2):
+        part = {str(label): one for label, one in found.groups.items()}[name].interval("mrr")
+        assert (made["mrr low"][i], made["mrr high"][i]) == pytest.approx((part.low, part.high))
+    assert "Brackets hold 95 % intervals over 60 queries." in made.notes
+    assert "pessimistic" not in found.to_text(["success@100"])
+    assert "pessimistic" in found.to_text(["success@100"], kinds="all")
+    assert "1 of them tied" in found.to_text()
+
+
 def test_json_of_lists_knows_what_they_miss() -> None:
     qrels = {"q1": ["a", "b"], "q2": ["c"], "q3": ["a"]}
     task = tr.retrieval.Task(qrels, entities=list("abcdefghijkl"))

@@ -19,15 +19,13 @@ from .brackets import IntervalRules, check_ranks
 from .columns import Names, sentence
 from .named_numbers import Groups, Numbers
 from .report_table import AUTO, Asked, Lines, report_table
+from .stored_reports import JSON_FORMAT, Stored, read_report
 from .summaries import (
-    JSON_FORMAT,
     Finding,
     Measured,
     ReportForm,
     Source,
-    Stored,
     Summary,
-    read_report,
     refuse,
 )
 
