@@ -377,7 +377,7 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
     task = Task(TEST, {"train": TRAIN}, candidates="typed", entities=["a", "b", "c", "d"])
     for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
         side = each.tail
-        arrays = [each.test, side.rows, side.targets, side.test_rows]
+        arrays = [side.rows, side.targets, side.test_rows]
         arrays.extend(side.filter)
         arrays.extend(side.candidates)
         assert each is not task or not any(array.flags.writeable for array in arrays)
@@ -399,6 +399,7 @@ def test_queries_are_copies_that_torch_takes() -> None:
     np.testing.assert_array_equal(task.tail.queries, before)
     for each in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task), task[0:1]):
         assert each.tail.queries.flags.writeable
+        assert each.test.flags.writeable
     torch = pytest.importorskip("torch")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

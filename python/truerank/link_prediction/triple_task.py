@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
-from ..inputs.arrays import read_only
 from ..inputs.checks import flag, several
 from ..inputs.errors import InputValueError, warn_user
 from ..inputs.naming import public
@@ -114,7 +113,7 @@ class Task(SidedTask[Report]):
         By the name of the filter; `protocol` is the first.
     audit : TaskAudit
         The findings, with counts and examples; `print(task.audit)`.
-    test : ndarray of int64, shape (n, 3+), read-only
+    test : ndarray of int64, shape (n, 3+)
         The test triples that are ranked, as ids.
     entities, relations : tuple of str, tuple of int, or None
         The labels of the ids.
@@ -241,7 +240,7 @@ class Task(SidedTask[Report]):
         kept, notes, self.audit = audit_triples(splits, key_columns, rules, known is None)
         for note in chain(splits.notes, notes):
             warn_user(note)
-        self.test = read_only(np.ascontiguousarray(splits.triples[kept]))
+        self.test = np.ascontiguousarray(splits.triples[kept])
         self._units = kept
         self.qualifiers = splits.qualifiers
         self._entities = splits.entities.names
@@ -289,7 +288,7 @@ class Task(SidedTask[Report]):
         return [f"{name}: {order}" for name in sorted(needed)]
 
     def _become_part(self, source: Self, positions: IntArray) -> None:
-        self.test = read_only(source.test[positions])
+        self.test = source.test[positions]
 
     def __repr__(self) -> str:
         sides = ", ".join(

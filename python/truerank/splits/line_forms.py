@@ -45,6 +45,7 @@ _RANK = re.compile(r"[0-9]{1,15}")
 _WHOLE = re.compile(r"(-?[0-9]{1,18})(?:\.0*)?")
 _TYPED = re.compile(r"[^:\t]+:(token|token_seq|float|float_seq)")
 _EXACT = 2.0**53
+_PLAIN_DIGITS = 15
 _BLANKS = re.compile("[ \t]+")
 
 
@@ -350,6 +351,14 @@ class TrecLines(LineReader):
         return "\n".join(lines)
 
 
+class _SplitLines(NamedTuple):
+    """The fields of lines by columns, and the numbers of the lines, from 0."""
+
+    columns: Sequence[Sequence[str]]
+    numbers: Sequence[int]
+    fault: Fault | None = None
+
+
 class ColumnLines(LineReader):
     """Lines of other columns than those of TREC."""
 
@@ -357,6 +366,8 @@ class ColumnLines(LineReader):
         super().__init__(form)
         self._queries = LabelIndex()
         self._documents = LabelIndex()
+        places: Any = form.columns
+        self._named = (places.query, places.document)
 
     def queries(self) -> tuple[str, ...]:
         return tuple(self._queries.codes)
@@ -365,29 +376,48 @@ class ColumnLines(LineReader):
         return tuple(self._documents.codes)
 
     def _rows(self, text: str) -> RowsOfLines:
-        lines = text.split("\n")
-        numbers = [i for i, line in enumerate(lines) if line.strip(" \t")]
-        columns: Any = self.form.columns
-        rows: list[list[str]] = []
-        fault = None
-        for i in numbers:
-            fields = self._fields(lines[i])
-            if len(fields) != self.form.width or not fields[columns.query]:
-                fault = i, f"expected {self.form.width} fields, none empty ({self.form.name})"
-            elif not fields[columns.document]:
-                fault = i, f"expected a document ({self.form.name})"
-            if fault is not None:
-                rows = []
-                break
-            rows.append(fields)
-        kept = [i for i, _ in zip(numbers, rows, strict=False)]
-        value_fault, values = self._values(rows, kept)
+        split = self._split_whole(text)
+        if split is None:
+            split = self._split_lines(text.split("\n"))
+        places: Any = self.form.columns
+        value_fault, values = self._values(split.columns, split.numbers)
         return RowsOfLines(
-            fault or value_fault,
-            self._queries.encode([row[columns.query] for row in rows]),
-            self._documents.encode([row[columns.document] for row in rows]),
+            split.fault or value_fault,
+            self._queries.encode(split.columns[places.query]),
+            self._documents.encode(split.columns[places.document]),
             values,
         )
+
+    def _split_whole(self, text: str) -> _SplitLines | None:
+        """Split lines with tabs alone between fields at once; None where one is not like that."""
+        body = text.removesuffix("\n")
+        lines = body.split("\n")
+        width = self.form.width
+        if " " in body or {line.count("\t") for line in lines} != {width - 1}:
+            return None
+        fields = body.replace("\n", "\t").split("\t")
+        columns = [fields[j::width] for j in range(width)]
+        if any("" in columns[j] for j in self._named):
+            return None
+        return _SplitLines(columns, range(len(lines)))
+
+    def _split_lines(self, lines: Sequence[str]) -> _SplitLines:
+        """Split lines one by one; a wrong one is a fault."""
+        columns: list[list[str]] = [[] for _ in range(self.form.width)]
+        numbers = []
+        for i, line in enumerate(lines):
+            if not line.strip(" \t"):
+                continue
+            fields = self._fields(line)
+            is_whole = len(fields) == self.form.width
+            if not is_whole or not all(fields[j] for j in self._named):
+                problem = f"expected {self.form.width} fields, with a query and a document"
+                none: list[list[str]] = [[] for _ in columns]
+                return _SplitLines(none, [], (i, f"{problem} ({self.form.name})"))
+            numbers.append(i)
+            for column, field in zip(columns, fields, strict=True):
+                column.append(field)
+        return _SplitLines(columns, numbers)
 
     def _fields(self, line: str) -> list[str]:
         if self.form.tabs:
@@ -395,20 +425,20 @@ class ColumnLines(LineReader):
         return fields_of(line)
 
     def _values(
-        self, rows: list[list[str]], numbers: Sequence[int]
+        self, fields: Sequence[Sequence[str]], numbers: Sequence[int]
     ) -> tuple[Fault | None, npt.NDArray[Any]]:
         """Return the relevance, scores or ranks of rows, and the first that is none."""
         columns: Any = self.form.columns
         if self.form.judged:
             if columns.value is None:
-                return None, np.ones(len(rows), np.int64)
-            return _read_column(rows, columns.value, numbers, _as_relevance, np.int64)
+                return None, np.ones(len(numbers), np.int64)
+            return _read_column(fields[columns.value], numbers, _as_relevance, np.int64)
         fault = None
         if columns.rank is not None:
-            fault, ranks = _read_column(rows, columns.rank, numbers, self._as_rank, np.int64)
+            fault, ranks = _read_column(fields[columns.rank], numbers, self._as_rank, np.int64)
             if self.form.in_order:
                 return fault, ranks
-        other_fault, scores = _read_column(rows, columns.value, numbers, _as_score, np.float64)
+        other_fault, scores = _read_column(fields[columns.value], numbers, _as_score, np.float64)
         return fault or other_fault, scores
 
     def _as_rank(self, text: str) -> int | str:
@@ -420,14 +450,35 @@ class ColumnLines(LineReader):
 
 
 def _read_column(
-    rows: list[list[str]], place: int, numbers: Sequence[int], read: Any, dtype: Any
+    fields: Sequence[str], numbers: Sequence[int], read: Any, dtype: Any
 ) -> tuple[Fault | None, npt.NDArray[Any]]:
     """Read the numbers of a column; the first text that is none is a fault."""
-    values = [read(row[place]) for row in rows]
+    plain = _plain_numbers(fields, dtype)
+    if plain is not None:
+        return None, plain
+    values = [read(field) for field in fields]
     for i, value in enumerate(values):
         if isinstance(value, str):
-            return (numbers[i], value), np.zeros(len(rows), dtype)
+            return (numbers[i], value), np.zeros(len(fields), dtype)
     return None, np.array(values, dtype)
+
+
+def _plain_numbers(fields: Sequence[str], dtype: Any) -> npt.NDArray[Any] | None:
+    """Return numbers of a plain form, as nearly all are, at once; None where one is not."""
+    joined = "".join(fields)
+    if not joined.isascii() or "_" in joined:
+        return None
+    if dtype is np.int64:
+        if joined.isdecimal() and "" not in fields and max(map(len, fields)) <= _PLAIN_DIGITS:
+            return np.array(list(map(int, fields)), dtype)
+        return None
+    try:
+        numbers = np.array(list(map(float, fields)), dtype)
+    except ValueError:
+        return None
+    if numbers.all() and (np.abs(numbers) < _EXACT).all():
+        return numbers
+    return None  # they may have been rounded
 
 
 def _as_relevance(text: str) -> int | str:

@@ -292,7 +292,7 @@ def test_nothing_of_the_callers_is_kept_or_changed() -> None:
     assert data.pairs.tolist() == data.splits["test"].tolist() == [[0, 1]]
     for array in (data.left.triples, data.pairs, data.splits["test"]):
         assert array.dtype == np.int64
-        assert not array.flags.writeable
+        assert array.flags.writeable  # torch.from_numpy takes it
 
 
 def test_copies_and_pickles(tmp_path: Path) -> None:

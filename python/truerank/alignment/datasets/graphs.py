@@ -40,7 +40,8 @@ class Graph:
     Attributes
     ----------
     triples : array of int, shape (n, 3)
-        Head, relation, tail, as they were given. All arrays are stored as int64 and read-only.
+        Head, relation, tail, as they were given. All arrays are copied as int64, and may be
+        changed: ``torch.from_numpy`` takes them.
     size : int
         The number of entities, including those without triples.
     entities, relations : tuple of str, or None
@@ -84,7 +85,7 @@ class Graph:
     ) -> None:
         rows = _as_triples(triples, size, "size")
         fields: dict[str, Any] = {
-            "triples": rows,
+            "triples": rows.copy(),
             "size": int(size),
             "entities": _as_names("entities", entities),
             "relations": _as_names("relations", relations),
@@ -168,7 +169,7 @@ def _as_names(name: str, labels: Sequence[str] | None) -> tuple[str, ...] | None
 def _as_integers(name: str, value: Any) -> IntArray | None:
     if value is None:
         return None
-    return integers(name, value)
+    return integers(name, value).copy()
 
 
 SPLITS = ("train", "valid", "test")
@@ -184,8 +185,8 @@ class AlignmentData:
     left, right : Graph
         The entities, names and triples of each graph; see `Graph`.
     pairs : array of int, shape (m, 2)
-        All aligned pairs: an entity of the left graph, one of the right. Stored as int64,
-        read-only.
+        All aligned pairs: an entity of the left graph, one of the right. Copied as int64, as in
+        `Graph`.
     splits : dict of str to array of int, shape (k, 2)
         The pairs of each split, usually "train", "valid" and "test"; may be empty.
 
@@ -217,11 +218,13 @@ class AlignmentData:
     ) -> None:
         sizes = instance("left", left, Graph).size, instance("right", right, Graph).size
         given = optional_mapping("splits", splits, "a mapping of names to pairs")
-        named = {name: as_pairs(f'splits["{name}"]', rows, sizes) for name, rows in given.items()}
+        named = {}
+        for name, rows in given.items():
+            named[name] = as_pairs(f'splits["{name}"]', rows, sizes).copy()
         fields: dict[str, Any] = {
             "left": left,
             "right": right,
-            "pairs": as_pairs("pairs", pairs, sizes),
+            "pairs": as_pairs("pairs", pairs, sizes).copy(),
             "splits": named,
         }
         for name, value in fields.items():
