@@ -34,18 +34,30 @@ RIGHT_ANSWERS = "retrieval_answers"
 # Of the documents that are judged not to be right answers of its query, how many are above the
 # target of a task, tied with it, and how many there are: labels of the same ranks.
 JUDGED = ("judged_above", "judged_tied", "judged")
+# Where these documents are, each as "above:tied", and "above:tied?" where a list misses it.
+JUDGED_PLACES = "judged_places"
 # What a right answer counts for, a number in text; what becomes of it where it is not counted as it
 # is ("exponential", "binary"); and of the queries without a right answer those that are counted
 # with a task (all with the first, so that slices and joined parts add up): labels of retrieval.
 GAIN = "gain"
 GAIN_RULE = "gain_rule"
 WITHOUT_ANSWERS = "without_answers"
+# From which gain on an answer is right (0: all that have one are), and what becomes of queries
+# without a right answer ("omit", "zero"): labels of retrieval that say a rule, as that of gains.
+RELEVANCE_LEVEL = "relevance_level"
+ANSWERLESS = "answerless"
 # Where a task of a part stands among those of the whole task, and how many these are: joined parts
 # have the order of the whole, and lose both labels when all tasks are there.
 POSITION = "position_in_whole"
 WHOLE = "tasks_in_whole"
 # What tasks without these labels have where they are joined with others: the code 0 of this.
-DEFAULTS = {GAIN: ("1",), GAIN_RULE: ("linear",), WITHOUT_ANSWERS: None}
+DEFAULTS = {
+    GAIN: ("1",),
+    GAIN_RULE: ("linear",),
+    WITHOUT_ANSWERS: None,
+    RELEVANCE_LEVEL: ("0",),
+    ANSWERLESS: ("omit",),
+}
 
 
 class Immutable:

@@ -62,8 +62,15 @@ class AnswerSets(NamedTuple):
         return f"{self.entities.label_of(entity)!r} of query {self.queries.label_of(query)!r}"
 
 
-def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split: str) -> AnswerSets:
-    """Read the right answers and the known ones.
+def read_answer_sets(
+    qrels: Any,
+    known: Any,
+    entities: Any,
+    queries: Any,
+    split: str,
+    exclude: str | None = None,
+) -> AnswerSets:
+    """Read the right answers and the known ones; with `exclude` each query itself is known.
 
     Raises
     ------
@@ -75,6 +82,9 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
         splits["known_0"] = ("known", known)
     else:
         splits = name_splits(split, qrels, known)
+    if exclude is not None and exclude in splits:
+        expected = f"no split of the name {exclude!r} beside exclude={exclude!r}"
+        raise InputValueError("known", expected=expected)
     del splits[split]  # the qrels themselves, which are read first
 
     reader = SplitReader(FORM)
@@ -100,13 +110,18 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
 
     names_alone = is_integer(entities) and any(map(_has_names, columns))
     if names_alone:
-        entity_ids = _read_names_alone(entities, columns)
+        named_columns = list(columns)
+        if exclude is not None:  # lists may name them
+            named_columns.append(tested.asked)
+        entity_ids = _read_names_alone(entities, named_columns)
         columns_of_ids = [column.values for column in columns]
     else:
         entity_ids, columns_of_ids = encode_columns("entities", entities, columns)
     known_pairs = {}
     for (name, found), ids in zip(known_queries.items(), columns_of_ids[1:], strict=True):
         known_pairs[name] = np.stack([found, ids], axis=1)
+    if exclude is not None:
+        known_pairs[exclude] = _queries_themselves(query_ids, entity_ids)
     sets = AnswerSets(
         queries=query_ids,
         entities=entity_ids,
@@ -117,6 +132,22 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
         names_alone=names_alone,
     )
     return _distinct_answers(sets)
+
+
+def _queries_themselves(queries: Vocabulary, entities: Vocabulary) -> IntArray:
+    """Return each query beside the entity of its name, or of its number where none have names."""
+    have_names = queries.names is not None
+    if have_names != (entities.names is not None):
+        expected = "None, or queries and entities that both have names, or are both numbered"
+        raise InputValueError("exclude", expected=expected, got="'self'")
+    elements: Any = np.arange(queries.size)
+    if queries.holds_ints:
+        elements = np.array(queries.names, np.int64)
+    elif have_names:
+        elements = queries.words
+    found = entities.find("exclude", elements)
+    (named,) = np.nonzero(found >= 0)
+    return np.stack([named, found[named]], axis=1)
 
 
 def _has_names(column: Column) -> bool:
