@@ -26,7 +26,7 @@ from reproduce_figures import (
 
 import truerank as tr
 from truerank.metrics import parse
-from truerank.metrics.keys import PYKEEN_NAMES
+from truerank.metrics.other_names import PYKEEN_NAMES
 from truerank.metrics.published import data_sets, known_candidates
 
 FRAMEWORK = "A Unified Framework"

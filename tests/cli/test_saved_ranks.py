@@ -67,6 +67,7 @@ KEYS = "mrr,ndcg@10,map,recall@10,optimistic.ndcg,index.map"
         "--misses bounds",
         "--misses expected --gain binary",
         "--judged --split dev",
+        "--judged --misses bounds",
     ],
 )
 def test_evaluate_reports_what_retrieval_reported(run: Run, options: str) -> None:
@@ -87,7 +88,7 @@ def test_evaluate_reports_what_retrieval_reported(run: Run, options: str) -> Non
     task = Task(QRELS, entities=NAMES, judged="judged" in options, **facts)
     rule = "zero"
     if "misses" in options:
-        rule = options.split()[1]
+        rule = options.split("--misses ")[1].split()[0]
     expected = task.evaluate_lists(RUNS[0], misses=rule)
     assert first["metrics"] == expected.to_dict(more[1].split(","))
 

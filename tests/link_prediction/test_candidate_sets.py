@@ -118,7 +118,12 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (TypeError, "candidates: typed: expected a bool, got str", Sampled(typed="no"), {}),  # type: ignore[arg-type]
     (ValueError, r"^candidates: types are those of entities", "typed", {"sides": ("relation",)}),
     (ValueError, "^candidates: .* entities", Sampled(typed=True), {"sides": ("relation", "tail")}),
-    (ValueError, "^candidates: a list is .* or of relations", [0], {"sides": ("relation", "tail")}),
+    (
+        ValueError,
+        "^candidates: a list is .* or of times",
+        [0],
+        {"sides": ("relation", "tail")},
+    ),
     (ValueError, "^candidates: 1 .* side head are not among the candidates, first 'a'$", ["b"], {}),
     (ValueError, r"^candidates: 1 answers of the side head", [], {}),
     (ValueError, "^candidates: .* got 'x' at position 1", ["a", "x"], {}),

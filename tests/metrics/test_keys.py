@@ -14,16 +14,9 @@ from support.metric_keys import keys_where
 from support.refusals import refusal
 from truerank import Ranks, report
 from truerank.metrics import ADJUSTMENTS, KINDS, METRICS, Key, parse
-from truerank.metrics.keys import (
-    ADJUSTED,
-    ANSWER_NAMES,
-    NEGATED,
-    PYKEEN_NAMES,
-    RANK_KEYS,
-    Grammar,
-    is_side_name,
-    table_name,
-)
+from truerank.metrics.keys import ADJUSTED, RANK_KEYS, Grammar, is_side_name, table_name
+from truerank.metrics.other_names import ANSWER_NAMES, NEGATED, PYKEEN_NAMES
+from truerank.metrics.sampled_hits import DrawnCutoff
 from truerank.retrieval.answer_metrics import ANSWER_KEYS, ANSWER_METRICS, read_key
 
 GRAMMARS: dict[str, tuple[Grammar, Callable[[Any], Key]]] = {
@@ -44,6 +37,14 @@ CANONICAL = {
         ("power_mean:-0", "power_mean:0"),
         ("power_mean:-INF", "power_mean:-inf"),
         ("hits_at_10", "hits@10"),
+        ("H@10", "hits@10"),
+        ("tail.hr@10", "tail.hits@10"),
+        ("h.H@1", "h.hits@1"),
+        ("mean_rank", "mr"),
+        ("index.Mean_Rank", "index.mr"),
+        ("mean_reciprocal_rank", "mrr"),
+        ("Sampled_Hits@010:050", "sampled_hits@10:50"),
+        ("z.sampled-hits_at_10:50", "z.sampled_hits@10:50"),
         ("Inverse-Harmonic-Mean-Rank", "mrr"),
         ("macro.tail.optimistic.amri", "macro.tail.optimistic.index.mr"),
     ],
@@ -62,6 +63,13 @@ CANONICAL = {
         ("macro.index.R-Precision", "macro.index.r_precision"),
         ("chance.mrr", "chance.mrr"),
         ("hr@10", "success@10"),
+        ("H@10", "success@10"),
+        ("mean_reciprocal_rank", "mrr"),
+        ("RR@10", "mrr@10"),
+        ("RR", "mrr"),
+        ("AP@10", "map@10"),
+        ("P@5", "precision@5"),
+        ("R@100", "recall@100"),
         ("Hit_5", "success@5"),
         ("RBP:0.80", "rbp:0.8"),
     ],
@@ -80,8 +88,13 @@ def keys(draw: st.DrawFn, grammar: Grammar, make: type[Key] = Key) -> Key:
     """A key of any row of a grammar's table, with everything that a key can have."""
     row = grammar.metrics[draw(st.sampled_from(list(grammar.metrics)))]
     optional = st.just(0) if row.parameter in ("", "[@k]") else st.nothing()
-    numbers = {"@": st.integers(1, 10**30), ":": st.floats(allow_nan=False).map(lambda p: p + 0.0)}
-    parameter = draw(optional | numbers.get(row.parameter.strip("[")[:1], st.nothing()))
+    cutoffs = st.integers(1, 10**30)
+    numbers: dict[str, st.SearchStrategy[Any]] = {
+        "@k": cutoffs,
+        ":p": st.floats(allow_nan=False).map(lambda p: p + 0.0),
+        "@k:n": st.builds(DrawnCutoff, cutoffs, cutoffs),
+    }
+    parameter = draw(optional | numbers.get(row.parameter.strip("[]"), st.nothing()))
     found = {
         each.name: draw(st.sampled_from(each.words or ("both", "tail", "Side \u2603")))
         for each in grammar.fields
@@ -154,7 +167,10 @@ REFUSED = {
     "ranks": [
         ("mmr", "'mmr': no metric 'mmr'; did you mean mr or zmr or mrr?"),
         ("hit@10", "did you mean hits@10 or zh@10?"),
-        ("mean_reciprocal_rank", "did you mean mrr?"),
+        ("RR@10", "no metric 'RR@10'; reports of truerank.retrieval have RR@k, which is mrr@k"),
+        ("AP@10", "reports of truerank.retrieval have AP@k, which is map@k"),
+        ("P@5", "reports of truerank.retrieval have P@k, which is precision@k"),
+        ("tail.R@100", "no metric 'R@100'; reports of truerank.retrieval have R@k"),
         ("zzzzzz", "known are mr, mrr, hits@k"),
         ("hits", f"'hits': hits@k: {WHOLE}none"),
         ("tail.AH@2.0", f"ah@k: {WHOLE}2.0"),
@@ -176,6 +192,7 @@ REFUSED = {
     ],
     "answers": [
         ("hits@10", "no metric 'hits@10'; did you mean success@k? In ranx hits are a number"),
+        ("mean_rank", "a query has several right answers, and so no rank; reports of ranks"),
         ("P_0", f"precision@k: {WHOLE}0"),
         ("recall", f"recall@k: {WHOLE}none"),
         ("ndcg:2", "ndcg takes no ':' parameter"),
@@ -248,7 +265,13 @@ def test_names_are_read_in_any_case(name: str, data: st.DataObject) -> None:
     grammar, read = GRAMMARS[name]
     word = data.draw(st.sampled_from(list(grammar.metrics) + list(grammar.synonyms)))
     _, metric = grammar.find(word) or ("", "")
-    mark = grammar.metrics[metric].parameter.strip("[]").replace("k", "7").replace("p", "2")
+    mark = (
+        grammar.metrics[metric]
+        .parameter.strip("[]")
+        .replace("k", "7")
+        .replace("p", "2")
+        .replace("n", "5")
+    )
     before = data.draw(st.sampled_from(["", "optimistic.", "macro.expected."]))
     assume(not (before and word.startswith("z")))
     expected = read(before + word + mark)

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from truerank import Ranks
-from truerank.metrics import METRICS
+from truerank.metrics import METRICS, parse
 
 Number = Fraction | Decimal
 DIGITS = 60
@@ -41,6 +41,10 @@ def exact(
     A metric that has no formula here is computed from the f and g of its row, rank by rank, with
     the numbers of candidates.
     """
+    if name.startswith("sampled_hits"):
+        cutoff = parse(name).parameter
+        shares = [sampled_hit(r, n, cutoff) for r, n in zip(ranks, sizes, strict=True)]
+        return mean(shares, weights)
     name, _, p = name.partition(":")
     if name == "power_mean":
         return power_mean(float(p), ranks, weights)
@@ -95,6 +99,28 @@ def value_at(name: str, rank: Fraction, parameter: Fraction) -> Number:
         return PLAIN_FUNCTIONS[name](rank, parameter)
 
 
+def sampled_hit(rank: Fraction, size: int, cutoff: tuple[int, int]) -> Fraction:
+    """Return how likely fewer than k of the negatives above are among n drawn ones."""
+    k, negatives = cutoff
+    return drawn_middle(int(rank) - 1, 1, size, (k, negatives))
+
+
+def drawn_middle(above: int, tied: int, size: int, cutoff: tuple[int, int]) -> Fraction:
+    """Return how likely the middle of a tie is among the first k beside n drawn negatives.
+
+    All numbers of drawn negatives that are above, in the tie and below are listed.
+    """
+    k, negatives = cutoff
+    drawn = min(negatives, size - 1)
+    ways = 0
+    for i in range(min(drawn, above) + 1):
+        for j in range(min(drawn - i, tied - 1) + 1):
+            if 2 * (i + 1) + j <= 2 * k:
+                below = math.comb(size - above - tied, drawn - i - j)
+                ways += math.comb(above, i) * math.comb(tied - 1, j) * below
+    return Fraction(ways, math.comb(size - 1, drawn))
+
+
 def mean(values: Sequence[Number], weights: Sequence[Fraction]) -> Number:
     """Return the weighted mean; a Decimal if one of the values is."""
     total = sum(weights)
@@ -121,7 +147,11 @@ def of_kind(kind: str, name: str, ranks: Ranks) -> Number:
     weights = ranks.weights
     if weights is None:
         weights = np.ones(len(ranks))
-    columns = (x.tolist() for x in (ranks.above, ranks.tied, weights, ranks.candidates))
+    columns = [x.tolist() for x in (ranks.above, ranks.tied, weights, ranks.candidates)]
+    if kind == "realistic" and name.startswith("sampled_hits"):
+        cutoff = parse(name).parameter
+        shares = [drawn_middle(a, t, n, cutoff) for a, t, _, n in zip(*columns, strict=True)]
+        return mean(shares, list(map(Fraction, columns[2])))
     rows = []
     for above, tied, weight, size in zip(*columns, strict=True):
         places = positions[kind](above, tied)
@@ -178,7 +208,7 @@ def middle(ranks: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
 def outcomes(name: str, sizes: Sequence[int], weights: Sequence[Fraction]) -> Iterator[Number]:
     """Yield the value of a metric for every outcome: all ranks from 1 to the tasks' sizes."""
     for ranks in itertools.product(*(range(1, size + 1) for size in sizes)):
-        yield exact(name, [Fraction(r) for r in ranks], weights)
+        yield exact(name, [Fraction(r) for r in ranks], weights, sizes)
 
 
 def moments(name: str, sizes: Sequence[int], weights: Sequence[Fraction]) -> tuple[Number, Number]:

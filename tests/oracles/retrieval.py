@@ -41,6 +41,9 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
         others = len(ranking) - len(hits)
         wrong = sum(place - i for i, place in enumerate(hits, 1))
         return 1 - Fraction(wrong, len(hits) * max(others, 1))
+    if name == "fallout":  # less is better
+        wrong = [gain for gain in ranking[: int(parameter)] if not gain]
+        return Fraction(len(wrong), max(len(ranking) - len(hits), 1))
     k = len(ranking)
     if parameter:
         k = int(parameter)
@@ -96,12 +99,15 @@ def values_by_order(metric: str, scores: Sequence[float], gains: Sequence[int]) 
     """
     found = [value(metric, ranking) for ranking in rankings(scores, gains)]
     anyhow = [value(metric, ranking) for ranking in rankings([0] * len(gains), gains)]
+    best, worst = max, min
+    if metric.startswith("fallout"):
+        best, worst = min, max
     return {
         "expected": mean_of(found),
-        "optimistic": float(max(found)),
-        "pessimistic": float(min(found)),
+        "optimistic": float(best(found)),
+        "pessimistic": float(worst(found)),
         "chance": mean_of(anyhow),
-        "optimum": float(max(anyhow)),
+        "optimum": float(best(anyhow)),
     }
 
 

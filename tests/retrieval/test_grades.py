@@ -14,7 +14,7 @@ import truerank as tr
 from oracles import retrieval as oracle
 from support.outcomes import quietly
 from support.refusals import refusal
-from truerank.ranks.labels import JUDGED
+from truerank.ranks.labels import JUDGED, JUDGED_PLACES
 from truerank.retrieval import Task, report
 from truerank.splits.grades import gain_labels, gains_of
 
@@ -173,7 +173,7 @@ def test_ranks_without_grades_are_joined_with_graded_ones() -> None:
     graded = lists.rank({"u": {"a": 1, "b": 3, "c": 0}, "w": {}}, candidates=9)
     plain = tr.Ranks([4], [1], 9, queries=["x"], targets=["c"], unit=[7], listed=[True])
     plain = plain.with_protocol(lists="scores")
-    joined = tr.concatenate([plain, graded.with_labels(**dict.fromkeys(JUDGED))])
+    joined = tr.concatenate([plain, graded.with_labels(**dict.fromkeys((*JUDGED, JUDGED_PLACES)))])
     assert joined.labels["gain"].values.tolist() == ["1", "1", "3"]
     assert report(joined).without_answers == 1
     refusal(ValueError, "judged_above missing in part 0", tr.concatenate, [plain, graded])

@@ -11,7 +11,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.words import LISTED
 from ..metrics import METRICS, Key, Sample, UnknownKeyError, parse, sample_of
 from ..metrics.averages import arithmetic, rescale_weights, values_per_task
-from ..metrics.keys import sides_of
+from ..metrics.keys import increasing, sides_of
 from ..metrics.kinds import take
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, of_single_tasks, task_weights_by
@@ -78,7 +78,9 @@ class Units(NamedTuple):
     def merits(self) -> FloatArray:
         """What each task adds to a mean, in which more is better: f(r), or else the rank."""
         if self.ends is not None:
-            return self.sample.ranks
+            if increasing(self.key):
+                return self.sample.ranks
+            return -self.sample.ranks
         metric = METRICS[self.key.metric]
         parameter = self.key.parameter
         if metric.mean is not arithmetic:

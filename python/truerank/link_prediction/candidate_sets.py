@@ -15,7 +15,7 @@ from ..inputs.selection import indptr_of
 from ..tasks.keyed_candidates import KeyedLists, digest_of_ids, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled
-from .triples import ALL_SIDES, SIDES
+from .triples import ALL_SIDES, KINDS, SIDES, TIME
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -112,20 +112,29 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
     """
     if isinstance(value, Negatives):
         return _read_negatives(value, sides, splits)
-    if _is_by_side(value, splits):
+    if _is_by_side(value, sides, splits):
         return _read_sides(value, sides, splits)
     are_listed = value is not None and not isinstance(value, (str, Sampled))
-    if are_listed and "relation" in sides and len(sides) > 1:
-        problem = "a list is of entities or of relations; give a mapping of the sides to lists"
+    if are_listed and len(sides) > 1 and _other_kinds(sides):
+        problem = (
+            "a list is of entities, of relations or of times; give a mapping of sides to lists"
+        )
         raise InputValueError("candidates", problem)
     return _read_set(value, sides, splits)
 
 
-def _is_by_side(value: Any, splits: TripleSplits) -> bool:
+def _other_kinds(sides: Sequence[str]) -> list[str]:
+    """Return what candidates are of the sides that predict no entities."""
+    return [KINDS[side] for side in sides if side in KINDS]
+
+
+def _is_by_side(value: Any, sides: Sequence[str], splits: TripleSplits) -> bool:
     """Whether these are candidates by side, and not by relation."""
     if not isinstance(value, Mapping) or not value:
         return False
     if not all(key in ALL_SIDES for key in value):
+        return False
+    if TIME in value and TIME not in sides:  # a relation may have that name
         return False
     if any(isinstance(candidates, Mapping) for candidates in value.values()):
         return True
@@ -172,14 +181,13 @@ def _read_set(value: Any, sides: Sequence[str], splits: TripleSplits) -> Candida
         _check_name(value, sides, splits)
         return CandidateSet(value, value)
     if isinstance(value, Mapping):
-        if "relation" in sides:
-            problem = "lists by relation are of entities; relations are no candidates by relation"
+        if _other_kinds(sides):
+            kind = _other_kinds(sides)[0]
+            problem = f"lists by relation are of entities; {kind} are no candidates by relation"
             raise InputValueError("candidates", problem)
         lists = read_keyed_lists(value, splits.relations, splits.entities)
         return CandidateSet(name_of_sets([_one_set_if_all_are(lists)]), lists)
-    vocabulary = splits.entities
-    if "relation" in sides:
-        vocabulary = splits.relations
+    vocabulary = splits.vocabulary_of(sides[0])
     chosen = vocabulary.set_of("candidates", value)
     return CandidateSet(name_of_sets([chosen]), chosen)
 

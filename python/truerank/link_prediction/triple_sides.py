@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..ranks.labels import Labels, labels_of_codes
 from ..tasks.side_tasks import SideTasks
 from .candidate_sets import CandidateSet, candidates_of
 from .known_answers import SideFacts
-from .triples import QUALIFIER, SIDES
+from .triples import KINDS, QUALIFIER, SIDES, TIME
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -108,7 +108,7 @@ def make_side(
 
     Parameters
     ----------
-    side : {"head", "tail", "relation", "qualifier"}
+    side : {"head", "tail", "relation", "qualifier", "time"}
         The side to predict.
     splits : TripleSplits
         The evaluated split, which comes first, and the known ones.
@@ -127,20 +127,7 @@ def make_side(
     -------
     SideTasks
     """
-    kind = "entities"
-    if side == "relation":
-        kind = "relations"
-    if side == QUALIFIER:
-        facts = _facts_of_values(splits, kept, bool(keys))
-        rows = splits.beside.statement[facts.ranked]
-        height = int(splits.beside.indptr[splits.tested])
-    else:
-        columns = SIDES[side]
-        facts = SideFacts(
-            splits.triples, kept, columns.query, columns.answer, keys=keys, times=splits.times
-        )
-        rows = kept
-        height = splits.tested
+    facts, rows, height = _read_facts(side, splits, kept, keys)
     queries = facts.queries(facts.query_columns + facts.keys)
     vocabulary = splits.vocabulary_of(side)
     heads = splits.triples[rows, 0]
@@ -153,8 +140,13 @@ def make_side(
         "category": labels_of_codes(counts.category[rows], CATEGORIES),
         "head_degree": labels_of_codes(counts.degrees("entities", heads)),
         "tail_degree": labels_of_codes(counts.degrees("entities", tails)),
-        "degree": degree_buckets(counts.degrees(kind, queries.targets)),
     }
+    kind = KINDS.get(side, "entities")
+    if kind == "times":  # how many known facts hold then
+        known_times = np.sort(facts.facts[splits.tested :, facts.answer_column])
+        labels["degree"] = degree_buckets(_count_occurrences(known_times, queries.targets))
+    else:
+        labels["degree"] = degree_buckets(counts.degrees(kind, queries.targets))
     if splits.beside is not None:
         labels["qualifiers"] = labels_of_codes(splits.beside.sets.sizes[splits.triples[rows, 3]])
     if splits.times is not None:
@@ -176,6 +168,42 @@ def make_side(
         names=vocabulary.names,
         candidate_kind=kind,
         other_filters={name: facts.filter(name, queries) for name in filters[1:]},
+    )
+
+
+class RankedFacts(NamedTuple):
+    """The facts of a side, the test triple of each task, and how many of these were given."""
+
+    facts: SideFacts
+    rows: IntArray
+    height: int
+
+
+def _read_facts(
+    side: str, splits: TripleSplits, kept: IntArray, keys: tuple[int, ...]
+) -> RankedFacts:
+    """Return the facts of all splits as a side sees them."""
+    if side == TIME:
+        return RankedFacts(_facts_of_times(splits, kept, keys), kept, splits.tested)
+    if side == QUALIFIER:
+        facts = _facts_of_values(splits, kept, bool(keys))
+        rows = splits.beside.statement[facts.ranked]
+        return RankedFacts(facts, rows, int(splits.beside.indptr[splits.tested]))
+    columns = SIDES[side]
+    facts = SideFacts(
+        splits.triples, kept, columns.query, columns.answer, keys=keys, times=splits.times
+    )
+    return RankedFacts(facts, kept, splits.tested)
+
+
+def _facts_of_times(splits: TripleSplits, kept: IntArray, keys: tuple[int, ...]) -> SideFacts:
+    """Return the facts with times by their number among all, which are predicted."""
+    column = splits.time_columns[0]
+    facts = splits.triples.copy(order="K")
+    facts[:, column] = splits.time_points.codes
+    others = tuple(key for key in keys if key != column)
+    return SideFacts(
+        facts, kept, query_columns=(0, 1, 2), answer_column=column, keys=others, times=splits.times
     )
 
 

@@ -21,10 +21,10 @@ from ..tasks.task import Task as SidedTask
 from .candidate_sets import as_candidates
 from .known_answers import NONE, check_filters, check_words
 from .statements import read_statement_splits
-from .times import check_columns
+from .times import UNKNOWN_START, check_columns
 from .triple_audit import TaskAudit, audit_triples
 from .triple_sides import TripleCounts, make_side
-from .triples import ALL_SIDES, QUALIFIER, SIDES, read_splits
+from .triples import QUALIFIER, SIDES, TIME, read_splits
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @public("truerank.link_prediction")
 class Task(SidedTask[Report]):
-    """Link prediction: rank the head, tail or relation of every test triple among all candidates.
+    """Link prediction: rank head, tail, relation or time of every test triple among candidates.
 
     Parameters
     ----------
@@ -60,9 +60,11 @@ class Task(SidedTask[Report]):
     entities, relations : None, int, sequence of str or of int, or mapping of these to int
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
         number of ids. Labels in the order of the columns of scores, or a mapping to ids.
-    sides : sequence of {"head", "tail", "relation", "qualifier"}
-        The sides to predict; in Ranks, head comes before tail, and tail before relation. Only
-        statements have qualifiers.
+    sides : sequence of {"head", "tail", "relation", "qualifier", "time"}
+        The sides to predict; in Ranks, head comes before tail, tail before relation, and that
+        before time. Only statements have qualifiers. "time": the time of a fact among all distinct
+        times of all splits, in their order, of facts with one column of points (`time`); times at
+        which the same triple holds, too, are known answers.
     candidates : None, "all", "typed", name of a split, entities, mapping, Sampled, Negatives
         None or "all": all entities. A known split, as "train" or the graph on which an inductive
         model infers: its entities; a test answer outside it is an error, unless it is "train" and
@@ -105,9 +107,10 @@ class Task(SidedTask[Report]):
     Attributes
     ----------
     sides : dict of str to SideTasks
-        Each is an attribute, too: `head`, `tail`, `relation`, `qualifier`. Queries of a tail are
-        rows (head, relation, ...), those of a head (relation, tail, ...), those of a relation
-        (head, tail, ...), those of a value (head, relation, tail, its relation, set).
+        Each is an attribute, too: `head`, `tail`, `relation`, `qualifier`, `time`. Queries of a
+        tail are rows (head, relation, ...), of a head (relation, tail, ...), those of a relation
+        (head, tail, ...), those of a value (head, relation, tail, its relation, set), those of a
+        time (head, relation, tail, ...). ``time.names`` are the times in the order of columns.
     protocol : Protocol
     protocols : dict of str to Protocol
         By the name of the filter; `protocol` is the first.
@@ -197,6 +200,7 @@ class Task(SidedTask[Report]):
     tail: SideTasks
     relation: SideTasks
     qualifier: SideTasks
+    time: SideTasks
     audit: TaskAudit
     test: IntArray
     qualifiers: tuple[tuple[str, ...] | None, ...]
@@ -231,6 +235,7 @@ class Task(SidedTask[Report]):
             splits = read_splits(named_splits, entities, relations, time)
         if not splits.tested:
             raise InputValueError(split, expected="at least one triple", got="none")
+        _check_time_side(chosen_sides, splits)
         width = splits.triples.shape[1]
         key_columns = _read_keys(keys, width)
         rules_by_filter = check_filters(
@@ -305,13 +310,14 @@ class Task(SidedTask[Report]):
         relation: Callable[[IntArray], Any] | None = None,
         *,
         qualifier: Callable[[IntArray], Any] | None = None,
+        time: Callable[[IntArray], Any] | None = None,
         **options: Unpack[BatchOptions],
     ) -> Report:
         """Evaluate a model by callables that score batches of queries.
 
         Parameters
         ----------
-        tail, head, relation, qualifier : callable
+        tail, head, relation, qualifier, time : callable
             f(queries) -> scores, for each side of the task: queries (b, c) int64, distinct, as the
             side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor. Only
             statements have qualifiers to predict.
@@ -351,6 +357,7 @@ class Task(SidedTask[Report]):
         (2.0, 1.0, 1.5)
         """
         scorers = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
+        scorers[TIME] = time
         return self._evaluate(scorers, **options)
 
     @with_options(VectorOptions, similarity="dot")
@@ -362,7 +369,9 @@ class Task(SidedTask[Report]):
         *,
         relation: Any = None,
         qualifier: Any = None,
+        time: Any = None,
         relations: Any = None,
+        times: Any = None,
         unique: bool = False,
         **options: Unpack[VectorOptions],
     ) -> Report:
@@ -370,7 +379,7 @@ class Task(SidedTask[Report]):
 
         Parameters
         ----------
-        tail, head, relation, qualifier : array_like, shape (q, d)
+        tail, head, relation, qualifier, time : array_like, shape (q, d)
             Those of each side. Row i belongs to ``test[i]`` as it was given, or with
             ``unique=True`` to the query ``task.tail.queries[i]``. Those of qualifiers, which
             statements may have, belong to the qualifiers of the test as they were given, statement
@@ -379,6 +388,8 @@ class Task(SidedTask[Report]):
             The embeddings of entities.
         relations : array_like, shape (columns, d), or path
             The embeddings of relations, for the side "relation".
+        times : array_like, shape (columns, d), or path
+            The embeddings of times, for the side "time".
         unique : bool
             Whether rows belong to the distinct queries.
         bias : array_like, or mapping of str to array_like, optional
@@ -408,7 +419,8 @@ class Task(SidedTask[Report]):
         2.0
         """
         queries = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
-        candidates = {"entities": entities, "relations": relations}
+        queries[TIME] = time
+        candidates = {"entities": entities, "relations": relations, "times": times}
         return self._evaluate_embeddings(queries, candidates, unique=unique, **options)
 
     @with_options(ScoreOptions)
@@ -419,6 +431,7 @@ class Task(SidedTask[Report]):
         *,
         relation: Any = None,
         qualifier: Any = None,
+        time: Any = None,
         unique: bool = False,
         **options: Unpack[ScoreOptions],
     ) -> Report:
@@ -426,7 +439,7 @@ class Task(SidedTask[Report]):
 
         Parameters
         ----------
-        tail, head, relation, qualifier : array_like, or files
+        tail, head, relation, qualifier, time : array_like, or files
             Those of each side, of shape (rows, columns), whose rows are those of
             `evaluate_embeddings`. Rows of one query that differ are ranked as they are.
         unique : bool
@@ -452,6 +465,7 @@ class Task(SidedTask[Report]):
         2.0
         """
         scores = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
+        scores[TIME] = time
         return self._evaluate_scores(scores, unique=unique, **options)
 
     @with_options(ListOptions)
@@ -462,6 +476,7 @@ class Task(SidedTask[Report]):
         *,
         relation: Any = None,
         qualifier: Any = None,
+        time: Any = None,
         unique: bool = False,
         **options: Unpack[ListOptions],
     ) -> Report:
@@ -473,7 +488,7 @@ class Task(SidedTask[Report]):
 
         Parameters
         ----------
-        tail, head, relation, qualifier : TopK, or ids as `truerank.rank_lists` takes them
+        tail, head, relation, qualifier, time : TopK, or ids as `truerank.rank_lists` takes them
             Those of each side, whose rows are those of `evaluate_embeddings`: what
             `truerank.topk_embeddings` returns, or ids from the best on.
         unique : bool
@@ -501,15 +516,33 @@ class Task(SidedTask[Report]):
         2.0
         """
         lists = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
+        lists[TIME] = time
         return self._evaluate_lists(lists, unique=unique, **options)
 
 
 def _read_sides(sides: Any, has_qualifiers: bool) -> list[str]:
     """Return the sides to predict in the order of the tasks."""
-    names = tuple(SIDES)
+    names = (*SIDES, TIME)
     if has_qualifiers:
-        names = ALL_SIDES
+        names = (*SIDES, QUALIFIER)
     return sorted(check_words("sides", sides, names), key=names.index)
+
+
+def _check_time_side(sides: Sequence[str], splits: TripleSplits) -> None:
+    """Check that facts have one column of times where these are predicted."""
+    if TIME not in sides:
+        return
+    times = splits.times
+    if times is None or len(times.columns) != 1:
+        expected = f"time=, the one column of points that the side {TIME!r} predicts"
+        got = "none"
+        if times is not None:
+            got = "starts and ends"
+        raise InputValueError("sides", expected=expected, got=got)
+    (unknown,) = np.nonzero(times.starts[: splits.tested] == UNKNOWN_START)
+    if len(unknown):
+        problem = f"fact {unknown[0]} of the test has an unknown time"
+        raise InputValueError("sides", f"{TIME!r} cannot be predicted: {problem}")
 
 
 def _read_keys(keys: Any, width: int) -> tuple[int, ...]:

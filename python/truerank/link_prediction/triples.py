@@ -58,7 +58,9 @@ SIDES = {
     "relation": SideColumns((0, 2), answer=1),
 }
 QUALIFIER = "qualifier"  # the side that statements have in addition: the values of qualifiers
-ALL_SIDES = (*SIDES, QUALIFIER)
+TIME = "time"  # the side that facts with times have in addition
+ALL_SIDES = (*SIDES, QUALIFIER, TIME)
+KINDS = {"relation": "relations", TIME: "times"}  # what a side predicts, if not entities
 
 
 @public("truerank.link_prediction")
@@ -79,6 +81,13 @@ class Triples(NamedTuple):
     entities: Names
     relations: Names
     qualifiers: tuple[tuple[str, ...] | None, ...] = ()
+
+
+class TimePoints(NamedTuple):
+    """The distinct times of facts as a vocabulary, and the code of each fact in it."""
+
+    vocabulary: Vocabulary
+    codes: IntArray
 
 
 class TripleSplits(NamedTuple):
@@ -130,11 +139,27 @@ class TripleSplits(NamedTuple):
         """Return the vocabulary of the answers of a side."""
         if side == "relation":
             return self.relations
+        if side == TIME:
+            return self.time_points.vocabulary
         return self.entities
 
+    @property
+    def time_points(self) -> TimePoints:
+        """The distinct times of all splits in their order, and that of each triple."""
+        column = self.time_columns[0]
+        ids = self.triples[:, column]
+        names = self.qualifiers[column - 3]
+        if names is not None:
+            return TimePoints(Vocabulary(len(names), names, "times"), ids)
+        distinct_times, codes = np.unique(ids, return_inverse=True)
+        vocabulary = Vocabulary(len(distinct_times), tuple(distinct_times.tolist()), "times")
+        return TimePoints(vocabulary, codes.reshape(-1).astype(np.int64))
+
     def ids_of(self, side: str, name: str) -> IntArray:
-        """Return the distinct entities of a known split, or the relations of its triples."""
+        """Return the distinct entities of a known split, or its relations or times."""
         rows = self.rows_of(name)
+        if side == TIME:
+            return distinct(self.time_points.codes[rows])
         if side == "relation":
             return distinct(self.triples[rows, 1])
         parts = [self.triples[rows, 0], self.triples[rows, 2]]

@@ -29,9 +29,13 @@ def values_per_task(
     transform: RankFunction, sample: Sample, parameter: Parameter = 0
 ) -> FloatArray:
     """f(r) of every task, or its mean over the task's tie; float64, shape (n,)."""
-    if sample.tied is None:
-        return transform.of_ranks(sample.ranks, sample.candidates, parameter)
-    return mean_over_tie(transform, sample.ranks, sample.tied, sample.candidates, parameter)
+    ranks = sample.ranks
+    candidates = sample.candidates
+    if sample.tied is not None:
+        return mean_over_tie(transform, ranks, sample.tied, candidates, parameter)
+    if sample.middle_of is not None and transform.of_middle is not None:
+        return transform.of_middle(ranks, sample.middle_of, candidates, parameter)
+    return transform.of_ranks(ranks, candidates, parameter)
 
 
 def arithmetic(transform: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:

@@ -21,6 +21,8 @@ from ..inputs.naming import public
 from ..inputs.words import near_words, suggest
 from .kinds import DEFAULT_KIND, KINDS
 from .metric_table import ADJUSTMENTS, METRICS, Row
+from .other_names import ANSWER_NAMES, NEGATED, OTHER_NAMES, PYKEEN_NAMES, SHORT_ANSWER_NAMES
+from .sampled_hits import read_drawn_cutoff
 from .ties import Parameter
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 
 MACRO = "macro"
 ALL_SIDES = "both"
-RELATION_SIDE = "relation"  # never pooled with entities: relations have few candidates
+# never pooled with entities: relations and times have few candidates
+UNPOOLED_SIDES = ("relation", "time")
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
 ARROWS = {True: " \u2191", False: " \u2193", None: ""}  # which values of a metric are better
@@ -44,8 +47,9 @@ class Key(NamedTuple):
     Attributes
     ----------
     metric : str
-    parameter : int or float
-        The cutoff k of hits@k or the power p of power_mean:p; 0 for other metrics.
+    parameter : int, float or a pair of int
+        The cutoff k of hits@k, the power p of power_mean:p, or k and the number of negatives of
+        sampled_hits@k:n; 0 for other metrics.
     adjustment, kind, side : str
     macro : bool
         Whether the value is the mean over groups of the values within them.
@@ -154,7 +158,13 @@ PARAMETERS = {
         "':' parameter",
         "p must be a real number, inf or -inf",
         re.compile(r"[+-]?(inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)", re.ASCII | re.IGNORECASE),
-        float,
+        lambda text: float(text) + 0,  # no minus zero
+    ),
+    "@k:n": ParameterForm(
+        "'@k:n'",
+        "k and n must be whole numbers >= 1",
+        re.compile(r"(?!.{1000})0*[1-9][0-9]*:0*[1-9][0-9]*"),
+        read_drawn_cutoff,
     ),
 }
 _PARTS = re.compile(r"((?:[^.@:]*\.)*)([^.@:]*)([@:]?)(.*)", re.DOTALL)
@@ -203,6 +213,8 @@ class Grammar:
         """Whether a word of keys means something; an empty one cannot mean anything else."""
         if word in ("", MACRO) or any(word in each.words for each in self.fields):
             return True
+        if len(word) == 1:  # "h", which is a metric before a cutoff alone, may be a side
+            return False
         return self.find(word) is not None
 
     def defaults(self) -> dict[str, Any]:
@@ -231,10 +243,11 @@ class Grammar:
             raise UnknownKeyError("key", "", "a str", type(key).__name__)
         before, written, mark, text = _PARTS.fullmatch(key).groups()  # type: ignore[union-attr]
         name = written.lower().replace("-", "_")
-        if not mark:
+        if mark != "@":
             match = self.numbered.fullmatch(name)
             if match is not None and self.find(match[1]) is not None:  # "hits_at_10"
-                name, text = match.groups()
+                name, cutoff = match.groups()
+                text = cutoff + mark + text
                 mark = "@"
         meaning = self.find(name)
         if meaning is None:
@@ -254,13 +267,13 @@ class Grammar:
             if name + mark in self.refused:
                 why += f"; {self.refused[name + mark]}"
             fail(key, why)
-        form = PARAMETERS[row.mark]
+        form = PARAMETERS.get(row.parameter, PARAMETERS[row.mark])
         if not form.pattern.fullmatch(text):
             got = quote(text)[1:-1] or "none"
             if len(text) >= 1000:
                 got = f"one of {len(text):,} characters"
             fail(key, f"{name}{row.parameter.strip('[]')}: {form.expected}, got {got}")
-        return form.read(text) + 0  # no minus zero
+        return form.read(text)
 
     def _read_fields(self, key: str, words: list[str], meaning: Meaning) -> dict[str, Any]:
         """Give each word before the metric to the next field that it fits."""
@@ -321,41 +334,6 @@ TITLES = {
     ("z", "mrr"): "zMRR",
     ("z", "hits"): "zH",
 }
-# The names of PyKEEN's classes, in lower case and with underscores; "_at_k" stands for "@k".
-PYKEEN_NAMES = {
-    "arithmetic_mean_rank": ("none", "mr"),
-    "geometric_mean_rank": ("none", "gmr"),
-    "harmonic_mean_rank": ("none", "hmr"),
-    "median_rank": ("none", "median"),
-    "inverse_arithmetic_mean_rank": ("none", "imr"),
-    "inverse_geometric_mean_rank": ("none", "igmr"),
-    "inverse_harmonic_mean_rank": ("none", "mrr"),
-    "inverse_median_rank": ("none", "imedian"),
-    "hits_at_k": ("none", "hits"),
-    "standard_deviation": ("none", "std"),
-    "variance": ("none", "variance"),
-    "median_absolute_deviation": ("none", "mad"),
-    "count": ("none", "count"),
-    "adjusted_arithmetic_mean_rank": ("ratio", "mr"),
-    "adjusted_arithmetic_mean_rank_index": ("index", "mr"),
-    "adjusted_geometric_mean_rank_index": ("index", "gmr"),
-    "adjusted_inverse_harmonic_mean_rank": ("index", "mrr"),
-    "adjusted_hits_at_k": ("index", "hits"),
-    "z_arithmetic_mean_rank": ("z", "mr"),
-    "z_geometric_mean_rank": ("z", "gmr"),
-    "z_inverse_harmonic_mean_rank": ("z", "mrr"),
-    "z_hits_at_k": ("z", "hits"),
-}
-# PyKEEN negates these, so that more is better: one name would have two signs, and is refused.
-NEGATED = {
-    "z_arithmetic_mean_rank": "z.mr",
-    "z_geometric_mean_rank": "z.gmr",
-    "zamr": "z.mr",
-    "zgmr": "z.gmr",
-}
-# Metrics of several right answers, which reports of that kind have alone: those of the usual names.
-ANSWER_NAMES = ("map", "r_precision", "ndcg", "dcg", "recall", "precision", "success", "f1", "auc")
-
 RANK_KEYS = Grammar(
     METRICS,
     fields=(
@@ -370,13 +348,18 @@ RANK_KEYS = Grammar(
         name.removesuffix("_at_k"): meaning
         for name, meaning in PYKEEN_NAMES.items()
         if name not in NEGATED
-    },
+    }
+    | OTHER_NAMES,
     refused={
         name: f"PyKEEN, which calls it so, negates it: take {key!r}, which is below 0 where ranks "
         "are better than chance"
         for name, key in NEGATED.items()
     }
     | {name: f"reports of truerank.retrieval have {name}" for name in ANSWER_NAMES}
+    | {
+        short: f"reports of truerank.retrieval have {short.upper()}@k, which is {name}@k"
+        for short, name in SHORT_ANSWER_NAMES.items()
+    }
     | {"mrr@": "reports of truerank.retrieval have mrr@k"},
 )
 
@@ -390,7 +373,8 @@ def parse(key: str) -> Key:
     key : str
         Such as "mrr", "hits@10", "tail.optimistic.index.mr", "amri", "power_mean:2" or "macro.mrr".
         Any word may be a side: the report knows which sides there are. The metric is read in any
-        case and under PyKEEN's names, too: "MRR", "hits_at_10", "inverse_harmonic_mean_rank".
+        case and under other names, too: "MRR", "H@10", "hr@10", "mean_rank", "hits_at_10",
+        "inverse_harmonic_mean_rank".
 
     Returns
     -------
@@ -486,7 +470,7 @@ def fail(key: str, why: str) -> NoReturn:
 
 
 class Sides(NamedTuple):
-    """The sides of a report; "both", which pools all but the relations, comes first.
+    """The sides of a report; "both", which pools all but relations and times, comes first.
 
     Attributes
     ----------
@@ -517,10 +501,12 @@ class Sides(NamedTuple):
         if side in self.counts:
             return
         if side == ALL_SIDES:
+            only = next(iter(self.counts))
+            names = " and ".join(map(repr, self.counts))
             fail(
                 key,
-                f"all tasks are of the side {RELATION_SIDE!r}, which is read only under its own "
-                f"name, as in '{RELATION_SIDE}.mrr'",
+                f"all tasks are of the side {names}, which is read only under its own name, as in "
+                f"'{only}.mrr'",
             )
         hint = suggest(side, itertools.chain(self.counts, KINDS, ADJUSTED))
         present = ", ".join(self.counts)
@@ -534,8 +520,9 @@ class Sides(NamedTuple):
         codes = self.labels.codes
         if side != ALL_SIDES:
             return np.equal(codes, names.index(side))
-        if RELATION_SIDE in names:
-            return np.not_equal(codes, names.index(RELATION_SIDE))
+        unpooled = [names.index(name) for name in UNPOOLED_SIDES if name in names]
+        if unpooled:
+            return ~np.isin(codes, unpooled)
         return None
 
 
@@ -580,7 +567,7 @@ def sides_of(ranks: Ranks) -> Sides:
             f"a key cannot tell the side {name!r} from its other words; name it otherwise with "
             f"ranks.with_labels(side=...)",
         )
-    pooled = len(ranks) - counts.get(RELATION_SIDE, 0)
-    if len(ranks) and not pooled:  # all are of the side "relation"
+    pooled = len(ranks) - sum(counts.get(name, 0) for name in UNPOOLED_SIDES)
+    if len(ranks) and not pooled:  # all are of these sides
         return Sides(counts, labels)
     return Sides({ALL_SIDES: pooled} | counts, labels)

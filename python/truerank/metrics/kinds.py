@@ -41,12 +41,16 @@ class Sample(NamedTuple):
     tied : ndarray of int64, shape (n,), or None
         For the kind "expected" the number of positions of each tie; None for other kinds, whose
         ranks are single positions.
+    middle_of : ndarray of int64, shape (n,), or None
+        For the kind "realistic" the number of positions of the tie whose middle a rank is; None for
+        other kinds, and where ranks are those of no tie.
     """
 
     ranks: FloatArray
     candidates: IntArray
     weights: FloatArray | None = None
     tied: IntArray | None = None
+    middle_of: IntArray | None = None
 
 
 @public("truerank.metrics")
@@ -84,7 +88,10 @@ def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None
     tied = None
     if kind == EXPECTED_KIND:
         tied = ranks.tied
-    return Sample(positions, ranks.candidates, weights, tied)
+    middle_of = None
+    if kind == DEFAULT_KIND:
+        middle_of = ranks.tied
+    return Sample(positions, ranks.candidates, weights, tied, middle_of)
 
 
 def take(sample: Sample, index: npt.NDArray[Any] | slice | None) -> Sample:
@@ -97,4 +104,7 @@ def take(sample: Sample, index: npt.NDArray[Any] | slice | None) -> Sample:
     tied = sample.tied
     if tied is not None:
         tied = tied[index]
-    return Sample(sample.ranks[index], sample.candidates[index], weights, tied)
+    middle_of = sample.middle_of
+    if middle_of is not None:
+        middle_of = middle_of[index]
+    return Sample(sample.ranks[index], sample.candidates[index], weights, tied, middle_of)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..inputs.naming import public
-from . import averages, chance_model, ties
+from . import averages, chance_model, sampled_hits, ties
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -40,7 +40,8 @@ class Row:
     description : str
         The name in words.
     parameter : str
-        "@k" for a cutoff, "[@k]" for one that may be left out, ":p" for a power, else "".
+        "@k" for a cutoff, "[@k]" for one that may be left out, ":p" for a power, "@k:n" for a
+        cutoff among n drawn negatives, else "".
     examples : tuple of str
         What documents and tests put for the parameter, with its mark.
     increasing : bool or None
@@ -75,7 +76,7 @@ class Metric(Row):
     Attributes
     ----------
     name, title, description, parameter, examples, increasing
-        Its names, its parameter ("@k" or ":p", with examples), and whether higher is better.
+        Its names, its parameter ("@k", ":p", "@k:n", with examples), and whether higher is better.
     transform : RankFunction
         f of the rank, the number of candidates and the parameter, and its mean over a tie.
     mean : callable
@@ -152,6 +153,18 @@ _ROWS = (
         increasing=True,
         single=chance_model.hit_moments,
         source=BORDES,
+    ),
+    Metric(
+        name="sampled_hits",
+        title="Sampled-Hits",
+        description="hits at k among n drawn negatives",
+        parameter="@k:n",
+        examples=("@1:3", "@3:20"),
+        listed=(),
+        transform=sampled_hits.SAMPLED_HIT,
+        increasing=True,
+        single=sampled_hits.sampled_hit_moments,
+        source='Zhu et al., "Neural Bellman-Ford Networks" (2021)',
     ),
     Metric(
         name="hmr",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _POSITIONS = 1 << 16  # of ties, added at once
 
-Parameter = float  # k of hits@k, p of power_mean:p; 0 where there is none
+# k of hits@k, p of power_mean:p, a `DrawnCutoff` of sampled_hits@k:n; 0 where there is none
+Parameter = Any
 
 
 class RankFunction(NamedTuple):
@@ -31,10 +32,14 @@ class RankFunction(NamedTuple):
     over_tie : callable, optional
         The mean of f over each tie, computed from the first positions a (float64), the numbers of
         positions m (int64), N and the parameter. Without it f is added position by position.
+    of_middle : callable, optional
+        What stands for f at the middles of ties, computed from these ranks, m, N and the parameter,
+        if it hangs on m, too.
     """
 
     of_ranks: Callable[[FloatArray, IntArray, Parameter], FloatArray]
     over_tie: Callable[[FloatArray, IntArray, IntArray, Parameter], FloatArray] | None = None
+    of_middle: Callable[[FloatArray, IntArray, IntArray, Parameter], FloatArray] | None = None
 
 
 def mean_over_tie(
@@ -84,7 +89,8 @@ def hit_share(first: FloatArray, tied: IntArray, k: Parameter) -> FloatArray:
     >>> hit_share(np.array([3.0]), np.array([4]), 5)
     array([0.75])
     """
-    return np.clip(min(k, 2.0**63) - first + 1, 0, tied) / tied
+    shares: FloatArray = np.clip(min(k, 2.0**63) - first + 1, 0, tied) / tied
+    return shares
 
 
 def mean_log(first: FloatArray, tied: IntArray) -> FloatArray:

@@ -34,6 +34,8 @@ RIGHT_ANSWERS = "retrieval_answers"
 # Of the documents that are judged not to be right answers of its query, how many are above the
 # target of a task, tied with it, and how many there are: labels of the same ranks.
 JUDGED = ("judged_above", "judged_tied", "judged")
+# Where these documents are, each as "above:tied", and "above:tied?" where a list misses it.
+JUDGED_PLACES = "judged_places"
 # What a right answer counts for, a number in text; what becomes of it where it is not counted as it
 # is ("exponential", "binary"); what it counts for where its list misses it, where that is not
 # nothing ("bounds", "expected"); and of the queries without a right answer those that are counted
@@ -42,6 +44,10 @@ GAIN = "gain"
 GAIN_RULE = "gain_rule"
 MISSES_RULE = "misses_rule"
 WITHOUT_ANSWERS = "without_answers"
+# From which gain on an answer is right (0: all that have one are), and what becomes of queries
+# without a right answer ("omit", "zero"): labels of retrieval that say a rule, as that of gains.
+RELEVANCE_LEVEL = "relevance_level"
+ANSWERLESS = "answerless"
 # Where a task of a part stands among those of the whole task, and how many these are: joined parts
 # have the order of the whole, and lose both labels when all tasks are there.
 POSITION = "position_in_whole"
@@ -52,6 +58,8 @@ DEFAULTS = {
     GAIN_RULE: ("linear",),
     MISSES_RULE: ("zero",),
     WITHOUT_ANSWERS: None,
+    RELEVANCE_LEVEL: ("0",),
+    ANSWERLESS: ("omit",),
 }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.naming import public
-from ..metrics.keys import RELATION_SIDE, parse
+from ..metrics.keys import UNPOOLED_SIDES, parse
 from ..metrics.kinds import DEFAULT_KIND
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
@@ -286,8 +286,8 @@ def _ties(counted: Counted) -> tuple[float, str]:
         counted = Counted(counted.tasks[listed], counted.seed)
         over = " over the targets that are listed"
     sides = list(counted.sides.present[:1])
-    if RELATION_SIDE in counted.sides.present[1:]:
-        sides.append(RELATION_SIDE)  # which is not pooled with the others
+    # those that are not pooled with the others
+    sides.extend(side for side in counted.sides.present[1:] if side in UNPOOLED_SIDES)
     for side, metric in itertools.product(sides, TIE_METRICS):
         keys = {kind: compose_key(side, kind, metric) for kind in TIE_KINDS}
         values = {kind: counted.value(parse(key)) for kind, key in keys.items()}

@@ -21,7 +21,8 @@ FEW_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")  # what table
 ALL_METRICS = "all"
 
 Names = str | Iterable[str] | None
-SHARES = ("hits", "success", "recall", "precision")  # what papers print as percentages, too
+# what papers print as percentages, too
+SHARES = ("hits", "sampled_hits", "success", "recall", "precision", "judged")
 
 
 def compose_key(side: str, kind: str, metric: str) -> str:

@@ -12,7 +12,7 @@ from ..inputs.checks import unique_keys
 from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.words import suggest
 from ..metrics import Key
-from ..metrics.keys import ALL_SIDES, MACRO, RELATION_SIDE
+from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDES
 from ..ranks.grouping import group_codes
 from ..tables import Column, Table
 from ..tables.cells import format_count
@@ -158,7 +158,7 @@ def _default_sides(source: Source, listed: Sequence[Key]) -> list[str]:
     """List the sides that have keys; one that has all tasks stands for the pooled ones."""
     found = {key.side for key in listed}  # a group may have no tasks of a side
     sides = [side for side in source.sides.present if side in found]
-    named = [side for side in sides if side not in (ALL_SIDES, RELATION_SIDE)]
+    named = [side for side in sides if side not in (ALL_SIDES, *UNPOOLED_SIDES)]
     if len(named) == 1 and source.number_of_tasks(named[0]) == source.number_of_tasks(sides[0]):
         sides.remove(ALL_SIDES)
     return sides

@@ -35,9 +35,9 @@ class Report(KeyedValues):
     What `from_json` reads has the stored keys alone and no ranks: `ranks`, `weights`, `interval`
     and `chance` raise an AttributeError.
 
-    Without a side, and for "both", all tasks are pooled except those of the side "relation", which
-    rank few candidates: they are read only by the name of their side. Without tasks a metric is
-    nan.
+    Without a side, and for "both", all tasks are pooled except those of the sides "relation" and
+    "time", which rank few candidates: they are read only by the name of their side. Without tasks
+    a metric is nan.
 
     With `by`, `report.groups[label]` is the Report of the tasks of a group, adjusted with their own
     numbers of candidates, and "macro.X" is the mean of X over the groups. Groups without tasks of

@@ -28,7 +28,7 @@ ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # the default first
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerMetric(Row):
-    """A row of the table of metrics; more is better for all of them.
+    """A row of the table of metrics.
 
     Attributes
     ----------
@@ -38,11 +38,15 @@ class AnswerMetric(Row):
         Where the definition comes from.
     by_answers : bool
         Whether means weight each query with its number of right answers.
+    about : str
+        "right": right answers alone; "gains": all answers with a gain, whatever the level from
+        which on one is right; "judged": judged documents, each as if it were right.
     """
 
     of_queries: Callable[[Ties, Any], FloatArray]
     source: str
     by_answers: bool = False
+    about: str = "right"
     increasing: bool | None = True
 
 
@@ -153,6 +157,17 @@ def _expected_reciprocal_rank(ties: Ties, k: int) -> FloatArray:
     return ties.sum_by_query((ties.above < k) * comes * stops / (ties.above + 1))
 
 
+def _fallout(ties: Ties, k: int | IntArray) -> FloatArray:
+    """The share of the other candidates that are among the first k, 0 where there are none.
+
+    Places that a list leaves are taken for others.
+    """
+    others = ties.candidates - ties.answers
+    wrong = np.minimum(ties.candidates, k) - _hits(ties, k)
+    shares: FloatArray = np.minimum(wrong, others) / np.maximum(others, 1)
+    return shares
+
+
 def _pairs_in_order(ties: Ties, k: int) -> FloatArray:
     """The share of pairs of a right answer and another candidate in order; a tie counts half.
 
@@ -175,6 +190,8 @@ _CHAPELLE = "Chapelle et al., Expected reciprocal rank for graded relevance (200
 _MOFFAT = "Moffat, Zobel, Rank-biased precision for measurement of retrieval effectiveness (2008)"
 _PYG = "PyTorch Geometric"
 _HANLEY = "Hanley, McNeil, The meaning and use of the area under a ROC curve (1982)"
+_BEIR = "Thakur et al., BEIR: A heterogeneous benchmark (2021); ir_measures"
+_FALLOUT = "van Rijsbergen, Information Retrieval (1979); torchmetrics"
 _ZHOU = "Zhou et al., Deep Interest Network for Click-Through Rate Prediction (2018); RecBole"
 _ROWS: tuple[tuple[str, str, str, Callable[[Ties, Any], FloatArray], str], ...] = (
     ("MRR", "[@k]", "mean reciprocal rank", _reciprocal_rank, _TREC),
@@ -192,9 +209,16 @@ _ROWS: tuple[tuple[str, str, str, Callable[[Ties, Any], FloatArray], str], ...] 
     ("Precision", "@k", "precision at k", lambda ties, k: _hits(ties, k) / k, _TREC),
     ("F1", "@k", "harmonic mean of precision and recall at k", _f1, _PYG),
     ("Success", "@k", "success at k", _success, _TREC),
+    ("Fallout", "@k", "share of the other candidates among the first k", _fallout, _FALLOUT),
+    ("Judged", "@k", "share of judged ones among the first k", lambda t, k: _hits(t, k) / k, _BEIR),
     ("AUC", "", "area under the ROC curve", _pairs_in_order, _HANLEY),
     ("GAUC", "", "area under the ROC curve, by right answers", _pairs_in_order, _ZHOU),
 )
+
+
+# What metrics are about that are not about right answers alone.
+_ABOUT = {"Judged": "judged"}
+_ABOUT |= dict.fromkeys(("nDCG", "DCG", "ERR", "Weighted-Recall"), "gains")
 
 
 def _metric(
@@ -214,10 +238,14 @@ def _metric(
         of_queries=of_queries,
         source=source,
         by_answers=title == "GAUC",
+        about=_ABOUT.get(title, "right"),
+        increasing=title != "Fallout",
     )
 
 
 ANSWER_METRICS = {metric.name: metric for metric in itertools.starmap(_metric, _ROWS)}
+
+_NO_RANK = "a query has several right answers, and so no rank; reports of ranks have mr"
 
 ANSWER_KEYS = Grammar(
     ANSWER_METRICS,
@@ -232,16 +260,25 @@ ANSWER_KEYS = Grammar(
         "map_cut": (NO_ADJUSTMENT, "map"),
         "ndcg_cut": (NO_ADJUSTMENT, "ndcg"),
         "rprec": (NO_ADJUSTMENT, "r_precision"),
+        "hit_rate": (NO_ADJUSTMENT, "success"),
+        # those of ir_measures and of papers
+        "rr": (NO_ADJUSTMENT, "mrr"),
+        "mean_reciprocal_rank": (NO_ADJUSTMENT, "mrr"),
+        "ap": (NO_ADJUSTMENT, "map"),
         "p": (NO_ADJUSTMENT, "precision"),
         "r": (NO_ADJUSTMENT, "recall"),
-        "hit_rate": (NO_ADJUSTMENT, "success"),
+        "h": (NO_ADJUSTMENT, "success"),
         # those of RecBole, PyTorch Geometric and pytorch-metric-learning
         "hr": (NO_ADJUSTMENT, "success"),
         "hit": (NO_ADJUSTMENT, "success"),
         "hit_ratio": (NO_ADJUSTMENT, "success"),
         "mean_average_precision_at_r": (NO_ADJUSTMENT, "map_at_r"),
     },
-    refused={"hits": "did you mean success@k? In ranx hits are a number, not a share"},
+    refused={
+        "hits": "did you mean success@k? In ranx hits are a number, not a share",
+        "mr": _NO_RANK,
+        "mean_rank": _NO_RANK,
+    },
     numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
 )
 

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..inputs.arrays import checked_weights
-from ..inputs.checks import choice, instance, positive_integer, several, unique_keys
+from ..inputs.checks import choice, instance, number, positive_integer, several, unique_keys
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
 from ..inputs.row_keys import row_keys
 from ..inputs.words import AnswerOrder
 from ..metrics.keys import quote
 from ..ranks.container import Ranks
-from ..ranks.labels import GAIN, GAIN_RULE
+from ..ranks.labels import ANSWERLESS as ANSWERLESS_RULE
+from ..ranks.labels import GAIN, GAIN_RULE, RELEVANCE_LEVEL
 from ..reporting.keyed_values import KeyedValues
 from ..splits.grades import gain_labels, gains_of
 from ..tables.cells import format_count, percent
 from .answer_metrics import ORDER_KINDS
 from .answer_ties import GAINS, LEVELS, counted_gains, linear_gains
-from .answered_queries import ANSWER_REPORTS, FEW_METRICS, MISSES, AnsweredQueries
+from .answered_queries import (
+    ANSWER_REPORTS,
+    FEW_METRICS,
+    MISSES,
+    AnsweredQueries,
+    Rules,
+    read_misses,
+    right_answers,
+)
+from .graded_answers import ANSWERLESS
 from .tie_sums import hit_chances
 
 if TYPE_CHECKING:
@@ -42,8 +53,9 @@ class RetrievalReport(KeyedValues):
 
     - metric: ``mrr`` (of the first right answer), ``map``, ``ndcg``, ``dcg``, each also with a
       cutoff, as ``map@10``; ``recall@k``, ``precision@k``, ``success@k``, ``f1@k``, ``map_min@k``,
-      ``weighted_recall@k``; ``r_precision``, ``map_at_r``; ``bpref``; ``rbp:p``; ``auc``,
-      ``gauc``; ``err@k``, where answers do not tie or in the other two kinds.
+      ``weighted_recall@k``, ``fallout@k``, ``judged@k``; ``r_precision``, ``map_at_r``; ``bpref``;
+      ``rbp:p``; ``auc``, ``gauc``; ``err@k``, where answers do not tie or in the other two kinds.
+      Other names are read, too: ``RR@10``, ``AP@10``, ``P@5``, ``R@100``, ``H@10``.
     - kind: the expectation over all orders of the ties, exactly (no word, or ``expected``);
       ``optimistic``: within a tie right answers come first, those of the highest gains before
       others; ``pessimistic``: they come last, those of the lowest gains before others.
@@ -72,7 +84,11 @@ class RetrievalReport(KeyedValues):
     answers, candidates : ndarray of int64, shape (q,)
         The numbers of right answers and of candidates of each query.
     without_answers : int
-        The number of queries that were left out, as they have no right answer.
+        The number of queries that have no right answer: they are left out, or count as 0.
+    relevance_level : float
+        From which gain on an answer is right; 0: all that have one are.
+    answerless : str
+        What becomes of queries without a right answer, "omit" or "zero".
     misses : str
         What right answers count for that their lists miss, as `report` takes it.
     list_use : ListUse or None
@@ -97,9 +113,18 @@ class RetrievalReport(KeyedValues):
     stops at an answer with the probability gain / (1 + the highest of all gains) and P is that of
     its end there: with exponential gains that of Chapelle et al. (Expected reciprocal rank for
     graded relevance, 2009); f1@k = 2 hits / (k + R) and weighted_recall@k = the sum of the gains
-    among the first k / that of all (PyTorch Geometric); auc = the share of pairs of a right answer
-    and a candidate that is none whose order is right, half of those that tie, 1 without such pairs
-    (Hanley, McNeil: The meaning and use of the area under a ROC curve, 1982).
+    among the first k / that of all (PyTorch Geometric); fallout@k = the candidates among the first
+    k that are no right answers / all of these, where less is better (van Rijsbergen: Information
+    retrieval, 1979; places that a list leaves count as not right); judged@k = documents among the
+    first k that `qrels` judge, right or not, / k (Thakur et al.: BEIR, 2021; of a `Task` with
+    ``judged=True``, and with a kind for these documents in place of right answers); auc = the share
+    of pairs of a right answer and a candidate that is none whose order is right, half of those that
+    tie, 1 without such pairs (Hanley, McNeil: The meaning and use of the area under a ROC curve,
+    1982).
+
+    With a relevance level answers of lower gains are not right: dcg, ndcg, weighted_recall and err
+    keep all gains, as trec_eval does with ``-l``, and are means over all queries with a gain; bpref
+    takes them for judged documents that are not right.
 
     Ties: every order of a tie is equally likely, and all values of the kind "expected" are means
     over these orders, in closed form (McSherry, Najork: Computing information retrieval performance
@@ -136,7 +161,7 @@ class RetrievalReport(KeyedValues):
         instance("ranks", ranks, Ranks)
         if gains is not None:
             gains = checked_weights(gains, length=len(ranks), name="gains", each="right answer")
-        self._tell(AnsweredQueries(ranks, gains, by, misses))
+        self._tell(AnsweredQueries(ranks, gains, by, Rules(read_misses(ranks, misses))))
 
     @property
     def _answered(self) -> AnsweredQueries:
@@ -165,8 +190,18 @@ class RetrievalReport(KeyedValues):
 
     @property
     def without_answers(self) -> int:
-        """How many queries were left out, as they have no right answer."""
+        """How many queries have no right answer: they are left out, or count as 0."""
         return self._source.facts["without_answers"] or 0  # not told of a group from JSON
+
+    @property
+    def relevance_level(self) -> float:
+        """From which gain on an answer is right; 0: all that have one are."""
+        return self._source.facts.get("relevance_level") or 0.0
+
+    @property
+    def answerless(self) -> str:
+        """What becomes of queries without a right answer: "omit" or "zero"."""
+        return self._source.facts.get("answerless") or ANSWERLESS[0]
 
     @property
     def misses(self) -> str:
@@ -239,13 +274,13 @@ class RetrievalReport(KeyedValues):
         """
         choice("order", order, ORDER_KINDS + LEVELS)
         ks = [positive_integer("cutoffs", k) for k in several("cutoffs", cutoffs, "integers")]
-        ties = self._answered.ranked.ties(order)
+        ties = self._answered.ranked.right.ties(order)
         first = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
         # queries whose first ties are alike are computed once
         _, where, counts = np.unique(row_keys(first), return_index=True, return_counts=True)
         above, size, right = (column[where] for column in first)
         hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in ks]
-        shares: FloatArray = np.array(hits) / counts.sum()
+        shares: FloatArray = np.array(hits) / (counts.sum() + self._answered.ranked.zeros_in_all)
         return shares
 
     def by_query(self, metrics: Names = None) -> dict[Hashable, dict[str, float]]:
@@ -302,8 +337,13 @@ class RetrievalReport(KeyedValues):
             counted = MISSES.get(self.misses, self.misses)  # JSON may have been edited
             lines.append(f"{share} are missed by their lists and {counted}")
         if self.without_answers:
-            left_out = format_count(self.without_answers, "query", "queries")
-            lines.append(f"{left_out} without a right answer left out")
+            number = format_count(self.without_answers, "query", "queries")
+            counted = "left out"
+            if self.answerless == "zero":
+                counted = "counted as 0"
+            lines.append(f"{number} without a right answer {counted}")
+        if self.relevance_level:
+            lines.append(f"answers are right from a gain of {self.relevance_level:g} on")
         return lines
 
     def _sizes(self) -> str:
@@ -330,6 +370,8 @@ def report(
     gain: str | None = None,
     by: LabelsLike | None = None,
     misses: str | None = None,
+    relevance_level: float | None = None,
+    answerless: str | None = None,
 ) -> RetrievalReport:
     """Report the metrics of queries with several right answers, from the ranks of the answers.
 
@@ -357,6 +399,14 @@ def report(
         equally likely; the kinds optimistic and pessimistic have the first and the last of them
         ("bounds": what all scores would give lies between), or concern what is listed alone
         ("expected"). Default: that of the report whose ranks they are, or "zero".
+    relevance_level : float, optional
+        From which gain on, before `gain`, an answer is right. Others have their gains in dcg, ndcg,
+        weighted_recall and err, and are wrong answers for all other metrics. Default: that of the
+        `Task` that made the ranks, or all that have a gain.
+    answerless : {"omit", "zero"}, optional
+        What becomes of queries without a right answer, as far as the ranks know them: they are left
+        out of the means of the metrics of right answers, or count as 0 in all, as in trec_eval.
+        Default: that of the `Task` that made the ranks, or "omit".
 
     Returns
     -------
@@ -372,7 +422,8 @@ def report(
         the ranks, ranks of tasks with several rules of `gain` or `misses`, and counts that cannot
         come from one ranking of a query's candidates: unlike numbers of candidates, ties that
         overlap or hold more right answers than places. Those come from right answers that are
-        filtered or given twice, and of ranks of several models.
+        filtered or given twice, and of ranks of several models. For a level that no gain reaches,
+        and groups where queries without any answer, which have none, count as 0.
 
     Examples
     --------
@@ -411,7 +462,66 @@ def report(
         if gain != GAINS[0]:
             rule = gain
         ranks = ranks.with_labels(**{GAIN_RULE: rule})
-    return RetrievalReport._of(AnsweredQueries(ranks, counted, by, misses))
+    ranks, rules = _with_rules(ranks, misses, relevance_level, answerless)
+    return RetrievalReport._of(AnsweredQueries(ranks, counted, by, rules))
+
+
+def _with_rules(
+    ranks: Ranks, misses: str | None, level: float | None, answerless: str | None
+) -> tuple[Ranks, Rules]:
+    """Label ranks with the rules that are given, and read the others of their labels."""
+    labels: dict[str, Any] = {}
+    if level is not None:
+        check_level("relevance_level", level)
+        if len(ranks) and not right_answers(ranks, level).any():
+            expected = "a level that the gain of an answer reaches"
+            raise InputValueError("relevance_level", expected=expected, got=f"{level:g}")
+        ranks = with_level(ranks, level)
+    if answerless is not None:
+        choice("answerless", answerless, ANSWERLESS)
+        labels[ANSWERLESS_RULE] = [answerless] * len(ranks)
+    ranks = ranks.with_labels(**labels)
+    read_level = float(_one_rule(ranks, RELEVANCE_LEVEL, "0"))
+    rule = _one_rule(ranks, ANSWERLESS_RULE, ANSWERLESS[0])
+    answerless_rule = choice("answerless", rule, ANSWERLESS)
+    return ranks, Rules(read_misses(ranks, misses), read_level, answerless_rule)
+
+
+def with_level(ranks: Ranks, level: float) -> Ranks:
+    """Label ranks with the gain from which on answers are right.
+
+    Examples
+    --------
+    >>> with_level(Ranks([0, 3], [1, 1], 10), 2).labels["relevance_level"]
+    Labels(2 labels: 2.0 2)
+    """
+    return ranks.with_labels(**{RELEVANCE_LEVEL: [repr(float(level))] * len(ranks)})
+
+
+def check_level(argument: str, level: object) -> float:
+    """Check a relevance level: a finite number above 0.
+
+    Examples
+    --------
+    >>> check_level("relevance_level", 2)
+    2.0
+    """
+    value = number(argument, level)
+    if not 0 < value < math.inf:
+        raise InputValueError(argument, expected="a finite number above 0", got=f"{value:g}")
+    return value
+
+
+def _one_rule(ranks: Ranks, name: str, default: str) -> str:
+    """Read a rule that all tasks have as a label; several are refused."""
+    labels = ranks.labels.get(name)
+    if labels is None or not len(labels):
+        return default
+    rules = [rule for rule, tasks in labels.counts().items() if tasks]
+    if len(rules) > 1:
+        some = ", ".join(map(str, rules))
+        raise InputValueError(name, f"the ranks have several ({some}): say which")
+    return str(rules[0])
 
 
 def _with_gains(ranks: Ranks, gains: npt.ArrayLike) -> Ranks:

@@ -65,21 +65,22 @@ class AnswerSets(NamedTuple):
         return f"{self.entities.label_of(entity)!r} of query {self.queries.label_of(query)!r}"
 
 
-def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split: str) -> AnswerSets:
-    """Read the right answers and the known ones.
+def read_answer_sets(
+    qrels: Any,
+    known: Any,
+    entities: Any,
+    queries: Any,
+    split: str,
+    exclude: str | None = None,
+) -> AnswerSets:
+    """Read the right answers and the known ones; with `exclude` each query itself is known.
 
     Raises
     ------
     TypeError, ValueError, OSError
         As `read_judged` and `encode_columns` do; for a pair with several gains.
     """
-    if isinstance(known, Mapping) and is_one_split(known):
-        splits = name_splits(split, qrels, None)
-        splits["known_0"] = ("known", known)
-    else:
-        splits = name_splits(split, qrels, known)
-    del splits[split]  # the qrels themselves, which are read first
-
+    splits = _name_known_splits(qrels, known, split, exclude)
     reader = SplitReader(FORM)
     tested = read_judged("qrels", qrels, reader)
     query_names = queries
@@ -105,13 +106,18 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
 
     names_alone = is_integer(entities) and any(map(_has_names, columns))
     if names_alone:
-        entity_ids = _read_names_alone(entities, columns)
+        named_columns = list(columns)
+        if exclude is not None:  # lists may name them
+            named_columns.append(tested.asked)
+        entity_ids = _read_names_alone(entities, named_columns)
         columns_of_ids = [column.values for column in columns]
     else:
         entity_ids, columns_of_ids = encode_columns("entities", entities, columns)
     known_pairs = {}
     for (name, found), ids in zip(known_queries.items(), columns_of_ids[1:], strict=True):
         known_pairs[name] = np.stack([found, ids], axis=1)
+    if exclude is not None:
+        known_pairs[exclude] = _queries_themselves(query_ids, entity_ids)
     sets = AnswerSets(
         queries=query_ids,
         entities=entity_ids,
@@ -123,6 +129,38 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
         sources=tuple(filter(None, sources)),
     )
     return _distinct_answers(sets)
+
+
+def _name_known_splits(
+    qrels: Any, known: Any, split: str, exclude: str | None
+) -> dict[str, tuple[str, Any]]:
+    """Return the known splits by name, each with what messages call it."""
+    if isinstance(known, Mapping) and is_one_split(known):
+        splits = name_splits(split, qrels, None)
+        splits["known_0"] = ("known", known)
+    else:
+        splits = name_splits(split, qrels, known)
+    if exclude is not None and exclude in splits:
+        expected = f"no split of the name {exclude!r} beside exclude={exclude!r}"
+        raise InputValueError("known", expected=expected)
+    del splits[split]  # the qrels themselves, which are read apart
+    return splits
+
+
+def _queries_themselves(queries: Vocabulary, entities: Vocabulary) -> IntArray:
+    """Return each query beside the entity of its name, or of its number where none have names."""
+    have_names = queries.names is not None
+    if have_names != (entities.names is not None):
+        expected = "None, or queries and entities that both have names, or are both numbered"
+        raise InputValueError("exclude", expected=expected, got="'self'")
+    elements: Any = np.arange(queries.size)
+    if queries.holds_ints:
+        elements = np.array(queries.names, np.int64)
+    elif have_names:
+        elements = queries.words
+    found = entities.find("exclude", elements)
+    (named,) = np.nonzero(found >= 0)
+    return np.stack([named, found[named]], axis=1)
 
 
 def _has_names(column: IdColumn) -> bool:

@@ -292,6 +292,9 @@ class RankedAnswers:
             chance = self.values(key, "chance")
             tops = tops - chance
             bases = self.values(key, "optimum") - chance
+            if not key.row.increasing:  # both are below chance
+                tops = -tops
+                bases = -bases
             # where no order is better than another, what is left is rounding
             is_rounding = bases <= 1e-14
             tops = np.where(is_rounding, 0.0, tops)
@@ -303,12 +306,19 @@ class RankedAnswers:
 
     def ends(self, key: Key) -> tuple[FloatArray, FloatArray]:
         """What each query adds to the first of these sums at least, and at most."""
-        most = self.values(key, "optimum")
-        chance = np.zeros_like(most)
+        best = self.values(key, "optimum")
+        worst = np.zeros_like(best)
+        if not key.row.increasing:
+            worst = np.ones_like(best)
+        chance = np.zeros_like(best)
         if key.adjustment == "index":
             chance = self.values(key, "chance")
         weights = self._weights(key)
-        return weights * -chance, weights * (most - chance)
+        if key.row.increasing:
+            return weights * (worst - chance), weights * (best - chance)
+        if key.adjustment == "index":  # which more is better of
+            return weights * (chance - worst), weights * (chance - best)
+        return weights * best, weights * worst
 
     def _weights(self, key: Key) -> IntArray | int:
         """What queries count in means: 0 where no candidate is wrong, if answers are counted."""

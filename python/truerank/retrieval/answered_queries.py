@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..inputs.words import LISTED
 from ..metrics.keys import ALL_SIDES, MACRO, Key, Sides
-from ..metrics.kinds import EXPECTED_KIND, Sample
+from ..metrics.kinds import EXPECTED_KIND, Sample, take
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from ..ranks.labels import MISSES_RULE, RIGHT_ANSWERS, WITHOUT_ANSWERS
@@ -29,13 +29,16 @@ from ..reporting.summaries import (
     summary_of,
 )
 from ..splits.elements import first_names
-from ..splits.grades import count_without_answers
+from ..splits.grades import count_without_answers, gains_of
 from ..tables.cells import format_count
 from .answer_metrics import ORDER_KINDS, read_key
-from .answer_ties import LEVELS, RankedAnswers, rule_of
+from .answer_ties import LEVELS, rule_of
+from .graded_answers import ANSWERLESS, GradedAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
@@ -118,18 +121,39 @@ ANSWER_REPORTS = ReportForm(
         "misses": (str,),
         "answers": (int, NoneType),
         "missed": (float, NoneType),
+        "relevance_level": (float, NoneType),
+        "answerless": (str, NoneType),
     },
 )
 
 
+class Rules(NamedTuple):
+    """How the answers of queries count.
+
+    Attributes
+    ----------
+    misses : str
+        What answers count for that their lists miss.
+    relevance_level : float
+        From which gain on an answer is right; 0: all that have one are.
+    answerless : str
+        What becomes of queries without a right answer: "omit" or "zero".
+    """
+
+    misses: str = "zero"
+    relevance_level: float = 0.0
+    answerless: str = ANSWERLESS[0]
+
+
 class AnsweredQueries(Measured):
-    """The right answers of queries, in groups; the parameters are those of `RetrievalReport`.
+    """The answers of queries, in groups; the parameters are those of `RetrievalReport`.
 
     Attributes
     ----------
     gains : ndarray of float64, shape (n,), or None
-    misses : str
-    ranked : RankedAnswers
+    rules : Rules
+    is_right : ndarray of bool, shape (n,)
+    ranked : GradedAnswers
     answers, candidates : ndarray of int64, shape (q,)
         The numbers of right answers and of candidates of each query.
     list_use : ListUse or None
@@ -145,32 +169,41 @@ class AnsweredQueries(Measured):
         ranks: Ranks,
         gains: FloatArray | None = None,
         by: LabelsLike | None = None,
-        misses: str | None = None,
+        rules: Rules = Rules(),  # noqa: B008  # a tuple
     ) -> None:
-        if misses is None:
-            misses = rule_of(ranks.labels, MISSES_RULE, "misses", tuple(MISSES))
-        check_misses(misses, ranks.protocol)
+        check_misses(rules.misses, ranks.protocol)
         self.gains = gains
-        self.misses = misses
+        self.rules = rules
         self.list_use: ListUse | None = None
         self.longest_list: int | None = None
-        self.ranked = RankedAnswers(ranks, gains, misses)
+        self.is_right = right_answers(ranks, rules.relevance_level)
+        zeros = None
+        if rules.answerless == "zero":
+            zeros = count_without_answers(ranks.labels)
+        self.ranked = GradedAnswers(ranks, gains, rules.misses, self.is_right, zeros)
         self.answers = read_only(self.ranked.answers)
         self.candidates = read_only(self.ranked.candidates)
-        labels: dict[str, Any] = {RIGHT_ANSWERS: self.answers[self.ranked.codes]}
+        in_all = read_only(self.ranked.graded.answers)
+        labels: dict[str, Any] = {RIGHT_ANSWERS: in_all[self.ranked.codes]}
         labels[MISSES_RULE] = None
-        if misses != "zero" and ranks.listed is not None:
-            labels[MISSES_RULE] = misses
+        if rules.misses != "zero" and ranks.listed is not None:
+            labels[MISSES_RULE] = rules.misses
         self.ranks = ranks.with_labels(**labels)
         self.tasks = self.ranks
         self.protocol = ranks.protocol
         self.seed = 0
         self.weighting = ""
-        self.sides = Sides({ALL_SIDES: len(self.ranked.queries)})
+        number = len(self.ranked.right.queries) + self.ranked.zeros_in_all
+        self.sides = Sides({ALL_SIDES: number})
         self.by = None
         self.group_names = []
         self.group_of_query: IntArray | None = None
         if by is not None:
+            if zeros:
+                queries = format_count(zeros, "query", "queries")
+                problem = f"{queries} without an answer have no group"
+                remedy = 'answerless="omit" leaves them out'
+                raise InputValueError("by", f"{problem}; {remedy}")
             self.by = "group"
             if isinstance(by, str):
                 self.by = by
@@ -193,7 +226,8 @@ class AnsweredQueries(Measured):
                 return float(values.mean())
             return float("nan")
         top, base = self.ranked.sums(key)
-        return float(_quotients(top.sum(), base.sum()))
+        whole = base.sum() + self._zeros(key)
+        return float(_quotients(top.sum(), whole))
 
     def column(self, key: Key) -> list[float]:
         """Return the value of a key in each group."""
@@ -206,10 +240,17 @@ class AnsweredQueries(Measured):
         """Return the value of a key for each query: float64, shape (q,)."""
         return _quotients(*self.ranked.sums(key))
 
-    def _by_group(self, values: FloatArray | None = None) -> FloatArray | IntArray:
-        """Return the sums of values of queries over each group, or the numbers of queries."""
+    def _zeros(self, key: Key) -> int:
+        """Return how many queries without any answer count as 0."""
+        if self.ranked.zeros is None or not self.ranked.counts_zeros(key):
+            return 0
+        return self.ranked.zeros
+
+    def _by_group(self, values: FloatArray) -> FloatArray:
+        """Return the sums of values of queries over each group."""
         group: Any = self.group_of_query
-        return np.bincount(group, values, len(self.group_names))
+        sums: FloatArray = np.bincount(group, values, len(self.group_names)).astype(np.float64)
+        return sums
 
     @cached_property
     def keys(self) -> list[str]:  # type: ignore[override]
@@ -225,7 +266,10 @@ class AnsweredQueries(Measured):
     def group_tasks(self, side: str) -> list[int]:
         """Return the number of queries in each group."""
         self.require_groups("group_tasks")
-        numbers: list[int] = self._by_group().tolist()
+        counts = np.ones(len(self.ranked.queries))
+        if self.ranked.zeros is None:  # those without a right answer are left out
+            counts = (self.answers > 0).astype(np.float64)
+        numbers: list[int] = self._by_group(counts).astype(int).tolist()
         return numbers
 
     def of_group(self, place: int) -> AnsweredQueries:
@@ -240,14 +284,14 @@ class AnsweredQueries(Measured):
         gains = self.gains
         if gains is not None:
             gains = gains[places]
-        answered = AnsweredQueries(ranks, gains, misses=self.misses)
+        answered = AnsweredQueries(ranks, gains, rules=self.rules)
         answered.ranked.highest = self.ranked.highest  # of all gains, by which err@k stops
         return answered
 
     @cached_property
     def summary(self) -> Summary:  # type: ignore[override]
         """The numbers of right answers and of ties; what no list names is in no tie."""
-        summary = summary_of(self.ranks)
+        summary = summary_of(self.ranks[self.is_right])
         if len(self.candidates):  # of a list with all that it misses
             fewest = int(self.candidates.min())
             most = int(self.candidates.max())
@@ -258,14 +302,18 @@ class AnsweredQueries(Measured):
     def facts(self) -> dict[str, Any]:  # type: ignore[override]
         """The numbers of queries and right answers, and what is missed."""
         missed = None
-        if self.ranks.listed is not None and len(self.ranks):
-            missed = float(1 - self.ranks.listed.mean())
+        answers = int(np.count_nonzero(self.is_right))
+        if self.ranks.listed is not None and answers:
+            missed = float(1 - self.ranks.listed[self.is_right].mean())
+        below_level = len(self.ranked.queries) - len(self.ranked.right.queries)
         return {
-            "queries": len(self.ranked.queries),
-            "without_answers": count_without_answers(self.ranks.labels),
-            "misses": self.misses,
-            "answers": len(self.ranks),
+            "queries": self.sides.counts[ALL_SIDES],
+            "without_answers": count_without_answers(self.ranks.labels) + below_level,
+            "misses": self.rules.misses,
+            "answers": answers,
             "missed": missed,
+            "relevance_level": self.rules.relevance_level,
+            "answerless": self.rules.answerless,
         }
 
     def find(self, names: Sequence[str]) -> list[Finding]:
@@ -286,7 +334,9 @@ class AnsweredQueries(Measured):
         groups = None
         if self.group_of_query is not None:
             groups = self.group_of_query[self.ranked.codes]
-        return TaskLabels(self.ranks, groups, {"gains": self.gains, "misses": self.misses})
+        rules: dict[str, Any] = {"gains": self.gains, **self.rules._asdict()}
+        rules["queries without answers"] = self.ranked.zeros
+        return TaskLabels(self.ranks, groups, rules)
 
     def in_order(self, ranks: Ranks, order: IntArray | None = None) -> AnsweredQueries:
         """Return the same right answers in another order, with these ranks."""
@@ -319,9 +369,26 @@ class AnsweredQueries(Measured):
         if macro is not None:
             macro = self.ranked.of_queries(macro)
         tops, bases = self.ranked.sums(key)
+        ends = self.ranked.ends(key)
         sample = Sample(tops, self.candidates)
-        number = int(unit.max()) + 1
-        return Units(key, sample, bases, unit, number, unit_name, macro, self.ranked.ends(key))
+        counted = self.ranked.counted(key)
+        if counted is not None:
+            sample = take(sample, counted)
+            bases = bases[counted]
+            ends = ends[0][counted], ends[1][counted]
+            unit = np.unique(unit[counted], return_inverse=True)[1]
+            if macro is not None:
+                macro = np.unique(macro[counted], return_inverse=True)[1]
+        number = int(unit.max(initial=-1)) + 1
+        zeros = self._zeros(key)
+        if zeros:  # each is a unit of its own
+            nothing = np.zeros(zeros)
+            sample = Sample(np.append(tops, nothing), np.append(self.candidates, nothing + 1))
+            bases = np.append(bases, nothing + 1)
+            unit = np.append(unit, number + np.arange(zeros))
+            number += zeros
+            ends = np.append(ends[0], nothing), np.append(ends[1], nothing)
+        return Units(key, sample, bases, unit, number, unit_name, macro, ends)
 
 
 def _quotients(top: Any, base: Any) -> FloatArray:
@@ -329,6 +396,28 @@ def _quotients(top: Any, base: Any) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         quotients: FloatArray = np.divide(top, base)
     return quotients
+
+
+def right_answers(ranks: Ranks, level: float) -> npt.NDArray[np.bool_]:
+    """Return which answers are right: those whose gain is at least the level.
+
+    Examples
+    --------
+    >>> ranks = Ranks([0, 3], [1, 1], 10).with_labels(gain=["1", "2"])
+    >>> right_answers(ranks, 2.0)
+    array([False,  True])
+    """
+    gains = gains_of(ranks.labels)
+    if gains is None:
+        gains = np.ones(len(ranks))
+    return gains >= level
+
+
+def read_misses(ranks: Ranks, misses: str | None) -> str:
+    """Return what misses count for: as is said, or as the report whose ranks they are had it."""
+    if misses is None:
+        return rule_of(ranks.labels, MISSES_RULE, "misses", tuple(MISSES))
+    return misses
 
 
 def check_misses(misses: str, protocol: Protocol) -> None:

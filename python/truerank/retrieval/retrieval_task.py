@@ -12,13 +12,20 @@ from ..inputs.candidate_lists import as_lists
 from ..inputs.checks import choice, flag
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
+from ..inputs.row_keys import distinct
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..inputs.words import LISTED
 from ..ranks.container import Ranks
-from ..ranks.labels import GAIN, GAIN_RULE
+from ..ranks.labels import GAIN, GAIN_RULE, JUDGED_PLACES
 from ..ranks.protocol import Protocol
 from ..splits.elements import read_elements
-from ..splits.grades import count_without_answers, gains_of, with_files, with_judged
+from ..splits.grades import (
+    NO_PLACES,
+    count_without_answers,
+    gains_of,
+    with_files,
+    with_judged,
+)
 from ..splits.split_audit import check_rules
 from ..splits.vocabularies import Vocabulary
 from ..tasks.one_sided_task import OneSidedTask
@@ -31,7 +38,7 @@ from .answer_lists import (
     lists_of_ids,
     read_lists,
 )
-from .answer_report import RetrievalReport, report
+from .answer_report import RetrievalReport, check_level, report, with_level
 from .answer_sets import check_number_of_names, read_answer_sets, without_leaks
 from .answer_side import SIDE, make_side
 from .answer_ties import GAINS, counted_gains, read_gains
@@ -64,7 +71,8 @@ class Task(OneSidedTask[RetrievalReport]):
         and an int name is decided by `entities` and
         `queries`; arrays may be Series and categoricals. A gain of 0, and in Qrels
         a relevance below 0 as well, is no right answer. A query without a right answer is left out
-        of all means, and counted in `without_answers`.
+        of all means, and counted in `without_answers`; ``report(ranks, answerless="zero")`` counts
+        it as 0.
     entities : int, sequence of str or int, or mapping of these to int
         How many entities, documents or items there are, or their labels in the order of the columns
         of scores, or a mapping to these columns. All are candidates, unless `candidates` are given.
@@ -99,8 +107,17 @@ class Task(OneSidedTask[RetrievalReport]):
         counts as 0.
         Metrics of sampled candidates are too good and cannot be compared with those of all.
     judged : bool
-        Whether documents that `qrels` judge with a gain of 0 are ranked, too, as ``bpref`` needs.
-        They are tasks of the side after all right answers, and none of the ranks of a report.
+        Whether documents that `qrels` judge with a gain of 0 are ranked, too, as ``bpref`` and
+        ``judged@k`` need. They are tasks of the side after all right answers, and none of the ranks
+        of a report.
+    relevance_level : float, optional
+        From which gain on an answer is right, as ``-l`` of trec_eval says it: metrics of right
+        answers count those from it on, dcg, ndcg, weighted_recall and err keep all gains. Default:
+        all gains above 0.
+    exclude : {None, "self"}
+        "self": the entity of the same name as a query, or of the same number where neither have
+        names, is no candidate of it, as where a corpus holds the queries (ArguAna, Quora). It is a
+        known split of that name.
 
     Attributes
     ----------
@@ -168,14 +185,22 @@ class Task(OneSidedTask[RetrievalReport]):
         leaks: str = "keep",
         candidates: Any = None,
         judged: bool = False,
+        relevance_level: float | None = None,
+        exclude: str | None = None,
     ) -> None:
         rules = check_rules(leaks=leaks)
         choice("gain", gain, GAINS)
+        if exclude is not None:
+            choice("exclude", exclude, ("self",))
+        self._level = 0.0
+        if relevance_level is not None:
+            self._level = check_level("relevance_level", relevance_level)
         if entities is None:  # those that are judged would be too few
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
-        sets = read_answer_sets(qrels, known, entities, queries, split)
+        sets = read_answer_sets(qrels, known, entities, queries, split, exclude)
         sets, self.leaked = without_leaks(sets, rules["leaks"])
+        self._check_level(sets.gains)
         chosen = read_candidates(candidates, sets)
         is_drawn = chosen.sampled is not None
         if not flag("judged", judged):
@@ -191,6 +216,7 @@ class Task(OneSidedTask[RetrievalReport]):
         if sets.names_alone:
             self._names_alone = sets.entities
         self._has_judged = len(side) > len(sets.pairs)
+        self._are_all_judged = judged  # all that is judged is ranked
         self._has_groups = groups is not None
         self._all_queries_known = queries is not None
         if groups is not None and not isinstance(groups, Mapping):
@@ -227,7 +253,22 @@ class Task(OneSidedTask[RetrievalReport]):
         >>> Task({"u": ["b"], "v": []}, entities=["a", "b"]).without_answers
         1
         """
-        return count_without_answers(self.answers.labels)
+        answers = self.answers
+        number = count_without_answers(answers.labels)
+        gains = gains_of(answers.labels)
+        if self._level and gains is not None:
+            with_right = distinct(answers.rows[gains >= self._level])
+            number += len(distinct(answers.rows[gains > 0])) - len(with_right)
+        return number
+
+    def _check_level(self, gains: FloatArray | None) -> None:
+        """Refuse a level that no gain of the right answers reaches; without gains all are 1."""
+        highest = 1.0
+        if gains is not None:
+            highest = float(gains.max())
+        if highest < self._level:
+            expected = f"a level that a gain reaches, the highest of which is {highest:g}"
+            raise InputValueError("relevance_level", expected=expected, got=f"{self._level:g}")
 
     def _is_right(self) -> npt.NDArray[np.bool_]:
         """Return which tasks are right answers, and not other judged documents."""
@@ -319,7 +360,7 @@ class Task(OneSidedTask[RetrievalReport]):
             use.warn("ids")
         if misses != "zero" or source:
             ranks = with_files(report.ranks, [source])
-            report = self._report(ranks, misses)
+            report = self._report_answers(ranks, misses)
         longest = None
         if self.protocol.candidates == ALL:
             longest = int(np.diff(lists.indptr).max(initial=0))
@@ -404,11 +445,19 @@ class Task(OneSidedTask[RetrievalReport]):
             advice = "give Task(..., queries=...) the names in the order of the rows"
             raise InputValueError(name, f"{problem}: {advice}")
 
-    def _report(self, ranks: Ranks, misses: str = "zero") -> RetrievalReport:
+    def _report(self, ranks: Ranks) -> RetrievalReport:
         ranks = ranks.with_labels(side=None)
         gains = gains_of(ranks.labels)
         if self._has_judged and gains is not None:
             ranks = with_judged(ranks, gains > 0)
+        elif self._are_all_judged:
+            ranks = ranks.with_labels(**{JUDGED_PLACES: [NO_PLACES] * len(ranks)})
+        if self._level:
+            ranks = with_level(ranks, self._level)
+        return self._report_answers(ranks, "zero")
+
+    def _report_answers(self, ranks: Ranks, misses: str) -> RetrievalReport:
+        """Report the ranks of right answers, which say what is judged beside them."""
         by = None
         if self._has_groups:
             by = "group"

@@ -5,23 +5,26 @@ All of it are labels of tasks, which are sliced, joined and saved with the ranks
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.row_keys import row_keys
-from ..ranks.labels import GAIN, JUDGED, WITHOUT_ANSWERS, Labels
+from ..ranks.labels import GAIN, JUDGED, JUDGED_PLACES, WITHOUT_ANSWERS, Labels
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray
+    from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
 
     LabelsByName = Mapping[str, Labels]
 
+NO_PLACES = "none"  # of a query whose judged documents are all right answers
+_PLACE = re.compile(r"([0-9]{1,18}):([1-9][0-9]{0,17})([?]?)")
 _MOST_GRADE = 1 << 16  # whole gains below it are grades, whose distinct values are counted
 _LARGEST_WHOLE = 2.0**53  # from here on not every whole number is a float64
 
@@ -127,7 +130,7 @@ def with_judged(ranks: Ranks, is_right: npt.NDArray[np.bool_]) -> Ranks:
     """Return the ranks of right answers, labelled with where the other judged documents are.
 
     The labels `JUDGED` say how many of them are above each right answer of their query, how many
-    are tied with it, and how many there are.
+    are tied with it, and how many there are; `JUDGED_PLACES` says where they are.
 
     Examples
     --------
@@ -150,4 +153,90 @@ def with_judged(ranks: Ranks, is_right: npt.NDArray[np.bool_]) -> Ranks:
     tied = tied_end - tied_start
     judged = query_end - query_start
     counts: dict[str, Any] = dict(zip(JUDGED, (above, tied, judged), strict=True))
-    return ranks[is_right].with_labels(**counts)
+    right = ranks[is_right].with_labels(**counts)
+    if JUDGED_PLACES in right.labels:  # of documents without a gain
+        return right
+    return right.with_labels(**{JUDGED_PLACES: _places_in_text(ranks, is_right)})
+
+
+def _places_in_text(ranks: Ranks, is_right: npt.NDArray[np.bool_]) -> Labels:
+    """Write where the judged documents of each query are, as a label of its right answers."""
+    query = cast("Labels", ranks.queries).codes
+    others = np.flatnonzero(~is_right)
+    others = others[np.lexsort((ranks.above[others], query[others]))]
+    missed = np.zeros(len(others), np.bool_)
+    if ranks.listed is not None:
+        missed = ~ranks.listed[others]
+    columns = (query[others], ranks.above[others], ranks.tied[others], missed)
+    words: dict[int, list[str]] = {}
+    for code, above, tied, is_missed in zip(*(column.tolist() for column in columns), strict=True):
+        mark = ""
+        if is_missed:
+            mark = "?"
+        words.setdefault(code, []).append(f"{above}:{tied}{mark}")
+    numbers: dict[str, int] = {}
+    of_query: dict[int, int] = {}
+    for code in dict.fromkeys(query[is_right].tolist()):
+        text = " ".join(words.get(code, []))
+        of_query[code] = numbers.setdefault(text or NO_PLACES, len(numbers))
+    codes = np.array(list(map(of_query.__getitem__, query[is_right].tolist())), np.int64)
+    return Labels._trusted(codes, tuple(numbers))
+
+
+def judged_places(ranks: Ranks, tasks: IntArray) -> tuple[IntArray, IntArray]:
+    """Read where the other judged documents are, of the queries of some tasks.
+
+    Returns
+    -------
+    query : ndarray of int64, shape (m,)
+        For each document the position of its query in `tasks`.
+    places : ndarray of int64, shape (m, 3)
+        How many candidates are above it, how many are tied with it, and whether a list has it.
+
+    Raises
+    ------
+    KeyError
+        For ranks that do not say it.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> ranks = Ranks([1, 0, 2], [1, 1, 2], 4, queries=["q"] * 3)
+    >>> judged_places(with_judged(ranks, np.array([True, False, False])), np.array([0]))
+    (array([0, 0]), array([[0, 1, 1],
+           [2, 2, 1]]))
+    """
+    labels = ranks.labels.get(JUDGED_PLACES)
+    if labels is None or labels.vocabulary is None:
+        advice = "it needs judged documents with a gain of 0, and Task(..., judged=True)"
+        raise UnknownKeyError("'judged'", advice)
+    read: dict[int, list[tuple[int, int, int]]] = {}
+    query: list[int] = []
+    places: list[tuple[int, int, int]] = []
+    for position, code in enumerate(labels.codes[tasks].tolist()):
+        if code not in read:
+            read[code] = _read_places(labels.vocabulary[code])
+        places.extend(read[code])
+        query.extend([position] * len(read[code]))
+    return np.array(query, np.int64), np.array(places, np.int64).reshape(-1, 3)
+
+
+def _read_places(text: str) -> list[tuple[int, int, int]]:
+    """Read what `_places_in_text` wrote of one query.
+
+    Examples
+    --------
+    >>> _read_places("0:1 2:5?"), _read_places("none")
+    ([(0, 1, 1), (2, 5, 0)], [])
+    """
+    if text == NO_PLACES:
+        return []
+    found = []
+    for word in text.split():
+        match = _PLACE.fullmatch(word)
+        if match is None:
+            expected = f"labels {JUDGED_PLACES!r} of the form '3:1 7:2?'"
+            raise InputValueError("ranks", expected=expected, got=repr(word))
+        above, tied, missed = match.groups()
+        found.append((int(above), int(tied), int(not missed)))
+    return found

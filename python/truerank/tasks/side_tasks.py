@@ -196,7 +196,7 @@ class SideTasks:
     Attributes
     ----------
     side : str
-        The name of the side: "head", "tail", "relation", or that of another protocol.
+        The name of the side: "head", "tail", "relation", "time", or that of another protocol.
     queries : ndarray of int64, shape (m, c) or (m,)
         The distinct queries, each a row of ids (the key columns), or a number. A copy.
     rows : ndarray of int64, shape (n,)
@@ -221,7 +221,7 @@ class SideTasks:
     names : tuple of str, tuple of int, or None
         The labels of the columns.
     candidate_kind : str
-        What columns are: "entities" or "relations".
+        What columns are: "entities", "relations" or "times".
     other_filters : dict of str to the same
         Further filters by name, under which the same tasks are counted, too.
     """

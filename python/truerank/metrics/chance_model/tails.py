@@ -37,6 +37,7 @@ _ENOUGH = 2e-3  # an accuracy that needs no further method
 _ENOUGH_OF_MANY = 1e-2  # the same for thousands of unlike tasks
 _LEAST = 1e-3  # the accuracy of what is not exact, at best
 _UNKNOWN = 1.0  # an accuracy from which on it is called unknown
+_ASKED = 65  # of ranks, whether f depends on the number of candidates, too
 _SHOWN = 1e-3  # the greatest accuracy that is not printed
 
 
@@ -119,9 +120,10 @@ def tail(metric: Any, parameter: float, tasks: Tasks, value: float, *, worse: bo
 def _check_f_of_rank(metric: Any, parameter: float, tasks: Tasks) -> None:
     """Refuse an f that depends on N: the sum over tasks has one f of the rank for all of them."""
     f = metric.transform.of_ranks
-    ranks = np.array([1.0, float(tasks.sizes[0])])
-    fewest = np.repeat(tasks.sizes[0], 2)
-    most = np.repeat(tasks.sizes[-1], 2)
+    # f may agree at the ends, where it is 1 and 0
+    ranks = np.unique(np.rint(np.geomspace(1.0, float(tasks.sizes[0]), _ASKED)))
+    fewest = np.repeat(tasks.sizes[0], len(ranks))
+    most = np.repeat(tasks.sizes[-1], len(ranks))
     if not np.array_equal(f(ranks, fewest, parameter), f(ranks, most, parameter)):
         reason = "has no p-value for unlike numbers of candidates, on which its f depends"
         raise UnknownKeyError(metric.name, f"{metric.name} {reason}")

@@ -1,0 +1,134 @@
+"""Test hits among drawn negatives, in expectation, against all draws and against draws."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles import metrics as oracle
+from support.refusals import refusal
+from truerank.metrics.sampled_hits import DrawnCutoff, mean_hit_share, sampled_hit_moments
+
+KINDS = ("optimistic", "realistic", "pessimistic", "expected")
+
+
+def share_of_draws(above: int, tied: int, size: int, k: int, negatives: int, kind: str) -> float:
+    """List all draws, and rank the true candidate (score 0) among each by the kind's rule."""
+    scores = np.repeat([1, 0, -1], [above, tied - 1, size - above - tied])
+    found = []
+    for drawn in itertools.combinations(scores.tolist(), min(negatives, size - 1)):
+        first = sum(score > 0 for score in drawn) + 1
+        last = sum(score >= 0 for score in drawn) + 1
+        positions = {
+            "optimistic": [first],
+            "realistic": [(first + last) / 2],
+            "pessimistic": [last],
+            "expected": range(first, last + 1),
+        }
+        found.append(np.mean([position <= k for position in positions[kind]]))
+    return float(np.mean(found))
+
+
+@given(st.data())
+def test_each_kind_is_the_mean_over_all_draws(data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 11), "size")
+    above = data.draw(st.integers(0, size - 1), "above")
+    tied = data.draw(st.integers(1, size - above), "tied")
+    k = data.draw(st.integers(1, 5), "k")
+    negatives = data.draw(st.integers(1, 12), "negatives")
+    report = tr.report(tr.Ranks([above], [tied], [size]))
+    for kind in KINDS:
+        expected = share_of_draws(above, tied, size, k, negatives, kind)
+        found = report[f"{kind}.sampled_hits@{k}:{negatives}"]
+        assert found == pytest.approx(expected, rel=1e-13, abs=1e-15), kind
+
+
+def test_negatives_that_are_drawn_and_ranked() -> None:
+    """What sampling tasks by hand gives in the mean: within four standard errors."""
+    rng = np.random.default_rng(3)
+    scores = rng.integers(0, 40, 300)
+    true_score = np.array([34])
+    ranks = tr.rank_against(true_score, [scores])
+    found = tr.report(ranks)
+    draws = [rng.choice(scores, 20, replace=False) for _ in range(4000)]
+    drawn = tr.report(tr.rank_against(np.repeat(true_score, 4000), np.array(draws)))
+    for kind in KINDS:
+        key = f"{kind}.hits@4"
+        exact = found[f"{kind}.sampled_hits@4:20"]
+        assert abs(drawn[key] - exact) < 4 * math.sqrt(exact * (1 - exact) / 4000), kind
+
+
+@given(st.integers(0, 400), st.integers(257, 900), st.integers(0, 600), st.integers(1, 30))
+def test_long_ties_have_a_closed_form(above: int, tied: int, below: int, k: int) -> None:
+    size = above + tied + below
+    for negatives in (1, 50, size - 2, 2 * size):
+        cutoff = DrawnCutoff(k, negatives)
+        found = mean_hit_share(np.array([above + 1.0]), np.array([tied]), np.array([size]), cutoff)
+        positions = range(above + 1, above + tied + 1)
+        each = [float(oracle.drawn_middle(r - 1, 1, size, cutoff)) for r in positions]
+        assert found[0] == pytest.approx(math.fsum(each) / tied, rel=1e-11, abs=1e-13)
+
+
+def test_all_negatives_are_hits_at_k() -> None:
+    ranks = tr.Ranks([0, 3, 9, 2], [1, 3, 1, 6], [12, 30, 10, 8])
+    report = tr.report(ranks)
+    for kind in KINDS:
+        for k in (1, 3, 10):
+            found = report[f"{kind}.sampled_hits@{k}:1000"]
+            assert found == pytest.approx(report[f"{kind}.hits@{k}"], rel=1e-14)
+            most = report[f"{kind}.sampled_hits@{10**30}:{10**30}"]
+            assert most == pytest.approx(1, rel=1e-14)
+    assert tr.chance("sampled_hits@3:1000", [10, 20]) == pytest.approx(
+        tr.chance("hits@3", [10, 20]), rel=1e-13
+    )
+
+
+def test_with_replacement_it_is_the_number_of_nbfnet() -> None:
+    """Its "hits@10_50" draws 49 negatives with replacement: a binomial law, for many candidates."""
+    above = np.array([0, 30, 4000, 90_000])
+    negatives = 10**7
+    rate = above / negatives * 100
+    ranks = tr.Ranks(above * 100, np.ones(4, int), negatives + 1)
+    binomial = sum(math.comb(49, i) * rate**i * (1 - rate) ** (49 - i) for i in range(10))
+    report = tr.report(ranks)
+    assert report["sampled_hits@10:49"] == pytest.approx(np.mean(binomial), rel=1e-4)
+    assert report["sampled_hits@10:50"] < report["sampled_hits@10:49"]
+
+
+@pytest.mark.parametrize("size", [4096, 5000, 14_541])
+def test_moments_of_many_candidates_are_sums_over_ranks(size: int) -> None:
+    ranks = tr.Ranks(np.arange(size), np.ones(size, int), np.full(size, size))
+    for cutoff in (DrawnCutoff(10, 50), DrawnCutoff(1, 500), DrawnCutoff(3, size - 2)):
+        (mean,), (variance,) = sampled_hit_moments(np.array([size]), cutoff)
+        key = f"sampled_hits@{cutoff}"
+        hits = tr.report(ranks)[key]
+        assert hits == pytest.approx(mean, rel=1e-12)
+        each = [tr.report(ranks[[i]])[key] for i in range(0, size, 1000)]
+        assert all(0 <= value <= 1 for value in each)
+        shares = tr.report(ranks, by=np.arange(size)).group_values(key)
+        values = np.array(list(shares.values()))
+        assert variance == pytest.approx(values.var(), rel=1e-9)
+
+
+def test_intervals_comparisons_and_p_values() -> None:
+    rng = np.random.default_rng(0)
+    good = tr.Ranks(rng.geometric(0.02, 300), np.ones(300, int), np.full(300, 5000))
+    poor = tr.Ranks(rng.geometric(0.01, 300), np.ones(300, int), np.full(300, 5000))
+    key = "sampled_hits@1:50"
+    found = tr.report(good).interval(key)
+    assert 0 < found.low < tr.report(good)[key] < found.high < 1
+    compared = tr.compare(good, poor, metric=key)
+    assert compared.estimate == pytest.approx(tr.report(good)[key] - tr.report(poor)[key])
+    assert compared.low <= compared.estimate <= compared.high
+    assert tr.pvalue(good, key).p < 1e-9
+    unlike = tr.Ranks([3, 0, 20], [1, 1, 1], [90, 50, 80])
+    message = "has no p-value for unlike numbers of candidates"
+    refusal(KeyError, message, tr.pvalue, unlike, "sampled_hits@10:50")
+    assert tr.report(good)[f"index.{key}"] > 0
+    assert tr.report(good).to_json() == tr.Report.from_json(tr.report(good).to_json()).to_json()

@@ -1,0 +1,279 @@
+"""Test relevance levels, queries without right answers, judged documents, and queries in a corpus.
+
+Qrels and lists are drawn, and values are those of other tasks, of plain sums, and of trec_eval.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.refusals import refusal
+from truerank.retrieval import RetrievalReport, Task, report
+
+DOCUMENTS = [f"d{i}" for i in range(12)]
+BINARY = ("map", "mrr@5", "recall@3", "precision@4", "success@2", "r_precision", "rbp:0.7", "auc")
+GAINS = ("ndcg", "ndcg@3", "dcg", "weighted_recall@3")
+
+grades = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 3), min_size=1, max_size=6)
+scores = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([0.0, 0.5, 1.0, 2.0]))
+
+
+@st.composite
+def problems(draw: st.DrawFn, level: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Qrels of which a gain reaches the level, and lists with ties."""
+    names = ["q1", "q2", "q3", "q4"]
+    qrels = {name: draw(grades) for name in names}
+    qrels["q2"][DOCUMENTS[0]] = 3
+    run = {name: draw(scores) for name in names}
+    run["q2"][DOCUMENTS[1]] = 1.0
+    return qrels, run
+
+
+def plain(values: np.ndarray, queries: list[Any]) -> dict[Any, float]:
+    return dict(zip(queries, values.tolist(), strict=True))
+
+
+@given(problems(2), st.sampled_from(["zero", "bounds", "expected"]))
+@pytest.mark.filterwarnings("ignore:ids. .* no list")
+def test_binary_metrics_count_from_a_level_on_and_gains_keep_all(
+    problem: tuple[dict[str, Any], dict[str, Any]], misses: str
+) -> None:
+    qrels, run = problem
+    of_level = Task(qrels, entities=DOCUMENTS, relevance_level=2)
+    found = of_level.evaluate_lists(run, misses=misses)
+    all_gains = Task(qrels, entities=DOCUMENTS).evaluate_lists(run, misses=misses)
+    of_right = {name: {d: g for d, g in each.items() if g >= 2} for name, each in qrels.items()}
+    alone = Task(of_right, entities=DOCUMENTS).evaluate_lists(run, misses=misses)
+    for kind in ("", "optimistic.", "pessimistic.", "chance.", "optimum.", "index."):
+        for metric in BINARY:
+            key = f"{kind}{metric}"
+            assert found[key] == pytest.approx(alone[key], rel=1e-13, nan_ok=True), key
+            values = plain(found.per_query(key), found.queries)
+            expected = plain(alone.per_query(key), alone.queries)
+            for query, value in values.items():
+                known = expected.get(query, np.nan)
+                assert value == pytest.approx(known, rel=1e-13, nan_ok=True), key
+        for metric in GAINS:
+            key = f"{kind}{metric}"
+            assert found[key] == pytest.approx(all_gains[key], rel=1e-13, nan_ok=True), key
+    counts = plain(found.answers, found.queries)
+    assert {query: n for query, n in counts.items() if n} == plain(alone.answers, alone.queries)
+    assert found.tasks() == alone.tasks()
+    assert found.without_answers == alone.without_answers == of_level.without_answers
+    # the level travels with saved ranks, and may be given where ranks have none
+    assert report(found.ranks, misses=misses)["map"] == found["map"]
+    assert report(all_gains.ranks, misses=misses, relevance_level=2)["map"] == found["map"]
+
+
+@given(problems(2))
+@pytest.mark.filterwarnings("ignore:ids. .* no list")
+def test_queries_without_right_answers_count_as_0(
+    problem: tuple[dict[str, Any], dict[str, Any]],
+) -> None:
+    qrels, run = problem
+    qrels["q5"] = {"d3": 0}
+    ranks = Task(qrels, entities=DOCUMENTS, relevance_level=2).evaluate_lists(run).ranks
+    left_out = report(ranks)
+    found = report(ranks, answerless="zero")
+    assert found.tasks() == len(qrels)
+    for metric in BINARY:
+        total = np.nansum(left_out.per_query(metric))
+        assert found[metric] == pytest.approx(total / len(qrels), rel=1e-13)
+        assert not np.isnan(found.per_query(metric)).any()
+        assert found[f"index.{metric}"] == pytest.approx(
+            left_out[f"index.{metric}"], rel=1e-12, nan_ok=True
+        )
+        interval = found.interval(metric)
+        assert interval.value == pytest.approx(found[metric])
+        assert interval.units == len(qrels)
+    total = left_out.per_query("ndcg").sum()
+    assert found["ndcg"] == pytest.approx(total / len(qrels), rel=1e-13)
+    assert "counted as 0" in str(found)
+    assert found.success_at([1, 3]).tolist() == pytest.approx(
+        [found["success@1"], found["success@3"]]
+    )
+    again = RetrievalReport.from_json(found.to_json())
+    assert (again.answerless, again.relevance_level, again["map"]) == ("zero", 2.0, found["map"])
+    same = tr.compare(found, report(found.ranks), metric="map")
+    assert (same.estimate, same.units) == (0, len(qrels))
+    refusal(ValueError, "answerless: they differ", tr.compare, found, left_out, metric="map")
+
+
+def test_units_of_a_level() -> None:
+    """What a query without a right answer would add to an interval is nothing."""
+    rng = np.random.default_rng(0)
+    qrels = {f"q{i}": {"d1": 1 + i % 3, "d2": 1} for i in range(60)}
+    run = {query: dict(zip(DOCUMENTS, rng.random(12).tolist(), strict=True)) for query in qrels}
+    found = Task(qrels, entities=DOCUMENTS, relevance_level=2).evaluate_lists(run)
+    of_right = {query: {"d1": 1 + i % 3} for i, query in enumerate(qrels) if i % 3}
+    alone = Task(of_right, entities=DOCUMENTS).evaluate_lists(run)
+    assert found.interval("map")[:3] == pytest.approx(alone.interval("map")[:3])
+    assert found.interval("map").units == 40
+    assert found.interval("ndcg").units == 60
+    groups = ["x", "y"] * 30
+    by_group = Task(
+        qrels, entities=DOCUMENTS, relevance_level=2, groups=dict(zip(qrels, groups, strict=True))
+    ).evaluate_lists(run)
+    macro = np.mean([part["map"] for part in by_group.groups.values()])
+    assert by_group["macro.map"] == pytest.approx(macro)
+    assert by_group.interval("macro.map").value == pytest.approx(macro)
+    assert [part.tasks() for part in by_group.groups.values()] == [20, 20]
+
+
+@given(problems(1), st.integers(1, 6))
+@pytest.mark.filterwarnings("ignore:ids. .* no list")
+def test_judged_documents_among_the_first(
+    problem: tuple[dict[str, Any], dict[str, Any]], k: int
+) -> None:
+    """As if every judged document were a right answer, of precision."""
+    qrels, run = problem
+    found = Task(qrels, entities=DOCUMENTS, judged=True).evaluate_lists(run)
+    queries = found.queries
+    all_right = {query: dict.fromkeys(qrels[query], 1) for query in queries}
+    precision = Task(all_right, entities=DOCUMENTS).evaluate_lists(run)
+    for kind in ("", "optimistic.", "pessimistic.", "chance.", "index."):
+        expected = plain(precision.per_query(f"{kind}precision@{k}"), precision.queries)
+        values = plain(found.per_query(f"{kind}judged@{k}"), queries)
+        assert values == pytest.approx(expected, rel=1e-13, nan_ok=True), kind
+    joined = tr.concatenate([found.ranks[::2], found.ranks[1::2]])
+    assert report(joined)[f"judged@{k}"] == pytest.approx(found[f"judged@{k}"], rel=1e-13)
+
+
+def test_judged_travels_with_saved_ranks(tmp_path: Path) -> None:
+    qrels = {"q": {"d1": 2, "d2": 0, "d3": 0, "d4": 1}}
+    lists = {"q": ["d2", "d9", "d1", "d8"]}
+    found = Task(qrels, entities=DOCUMENTS, judged=True).evaluate_lists(lists)
+    assert (found["judged@1"], found["judged@2"], found["judged@4"]) == (1, 0.5, 0.5)
+    found.ranks.save(tmp_path / "ranks.npz")
+    assert report(tr.load(tmp_path / "ranks.npz"))["judged@2"] == 0.5
+    assert report(tr.load(tmp_path / "ranks.npz"), relevance_level=2)["judged@3"] == 2 / 3
+    without = Task(qrels, entities=DOCUMENTS).evaluate_lists(lists)
+    refusal(KeyError, "it needs judged documents", without.__getitem__, "judged@3")
+    # where every judged document is a right answer nothing else is to be ranked
+    only = Task({"q": ["d1"]}, entities=DOCUMENTS, judged=True).evaluate_lists(lists)
+    assert only["judged@3"] == pytest.approx(1 / 3)
+    edited = found.ranks.with_labels(judged_places=["3;1"] * len(found.ranks))
+    refusal(
+        ValueError, "labels 'judged_places' of the form", report(edited).__getitem__, "judged@3"
+    )
+
+
+def test_fallout() -> None:
+    task = Task({"q": ["d1", "d4"], "r": ["d0"]}, entities=DOCUMENTS)
+    found = task.evaluate_lists({"q": ["d2", "d1", "d3"], "r": ["d0", "d1", "d2"]})
+    assert found.per_query("fallout@3").tolist() == pytest.approx([2 / 10, 2 / 11])
+    assert found["optimum.fallout@1"] == 0
+    assert found["chance.fallout@12"] == pytest.approx(1)
+    assert found.table(["fallout@3"]).to_text().count("Fallout@3 \u2193") == 1
+    worse = task.evaluate_lists({"q": ["d2", "d3", "d5"], "r": ["d9", "d8", "d7"]})
+    compared = tr.compare(found, worse, metric="fallout@3")
+    assert (compared.wins, compared.losses) == (2, 0)
+    assert compared.estimate < 0
+    assert found["index.fallout@3"] > worse["index.fallout@3"]
+
+
+@given(problems(2), st.sampled_from([1, 2, 3]))
+@pytest.mark.filterwarnings("ignore:ids. .* no list")
+def test_relevance_levels_of_trec_eval(
+    problem: tuple[dict[str, Any], dict[str, Any]], level: int
+) -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    qrels, run = problem
+    for query, listed in run.items():  # without ties
+        listed = {"d11": 1.0} | listed
+        run[query] = {name: float(-i) for i, name in enumerate(listed)}
+    names = {"map": "map", "ndcg": "ndcg", "ndcg@3": "ndcg_cut.3", "bpref": "bpref"}
+    names |= {"mrr": "recip_rank", "precision@3": "P.3", "recall@3": "recall.3"}
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, set(names.values()), relevance_level=level)
+    theirs = evaluator.evaluate(run)
+    task = Task(qrels, entities=DOCUMENTS, judged=True, relevance_level=level)
+    found = report(task.evaluate_lists(run).ranks, answerless="zero")
+    has_judged = any(0 in each.values() and any(each.values()) for each in qrels.values())
+    for key, name in names.items():
+        if key == "bpref" and not has_judged:
+            continue
+        values = [each[name.replace(".", "_")] for each in theirs.values()]
+        assert found[key] == pytest.approx(np.mean(values), rel=1e-12, abs=1e-15), key
+
+
+# -- a corpus that holds the queries ---------------------------------------------------------------
+
+
+@given(problems(1))
+@pytest.mark.filterwarnings("ignore:ids. .* no list", "ignore:qrels. .* in a known split")
+def test_queries_in_the_corpus_are_left_out(
+    problem: tuple[dict[str, Any], dict[str, Any]],
+) -> None:
+    qrels, run = problem
+    renamed = dict(zip(["d0", "d5", "d6", "x"], qrels.values(), strict=True))
+    lists = dict(zip(renamed, run.values(), strict=True))
+    task = Task(renamed, entities=DOCUMENTS, exclude="self")
+    themselves = {name: [name] for name in renamed if name in DOCUMENTS}
+    given_by_hand = Task(renamed, entities=DOCUMENTS, known={"self": themselves})
+    found = task.evaluate_lists(lists)
+    assert found.ranks == given_by_hand.evaluate_lists(lists).ranks
+    assert task.protocol == given_by_hand.protocol
+    alone = Task(renamed, entities=40, exclude="self").evaluate_lists(lists)
+    assert alone["map"] == found["map"]
+
+
+def test_queries_by_number_and_refusals() -> None:
+    task = Task({0: [1], 2: [0]}, entities=3, queries=3, exclude="self")
+    found = task.evaluate_scores([[0.9, 0.5, 0.7], [0, 0, 0], [0.5, 0.7, 0.9]])
+    assert found.per_query("mrr").tolist() == [0.5, 0.5]
+    assert found.candidates.tolist() == [2, 2]
+    ints = Task({10: [30]}, entities=[10, 20, 30], queries=[10], exclude="self")
+    assert ints.evaluate_scores([[9, 3, 1]])["mrr"] == 0.5
+    message = "exclude: expected None, or queries and entities that both have names"
+    refusal(ValueError, message, Task, {0: ["a"]}, entities=["a", "b"], exclude="self")
+    refusal(ValueError, "exclude", Task, {"a": ["b"]}, entities=["a", "b"], exclude="others")
+    twice = {"self": {"a": ["b"]}}
+    message = "known: expected no split of the name 'self'"
+    refusal(
+        ValueError, message, Task, {"a": ["b"]}, entities=["a", "b"], exclude="self", known=twice
+    )
+
+
+def test_levels_that_are_refused() -> None:
+    qrels = {"q": {"d1": 2, "d2": 1}}
+    for level in (0, -1, np.inf, np.nan):
+        message = "relevance_level: expected a finite number above 0"
+        refusal(ValueError, message, Task, qrels, entities=DOCUMENTS, relevance_level=level)
+    refusal(TypeError, "relevance_level", Task, qrels, entities=DOCUMENTS, relevance_level="2")
+    message = "a level that a gain reaches, the highest of which is 2, got 3"
+    refusal(ValueError, message, Task, qrels, entities=DOCUMENTS, relevance_level=3)
+    message = "the highest of which is 1, got 2"
+    refusal(ValueError, message, Task, {"q": ["d1"]}, entities=DOCUMENTS, relevance_level=2)
+    ranks = Task(qrels, entities=DOCUMENTS).evaluate_lists({"q": ["d1"]}).ranks
+    message = "relevance_level: expected a level that the gain of an answer reaches, got 3"
+    refusal(ValueError, message, report, ranks, relevance_level=3)
+    refusal(ValueError, "answerless", report, ranks, answerless="nan")
+    both = ranks.with_labels(relevance_level=["1.0", "2.0"])
+    refusal(ValueError, r"relevance_level: the ranks have several \(1.0, 2.0\)", report, both)
+    task = Task({"q": {"d1": 1}, "r": {"d1": 0}}, entities=DOCUMENTS, groups={"q": "a"})
+    ranks = task.evaluate_lists({"q": ["d1"]}).ranks
+    message = "by: 1 query without an answer have no group"
+    refusal(ValueError, message, report, ranks, by="group", answerless="zero")
+    assert json.loads(report(ranks, by="group").to_json())
+
+
+def test_parts_of_a_task_join_with_their_level() -> None:
+    rng = np.random.default_rng(1)
+    qrels = {f"q{i}": {"d1": 1 + i % 3, "d2": 1, "d3": 0} for i in range(9)}
+    run = {query: dict(zip(DOCUMENTS, rng.random(12).tolist(), strict=True)) for query in qrels}
+    task = Task(qrels, entities=DOCUMENTS, relevance_level=2, judged=True)
+    whole = task.evaluate_lists(run)
+    parts = [task[i::3].evaluate_lists(run) for i in range(3)]
+    joined = tr.concatenate([part.ranks for part in parts])
+    assert joined == whole.ranks
+    for key in ("map", "ndcg", "bpref", "judged@4"):
+        assert report(joined)[key] == whole[key]
+    assert np.isnan(parts[0]["map"])  # whose queries have gains of 1 alone
