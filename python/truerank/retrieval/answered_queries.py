@@ -136,6 +136,9 @@ class Rules(NamedTuple):
     answerless: str = ANSWERLESS[0]
 
 
+DEFAULT_RULES = Rules()
+
+
 class AnsweredQueries(Measured):
     """The answers of queries, in groups; the parameters are those of `RetrievalReport`.
 
@@ -160,7 +163,7 @@ class AnsweredQueries(Measured):
         ranks: Ranks,
         gains: FloatArray | None = None,
         by: LabelsLike | None = None,
-        rules: Rules = Rules(),  # noqa: B008  # a tuple
+        rules: Rules = DEFAULT_RULES,
     ) -> None:
         check_misses(rules.misses, ranks.protocol)
         self.gains = gains
@@ -273,7 +276,9 @@ class AnsweredQueries(Measured):
     @cached_property
     def summary(self) -> Summary:  # type: ignore[override]
         """The numbers of right answers and of ties; what no list names is in no tie."""
-        right = self.ranks[self.is_right]
+        right = self.ranks
+        if not self.is_right.all():
+            right = right[self.is_right]
         tied = right.tied
         if right.listed is not None and self.rules.misses != "bounds":
             tied = np.where(right.listed, tied, 1)
