@@ -96,7 +96,8 @@ class Draws(NamedTuple):
         found = np.zeros(len(self.marked))
         for count, shares in self.shares(float(np.max(most, initial=0))):
             found += np.where(count <= most, shares, 0.0)
-        return np.where(self.drawn <= most, 1.0, np.minimum(found, 1.0))
+        is_certain = np.minimum(self.drawn, self.marked) <= most
+        return np.where(is_certain, 1.0, np.minimum(found, 1.0))
 
 
 def _log_falling(x: FloatArray, factors: FloatArray) -> FloatArray:

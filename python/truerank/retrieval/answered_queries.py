@@ -145,6 +145,9 @@ class Rules(NamedTuple):
     answerless: str = ANSWERLESS[0]
 
 
+DEFAULT_RULES = Rules()
+
+
 class AnsweredQueries(Measured):
     """The answers of queries, in groups; the parameters are those of `RetrievalReport`.
 
@@ -169,7 +172,7 @@ class AnsweredQueries(Measured):
         ranks: Ranks,
         gains: FloatArray | None = None,
         by: LabelsLike | None = None,
-        rules: Rules = Rules(),  # noqa: B008  # a tuple
+        rules: Rules = DEFAULT_RULES,
     ) -> None:
         check_misses(rules.misses, ranks.protocol)
         self.gains = gains
@@ -291,7 +294,10 @@ class AnsweredQueries(Measured):
     @cached_property
     def summary(self) -> Summary:  # type: ignore[override]
         """The numbers of right answers and of ties; what no list names is in no tie."""
-        summary = summary_of(self.ranks[self.is_right])
+        right = self.ranks
+        if not self.is_right.all():
+            right = right[self.is_right]
+        summary = summary_of(right)
         if len(self.candidates):  # of a list with all that it misses
             fewest = int(self.candidates.min())
             most = int(self.candidates.max())

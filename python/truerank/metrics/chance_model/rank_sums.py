@@ -245,7 +245,7 @@ class RankSum:
         """Log of P(X = greatest), where tasks of next to no weight need not do their best."""
         first_is_best = self._f(np.ones(1))[0] >= self._f(self.sizes[-1:])[0]
         if self._hits is None:
-            best_ranks = np.ones(len(self.sizes))  # how many there are of each class
+            best_ranks = self._count_best(bool(first_is_best))
         elif first_is_best:
             best_ranks = self._hits
         else:
@@ -253,6 +253,31 @@ class RankSum:
         matters = self.high - self.low > 0.1 * SLACK * abs(self.x)
         shares = np.where(matters, best_ranks / self.sizes, 1.0)
         return float(self.numbers @ np.log(shares))
+
+    def _count_best(self, first_is_best: bool) -> FloatArray:
+        """How many ranks of each class have its best value: one, unless f is flat at that end."""
+        ends = self.sizes
+        neighbours = np.maximum(self.sizes - 1, 1.0)
+        if first_is_best:
+            ends = np.ones(len(self.sizes))
+            neighbours = np.minimum(self.sizes, 2.0)
+        counts = np.ones(len(self.sizes))
+        best = self._f(ends)
+        for i in np.flatnonzero((best == self._f(neighbours)) & (self.sizes > 1)).tolist():
+            counts[i] = self._count_of_value(int(self.sizes[i]), float(best[i]), first_is_best)
+        return counts
+
+    def _count_of_value(self, size: int, value: float, is_first: bool) -> int:
+        """How many of the first ranks of 1..N have a value, or of the last ones."""
+
+        def has_value(rank: int) -> bool:
+            return float(self._f(np.array([float(rank)]))[0]) == value
+
+        if is_first and has_value(size):
+            return size
+        if is_first:
+            return _first_where(lambda rank: not has_value(rank), size) - 1
+        return size - _first_where(has_value, size) + 1
 
 
 def _logs_of_shares(shares: FloatArray) -> FloatArray:
