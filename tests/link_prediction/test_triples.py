@@ -284,6 +284,12 @@ def test_wrong_files_of_openke(tmp_path: Path, text: str, words: str) -> None:
         read_triples(tmp_path / "test2id.txt", entities=10)
 
 
+def test_a_count_has_no_tabs_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("\t\t0")
+    with pytest.raises(ValueError, match="none empty"):
+        read_triples(tmp_path / "x", entities=10)
+
+
 def test_a_task_of_files_of_openke(tmp_path: Path) -> None:
     (tmp_path / "test2id.txt").write_text("1\n0 2 1\n")
     (tmp_path / "train2id.txt").write_text("2\n0 1 1\n2 0 0\n")

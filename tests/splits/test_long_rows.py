@@ -132,6 +132,7 @@ def test_names_of_columns_are_given_or_asked_for(library: str) -> None:
             tr.NamedLists.of(value)
     with pytest.raises(tr.InputTypeError, match="rows with columns such as query_id"):
         tr.Qrels.of(judged)
+    assert len(tr.retrieval.Task(judged, entities=9).answers) == 2  # by position
     with pytest.raises(tr.InputValueError, match=r"^columns: expected names among 'a', 'b', 'c'"):
         tr.NamedLists.of(frame, columns=["a", "b", "d"])
     for columns in (["a"], ["a", "b", "c", "d"], [0, 1]):
@@ -140,6 +141,30 @@ def test_names_of_columns_are_given_or_asked_for(library: str) -> None:
     both = frame_of(library)(columns_of(ENTRIES, ["qid", "query_id", "doc_id"]))
     with pytest.raises(tr.InputValueError, match="'qid' and 'query_id'"):
         tr.NamedLists.of(both)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("user", "item", "stars"),  # gains, perhaps
+        ("what", "user", "n"),  # the second are no documents
+        ("a", "b", "c", "d"),
+    ],
+)
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_that_may_be_others_are_refused(library: str, names: tuple[str, ...]) -> None:
+    rows = [(*row, 1) for row in JUDGED]
+    frame = frame_of(library)(columns_of(rows, names))
+    message = r"columns such as .*(NamedLists|Qrels)\.of\(\.\.\., columns="
+    with pytest.raises(tr.InputValueError, match=message):
+        tr.retrieval.Task(frame, entities=9)
+    with pytest.raises(tr.InputValueError, match=message):
+        tr.NamedLists.of(frame)
+
+
+def test_times_are_no_gains() -> None:
+    frame = records(columns_of(JUDGED, ["user", "item", "timestamp"]))
+    assert tr.Qrels.of(frame).relevance.tolist() == [1, 1, 1]
 
 
 def test_ranks_stand_for_scores() -> None:

@@ -350,9 +350,28 @@ def _plain_rows(path: Path) -> list[list[str]]:
     return [[field.strip(" ") for field in row] for row in rows]
 
 
-def _read_triples(path: Path) -> Any:
-    found = tr.link_prediction.read_triples(path)
+def _plain_triples(path: Path) -> list[list[str]]:
+    """Read the rows of triples; those of OpenKE stand below a count, in another order."""
     rows = _plain_rows(path)
+    if not rows or len(rows[0]) > 1:
+        return rows
+    swapped = []
+    for row in rows[1:]:
+        head, tail, relation = " ".join(row).split()
+        swapped.append([head, relation, tail])
+    return swapped
+
+
+def _triples_of(path: Path, **options: Any) -> Any:
+    """Read triples; a count above them is no warning here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(?s).*the first line is a count")
+        return tr.link_prediction.read_triples(path, **options)
+
+
+def _read_triples(path: Path) -> Any:
+    found = _triples_of(path)
+    rows = _plain_triples(path)
     words = [
         [found.entities[head], found.relations[relation], found.entities[tail]]
         for head, relation, tail in found.ids[:, :3].tolist()
@@ -364,8 +383,8 @@ def _read_triples(path: Path) -> Any:
 
 def _read_id_triples(path: Path) -> Any:
     """Read text as ids, of which there is a number."""
-    found = tr.link_prediction.read_triples(path, entities=1000, relations=100)
-    rows = [list(map(int, row[:3])) for row in _plain_rows(path)]
+    found = _triples_of(path, entities=1000, relations=100)
+    rows = [list(map(int, row[:3])) for row in _plain_triples(path)]
     assert found.ids[:, :3].tolist() == rows, f"plain reading gives {rows}, not {found.ids}"
     return rows
 

@@ -14,7 +14,7 @@ from ..inputs.arrays import as_array
 from ..inputs.checks import several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
-from .named_columns import RowColumns, find_columns
+from .named_columns import RowColumns, are_in_place, find_columns, says_nothing
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -41,10 +41,11 @@ class LongRows(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """The columns of a table by name, and what messages call it."""
+    """The columns of a table by name, what messages call it, and whether places say more."""
 
     by_name: dict[Any, Any]
     kind: str
+    has_places: bool = False
 
 
 def read_long_rows(
@@ -107,10 +108,19 @@ def _columns_meant(
                 raise InputValueError("columns", expected=expected, got=repr(name))
         return given
     found = find_columns(argument, names, judged)
-    # numbered columns are no names, and columns of judgements may have any
-    if found is None and not judged and all(isinstance(name, str) for name in names):
-        raise _unknown_columns(argument, names, table.kind)
-    return found
+    if found is not None:
+        others = [name for name in names if name not in found.used and not says_nothing(name)]
+        if found.value is None and found.rank is None and others:
+            raise _unknown_columns(argument, names, table.kind, judged)
+        return found
+    # numbered columns are no names, and the first two or three of judgements may have any
+    are_named = all(isinstance(name, str) for name in names)
+    may_be_places = judged and table.has_places and len(names) <= 3
+    if may_be_places and are_named:
+        may_be_places = are_in_place(names)
+    if are_named and not may_be_places:
+        raise _unknown_columns(argument, names, table.kind, judged)
+    return None
 
 
 def as_list(value: Any) -> Any:
@@ -213,7 +223,7 @@ def _as_columns(argument: str, value: Any, given: RowColumns | None) -> _Columns
     """Return the columns of a table by name; None for anything else."""
     if is_frame(value):
         names = list(value.columns)
-        return _Columns({name: value[name] for name in names}, type(value).__name__)
+        return _Columns({name: value[name] for name in names}, type(value).__name__, True)
     column_names = getattr(value, "column_names", None)
     if isinstance(column_names, (list, tuple)):
         return _Columns({name: value[name] for name in column_names}, type(value).__name__)
@@ -237,7 +247,7 @@ def _columns_of_named_rows(argument: str, rows: Sequence[Any]) -> _Columns:
         if getattr(row, "_fields", None) != fields:
             expected = f"rows with the fields {', '.join(fields)}"
             raise InputTypeError(argument, expected=expected, got=f"{row!r} in row {i}")
-    return _Columns(dict(zip(fields, zip(*rows, strict=True), strict=True)), "rows")
+    return _Columns(dict(zip(fields, zip(*rows, strict=True), strict=True)), "rows", True)
 
 
 def _columns_of_records(argument: str, rows: Sequence[Any]) -> _Columns:
@@ -253,10 +263,16 @@ def _columns_of_records(argument: str, rows: Sequence[Any]) -> _Columns:
     return _Columns(columns, "rows")
 
 
-def _unknown_columns(argument: str, names: Sequence[Any], kind: str) -> InputValueError:
-    """Return the error for a table whose names say nothing."""
+def _unknown_columns(
+    argument: str, names: Sequence[Any], kind: str, judged: bool
+) -> InputValueError:
+    """Return the error for a table whose names do not say enough."""
+    usual = "query_id, doc_id and score"
     maker = "NamedLists.of(..., columns=(query, document, score))"
-    expected = f"columns such as query_id, doc_id and score, or {maker} with their names"
+    if judged:
+        usual = "query_id, doc_id and relevance"
+        maker = "Qrels.of(..., columns=(query, document, relevance))"
+    expected = f"columns such as {usual} alone, or {maker} with the two or three that are meant"
     got = f"{kind} of {', '.join(map(repr, names[:6]))}"
     return InputValueError(argument, expected=expected, got=got)
 

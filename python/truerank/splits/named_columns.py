@@ -25,6 +25,8 @@ DOCUMENT_NAMES = (
 RELEVANCE_NAMES = (("relevance", "rel", "label", "grade", "gain"), ("score", "rating"))
 SCORE_NAMES = (("score", "sim", "similarity"),)
 RANK_NAMES = (("rank", "position"),)
+# What stands beside them, and is neither relevance nor a score.
+OTHER_NAMES = ("iteration", "iter", "q0", "timestamp", "time", "tag", "text", "title", "")
 
 
 class RowColumns(NamedTuple):
@@ -86,6 +88,34 @@ def find_columns(argument: str, names: Sequence[Any], judged: bool) -> RowColumn
     if score is None:
         rank = _find(argument, names, RANK_NAMES)
     return RowColumns(query, document, score, rank)
+
+
+def says_nothing(name: Any) -> bool:
+    """Return whether a column is known to be neither relevance nor a score.
+
+    Examples
+    --------
+    >>> says_nothing("timestamp"), says_nothing("stars")
+    (True, False)
+    """
+    known = [word for words in QUERY_NAMES + DOCUMENT_NAMES for word in words]
+    return plain_name(name) in OTHER_NAMES or plain_name(name) in known
+
+
+def are_in_place(names: Sequence[Any]) -> bool:
+    """Return whether no name says that queries are not first, or documents not second.
+
+    Examples
+    --------
+    >>> are_in_place(["who", "item"]), are_in_place(["what", "user"])
+    (True, False)
+    """
+    for place, kinds in enumerate((QUERY_NAMES, DOCUMENT_NAMES)):
+        known = [word for words in kinds for word in words]
+        places = [i for i, name in enumerate(names) if plain_name(name) in known]
+        if places and place not in places:
+            return False
+    return True
 
 
 def find_document(argument: str, names: Sequence[Any]) -> Any:

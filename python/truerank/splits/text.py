@@ -14,7 +14,7 @@ from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input
 from ..inputs.naming import printable
 from ..inputs.progress_listeners import Progress, as_listener
-from .elements import BLANKS, is_integer_text, without_blanks
+from .elements import is_integer_text, without_blanks
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -92,7 +92,8 @@ class RowForm(NamedTuple):
                 word = word.removesuffix(kind)
             words.append(word)
         pairs = zip(words, self.headings, strict=False)
-        return bool(self.headings) and all(word in names for word, names in pairs)
+        has_all = bool(self.headings) and len(words) >= len(self.headings)
+        return has_all and all(word in names for word, names in pairs)
 
 
 def read_text(
@@ -135,7 +136,7 @@ def read_text(
         For a file that is missing or damaged.
     """
     if form.counted:
-        first = next(text_lines(name, path), (1, ""))[1].strip(BLANKS)
+        first = next(text_lines(name, path), (1, ""))[1].strip(" ")
         if is_integer_text(first):
             return _read_counted(name, path, coder, form, notes)
     return _read_rows(name, path, coder, form, notes)
