@@ -60,7 +60,7 @@ FAULTS = [
     Fault(
         "an off-by-one in a cutoff",
         "python/truerank/metrics/keys.py",
-        r"(?!.{1000})0*[1-9]",
-        r"(?!.{999})0*[1-9]",
+        r're.compile(r"(?!.{1000})0*[1-9][0-9]*"),',
+        r're.compile(r"(?!.{999})0*[1-9][0-9]*"),',
     ),
 ]
