@@ -288,7 +288,9 @@ def index_array(name: str, value: object, *, copy: bool = True, what: str = "an 
         if not value.flags.c_contiguous:  # one that is broadcast may have more than memory holds
             check_size(name, value.size)
             return value.copy()
-        return value.copy() if copy else value
+        if copy:
+            return value.copy()
+        return value
     refuse_mask(name, value)
     array = as_array(value, name, what)
     check_size(name, array.size)
