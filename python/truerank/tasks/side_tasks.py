@@ -178,7 +178,7 @@ class WritableCopies:
     def __get__(self, kept: Any, owner: type | None = None) -> Any:
         if kept is None:
             return self
-        return vars(kept)[self._name].copy()
+        return np.array(vars(kept)[self._name])
 
     def __set__(self, kept: Any, value: IntArray) -> None:
         vars(kept)[self._name] = value

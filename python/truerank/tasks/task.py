@@ -412,8 +412,9 @@ class Task(Generic[AnyReport]):
         reports: dict[str, Any] = {}
         for (name, protocol), ranks in zip(protocols.items(), ranks_of_filters, strict=True):
             fields = {field: getattr(protocol, field) for field in _FIELDS}
-            fields["files"] = protocol.files
             joined = join_ranks([each.with_protocol(**fields) for each in ranks])
+            if protocol.files:  # those of the task, before those of its scores
+                joined = joined.with_protocol(files=protocol.files + joined.protocol.files)
             reports[name] = self._report(joined)
         first = next(iter(reports.values()))
         if self.protocols:
