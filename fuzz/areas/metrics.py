@@ -9,7 +9,7 @@ from truerank.metrics import METRICS, UnknownKeyError, parse
 
 TESTS = ("metrics", "inference/test_significance.py")
 
-NAMES = {"hits": "hits@", "power_mean": "power_mean:2"}
+NAMES = {"hits": "hits@", "sampled_hits": "sampled_hits@5:", "power_mean": "power_mean:2"}
 CUTOFFS = st.sampled_from(["1", "10", "010", "9" * 40, "1" * 999])
 
 
@@ -26,6 +26,8 @@ def keys(macro: str, side: str, kind: str, adjustment: str, name: str, cutoff: s
     metric = NAMES.get(name, name)
     if name == "hits":
         metric += cutoff
+    elif name == "sampled_hits":
+        metric += cutoff[:900]  # with the 5 before, no more digits than are read
     has_adjustment = adjustment not in ("", "none.")
     right = not ((has_adjustment and not METRICS[name].chance) or (macro and adjustment == "z."))
     try:
