@@ -542,3 +542,19 @@ def test_the_ends_of_parameters() -> None:
     for p in (0, 1, "inf"):
         refusal(KeyError, "must be above 0 and below 1", found.__getitem__, f"rbp:{p}")
     refusal(TypeError, "ranks: expected Ranks, got list", report, [0])
+
+
+@pytest.mark.parametrize(
+    ("candidates", "misses", "expected"),
+    [
+        ("all", "nothing", "one of zero, bounds, expected, got 'nothing'"),
+        ("listed", "bounds", "got 'bounds'"),  # there each list has all its candidates
+        ("listed", "expected", "got 'expected'"),
+    ],
+)
+def test_rules_of_misses_that_are_refused(candidates: str, misses: str, expected: str) -> None:
+    ranks = tr.Ranks([0, 3], [1, 1], 10, queries=["a", "b"], listed=[True, False])
+    ranks = ranks.with_protocol(candidates=candidates)
+    for make in (tr.retrieval.report, tr.retrieval.RetrievalReport):
+        with pytest.raises(ValueError, match=f"^misses: expected .*{expected}"):
+            make(ranks, misses=misses)
