@@ -22,7 +22,7 @@ from ..reporting.keyed_values import KeyedValues
 from ..splits.grades import gain_labels, gains_of
 from ..tables.cells import format_count, percent
 from .answer_metrics import ORDER_KINDS
-from .answer_ties import GAINS, LEVELS, counted_gains, linear_gains
+from .answer_ties import GAINS, LEVELS, counted_gains, linear_gains, said_rule
 from .answered_queries import (
     ANSWER_REPORTS,
     FEW_METRICS,
@@ -481,8 +481,8 @@ def _with_rules(
         choice("answerless", answerless, ANSWERLESS)
         labels[ANSWERLESS_RULE] = [answerless] * len(ranks)
     ranks = ranks.with_labels(**labels)
-    read_level = float(_one_rule(ranks, RELEVANCE_LEVEL, "0"))
-    rule = _one_rule(ranks, ANSWERLESS_RULE, ANSWERLESS[0])
+    read_level = float(said_rule(ranks.labels, RELEVANCE_LEVEL, "relevance_level", "0"))
+    rule = str(said_rule(ranks.labels, ANSWERLESS_RULE, "answerless", ANSWERLESS[0]))
     answerless_rule = choice("answerless", rule, ANSWERLESS)
     return ranks, Rules(read_misses(ranks, misses), read_level, answerless_rule)
 
@@ -510,18 +510,6 @@ def check_level(argument: str, level: object) -> float:
     if not 0 < value < math.inf:
         raise InputValueError(argument, expected="a finite number above 0", got=f"{value:g}")
     return value
-
-
-def _one_rule(ranks: Ranks, name: str, default: str) -> str:
-    """Read a rule that all tasks have as a label; several are refused."""
-    labels = ranks.labels.get(name)
-    if labels is None or not len(labels):
-        return default
-    rules = [rule for rule, tasks in labels.counts().items() if tasks]
-    if len(rules) > 1:
-        some = ", ".join(map(str, rules))
-        raise InputValueError(name, f"the ranks have several ({some}): say which")
-    return str(rules[0])
 
 
 def _with_gains(ranks: Ranks, gains: npt.ArrayLike) -> Ranks:

@@ -452,11 +452,27 @@ def rule_of(labels_by_name: LabelsByName, label: str, argument: str, rules: tupl
     >>> rule_of({}, "gain_rule", "gain", GAINS)
     'linear'
     """
+    return choice(argument, said_rule(labels_by_name, label, argument, rules[0]), rules)
+
+
+def said_rule(labels_by_name: LabelsByName, label: str, argument: str, default: str) -> Any:
+    """Return what a label says of all tasks; without the label, the default.
+
+    Raises
+    ------
+    ValueError
+        Where tasks have several.
+
+    Examples
+    --------
+    >>> said_rule({}, "relevance_level", "relevance_level", "0")
+    '0'
+    """
     labels = labels_by_name.get(label)
     if labels is None or not len(labels):
-        return rules[0]
+        return default
     present = [rule for rule, tasks in labels.counts().items() if tasks]
     if len(present) > 1:
         some = ", ".join(map(str, present))
         raise InputValueError(argument, f"the ranks have several ({some}): say which")
-    return choice(argument, present[0], rules)
+    return present[0]
