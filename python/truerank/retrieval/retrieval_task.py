@@ -355,12 +355,10 @@ class Task(OneSidedTask[RetrievalReport]):
             ids, scores = ids
         lists = as_lists(ids, scores, options.get("dtype"), "ids")
         opened = TopK(lists, None)  # type: ignore[arg-type]  # open lists have their scores
-        report = super()._evaluate_lists({SIDE: opened}, "ids", **options)
+        counted = self._rank_lists({SIDE: opened}, "ids", **options)
+        report = self._make_report(counted, lambda ranks: self._report_lists(ranks, misses, source))
         if use is not None:
             use.warn("ids")
-        if misses != "zero" or source:
-            ranks = with_files(report.ranks, [source])
-            report = self._report_answers(ranks, misses)
         longest = None
         if self.protocol.candidates == ALL:
             longest = int(np.diff(lists.indptr).max(initial=0))
@@ -446,6 +444,10 @@ class Task(OneSidedTask[RetrievalReport]):
             raise InputValueError(name, f"{problem}: {advice}")
 
     def _report(self, ranks: Ranks) -> RetrievalReport:
+        return self._report_lists(ranks, "zero", "")
+
+    def _report_lists(self, ranks: Ranks, misses: str, source: str) -> RetrievalReport:
+        """Report the ranks of all sides, of lists with their rule of misses and their file."""
         ranks = ranks.with_labels(side=None)
         gains = gains_of(ranks.labels)
         if self._has_judged and gains is not None:
@@ -454,14 +456,10 @@ class Task(OneSidedTask[RetrievalReport]):
             ranks = ranks.with_labels(**{JUDGED_PLACES: [NO_PLACES] * len(ranks)})
         if self._level:
             ranks = with_level(ranks, self._level)
-        return self._report_answers(ranks, "zero")
-
-    def _report_answers(self, ranks: Ranks, misses: str) -> RetrievalReport:
-        """Report the ranks of right answers, which say what is judged beside them."""
         by = None
         if self._has_groups:
             by = "group"
-        return report(ranks, by=by, misses=misses)
+        return report(with_files(ranks, [source]), by=by, misses=misses)
 
     def __repr__(self) -> str:
         side = self.answers

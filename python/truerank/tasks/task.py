@@ -340,6 +340,12 @@ class Task(Generic[AnyReport]):
         self, lists: BySide, name: str = "", unique: bool = False, **options: Unpack[ListOptions]
     ) -> AnyReport:
         """Evaluate lists of the best candidates: `TopK`, or ids in order alone."""
+        return self._make_report(self._rank_lists(lists, name, unique, **options))
+
+    def _rank_lists(
+        self, lists: BySide, name: str = "", unique: bool = False, **options: Unpack[ListOptions]
+    ) -> list[Ranks]:
+        """Rank the tasks of each side by lists of the best candidates."""
         rules = read_rules(options, ListOptions)
         counted = []
         for key, value in self._by_side(lists, "lists", name).items():
@@ -375,7 +381,7 @@ class Task(Generic[AnyReport]):
                 sizes=sizes,
             )
             counted.append(ranks)
-        return self._make_report(counted)
+        return counted
 
     # -- arguments by side -------------------------------------------------------------------------
 
@@ -404,8 +410,15 @@ class Task(Generic[AnyReport]):
 
     # -- from ranks to a report --------------------------------------------------------------------
 
-    def _make_report(self, counted: Iterable[Ranks]) -> AnyReport:
-        """Report the ranks of the sides under each filter; return the first report."""
+    def _make_report(
+        self, counted: Iterable[Ranks], report_of: Callable[[Ranks], AnyReport] | None = None
+    ) -> AnyReport:
+        """Report the ranks of the sides under each filter; return the first report.
+
+        `report_of` makes it of the ranks of all sides. Default: as all of the task's reports.
+        """
+        if report_of is None:
+            report_of = self._report
         protocols = self.protocols or {"": self.protocol}
         labelled = map(SideTasks.labelled_by_filter, self.sides.values(), counted)
         ranks_of_filters = zip(*labelled, strict=True)  # those of all sides, filter by filter
@@ -415,7 +428,7 @@ class Task(Generic[AnyReport]):
             joined = join_ranks([each.with_protocol(**fields) for each in ranks])
             if protocol.files:  # those of the task, before those of its scores
                 joined = joined.with_protocol(files=protocol.files + joined.protocol.files)
-            reports[name] = self._report(joined)
+            reports[name] = report_of(joined)
         first = next(iter(reports.values()))
         if self.protocols:
             first = first._beside(reports)
