@@ -135,10 +135,17 @@ inline constexpr std::int64_t kLeastBoundedQueries = 24;
 inline constexpr double kSettledDepth = 1600, kSettledTimes = 10;
 // With more than one pair in so many open, bounds lose whatever the depth.
 inline constexpr double kOneOpenIn = 6;
+// A task that has such a share of a panel's candidates open has its row scored, which takes about as long as settling
+// them. Only tiles are looked at for such tasks that had such a share of their pairs open in the panel before.
+inline constexpr double kOpenOfScoredRow = 0.625;
+inline constexpr double kOpenOfWatchedTile = 0.0625;
 // Bounds that lost are tried again after so many panels, then after twice as many, and so on: a trial that loses takes
 // up to three panels' time. One panel in kPanelsPerCheck is scored, to know how long that takes.
 inline constexpr std::int64_t kShortestPause = 16, kLongestPause = 128;
 inline constexpr std::int64_t kPanelsPerCheck = 256;
+// The mean time of so many panels tells whether bounds lose; before there are as many, a mean of more than this factor.
+inline constexpr std::int64_t kPanelsOfMean = 4;
+inline constexpr double kMostOfFirstPanels = 2;
 // The lists of the top k (--parts "top k") and the means of CSLS (--parts alignment) use bounds from so many candidates
 // before a panel on, for each entry of a list: with half as many before it, bounds took longer than scores for 100
 // entries of 300 components.
