@@ -1,10 +1,14 @@
-"""Single keys for rows of integers, by which equal rows, queries and answers are found quickly."""
+"""Integers by which equal rows, queries and answers are found: keys of rows, codes, and look-ups.
+
+numpy's own `unique` and `isin` took three to twenty times as long for millions of integers, which
+they hash or sort at random; what they are used for elsewhere is done here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,6 +18,88 @@ if TYPE_CHECKING:
     from .arrays import IntArray
 
 _LARGEST_KEY = (1 << 63) - 1
+_SMALL = 1 << 10  # entries of a table that cost no more than a call
+
+
+class Codes(NamedTuple):
+    """Integers by their place among the distinct ones.
+
+    Attributes
+    ----------
+    distinct : ndarray of int64, shape (k,)
+        The distinct values, ascending.
+    codes : ndarray of int64, shape (n,)
+        The position in `distinct` of each value.
+    """
+
+    distinct: IntArray
+    codes: IntArray
+
+    def first(self) -> IntArray:
+        """Return the first position of each distinct value.
+
+        Examples
+        --------
+        >>> codes_of(np.array([5, 2, 5])).first()
+        array([1, 0])
+        """
+        first = np.empty(len(self.distinct), dtype=np.int64)
+        # of values that are assigned to one place, the last one stays
+        first[self.codes[::-1]] = np.arange(len(self.codes) - 1, -1, -1)
+        return first
+
+    def counts(self) -> IntArray:
+        """Return how often each distinct value occurs.
+
+        Examples
+        --------
+        >>> codes_of(np.array([5, 2, 5])).counts()
+        array([1, 2])
+        """
+        return np.bincount(self.codes, minlength=len(self.distinct))
+
+
+def codes_of(*columns: IntArray) -> Codes:
+    """Return the place of each integer, or of each row of several columns, among the distinct ones.
+
+    Parameters
+    ----------
+    *columns : ndarray of int64, shape (n,)
+        Rows are ordered by the first column, then by the second, and so on.
+
+    Returns
+    -------
+    Codes
+        Of several columns, the distinct values are keys of `row_keys`.
+
+    Examples
+    --------
+    >>> codes_of(np.array([5, 2, 5]))
+    Codes(distinct=array([2, 5]), codes=array([1, 0, 1]))
+    >>> codes_of(np.array([1, 0, 1]), np.array([5, 7, 5])).codes
+    array([1, 0, 1])
+    """
+    values = columns[0]
+    if len(columns) > 1:
+        values = row_keys(columns)
+    low, span = _range_of(values)
+    if span <= 2 * len(values) + _SMALL:
+        is_present = np.zeros(span, dtype=bool)
+        places = values - low
+        is_present[places] = True
+        distinct_values = np.flatnonzero(is_present)
+        code_of_place = np.cumsum(is_present, dtype=np.int64)
+        code_of_place -= 1
+        distinct_values += low
+        return Codes(distinct_values, code_of_place[places])
+    ordered, order = sorted_with_order(values)
+    is_new = _are_new(ordered)
+    distinct_values = ordered[is_new]
+    numbers = np.cumsum(is_new, out=ordered)
+    numbers -= 1
+    codes = np.empty(len(values), dtype=np.int64)
+    codes[order] = numbers
+    return Codes(distinct_values, codes)
 
 
 def row_keys(columns: Sequence[IntArray]) -> IntArray:
@@ -39,10 +125,10 @@ def row_keys(columns: Sequence[IntArray]) -> IntArray:
     for column in columns:
         low, span = _range_of(column)
         if size * span > _LARGEST_KEY:  # dense codes are the smallest
-            keys = np.unique(keys, return_inverse=True)[1]
+            keys = codes_of(keys).codes
             size = int(keys.max()) + 1
         if size * span > _LARGEST_KEY:
-            column = np.unique(column, return_inverse=True)[1]
+            column = codes_of(column).codes
             low = 0
             span = int(column.max()) + 1
         keys *= span
@@ -66,6 +152,30 @@ def _range_of(column: IntArray) -> tuple[int, int]:
     return low, int(column.max()) - low + 1
 
 
+def sorted_with_order(values: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the values in ascending order, and where each was; equal ones stay in their order.
+
+    Examples
+    --------
+    >>> sorted_with_order(np.array([5, 2, 5]))
+    (array([2, 5, 5]), array([1, 0, 2]))
+    """
+    low, span = _range_of(values)
+    bits = max(len(values) - 1, 0).bit_length()
+    if len(values) <= _SMALL or span > _LARGEST_KEY >> bits:
+        order = np.argsort(values, kind="stable")
+        return values[order], order
+    # a value and its position in one integer are sorted ten times as quickly
+    ordered = np.subtract(values, low, dtype=np.int64)
+    ordered <<= bits
+    ordered |= np.arange(len(values))
+    ordered.sort()
+    order = ordered & ((1 << bits) - 1)
+    ordered >>= bits
+    ordered += low
+    return ordered, order
+
+
 def distinct(values: IntArray) -> IntArray:
     """Return the distinct values in ascending order.
 
@@ -74,11 +184,22 @@ def distinct(values: IntArray) -> IntArray:
     >>> distinct(np.array([5, 2, 5]))
     array([2, 5])
     """
-    # numpy's unique took three to ten times as long for millions of integers (it hashes them)
-    ordered = np.sort(values, kind="stable")
-    is_new = np.ones(len(ordered), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
-    return ordered[is_new]
+    low, span = _range_of(values)
+    if span <= 8 * len(values):
+        is_present = np.zeros(span, dtype=bool)
+        is_present[values - low] = True
+        found = np.flatnonzero(is_present)
+        found += low
+        return found
+    ordered = np.sort(values)
+    return ordered[_are_new(ordered)]
+
+
+def _are_new(ordered: IntArray) -> npt.NDArray[np.bool_]:
+    """Return for each of ascending values whether it is not the one before it."""
+    are_new = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=are_new[1:])
+    return are_new
 
 
 def first_rows(keys: IntArray) -> IntArray:
@@ -89,7 +210,7 @@ def first_rows(keys: IntArray) -> IntArray:
     >>> first_rows(np.array([5, 2, 5]))
     array([1, 0])
     """
-    return np.unique(keys, return_index=True)[1]
+    return codes_of(keys).first()
 
 
 def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
@@ -115,7 +236,7 @@ def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
 
 
 def look_up(ordered: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
-    """Find which of many values are among a few sorted, distinct values.
+    """Find which of many values are among sorted, distinct values.
 
     Returns
     -------
@@ -129,37 +250,87 @@ def look_up(ordered: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
     >>> look_up(np.array([2, 5]), np.array([5, 4, 2, 5]))
     (array([0, 2, 3]), array([1, 0, 1]))
     """
+    low, span = _range_of(ordered)
+    if span <= len(ordered) + len(values):
+        table = np.full(span + 1, -1)
+        table[ordered - low] = np.arange(len(ordered))
+        found = table[_places_in_table(values, low, span)]
+        where = np.flatnonzero(found >= 0)
+        if len(where) < len(found):
+            found = found[where]
+        return where, found
     # Most values are not among the few: a hash table rules them out at a lower cost.
     size = 1 << max(10, (8 * len(ordered)).bit_length())
-    table = np.zeros(size, dtype=bool)
-    table[_hash_slots(ordered, size)] = True
-    where = np.flatnonzero(table[_hash_slots(values, size)])
+    is_used = np.zeros(size, dtype=bool)
+    is_used[_hash_slots(ordered, size)] = True
+    where = np.flatnonzero(is_used[_hash_slots(values, size)])
     probable = values[where]
-    order = np.argsort(probable, kind="stable")  # sorted searches find what they need in the cache
-    positions = np.empty(len(probable), dtype=np.int64)
-    positions[order] = np.searchsorted(ordered[:-1], probable[order])
-    hit = ordered[positions] == probable
-    return where[hit], positions[hit]
+    positions = search_sorted(ordered[:-1], probable)
+    is_hit = ordered[positions] == probable
+    return where[is_hit], positions[is_hit]
 
 
-def are_among(ascending: IntArray, values: IntArray) -> npt.NDArray[np.bool_]:
-    """Return for each value whether it is among ascending ones.
+def search_sorted(ascending: IntArray, values: IntArray) -> IntArray:
+    """Return how many of ascending values are below each of many others, in any order.
 
     Examples
     --------
-    >>> are_among(np.array([2, 5]), np.array([5, 3, 9]))
+    >>> search_sorted(np.array([2, 5, 5]), np.array([9, 5, 2]))
+    array([3, 1, 0])
+    """
+    if len(values) <= _SMALL:
+        return np.searchsorted(ascending, values)
+    ordered, order = sorted_with_order(values)  # sorted searches find what they need in the cache
+    positions = np.empty(len(values), dtype=np.int64)
+    positions[order] = np.searchsorted(ascending, ordered)
+    return positions
+
+
+def are_among(values: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:
+    """Return for each value whether it is among others, which may be repeated and in any order.
+
+    Examples
+    --------
+    >>> are_among(np.array([5, 3, 9]), np.array([5, 2, 5]))
     array([ True, False, False])
     """
-    if not len(ascending):
+    low, span = _range_of(others)
+    if not len(others):
         return np.zeros(len(values), dtype=bool)
-    places = np.searchsorted(ascending, values)
-    places[places == len(ascending)] = 0
-    found: npt.NDArray[np.bool_] = ascending[places] == values
+    if span <= 8 * (len(others) + len(values)):
+        is_present = np.zeros(span + 1, dtype=bool)
+        is_present[others - low] = True
+        return is_present[_places_in_table(values, low, span)]
+    found = np.zeros(len(values), dtype=bool)
+    found[look_up(distinct(others), values)[0]] = True
     return found
+
+
+def count_each(ids: IntArray, values: IntArray) -> IntArray:
+    """Return how often each of some ids is among many values.
+
+    Examples
+    --------
+    >>> count_each(np.array([7, 2, 7]), np.array([2, 7, 2, 5]))
+    array([1, 2, 1])
+    """
+    asked = codes_of(ids)
+    _, positions = look_up(asked.distinct, values)
+    return np.bincount(positions, minlength=len(asked.distinct))[asked.codes]
+
+
+def _places_in_table(values: IntArray, low: int, span: int) -> IntArray:
+    """Return the place of each value in a table from `low` on; `span` for all that are outside.
+
+    A difference that overflows is still right modulo 2^64, and so outside.
+    """
+    places = np.subtract(values, low, dtype=np.int64).view(np.uint64)
+    np.minimum(places, np.uint64(span), out=places)
+    return places.view(np.int64)
 
 
 def _hash_slots(values: IntArray, size: int) -> IntArray:
     """Return a slot of a hash table for each value; the size of the table is a power of two."""
-    mixed = values.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = values.astype(np.int64, copy=False).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed >>= np.uint64(64 - (size - 1).bit_length())
     return mixed.view(np.int64)

@@ -143,7 +143,7 @@ def _judged_candidates(codes: PairCodes, sets: AnswerSets, known: IntArray, amon
     if isinstance(among, tuple):
         indptr, indices = among
         listed = np.repeat(np.arange(len(codes.queries)), np.diff(indptr)) * codes.size + indices
-        return judged[are_among(listed, judged)]
+        return judged[are_among(judged, listed)]
     return judged[np.isin(judged % codes.size, among)]
 
 

@@ -121,7 +121,7 @@ class KeyedLists:
         size = of_answers.size
         of_entry = np.repeat(self.keys, np.diff(self.indptr))
         listed = of_entry * size + self.indices  # ascending, as the keys and their lists are
-        wrong = np.flatnonzero(~are_among(listed, keys * size + answers))
+        wrong = np.flatnonzero(~are_among(keys * size + answers, listed))
         if len(wrong):
             answer = of_answers.label_of(int(answers[wrong[0]]))
             key = of_keys.label_of(int(keys[wrong[0]]))

@@ -218,7 +218,7 @@ def _pairs_of(side: SideTasks, tasks: IntArray) -> _Group:
     allowed_keys = allowed.keys(combined.row, size)
     filtered = filters.entries(combined.filter)
     filtered_keys = filtered.keys(combined.row, size)
-    is_filtered = are_among(filters.keys(size), allowed.keys(combined.filter, size))
+    is_filtered = are_among(allowed.keys(combined.filter, size), filters.keys(size))
     target_keys = rows * size + side.targets[tasks]
     pairs = distinct(np.append(allowed_keys[~is_filtered], target_keys))
     return _Group(
@@ -243,7 +243,7 @@ def _lists_of_pairs(
         The key of each entry, and the combination whose list has it.
     combined : Selections
     """
-    is_asked = are_among(pairs, keys)
+    is_asked = are_among(keys, pairs)
     indptr = indptr_of(np.bincount(list_numbers[is_asked], minlength=len(combined.row)))
     return TaskLists(indptr, np.searchsorted(pairs, keys[is_asked]), combined.of_task)
 
