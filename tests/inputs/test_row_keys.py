@@ -37,6 +37,9 @@ def check_one(values: np.ndarray) -> None:
     assert np.array_equal(found.first(), first)
     assert np.array_equal(found.counts(), counts)
     assert np.array_equal(rows.distinct(values), distinct)
+    occurrences = rows.occurrences_of(values)
+    assert np.array_equal(occurrences.distinct, distinct)
+    assert np.array_equal(occurrences.numbers, counts)
     assert np.array_equal(rows.first_rows(values), first)
     ordered, order = rows.sorted_with_order(values)
     assert np.array_equal(order, np.argsort(values, kind="stable"))
@@ -55,7 +58,8 @@ def check_two(values: np.ndarray, others: np.ndarray) -> None:
     places = np.searchsorted(ascending, values)
     assert np.array_equal(rows.search_sorted(ascending, values), places)
     counts = np.searchsorted(ascending, values, side="right") - places
-    assert np.array_equal(rows.count_each(values, others), counts)
+    assert np.array_equal(rows.occurrences_of(others).of(values), counts)
+    assert np.array_equal(rows.without(values, others), values[~expected])
 
 
 @given(VALUES)

@@ -59,6 +59,34 @@ class Codes(NamedTuple):
         return np.bincount(self.codes, minlength=len(self.distinct))
 
 
+class Occurrences(NamedTuple):
+    """How often each of some integers occurs.
+
+    Attributes
+    ----------
+    distinct : ndarray of int64, shape (k,)
+        The distinct values, ascending.
+    numbers : ndarray of int64, shape (k,)
+        How often each of them occurs.
+    """
+
+    distinct: IntArray
+    numbers: IntArray
+
+    def of(self, ids: IntArray) -> IntArray:
+        """Return how often each of some integers occurs, 0 for others.
+
+        Examples
+        --------
+        >>> occurrences_of(np.array([2, 7, 2])).of(np.array([7, 2, 5]))
+        array([1, 2, 0])
+        """
+        where, positions = look_up(self.distinct, ids)
+        numbers = np.zeros(len(ids), dtype=np.int64)
+        numbers[where] = self.numbers[positions]
+        return numbers
+
+
 def codes_of(*columns: IntArray) -> Codes:
     """Return the place of each integer, or of each row of several columns, among the distinct ones.
 
@@ -85,7 +113,7 @@ def codes_of(*columns: IntArray) -> Codes:
     low, span = _range_of(values)
     if span <= 2 * len(values) + _SMALL:
         is_present = np.zeros(span, dtype=bool)
-        places = values - low
+        places = _without_low(values, low)
         is_present[places] = True
         distinct_values = np.flatnonzero(is_present)
         code_of_place = np.cumsum(is_present, dtype=np.int64)
@@ -187,7 +215,7 @@ def distinct(values: IntArray) -> IntArray:
     low, span = _range_of(values)
     if span <= 8 * len(values):
         is_present = np.zeros(span, dtype=bool)
-        is_present[values - low] = True
+        is_present[_without_low(values, low)] = True
         found = np.flatnonzero(is_present)
         found += low
         return found
@@ -200,6 +228,24 @@ def _are_new(ordered: IntArray) -> npt.NDArray[np.bool_]:
     are_new = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=are_new[1:])
     return are_new
+
+
+def occurrences_of(values: IntArray) -> Occurrences:
+    """Count how often each integer occurs.
+
+    Examples
+    --------
+    >>> occurrences_of(np.array([5, 2, 5]))
+    Occurrences(distinct=array([2, 5]), numbers=array([1, 2]))
+    """
+    low, span = _range_of(values)
+    if span <= 2 * len(values) + _SMALL:
+        numbers = np.bincount(_without_low(values, low), minlength=span)
+        found = np.flatnonzero(numbers)
+        return Occurrences(found + low, numbers[found])
+    ordered = np.sort(values)
+    starts = np.flatnonzero(_are_new(ordered))
+    return Occurrences(ordered[starts], np.diff(starts, append=len(ordered)))
 
 
 def first_rows(keys: IntArray) -> IntArray:
@@ -299,31 +345,37 @@ def are_among(values: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:
         return np.zeros(len(values), dtype=bool)
     if span <= 8 * (len(others) + len(values)):
         is_present = np.zeros(span + 1, dtype=bool)
-        is_present[others - low] = True
+        is_present[_without_low(others, low)] = True
         return is_present[_places_in_table(values, low, span)]
     found = np.zeros(len(values), dtype=bool)
     found[look_up(distinct(others), values)[0]] = True
     return found
 
 
-def count_each(ids: IntArray, values: IntArray) -> IntArray:
-    """Return how often each of some ids is among many values.
+def without(values: IntArray, others: IntArray) -> IntArray:
+    """Return the values that are not among others, in their order.
 
     Examples
     --------
-    >>> count_each(np.array([7, 2, 7]), np.array([2, 7, 2, 5]))
-    array([1, 2, 1])
+    >>> without(np.array([5, 3, 9]), np.array([5, 2]))
+    array([3, 9])
     """
-    asked = codes_of(ids)
-    _, positions = look_up(asked.distinct, values)
-    return np.bincount(positions, minlength=len(asked.distinct))[asked.codes]
+    return values[~are_among(values, others)]
+
+
+def _without_low(values: IntArray, low: int) -> IntArray:
+    """Return the place of each value in a table from `low` on."""
+    if low == 0:
+        return values
+    return values - low
 
 
 def _places_in_table(values: IntArray, low: int, span: int) -> IntArray:
-    """Return the place of each value in a table from `low` on; `span` for all that are outside.
-
-    A difference that overflows is still right modulo 2^64, and so outside.
-    """
+    """Return the place of each value in a table from `low` on; `span` for all that are outside."""
+    least, width = _range_of(values)
+    if low <= least and least + width <= low + span:
+        return _without_low(values, low)
+    # a difference that overflows is right modulo 2^64, and so outside
     places = np.subtract(values, low, dtype=np.int64).view(np.uint64)
     np.minimum(places, np.uint64(span), out=places)
     return places.view(np.int64)

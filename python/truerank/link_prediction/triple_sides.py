@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.row_keys import distinct_rows, first_rows, row_keys
+from ..inputs.row_keys import are_among, distinct_rows, first_rows, occurrences_of, row_keys
 from ..ranks.labels import Labels, labels_of_codes
 from ..tasks.side_tasks import SideTasks
 from .candidate_sets import CandidateSet, candidates_of
@@ -46,12 +46,15 @@ class TripleCounts:
         relations, heads, tails = distinct_rows([known[:, 1], known[:, 0], known[:, 2]])
         # a triple whose head is its tail counts once
         ends = np.concatenate([heads, tails[tails != heads]])
-        self._ascending = {"entities": np.sort(ends), "relations": relations}
+        self._occurrences = {
+            "entities": occurrences_of(ends),
+            "relations": occurrences_of(relations),
+        }
         self.category = _categories(triples, triples[:tested, 1])
 
     def degrees(self, kind: str, ids: IntArray) -> IntArray:
         """Return how many distinct triples of the known splits have each entity or relation."""
-        return _count_occurrences(self._ascending[kind], ids)
+        return self._occurrences[kind].of(ids)
 
 
 def _categories(triples: IntArray, relations: IntArray) -> IntArray:
@@ -66,17 +69,10 @@ def _categories(triples: IntArray, relations: IntArray) -> IntArray:
     known, heads, tails = distinct_rows([triples[:, 1], triples[:, 0], triples[:, 2]])
     of_heads, _ = distinct_rows([known, heads])
     of_tails, _ = distinct_rows([known, tails])
-    sizes = _count_occurrences(known, relations)
-    has_many_heads = 2 * sizes >= 3 * _count_occurrences(of_tails, relations)
-    has_many_tails = 2 * sizes >= 3 * _count_occurrences(of_heads, relations)
+    sizes = occurrences_of(known).of(relations)
+    has_many_heads = 2 * sizes >= 3 * occurrences_of(of_tails).of(relations)
+    has_many_tails = 2 * sizes >= 3 * occurrences_of(of_heads).of(relations)
     return 2 * has_many_heads + has_many_tails
-
-
-def _count_occurrences(ascending: IntArray, ids: IntArray) -> IntArray:
-    """Count how often each of some ids is among ascending ones."""
-    starts = np.searchsorted(ascending, ids, side="left")
-    ends = np.searchsorted(ascending, ids, side="right")
-    return ends - starts
 
 
 def degree_buckets(numbers: IntArray) -> Labels:
@@ -143,8 +139,8 @@ def make_side(
     }
     kind = KINDS.get(side, "entities")
     if kind == "times":  # how many known facts hold then
-        known_times = np.sort(facts.facts[splits.tested :, facts.answer_column])
-        labels["degree"] = degree_buckets(_count_occurrences(known_times, queries.targets))
+        known_times = occurrences_of(facts.facts[splits.tested :, facts.answer_column])
+        labels["degree"] = degree_buckets(known_times.of(queries.targets))
     else:
         labels["degree"] = degree_buckets(counts.degrees(kind, queries.targets))
     if splits.beside is not None:
@@ -218,7 +214,7 @@ def _facts_of_values(splits: TripleSplits, kept: IntArray, has_keys: bool) -> Si
     statement = flat.statement
     tested = flat.indptr[splits.tested]
     pairs = first_rows(row_keys([statement[:tested], flat.codes[:tested]]))
-    ranked = np.sort(pairs[np.isin(statement[pairs], kept)])
+    ranked = np.sort(pairs[are_among(statement[pairs], kept)])
     if not len(ranked):
         raise InputValueError("sides", "the test has no qualifiers to predict")
     codes = flat.codes.tolist()

@@ -12,6 +12,7 @@ from ..inputs.arrays import integers
 from ..inputs.checks import check_length, check_range, distinct_names, has_dimensions, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
+from ..inputs.row_keys import occurrences_of
 from .counts import checked_index
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class Labels(Immutable):
         {'head': 2, 'tail': 0}
         """
         if self.vocabulary is None:
-            ids, numbers = np.unique(self.codes, return_counts=True)
+            ids, numbers = occurrences_of(self.codes)
             return dict(zip(ids.tolist(), numbers.tolist(), strict=True))
         counts = np.bincount(self.codes, minlength=len(self.vocabulary))
         return dict(zip(self.vocabulary, counts.tolist(), strict=True))

@@ -137,14 +137,14 @@ def _judged_candidates(codes: PairCodes, sets: AnswerSets, known: IntArray, amon
     `among` are the candidates of all queries, or (indptr, indices) of each; None: all.
     """
     judged = codes.encode(sets.judged)
-    judged = judged[~np.isin(judged, known)]
+    judged = judged[~are_among(judged, known)]
     if among is None:
         return judged
     if isinstance(among, tuple):
         indptr, indices = among
         listed = np.repeat(np.arange(len(codes.queries)), np.diff(indptr)) * codes.size + indices
         return judged[are_among(judged, listed)]
-    return judged[np.isin(judged % codes.size, among)]
+    return judged[are_among(judged % codes.size, among)]
 
 
 def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels:

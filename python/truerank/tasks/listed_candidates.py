@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.row_keys import are_among, distinct_rows, row_keys
+from ..inputs.row_keys import are_among, codes_of, distinct_rows, row_keys
 from ..inputs.selection import indptr_of
 from ..splits.vocabularies import Vocabulary
 from .sampling import join_ranges
@@ -155,14 +155,14 @@ def distinct_selections(
     >>> distinct_selections(one, np.array([4, 2, 4]), one, one).candidates
     array([2, 4])
     """
-    keys = row_keys([row, candidates, filters, query])
-    _, first, of_task = np.unique(keys, return_index=True, return_inverse=True)
+    combined = codes_of(row, candidates, filters, query)
+    first = combined.first()
     return Selections(
         row=row[first],
         candidates=candidates[first],
         filter=filters[first],
         query=query[first],
-        of_task=of_task.reshape(-1),
+        of_task=combined.codes,
     )
 
 

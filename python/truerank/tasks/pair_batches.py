@@ -10,7 +10,7 @@ import numpy as np
 from ..counting.row_blocks import rank_named_blocks
 from ..inputs.arrays import as_array, is_tensor
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.row_keys import are_among, distinct, row_keys
+from ..inputs.row_keys import are_among, codes_of, distinct
 from ..inputs.selection import indptr_of
 from .batches import read_batch_options
 from .listed_candidates import Selections, distinct_selections
@@ -197,7 +197,7 @@ def _count_pairs(side: SideTasks) -> IntArray:
         return np.full(len(side.queries), side.columns, dtype=np.int64)
     if not isinstance(candidates, TaskLists):
         return np.full(len(side.queries), len(candidates), dtype=np.int64)
-    first = np.unique(row_keys([side.rows, candidates.lists]), return_index=True)[1]
+    first = codes_of(side.rows, candidates.lists).first()
     lengths = np.diff(candidates.indptr)[candidates.lists[first]]
     counts = np.bincount(side.rows[first], lengths, minlength=len(side.queries))
     return counts.astype(np.int64)
