@@ -6,7 +6,7 @@ they hash or sort at random; what they are used for elsewhere is done here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _LARGEST_KEY = (1 << 63) - 1
 _SMALL = 1 << 10  # entries of a table that cost no more than a call
+_BLOCK = 1 << 17  # values at a time, so that what is made of them stays in the cache
 
 
 class Codes(NamedTuple):
@@ -148,9 +149,13 @@ def row_keys(columns: Sequence[IntArray]) -> IntArray:
     >>> row_keys([np.array([1, 0, 1]), np.array([5, 7, 7])]).argsort()
     array([1, 0, 2])
     """
-    keys = np.zeros(len(columns[0]), dtype=np.int64)
-    size = 1  # all keys are below it
-    for column in columns:
+    low, size = _range_of(columns[0])
+    if size > _LARGEST_KEY:
+        keys = codes_of(columns[0]).codes
+        size = len(keys)
+    else:
+        keys = np.subtract(columns[0], low, dtype=np.int64)  # all are below the size
+    for column in columns[1:]:
         low, span = _range_of(column)
         if size * span > _LARGEST_KEY:  # dense codes are the smallest
             keys = codes_of(keys).codes
@@ -161,7 +166,8 @@ def row_keys(columns: Sequence[IntArray]) -> IntArray:
             span = int(column.max()) + 1
         keys *= span
         keys += column
-        keys -= low
+        if low:
+            keys -= low
         size *= span
     return keys
 
@@ -213,14 +219,18 @@ def distinct(values: IntArray) -> IntArray:
     array([2, 5])
     """
     low, span = _range_of(values)
-    if span <= 8 * len(values):
-        is_present = np.zeros(span, dtype=bool)
-        is_present[_without_low(values, low)] = True
-        found = np.flatnonzero(is_present)
-        found += low
-        return found
-    ordered = np.sort(values)
-    return ordered[_are_new(ordered)]
+    if span > 8 * len(values):
+        return _distinct_in_place(np.array(values, dtype=np.int64))
+    is_present = np.zeros(span, dtype=bool)
+    is_present[_without_low(values, low)] = True
+    found = np.flatnonzero(is_present)
+    found += low
+    return found
+
+
+def _distinct_in_place(values: IntArray) -> IntArray:
+    values.sort()
+    return values[_are_new(values)]
 
 
 def _are_new(ordered: IntArray) -> npt.NDArray[np.bool_]:
@@ -272,13 +282,37 @@ def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
         first = first_rows(row_keys(columns))
         return [column[first] for column in columns]
     # to sort keys and decode them is quicker than to gather rows from anywhere in memory
-    keys = distinct(row_keys(columns))
-    decoded = []
-    for low, span in reversed(ranges):
-        rest = keys // span  # several times as quick as divmod
-        decoded.append(keys - rest * span + low)
-        keys = rest
-    return decoded[::-1]
+    keys = _distinct_in_place(row_keys(columns))
+    decoded = [np.empty(len(keys), dtype=np.int64) for _ in columns]
+    for block in _blocks(len(keys)):
+        rest = keys[block]
+        for column, (low, span) in zip(decoded[:0:-1], ranges[:0:-1], strict=True):
+            quotients = rest // span  # several times as quick as divmod
+            part = column[block]
+            np.multiply(quotients, -span, out=part)
+            part += rest
+            part += low
+            rest = quotients
+        np.add(rest, ranges[0][0], out=decoded[0][block])
+    return decoded
+
+
+def count_distinct_rows(columns: Sequence[IntArray]) -> Occurrences:
+    """Count the distinct rows that each value of the first column has.
+
+    Examples
+    --------
+    >>> count_distinct_rows([np.array([4, 4, 6, 4]), np.array([5, 7, 5, 7])])
+    Occurrences(distinct=array([4, 6]), numbers=array([2, 1]))
+    """
+    ranges = [_range_of(column) for column in columns]
+    size = prod(span for _, span in ranges[1:])
+    if size * ranges[0][1] > _LARGEST_KEY:
+        return occurrences_of(distinct_rows(columns)[0])
+    keys = _distinct_in_place(row_keys(columns))
+    keys //= size
+    keys += ranges[0][0]
+    return occurrences_of(keys)
 
 
 def look_up(ordered: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
@@ -298,22 +332,43 @@ def look_up(ordered: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
     """
     low, span = _range_of(ordered)
     if span <= len(ordered) + len(values):
-        table = np.full(span + 1, -1)
-        table[ordered - low] = np.arange(len(ordered))
-        found = table[_places_in_table(values, low, span)]
-        where = np.flatnonzero(found >= 0)
-        if len(where) < len(found):
-            found = found[where]
-        return where, found
+        return _look_up_in_table(ordered, values, low, span)
     # Most values are not among the few: a hash table rules them out at a lower cost.
     size = 1 << max(10, (8 * len(ordered)).bit_length())
     is_used = np.zeros(size, dtype=bool)
     is_used[_hash_slots(ordered, size)] = True
-    where = np.flatnonzero(is_used[_hash_slots(values, size)])
-    probable = values[where]
-    positions = search_sorted(ordered[:-1], probable)
-    is_hit = ordered[positions] == probable
+    probable = []
+    for block in _blocks(len(values)):
+        found = np.flatnonzero(is_used[_hash_slots(values[block], size)])
+        found += block.start
+        probable.append(found)
+    where = np.concatenate(probable)
+    wanted = values[where]
+    positions = search_sorted(ordered[:-1], wanted)
+    is_hit = ordered[positions] == wanted
     return where[is_hit], positions[is_hit]
+
+
+def _look_up_in_table(
+    ordered: IntArray, values: IntArray, low: int, span: int
+) -> tuple[IntArray, IntArray]:
+    table = np.full(span + 1, -1)
+    table[ordered - low] = np.arange(len(ordered))
+    where = []
+    positions = []
+    for block in _blocks(len(values)):
+        position = table[_places_in_table(values[block], low, span)]
+        found = np.flatnonzero(position >= 0)
+        positions.append(position[found])
+        found += block.start
+        where.append(found)
+    return np.concatenate(where), np.concatenate(positions)
+
+
+def _blocks(number: int) -> Iterator[slice]:
+    """Cut a number of values into blocks; none at all are one block."""
+    for start in range(0, max(number, 1), _BLOCK):
+        yield slice(start, min(start + _BLOCK, number))
 
 
 def search_sorted(ascending: IntArray, values: IntArray) -> IntArray:
@@ -346,7 +401,10 @@ def are_among(values: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:
     if span <= 8 * (len(others) + len(values)):
         is_present = np.zeros(span + 1, dtype=bool)
         is_present[_without_low(others, low)] = True
-        return is_present[_places_in_table(values, low, span)]
+        found = np.empty(len(values), dtype=bool)
+        for block in _blocks(len(values)):
+            found[block] = is_present[_places_in_table(values[block], low, span)]
+        return found
     found = np.zeros(len(values), dtype=bool)
     found[look_up(distinct(others), values)[0]] = True
     return found

@@ -278,14 +278,16 @@ def as_labels(name: str, value: Any, length: int) -> Labels:
 
 
 def labels_of_codes(codes: IntArray, vocabulary: tuple[str, ...] | None = None) -> Labels:
-    """Make labels of codes that the package made itself, which are copied, and not checked.
+    """Make labels of codes that the package made itself: not checked, and copied only if need be.
+
+    Nobody may change them afterwards.
 
     Examples
     --------
     >>> labels_of_codes(np.array([1, 0, 1]), ("head", "tail"))
     Labels(3 labels: head 1, tail 2)
     """
-    return Labels._trusted(np.array(codes, np.int64), vocabulary)
+    return Labels._trusted(np.ascontiguousarray(codes, np.int64).view(), vocabulary)
 
 
 def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:
