@@ -124,9 +124,10 @@ def make_side(
 
 def _known_alone(codes: PairCodes, sets: AnswerSets, right: IntArray) -> IntArray:
     """Return the codes of what known splits have and the test does not, ascending."""
-    pairs = [np.zeros((0, 2), dtype=np.int64)]
-    pairs.extend(sets.known.values())
-    known = distinct(codes.encode(np.concatenate(pairs)))
+    known = np.zeros(0, dtype=np.int64)
+    if sets.known:
+        encoded = [codes.encode(pairs) for pairs in sets.known.values()]
+        known = distinct(np.concatenate(encoded))
     leaked, _ = look_up(right, known)
     return np.delete(known, leaked)
 
