@@ -12,6 +12,7 @@ from ..inputs.arrays import integers
 from ..inputs.checks import check_length, check_range, distinct_names, has_dimensions, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
+from ..inputs.row_keys import occurrences_of
 from .counts import checked_index
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class Labels(Immutable):
         {'head': 2, 'tail': 0}
         """
         if self.vocabulary is None:
-            ids, numbers = np.unique(self.codes, return_counts=True)
+            ids, numbers = occurrences_of(self.codes)
             return dict(zip(ids.tolist(), numbers.tolist(), strict=True))
         counts = np.bincount(self.codes, minlength=len(self.vocabulary))
         return dict(zip(self.vocabulary, counts.tolist(), strict=True))
@@ -277,14 +278,16 @@ def as_labels(name: str, value: Any, length: int) -> Labels:
 
 
 def labels_of_codes(codes: IntArray, vocabulary: tuple[str, ...] | None = None) -> Labels:
-    """Make labels of codes that the package made itself, which are copied, and not checked.
+    """Make labels of codes that the package made itself: not checked, and copied only if need be.
+
+    Nobody may change them afterwards.
 
     Examples
     --------
     >>> labels_of_codes(np.array([1, 0, 1]), ("head", "tail"))
     Labels(3 labels: head 1, tail 2)
     """
-    return Labels._trusted(np.array(codes, np.int64), vocabulary)
+    return Labels._trusted(np.ascontiguousarray(codes, np.int64).view(), vocabulary)
 
 
 def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.checks import flag, integer
 from ..inputs.errors import InputValueError
-from ..inputs.row_keys import look_up
+from ..inputs.row_keys import are_among, distinct, look_up
 from ..inputs.selection import indptr_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def check_sample(sampled: Any, default: str) -> Any:
 
 def check_among(chosen: IntArray, answers: IntArray, vocabulary: Vocabulary, what: str) -> None:
     """Check that all answers are among the chosen candidates, or name the first other one."""
-    missing = answers[~np.isin(answers, chosen)]
+    missing = answers[~are_among(answers, chosen)]
     if len(missing):
         first = vocabulary.label_of(int(missing[0]))
         problem = f"{len(missing):,} {what} are not among the candidates, first {first!r}"
@@ -199,7 +199,7 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
         row, place = np.nonzero(part[:, 1:] == part[:, :-1])
         part[row, place] = rng.integers(0, allowed[rows[row]])
         drawn[rows] = part
-        rows = rows[np.unique(row)]
+        rows = rows[distinct(row)]
     keys = rng.random((np.count_nonzero(few), int(allowed[few].max(initial=negatives))))
     keys[np.arange(keys.shape[1]) >= allowed[few, None]] = 2  # above all others
     drawn[few] = np.sort(np.argsort(keys, axis=1)[:, :negatives], axis=1)
