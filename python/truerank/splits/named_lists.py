@@ -10,7 +10,7 @@ import numpy as np
 
 from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
-from ..inputs.checks import flag, instance, is_number
+from ..inputs.checks import flag, instance, is_number, refuse_repeated
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
@@ -18,7 +18,7 @@ from ..inputs.scores import exact_array
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, WITHOUT_ANSWERS
-from .elements import checked_names, is_integer_type, refuse_repeated, same_kind
+from .elements import checked_names, is_integer_type, same_kind
 from .grades import first_task_counts, gain_labels, with_files, with_judged
 from .judgements import Qrels, other_pairs, right_pairs, without_ranx
 from .list_entries import ListEntries, distinct_entries, read_pairs, refuse_repeats
