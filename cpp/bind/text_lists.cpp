@@ -4,7 +4,6 @@
 #include <pybind11/stl.h>
 
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -28,6 +27,7 @@ struct ListReader {
 
 }  // namespace truerank::bind
 
+TRUERANK_BOUND(truerank::RowForm);
 TRUERANK_BOUND(truerank::bind::ListReader);
 
 namespace truerank::bind {
@@ -65,45 +65,14 @@ py::tuple names_of(ListReader& reader, const NameTable& table) {
     return names;
 }
 
-// The text of a str, which is kept by the str itself or, with halves of surrogate pairs, by `copies`.
-std::string_view text_of(PyObject* name, std::deque<std::string>& copies) {
-    Py_ssize_t size = 0;
-    if (const char* const text = PyUnicode_AsUTF8AndSize(name, &size)) return {text, static_cast<std::size_t>(size)};
-    PyErr_Clear();
-    const auto bytes = py::reinterpret_steal<py::bytes>(PyUnicode_AsEncodedString(name, "utf-8", "surrogatepass"));
-    if (!bytes) throw py::error_already_set();
-    return copies.emplace_back(bytes);
-}
-
-// Adds the codes of names to those of a table, which new names extend; what is no str has -1.
-std::vector<std::int64_t> codes_of(NameTable& table, const py::object& listed) {
-    // In a tuple names cannot go while they are read.
-    const py::tuple objects = stay_if_ended([&] { return py::tuple(listed); });
-    std::deque<std::string> copies;
-    std::vector<std::string_view> names;
-    names.reserve(objects.size());
-    for (const py::handle object : objects) {
-        if (PyUnicode_Check(object.ptr())) names.push_back(text_of(object.ptr(), copies));
-    }
-    if (!has_room(table, names.size())) throw std::length_error(kTooManyNames);
-    std::vector<std::int32_t> codes;
-    codes.reserve(names.size());
-    table.add_codes(names, codes);
-    std::vector<std::int64_t> of_all(objects.size(), -1);
-    auto next = codes.begin();
-    for (std::size_t i = 0; i < of_all.size(); ++i) {
-        if (PyUnicode_Check(objects[i].ptr())) of_all[i] = *next++;
-    }
-    return of_all;
-}
-
-py::array_t<std::int64_t> codes_among(const py::object& names, const py::object& among) {
-    NameTable table;
-    codes_of(table, among);
-    const std::int64_t known = table.size();
-    std::vector<std::int64_t> codes = codes_of(table, names);
-    for (std::int64_t& code : codes) code = code < known ? code : -1;
-    return array_of(codes);
+RowForm make_form(int width, int query, int document, std::optional<int> value, std::optional<int> rank, bool tabs) {
+    RowForm form{.width = width, .query = query, .document = document, .tabs = tabs};
+    form.value = value.value_or(RowForm::kNone);
+    form.rank = rank.value_or(RowForm::kNone);
+    const bool named = query >= 0 && query < width && document >= 0 && document < width;
+    require(named && value.value_or(0) >= 0 && form.value < width && rank.value_or(0) >= 0 && form.rank < width,
+            "form: no such field");
+    return form;
 }
 
 template <class Value>
@@ -112,20 +81,42 @@ py::tuple arrays_of(const LineFault& fault, const NamedRows<Value>& rows) {
                           array_of(rows.values));
 }
 
-py::tuple run_rows(ListReader& reader, std::string_view text) {
+py::tuple run_rows(ListReader& reader, std::string_view text, const RowForm* given) {
+    const RowForm& form = given == nullptr ? kTrecRun : *given;
+    require(form.value >= 0, "form: no field of scores");
     NamedRows<double> rows;
     std::unique_lock lock(reader.mutex);
-    const LineFault fault = read_run(text, reader.groups, reader.entities, &parse_by_python, rows);
+    const LineFault fault = read_run(text, form, reader.groups, reader.entities, &parse_by_python, rows);
     lock.unlock();
     return arrays_of(fault, rows);
 }
 
-py::tuple judged_rows(ListReader& reader, std::string_view text) {
+py::tuple ranked_rows(ListReader& reader, std::string_view text, const RowForm& form) {
+    require(form.rank >= 0, "form: no field of ranks");
     NamedRows<std::int64_t> rows;
     std::unique_lock lock(reader.mutex);
-    const LineFault fault = read_judged(text, reader.groups, reader.entities, rows);
+    const LineFault fault = read_ranks(text, form, reader.groups, reader.entities, rows);
     lock.unlock();
     return arrays_of(fault, rows);
+}
+
+py::tuple judged_rows(ListReader& reader, std::string_view text, const RowForm* given) {
+    const RowForm& form = given == nullptr ? kTrecJudged : *given;
+    NamedRows<std::int64_t> rows;
+    std::unique_lock lock(reader.mutex);
+    const LineFault fault = read_judged(text, form, reader.groups, reader.entities, rows);
+    lock.unlock();
+    return arrays_of(fault, rows);
+}
+
+py::array_t<std::int64_t> codes_of(ListReader& reader, NameTable& table, const std::vector<std::string>& names) {
+    std::vector<std::int64_t> codes;
+    const std::lock_guard lock(reader.mutex);
+    for (const std::string& name : names) {
+        if (!has_room(table)) throw std::length_error(kTooManyNames);
+        codes.push_back(table.code(name));
+    }
+    return array_of(codes);
 }
 
 py::tuple prediction_rows(ListReader& reader, std::string_view text, bool scored) {
@@ -141,17 +132,33 @@ py::tuple prediction_rows(ListReader& reader, std::string_view text, bool scored
 }  // namespace
 
 void register_text_lists(py::module_& m) {
-    m.def("codes_among", &codes_among, py::arg("names"), py::arg("among"),
-          "The place of each name among others, which are distinct; -1 where there is none.");
+    py::class_<RowForm>(m, "RowForm", py::is_final(), "Which fields of a row are what, counted from 0.")
+        .def(py::init(&make_form), py::arg("width"), py::arg("query"), py::arg("document"),
+             py::arg("value") = py::none(), py::arg("rank") = py::none(), py::arg("tabs") = false);
     py::class_<ListReader>(m, "ListReader", py::is_final(),
                            "Reads lists in text, block by block, and numbers their names.")
         .def(py::init<>())
-        .def("run_rows", &run_rows, py::arg("text"),
+        .def("run_rows", &run_rows, py::arg("text"), py::arg("form") = py::none(),
              "The first wrong line of the text (its number and what is wrong) or None, and queries, documents and "
-             "scores.")
-        .def("judged_rows", &judged_rows, py::arg("text"),
+             "scores; by default of TREC.")
+        .def("ranked_rows", &ranked_rows, py::arg("text"), py::arg("form"),
              "The first wrong line of the text (its number and what is wrong) or None, and queries, documents and "
-             "relevance.")
+             "ranks.")
+        .def("judged_rows", &judged_rows, py::arg("text"), py::arg("form") = py::none(),
+             "The first wrong line of the text (its number and what is wrong) or None, and queries, documents and "
+             "relevance; by default of TREC.")
+        .def(
+            "group_codes",
+            [](ListReader& reader, const std::vector<std::string>& names) {
+                return codes_of(reader, reader.groups, names);
+            },
+            py::arg("names"), "The codes of names of queries, which are added.")
+        .def(
+            "name_codes",
+            [](ListReader& reader, const std::vector<std::string>& names) {
+                return codes_of(reader, reader.entities, names);
+            },
+            py::arg("names"), "The codes of names of documents, which are added.")
         .def("prediction_rows", &prediction_rows, py::arg("text"), py::arg("scored"),
              "The first wrong line of the text (its number and what is wrong) or None, and triples, sides, lengths, "
              "candidates and scores.")

@@ -2,20 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
+#include <span>
 
 namespace truerank {
 namespace {
 
 constexpr std::array<double, 23> kPowersOfTen = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-constexpr int kExactDigits = 15;                    // every integer of so many digits is a double
-constexpr std::int64_t kMostNames = 2'147'483'600;  // codes have 32 bits, and a line adds at most three names
+constexpr int kExactDigits = 15;  // every integer of so many digits is a double
 
-constexpr const char* kRunFields = "expected six fields: query, Q0, document, rank, score and tag";
-constexpr const char* kJudgedFields = "expected four fields: query, iteration, document and relevance";
 constexpr const char* kNoRelevance = "expected an integer of at most 18 digits as the relevance";
+constexpr const char* kNoRank = "expected an integer of at most 15 digits as the rank";
 constexpr const char* kNoScore = "expected a number as the score";
 constexpr const char* kTriple = "expected a triple: head, relation and tail";
 constexpr const char* kHeadsOrTails = "expected a list that begins with \"Heads:\" or \"Tails:\"";
@@ -26,13 +24,6 @@ constexpr const char* kEmptyName = "expected names between tabs, got an empty on
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-std::uint64_t mix(std::uint64_t x) {
-    x ^= x >> 32;
-    x *= 0xD6E8FEB86659FD93u;
-    x ^= x >> 32;
-    return x;
-}
 
 // Calls line(number, text) for every line that is not blank, until one returns a problem.
 template <class Line>
@@ -50,16 +41,15 @@ LineFault for_lines(std::string_view text, const Line& read_line) {
     return {};
 }
 
-// Splits a line at blanks and tabs; returns how many fields there are, of which it keeps at most N.
-template <std::size_t N>
-std::size_t split(std::string_view line, std::array<std::string_view, N>& fields) {
+// Splits a line at blanks and tabs; returns how many fields there are, of which it keeps as many as find room.
+std::size_t split(std::string_view line, std::span<std::string_view> fields) {
     std::size_t count = 0;
     for (std::size_t at = 0; at < line.size();) {
         while (at < line.size() && is_blank(line[at])) ++at;
         if (at == line.size()) break;
         const std::size_t begin = at;
         while (at < line.size() && !is_blank(line[at])) ++at;
-        if (count < N) fields[count] = line.substr(begin, at - begin);
+        if (count < fields.size()) fields[count] = line.substr(begin, at - begin);
         ++count;
     }
     return count;
@@ -71,30 +61,71 @@ std::string_view trim(std::string_view text) {
                                            : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
 }
 
-// Reads rows of so many fields, of which the first is a query, the third a document and that at `At` the value.
-template <std::size_t Fields, std::size_t At, class Value, class Read>
-LineFault read_rows(std::string_view text, NameTable& queries, NameTable& documents, const char* expected,
+// The same at tabs alone; blanks at the ends of a field are left out, and it may be empty.
+std::size_t split_at_tabs(std::string_view line, std::span<std::string_view> fields) {
+    std::size_t count = 0;
+    while (true) {
+        const std::size_t tab = line.find('\t');
+        if (count < fields.size()) fields[count] = trim(line.substr(0, tab));
+        ++count;
+        if (tab == std::string_view::npos) return count;
+        line.remove_prefix(tab + 1);
+    }
+}
+
+// Reads rows, and the value of each by read_value(fields, value), which returns a problem.
+template <class Value, class Read>
+LineFault read_rows(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
                     NamedRows<Value>& rows, const Read& read_value) {
+    const auto width = static_cast<std::size_t>(form.width);
+    const auto query = static_cast<std::size_t>(form.query);
+    const auto document = static_cast<std::size_t>(form.document);
+    std::vector<std::string_view> fields(width);
     std::vector<std::string_view> names;  // of documents
     std::string_view last;                // most rows have the query of the row before
     std::int32_t last_code = -1;
     const LineFault fault = for_lines(text, [&](std::string_view line) -> const char* {
-        std::array<std::string_view, Fields> fields;
-        if (split(line, fields) != Fields) return expected;
+        const std::size_t found = form.tabs ? split_at_tabs(line, fields) : split(line, fields);
+        if (found != width || fields[query].empty() || fields[document].empty()) return form.expected;
         Value value;
-        if (const char* const problem = read_value(fields[At], value)) return problem;
+        if (const char* const problem = read_value(fields, value)) return problem;
         if (!has_room(queries) || !has_room(documents, names.size())) return kTooManyNames;
-        if (last_code < 0 || fields[0] != last) {
-            last = fields[0];
+        if (last_code < 0 || fields[query] != last) {
+            last = fields[query];
             last_code = static_cast<std::int32_t>(queries.code(last));
         }
         rows.queries.push_back(last_code);
         rows.values.push_back(value);
-        names.push_back(fields[2]);
+        names.push_back(fields[document]);
         return nullptr;
     });
-    documents.add_codes(names, rows.documents);
+    rows.documents.resize(names.size());
+    documents.add_codes(names, rows.documents.data());
     return fault;
+}
+
+// Reads an integer of digits alone, at most so many; false for anything else.
+bool parse_digits(std::string_view text, std::size_t most, std::int64_t& value) {
+    if (text.empty() || text.size() > most || !std::all_of(text.begin(), text.end(), is_digit)) return false;
+    value = 0;
+    for (const char digit : text) value = 10 * value + (digit - '0');
+    return true;
+}
+
+bool parse_rank(std::string_view text, std::int64_t& rank) { return parse_digits(text, 15, rank); }
+
+// Reads an integer, perhaps with a point and zeros behind it.
+bool parse_relevance(std::string_view text, std::int64_t& value) {
+    const bool negative = !text.empty() && text.front() == '-';
+    if (negative) text.remove_prefix(1);
+    const std::size_t point = text.find('.');
+    if (point != std::string_view::npos) {
+        if (text.find_first_not_of('0', point + 1) != std::string_view::npos) return false;
+        text = text.substr(0, point);
+    }
+    if (!parse_digits(text, 18, value)) return false;
+    if (negative) value = -value;
+    return true;
 }
 
 const char* read_triple(std::string_view line, NameTable& entities, NameTable& relations, PredictionRows& rows) {
@@ -146,76 +177,6 @@ const char* read_list(std::string_view rest, bool scored, NameTable& entities, P
 
 }  // namespace
 
-bool has_room(const NameTable& names, std::size_t more) {
-    return names.size() + static_cast<std::int64_t>(more) < kMostNames;
-}
-
-NameTable::NameTable() : slots_(1024) {}
-
-std::uint32_t NameTable::hash_of(std::string_view name) {
-    std::uint64_t hash = 0x9E3779B97F4A7C15u ^ name.size();
-    std::size_t at = 0;
-    for (; at + 8 <= name.size(); at += 8) {
-        std::uint64_t word;
-        std::memcpy(&word, name.data() + at, 8);
-        hash = mix(hash ^ word) * 0x9E3779B97F4A7C15u;
-    }
-    std::uint64_t rest = 0;
-    std::memcpy(&rest, name.data() + at, name.size() - at);
-    return static_cast<std::uint32_t>(mix(hash ^ rest));
-}
-
-std::string_view NameTable::name(std::int64_t code) const {
-    const auto at = static_cast<std::size_t>(code);
-    const auto begin = static_cast<std::size_t>(at == 0 ? 0 : ends_[at - 1]);
-    return {text_.data() + begin, static_cast<std::size_t>(ends_[at]) - begin};
-}
-
-void NameTable::add_codes(const std::vector<std::string_view>& names, std::vector<std::int32_t>& codes) {
-    std::array<std::uint32_t, 64> hashes;
-    for (std::size_t begin = 0; begin < names.size(); begin += hashes.size()) {
-        const std::size_t size = std::min(hashes.size(), names.size() - begin);
-        for (std::size_t i = 0; i < size; ++i) {
-            hashes[i] = hash_of(names[begin + i]);
-            __builtin_prefetch(&slots_[hashes[i] & (slots_.size() - 1)]);
-        }
-        for (std::size_t i = 0; i < size; ++i) {
-            const Slot& slot = slots_[hashes[i] & (slots_.size() - 1)];
-            if (slot.code >= 0) __builtin_prefetch(&ends_[static_cast<std::size_t>(slot.code)]);
-        }
-        for (std::size_t i = 0; i < size; ++i) {
-            codes.push_back(static_cast<std::int32_t>(code(names[begin + i], hashes[i])));
-        }
-    }
-}
-
-std::int64_t NameTable::code(std::string_view name, std::uint32_t hash) {
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t at = hash & mask;
-    while (slots_[at].code >= 0) {
-        if (slots_[at].hash == hash && this->name(slots_[at].code) == name) return slots_[at].code;
-        at = (at + 1) & mask;
-    }
-    const std::int64_t code = size();
-    text_.insert(text_.end(), name.begin(), name.end());
-    ends_.push_back(static_cast<std::int64_t>(text_.size()));
-    slots_[at] = {hash, static_cast<std::int32_t>(code)};
-    if (ends_.size() * 2 > slots_.size()) grow();
-    return code;
-}
-
-void NameTable::grow() {
-    std::vector<Slot> old(slots_.size() * 2);
-    old.swap(slots_);
-    const std::size_t mask = slots_.size() - 1;
-    for (const Slot& slot : old) {
-        if (slot.code < 0) continue;
-        std::size_t at = slot.hash & mask;
-        while (slots_[at].code >= 0) at = (at + 1) & mask;
-        slots_[at] = slot;
-    }
-}
-
 bool parse_number(std::string_view text, ParseNumber otherwise, double& value) {
     std::size_t at = 0;
     const bool negative = !text.empty() && text[0] == '-';
@@ -260,19 +221,30 @@ bool parse_number(std::string_view text, ParseNumber otherwise, double& value) {
     return otherwise(text, value);
 }
 
-LineFault read_run(std::string_view text, NameTable& queries, NameTable& documents, ParseNumber otherwise,
-                   NamedRows<double>& rows) {
-    return read_rows<6, 4>(text, queries, documents, kRunFields, rows, [&](std::string_view field, double& score) {
-        return parse_number(field, otherwise, score) ? nullptr : kNoScore;
+LineFault read_run(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
+                   ParseNumber otherwise, NamedRows<double>& rows) {
+    using Fields = std::span<const std::string_view>;
+    return read_rows(text, form, queries, documents, rows, [&](Fields fields, double& score) -> const char* {
+        std::int64_t rank;
+        if (form.rank >= 0 && !parse_rank(fields[static_cast<std::size_t>(form.rank)], rank)) return kNoRank;
+        return parse_number(fields[static_cast<std::size_t>(form.value)], otherwise, score) ? nullptr : kNoScore;
     });
 }
 
-LineFault read_judged(std::string_view text, NameTable& queries, NameTable& documents, NamedRows<std::int64_t>& rows) {
-    return read_rows<4, 3>(text, queries, documents, kJudgedFields, rows, [](std::string_view field, std::int64_t& n) {
-        const std::size_t digits = field.size() - (field.front() == '-');
-        const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), n);
-        const bool is_whole = error == std::errc{} && end == field.data() + field.size();
-        return is_whole && digits <= 18 ? nullptr : kNoRelevance;
+LineFault read_ranks(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
+                     NamedRows<std::int64_t>& rows) {
+    const auto place = static_cast<std::size_t>(form.rank);
+    return read_rows(text, form, queries, documents, rows, [&](const auto& fields, std::int64_t& rank) {
+        return parse_rank(fields[place], rank) ? nullptr : kNoRank;
+    });
+}
+
+LineFault read_judged(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
+                      NamedRows<std::int64_t>& rows) {
+    return read_rows(text, form, queries, documents, rows, [&](const auto& fields, std::int64_t& relevance) {
+        relevance = 1;
+        if (form.value < 0) return static_cast<const char*>(nullptr);
+        return parse_relevance(fields[static_cast<std::size_t>(form.value)], relevance) ? nullptr : kNoRelevance;
     });
 }
 

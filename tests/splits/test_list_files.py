@@ -170,12 +170,13 @@ def test_floats_of_any_notation_are_held() -> None:
                 assert exact_number(text) == float(text), text
 
 
-@given(st.from_regex(r"\A[-+]?[0-9]{0,20}[.e\u0663]?\Z") | st.integers().map(str))
+@given(st.from_regex(r"\A[-+]?[0-9]{0,20}[.e\u0663]?[01]?\Z") | st.integers().map(str))
 def test_relevance_is_an_integer(text: str) -> None:
-    """Digits, perhaps after a minus, are read as int reads them; nothing else is an integer."""
+    """Digits, perhaps after a minus, and before a point and zeros; nothing else is an integer."""
     fault, _, _, relevance = _core.ListReader().judged_rows(f"q 0 d {text}")
-    if re.fullmatch("-?[0-9]{1,18}", text):
-        assert (fault, relevance.tolist()) == (None, [int(text)])
+    whole = re.fullmatch(r"(-?[0-9]{1,18})(\.0*)?", text)
+    if whole:
+        assert (fault, relevance.tolist()) == (None, [int(whole[1])])
     else:
         words = "expected four fields: query, iteration, document and relevance"
         if text:

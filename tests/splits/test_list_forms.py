@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from truerank.splits.line_forms import ColumnLines, form_of_file
 
 NAMES = st.text("abcq017-_", min_size=1, max_size=5)
 ENTRIES = st.dictionaries(st.tuples(NAMES, NAMES), st.integers(-50, 50).map(lambda n: n / 4))
@@ -108,6 +109,54 @@ def test_all_forms_say_the_same(
                 listed.insert(random.randint(0, len(listed)), "# a comment")
             text = "\n".join(listed)
             assert lists_of(tr.read_run(written(folder, text))) == expected
+
+
+NUMBERS = st.sampled_from(["1", "0", "-2", "1.0", "2.", "0.5", "1e3", "1e-400", "+1", "007", "x"])
+LONG = st.sampled_from(
+    ["9007199254740993", "1234567890123456", "0" * 19, "nan", "inf", "1_0", "\f1"]
+)
+FIELDS_OF_LINES = st.lists(
+    st.sampled_from(["q1", "d 3", " d7 ", "\u00e9", ""]) | NUMBERS | NUMBERS | LONG,
+    min_size=3,
+    max_size=5,
+)
+FIRST_LINES = {
+    "qid\tdocno\tscore": False,
+    "docno qid score": False,
+    "q\td\t1": False,
+    "q d 1 2.5": False,
+    "rank qid docno": False,
+    "query-id\tcorpus-id\tscore": True,
+    "item_id:token\tuser_id:token\trating:float": True,
+    "item_id:token\tuser_id:token\trating:float\tlabel:float": True,
+}
+
+
+@given(
+    st.sampled_from(list(FIRST_LINES)),
+    st.lists(FIELDS_OF_LINES, max_size=5),
+    st.sampled_from(["\t", " ", " \t "]),
+)
+@settings(max_examples=300)
+def test_the_core_reads_lines_as_python_does(
+    tmp_path_factory: pytest.TempPathFactory, first: str, rows: list[list[str]], between: str
+) -> None:
+    """Names, values and the first wrong line of forms with other columns than those of TREC."""
+    path = written(tmp_path_factory.mktemp("lines"), f"{first}\n")
+    form = form_of_file("path", str(path), FIRST_LINES[first])
+    text = "\n".join(map(between.join, rows))
+    by_core = ColumnLines(form)
+    by_python = ColumnLines(form)
+    found = by_core._rows(text)
+    expected = by_python._rows_in_python(text)
+    assert found.fault == expected.fault
+    if found.fault is None:
+        np.testing.assert_array_equal(found.queries, expected.queries)
+        np.testing.assert_array_equal(found.documents, expected.documents)
+        np.testing.assert_array_equal(found.values, expected.values)
+        assert found.values.dtype == expected.values.dtype
+        assert by_core.queries() == by_python.queries()
+        assert by_core.documents() == by_python.documents()
 
 
 QRELS = [("q1", "d3", 1), ("q1", "d9", 0), ("q2", "d3", 2)]

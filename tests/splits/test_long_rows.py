@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from truerank.splits.named_lists import lists_of_rows
 
 RUN = {"q1": {"d7": 2.5, "d3": 1.5}, "q2": {"d3": 0.5}}
 ENTRIES = [("q2", "d3", 0.5), ("q1", "d7", 2.5), ("q1", "d3", 1.5)]
@@ -32,6 +33,34 @@ class ScoredDoc(NamedTuple):
     query_id: str
     doc_id: str
     score: float
+
+
+SCORES = st.floats() | st.floats().map(np.float64) | st.integers(-(2**60), 2**60) | st.booleans()
+LISTED = st.dictionaries(st.sampled_from(["d3", "d7", "", "\u00e9"]), st.floats(), max_size=4)
+MIXED = st.dictionaries(st.sampled_from(["d3", 7, np.str_("d9"), None]), SCORES, max_size=3)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["q1", "q2", ""]), LISTED, max_size=3)
+    | st.dictionaries(st.sampled_from(["q1", "q2", 3]), LISTED | MIXED, max_size=3)
+)
+def test_dictionaries_are_joined_as_one_by_one(lists: dict[Any, dict[Any, Any]]) -> None:
+    """Also what is refused."""
+    problem = None
+    try:
+        expected = lists_of_rows("lists", lists.items())
+    except tr.InputError as error:
+        problem = error
+    if problem is not None:
+        with pytest.raises(type(problem)) as refused:
+            tr.NamedLists.of(lists)
+        assert str(refused.value) == str(problem)
+        return
+    found = tr.NamedLists.of(lists)
+    assert (found.queries, found.names) == (expected.queries, expected.names)
+    for name in ("indptr", "ids", "scores"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), strict=True)
+    assert dict(found).keys() == lists.keys()
 
 
 class Column(Sequence):  # type: ignore[type-arg]

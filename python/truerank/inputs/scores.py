@@ -28,8 +28,8 @@ DTYPES = FLOATS + INTEGERS
 PARTS = {"complex64": "float32", "complex128": "float64"}
 # 16-bit floats may also come as raw bytes, or as integers with the same bits.
 _EXACT = 1 << 53  # integers below it are floats of 64 bits
-_TINY = re.compile(r"e-\d{3,}[ \t]")
-_TINY_IN_CAPITALS = re.compile(r"E-\d{3,}[ \t]")
+_TINY = re.compile(r"e-\d{3,}(?:[ \t\n]|\Z)")
+_TINY_IN_CAPITALS = re.compile(r"E-\d{3,}(?:[ \t\n]|\Z)")
 _MANY_ZEROS = "0" * 200
 _EXPONENT = re.compile("[eE]")
 _NARROW = ("bfloat16", "float16")
@@ -80,7 +80,7 @@ def exact_number(text: str) -> float | Decimal | str:
 
 
 def first_rounded(
-    text: str, column: int, numbers: npt.NDArray[np.float64]
+    text: str, column: int, numbers: npt.NDArray[np.float64], *, tabs: bool = False
 ) -> tuple[int, str] | None:
     """Return the first line whose number `exact_number` refuses, and what is wrong; or None.
 
@@ -89,9 +89,11 @@ def first_rounded(
     text : str
         Lines of fields between blanks and tabs, some lines perhaps without any.
     column : int
-        The field that is a number, which is not the last.
+        The field that is a number.
     numbers : ndarray of float64
         These fields, as they were read.
+    tabs : bool
+        Whether tabs alone stand between fields.
 
     Examples
     --------
@@ -108,8 +110,11 @@ def first_rounded(
     filled = [i for i, line in enumerate(lines) if line.strip(" \t")]
     suspects.update(np.array(filled)[is_large].tolist())
     for i in sorted(suspects):
-        fields = [field for field in lines[i].replace("\t", " ").split(" ") if field]
-        number = exact_number(fields[column])
+        if tabs:
+            fields = lines[i].split("\t")
+        else:
+            fields = [field for field in lines[i].replace("\t", " ").split(" ") if field]
+        number = exact_number(fields[column].strip(" "))
         if not isinstance(number, float):
             return i, f"expected a score that a float64 holds, got {number}"
     return None

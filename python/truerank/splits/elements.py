@@ -6,16 +6,16 @@ Each element is looked at, and none is converted: what is no `str` and no intege
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _core
 from ..inputs.arrays import as_array, device_of, index_array, refuse_mask
-from ..inputs.checks import check_length, check_shape, is_iterable
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.checks import check_length, check_shape, is_iterable, plain_names
+from ..inputs.errors import InputTypeError
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -87,7 +87,7 @@ position 1
     listed = _listed(name, values, expected)
     if isinstance(listed, np.ndarray) or not listed:
         return index_array(name, listed)
-    kinds = set(map(type, listed))
+    kinds = _core.types_of(listed)
     if all(issubclass(kind, str) for kind in kinds):
         labels: Sequence[str] = listed
         return labels
@@ -174,14 +174,7 @@ def checked_names(argument: str, values: Any) -> Names:
     elements = read_elements(argument, values, "names that are str or int")
     if isinstance(elements, np.ndarray):
         return tuple(elements.tolist())
-    return tuple(map(str, elements))
-
-
-def refuse_repeated(argument: str, names: Names) -> None:
-    """Refuse a name that occurs twice."""
-    if len(set(names)) < len(names):
-        repeated = next(name for name, number in Counter(names).items() if number > 1)
-        raise InputValueError(argument, f"{repeated!r} occurs twice")
+    return plain_names(elements)
 
 
 def same_kind(argument: str, names: Sequence[Name], others: Sequence[Name]) -> None:

@@ -13,7 +13,6 @@ from ..inputs.errors import InputValueError
 from ..inputs.scores import exact_number, first_rounded
 from .named_columns import RowColumns, find_columns
 from .text import text_lines
-from .vocabularies import LabelIndex
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,7 +44,6 @@ _RANK = re.compile(r"[0-9]{1,15}")
 _WHOLE = re.compile(r"(-?[0-9]{1,18})(?:\.0*)?")
 _TYPED = re.compile(r"[^:\t]+:(token|token_seq|float|float_seq)")
 _EXACT = 2.0**53
-_PLAIN_DIGITS = 15
 _BLANKS = re.compile("[ \t]+")
 
 
@@ -256,6 +254,7 @@ class LineReader:
         self.form = form
         self.comments = 0
         self._header_is_next = form.header
+        self._reader = _core.ListReader()
 
     def read(self, text: str) -> RowsOfLines:
         """Read a block of lines."""
@@ -266,11 +265,11 @@ class LineReader:
 
     def queries(self) -> tuple[str, ...]:
         """Return the names of queries in the order of their codes."""
-        raise NotImplementedError
+        return tuple(self._reader.groups())
 
     def documents(self) -> tuple[str, ...]:
         """Return the names of documents in the order of their codes."""
-        raise NotImplementedError
+        return tuple(self._reader.names())
 
     def _rows(self, text: str) -> RowsOfLines:
         raise NotImplementedError
@@ -305,21 +304,11 @@ class LineReader:
 
 
 class TrecLines(LineReader):
-    """Lines of TREC, which the core reads, whose tags may have blanks and relevance be 1.0."""
-
-    def __init__(self, form: LineForm) -> None:
-        super().__init__(form)
-        self._reader = _core.ListReader()
-
-    def queries(self) -> tuple[str, ...]:
-        return tuple(self._reader.groups())
-
-    def documents(self) -> tuple[str, ...]:
-        return tuple(self._reader.names())
+    """Lines of TREC, whose tags may have blanks."""
 
     def _rows(self, text: str) -> RowsOfLines:
         rows = self._core_rows(text)
-        if rows.fault is not None:
+        if rows.fault is not None and not self.form.judged:
             plain = self._plain(text)
             if plain != text:
                 text = plain
@@ -334,18 +323,11 @@ class TrecLines(LineReader):
         return RowsOfLines(*self._reader.run_rows(text))
 
     def _plain(self, text: str) -> str:
-        """Return lines as the core reads them: a tag without blanks, relevance without a point."""
+        """Return lines as the core reads them, whose tags have no blanks."""
         lines = text.split("\n")
         for i, line in enumerate(lines):
             fields = fields_of(line)
-            if self.form.judged:
-                whole = None
-                if len(fields) == 4:
-                    whole = _WHOLE.fullmatch(fields[3])
-                if whole is not None:
-                    fields[3] = whole[1]
-                    lines[i] = " ".join(fields)
-            elif len(fields) > 6 and _is_rank(fields[3]) and not _is_score(fields[5]):
+            if len(fields) > 6 and _is_rank(fields[3]) and not _is_score(fields[5]):
                 # a number in place of the tag: a name before it may have a blank
                 lines[i] = " ".join(fields[:6])
         return "\n".join(lines)
@@ -360,31 +342,46 @@ class _SplitLines(NamedTuple):
 
 
 class ColumnLines(LineReader):
-    """Lines of other columns than those of TREC."""
+    """Lines of other columns than those of TREC.
+
+    The core reads them as well. Where it finds a wrong line in a block, the block is read again in
+    Python, which says what is wrong, or takes what is written in another way.
+    """
 
     def __init__(self, form: LineForm) -> None:
         super().__init__(form)
-        self._queries = LabelIndex()
-        self._documents = LabelIndex()
         places: Any = form.columns
         self._named = (places.query, places.document)
-
-    def queries(self) -> tuple[str, ...]:
-        return tuple(self._queries.codes)
-
-    def documents(self) -> tuple[str, ...]:
-        return tuple(self._documents.codes)
+        self._row_form = _core.RowForm(
+            form.width, places.query, places.document, places.value, places.rank, form.tabs
+        )
 
     def _rows(self, text: str) -> RowsOfLines:
+        places: Any = self.form.columns
+        if self.form.judged:
+            rows = RowsOfLines(*self._reader.judged_rows(text, self._row_form))
+        elif self.form.in_order:
+            rows = RowsOfLines(*self._reader.ranked_rows(text, self._row_form))
+        else:
+            rows = RowsOfLines(*self._reader.run_rows(text, self._row_form))
+            if rows.fault is None:
+                rounded = first_rounded(text, places.value, rows.values, tabs=self.form.tabs)
+                rows = rows._replace(fault=rounded)
+        if rows.fault is not None:
+            return self._rows_in_python(text)
+        return rows
+
+    def _rows_in_python(self, text: str) -> RowsOfLines:
+        """Read a block of lines as the core does, and say what is wrong with a line."""
+        places: Any = self.form.columns
         split = self._split_whole(text)
         if split is None:
             split = self._split_lines(text.split("\n"))
-        places: Any = self.form.columns
         value_fault, values = self._values(split.columns, split.numbers)
         return RowsOfLines(
             split.fault or value_fault,
-            self._queries.encode(split.columns[places.query]),
-            self._documents.encode(split.columns[places.document]),
+            self._reader.group_codes(split.columns[places.query]),
+            self._reader.name_codes(split.columns[places.document]),
             values,
         )
 
@@ -453,32 +450,11 @@ def _read_column(
     fields: Sequence[str], numbers: Sequence[int], read: Any, dtype: Any
 ) -> tuple[Fault | None, npt.NDArray[Any]]:
     """Read the numbers of a column; the first text that is none is a fault."""
-    plain = _plain_numbers(fields, dtype)
-    if plain is not None:
-        return None, plain
     values = [read(field) for field in fields]
     for i, value in enumerate(values):
         if isinstance(value, str):
             return (numbers[i], value), np.zeros(len(fields), dtype)
     return None, np.array(values, dtype)
-
-
-def _plain_numbers(fields: Sequence[str], dtype: Any) -> npt.NDArray[Any] | None:
-    """Return numbers of a plain form, as nearly all are, at once; None where one is not."""
-    joined = "".join(fields)
-    if not joined.isascii() or "_" in joined:
-        return None
-    if dtype is np.int64:
-        if joined.isdecimal() and "" not in fields and max(map(len, fields)) <= _PLAIN_DIGITS:
-            return np.array(list(map(int, fields)), dtype)
-        return None
-    try:
-        numbers = np.array(list(map(float, fields)), dtype)
-    except ValueError:
-        return None
-    if numbers.all() and (np.abs(numbers) < _EXACT).all():
-        return numbers
-    return None  # they may have been rounded
 
 
 def _as_relevance(text: str) -> int | str:

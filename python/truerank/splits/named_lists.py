@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
+from .. import _core
 from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
-from ..inputs.checks import flag, instance, is_number
+from ..inputs.checks import flag, instance, is_number, refuse_repeated
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
@@ -18,7 +20,7 @@ from ..inputs.scores import exact_array
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import GAIN, WITHOUT_ANSWERS
-from .elements import checked_names, is_integer_type, refuse_repeated, same_kind
+from .elements import checked_names, is_integer_type, same_kind
 from .grades import first_task_counts, gain_labels, with_files, with_judged
 from .judgements import Qrels, other_pairs, right_pairs, without_ranx
 from .list_entries import ListEntries, distinct_entries, read_pairs, refuse_repeats
@@ -29,7 +31,7 @@ from .vocabularies import LabelIndex, Vocabulary
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
+    from ..inputs.arrays import FloatArray, IntArray
     from .elements import Name, Names
 
 
@@ -84,13 +86,31 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
             self.queries = checked_names("queries", self.queries)
             self.names = checked_names("names", self.names)
             refuse_repeated("names", self.names)
+        self._take_over()
+        if len(self._rows) < len(self):
+            refuse_repeated("queries", self.queries)
+
+    def _take_over(self) -> None:
+        """Note where the list of each query is; nobody may write to the arrays."""
         self.indptr = read_only(self.indptr)
         self.ids = read_only(self.ids)
         if self.scores is not None:
             self.scores = read_only(self.scores)
         self._rows = dict(zip(self.queries, range(len(self)), strict=True))
-        if len(self._rows) < len(self):
-            refuse_repeated("queries", self.queries)
+
+    @classmethod
+    def _trusted(
+        cls, queries: Names, names: Names, indptr: IntArray, ids: IntArray, scores: FloatArray
+    ) -> NamedLists:
+        """Take over what was checked before."""
+        lists = cls.__new__(cls)
+        lists.queries = queries
+        lists.names = names
+        lists.indptr = indptr
+        lists.ids = ids
+        lists.scores = scores
+        lists._take_over()
+        return lists
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -400,7 +420,10 @@ def named_lists_of(argument: str, value: Any, columns: Any = None) -> NamedLists
     if isinstance(value, NamedLists):
         return value
     if isinstance(value, Mapping) and not hasattr(value, "column_names"):
-        return lists_of_rows(argument, value.items())
+        lists = _lists_of_dicts(value)
+        if lists is None:
+            lists = lists_of_rows(argument, value.items())
+        return lists
     rows = read_long_rows(argument, value, judged=False, columns=columns)
     if rows is None:
         return None
@@ -479,6 +502,27 @@ def lists_of_rows(
     return lists
 
 
+def _lists_of_dicts(value: Mapping[Any, Any]) -> NamedLists | None:
+    """Join lists that are dicts of str to float, by queries that are str; None for any others.
+
+    So nearly all are. They are joined as `lists_of_rows` does, but all at once: there is little to
+    check, and nothing to refuse.
+    """
+    queries = list(value)
+    lists = list(value.values())
+    if type(value) is not dict or _core.types_of(lists) != {dict}:
+        return None
+    scores = list(chain.from_iterable(map(dict.values, lists)))
+    names = list(chain.from_iterable(lists))
+    if not _core.types_of(names) == _core.types_of(queries) == {str}:
+        return None
+    if _core.types_of(scores) != {float}:
+        return None
+    indptr = indptr_of(list(map(len, lists)))
+    ids, distinct = _core.code_names(names)
+    return NamedLists._trusted(tuple(queries), distinct, indptr, ids, np.array(scores))
+
+
 class _ReadList(NamedTuple):
     """The names of a list, and their scores; None: their order says all."""
 
@@ -497,7 +541,7 @@ def _read_list(listed: Any, may_be_int: bool) -> _ReadList | None:
         else:
             names = pairs.names
             values = pairs.scores
-        if not all(map(is_number, values)):
+        if not _are_numbers(values):
             return None
         scores = exact_array(values)
         if scores.dtype == object:
@@ -519,6 +563,14 @@ def _are_names(values: Sequence[Any], may_be_int: bool) -> bool:
         if not issubclass(kind, str) and not (may_be_int and is_integer_type(kind)):
             return False
     return True
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    """Return whether all values are real numbers of Python or numpy, and none is a bool."""
+    kinds = _core.types_of(values)
+    if kinds == {float}:
+        return True
+    return all(map(is_number, values))
 
 
 def _joined_scores(

@@ -14,7 +14,14 @@ import numpy as np
 from .. import _core
 from ..inputs.arrays import as_array
 from ..inputs.candidate_lists import PAD
-from ..inputs.checks import distinct_names, integer, is_integer, is_iterable
+from ..inputs.checks import (
+    are_unlike,
+    integer,
+    is_integer,
+    is_iterable,
+    plain_names,
+    refuse_repeated,
+)
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.row_keys import distinct
 from ..inputs.selection import indptr_of, refuse_mask_of_integers
@@ -122,9 +129,11 @@ class Vocabulary:
         if not len(labels):
             raise InputValueError(name, expected="at least one label", got="none")
         if not isinstance(labels, np.ndarray):
-            names = distinct_names(name, labels)
+            names = plain_names(labels)
             vocabulary = cls(len(names), names, name)
-            _refuse_blanks(name, vocabulary)
+            if not are_unlike(names, bare=True):
+                refuse_repeated(name, names)
+                _refuse_blanks(name, vocabulary)
             return vocabulary
         ints, numbers = np.unique(labels, return_counts=True)
         if len(ints) < len(labels):
@@ -156,7 +165,10 @@ class Vocabulary:
     @cached_property
     def _bare_words(self) -> tuple[str, ...]:
         """The labels as text has them, without blanks at their ends."""
-        return tuple(map(without_blanks, self.words or ()))
+        words = self.words or ()
+        if not _core.have_blank_ends(words):
+            return words
+        return tuple(map(without_blanks, words))
 
     @cached_property
     def _sorted_ints(self) -> tuple[IntArray, IntArray]:
@@ -427,7 +439,7 @@ def _in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:
 
 def _refuse_blanks(name: str, vocabulary: Vocabulary) -> None:
     """Refuse labels that differ from one another only in blanks at their ends."""
-    if vocabulary._bare_words == vocabulary.words:
+    if vocabulary._bare_words is vocabulary.words:  # none has any
         return
     label_of: dict[str, str] = {}  # by the label without blanks
     for label, bare in zip(vocabulary.words or (), vocabulary._bare_words, strict=True):

@@ -1,0 +1,232 @@
+// Names, which are objects of Python: their types; as codes, as places among others, and as hashes.
+#include "engine/names.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bind/calls.hpp"
+
+namespace truerank::bind {
+namespace {
+
+constexpr std::size_t kBatch = 256;              // names that are read at a time
+constexpr std::string_view kBlanks = " \t\r\n";  // at the ends of a field they belong to no label
+constexpr std::size_t kAhead = 16;               // by so many objects, memory is asked for before they are read
+
+// The items of a list or a tuple, whose objects lie anywhere in memory. They stay while they are read: a tuple keeps
+// them, and a list does as long as nothing else runs, which the GIL sees to.
+class Items {
+  public:
+    explicit Items(const py::object& listed) : held_(listed) {
+        bool is_held = PyTuple_Check(listed.ptr());
+#ifndef Py_GIL_DISABLED
+        is_held = is_held || PyList_Check(listed.ptr());
+#endif
+        if (!is_held) held_ = stay_if_ended([&] { return py::tuple(listed); });
+        items_ = PySequence_Fast_ITEMS(held_.ptr());
+        size_ = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(held_.ptr()));
+    }
+    std::size_t size() const { return size_; }
+    PyObject* operator[](std::size_t i) const {
+        if (i + kAhead < size_) {
+            const char* const later = reinterpret_cast<const char*>(items_[i + kAhead]);
+            __builtin_prefetch(later);
+            __builtin_prefetch(later + sizeof(PyASCIIObject) +
+                               8);  // the text of a short str, and the end of the header
+        }
+        return items_[i];
+    }
+
+  private:
+    py::object held_;
+    PyObject** items_;
+    std::size_t size_;
+};
+
+// The text of str objects, which they keep themselves or, with halves of surrogate pairs, a copy keeps.
+class Texts {
+  public:
+    std::string_view of(PyObject* name) {
+        if (PyUnicode_IS_COMPACT_ASCII(name)) {
+            return {static_cast<const char*>(PyUnicode_DATA(name)),
+                    static_cast<std::size_t>(PyUnicode_GET_LENGTH(name))};
+        }
+        Py_ssize_t size = 0;
+        if (const char* text = PyUnicode_AsUTF8AndSize(name, &size)) return {text, static_cast<std::size_t>(size)};
+        PyErr_Clear();
+        const auto bytes = py::reinterpret_steal<py::bytes>(PyUnicode_AsEncodedString(name, "utf-8", "surrogatepass"));
+        if (!bytes) throw py::error_already_set();
+        return copies_.emplace_back(bytes);
+    }
+
+  private:
+    std::deque<std::string> copies_;
+};
+
+// Calls each(first, names) for the names of several items at a time. What is no str is an error, unless there is a list
+// of others, to which its place is added.
+template <class Each>
+void for_batches(const Items& items, const Each& each, std::vector<std::size_t>* others = nullptr) {
+    Texts texts;
+    std::array<std::string_view, kBatch> names;
+    for (std::size_t first = 0; first < items.size(); first += kBatch) {
+        const std::size_t size = std::min(kBatch, items.size() - first);
+        for (std::size_t i = 0; i < size; ++i) {
+            PyObject* const item = items[first + i];
+            if (PyUnicode_Check(item)) {
+                names[i] = texts.of(item);
+            } else if (others != nullptr) {
+                names[i] = {};
+                others->push_back(first + i);
+            } else {
+                throw py::type_error("names: expected str");
+            }
+        }
+        each(first, std::span<const std::string_view>(names.data(), size));
+    }
+}
+
+// Adds names to a table, and returns their codes.
+std::vector<std::int32_t> add_names(NameTable& table, const Items& items, std::vector<std::size_t>* others = nullptr) {
+    if (!has_room(table, items.size())) throw std::length_error(kTooManyNames);
+    std::vector<std::int32_t> codes(items.size());
+    for_batches(
+        items,
+        [&](std::size_t first, std::span<const std::string_view> names) {
+            table.add_codes(names, codes.data() + first);
+        },
+        others);
+    return codes;
+}
+
+// Calls each(i, code) for all items, -1 for names that the table does not have.
+template <class Each>
+void find_names(const NameTable& table, const Items& items, const Each& each,
+                std::vector<std::size_t>* others = nullptr) {
+    std::array<std::int32_t, kBatch> codes;
+    for_batches(
+        items,
+        [&](std::size_t first, std::span<const std::string_view> names) {
+            table.find_codes(names, codes.data());
+            for (std::size_t i = 0; i < names.size(); ++i) each(first + i, codes[i]);
+        },
+        others);
+}
+
+py::array_t<std::int64_t> codes_among(const py::object& names, const py::object& among) {
+    const Items sought(names), known(among);
+    py::array_t<std::int64_t> found(static_cast<py::ssize_t>(sought.size()));
+    std::int64_t* const places = found.mutable_data();
+    // The table has the fewer names: it is small, and the others are read once, one after another.
+    NameTable table(std::min(sought.size(), known.size()));
+    std::vector<std::size_t> others;  // which are no str
+    if (known.size() <= sought.size()) {
+        add_names(table, known);
+        find_names(table, sought, [&](std::size_t i, std::int32_t code) { places[i] = code; }, &others);
+    } else {
+        const std::vector<std::int32_t> codes = add_names(table, sought, &others);
+        std::vector<std::int64_t> place_of(static_cast<std::size_t>(table.size()), -1);
+        find_names(table, known, [&](std::size_t i, std::int32_t code) {
+            if (code >= 0) place_of[static_cast<std::size_t>(code)] = static_cast<std::int64_t>(i);
+        });
+        for (std::size_t i = 0; i < codes.size(); ++i) places[i] = place_of[static_cast<std::size_t>(codes[i])];
+    }
+    for (const std::size_t i : others) places[i] = -1;
+    return found;
+}
+
+py::tuple code_names(const py::object& names) {
+    const Items items(names);
+    NameTable table;
+    const std::vector<std::int32_t> codes = add_names(table, items);
+    py::tuple distinct(static_cast<std::size_t>(table.size()));
+    std::int32_t next = 0;
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+        if (codes[i] != next) continue;
+        Py_INCREF(items[i]);
+        PyTuple_SET_ITEM(distinct.ptr(), next, items[i]);
+        ++next;
+    }
+    py::array_t<std::int64_t> wide(static_cast<py::ssize_t>(codes.size()));
+    std::copy(codes.begin(), codes.end(), wide.mutable_data());
+    return py::make_tuple(wide, distinct);
+}
+
+std::string_view without_blanks(std::string_view name) {
+    const std::size_t first = name.find_first_not_of(kBlanks);
+    if (first == name.npos) return {};
+    return name.substr(first, name.find_last_not_of(kBlanks) + 1 - first);
+}
+
+py::array_t<std::uint64_t> name_hashes(const py::object& names, bool bare) {
+    const Items items(names);
+    py::array_t<std::uint64_t> hashes(static_cast<py::ssize_t>(items.size()));
+    std::uint64_t* const hash = hashes.mutable_data();
+    for_batches(items, [&](std::size_t first, std::span<const std::string_view> batch) {
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            hash[first + i] = hash_of(bare ? without_blanks(batch[i]) : batch[i]);
+        }
+    });
+    return hashes;
+}
+
+bool have_blank_ends(const py::object& names) {
+    bool found = false;
+    for_batches(Items(names), [&](std::size_t, std::span<const std::string_view> batch) {
+        for (const std::string_view name : batch) {
+            found |= without_blanks(name).size() != name.size();
+        }
+    });
+    return found;
+}
+
+// A tuple of names that are all plain str, or None.
+py::object plain_names(const py::object& names) {
+    const Items items(names);
+    py::tuple plain(items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        PyObject* const item = items[i];
+        if (!PyUnicode_CheckExact(item)) return py::none();
+        Py_INCREF(item);
+        PyTuple_SET_ITEM(plain.ptr(), static_cast<py::ssize_t>(i), item);
+    }
+    return plain;
+}
+
+py::set types_of(const py::object& elements) {
+    const Items items(elements);
+    py::set types;
+    const PyTypeObject* last = nullptr;  // most elements have the type of the one before
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        PyTypeObject* const type = Py_TYPE(items[i]);
+        if (type == last) continue;
+        last = type;
+        if (PySet_Add(types.ptr(), reinterpret_cast<PyObject*>(type)) != 0) throw py::error_already_set();
+    }
+    return types;
+}
+
+}  // namespace
+
+void register_names(py::module_& m) {
+    m.def("codes_among", &codes_among, py::arg("names"), py::arg("among"),
+          "The place of each name among others, which are distinct; -1 where there is none, and for what is no str.");
+    m.def("code_names", &code_names, py::arg("names"),
+          "The number of each name in the order in which they first occur, and the distinct names.");
+    m.def("plain_names", &plain_names, py::arg("names"),
+          "A tuple of names; None where one is no str, or of a subclass of it.");
+    m.def("name_hashes", &name_hashes, py::arg("names"), py::arg("bare") = false,
+          "A hash of 64 bits of each name; if bare, of what is between the blanks at its ends.");
+    m.def("have_blank_ends", &have_blank_ends, py::arg("names"),
+          "Whether a name begins or ends with a blank, a tab or a line break.");
+    m.def("types_of", &types_of, py::arg("elements"), "The types of the elements of a list or a tuple.");
+}
+
+}  // namespace truerank::bind
