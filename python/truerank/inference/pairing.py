@@ -11,7 +11,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.row_keys import are_among, codes_of, distinct, look_up, row_keys, sorted_with_order
 from ..metrics import parse
 from ..ranks.container import Ranks
-from ..ranks.labels import describe_task, join_labels
+from ..ranks.labels import LABELS, describe_task, join_labels
 from .units import HasUnits, as_model
 
 if TYPE_CHECKING:
@@ -88,6 +88,34 @@ def have_same_tasks(a: Ranks, b: Ranks) -> bool:
     match = match_tasks(a, b)
     alike = a.candidates == b.candidates[match.order]
     return not match.differences and bool(alike.all())
+
+
+def are_alike(a: Ranks, b: Ranks) -> bool:
+    """Whether all that is known of two Ranks but their counts is equal, task by task.
+
+    Examples
+    --------
+    >>> a, b = Ranks([0, 1], [1, 1], 9, queries=[7, 8]), Ranks([1, 0], [1, 1], 9, queries=[8, 7])
+    >>> are_alike(a, a), are_alike(a, b)
+    (True, False)
+    """
+    if not np.array_equal(a.candidates, b.candidates):
+        return False
+    if a.weights is None or b.weights is None:
+        if a.weights is not b.weights:
+            return False
+    elif not np.array_equal(a.weights, b.weights):
+        return False
+    for name in set(LABELS).union(a.labels, b.labels):
+        one = label_of(a, name)
+        two = label_of(b, name)
+        if (one is None) != (two is None):
+            return False
+        if one is None or two is None:
+            continue
+        if one.vocabulary != two.vocabulary or not np.array_equal(one.codes, two.codes):
+            return False
+    return True
 
 
 def reader_of(model: Any) -> Callable[[str], Key]:
@@ -264,6 +292,8 @@ def _one_to_one(one: Labels, two: Labels) -> bool:
 
 def _fatal_differences(a: Ranks, b: Ranks) -> list[str]:
     """Differences of matched tasks that forbid a comparison in any case."""
+    if a.weights is None and b.weights is None:
+        return []
     if np.allclose(_relative_weights(a), _relative_weights(b), rtol=1e-12, atol=0):
         return []
     return ["weights: they differ; give both the same with ranks.with_weights(...)"]

@@ -335,19 +335,27 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     has_ids = {part.vocabulary is None for part in parts if len(part)}
     if len(has_ids) > 1:  # labels of no tasks join with either
         raise InputValueError(name, "cannot join names and ids")
+    first = parts[0].vocabulary
+    if all(part.vocabulary is first for part in parts):  # as slices of one whole
+        return Labels._trusted(np.concatenate([part.codes for part in parts]), first)
     merged: dict[str, int] = {}  # the code of each name
 
-    @cache  # parts may share a vocabulary
+    @cache  # parts may have equal vocabularies
     def merged_codes(vocabulary: tuple[str, ...]) -> IntArray:
         codes = [merged.setdefault(word, len(merged)) for word in vocabulary]
         return np.array(codes, np.int64)
 
+    # by the identity of a vocabulary: to hash one takes as long as to read all of its names
+    codes_of: dict[int, IntArray] = {}
     codes = []
     for part in parts:
         if part.vocabulary is None:
             codes.append(part.codes)
-        else:
-            codes.append(merged_codes(part.vocabulary)[part.codes])
+            continue
+        place = id(part.vocabulary)
+        if place not in codes_of:
+            codes_of[place] = merged_codes(part.vocabulary)
+        codes.append(codes_of[place][part.codes])
     has_names = has_ids != {True} and any(part.vocabulary is not None for part in parts)
     vocabulary = None
     if has_names:
