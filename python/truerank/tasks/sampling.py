@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.checks import flag, integer
 from ..inputs.errors import InputValueError
-from ..inputs.row_keys import distinct, look_up
+from ..inputs.row_keys import are_among, distinct, look_up
 from ..inputs.selection import indptr_of
 
 if TYPE_CHECKING:
