@@ -95,6 +95,9 @@ inline constexpr std::int64_t kNarrowBytes = 1024;
 // Less than this is counted by the calling thread alone: waking OpenMP's threads costs milliseconds while another
 // process keeps a core busy.
 inline constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
+// Less than this takes some ten milliseconds, as long as a thread may wait for its turn beside one that spins: whether
+// several threads are worth while is judged by the time of the calls before. (bench/studies/training_loop.py)
+inline constexpr std::int64_t kBriefBytes = std::int64_t{256} << 20;
 // The size of a chunk: small, so that threads end at the same time and soon notice a stop; large compared with the cost
 // of handing it out.
 inline constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
