@@ -59,6 +59,11 @@ class BoundedPanels {
         settling_.clear();
         usable_ = forced_ || queries_.count() >= measured::kLeastBoundedQueries;
     }
+    // The candidates of the next panel, at most: few where bounds have not gained yet, which may take very long.
+    std::int64_t width() const {
+        const bool is_proven = forced_ || !gauge_.is_trial();
+        return is_proven ? static_cast<std::int64_t>(kPanelLanes) : static_cast<std::int64_t>(quantiser_.kernels.lanes);
+    }
     // Takes the time in which a panel was scored.
     void record_scored(Gauge::Clock::duration time, std::int64_t width) {
         gauge_.record_scored(time, queries_.count() * width);
@@ -77,9 +82,12 @@ class BoundedPanels {
         if (forced_ && queries_.count() <= measured::kLeastBoundedQueries) {
             form_ = (form_ + 1) % forms().size();  // for tests
         }
-        if (!forced_ && gauge_.is_trial() && !promises(columns, width, sink)) {
-            gauge_.lost();
-            return false;
+        if (!forced_ && gauge_.is_trial()) {
+            const auto start = Gauge::Clock::now();
+            if (!promises(columns, width, sink)) {
+                gauge_.record_lost(Gauge::Clock::now() - start, queries_.count() * width);
+                return false;
+            }
         }
         // As a rule once for a cell, and not a cost of this panel.
         if (!quantise_queries<Sink>(thresholds)) return usable_ = false;
@@ -204,20 +212,30 @@ class BoundedPanels {
         return static_cast<std::int64_t>(found);
     }
 
-    // Whether few enough pairs of some tiles are open, with the coarsest levels that suit these.
+    // Whether few enough pairs of some tiles are open, with the coarsest levels that suit these. Queries that have been
+    // quantised are tried as they are.
     template <class Sink>
     bool promises(const std::int64_t* columns, std::int64_t width, Sink& sink) {
         double share = 1;
-        for (std::size_t form = forms().size(); form-- > 0 && share > few_open();) {
-            form_ = form;
-            if (!quantise_queries<Sink>(sink.thresholds()) || !load_panel(columns, width, sink)) return false;
+        if (queries_.are_quantised(forms()[form_])) {
+            queries_.template set_thresholds<Sink::kCounts>(sink.thresholds());
+            if (!load_panel(columns, width, sink)) return false;
             share = open_share<Sink>(width);
+        } else {
+            for (std::size_t form = forms().size(); form-- > 0 && share > few_open();) {
+                form_ = form;
+                if (!queries_.quantise_tiles(forms()[form], tried_step())) return false;
+                queries_.template set_thresholds<Sink::kCounts>(sink.thresholds());
+                if (!load_panel(columns, width, sink)) return false;
+                share = open_share<Sink>(width);
+            }
         }
         return measured::kOneOpenIn * share <= 1;
     }
+    // Of so many tiles one is tried.
+    std::int64_t tried_step() const { return std::max<std::int64_t>(1, queries_.tiles() / measured::kTriedTiles); }
     template <class Sink>
     double open_share(std::int64_t width) {
-        constexpr std::int64_t tried = 16;
         std::int64_t found = 0, pairs = 0;
         // A task with more open pairs has its row scored, which takes no longer.
         const int most = scored_rows_.least_open();
@@ -226,8 +244,7 @@ class BoundedPanels {
                 found += std::min(std::popcount(masks[i].open()), most);
             }
         };
-        const std::int64_t step = std::max<std::int64_t>(1, queries_.tiles() / tried);
-        for (std::int64_t tile = 0; tile < queries_.tiles(); tile += step) {
+        for (std::int64_t tile = 0; tile < queries_.tiles(); tile += tried_step()) {
             const std::int64_t n = decide_tile(tile), *const first = queries_.first() + tile * kTileRows;
             add(masks_, static_cast<std::size_t>(first[n] - first[0]));
             pairs += (first[n] - first[0]) * width;

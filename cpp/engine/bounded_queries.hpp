@@ -58,10 +58,14 @@ class BoundedQueries {
         count_ = static_cast<std::int64_t>(rows.size());
         quantised_as_ = nullptr;
     }
+    // Whether all of them are quantised in a form.
+    bool are_quantised(const LevelForm& form) const { return quantised_as_ == &form && step_ == 1; }
     // Quantises them in a form, unless they are. Returns whether all of them can be.
-    bool quantise(const LevelForm& form) {
-        if (quantised_as_ == &form) return usable_;
+    bool quantise(const LevelForm& form) { return are_quantised(form) ? usable_ : quantise_tiles(form, 1); }
+    // Quantises those of every step-th tile alone, to try a form.
+    bool quantise_tiles(const LevelForm& form, std::int64_t step) {
         quantised_as_ = &form;
+        step_ = step;
         scores_ = nullptr;
         const auto n = static_cast<std::size_t>(count_), size = q_.size();
         tile_bytes_ = form.size(size, kTileQueries);
@@ -82,7 +86,9 @@ class BoundedQueries {
         offsets_.resize(n);
         largest_norm_ = 0;
         usable_ = true;
-        for (std::int64_t i = 0; i < count_ && usable_; ++i) usable_ = quantise(ids_[i], i, form);
+        for (std::int64_t i = 0; i < count_ && usable_; ++i) {
+            if (is_taken(i)) usable_ = quantise(ids_[i], i, form);
+        }
         return usable_;
     }
     // Sets the thresholds on values from those on scores. Where a sink does not count, no pair is above.
@@ -90,10 +96,14 @@ class BoundedQueries {
     void set_thresholds(const C* scores) {
         if (Counts && scores == scores_) return;  // true scores are what they were
         scores_ = scores;
-        for (std::size_t t = 0; t < tasks_.size(); ++t) {
-            if (tasks_[t].score == scores[t]) continue;
-            set_threshold(t, scores[t]);
-            if constexpr (!Counts) above_[t] = sum_above_[t] = Quantiser<C>::kInfinity;
+        for (std::int64_t i = 0; i < count_; ++i) {
+            if (!is_taken(i)) continue;
+            for (std::int64_t at = first_[i]; at < first_[i + 1]; ++at) {
+                const auto t = static_cast<std::size_t>(at);
+                if (tasks_[t].score == scores[t]) continue;
+                set_threshold(t, scores[t]);
+                if constexpr (!Counts) above_[t] = sum_above_[t] = Quantiser<C>::kInfinity;
+            }
         }
     }
     // Thresholds of values as floats, which leave all pairs open where floats do not hold them.
@@ -136,6 +146,8 @@ class BoundedQueries {
   private:
     using Kind = typename Quantiser<C>::Kind;
 
+    // Whether a query is among those that were quantised last.
+    bool is_taken(std::int64_t i) const { return i / kTileRows % step_ == 0; }
     bool quantise(std::int64_t id, std::int64_t i, const LevelForm& form) {
         const auto at = static_cast<std::size_t>(i);
         const std::size_t size = q_.size();
@@ -263,6 +275,7 @@ class BoundedQueries {
     const std::int64_t *ids_ = nullptr, *first_ = nullptr;
     std::int64_t count_ = 0;
     const LevelForm* quantised_as_ = nullptr;
+    std::int64_t step_ = 1;      // of the tiles that are
     const C* scores_ = nullptr;  // that thresholds were set from last
     bool usable_ = false;
     std::size_t tile_bytes_ = 0;

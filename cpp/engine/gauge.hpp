@@ -46,11 +46,15 @@ class Gauge {
     }
     // Whether bounds are tried after they lost, or for the first time.
     bool is_trial() const { return bounded_panels_ == 0; }
-    void lost() {
+    // Takes note of the time that a trial took, or a panel, from which bounds did not gain. The longer it was, the
+    // later they are tried again.
+    void record_lost(Clock::duration time, std::int64_t pairs) {
         bounded_ = 0;
         bounded_panels_ = 0;
-        last_pause_ = std::clamp<std::int64_t>(2 * last_pause_, measured::kShortestPause, measured::kLongestPause);
-        pause_ = last_pause_;
+        const double lost = scored_ > 0 ? seconds_for_pair(time, pairs) / scored_ : 0;
+        const auto least = static_cast<std::int64_t>(std::min(lost * measured::kPauseOfLost, measured::kLongestPause));
+        last_pause_ = std::clamp(2 * last_pause_, measured::kShortestPause, measured::kLongestDoubledPause);
+        pause_ = std::max(last_pause_, least);
     }
     void record_scored(Clock::duration time, std::int64_t pairs) {
         const double now = seconds_for_pair(time, pairs);
@@ -63,7 +67,7 @@ class Gauge {
         bounded_panels_ = std::min(bounded_panels_ + 1, measured::kPanelsOfMean);
         bounded_ += (seconds_for_pair(time, pairs) - bounded_) / static_cast<double>(bounded_panels_);
         const bool is_settled = bounded_panels_ == measured::kPanelsOfMean;
-        if (bounded_ > scored_ * (is_settled ? 1 : measured::kMostOfFirstPanels)) return lost();
+        if (bounded_ > scored_ * (is_settled ? 1 : measured::kMostOfFirstPanels)) return record_lost(time, pairs);
         if (is_settled) last_pause_ = 0;
     }
 

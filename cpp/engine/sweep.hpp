@@ -165,7 +165,7 @@ class SweepWorker {
         while (begin < cell.end) {
             if constexpr (TakesBounds<Sink>) {
                 if (bounded_ && begin >= declined) {
-                    const Panel panel = begin_panel(bounded_width);
+                    const Panel panel = begin_panel(std::min(bounded_width, bounded_->width()));
                     if (bounded_->run(columns_.data(), panel.width, sink, tally_)) {
                         count_pairs(cell, panel, sink);
                         done_ += queries * panel.width;

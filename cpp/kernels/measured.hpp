@@ -146,10 +146,14 @@ inline constexpr double kOneOpenIn = 6;
 // them. Only tiles are looked at for such tasks that had such a share of their pairs open in the panel before.
 inline constexpr double kOpenOfScoredRow = 0.625;
 inline constexpr double kOpenOfWatchedTile = 0.0625;
-// Bounds that lost are tried again after so many panels, then after twice as many, and so on: a trial that loses takes
-// up to three panels' time. One panel in kPanelsPerCheck is scored, to know how long that takes.
-inline constexpr std::int64_t kShortestPause = 16, kLongestPause = 128;
+// Bounds that lost are tried again after so many panels, then after twice as many, and so on; but so late that what was
+// lost is one part in kPauseOfLost of what is scored meanwhile. One panel in kPanelsPerCheck is scored, to know how
+// long that takes.
+inline constexpr std::int64_t kShortestPause = 16, kLongestDoubledPause = 128;
+inline constexpr double kPauseOfLost = 50, kLongestPause = 10'000;
 inline constexpr std::int64_t kPanelsPerCheck = 256;
+// A trial takes so many tiles of a cell's queries.
+inline constexpr std::int64_t kTriedTiles = 16;
 // The mean time of so many panels tells whether bounds lose; before there are as many, a mean of more than this factor.
 inline constexpr std::int64_t kPanelsOfMean = 4;
 inline constexpr double kMostOfFirstPanels = 2;
