@@ -20,6 +20,23 @@ pytestmark = pytest.mark.skipif(not PACKAGE.is_dir(), reason="no sources beside 
 
 FOLDERS = ("python/truerank", "tests", "fuzz", "bench")
 LONG_LINES = 20  # of more than 100 characters, in the package
+# Rooms whose arrays have an element for each fact, answer, label or task of a large data set.
+ROOMS_OF_MILLIONS = (
+    "inputs",
+    "ranks",
+    "counting",
+    "devices",
+    "splits",
+    "tasks",
+    "link_prediction",
+    "alignment",
+    "retrieval",
+    "compat",
+    "adapters",
+    "cli",
+)
+SETS = r"unique(_\w+)?|isin|in1d|intersect1d|setdiff1d|setxor1d|union1d"
+MARKER = r"# by numpy: (floats|words|few values)$"
 MOST_LINES = 60  # of code in a function: no docstrings, comments and blank lines
 
 
@@ -57,6 +74,28 @@ def test_no_line_is_longer_than_the_formatter_makes_it() -> None:
 def test_no_two_modules_share_a_name() -> None:
     names = Counter(path.stem for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
     assert [name for name, times in names.items() if times > 1] == []
+
+
+def uses_of_sets(path: Path) -> Iterator[str]:
+    """Yield numpy's functions of sets that a file calls without a marker in the line."""
+    source = read(path)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            continue
+        is_of_sets = node.value.id == "np" and re.fullmatch(SETS, node.attr)
+        if is_of_sets and not re.search(MARKER, lines[node.lineno - 1]):
+            yield f"{name_of(path)}:{node.lineno} np.{node.attr}"
+
+
+def test_integers_are_told_apart_by_one_module() -> None:
+    """numpy hashes integers, which takes ten times as long as to sort them: see inputs/row_keys.py.
+
+    Floats, words and few values may go by numpy, if a comment at the end of the line says so.
+    """
+    paths = [path for room in ROOMS_OF_MILLIONS for path in (PACKAGE / room).rglob("*.py")]
+    assert len(paths) > len(ROOMS_OF_MILLIONS)
+    assert [use for path in paths for use in uses_of_sets(path)] == []
 
 
 def test_no_folder_or_module_hides_one_of_the_standard_library() -> None:

@@ -428,7 +428,7 @@ def _values_of(best: TopK, by: str) -> npt.NDArray[Any]:
 
 def _count_curve(values: npt.NDArray[Any], is_exclusive: npt.NDArray[np.bool_]) -> dict[str, Any]:
     """Count the predictions for every threshold with a different set."""
-    distinct_values, place = np.unique(values, return_inverse=True)  # floats
+    distinct_values, place = np.unique(values, return_inverse=True)  # by numpy: floats
     next_number = np.nextafter(distinct_values[-1:], values.dtype.type(np.inf))
     thresholds = np.append(distinct_values[1:], next_number[next_number > distinct_values[-1:]])
     # one number less than distinct values if the last of them is +inf
@@ -567,7 +567,7 @@ def _degrees_of(name: str, value: Any, entities: npt.NDArray[Any]) -> IntArray:
             expected = "a mapping of names to degrees, as the tasks have names"
         raise InputTypeError(name, expected=expected, got=type(value).__name__)
     if has_names:
-        names, entities = np.unique(entities, return_inverse=True)  # words
+        names, entities = np.unique(entities, return_inverse=True)  # by numpy: words
         missing = next((word for word in names.tolist() if word not in value), None)
         if missing is not None:
             got = f"none for {missing!r}"

@@ -252,7 +252,7 @@ def sums_of_tasks(units: Units, sample: Sample) -> tuple[FloatArray, FloatArray]
         f = values_per_task(metric.transform, sample, parameter)
     if metric.single is None or key.adjustment in (NO_ADJUSTMENT, "z"):
         return weights * f, weights
-    sizes, place = np.unique(sample.candidates, return_inverse=True)  # floats, too
+    sizes, place = np.unique(sample.candidates, return_inverse=True)
     means, _ = metric.single(sizes, parameter)
     chance = means[place]
     if key.adjustment == "ratio":

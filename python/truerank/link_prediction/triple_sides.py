@@ -18,7 +18,7 @@ from ..inputs.row_keys import (
     row_keys,
 )
 from ..ranks.labels import Labels, labels_of_codes
-from ..tasks.side_tasks import SideTasks
+from ..tasks.side_tasks import SideQueries, SideTasks
 from .candidate_sets import CandidateSet, candidates_of
 from .known_answers import SideFacts
 from .triples import KINDS, QUALIFIER, SIDES, TIME
@@ -28,6 +28,19 @@ if TYPE_CHECKING:
     from .triples import TripleSplits
 
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
+# The labels of tasks in the order in which files and messages list them.
+LABELS = (
+    "relation",
+    "queries",
+    "targets",
+    "unit",
+    "category",
+    "head_degree",
+    "tail_degree",
+    "degree",
+    "qualifiers",
+    "time",
+)
 
 
 class TripleCounts:
@@ -95,7 +108,62 @@ def degree_buckets(numbers: IntArray) -> Labels:
     return labels_of_codes(exponent.astype(np.int64), tuple(names[: largest + 1]))
 
 
-def labels_of_triples(
+def make_sides(
+    sides: Sequence[str],
+    splits: TripleSplits,
+    *,
+    kept: IntArray,
+    keys: tuple[int, ...],
+    filters: Sequence[str],
+    candidates: CandidateSet,
+) -> dict[str, SideTasks]:
+    """Make the tasks of some sides, of triples or of statements.
+
+    Parameters
+    ----------
+    sides : sequence of {"head", "tail", "relation", "qualifier", "time"}
+        The sides to predict.
+    splits : TripleSplits
+        The evaluated split, which comes first, and the known ones.
+    kept : ndarray of int64, shape (n,)
+        The triples of the evaluated split that are ranked.
+    keys : tuple of int
+        The columns of qualifiers that are part of a query.
+    filters : sequence of str
+        The rules by which known answers are left out: words of `FILTERS`.
+    candidates : CandidateSet
+        The candidate set.
+    """
+    counts = TripleCounts(splits.triples, splits.tested)
+    labels = _labels_of_triples(splits, kept, counts)
+    made = {}
+    for side in sides:
+        facts, rows, height = _read_facts(side, splits, kept, keys)
+        queries = facts.queries(facts.query_columns + facts.keys)
+        labels_of_side = labels
+        if side == QUALIFIER:  # a triple has a task for each of its qualifiers
+            places = np.searchsorted(kept, rows)
+            labels_of_side = {name: each[places] for name, each in labels.items()}
+        vocabulary = splits.vocabulary_of(side)
+        made[side] = SideTasks(
+            side,
+            queries=queries.queries,
+            rows=queries.rows,
+            targets=queries.targets,
+            columns=vocabulary.size,
+            filter=facts.filter(filters[0], queries),
+            candidates=candidates_of(side, candidates, queries, facts, splits),
+            labels=_labels_of_side(side, splits, facts, queries, counts, labels_of_side),
+            test_rows=facts.ranked,
+            height=height,
+            names=vocabulary.names,
+            candidate_kind=KINDS.get(side, "entities"),
+            other_filters={name: facts.filter(name, queries) for name in filters[1:]},
+        )
+    return made
+
+
+def _labels_of_triples(
     splits: TripleSplits, kept: IntArray, counts: TripleCounts
 ) -> dict[str, Labels]:
     """Make the labels that the tasks of all sides have, one for each triple that is ranked."""
@@ -115,76 +183,29 @@ def labels_of_triples(
     return labels
 
 
-def make_side(
+def _labels_of_side(
     side: str,
     splits: TripleSplits,
-    *,
-    kept: IntArray,
-    keys: tuple[int, ...],
-    filters: Sequence[str],
-    candidates: CandidateSet,
+    facts: SideFacts,
+    queries: SideQueries,
     counts: TripleCounts,
-    labels: Mapping[str, Labels],
-) -> SideTasks:
-    """Make the tasks of one side, of triples or of statements.
-
-    Parameters
-    ----------
-    side : {"head", "tail", "relation", "qualifier", "time"}
-        The side to predict.
-    splits : TripleSplits
-        The evaluated split, which comes first, and the known ones.
-    kept : ndarray of int64, shape (n,)
-        The triples of the evaluated split that are ranked.
-    keys : tuple of int
-        The columns of qualifiers that are part of a query.
-    filters : sequence of str
-        The rules by which known answers are left out: words of `FILTERS`.
-    candidates : CandidateSet
-        The candidate set.
-    counts : TripleCounts
-        Of the same splits.
-    labels : dict of str to Labels
-        Those of the ranked triples, as `labels_of_triples` makes them.
-
-    Returns
-    -------
-    SideTasks
-    """
-    facts, rows, height = _read_facts(side, splits, kept, keys)
-    queries = facts.queries(facts.query_columns + facts.keys)
-    vocabulary = splits.vocabulary_of(side)
-    labels_of_side = dict(labels)
-    if side == QUALIFIER:  # a triple has a task for each of its qualifiers
-        places = np.searchsorted(kept, rows)
-        labels_of_side = {name: each[places] for name, each in labels.items()}
-        labels_of_side["relation"] = splits.relations.labels(facts.facts[facts.ranked, 1])
-    labels_of_side["queries"] = labels_of_codes(queries.rows)
-    labels_of_side["targets"] = labels_of_codes(queries.targets)
-    kind = KINDS.get(side, "entities")
-    if kind == "times":  # how many known facts hold then
+    of_triples: Mapping[str, Labels],
+) -> dict[str, Labels]:
+    """Add the labels of the tasks of one side to those of their triples."""
+    labels = dict(of_triples)
+    if side == QUALIFIER:
+        labels["relation"] = splits.relations.labels(facts.facts[facts.ranked, 1])
+    labels["queries"] = labels_of_codes(queries.rows)
+    labels["targets"] = labels_of_codes(queries.targets)
+    if side == TIME:  # how many known facts hold then
         known_times = occurrences_of(facts.facts[splits.tested :, facts.answer_column])
         degrees = known_times.of(queries.targets)
     elif f"{side}_degree" in labels:
         degrees = labels[f"{side}_degree"].codes
     else:
-        degrees = counts.degrees(kind, queries.targets)
-    labels_of_side["degree"] = degree_buckets(degrees)
-    return SideTasks(
-        side,
-        queries=queries.queries,
-        rows=queries.rows,
-        targets=queries.targets,
-        columns=vocabulary.size,
-        filter=facts.filter(filters[0], queries),
-        candidates=candidates_of(side, candidates, queries, facts, splits),
-        labels=labels_of_side,
-        test_rows=facts.ranked,
-        height=height,
-        names=vocabulary.names,
-        candidate_kind=kind,
-        other_filters={name: facts.filter(name, queries) for name in filters[1:]},
-    )
+        degrees = counts.degrees(KINDS.get(side, "entities"), queries.targets)
+    labels["degree"] = degree_buckets(degrees)
+    return {name: labels[name] for name in LABELS if name in labels}
 
 
 class RankedFacts(NamedTuple):

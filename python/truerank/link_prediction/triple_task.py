@@ -23,7 +23,7 @@ from .known_answers import NONE, check_filters, check_words
 from .statements import read_statement_splits
 from .times import UNKNOWN_START, check_columns
 from .triple_audit import TaskAudit, audit_triples
-from .triple_sides import TripleCounts, labels_of_triples, make_side
+from .triple_sides import make_sides
 from .triples import QUALIFIER, SIDES, TIME, read_splits
 
 if TYPE_CHECKING:
@@ -251,21 +251,15 @@ class Task(SidedTask[Report]):
         self._entities = splits.entities.names
         self._relations = splits.relations.names
         self._unread_orders = _unsaid_orders(splits, entities=entities, relations=relations)
-        counts = TripleCounts(splits.triples, splits.tested)
-        labels = labels_of_triples(splits, kept, counts)
         filter_names = list(rules_by_filter)
-        sides_of_task = {}
-        for side in chosen_sides:
-            sides_of_task[side] = make_side(
-                side,
-                splits,
-                kept=kept,
-                keys=key_columns,
-                filters=filter_names,
-                candidates=chosen,
-                counts=counts,
-                labels=labels,
-            )
+        sides_of_task = make_sides(
+            chosen_sides,
+            splits,
+            kept=kept,
+            keys=key_columns,
+            filters=filter_names,
+            candidates=chosen,
+        )
         protocols = _make_protocols(rules_by_filter, splits, chosen)
         super().__init__(sides_of_task, protocols[filter_names[0]], protocols)
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import public
+from ..inputs.row_keys import are_among
 from ..inputs.words import near_words, suggest
 from .kinds import DEFAULT_KIND, KINDS
 from .metric_table import ADJUSTMENTS, METRICS, Row
@@ -522,7 +523,7 @@ class Sides(NamedTuple):
             return np.equal(codes, names.index(side))
         unpooled = [names.index(name) for name in UNPOOLED_SIDES if name in names]
         if unpooled:
-            return ~np.isin(codes, unpooled)
+            return ~are_among(codes, np.array(unpooled))
         return None
 
 

@@ -23,7 +23,7 @@ from ..inputs.checks import (
     refuse_repeated,
 )
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.row_keys import distinct
+from ..inputs.row_keys import distinct, look_up, occurrences_of, sorted_with_order
 from ..inputs.selection import indptr_of, refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
 from .elements import (
@@ -135,7 +135,7 @@ class Vocabulary:
                 refuse_repeated(name, names)
                 _refuse_blanks(name, vocabulary)
             return vocabulary
-        ints, numbers = np.unique(labels, return_counts=True)
+        ints, numbers = occurrences_of(labels)
         if len(ints) < len(labels):
             repeated = ints[numbers > 1][0]
             raise InputValueError(name, f"{repeated} occurs twice")
@@ -173,9 +173,7 @@ class Vocabulary:
     @cached_property
     def _sorted_ints(self) -> tuple[IntArray, IntArray]:
         """The labels that are int in ascending order, and the position of each."""
-        ints = np.array(self.names, dtype=np.int64)
-        order = np.argsort(ints)
-        return ints[order], order
+        return sorted_with_order(np.array(self.names, dtype=np.int64))
 
     @property
     def expected(self) -> str:
@@ -303,8 +301,10 @@ class Vocabulary:
                 return ints
             return np.where((ints >= 0) & (ints < self.size), ints, -1)
         ordered, positions = self._sorted_ints
-        places = np.minimum(np.searchsorted(ordered, ints), self.size - 1)
-        return np.where(ordered[places] == ints, positions[places], -1)
+        found = np.full(len(ints), -1)
+        where, places = look_up(ordered, ints)
+        found[where] = positions[places]
+        return found
 
     def codes_of(self, names: Sequence[str]) -> IntArray:
         """Return the ids of labels that are str, -1 for those that this does not have.

@@ -12,6 +12,7 @@ import numpy as np
 from ...inputs.arrays import checked_weights, integers
 from ...inputs.checks import has_dimensions
 from ...inputs.errors import InputValueError
+from ...inputs.row_keys import occurrences_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -101,7 +102,7 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
     """
     sizes, multiplicities = _read_candidates(candidates)
     if multiplicities is None and weights is None:
-        sizes, multiplicities = _distinct_sizes(sizes)
+        sizes, multiplicities = occurrences_of(sizes)
     elif multiplicities is None:
         multiplicities = np.ones(len(sizes), dtype=np.int64)
     mass = np.ones(len(sizes))
@@ -149,16 +150,6 @@ def _check_least(name: str, values: IntArray, least: int) -> None:
         i = int((values < least).argmax())
         got = f"{values[i]} at position {i}"
         raise InputValueError(name, expected=f"integers >= {least}", got=got)
-
-
-def _distinct_sizes(sizes: IntArray) -> tuple[IntArray, IntArray]:
-    """The distinct sizes, and how often each occurs, counted in a table if that is faster."""
-    if sizes.max(initial=1) > 1000 + 4 * len(sizes):
-        distinct, numbers = np.unique(sizes, return_counts=True)
-        return distinct, numbers.astype(np.int64, copy=False)
-    numbers = np.bincount(sizes).astype(np.int64, copy=False)
-    distinct = np.flatnonzero(numbers).astype(np.int64, copy=False)
-    return distinct, numbers[distinct]
 
 
 def significant_weights(weights: Any, length: int) -> FloatArray:
