@@ -81,6 +81,37 @@ def _spread_norms(queries: Array, entities: Array) -> Pair:
     return queries * scales[0].astype(np.float32), entities * scales[1].astype(np.float32)
 
 
+def _three_decades(queries: Array, entities: Array) -> Pair:
+    rng = np.random.default_rng(1)
+    scales = 10 ** rng.uniform(-1.5, 1.5, (len(entities), 1))
+    return queries, entities * scales.astype(np.float32)
+
+
+def _zero_queries(share: float) -> Callable[[Array, Array], Pair]:
+    def change(queries: Array, entities: Array) -> Pair:
+        chosen = np.random.default_rng(1).permutation(len(queries))
+        changed = queries.copy()
+        changed[chosen[: round(share * len(queries))]] = 0
+        return changed, entities
+
+    return change
+
+
+def _equal_entities(queries: Array, entities: Array) -> Pair:
+    chosen = np.random.default_rng(1).permutation(len(entities))[: len(entities) // 20]
+    changed = entities.copy()
+    changed[chosen] = entities[chosen[0]]
+    return queries, changed
+
+
+def _twice(queries: Array, entities: Array) -> Pair:
+    return queries, np.repeat(entities[: (len(entities) + 1) // 2], 2, axis=0)[: len(entities)]
+
+
+def _half(queries: Array, entities: Array) -> Pair:
+    return queries.astype(np.float16), entities.astype(np.float16)
+
+
 def _normal(
     dim: int, change: Callable[[Array, Array], Pair] = lambda queries, entities: (queries, entities)
 ) -> Callable[[Shape, str], VectorProblem]:
@@ -104,4 +135,10 @@ HOSTILE: dict[str, Callable[[Shape, str], VectorProblem]] = {
     "all vectors equal": _normal(64, _equal),
     "components -1, 0 and 1": _normal(64, _few_values),
     "norms from 1e-3 to 1e3": _normal(64, _spread_norms),
+    "norms over three decades": _normal(64, _three_decades),
+    "1.5 % of the queries zero": _normal(256, _zero_queries(0.015)),
+    "5 % of the queries zero": _normal(256, _zero_queries(0.05)),
+    "5 % of the entities equal": _normal(256, _equal_entities),
+    "every entity twice": _normal(256, _twice),
+    "half precision": _normal(256, _half),
 }

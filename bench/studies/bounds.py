@@ -42,7 +42,7 @@ Job = tuple[Callable[[], Any], int]  # a call, and the coordinates of pairs that
 
 HERE = Path(__file__).parent
 HOSTILE_SHAPE = 2_048, 20_000
-HOSTILE_SIMILARITIES = ("l1", "dot", "complex_l1")
+HOSTILE_SIMILARITIES = ("l1", "dot", "cosine", "l2", "complex_l1")
 KS = (10, 100, 1_000)
 CSLS = 10
 PEAK_ROUNDS = 1_500

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "bind/selections.hpp"
 
@@ -34,15 +33,15 @@ std::pair<ListFaultOrNone, py::dict> find(const SelectionArrays& list_arrays, st
         arrays[name] = array;
         return array.mutable_data();
     };
-    const ListedTasks found{add("place"), add("filtered"), add("before"), add("places")};
+    const ListedTasks found{add("place"), add("filtered"), add("before"), add("places"), add("shared")};
     const ListTasks tasks{size, task_lists.data(), targets.data()};
-    std::vector<std::int64_t> filtered_places;
+    FilteredPlaces filtered;
     ListFault fault;
     bool (*const interrupted)() = interrupt_hook();
-    without_gil(
-        [&] { fault = find_listed(lists, bound, tasks, filter, threads, interrupted, found, filtered_places); });
+    without_gil([&] { fault = find_listed(lists, bound, tasks, filter, threads, interrupted, found, filtered); });
     if (fault.place >= 0) return {std::pair{fault.place, fault.earlier}, py::dict()};
-    arrays["filtered_places"] = array_of(filtered_places);
+    arrays["filtered_indptr"] = array_of(filtered.indptr);
+    arrays["filtered_places"] = array_of(filtered.places);
     return {std::nullopt, arrays};
 }
 
@@ -52,7 +51,8 @@ void register_lists(py::module_& m) {
     m.def("find_listed", &find, py::arg("lists"), py::arg("bound"), py::arg("task_lists"), py::arg("targets"),
           py::arg("filter").none(true), py::arg("threads"),
           "The place of the first id that is out of range (-1) or repeated (with its earlier place), or None. And, for "
-          "tasks in order of their lists: place, filtered, before, places, and the filtered_places of all tasks.");
+          "tasks in order of their lists: place, filtered, before, places, and which lists of filtered_indptr and "
+          "filtered_places are theirs (shared).");
 }
 
 }  // namespace truerank::bind

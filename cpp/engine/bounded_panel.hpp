@@ -40,6 +40,8 @@ class BoundedPanel {
         owned_rows_.resize(in_place ? 1 : width_ * size);
         rows_.resize(width_);
         extents_.resize(width_);
+        is_zero_.assign(width_, 0);
+        has_zeros_ = false;
         for (auto* buffer : {&norms_, &offsets_, &squares_}) buffer->assign(width_, 0);
         for (auto* buffer : {&low_scale_, &low_, &high_scale_, &high_, &residues_, &quantised_norms_}) {
             buffer->assign(blocks_ * lanes, kNoCandidate);
@@ -49,6 +51,7 @@ class BoundedPanel {
                 q_.candidates.row(columns[j], q_.normalised(), owned_rows_.data() + (in_place ? 0 : j * size));
             extents_[j] = q_.kernels.shift(row, q_.quantisation.shift.data(), size, shifted_.data() + j * size);
             if (!q_.is_usable(extents_[j]) || !load_addends(j, row)) return false;
+            if (q_.is_zero(row)) is_zero_[j] = has_zeros_ = true;
         }
         const float step = common_step(form);
         for (std::size_t j = 0; j < width_; ++j) quantise(j, step, form, largest_query);
@@ -86,6 +89,10 @@ class BoundedPanel {
     double norm(std::size_t lane) const { return norms_[lane]; }
     double offset(std::size_t lane) const { return offsets_[lane]; }
     double squares(std::size_t lane) const { return squares_[lane]; }
+    // Whether a candidate is a zero vector, and whether any is.
+    bool is_zero(std::size_t lane) const { return is_zero_[lane] != 0; }
+    bool has_zeros() const { return has_zeros_; }
+    std::size_t width() const { return width_; }
     std::size_t blocks() const { return blocks_; }
     const unsigned char* levels(std::size_t block) { return levels_.data() + block * block_bytes_; }
     ValueLanes value_lanes() const {
@@ -203,6 +210,8 @@ class BoundedPanel {
     std::vector<C> owned_rows_;
     std::vector<float> shifted_;
     std::vector<Extent> extents_;
+    std::vector<char> is_zero_;
+    bool has_zeros_ = false;
     std::vector<double> norms_, offsets_, squares_;
     std::vector<float> low_scale_, low_, high_scale_, high_, residues_, quantised_norms_;
     bool has_sum_thresholds_ = false;

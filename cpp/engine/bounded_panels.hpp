@@ -26,6 +26,7 @@
 #include "engine/bounds.hpp"
 #include "engine/gauge.hpp"
 #include "engine/quantisation.hpp"
+#include "engine/scored_rows.hpp"
 #include "engine/settling.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/measured.hpp"
@@ -54,6 +55,8 @@ class BoundedPanels {
     // Takes the queries of a cell; the tasks of query i are those from first[i] to first[i + 1].
     void load_queries(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& first) {
         queries_.load(rows, first);
+        scored_rows_.clear();
+        settling_.clear();
         usable_ = forced_ || queries_.count() >= measured::kLeastBoundedQueries;
     }
     // Takes the time in which a panel was scored.
@@ -86,7 +89,10 @@ class BoundedPanels {
         for (std::int64_t tile = 0; tile < queries_.tiles(); ++tile) {
             const std::int64_t n = decide_tile(tile);
             sink.take_masks(masks_.data(), tile * kTileRows, n);
-            tally.open += collect(tile, n, sink.counters());
+            const std::int64_t taken = take_rows(tile, n), open = collect(tile, n, sink.counters());
+            scored_rows_.record(tile, taken + open);
+            tally.open += taken + open;
+            tally.scored += taken;
             if (open_.count >= kOpenAtOnce) settling_.settle(open_, rows, tally);
             if constexpr (TakesLanes<Sink>) {
                 decide_lanes(tile, n, sink.lanes().counters());
@@ -95,6 +101,7 @@ class BoundedPanels {
             }
         }
         settling_.settle(open_, rows, tally);
+        scored_rows_.score(sink);
         if constexpr (TakesLanes<Sink>) settle_lanes(sink, tally);
         tally.bounded += static_cast<std::int64_t>(queries_.tasks().size()) * width + lane_tasks() * queries_.count();
         gauge_.record_bounded(Gauge::Clock::now() - start, queries_.count() * width);
@@ -173,6 +180,11 @@ class BoundedPanels {
                                 queries_.offsets() + row, panel_.thresholds(), counters, lane_masks_.data());
     }
 
+    // Takes the pairs of rows that are scored whole out of the masks of a tile.
+    std::int64_t take_rows(std::int64_t tile, std::int64_t n) {
+        const std::int64_t* const first = queries_.first() + tile * kTileRows;
+        return scored_rows_.take(tile, first[0], first[n], masks_.data());
+    }
     // Adds up what was decided, and lists the open pairs of a tile behind those of others. Returns their number.
     std::int64_t collect(std::int64_t tile, std::int64_t n, std::uint32_t* counters) {
         const std::int64_t* const first = queries_.first() + tile * kTileRows;
@@ -207,8 +219,12 @@ class BoundedPanels {
     double open_share(std::int64_t width) {
         constexpr std::int64_t tried = 16;
         std::int64_t found = 0, pairs = 0;
+        // A task with more open pairs has its row scored, which takes no longer.
+        const int most = scored_rows_.least_open();
         const auto add = [&](const std::vector<PairMasks>& masks, std::size_t n) {
-            for (std::size_t i = 0; i < n; ++i) found += std::popcount(masks[i].open());
+            for (std::size_t i = 0; i < n; ++i) {
+                found += std::min(std::popcount(masks[i].open()), most);
+            }
         };
         const std::int64_t step = std::max<std::int64_t>(1, queries_.tiles() / tried);
         for (std::int64_t tile = 0; tile < queries_.tiles(); tile += step) {
@@ -234,6 +250,7 @@ class BoundedPanels {
     BoundedQueries<C> queries_{quantiser_};
     BoundedPanel<C> panel_{quantiser_};
     Settling<C> settling_{quantiser_, queries_, panel_};
+    ScoredRows<C> scored_rows_{quantiser_, queries_, panel_};
     Gauge gauge_;
     const bool forced_ = are_bounds_forced();
     bool usable_ = false;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "engine/count_sink.hpp"
+#include "engine/crowded.hpp"
 #include "engine/sweep.hpp"
 
 namespace truerank {
@@ -76,19 +78,12 @@ Key<C> best_without_target(const Embeddings& embeddings, const Tasks& tasks, con
     return best;
 }
 
+// Compares the scores of sorted tasks as they are made.
 template <class C>
-Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter, const Selection& candidates,
-              NanRule nan, const Execution& execution, const Counts& counts) {
+Fault rank_as_made(const Embeddings& embeddings, const Tasks& tasks, const SortedTasks& sorted, const Selection& filter,
+                   NanRule nan, const Execution& execution, const Counts& counts) {
     const bool partial = tasks.is_partial();
-    for (std::int64_t task = 0; candidates && task < tasks.size; ++task) {
-        const std::int64_t target = tasks.targets[task] - tasks.first_column;
-        if (partial && (target < 0 || target >= embeddings.entities.rows)) continue;
-        if (!candidates.has(candidates.list(task), tasks.targets[task])) {
-            return {Fault::Kind::not_a_candidate, task, tasks.rows == nullptr ? task : tasks.rows[task], -1};
-        }
-    }
     const Scoring<C> scoring(embeddings);
-    const SortedTasks sorted = sort_tasks(tasks, candidates, embeddings);
     TargetScores<C> target_scores(scoring, tasks, sorted, execution);
     std::vector<C> given_scores;
     for (std::size_t i = 0; partial && i < sorted.order.size(); ++i) {
@@ -130,6 +125,39 @@ Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection&
         settle(counts, task, true_scores[i], shared.nan[static_cast<std::size_t>(task)], nan);
     }
     return {};
+}
+
+template <class C>
+Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter, const Selection& candidates,
+              NanRule nan, const Execution& execution, const Counts& counts) {
+    for (std::int64_t task = 0; candidates && task < tasks.size; ++task) {
+        const std::int64_t target = tasks.targets[task] - tasks.first_column;
+        if (tasks.is_partial() && (target < 0 || target >= embeddings.entities.rows)) continue;
+        if (!candidates.has(candidates.list(task), tasks.targets[task])) {
+            return {Fault::Kind::not_a_candidate, task, tasks.rows == nullptr ? task : tasks.rows[task], -1};
+        }
+    }
+    const SortedTasks sorted = sort_tasks(tasks, candidates, embeddings);
+    const CrowdedQueries crowded = find_crowded(embeddings, sorted, filter);
+    if (crowded.queries.empty()) return rank_as_made<C>(embeddings, tasks, sorted, filter, nan, execution, counts);
+    const Fault fault = rank_crowded(embeddings, tasks, sorted, crowded, filter, candidates, nan, execution, counts);
+    std::vector<std::int64_t> others;
+    std::int64_t next = 0;  // the first task behind a crowded query
+    for (const std::int64_t query : crowded.queries) {
+        others.insert(others.end(), sorted.order.begin() + next, sorted.order.begin() + sorted.first_task_of(query));
+        next = sorted.first_task_of(query + 1);
+    }
+    others.insert(others.end(), sorted.order.begin() + next, sorted.order.end());
+    if (others.empty()) return fault;
+    const TaskSubset rest(std::move(others), tasks, sizeof(C), filter, candidates, counts);
+    PartListener listener(execution.listener, crowded.pairs + crowded.other_pairs);
+    Execution part = execution;
+    part.listener = listener.part(crowded.pairs);
+    const Fault other = rest.give_back(
+        rank_as_made<C>(embeddings, rest.tasks(), sort_tasks(rest.tasks(), rest.candidates(), embeddings),
+                        rest.filter(), nan, part, rest.counts()),
+        counts);
+    return precedes(other, fault) ? other : fault;
 }
 
 // A sink that copies the scores out.

@@ -1,6 +1,8 @@
 // Whether bounds are worth their time.
 #pragma once
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -9,11 +11,30 @@
 
 namespace truerank {
 
+// The processor time of the calling thread, where the system tells it: a thread that has to wait for a processor is not
+// slower for that.
+struct ThreadClock {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<ThreadClock>;
+    static constexpr bool is_steady = true;
+    static time_point now() {
+#ifdef CLOCK_THREAD_CPUTIME_ID
+        timespec time{};
+        if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0) {
+            return time_point(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+        }
+#endif
+        return time_point(std::chrono::steady_clock::now().time_since_epoch());
+    }
+};
+
 // Says whether bounds are worth their time, by what a pair took with them and without. Where they lose, panels are
 // scored, and bounds are tried again, less and less often. Counts do not depend on it.
 class Gauge {
   public:
-    using Clock = std::chrono::steady_clock;
+    using Clock = ThreadClock;
 
     // Whether the next panel is to go by bounds. The first one is scored, since the time of scores does not depend on
     // data, and now and then another, in case the first was disturbed.
@@ -24,29 +45,35 @@ class Gauge {
         return false;
     }
     // Whether bounds are tried after they lost, or for the first time.
-    bool is_trial() const { return bounded_ == 0; }
+    bool is_trial() const { return bounded_panels_ == 0; }
     void lost() {
         bounded_ = 0;
+        bounded_panels_ = 0;
         last_pause_ = std::clamp<std::int64_t>(2 * last_pause_, measured::kShortestPause, measured::kLongestPause);
         pause_ = last_pause_;
     }
-    void record_scored(Clock::duration time, std::int64_t pairs) { scored_ = shortest(scored_, time, pairs); }
+    void record_scored(Clock::duration time, std::int64_t pairs) {
+        const double now = seconds_for_pair(time, pairs);
+        // Other work makes times longer, never shorter: the shortest of late counts, and is forgotten slowly.
+        scored_ = scored_ == 0 ? now : std::min(now, 1.05 * scored_);
+    }
+    // Panels differ in how many pairs they leave open: the mean of the last ones is judged, unless the first take very
+    // long.
     void record_bounded(Clock::duration time, std::int64_t pairs) {
-        bounded_ = shortest(bounded_, time, pairs);
-        if (bounded_ > scored_) return lost();
-        last_pause_ = 0;
+        bounded_panels_ = std::min(bounded_panels_ + 1, measured::kPanelsOfMean);
+        bounded_ += (seconds_for_pair(time, pairs) - bounded_) / static_cast<double>(bounded_panels_);
+        const bool is_settled = bounded_panels_ == measured::kPanelsOfMean;
+        if (bounded_ > scored_ * (is_settled ? 1 : measured::kMostOfFirstPanels)) return lost();
+        if (is_settled) last_pause_ = 0;
     }
 
   private:
-    // Other work makes times longer, never shorter: the shortest of late counts, and is forgotten slowly.
-    static double shortest(double before, Clock::duration time, std::int64_t pairs) {
-        const double now =
-            std::chrono::duration<double>(time).count() / static_cast<double>(std::max<std::int64_t>(1, pairs));
-        return before == 0 ? now : std::min(now, 1.05 * before);
+    static double seconds_for_pair(Clock::duration time, std::int64_t pairs) {
+        return std::chrono::duration<double>(time).count() / static_cast<double>(std::max<std::int64_t>(1, pairs));
     }
 
     double scored_ = 0, bounded_ = 0;  // seconds for each pair of a query and a candidate
-    std::int64_t panels_ = 0, pause_ = 0, last_pause_ = 0;
+    std::int64_t panels_ = 0, bounded_panels_ = 0, pause_ = 0, last_pause_ = 0;
 };
 
 }  // namespace truerank

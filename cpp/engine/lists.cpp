@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <limits>
+#include <utility>
 
 #include "engine/threads.hpp"
 #include "kernels/measured.hpp"
@@ -50,54 +51,97 @@ class PlaceTable {
     std::size_t mask_ = 0;
 };
 
-// Appends the places of the filtered ids of a task, ascending.
+// Appends the places of those ids of a list that are in a list of the filter, ascending.
 void find_filtered(const Selection& lists, std::int64_t list, const PlaceTable& table, const Selection& filter,
-                   std::int64_t filter_list, std::int64_t target, std::vector<std::int64_t>& places) {
+                   std::int64_t filter_list, std::vector<std::int64_t>& places) {
     const std::int64_t begin = lists.indptr[list], end = lists.indptr[list + 1];
     if (filter.length(filter_list) > measured::kLongFilter * (end - begin)) {
         for (std::int64_t place = begin; place < end; ++place) {
-            const std::int64_t id = lists.column(place);
-            if (id != target && filter.has(filter_list, id)) places.push_back(place);
+            if (filter.has(filter_list, lists.column(place))) places.push_back(place);
         }
         return;
     }
     const auto first = static_cast<std::ptrdiff_t>(places.size());
     for (std::int64_t at = filter.indptr[filter_list]; at < filter.indptr[filter_list + 1]; ++at) {
         const std::int64_t id = filter.column(at);
-        if (id < 0 || id == target) continue;  // another thread may have written to the filter
+        if (id < 0) continue;  // another thread may have written to the filter
         if (const std::int64_t place = table.place(id); place >= 0) places.push_back(place);
     }
     std::sort(places.begin() + first, places.end());
 }
 
+// What a thread keeps of a list.
+struct ListWorker {
+    PlaceTable table;
+    // Its tasks, by their lists of the filter, which are copies: another thread may write to the caller's arrays.
+    std::vector<std::pair<std::int64_t, std::int64_t>> tasks;
+};
+
+// Fills the arrays for the tasks of a list that is in the table, and appends what it filters. Returns whether it came
+// to the end.
+bool find_tasks(const Selection& lists, std::int64_t list, const ListTasks& tasks, std::int64_t first,
+                std::int64_t last, const Selection& filter, ListWorker& worker, const ListedTasks& found,
+                FilteredPlaces& filtered, Stop& stop, bool is_caller) {
+    for (std::int64_t task = first; task < last; ++task) found.place[task] = worker.table.place(tasks.targets[task]);
+    if (!filter) return true;
+    worker.tasks.clear();
+    for (std::int64_t task = first; task < last; ++task) worker.tasks.emplace_back(filter.list(task), task);
+    if (!std::is_sorted(worker.tasks.begin(), worker.tasks.end())) std::sort(worker.tasks.begin(), worker.tasks.end());
+    std::int64_t last_list = -1;
+    for (const auto& [filter_list, task] : worker.tasks) {
+        const std::int64_t length = filter.length(filter_list);
+        if (filter_list != last_list) {
+            const std::int64_t most = measured::kLongFilter * lists.length(list);
+            if (stop.requested(is_caller, 16 * std::min(length, most))) return false;
+            find_filtered(lists, list, worker.table, filter, filter_list, filtered.places);
+            filtered.indptr.push_back(static_cast<std::int64_t>(filtered.places.size()));
+            last_list = filter_list;
+        }
+        // The target is never left out.
+        const std::int64_t place = found.place[task];
+        const bool is_named = filter.has(filter_list, tasks.targets[task]);
+        const auto end = filtered.places.end(), begin = filtered.places.begin() + filtered.indptr.end()[-2];
+        found.shared[task] = static_cast<std::int64_t>(filtered.indptr.size()) - 2;
+        found.filtered[task] = length - (is_named ? 1 : 0);
+        found.places[task] = end - begin - (is_named && place >= 0 ? 1 : 0);
+        found.before[task] = place < 0 ? found.places[task] : std::lower_bound(begin, end, place) - begin;
+    }
+    return true;
+}
+
 }  // namespace
 
 ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTasks& tasks, const Selection& filter,
-                      int threads, bool (*interrupted)(), const ListedTasks& found,
-                      std::vector<std::int64_t>& filtered_places) {
+                      int threads, bool (*interrupted)(), const ListedTasks& found, FilteredPlaces& filtered) {
     const std::int64_t mean_length = std::max<std::int64_t>(1, lists.entries / std::max<std::int64_t>(1, lists.size));
     const std::int64_t per_chunk = std::clamp<std::int64_t>(kChunkEntries / mean_length, 1, kMostListsPerChunk);
     const std::int64_t chunks = divide_up(lists.size, per_chunk);
     const Team team(chunks < 4 ? 1 : threads, chunks);
-    std::vector<PlaceTable> tables(static_cast<std::size_t>(team.size()));
-    std::vector<std::vector<std::int64_t>> places(static_cast<std::size_t>(chunks));
+    std::vector<ListWorker> workers(static_cast<std::size_t>(team.size()));
+    std::vector<FilteredPlaces> filtered_of(static_cast<std::size_t>(chunks));
     std::vector<ListFault> faults(static_cast<std::size_t>(chunks));
     std::atomic<std::int64_t> first_fault{std::numeric_limits<std::int64_t>::max()};  // its chunk
-    parallel_for(team, chunks, interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {
+    const auto first_task_from = [&](std::int64_t list) {
+        return std::lower_bound(tasks.lists, tasks.lists + tasks.size, list) - tasks.lists;
+    };
+    for (auto* const counts : {found.filtered, found.before, found.places, found.shared}) {
+        std::fill_n(counts, tasks.size, 0);
+    }
+    parallel_for(team, chunks, interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
         if (chunk > first_fault.load(std::memory_order_relaxed)) return;
-        PlaceTable& table = tables[static_cast<std::size_t>(worker)];
-        std::vector<std::int64_t>& chunk_places = places[static_cast<std::size_t>(chunk)];
+        ListWorker& worker = workers[static_cast<std::size_t>(id)];
+        PlaceTable& table = worker.table;
         const std::int64_t first = chunk * per_chunk, last = std::min(lists.size, first + per_chunk);
-        std::int64_t task = std::lower_bound(tasks.lists, tasks.lists + tasks.size, first) - tasks.lists;
+        std::int64_t task = first_task_from(first);
         for (std::int64_t list = first; list < last; ++list) {
             const std::int64_t begin = lists.indptr[list], end = lists.indptr[list + 1];
             table.clear(end - begin);
-            if (stop.requested(worker == 0, 16)) return;
+            if (stop.requested(id == 0, 16)) return;
             for (std::int64_t place = begin; place < end; ++place) {
-                if ((place - begin) % kChunkEntries == 0 && stop.requested(worker == 0, 16 * kChunkEntries)) return;
-                const std::int64_t id = lists.column(place);
-                const bool outside = id < 0 || id >= bound;
-                const std::int64_t earlier = outside ? -1 : table.enter(id, place);
+                if ((place - begin) % kChunkEntries == 0 && stop.requested(id == 0, 16 * kChunkEntries)) return;
+                const std::int64_t listed = lists.column(place);
+                const bool outside = listed < 0 || listed >= bound;
+                const std::int64_t earlier = outside ? -1 : table.enter(listed, place);
                 if (!outside && earlier < 0) continue;
                 faults[static_cast<std::size_t>(chunk)] = {place, earlier};
                 std::int64_t before = first_fault.load();
@@ -105,22 +149,11 @@ ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTask
                 }
                 return;
             }
-            for (; task < tasks.size && tasks.lists[task] == list; ++task) {
-                const std::int64_t target = tasks.targets[task], place = table.place(target);
-                const std::size_t start = chunk_places.size();
-                found.place[task] = place;
-                found.filtered[task] = 0;
-                if (filter) {
-                    const std::int64_t filter_list = filter.list(task), length = filter.length(filter_list);
-                    if (stop.requested(worker == 0, 16 * std::min(length, measured::kLongFilter * (end - begin))))
-                        return;
-                    found.filtered[task] = length - (filter.has(filter_list, target) ? 1 : 0);
-                    find_filtered(lists, list, table, filter, filter_list, target, chunk_places);
-                }
-                found.places[task] = static_cast<std::int64_t>(chunk_places.size() - start);
-                const auto task_places = chunk_places.begin() + static_cast<std::ptrdiff_t>(start);
-                found.before[task] = place < 0 ? found.places[task]
-                                               : std::lower_bound(task_places, chunk_places.end(), place) - task_places;
+            const std::int64_t first_of_list = task;
+            while (task < tasks.size && tasks.lists[task] == list) ++task;
+            if (!find_tasks(lists, list, tasks, first_of_list, task, filter, worker, found,
+                            filtered_of[static_cast<std::size_t>(chunk)], stop, id == 0)) {
+                return;
             }
         }
     });
@@ -128,11 +161,16 @@ ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTask
         if (fault.place >= 0) return fault;
     }
     std::size_t total = 0;
-    for (const auto& chunk_places : places) total += chunk_places.size();
-    filtered_places.reserve(total);
-    for (auto& chunk_places : places) {
-        filtered_places.insert(filtered_places.end(), chunk_places.begin(), chunk_places.end());
-        std::vector<std::int64_t>().swap(chunk_places);
+    for (const FilteredPlaces& part : filtered_of) total += part.places.size();
+    filtered.places.reserve(total);
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+        FilteredPlaces part = std::move(filtered_of[static_cast<std::size_t>(chunk)]);
+        const std::int64_t before = filtered.indptr.back(),
+                           shared = static_cast<std::int64_t>(filtered.indptr.size()) - 1;
+        for (std::size_t i = 1; i < part.indptr.size(); ++i) filtered.indptr.push_back(before + part.indptr[i]);
+        filtered.places.insert(filtered.places.end(), part.places.begin(), part.places.end());
+        const std::int64_t last = first_task_from((chunk + 1) * per_chunk);
+        for (std::int64_t task = first_task_from(chunk * per_chunk); task < last; ++task) found.shared[task] += shared;
     }
     return {};
 }

@@ -21,6 +21,14 @@ struct ListedTasks {
     std::int64_t* filtered = nullptr;  // ids that the filter leaves out; the target is never one of them
     std::int64_t* before = nullptr;    // those of them that are listed before the target, or at all if it is not listed
     std::int64_t* places = nullptr;    // how many of them are listed at all
+    std::int64_t* shared = nullptr;    // which of FilteredPlaces are its own
+};
+
+// The places of the ids that a filter leaves out of a list, ascending, and of targets that it names: those number i
+// begin at indptr[i]. Tasks of one list with one filter share theirs.
+struct FilteredPlaces {
+    std::vector<std::int64_t> indptr{0};
+    std::vector<std::int64_t> places;
 };
 
 // The place of the first id that is outside of [0, bound), or that its list has already: then `earlier` is its first
@@ -30,10 +38,9 @@ struct ListFault {
     std::int64_t earlier = -1;
 };
 
-// Checks all ids and fills the arrays. If there is no fault, `filtered_places` becomes the places of the filtered ids
-// of all tasks, one task after another, ascending.
+// Checks all ids and fills the arrays. Afterwards `filtered` has the places of all tasks, if there is a filter and no
+// fault.
 ListFault find_listed(const Selection& lists, std::int64_t bound, const ListTasks& tasks, const Selection& filter,
-                      int threads, bool (*interrupted)(), const ListedTasks& found,
-                      std::vector<std::int64_t>& filtered_places);
+                      int threads, bool (*interrupted)(), const ListedTasks& found, FilteredPlaces& filtered);
 
 }  // namespace truerank

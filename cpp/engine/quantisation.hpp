@@ -216,13 +216,16 @@ class Quantiser {
     }
     // The share by which a sum of squares may be wrong.
     double squares_error() const { return (depth() / 4 + 64) * 0x1p-24; }
+    bool is_zero(const C* row) const {
+        return std::all_of(row, row + size(), [](C x) { return x == 0; });
+    }
     double squares_of(const C* row) const {
         double squares = 0;
         add_squares(&row, 1, queries.depth(), &squares);
         return squares;
     }
     // Floats that are no less and no greater.
-    static float rounded_up(double x) { return static_cast<float>(x + std::abs(x) * 0x1p-22 + 0x1p-140); }
+    static float rounded_up(double x) { return static_cast<float>(x + std::abs(x) * 0x1p-22 + 0x1p-120); }
     static float rounded_down(double x) { return -rounded_up(-x); }
 
     // Writes the levels of a shifted vector to one of many lanes.

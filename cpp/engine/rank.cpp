@@ -45,7 +45,11 @@ Plan Ranker<T>::make_plan(int threads) const {
     const std::int64_t average = own_lists ? divide_up(candidates_.entries, candidates_.size) : plan.row_length;
     const std::int64_t row_bytes = std::max<std::int64_t>(size, average * size);
     const std::int64_t depth = tasks_.size / groups();
-    plan.serial = row_bytes < measured::kSerialBytes && groups() * row_bytes * (1 + depth / 8) < measured::kSerialBytes;
+    // As a float, since the product may be more than an integer holds.
+    const double bytes =
+        static_cast<double>(groups()) * static_cast<double>(row_bytes) * static_cast<double>(1 + depth / 8);
+    plan.serial = bytes < measured::kSerialBytes;
+    plan.duration = bytes < measured::kBriefBytes ? Duration::brief : Duration::any;
 
     if (plan.column_major) {
         // Strips of about the same height. Where rows have several tasks, strips are low, so that columns stay in the
@@ -105,7 +109,7 @@ Fault Ranker<T>::run(int threads, bool (*interrupted)()) {
     const auto later = [](const Fault& a, const Fault& b) { return precedes(b, a) ? b : a; };
 
     const Plan plan = make_plan(threads);
-    const Team team(plan.serial ? 1 : threads, plan.chunks);
+    const Team team(plan.serial ? 1 : threads, plan.chunks, plan.duration);
     std::vector<Worker> workers(static_cast<std::size_t>(team.size()));
     const bool whole_rows = plan.chunks_per_row == 1;
     // The first number that is written for a task sets its pages up, which is left to all threads where that is easy.

@@ -78,6 +78,7 @@ struct Plan {
     bool column_major = false;  // columns are contiguous: many rows are counted at once
     bool single_tasks = false;  // every task has a row of its own, which is read in place
     bool serial = false;
+    Duration duration = Duration::any;
     std::int64_t chunks = 0;
     std::int64_t chunk_groups = 1;
     std::int64_t groups_at_once = 1;  // groups that are scanned side by side

@@ -1,7 +1,9 @@
-// Settles the pairs that sums over the levels of a panel leave open: of products of bytes by their second levels, which
-// are words; by their values; or, where these do not tell either, by their scores.
+// Settles the pairs that sums over the levels of a panel leave open: those of zero vectors by scores that all of these
+// have in common; of products of bytes by their second levels, which are words; by their values; or, where these do not
+// tell either, by their scores.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +14,7 @@
 #include "engine/bounds.hpp"
 #include "engine/quantisation.hpp"
 #include "kernels/decisions.hpp"
+#include "kernels/rows.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/similarity.hpp"
 
@@ -75,11 +78,14 @@ class Settling {
     Settling(const Quantiser<C>& quantiser, const BoundedQueries<C>& queries, const BoundedPanel<C>& panel)
         : q_(quantiser), queries_of_(queries), panel_(panel) {}
 
+    // Forgets the queries of the last cell.
+    void clear() { zero_sums_.clear(); }
     // Afterwards there are no open pairs.
     template <class Side>
     void settle(OpenPairs& open, Side side, BoundsTally& tally) {
         const std::size_t lanes = q_.kernels.lanes;
         values_.resize(lanes);
+        if (panel_.has_zeros()) settle_zeros(open, side, tally);
         if (queries_of_.has_words()) settle_by_words(open, side);
         if (!q_.has_sums_of_floats()) settle_by_values(open, side);
         tally.scored += static_cast<std::int64_t>(open.count);
@@ -89,13 +95,61 @@ class Settling {
             gather_rows(pairs, n, side);
             q_.scoring.accumulate_rows(q_.similarity, queries_.data(), candidates_.data(), n, q_.size(),
                                        values_.data());
-            q_.scoring.finish(q_.similarity, register_tile(pairs, n, side));
-            for (std::size_t i = 0; i < n; ++i) side.take_score(pairs[i], values_[i]);
+            take_sums(pairs, n, side);
         }
         open.count = 0;
     }
 
   private:
+    // Turns the sums of pairs into scores, and hands these on.
+    template <class Side>
+    void take_sums(const OpenPair* pairs, std::size_t n, Side& side) {
+        q_.scoring.finish(q_.similarity, register_tile(pairs, n, side));
+        for (std::size_t i = 0; i < n; ++i) side.take_score(pairs[i], values_[i]);
+    }
+    // Scores the pairs of candidates that are zero vectors, whose sums depend on the query alone, and keeps the others.
+    // A zero vector is about as far from all queries, so that no bound tells much about it.
+    template <class Side>
+    void settle_zeros(OpenPairs& open, Side& side, BoundsTally& tally) {
+        const std::size_t lanes = q_.kernels.lanes;
+        zero_pairs_.clear();
+        std::size_t kept = 0;
+        for (std::size_t at = 0; at < open.count; ++at) {
+            const OpenPair pair = open.list[at];
+            if (panel_.is_zero(pair.lane)) {
+                zero_pairs_.push_back(pair);
+            } else {
+                open.list[kept++] = pair;
+            }
+        }
+        open.count = kept;
+        if (zero_pairs_.empty()) return;
+        if (zero_sums_.empty()) sum_zeros();
+        for (std::size_t at = 0; at < zero_pairs_.size(); at += lanes) {
+            const std::size_t n = std::min(lanes, zero_pairs_.size() - at);
+            const OpenPair* const pairs = zero_pairs_.data() + at;
+            for (std::size_t i = 0; i < n; ++i) values_[i] = zero_sums_[side.query(pairs[i])];
+            take_sums(pairs, n, side);
+        }
+        tally.scored += static_cast<std::int64_t>(zero_pairs_.size());
+    }
+    // Sums up the pairs of all queries and a zero vector. Sums are the same with query and candidate exchanged.
+    void sum_zeros() {
+        const std::size_t lanes = q_.scoring.lanes;
+        const auto count = static_cast<std::size_t>(queries_of_.count());
+        const std::vector<C> zeros(kFewQueries * q_.size(), C{0});
+        std::vector<C> sums(kFewQueries * lanes);
+        queries_.resize(lanes);
+        zero_sums_.resize(count);
+        for (std::size_t first = 0; first < count; first += lanes) {
+            const std::size_t n = std::min(lanes, count - first);
+            for (std::size_t i = 0; i < lanes; ++i) queries_[i] = queries_of_.row(first + std::min(i, n - 1));
+            row_kernels<C>().accumulate(q_.similarity, zeros.data(), 1, queries_.data(), q_.size(), false, lanes,
+                                        sums.data());
+            std::copy_n(sums.begin(), n, zero_sums_.begin() + static_cast<std::ptrdiff_t>(first));
+        }
+    }
+
     // Keeps those pairs of which sums over words do not tell. As good as random, its sides are not branched on.
     template <class Side>
     void settle_by_words(OpenPairs& open, Side& side) {
@@ -195,6 +249,8 @@ class Settling {
     const Quantiser<C>& q_;
     const BoundedQueries<C>& queries_of_;
     const BoundedPanel<C>& panel_;
+    std::vector<OpenPair> zero_pairs_;
+    std::vector<C> zero_sums_;  // of the queries, once they are asked for
     std::vector<const C*> queries_, candidates_;
     std::vector<C> values_, bias_, means_, query_means_;
     std::vector<double> squares_, query_squares_;

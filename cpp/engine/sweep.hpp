@@ -388,6 +388,8 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
            const MakeSink& make_sink) {
     // Fewer multiply-adds than this are done before another thread has woken up.
     constexpr double serial_work = 1 << 23;
+    // And fewer than these take some ten milliseconds (see kBriefBytes).
+    constexpr double brief_work = 1 << 29;
     double work = 0;
     for (const Group& group : sorted.groups) {
         work += static_cast<double>(group.last_query - group.first_query) * static_cast<double>(group.candidates.size) *
@@ -398,7 +400,7 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
                             task_bytes,      execution.block, threads > 0 ? threads : default_threads()};
     const std::vector<Cell> cells = cut_cells(sorted, sizing);
     const auto chunks = static_cast<std::int64_t>(cells.size());
-    const Team team(threads, chunks);
+    const Team team(threads, chunks, work < brief_work ? Duration::brief : Duration::any);
     using Sink = decltype(make_sink());
     std::optional<Quantisation<C>> quantisation;
     const bool few = std::all_of(sorted.groups.begin(), sorted.groups.end(),

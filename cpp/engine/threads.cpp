@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -36,6 +37,20 @@ constexpr int kMaxThreads = 256;
 
 std::atomic<bool> is_forked_child{false};
 std::atomic<int> busy_threads{0};
+BriefTeams brief_teams;
+
+#ifdef CLOCK_THREAD_CPUTIME_ID
+constexpr bool kKnowsThreadTime = true;
+// The time for which the calling thread has had a processor.
+BriefTeams::Time thread_time() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+#else
+constexpr bool kKnowsThreadTime = false;
+BriefTeams::Time thread_time() { return {}; }
+#endif
 
 // The number of processors that the control group allows, rounded up; kMaxThreads if it sets no limit. Read once.
 int cgroup_limit() {
@@ -245,11 +260,31 @@ void Stop::wait_for_workers(const std::atomic<int>& working) {
     }
 }
 
-Team::Team(int requested, std::int64_t chunks) : size_(1), reserved_(0) {
+bool BriefTeams::may_try() {
+    const int left = left_.load(std::memory_order_relaxed);
+    if (left > 0) left_.store(left - 1, std::memory_order_relaxed);
+    return left <= 0;
+}
+
+void BriefTeams::judge(Time took, Time alone) {
+    const int pause = pause_.load(std::memory_order_relaxed);
+    if (took > alone + kLoss) {
+        left_.store(pause, std::memory_order_relaxed);
+        pause_.store(std::min(2 * pause, kLongestPause), std::memory_order_relaxed);
+    } else if (pause > kShortestPause) {  // not the shortest at once: one win may be luck
+        pause_.store(pause / 2, std::memory_order_relaxed);
+    }
+}
+
+Team::Team(int requested, std::int64_t chunks, Duration duration) : size_(1), reserved_(0) {
     const int useful = static_cast<int>(std::min<std::int64_t>(chunks, kMaxThreads));
     if (useful <= 1 || requested == 1 || is_forked_child.load(std::memory_order_relaxed)) return;
     const int available = default_threads() - busy_threads.load(std::memory_order_relaxed);
     size_ = std::clamp(requested > 0 ? requested : available, 1, useful);
+    if (kKnowsThreadTime && requested <= 0 && duration == Duration::brief && size_ > 1) {
+        is_judged_ = brief_teams.may_try();
+        if (!is_judged_) size_ = 1;
+    }
     reserved_ = size_;
     busy_threads.fetch_add(reserved_, std::memory_order_relaxed);
 }
@@ -266,11 +301,13 @@ void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), 
     std::atomic<int> working{0};
     std::exception_ptr failure;
     std::mutex mutex;
+    std::int64_t chunks_of_caller = 0;
     const auto run = [&](int worker) {
         const DefaultArithmetic arithmetic;
         while (!stop.requested(worker == 0, kWorkBetweenPolls / 4)) {
             const std::int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
             if (chunk >= chunks) return;
+            if (worker == 0) ++chunks_of_caller;
             try {
                 work(chunk, worker, stop);
             } catch (...) {
@@ -282,6 +319,13 @@ void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), 
     };
     // Worker 0 is the calling thread. It polls until the last chunk is done, also while it waits for the other threads:
     // otherwise nothing would notice an interruption then.
+    const auto run_caller = [&] {
+        const BriefTeams::Time before = thread_time();
+        run(0);
+        return thread_time() - before;
+    };
+    const auto start = std::chrono::steady_clock::now();
+    BriefTeams::Time caller_time{};
     if (team.size() == 1) {
         run(0);
     } else {
@@ -292,7 +336,11 @@ void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), 
             // In a parallel region of the caller's there is one thread, and the team that is kept stays as it is.
             if (const int size = omp_get_num_threads(); worker == 0 && size > 1) kept_team = size;
             working.fetch_add(1, std::memory_order_relaxed);
-            run(worker);
+            if (worker == 0) {
+                caller_time = run_caller();
+            } else {
+                run(worker);
+            }
             working.fetch_sub(1, std::memory_order_release);
             if (worker == 0) stop.wait_for_workers(working);
         }
@@ -313,10 +361,14 @@ void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), 
                 break;
             }
         }
-        run(0);
+        caller_time = run_caller();
         stop.wait_for_workers(working);
         for (std::thread& other : others) other.join();
 #endif
+    }
+    // A caller that had no chunk was kept waiting itself, and knows nothing about the others.
+    if (team.is_judged() && chunks_of_caller > 0) {
+        brief_teams.judge(std::chrono::steady_clock::now() - start, caller_time * chunks / chunks_of_caller);
     }
     if (failure) std::rethrow_exception(failure);
     if (stop.interrupted()) throw Interrupted{};

@@ -91,20 +91,50 @@ class Stop {
     Clock::time_point last_report_{};  // long ago: the first poll makes the first report
 };
 
+// Whether a call takes milliseconds, or may take longer.
+enum class Duration { brief, any };
+
+// Whether brief calls are to have several threads. Threads of another OpenMP runtime that wait for work, as those of
+// torch do after a matrix product, spin for milliseconds and keep their processors, and so does another program. A
+// thread of a team then waits for its turn for longer than the whole call would take on one thread. The system counts
+// threads that run, but does not tell those that only spin, nor which of them would work for this call: so teams are
+// judged by the time that they took. After one that lost, brief calls have one thread for a while, and for twice as
+// long after each further loss.
+class BriefTeams {
+  public:
+    using Time = std::chrono::nanoseconds;
+    // A team that took so much longer than its caller would have taken alone has lost. Less is the cost of waking it.
+    static constexpr Time kLoss = std::chrono::microseconds(500);
+    static constexpr int kShortestPause = 8, kLongestPause = 128;  // in calls
+
+    // Whether the next call may have several threads; it is counted.
+    bool may_try();
+    // `took`: the time of a team; `alone`: that of the caller, without waiting, if it had done all chunks.
+    void judge(Time took, Time alone);
+
+  private:
+    // Several threads may be here at once. What one of them then overwrites is a call or two of a pause.
+    std::atomic<int> left_{0};  // calls of the pause that are to come
+    std::atomic<int> pause_{kShortestPause};
+};
+
 // The threads of one call: as many as `requested` or, if that is 0, the default number less those that other calls use
 // at the moment, so that calls from several Python threads share the processors. There are never more threads than
-// chunks.
+// chunks. A brief call without a number has one thread where BriefTeams says so.
 class Team {
   public:
-    Team(int requested, std::int64_t chunks);
+    Team(int requested, std::int64_t chunks, Duration duration = Duration::any);
     ~Team();
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
     int size() const { return size_; }
+    // Whether the time of its chunks says something about further calls.
+    bool is_judged() const { return is_judged_; }
 
   private:
     int size_;
     int reserved_;
+    bool is_judged_ = false;
 };
 
 // Calls work(chunk, worker, stop) for every chunk in [0, chunks), in any order, on the team's threads; worker <

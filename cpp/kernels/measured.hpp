@@ -95,6 +95,9 @@ inline constexpr std::int64_t kNarrowBytes = 1024;
 // Less than this is counted by the calling thread alone: waking OpenMP's threads costs milliseconds while another
 // process keeps a core busy.
 inline constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
+// Less than this takes some ten milliseconds, as long as a thread may wait for its turn beside one that spins: whether
+// several threads are worth while is judged by the time of the calls before. (bench/studies/training_loop.py)
+inline constexpr std::int64_t kBriefBytes = std::int64_t{256} << 20;
 // The size of a chunk: small, so that threads end at the same time and soon notice a stop; large compared with the cost
 // of handing it out.
 inline constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
@@ -119,6 +122,10 @@ constexpr int kTransposedBytes = std::min(Bytes, 32);
 // So many components of a panel stay in the second-level cache while all queries pass over them: half a megabyte with
 // the widest vectors.
 inline constexpr std::int64_t kDepthAtOnce = 2048;
+// To look up the scores of a row among the true scores of a query takes as long as to compare them with those of so
+// many tasks. So many bytes of rows are scored at a time: with fewer, candidates are packed for too few queries.
+inline constexpr std::int64_t kTasksLookedUp = 32;
+inline constexpr std::int64_t kRowsBytes = std::int64_t{16} << 20;
 // A step of a filter, and an entry that is offered to a list of the top k, take as long as counting so many scores: so
 // much is added to the work after which a thread looks whether to stop.
 inline constexpr std::int64_t kScoresPerStep = 16;
@@ -135,10 +142,17 @@ inline constexpr std::int64_t kLeastBoundedQueries = 24;
 inline constexpr double kSettledDepth = 1600, kSettledTimes = 10;
 // With more than one pair in so many open, bounds lose whatever the depth.
 inline constexpr double kOneOpenIn = 6;
+// A task that has such a share of a panel's candidates open has its row scored, which takes about as long as settling
+// them. Only tiles are looked at for such tasks that had such a share of their pairs open in the panel before.
+inline constexpr double kOpenOfScoredRow = 0.625;
+inline constexpr double kOpenOfWatchedTile = 0.0625;
 // Bounds that lost are tried again after so many panels, then after twice as many, and so on: a trial that loses takes
 // up to three panels' time. One panel in kPanelsPerCheck is scored, to know how long that takes.
 inline constexpr std::int64_t kShortestPause = 16, kLongestPause = 128;
 inline constexpr std::int64_t kPanelsPerCheck = 256;
+// The mean time of so many panels tells whether bounds lose; before there are as many, a mean of more than this factor.
+inline constexpr std::int64_t kPanelsOfMean = 4;
+inline constexpr double kMostOfFirstPanels = 2;
 // The lists of the top k (--parts "top k") and the means of CSLS (--parts alignment) use bounds from so many candidates
 // before a panel on, for each entry of a list: with half as many before it, bounds took longer than scores for 100
 // entries of 300 components.

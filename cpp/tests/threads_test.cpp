@@ -18,8 +18,8 @@ namespace {
 bool not_interrupted() { return false; }
 bool interrupted_at_once() { return true; }
 
-void check_chunks(Checks& checks, int requested, std::int64_t chunks) {
-    const Team team(requested, chunks);
+void check_chunks(Checks& checks, int requested, std::int64_t chunks, Duration duration = Duration::any) {
+    const Team team(requested, chunks, duration);
     checks.expect(team.size() >= 1 && team.size() <= std::max<std::int64_t>(1, chunks) &&
                       (requested == 0 || team.size() <= requested),
                   "%d threads for %lld chunks, %d requested", team.size(), static_cast<long long>(chunks), requested);
@@ -35,6 +35,41 @@ void check_chunks(Checks& checks, int requested, std::int64_t chunks) {
     for (const std::atomic<int>& n : times) once = once && n == 1;
     checks.expect(once, "every chunk once, %lld chunks, %d threads", static_cast<long long>(chunks), team.size());
     checks.expect(!wrong, "workers, %d threads", team.size());
+}
+
+// After a team that lost, brief calls have one thread for as long as the pause says; a team that did not lose makes the
+// next pause shorter.
+void check_brief_teams(Checks& checks) {
+    using Time = BriefTeams::Time;
+    const Time alone{1'000'000};
+    BriefTeams teams;
+    const auto count_pause = [&] {
+        int calls = 0;
+        while (calls < 1000 && !teams.may_try()) ++calls;
+        return calls;
+    };
+    checks.expect(count_pause() == 0, "the first brief call may have several threads");
+    teams.judge(alone + BriefTeams::kLoss, alone);
+    checks.expect(count_pause() == 0, "waking a team is no loss");
+    for (const int pause : {8, 16, 32, 64, 128, 128}) {
+        teams.judge(alone + BriefTeams::kLoss + Time{1}, alone);
+        const int counted = count_pause();
+        checks.expect(counted == pause, "%d calls of one thread after a loss, expected %d", counted, pause);
+    }
+    for (int i = 0; i < 3; ++i) teams.judge(alone, alone);
+    checks.expect(count_pause() == 0, "a team that gained goes on");
+    teams.judge(alone * 10, alone);
+    checks.expect(count_pause() == 16, "after three gains the pause is an eighth");
+}
+
+// A brief call has as many threads as are requested, and without a number one at least.
+void check_brief_calls(Checks& checks) {
+    const Team requested(3, 1000, Duration::brief);
+    checks.expect(requested.size() == 3 && !requested.is_judged(), "threads that were requested for a brief call");
+    const Team brief(0, 1000, Duration::brief);
+    checks.expect(brief.size() >= 1 && brief.is_judged() == (brief.size() > 1), "%d threads of a brief call",
+                  brief.size());
+    check_chunks(checks, 0, 1000, Duration::brief);
 }
 
 // The threads that were requested run at the same time.
@@ -201,6 +236,8 @@ void check_threads(Checks& checks) {
     for (const int requested : {0, 1, 2, 3, 8}) {
         for (const std::int64_t chunks : {0, 1, 2, 3, 7, 10'000}) check_chunks(checks, requested, chunks);
     }
+    check_brief_teams(checks);
+    check_brief_calls(checks);
     for (const int size : {2, 5}) check_simultaneous(checks, size);
     for (const int threads : {1, 2, 4}) check_errors(checks, threads);
     check_idle_caller(checks);

@@ -14,8 +14,8 @@ FAULTS = [
     Fault(
         "an off-by-one in a filter",
         "python/truerank/tasks/side_tasks.py",
-        "distinct = first_rows(row_keys([query_of_known, known_answers]))",
-        "distinct = first_rows(row_keys([query_of_known, known_answers]))[:-1]",
+        "distinct_rows([query_of_known, facts[known, answer_column]])",
+        "distinct_rows([query_of_known[:-1], facts[known[:-1], answer_column]])",
     ),
     Fault(
         "a check left out",

@@ -18,7 +18,7 @@ from oracles import lists as oracle
 from support.hostile_members import rewrite
 from support.interruptions import refusing_to_wait
 from support.outcomes import attempt
-from support.problems import csr
+from support.problems import csr, shared_lists
 from support.refusals import refusal
 from truerank import _core
 
@@ -64,6 +64,8 @@ def problems(draw: st.DrawFn, *, errors: bool) -> Problem:
     targets = draw(st.lists(st.integers(0, n - 1), min_size=tasks, max_size=tasks))
     if draw(st.booleans()):
         of_task = st.lists(st.integers(0, n - 1), max_size=40)
+        if draw(st.booleans()):  # few filters, which tasks of a list share
+            of_task = st.sampled_from(draw(st.lists(of_task, min_size=1, max_size=2)))
         keywords["filter"] = draw(st.lists(of_task, min_size=tasks, max_size=tasks))
     keywords["order"] = draw(st.sampled_from(("descending", "ascending")))
     keywords["nan"] = draw(st.sampled_from(("raise", "worst", "worst", "omit")))
@@ -119,7 +121,10 @@ def outcome(problem: Problem, **more: Any) -> list[oracle.Counted] | Exception:
     """Return what the package counts, or the error that it raises."""
     ids = ids_in_form(problem)
     scores = scores_in_form(problem)
-    ranks = attempt(tr.rank_lists, ids, scores, problem.targets, **problem.keywords, **more)
+    keywords = problem.keywords | more
+    if problem.form in ("ragged", "padded") and "filter" in keywords:
+        keywords["filter"] = shared_lists(keywords["filter"])
+    ranks = attempt(tr.rank_lists, ids, scores, problem.targets, **keywords)
     if isinstance(ranks, Exception):
         return ranks
     columns = (ranks.above, ranks.tied, ranks.candidates, ranks.listed)

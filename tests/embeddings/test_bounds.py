@@ -189,6 +189,45 @@ def test_a_void_bias_hides_no_other() -> None:
     assert check_levels(NearTies(queries, entities, "l1", bias))[1] > 0
 
 
+# --- rows that are scored whole, since bounds leave most of their pairs open
+
+
+def many_open(similarity: str, added: str) -> NearTies:
+    """Make queries of zeros and equal ones, and true scores that most entities share."""
+    made = near_ties(4, "normal", "float32", similarity, (19, 200, 12), added)
+    made.queries[:5] = 0
+    made.queries[5:8] = made.queries[5]
+    shared = slice(40, 160)
+    of_entities = [made.entities]
+    if made.bias is not None:
+        of_entities.append(made.bias)
+    if made.csls is not None:
+        of_entities.append(made.csls.entities)
+    for array in of_entities:
+        array[shared] = array[shared.start]
+    rng = np.random.default_rng(6)
+    made.filtered = rng.random((len(made.queries) * 200, 200)) < 0.2
+    return made
+
+
+@pytest.mark.parametrize("added", ["", "bias", "means"])
+@pytest.mark.parametrize("similarity", COVERED)
+def test_rows_scored_whole(similarity: str, added: str) -> None:
+    """Equal queries share a row, also where their means differ; the filter takes pairs out of it.
+
+    The true scores of the equal entities leave 120 pairs of each query open, in all forms of bounds.
+    """
+    if added and similarity not in LINEAR:
+        added = ""
+    made = many_open(similarity, added)
+    tally = check_levels(made)
+    assert tally[3] > 19 * 120 * 120 * 0.6
+    made.filtered = None
+    check_grid(made)
+    check_means(made, 3)
+    check_lists(made, 50)
+
+
 # --- the certificates themselves
 
 # Cosine normalises vectors, and the others compute no value in the scores' type.

@@ -12,7 +12,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import count, count_large
+from oracles.counting import count, count_large, tasks_of
 from oracles.embeddings import SIMILARITIES, scored_by
 from strategies.embeddings import (
     ENTITIES,
@@ -25,7 +25,7 @@ from strategies.embeddings import (
     tasks,
     vectors,
 )
-from support.problems import assert_same
+from support.problems import assert_same, shared_lists
 from support.refusals import refusal
 from truerank.counting import sources
 from truerank.embeddings import watching
@@ -51,6 +51,27 @@ def test_counts_are_those_of_the_oracle(drawn: Vectors, data: st.DataObject, aud
     event(drawn.similarity)
     if len(drawn.entities):
         check(drawn, _tasks(data, drawn), audit=audit)
+
+
+@given(vectors(nan=True), st.data(), st.booleans(), st.sampled_from([2, 8, 40]))
+def test_queries_that_have_many_tasks(
+    drawn: Vectors, data: st.DataObject, audit: bool, most: int
+) -> None:
+    """Some tasks come once, and others many times, with the same lists."""
+    if not len(drawn.entities):
+        return
+    asked = _tasks(data, drawn)
+    scores = np.zeros((*drawn.queries.shape[:-1], len(drawn.entities)))
+    targets, rows = tasks_of(scores, asked.targets, asked.plain.get("rows"))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    tasks = rng.permutation(np.repeat(np.arange(len(targets)), rng.integers(1, most, len(targets))))
+    plain = {**asked.plain, "rows": [rows[task] for task in tasks]}
+    keywords = {**asked.keywords, "rows": np.array(plain["rows"], np.int64)}
+    for name in ("filter", "candidates"):
+        if name in asked.keywords:
+            plain[name] = [plain[name][task] for task in tasks]
+            keywords[name] = shared_lists(plain[name])
+    check(drawn, Tasks([targets[task] for task in tasks], keywords, plain), audit=audit)
 
 
 @given(vectors(nan=True), st.data())

@@ -17,6 +17,7 @@ from inference.test_influences import drawn
 from inference.test_intervals import of_ranks
 from support.refusals import refusal
 from truerank.inference import Comparison, Comparisons, compare, correct_pvalues, detectable
+from truerank.inference.comparing import verdicts
 
 RATIOS = ("gmr", "igmr", "hmr", "imr", "median", "imedian", "std", "variance", "power_mean:2")
 DIFFERENCES = ("mr", "mrr", "hits@3", "index.mr", "ratio.mrr", "z.hits@3", "macro.mrr", "macro.gmr")
@@ -396,3 +397,45 @@ def test_power_grows_with_the_units() -> None:
     assert found.required_tasks == 2 * found.required_units
     assert str(found).count("\n") >= 1
     assert isinstance(compare(drawn(1), moved(drawn(1), 2)), Comparison)
+
+
+# -- many pairs without intervals ------------------------------------------------------------------
+
+
+@given(st.integers(0, 999), st.lists(st.integers(0, 3), min_size=2, max_size=4), st.booleans())
+@settings(max_examples=25)
+def test_verdicts_are_those_of_comparisons(
+    seed_of_tasks: int, seeds: list[int], has_runs: bool
+) -> None:
+    ranks = drawn(seed_of_tasks)
+    models: dict[str, Any] = {}
+    for i, seed in enumerate(seeds):
+        model = moved(ranks, seed)
+        if seed == 3:  # the same tasks in another order, and labels that say which they are
+            queries = np.arange(len(ranks))
+            model = model.with_labels(queries=queries)[queries[::-1]]
+        models[str(i)] = tr.report(model)
+    if has_runs:
+        models["runs"] = models["0"], tr.report(moved(ranks, 9))
+        models = {"runs": models["runs"], "again": models["runs"]} | models
+        del models["0"]
+    metrics = ["mrr", "hits@3", "mr", "gmr"]
+    several = set()
+    if has_runs:
+        several = {"runs", "again"}
+    pairs = [
+        (one, two)
+        for i, one in enumerate(models)
+        for two in list(models)[i + 1 :]
+        if (one in several) == (two in several)
+    ]
+    options: dict[str, Any] = {"by": "unit", "level": 0.95, "allow_unlike": True}
+    found = verdicts(models, pairs, metrics, **options)
+    expected: list[Comparison] = []
+    for one, two in pairs:
+        both = {one: models[one], two: models[two]}
+        expected += compare(both, metric=metrics, **options)
+    assert [verdict.p_holm for verdict in found] == [None] * len(expected)
+    for verdict, comparison in zip(found, expected, strict=True):
+        for name in ("metric", "name_a", "name_b", "p_value", "method", "notes"):
+            np.testing.assert_equal(getattr(verdict, name), getattr(comparison, name))

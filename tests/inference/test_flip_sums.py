@@ -47,6 +47,34 @@ def cumulated(steps: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.cumsum(law)
 
 
+def flipped_one_by_one(classes: Classes, budget: float) -> float:
+    """The share of flips within a budget of whole sizes, halved with each size."""
+    most = round(budget)
+    small = classes.up_to(most + 0.5)
+    law = np.zeros(most + 1)
+    law[0] = 1.0
+    for size in np.repeat(small.sizes, small.counts).astype(int).tolist():
+        flipped = law[: most + 1 - size] / 2
+        law = law / 2
+        law[size:] += flipped
+    return math.ldexp(float(law.sum()), small.number - classes.number)
+
+
+@given(st.integers(1, 60), st.integers(1, 1500), st.floats(0, 1), st.integers(0, 2**32))
+@settings(max_examples=25)
+def test_steps_are_added_as_one_by_one(most: int, number: int, share: float, seed: int) -> None:
+    sizes = np.random.default_rng(seed).integers(1, most + 1, number).astype(np.float64)
+    classes = classes_of(sizes)
+    budget = float(np.floor(sizes.sum() * share / 2))
+    found = share_by_steps(classes, budget, 1.0)
+    assert found is not None
+    expected = flipped_one_by_one(classes, budget)
+    if expected > 1e-250:  # halved one by one, the least of a law leave float64
+        assert found.value == expected
+    else:
+        assert found.value == pytest.approx(expected, rel=1e-9, abs=1e-290)
+
+
 def reciprocals(rng: np.random.Generator, n: int) -> np.ndarray[Any, Any]:
     ranks = np.ceil(np.exp(rng.normal(2, 1.8, (2, n))).clip(1))
     return np.abs(1 / ranks[0] - 1 / ranks[1])

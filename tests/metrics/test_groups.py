@@ -16,7 +16,8 @@ from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from support.refusals import refusal
 from truerank import Ranks, Report, report
-from truerank.metrics import KINDS
+from truerank.metrics import ADJUSTMENTS, KINDS
+from truerank.metrics.values import medians_within
 
 PLAIN = keys_where(lambda metric: True)
 ADJUSTED = ("ratio.mr", "amri", "amrr", "ah@3", "zmr", "zh@1", "index.gmr", "ratio.hmr")
@@ -193,6 +194,35 @@ def test_values_of_groups_are_those_of_their_tasks(
             assert part[key] == pytest.approx(values[label], rel=1e-9, abs=1e-12, nan_ok=True) or (
                 metric == "count" and part[key] == 0
             )
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(2, 2**40)), max_size=12))
+def test_medians_of_groups_are_those_of_numpy(drawn: list[tuple[int, int]]) -> None:
+    codes = np.array([code for code, _ in drawn], np.int64)
+    ranks = np.array([doubled / 2 for _, doubled in drawn], np.float64)
+    found = medians_within(ranks, codes, 5).tolist()
+    for group in range(5):
+        expected = math.nan
+        if (codes == group).any():
+            expected = float(np.median(ranks[codes == group]))
+        np.testing.assert_equal(found[group], expected)
+
+
+NUMBERS = st.floats() | st.sampled_from([0.0, -0.0, 1.0, math.inf, -math.inf, math.nan])
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1), st.sampled_from([0.0, 1.0]))
+def test_adjustments_of_many_are_those_of_each(
+    drawn: list[tuple[float, float, float]], optimum: float
+) -> None:
+    for adjustment in ADJUSTMENTS.values():
+        columns = [np.array(column) for column in zip(*drawn, strict=True)]
+        with np.errstate(all="ignore"):
+            found = adjustment(*columns, optimum)
+        expected = [adjustment(*row, optimum) for row in drawn]
+        np.testing.assert_array_equal(found, expected)
+        negative = [math.copysign(1, value) for value in expected if value == 0]
+        assert negative == [math.copysign(1, value) for value in found.tolist() if value == 0]
 
 
 def test_macro_averages_refuse_z(labelled: Ranks) -> None:

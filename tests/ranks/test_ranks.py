@@ -362,6 +362,22 @@ def test_join_merges_vocabularies() -> None:
     assert side.codes.tolist() == [0, 1, 0]
 
 
+def test_join_of_one_vocabulary_keeps_it() -> None:
+    whole = Ranks([0, 1, 2, 3], [1] * 4, 5, relation=([2, 0, 1, 2], ("a", "b", "c")))
+    alone = Ranks([0, 1, 2, 3], [1] * 4, 5, relation=([2, 0, 1, 2], ("a", "b", "c")))
+    assert whole.relation is not None
+    slices = [whole[:1], whole[1:1], whole[1:]]
+    joined = concatenate(slices).relation
+    assert joined is not None
+    assert joined.vocabulary is whole.relation.vocabulary
+    assert joined.codes.tolist() == [2, 0, 1, 2]
+    unlike = Ranks([0], [1], 5, relation=(["c", "d"])[1:])
+    mixed = concatenate([unlike, *slices, alone, unlike, alone[2:]]).relation
+    assert mixed is not None
+    assert mixed.vocabulary == ("d", "a", "b", "c")
+    assert mixed.values.tolist() == list("dcabccabcdbc")
+
+
 def test_join_refuses_unlike_protocols() -> None:
     a = Ranks([0], [1], 5)
     b = a.with_protocol(filter=("train",), nan="omit")

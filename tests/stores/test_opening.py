@@ -15,6 +15,8 @@ import truerank as tr
 from support.refusals import refusal
 from support.store_files import assembled, assert_bytes, scores, touch, write_npy
 from truerank.stores import Store, in_one_array, open_scores, opening, read_scores
+from truerank.stores import mapped as mapped_files
+from truerank.stores.mapped import ArrayStore
 from truerank.stores.store import block_array
 
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
@@ -147,7 +149,9 @@ def test_maps_and_descriptors_end(tmp_path: Path, open_: Any) -> None:
 @on_linux
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["<f4", ">f8"])
-def test_single_scores_are_read_and_not_mapped(tmp_path: Path, order: Any, dtype: str) -> None:
+def test_single_scores_are_read_or_of_the_map_that_is_kept(
+    tmp_path: Path, order: Any, dtype: str
+) -> None:
     array = scores(90, 70, dtype)
     np.save(tmp_path / "a.npy", np.asarray(array, order=order))
     rng = np.random.default_rng(3)
@@ -157,8 +161,115 @@ def test_single_scores_are_read_and_not_mapped(tmp_path: Path, order: Any, dtype
         expected = array[rows, columns].astype(array.dtype.newbyteorder("="))
         assert_bytes(store.take(rows, columns), expected)
         assert mapped(tmp_path) == 0
+        store.map_kept()
+        assert mapped(tmp_path) == 1
+        assert_bytes(store.take(rows, columns), expected)
         assert_bytes(assembled(store, 8000, "map"), array)
-        assert_bytes(store.take(rows, columns), expected)  # from the map that is kept now
+        assert mapped(tmp_path) == 1
+
+
+@on_linux
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("io", ["map", "read"])
+def test_true_scores_are_of_the_maps_that_the_count_needs(
+    tmp_path: Path, axis: int, io: Any
+) -> None:
+    """Where files are to be read, and not mapped, so are single scores."""
+    array = scores(12, 60, "f4")
+    parts = np.split(array, 3, axis)
+    names = [write_npy(tmp_path / f"{k}.npy", part) for k, part in enumerate(parts)]
+    expected = tr.rank(array, np.arange(12), nan="worst")
+    with open_scores(names, axis=axis) as store:
+        assert tr.rank(store, np.arange(12), nan="worst", io=io) == expected
+        assert mapped(tmp_path) == 3 * (io == "map")
+
+
+VIEWS = {
+    "whole": np.s_[:, :],
+    "rows": np.s_[5:70, :],
+    "columns": np.s_[:, 7:33],
+    "steps": np.s_[3:77:3, 2:50:5],
+    "turned": np.s_[::-1, ::-2],
+}
+
+
+@on_linux
+@pytest.mark.parametrize("mode", ["r", "r+", "c"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_blocks_of_a_large_map_are_mapped_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, view: str, order: Any, mode: Any
+) -> None:
+    """What was written to a private map is in no file, so that this map itself is read."""
+    array = scores(80, 60, "f4")
+    np.save(tmp_path / "a.npy", np.asarray(array, order=order))
+    for part, expected in ((view, array[VIEWS[view]]), ("transposed", array[VIEWS[view]].T)):
+        memmap = np.load(tmp_path / "a.npy", mmap_mode=mode)[VIEWS[view]]
+        if part == "transposed":
+            memmap = memmap.T
+        if mode != "r":
+            memmap[0, 0] = expected[0, 0] = 0.625
+        rows, columns = np.random.default_rng(1).integers(0, expected.shape, (50, 2)).T
+        unlimited = ArrayStore(memmap)
+        with monkeypatch.context() as patch:
+            patch.setattr(mapped_files, "most_kept_bytes", lambda: 0)
+            store = ArrayStore(memmap)
+        for one, maps in ((unlimited, 1), (store, 1 + (mode != "c"))):
+            assert_bytes(one.take(rows, columns), expected[rows, columns])
+            assert_bytes(assembled(one, 900, "map"), expected)
+            with one.block(one.tiles(900)[0], "map"):
+                assert mapped(tmp_path) == maps
+            assert mapped(tmp_path) == 1
+        targets = np.arange(len(expected)) % expected.shape[1]
+        assert tr.rank(store, targets, nan="worst") == tr.rank(expected, targets, nan="worst")
+        assert store.state() == unlimited.state()
+        del memmap, unlimited, store, one
+
+
+@on_linux
+def test_a_map_whose_file_is_another_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then what the map shows is counted, before and after it is first looked at."""
+    array = scores(40, 30, "f4")
+    path = tmp_path / "a.npy"
+    np.save(path, array)
+    memmap = np.load(path, mmap_mode="r")
+    monkeypatch.setattr(mapped_files, "most_kept_bytes", lambda: 0)
+    early = ArrayStore(memmap)
+    path.rename(tmp_path / "b.npy")
+    gone = ArrayStore(memmap)
+    np.save(path, array[::-1])
+    for store in (early, gone, ArrayStore(memmap)):
+        assert_bytes(assembled(store, 900, "map"), array)
+        assert_bytes(store.take(np.arange(30), np.arange(30)), array[np.arange(30), np.arange(30)])
+
+
+@on_linux
+def test_maps_of_users_count_for_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    array = scores(64, 2000, "f4")
+    names = [write_npy(tmp_path / f"{k}.npy", part) for k, part in enumerate(np.split(array, 4))]
+    maps = [np.load(name, mmap_mode="r") for name in names[:3]]
+    monkeypatch.setattr(opening, "most_kept_bytes", lambda: 2 * 128_000)
+    with open_scores([*maps, names[3]]) as store:
+        assert_bytes(assembled(store, 8000, "map"), array)
+        for tile, count in zip(store.tiles(8000), [3] * 32 + [4] * 32, strict=True):
+            with store.block(tile, "map") as block:
+                assert mapped(tmp_path) == count
+            del block
+
+
+@pytest.mark.parametrize(
+    ("pages", "most"), [(1 << 20, 1 << 29), (1 << 30, 16 << 30), (None, 1 << 30)]
+)
+def test_how_much_may_stay_mapped(
+    monkeypatch: pytest.MonkeyPatch, pages: int | None, most: int
+) -> None:
+    def sysconf(name: str) -> int:
+        if pages is None:
+            raise ValueError(name)
+        return {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": pages}[name]
+
+    monkeypatch.setattr(os, "sysconf", sysconf, raising=False)
+    assert mapped_files.most_kept_bytes() == most
 
 
 @on_linux
@@ -166,7 +277,7 @@ def test_maps_are_kept_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """What does not fit is mapped block by block."""
     array = scores(64, 2000, "f4")  # 8,000 bytes to a row, 512,000 in all
     names = [write_npy(tmp_path / f"{k}.npy", part) for k, part in enumerate(np.split(array, 4))]
-    monkeypatch.setattr(opening, "_MAX_KEPT_BYTES", 3 * 128_000 + 8000)
+    monkeypatch.setattr(opening, "most_kept_bytes", lambda: 3 * 128_000 + 8000)
     with open_scores(names) as store:
         for _ in range(2):
             assert_bytes(assembled(store, 8000, "map"), array)

@@ -19,6 +19,7 @@ from support.refusals import refusal
 from truerank.inputs.naming import printable
 from truerank.tables import Column, Table
 from truerank.tables.cells import cell, one_line
+from truerank.tables.forms import json_value
 
 TRICKY = st.text("ab|_&%<>#$~^{}\\*`[]\"'= +-@,\n\r\t\x1b\u2028\u2191", max_size=6)
 CELLS = TRICKY | st.floats() | st.integers(-(10**12), 10**12) | st.none()
@@ -65,6 +66,16 @@ def test_no_text_of_a_spreadsheet_is_a_formula(table: Table) -> None:
     for text in (text for line in read for text in line):
         is_number = re.fullmatch(r"[-+]([\d.]+(e[-+]?\d+)?|inf)", text)
         assert is_number or not text.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+
+
+VALUES = st.lists(st.floats() | st.sampled_from([0.5, math.nan, math.inf, -math.inf]), max_size=8)
+
+
+@given(VALUES | st.lists(CELLS | st.booleans() | VALUES, max_size=8))
+def test_lists_of_json_are_those_of_their_items(values: list[Any]) -> None:
+    assert json_value(values) == [json_value(value) for value in values]
+    assert json_value(tuple(values)) == json_value(values)
+    assert json_value({"of": values}) == {"of": json_value(values)}
 
 
 @given(tables())

@@ -20,6 +20,7 @@ from ..embeddings.scoring import rank_embeddings, score_embeddings
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import import_extra
 from ..inputs.progress_listeners import reporter
+from ..inputs.row_keys import codes_of
 from ..inputs.rules import AuditOptions, read_rules, with_options
 from ..inputs.words import NanRule
 from ..link_prediction import Task
@@ -173,10 +174,11 @@ class Vectors(NamedTuple):
         if self.distance is None or self.distance.tail is entity:
             relations[:] = 0  # candidates have the same vectors for all
         order = np.argsort(relations, kind="stable")
-        names, starts = np.unique(relations[order], return_index=True)
+        codes = codes_of(relations[order])
+        names = codes.distinct
         parts = []
-        for relation, tasks in zip(names, np.split(order, starts[1:]), strict=True):
-            queries, rows = np.unique(side.rows[tasks], return_inverse=True)
+        for relation, tasks in zip(names, np.split(order, codes.first()[1:]), strict=True):
+            queries, rows = codes_of(side.rows[tasks])
             if len(names) == 1:
                 left_out, let_in = side.selections()
             else:
@@ -585,7 +587,7 @@ def ranks_by_side(ranks: Ranks) -> dict[str, Ranks]:
     if ranks.side is None:
         return {}
     sides = np.asarray(ranks.side.values)
-    return {str(side): ranks[sides == side] for side in np.unique(sides)}
+    return {str(side): ranks[sides == side] for side in np.unique(sides)}  # words
 
 
 class RankEvaluator(RankBasedEvaluator):

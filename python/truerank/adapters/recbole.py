@@ -12,6 +12,7 @@ import numpy as np
 
 from ..counting.ranking import rank
 from ..inputs.naming import import_extra
+from ..inputs.row_keys import distinct
 from ..inputs.rules import read_rules
 from ..inputs.selection import indptr_of
 from ..inputs.words import NanRule
@@ -104,7 +105,7 @@ class RankEvaluator(recbole.Collector):
         if not self._ranked:
             return
         height, width = scores_tensor.shape
-        cells = np.unique((positive_u * width + positive_i).cpu().numpy())
+        cells = distinct((positive_u * width + positive_i).cpu().numpy())
         rows, items = np.divmod(cells, width)
         masked_rows, masked_items = torch.where(scores_tensor.isneginf())
         sizes = np.bincount(masked_rows.cpu().numpy(), minlength=height)

@@ -15,6 +15,7 @@ from ..inputs.arrays import integers, on_host
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..inputs.naming import import_extra
+from ..inputs.row_keys import codes_of
 from ..inputs.rules import RuleOptions, read_rules
 from ..inputs.words import NanRule, ScoreOrder
 from ..metrics import parse
@@ -316,8 +317,7 @@ class TrueRankMetric(Metric):
             if self.sides:
                 has.add("side")
         if "tasks" in has:
-            keys = np.stack([columns["side"], columns["tasks"]], axis=1)
-            _, firsts = np.unique(keys, axis=0, return_index=True)
+            firsts = codes_of(columns["side"], columns["tasks"]).first()
             columns = {name: column[firsts] for name, column in columns.items()}
         labels: dict[str, Any] = {name: columns[name] for name in has - {"side", "tasks"}}
         if "side" in has:

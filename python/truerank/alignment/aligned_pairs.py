@@ -14,7 +14,7 @@ from ..inputs.arrays import index_array, read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.row_keys import distinct
+from ..inputs.row_keys import distinct, without
 from ..splits.column_ids import encode_columns
 from ..splits.split_audit import SplitAudit
 from ..splits.split_columns import SplitReader, stack_splits
@@ -270,7 +270,7 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
     for j, graph in enumerate(splits.graphs):
         title = f"candidates[{j}]"
         ids = graph.set_of(title, value[j])
-        missing = np.setdiff1d(test_entities[j], ids, assume_unique=True)
+        missing = without(test_entities[j], ids)
         if len(missing):
             share = f"{len(missing):,} of {len(test_entities[j]):,}"
             first = graph.label_of(int(missing[0]))

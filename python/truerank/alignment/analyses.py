@@ -15,6 +15,7 @@ from ..inputs.arrays import index_array, read_only
 from ..inputs.checks import check_shape, choice, is_integer, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
+from ..inputs.row_keys import are_among, distinct, without
 from ..inputs.rules import SimilarityOptions, read_rules, with_options
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels, labels_of_codes
@@ -132,7 +133,7 @@ def most_similar(
     query_ids = source.left_ids
     if queries is not None:
         query_ids = as_ids("queries", queries, source.shape[0])
-    unscaled = np.setdiff1d(query_ids, source.left_ids)
+    unscaled = without(query_ids, source.left_ids)
     if is_integer(csls) and len(unscaled):
         expected = f"entities of candidates, for csls={csls} has means of these alone"
         raise InputValueError("queries", expected=expected, got=unscaled[0])
@@ -385,13 +386,13 @@ def dangling(
     exclusive_ids = as_ids("exclusive", exclusive, query_count)
     if exclusive is None or not len(exclusive_ids):
         raise InputValueError("exclusive", expected="at least one entity", got="none")
-    matched_ids = np.setdiff1d(np.arange(query_count), exclusive_ids)
+    matched_ids = without(np.arange(query_count), exclusive_ids)
     if matched is not None:
         matched_ids = as_ids("matched", matched, query_count)
-        both = np.intersect1d(exclusive_ids, matched_ids)
+        both = exclusive_ids[are_among(exclusive_ids, matched_ids)]
         if len(both):
             raise InputValueError("matched", expected="none that are exclusive", got=both[0])
-    ids = np.union1d(exclusive_ids, matched_ids)
+    ids = distinct(np.append(exclusive_ids, matched_ids))
     candidate_ids = as_ids("candidates", candidates, candidate_count)
     if queries_are_left:
         source = source.restrict(ids, candidate_ids, csls)
@@ -401,7 +402,7 @@ def dangling(
     source.progress.finish()
     values = _values_of(best, by)
     return DanglingCurve(
-        **_count_curve(values, np.isin(ids, exclusive_ids)),
+        **_count_curve(values, are_among(ids, exclusive_ids)),
         exclusive=len(exclusive_ids),
         entities=len(ids),
         by=by,
@@ -427,12 +428,12 @@ def _values_of(best: TopK, by: str) -> npt.NDArray[Any]:
 
 def _count_curve(values: npt.NDArray[Any], is_exclusive: npt.NDArray[np.bool_]) -> dict[str, Any]:
     """Count the predictions for every threshold with a different set."""
-    distinct, place = np.unique(values, return_inverse=True)
-    next_number = np.nextafter(distinct[-1:], values.dtype.type(np.inf))
-    thresholds = np.append(distinct[1:], next_number[next_number > distinct[-1:]])
+    distinct_values, place = np.unique(values, return_inverse=True)  # floats
+    next_number = np.nextafter(distinct_values[-1:], values.dtype.type(np.inf))
+    thresholds = np.append(distinct_values[1:], next_number[next_number > distinct_values[-1:]])
     # one number less than distinct values if the last of them is +inf
-    said = _count_up_to(place, len(distinct))[: len(thresholds)]
-    correct = _count_up_to(place[is_exclusive], len(distinct))[: len(thresholds)]
+    said = _count_up_to(place, len(distinct_values))[: len(thresholds)]
+    correct = _count_up_to(place[is_exclusive], len(distinct_values))[: len(thresholds)]
     exclusive = is_exclusive.sum()
     return {
         "thresholds": read_only(thresholds),
@@ -566,7 +567,7 @@ def _degrees_of(name: str, value: Any, entities: npt.NDArray[Any]) -> IntArray:
             expected = "a mapping of names to degrees, as the tasks have names"
         raise InputTypeError(name, expected=expected, got=type(value).__name__)
     if has_names:
-        names, entities = np.unique(entities, return_inverse=True)
+        names, entities = np.unique(entities, return_inverse=True)  # words
         missing = next((word for word in names.tolist() if word not in value), None)
         if missing is not None:
             got = f"none for {missing!r}"

@@ -12,7 +12,7 @@ from ..alignment.aligned_pairs import as_pairs
 from ..alignment.datasets.readers import find_file
 from ..inputs.errors import InputValueError
 from ..inputs.npy_files import read_npy
-from ..inputs.row_keys import row_keys
+from ..inputs.row_keys import are_among, row_keys
 from ..splits.elements import is_integer_text
 from ..splits.text import text_blocks
 from ..tables.cells import format_count
@@ -233,7 +233,7 @@ def split_pairs(folder: str, data: AlignmentData, own: Mapping[str, str]) -> dic
     everything.extend(known.values())
     keys = row_keys(list(np.concatenate(everything).T))
     number = len(data.pairs)
-    is_known = np.isin(keys[:number], keys[number:])
+    is_known = are_among(keys[:number], keys[number:])
     source = f"those of {folder} that no known split has"
     return {"pairs": data.pairs[~is_known], "known": known, "source": source}
 

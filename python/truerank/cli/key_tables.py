@@ -11,7 +11,7 @@ import numpy as np
 from .. import report
 from ..inference.units import describe_units
 from ..inputs.naming import printable
-from ..inputs.row_keys import row_keys
+from ..inputs.row_keys import codes_of
 from ..metrics.keys import ALL_SIDES
 from ..ranks.labels import LABEL_WORDS
 from ..reporting.columns import label_text, metric_column
@@ -189,8 +189,9 @@ def _queries_of(ranks: Ranks) -> tuple[Any, list[str]]:
     if ranks.queries is None:
         return np.arange(len(ranks)), list(map(str, range(len(ranks))))
     present = {name: of_tasks for name, of_tasks in labels.items() if of_tasks is not None}
-    keys = row_keys([of_tasks.codes for of_tasks in present.values()])
-    _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+    of_rows = codes_of(*(of_tasks.codes for of_tasks in present.values()))
+    codes = of_rows.codes
+    first = of_rows.first()
     order = np.argsort(first, kind="stable")  # that in which queries come
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))

@@ -14,6 +14,7 @@ from ..counting.sampled import rank_against
 from ..inputs.checks import instance, positive_integer, several, unique_keys
 from ..inputs.errors import InputTypeError, UnknownKeyError
 from ..inputs.naming import public
+from ..inputs.row_keys import distinct
 from ..inputs.rules import read_rules, with_options
 from ..inputs.scores import as_scores
 from ..metrics.keys import table_name
@@ -142,7 +143,7 @@ class CompatReport(Numbers):
         groups = []
         side = exact.ranks.side
         if preset.averaged and side is not None:
-            groups = [side.codes == code for code in np.unique(side.codes)]
+            groups = [side.codes == code for code in distinct(side.codes)]
         self.first, self.last = places(counts[EXACT], EXACT)
         self.figures = _figures(keys, counts[EXACT], EXACT, groups)
         steps = []

@@ -494,7 +494,7 @@ def mean(key: str, ranks: FloatArray, arithmetic: str) -> float:
             total = Single(float(total) + value)
         return float(total / Single(len(ranks)))
     if arithmetic == "float32 histogram" and not key.startswith("hits@"):
-        ranks, tasks = np.unique(ranks, return_counts=True)
+        ranks, tasks = np.unique(ranks, return_counts=True)  # floats
         terms = tasks.astype(Single) * per_task(key, ranks.astype(Single))
         return float(terms.sum(dtype=Single)) / int(tasks.sum())
     if arithmetic == "float32, from 0" and key == "mr":

@@ -15,6 +15,7 @@ from .._core import Selection
 from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, integer
 from ..inputs.errors import InputValueError
+from ..inputs.row_keys import look_up
 from ..inputs.selection import selection_arrays
 from .job import NO_COLUMN, sha256_of
 
@@ -80,14 +81,14 @@ def _number_columns(job: Job, ids: IntArray) -> BlockColumns:
     if repeats.size:
         raise InputValueError("columns", f"column {ordered[repeats[0]]} is given twice")
     targets = np.full(len(job.targets), NO_COLUMN, np.int64)
-    in_block = np.isin(job.targets, ordered)
-    targets[in_block] = order[np.searchsorted(ordered, job.targets[in_block])]
+    in_block, places = look_up(ordered, job.targets)
+    targets[in_block] = order[places]
     filter = job.filter
     if filter is not None:
         indptr, indices, lists, shared = selection_arrays(filter)
-        hits = np.flatnonzero(np.isin(indices, ordered))
+        hits, places = look_up(ordered, indices)
         indptr = np.searchsorted(hits, indptr).astype(np.int64)
-        indices = order[np.searchsorted(ordered, indices[hits])]
+        indices = order[places]
         threads = job.rules.num_threads
         filter = Selection(indptr, indices, lists, shared).sorted_copy(len(ordered), threads)
     return BlockColumns(set_of(ids), 0, ids, job._replace(targets=targets, filter=filter))

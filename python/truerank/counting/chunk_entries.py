@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Selection
+from ..inputs.row_keys import codes_of
 from ..inputs.selection import indptr_of, selection_arrays
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def cut_selection(selection: Selection | None, tasks: int, lefts: IntArray) -> d
         lists = np.zeros(tasks, np.int64)
     elif lists is None:
         lists = np.arange(tasks)
-    used, list_of_tasks = np.unique(lists, return_inverse=True)
+    used, list_of_tasks = codes_of(lists)
     sizes = np.diff(indptr)[used]
     owners = np.repeat(np.arange(len(used), dtype=np.int32), sizes)
     firsts = (indptr[used] - indptr_of(sizes)[:-1])[owners]

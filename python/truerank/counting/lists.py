@@ -13,7 +13,6 @@ from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import PLAIN, ListOptions, Rules, read_rules, with_options
-from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from .driver import begin_count
 from .job import NO_COLUMN, Job, ScoreNames, prepare_job
@@ -39,15 +38,16 @@ class ListedTasks(NamedTuple):
         How many ids the filter leaves out, listed or not.
     filtered_before, filtered_listed : ndarray of int64, shape (tasks,)
         How many of them are listed before the target, or at all if it is a miss; and at all.
-    filtered_places : ndarray of int64
-        The places of those that are listed, one task after another.
+    filtered_places : Selection
+        The places of those that are listed, and of a target that the filter names: one list for all
+        tasks that share list and filter.
     """
 
     places: IntArray
     filtered: IntArray
     filtered_before: IntArray
     filtered_listed: IntArray
-    filtered_places: IntArray
+    filtered_places: _core.Selection
 
     @property
     def are_listed(self) -> Flags:
@@ -126,7 +126,8 @@ def rank_lists(
     Notes
     -----
     Beside what is handed over, this takes some integers per task, and 8 bytes for every id that is
-    listed and filtered; a matrix with pads is copied without them.
+    listed and filtered, once for tasks that share a list and a list of the filter; a matrix with
+    pads is copied without them.
 
     Examples
     --------
@@ -210,7 +211,9 @@ def rank_open_lists(
         filtered=found["filtered"],
         filtered_before=found["before"],
         filtered_listed=found["places"],
-        filtered_places=found["filtered_places"],
+        filtered_places=_core.Selection(
+            found["filtered_indptr"], found["filtered_places"], found["shared"]
+        ),
     )
     if sizes is None:
         candidates = n - tasks.filtered
@@ -281,7 +284,7 @@ def _counts_by_score(
         raise _error_of_nan(lists, int(places[task]), job.rules.nan)
     filter = None
     if tasks.filtered_listed.any():
-        filter = _core.Selection(indptr_of(tasks.filtered_listed), tasks.filtered_places)
+        filter = tasks.filtered_places
     # all lists are one row of scores, in which the candidates of a task are the range of its list
     in_lists = job._replace(
         rows=np.zeros_like(places),

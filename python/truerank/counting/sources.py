@@ -178,6 +178,8 @@ class StoreSource:
 
     def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
         """As in `Source`."""
+        if self.io == "map":
+            self.store.map_kept()
         return self.store.take(rows, columns)
 
     def begin_on_device(self, tasks: PartOfTasks, true_scores: Array | None) -> DeviceCounts | None:

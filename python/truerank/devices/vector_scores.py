@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
+from ..inputs.row_keys import codes_of
 from ..stores.on_device import DeviceStore, DeviceStream
 from .score_sources import ScoreSource
 
@@ -115,12 +116,12 @@ class VectorScores(ScoreSource):
         return out
 
     def scan(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
-        distinct, first = np.unique(rows, return_index=True)
-        first_tasks = self.upload(np.append(first, len(rows)))
+        codes = codes_of(rows)
+        first_tasks = self.upload(np.append(codes.first(), len(rows)))
         if columns is None:
             columns = self.arange(0, self.shape[1])
         counts = self.zeros(3, len(rows))
-        for some, queries in self._panels(self._queries, self.upload(distinct)):
+        for some, queries in self._panels(self._queries, self.upload(codes.distinct)):
             first_of_queries = first_tasks[some.start :]
             for _, entities in self._panels(self._entities, columns):
                 self._launch(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, TypeVar, overload
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from .corrections import holm
 from .influences import DIFFERENCES, Influences
 from .pairing import (
     HasReports,
+    are_alike,
     groups_of,
     have_same_tasks,
     is_model,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
 
 Metrics: TypeAlias = list[str] | list[Key] | list[str | Key] | tuple[str, ...]
+Tests = TypeVar("Tests", "Comparison", "Verdict")
 Model: TypeAlias = Ranks | HasRanks | Sequence[Ranks] | Sequence[HasRanks] | HasReports
 
 
@@ -201,7 +203,7 @@ def _read_keys(metric: Any, read: Callable[[str], Key]) -> list[Key]:
     return list(keys)
 
 
-def corrected(pairs: Sequence[Comparison]) -> list[Comparison]:
+def corrected(pairs: Sequence[Tests]) -> list[Tests]:
     """Correct the p-values of comparisons by Holm's rule over all of them.
 
     Examples
@@ -285,15 +287,8 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
         raise InputTypeError(single, expected="several runs, as the other model has", got="one")
     pair = gather_pair(a, b, key, options, names)
     first, second = pair.influences(options.level)
-    if math.isnan(first.value - second.value):
-        effect = RATIO
-        if key.macro or first.form in DIFFERENCES:
-            effect = DIFFERENCE
-        found = Tested(effect)
-    elif first.form in DIFFERENCES:
-        found = tested_difference(first, second, key, options.level)
-    else:
-        found = tested_ratio(first, second, key, options.level)
+    found = _tested(first, second, key, options.level)
+    low, high = found.bounds()
     return _comparison(
         [pair],
         [pair.one.merits(), pair.two.merits()],
@@ -301,8 +296,8 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
         value_a=first.value,
         value_b=second.value,
         estimate=found.estimate,
-        low=found.low,
-        high=found.high,
+        low=low,
+        high=high,
         level=options.level,
         p_value=found.p_value,
         method=found.method,
@@ -311,6 +306,18 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
         effect=found.effect,
         notes=notes_on_units(pair.one) + found.notes,
     )
+
+
+def _tested(first: Influences, second: Influences, key: Key, level: float) -> Tested:
+    """Test two models by the difference of a metric, or by its ratio."""
+    if math.isnan(first.value - second.value):
+        effect = RATIO
+        if key.macro or first.form in DIFFERENCES:
+            effect = DIFFERENCE
+        return Tested(effect)
+    if first.form in DIFFERENCES:
+        return tested_difference(first, second, key, level)
+    return tested_ratio(first, second, key, level)
 
 
 def _comparison(
@@ -342,6 +349,102 @@ def _comparison(
         decimals=key.decimals,
         **measured,
     )
+
+
+# -- p-values alone, of many pairs -----------------------------------------------------------------
+
+
+class Verdict(NamedTuple):
+    """What a table says of two models: fields of their `Comparison`, without its interval."""
+
+    metric: str
+    name_a: str
+    name_b: str
+    p_value: float
+    method: str
+    notes: tuple[str, ...]
+    p_holm: float | None = None
+
+
+class _Measured(NamedTuple):
+    """How much each unit moves a metric of a model, and notes on the units."""
+
+    influences: Influences
+    notes: tuple[str, ...]
+
+
+def verdicts(
+    models: Mapping[str, Any],
+    pairs: Sequence[tuple[str, str]],
+    metrics: Sequence[str],
+    *,
+    by: LabelsLike | None,
+    level: float,
+    allow_unlike: bool,
+) -> list[Verdict]:
+    """Test pairs of models by several metrics, as `compare` does, without intervals.
+
+    What each unit moves is found once for each model, not for each pair, where the tasks of the
+    models are the same in the same order.
+
+    Examples
+    --------
+    >>> models = {"a": Ranks([0] * 30, [1] * 30, 10), "b": Ranks([3] * 30, [1] * 30, 10)}
+    >>> found = verdicts(models, [("a", "b")], ["mrr"], by=UNIT, level=0.95, allow_unlike=False)
+    >>> found[0].p_value == compare(models)[0].p_value
+    True
+    """
+    options = Options(by, level, None, 0, allow_unlike)
+    keys = _read_keys(list(metrics), reader_of(models))
+    repeated = {name for name, model in models.items() if runs_of(name, model) is not None}
+    single = {name: model for name, model in models.items() if name not in repeated}
+    alike = _with_the_same_tasks(single)
+    notes: dict[tuple[str, str], tuple[str, ...]] = {}
+    found = {}
+    for key in keys:
+        known: dict[str, _Measured] = {}  # of one key alone, as there may be many units
+        for names in pairs:
+            one, two = names
+            if repeated.intersection(names):
+                comparison = _compare_pair(models[one], models[two], key, options, names)
+                fields = {name: getattr(comparison, name) for name in Verdict._fields}
+                found[names, key] = Verdict(**fields)
+                continue
+            if alike.issuperset(names) and known.keys() >= set(names):
+                if names not in notes:
+                    paired = pair_ranks(models[one], models[two], names, allow_unlike=allow_unlike)
+                    notes[names] = paired.notes
+                measured = known
+            else:
+                pair = gather_pair(models[one], models[two], key, options, names)
+                notes[names] = pair.notes
+                measured = {one: _measure(pair.one, level), two: _measure(pair.two, level)}
+                if alike.issuperset(names):
+                    known |= measured
+            first = measured[one]
+            tested = _tested(first.influences, measured[two].influences, key, level)
+            all_notes = notes[names] + first.notes + tested.notes
+            found[names, key] = Verdict(
+                str(key), one, two, tested.p_value, tested.method, all_notes
+            )
+    return [found[names, key] for names in pairs for key in keys]
+
+
+def _measure(units: Units, level: float) -> _Measured:
+    return _Measured(influences_of_run(units, level), notes_on_units(units))
+
+
+def _with_the_same_tasks(models: Mapping[str, Any]) -> set[str]:
+    """The models whose tasks are those of the first in all that is known of them, in their order.
+
+    Then it does not matter for the units of a model with which other one it is compared.
+    """
+    tasks = {name: as_model(name, model).labels().tasks for name, model in models.items()}
+    alike = set()
+    for name, ranks in tasks.items():
+        if are_alike(next(iter(tasks.values())), ranks):
+            alike.add(name)
+    return alike
 
 
 # -- several runs of each model --------------------------------------------------------------------

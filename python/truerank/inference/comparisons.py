@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, Protocol, overload
 
 from ..inputs.naming import printable, public
 from ..tables import AsTable, Column, Table
@@ -230,7 +230,23 @@ class Comparisons(Sequence[Comparison], AsTable):
         return Table(columns, rows, names=names, notes=notes).table(metrics, **options)
 
 
-def format_notes(pairs: Sequence[Comparison]) -> list[str]:
+class HasNotes(Protocol):
+    """A comparison, or what a table says of one."""
+
+    @property
+    def metric(self) -> str: ...
+
+    @property
+    def name_a(self) -> str: ...
+
+    @property
+    def name_b(self) -> str: ...
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+
+
+def format_notes(pairs: Sequence[HasNotes]) -> list[str]:
     """List each note once; a note on some of the pairs names them.
 
     Examples

@@ -24,6 +24,7 @@ HALVES = 30  # so many sizes have all signs, by two halves
 FEW = 1 << 12  # combinations of the numbers of flips of each size: up to so many are counted
 GRID = 1 << 17  # so rather than by halves, and at most so many
 STEPS = 20_000_000  # so many additions are made for a sum of whole steps
+MOST_DOUBLINGS = 512  # of which none leaves float64
 LARGEST = 1 << 12  # so many combinations of the largest sizes stand before the normals
 SLACK = 1e-9  # of the total, within which two sums are equal
 TILTED_BELOW = 5e-4  # one-sided
@@ -274,14 +275,22 @@ def share_by_steps(classes: Classes, budget: float, step: float) -> Share | None
     if (most + 1) * small.number > STEPS:
         return None
     multiples = np.rint(small.sizes / step).astype(np.int64).tolist()
-    law = np.zeros(most + 1)  # of the sum of flipped sizes, in steps
+    law = np.zeros(most + 1)  # of the sum of flipped sizes, in steps, times a power of two
     law[0] = 1.0
+    following = np.zeros_like(law)
+    doublings = 0  # the power
+    reach = 1  # so many of the law are not 0
     for multiple, count in zip(multiples, small.counts.tolist(), strict=True):
         for _ in range(count):
-            moved = law[: most + 1 - multiple] / 2
-            law /= 2
-            law[multiple:] += moved
-    return Share(math.ldexp(float(law.sum()), -never))
+            reach = min(reach + multiple, most + 1)
+            following[:multiple] = law[:multiple]
+            np.add(law[multiple:reach], law[: reach - multiple], out=following[multiple:reach])
+            law, following = following, law
+            doublings += 1
+            if doublings == MOST_DOUBLINGS:
+                law *= math.ldexp(1.0, -doublings)
+                doublings = 0
+    return Share(math.ldexp(float(law.sum()), -never - doublings))
 
 
 def share_by_normals(classes: Classes, budget: float, step: float = 0.0) -> Share:

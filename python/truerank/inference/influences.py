@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..inputs.row_keys import codes_of
 from ..metrics import METRICS, Sample, adjusted, compute, moments
 from ..metrics.averages import arithmetic, median, power, tie_centres, values_per_task, variance
 from ..metrics.keys import NO_ADJUSTMENT
@@ -251,7 +252,7 @@ def sums_of_tasks(units: Units, sample: Sample) -> tuple[FloatArray, FloatArray]
         f = values_per_task(metric.transform, sample, parameter)
     if metric.single is None or key.adjustment in (NO_ADJUSTMENT, "z"):
         return weights * f, weights
-    sizes, place = np.unique(sample.candidates, return_inverse=True)
+    sizes, place = np.unique(sample.candidates, return_inverse=True)  # floats, too
     means, _ = metric.single(sizes, parameter)
     chance = means[place]
     if key.adjustment == "ratio":
@@ -326,7 +327,7 @@ def _of_groups(
     slopes = np.nan_to_num([slope(back, mean) for mean in means.tolist()])
 
     # a cell has the tasks of a unit in a group
-    cells, cell = np.unique(units.unit * len(means) + group, return_inverse=True)
+    cells, cell = codes_of(units.unit * len(means) + group)
     unit, group_of = np.divmod(cells, len(means))
     share = np.bincount(cell, base) / weight[group_of]
     moved = np.bincount(cell, top) / weight[group_of] - means[group_of] * share

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.row_keys import row_keys
+from ..inputs.row_keys import are_among, codes_of, distinct, look_up, row_keys, sorted_with_order
 from ..metrics import parse
 from ..ranks.container import Ranks
-from ..ranks.labels import describe_task, join_labels
+from ..ranks.labels import LABELS, describe_task, join_labels
 from .units import HasUnits, as_model
 
 if TYPE_CHECKING:
@@ -90,6 +90,34 @@ def have_same_tasks(a: Ranks, b: Ranks) -> bool:
     return not match.differences and bool(alike.all())
 
 
+def are_alike(a: Ranks, b: Ranks) -> bool:
+    """Whether all that is known of two Ranks but their counts is equal, task by task.
+
+    Examples
+    --------
+    >>> a, b = Ranks([0, 1], [1, 1], 9, queries=[7, 8]), Ranks([1, 0], [1, 1], 9, queries=[8, 7])
+    >>> are_alike(a, a), are_alike(a, b)
+    (True, False)
+    """
+    if not np.array_equal(a.candidates, b.candidates):
+        return False
+    if a.weights is None or b.weights is None:
+        if a.weights is not b.weights:
+            return False
+    elif not np.array_equal(a.weights, b.weights):
+        return False
+    for name in set(LABELS).union(a.labels, b.labels):
+        one = label_of(a, name)
+        two = label_of(b, name)
+        if (one is None) != (two is None):
+            return False
+        if one is None or two is None:
+            continue
+        if one.vocabulary != two.vocabulary or not np.array_equal(one.codes, two.codes):
+            return False
+    return True
+
+
 def reader_of(model: Any) -> Callable[[str], Key]:
     """What reads a key of a model, or of the first of several: retrieval has keys of its own."""
     while isinstance(model, (list, tuple, Mapping)) and model and not is_model(model):
@@ -150,9 +178,11 @@ def match_tasks(a: Ranks, b: Ranks) -> Match:
     pairs = zip(shared.of_a.values(), shared.of_b.values(), strict=True)
     if not all(one.same_as(two) for one, two in pairs):
         key_a, key_b = _task_keys(a, b, shared)
-        _, in_a, in_b = np.intersect1d(key_a, key_b, assume_unique=True, return_indices=True)
-        alone_a = np.setdiff1d(np.arange(len(a)), in_a)
-        alone_b = np.setdiff1d(np.arange(len(b)), in_b)
+        ordered_b, order_b = sorted_with_order(key_b)
+        in_a, places = look_up(ordered_b, key_a)
+        in_b = order_b[places]
+        alone_a = np.delete(order, in_a)
+        alone_b = np.delete(order, in_b)
         order[in_a] = in_b
         order[alone_a] = alone_b
         if len(alone_a):
@@ -228,7 +258,7 @@ def _describe_unequal(a: Ranks, b: Ranks, names: tuple[str, str]) -> str:
         (name_a, key_a, key_b, shared.of_a),
         (name_b, key_b, key_a, shared.of_b),
     ):
-        alone = np.flatnonzero(~np.isin(keys, other_keys))
+        alone = np.flatnonzero(~are_among(keys, other_keys))
         if len(alone):
             task = describe_task(labels, alone[0])
             numbers += f"; only {name} has {len(alone):,}, "
@@ -241,8 +271,8 @@ def _occurrences(codes: IntArray, unit: Labels | None) -> IntArray:
     n = len(codes)
     first = np.arange(n)
     if unit is not None:
-        _, starts, place = np.unique(unit.codes, return_index=True, return_inverse=True)
-        first = starts[place]
+        of_unit = codes_of(unit.codes)
+        first = of_unit.first()[of_unit.codes]
     order = np.lexsort((np.arange(n), first, codes))
     ordered = codes[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
@@ -256,12 +286,14 @@ def _one_to_one(one: Labels, two: Labels) -> bool:
     """Whether each label of one goes with a single label of the other."""
     if len(one) == 0 or (one.codes == two.codes).all():
         return True
-    pairs = np.unique(np.stack([one.codes, two.codes]), axis=1).shape[1]
-    return bool(pairs == len(np.unique(one.codes)) == len(np.unique(two.codes)))
+    pairs = len(distinct(row_keys([one.codes, two.codes])))
+    return pairs == len(distinct(one.codes)) == len(distinct(two.codes))
 
 
 def _fatal_differences(a: Ranks, b: Ranks) -> list[str]:
     """Differences of matched tasks that forbid a comparison in any case."""
+    if a.weights is None and b.weights is None:
+        return []
     if np.allclose(_relative_weights(a), _relative_weights(b), rtol=1e-12, atol=0):
         return []
     return ["weights: they differ; give both the same with ranks.with_weights(...)"]

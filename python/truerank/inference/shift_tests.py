@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,13 +27,21 @@ UNBOUNDED = (
 )
 
 
+def no_bounds() -> tuple[float, float]:
+    """Return the bounds of a difference of which nothing is known."""
+    return math.nan, math.nan
+
+
 class Tested(NamedTuple):
-    """What a test says of two models, on the scale of the effect; nan where it says nothing."""
+    """What a test says of two models, on the scale of the effect; nan where it says nothing.
+
+    To look for the bounds of an interval takes many times as long as the p-value, so that `bounds`
+    is called by those who print them.
+    """
 
     effect: str
     estimate: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
+    bounds: Callable[[], tuple[float, float]] = no_bounds
     p_value: float = math.nan
     method: str = FLIPS
     accuracy: float = math.nan
@@ -143,16 +152,21 @@ def tested_difference(first: Influences, second: Influences, key: Key, level: fl
     test = ShiftTest(flips, t, level)
     estimate = first.value - second.value
     found = test.of_null(DIFFERENCE, estimate)
+    has_no_bounds = test.has_no_bounds()
+    if has_no_bounds and not _is_bounded(key):
+        return found._replace(notes=(UNBOUNDED.format("difference"),))
     least, most = first.ends
     limits = (least - most, most - least)
-    if not test.has_no_bounds():
-        low, high = test.bounds(limits)
-    elif _is_bounded(key):
-        low, high = _unvaried(flips, first, level, limits, found.p_value)
-    else:
-        return found._replace(notes=(UNBOUNDED.format("difference"),))
-    scale = slope(second.outward, second.inner)
-    return found._replace(low=min(low * scale, estimate), high=max(high * scale, estimate))
+
+    def bounds() -> tuple[float, float]:
+        if has_no_bounds:
+            low, high = _unvaried(flips, first, level, limits, found.p_value)
+        else:
+            low, high = test.bounds(limits)
+        scale = slope(second.outward, second.inner)
+        return min(low * scale, estimate), max(high * scale, estimate)
+
+    return found._replace(bounds=bounds)
 
 
 def tested_ratio(first: Influences, second: Influences, key: Key, level: float) -> Tested:
@@ -190,14 +204,18 @@ def tested_ratio(first: Influences, second: Influences, key: Key, level: float) 
         return found
     if test.has_no_bounds():
         return found._replace(notes=(UNBOUNDED.format("ratio"),))
-    ratios = [estimate]
-    for shift in test.bounds(limits):
-        if is_shift:
-            inner = second.inner + shift
-        else:
-            inner = second.inner * shift
-        ratios.append(second.at(inner) / second.value)
-    return found._replace(low=min(ratios), high=max(ratios))
+
+    def bounds() -> tuple[float, float]:
+        ratios = [estimate]
+        for shift in test.bounds(limits):
+            if is_shift:
+                inner = second.inner + shift
+            else:
+                inner = second.inner * shift
+            ratios.append(second.at(inner) / second.value)
+        return min(ratios), max(ratios)
+
+    return found._replace(bounds=bounds)
 
 
 def has_far_ranks(key: Key) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -93,7 +94,6 @@ class SignFlips:
         if self._whole:
             self.estimate = null + self._total / self._whole
         self.spread = math.sqrt(float(apart @ apart)) / (self._whole or 1.0)
-        self._kinds = _kinds_of(apart, shares)
         self._mixture: NormalMixture | None = None
         found = self._share(apart, None, at_null=True)
         self._p_of_null = found.value
@@ -104,6 +104,11 @@ class SignFlips:
     def units(self) -> int:
         """The number of units."""
         return len(self._apart)
+
+    @cached_property
+    def _kinds(self) -> Kinds | None:
+        """The few kinds of units, which are looked for when a shift is asked."""
+        return _kinds_of(self._apart, self._shares)
 
     def all_equal(self) -> bool:
         """Whether every unit has the same difference, so that nothing varies."""

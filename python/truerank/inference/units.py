@@ -8,6 +8,7 @@ import numpy as np
 
 from ..inputs.arrays import checked_weights
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.row_keys import codes_of
 from ..inputs.words import LISTED
 from ..metrics import METRICS, Key, Sample, UnknownKeyError, parse, sample_of
 from ..metrics.averages import arithmetic, rescale_weights, values_per_task
@@ -243,7 +244,7 @@ class RankedTasks:
             unit = np.arange(len(codes))
             number = len(codes)
         else:
-            present, unit = np.unique(codes, return_inverse=True)
+            present, unit = codes_of(codes)
             number = len(present)
         return Units(key, sample, safe_weights(sample), unit, number, unit_name, macro)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.row_keys import distinct
+from ..inputs.row_keys import are_among, distinct, search_sorted
 from ..ranks.labels import Labels, as_labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report, report
@@ -157,14 +157,14 @@ class ComplexQueries(OneSidedTask[Report]):
     def _make_side(self, easy: IntArray, hard: IntArray, vocabulary: Vocabulary) -> SideTasks:
         """Make the tasks from keys of queries and answers, ascending and distinct."""
         size = vocabulary.size
-        both = np.intersect1d(easy, hard)
+        both = easy[are_among(easy, hard)]
         if len(both):
             query, entity = divmod(int(both[0]), size)
             first = f"{vocabulary.label_of(entity)!r} of query {self.queries[query]!r}"
             raise InputValueError("hard", f"{len(both)} answers are easy, too, first {first}")
         answers = distinct(np.concatenate([easy, hard]))
         facts = np.stack(np.divmod(answers, size), axis=1)
-        queries = make_queries(facts, np.searchsorted(answers, hard), (0,), 1)
+        queries = make_queries(facts, search_sorted(answers, hard), (0,), 1)
         query_of_task = hard // size
         names = None
         if all(isinstance(query, str) for query in self.queries):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..inputs.checks import choice, several
 from ..inputs.errors import InputValueError
-from ..inputs.row_keys import distinct, distinct_rows, look_up, row_keys
+from ..inputs.row_keys import codes_of, distinct, distinct_rows, look_up, row_keys, search_sorted
 from ..inputs.selection import indptr_of
 from ..tasks.sampling import batches_of, join_ranges
 from ..tasks.side_tasks import make_queries
@@ -74,12 +74,10 @@ def overlapping_answers(
     """
     # positions among all instants: small numbers, and unknown starts and ends are no large ones
     instants = np.concatenate([starts, ends])
-    _, positions = np.unique(instants, return_inverse=True)
-    starts, ends = positions.reshape(2, -1)
+    starts, ends = codes_of(instants).codes.reshape(2, -1)
     # tasks of one query and interval share a list, which the first of them stands for
-    keys = row_keys([queries, starts, ends])[ranked]
-    _, first, lists = np.unique(keys, return_index=True, return_inverse=True)
-    owners = ranked[first]
+    shared = codes_of(queries[ranked], starts[ranked], ends[ranked])
+    owners = ranked[shared.first()]
     asked = distinct(queries[owners])
     known, query = look_up(asked, queries)
     query, starts_of_facts, ends_of_facts, answers = distinct_rows(
@@ -88,7 +86,7 @@ def overlapping_answers(
     # the times of later queries are above those of earlier ones
     size = int(ends.max(initial=0)) + 1
     base_of_fact = query * size
-    base_of_list = np.searchsorted(asked, queries[owners]) * size
+    base_of_list = search_sorted(asked, queries[owners]) * size
     indptr, indices = _list_overlapping(
         fact_starts=base_of_fact + starts_of_facts,
         fact_ends=base_of_fact + ends_of_facts,
@@ -96,7 +94,7 @@ def overlapping_answers(
         list_starts=base_of_list + starts[owners],
         list_ends=base_of_list + ends[owners],
     )
-    return indptr, indices, lists.reshape(-1).astype(np.int64)
+    return indptr, indices, shared.codes
 
 
 def _list_overlapping(

@@ -14,7 +14,7 @@ from ..inputs.arrays import index_array, read_only
 from ..inputs.checks import is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.row_keys import row_keys
+from ..inputs.row_keys import codes_of
 from ..inputs.selection import indptr_of
 from ..splits.column_ids import IdColumn
 from ..splits.elements import without_blanks
@@ -274,9 +274,9 @@ def _read_columns(reader: SplitReader, title: str, value: Any) -> tuple[list[IdC
 
 def _number_sets(pairs: IntArray, indptr: IntArray) -> tuple[FlatQualifiers, IntArray]:
     """Return the qualifiers of statements, and the number of the set that each statement has."""
-    keys = row_keys([pairs[:, 0], pairs[:, 1]])
-    _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
-    sets = QualifierSets(np.ascontiguousarray(pairs[first]))
+    numbered = codes_of(pairs[:, 0], pairs[:, 1])
+    codes = numbered.codes
+    sets = QualifierSets(np.ascontiguousarray(pairs[numbered.first()]))
     listed = codes.tolist()
     numbers = [sets.number(listed[start:end]) for start, end in pairwise(indptr.tolist())]
     return FlatQualifiers(indptr, codes, sets), np.array(numbers, dtype=np.int64)

@@ -10,11 +10,10 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from ..inputs.row_keys import distinct, look_up, row_keys
+from ..inputs.row_keys import are_among, distinct, look_up, row_keys, without
 from ..splits.split_audit import Audited, SplitAudit, SplitFinding, audit_split
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
     from ..splits.split_audit import Mask
     from .triples import TripleSplits
 
@@ -164,23 +163,14 @@ class TaskAudit(SplitAudit):
 
 def _count_distinct(splits: TripleSplits) -> dict[str, int]:
     """Count the entities, the relations, the heads and the tails of all triples."""
-    heads = _distinct_ids(splits.triples[:, 0], splits.entities.size)
-    tails = _distinct_ids(splits.triples[:, 2], splits.entities.size)
+    heads = distinct(splits.triples[:, 0])
+    tails = distinct(splits.triples[:, 2])
     return {
-        "entities": len(np.union1d(heads, tails)),
-        "relations": len(_distinct_ids(splits.triples[:, 1], splits.relations.size)),
+        "entities": len(distinct(np.append(heads, tails))),
+        "relations": len(distinct(splits.triples[:, 1])),
         "heads": len(heads),
         "tails": len(tails),
     }
-
-
-def _distinct_ids(ids: IntArray, size: int) -> IntArray:
-    """Return the ids that occur, in memory that grows with their number, whatever they are."""
-    if size > 4 * len(ids):
-        return distinct(ids)
-    occurs = np.zeros(size, dtype=bool)  # several times as quick as to sort
-    occurs[ids] = True
-    return np.flatnonzero(occurs)
 
 
 def audit_triples(
@@ -248,10 +238,12 @@ def _find_unseen(splits: TripleSplits) -> tuple[dict[str, SplitFinding], Mask]:
         ("unseen_entities", splits.entities, (0, 2)),
         ("unseen_relations", splits.relations, (1,)),
     ):
-        ids = np.unique(test[:, columns])
-        unseen = ids[~np.isin(ids, trained[:, columns])]
+        unseen = distinct(np.concatenate([test[:, column] for column in columns]))
+        for column in columns:
+            unseen = without(unseen, trained[:, column])
         findings[name] = SplitFinding.of(unseen.tolist(), vocabulary.label_of)
-        has_unseen |= np.isin(test[:, columns], unseen).any(axis=1)
+        for column in columns:
+            has_unseen |= are_among(test[:, column], unseen)
     return findings, has_unseen
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.row_keys import distinct_rows, first_rows, row_keys
+from ..inputs.row_keys import (
+    are_among,
+    count_distinct_rows,
+    distinct_rows,
+    first_rows,
+    occurrences_of,
+    row_keys,
+)
 from ..ranks.labels import Labels, labels_of_codes
 from ..tasks.side_tasks import SideTasks
 from .candidate_sets import CandidateSet, candidates_of
@@ -44,14 +51,17 @@ class TripleCounts:
     def __init__(self, triples: IntArray, tested: int) -> None:
         known = triples[tested:]
         relations, heads, tails = distinct_rows([known[:, 1], known[:, 0], known[:, 2]])
+        of_relations = occurrences_of(relations)
         # a triple whose head is its tail counts once
         ends = np.concatenate([heads, tails[tails != heads]])
-        self._ascending = {"entities": np.sort(ends), "relations": relations}
+        del relations, heads, tails  # there may be millions
+        self._occurrences = {"entities": occurrences_of(ends), "relations": of_relations}
+        del ends
         self.category = _categories(triples, triples[:tested, 1])
 
     def degrees(self, kind: str, ids: IntArray) -> IntArray:
         """Return how many distinct triples of the known splits have each entity or relation."""
-        return _count_occurrences(self._ascending[kind], ids)
+        return self._occurrences[kind].of(ids)
 
 
 def _categories(triples: IntArray, relations: IntArray) -> IntArray:
@@ -63,20 +73,11 @@ def _categories(triples: IntArray, relations: IntArray) -> IntArray:
     embeddings for modeling multi-relational data", 2013, section 4.3: over all triples of a data
     set, an average below 1.5 is 1, others are MANY.)
     """
-    known, heads, tails = distinct_rows([triples[:, 1], triples[:, 0], triples[:, 2]])
-    of_heads, _ = distinct_rows([known, heads])
-    of_tails, _ = distinct_rows([known, tails])
-    sizes = _count_occurrences(known, relations)
-    has_many_heads = 2 * sizes >= 3 * _count_occurrences(of_tails, relations)
-    has_many_tails = 2 * sizes >= 3 * _count_occurrences(of_heads, relations)
-    return 2 * has_many_heads + has_many_tails
-
-
-def _count_occurrences(ascending: IntArray, ids: IntArray) -> IntArray:
-    """Count how often each of some ids is among ascending ones."""
-    starts = np.searchsorted(ascending, ids, side="left")
-    ends = np.searchsorted(ascending, ids, side="right")
-    return ends - starts
+    heads, known, tails = triples[:, 0], triples[:, 1], triples[:, 2]
+    sizes = count_distinct_rows([known, heads, tails]).of(relations)
+    of_heads = count_distinct_rows([known, heads]).of(relations)
+    of_tails = count_distinct_rows([known, tails]).of(relations)
+    return 2 * (2 * sizes >= 3 * of_tails) + (2 * sizes >= 3 * of_heads)
 
 
 def degree_buckets(numbers: IntArray) -> Labels:
@@ -94,6 +95,26 @@ def degree_buckets(numbers: IntArray) -> Labels:
     return labels_of_codes(exponent.astype(np.int64), tuple(names[: largest + 1]))
 
 
+def labels_of_triples(
+    splits: TripleSplits, kept: IntArray, counts: TripleCounts
+) -> dict[str, Labels]:
+    """Make the labels that the tasks of all sides have, one for each triple that is ranked."""
+    triples = splits.triples
+    labels = {
+        "relation": splits.relations.labels(triples[kept, 1]),
+        "unit": labels_of_codes(kept),
+        "category": labels_of_codes(counts.category[kept], CATEGORIES),
+        "head_degree": labels_of_codes(counts.degrees("entities", triples[kept, 0])),
+        "tail_degree": labels_of_codes(counts.degrees("entities", triples[kept, 2])),
+    }
+    if splits.beside is not None:
+        labels["qualifiers"] = labels_of_codes(splits.beside.sets.sizes[triples[kept, 3]])
+    if splits.times is not None:
+        column = splits.times.columns[0]
+        labels["time"] = labels_of_codes(triples[kept, column], splits.qualifiers[column - 3])
+    return labels
+
+
 def make_side(
     side: str,
     splits: TripleSplits,
@@ -103,6 +124,7 @@ def make_side(
     filters: Sequence[str],
     candidates: CandidateSet,
     counts: TripleCounts,
+    labels: Mapping[str, Labels],
 ) -> SideTasks:
     """Make the tasks of one side, of triples or of statements.
 
@@ -122,6 +144,8 @@ def make_side(
         The candidate set.
     counts : TripleCounts
         Of the same splits.
+    labels : dict of str to Labels
+        Those of the ranked triples, as `labels_of_triples` makes them.
 
     Returns
     -------
@@ -130,30 +154,22 @@ def make_side(
     facts, rows, height = _read_facts(side, splits, kept, keys)
     queries = facts.queries(facts.query_columns + facts.keys)
     vocabulary = splits.vocabulary_of(side)
-    heads = splits.triples[rows, 0]
-    tails = splits.triples[rows, 2]
-    labels = {
-        "relation": splits.relations.labels(facts.facts[facts.ranked, 1]),
-        "queries": labels_of_codes(queries.rows),
-        "targets": labels_of_codes(queries.targets),
-        "unit": labels_of_codes(rows),
-        "category": labels_of_codes(counts.category[rows], CATEGORIES),
-        "head_degree": labels_of_codes(counts.degrees("entities", heads)),
-        "tail_degree": labels_of_codes(counts.degrees("entities", tails)),
-    }
+    labels_of_side = dict(labels)
+    if side == QUALIFIER:  # a triple has a task for each of its qualifiers
+        places = np.searchsorted(kept, rows)
+        labels_of_side = {name: each[places] for name, each in labels.items()}
+        labels_of_side["relation"] = splits.relations.labels(facts.facts[facts.ranked, 1])
+    labels_of_side["queries"] = labels_of_codes(queries.rows)
+    labels_of_side["targets"] = labels_of_codes(queries.targets)
     kind = KINDS.get(side, "entities")
     if kind == "times":  # how many known facts hold then
-        known_times = np.sort(facts.facts[splits.tested :, facts.answer_column])
-        labels["degree"] = degree_buckets(_count_occurrences(known_times, queries.targets))
+        known_times = occurrences_of(facts.facts[splits.tested :, facts.answer_column])
+        degrees = known_times.of(queries.targets)
+    elif f"{side}_degree" in labels:
+        degrees = labels[f"{side}_degree"].codes
     else:
-        labels["degree"] = degree_buckets(counts.degrees(kind, queries.targets))
-    if splits.beside is not None:
-        labels["qualifiers"] = labels_of_codes(splits.beside.sets.sizes[splits.triples[rows, 3]])
-    if splits.times is not None:
-        column = splits.times.columns[0]
-        labels["time"] = labels_of_codes(
-            splits.triples[rows, column], splits.qualifiers[column - 3]
-        )
+        degrees = counts.degrees(kind, queries.targets)
+    labels_of_side["degree"] = degree_buckets(degrees)
     return SideTasks(
         side,
         queries=queries.queries,
@@ -162,7 +178,7 @@ def make_side(
         columns=vocabulary.size,
         filter=facts.filter(filters[0], queries),
         candidates=candidates_of(side, candidates, queries, facts, splits),
-        labels=labels,
+        labels=labels_of_side,
         test_rows=facts.ranked,
         height=height,
         names=vocabulary.names,
@@ -218,7 +234,7 @@ def _facts_of_values(splits: TripleSplits, kept: IntArray, has_keys: bool) -> Si
     statement = flat.statement
     tested = flat.indptr[splits.tested]
     pairs = first_rows(row_keys([statement[:tested], flat.codes[:tested]]))
-    ranked = np.sort(pairs[np.isin(statement[pairs], kept)])
+    ranked = np.sort(pairs[are_among(statement[pairs], kept)])
     if not len(ranked):
         raise InputValueError("sides", "the test has no qualifiers to predict")
     codes = flat.codes.tolist()

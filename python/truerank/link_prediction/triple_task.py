@@ -23,7 +23,7 @@ from .known_answers import NONE, check_filters, check_words
 from .statements import read_statement_splits
 from .times import UNKNOWN_START, check_columns
 from .triple_audit import TaskAudit, audit_triples
-from .triple_sides import TripleCounts, make_side
+from .triple_sides import TripleCounts, labels_of_triples, make_side
 from .triples import QUALIFIER, SIDES, TIME, read_splits
 
 if TYPE_CHECKING:
@@ -252,6 +252,7 @@ class Task(SidedTask[Report]):
         self._relations = splits.relations.names
         self._unread_orders = _unsaid_orders(splits, entities=entities, relations=relations)
         counts = TripleCounts(splits.triples, splits.tested)
+        labels = labels_of_triples(splits, kept, counts)
         filter_names = list(rules_by_filter)
         sides_of_task = {}
         for side in chosen_sides:
@@ -263,6 +264,7 @@ class Task(SidedTask[Report]):
                 filters=filter_names,
                 candidates=chosen,
                 counts=counts,
+                labels=labels,
             )
         protocols = _make_protocols(rules_by_filter, splits, chosen)
         super().__init__(sides_of_task, protocols[filter_names[0]], protocols)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.errors import warn_user
 from ..inputs.naming import public
-from ..inputs.row_keys import distinct
+from ..inputs.row_keys import codes_of, distinct
 from ..splits.column_ids import (
     IdColumn,
     are_integers_in_text,
@@ -151,9 +151,9 @@ class TripleSplits(NamedTuple):
         names = self.qualifiers[column - 3]
         if names is not None:
             return TimePoints(Vocabulary(len(names), names, "times"), ids)
-        distinct_times, codes = np.unique(ids, return_inverse=True)
+        distinct_times, codes = codes_of(ids)
         vocabulary = Vocabulary(len(distinct_times), tuple(distinct_times.tolist()), "times")
-        return TimePoints(vocabulary, codes.reshape(-1).astype(np.int64))
+        return TimePoints(vocabulary, codes)
 
     def ids_of(self, side: str, name: str) -> IntArray:
         """Return the distinct entities of a known split, or its relations or times."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from ..inputs.naming import public
 from . import averages, chance_model, sampled_hits, ties
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
     ChanceModel: TypeAlias = Callable[[Tasks, Parameter], tuple[float, float]]
     SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
     Mean: TypeAlias = Callable[[RankFunction, Sample, Parameter], float]
-    # of value, expectation and variance under chance, and optimum
-    Adjustment: TypeAlias = Callable[[float, float, float, float], float]
+    # of value, expectation and variance under chance, and optimum; the first three are floats, or
+    # arrays of them, which are divided without a word about nan
+    Adjustment: TypeAlias = Callable[[Any, Any, Any, float], Any]
 
 HOYT = 'Hoyt et al., "A Unified Framework for Rank-based Evaluation Metrics" (2022)'
 BORDES = 'Bordes et al., "Translating Embeddings for Modeling Multi-relational Data" (2013)'
@@ -282,12 +285,12 @@ def listed_metrics() -> list[str]:
 # -- adjustments -----------------------------------------------------------------------------------
 
 
-def none(value: float, expectation: float, variance: float, optimum: float) -> float:
+def none(value: Any, expectation: Any, variance: Any, optimum: float) -> Any:
     """Return the value itself."""
     return value
 
 
-def ratio(value: float, expectation: float, variance: float, optimum: float) -> float:
+def ratio(value: Any, expectation: Any, variance: Any, optimum: float) -> Any:
     """Compute value / expectation: 1 is chance; nan without tasks.
 
     For the mean rank it is 2 sum w r / sum w (N + 1), the AMR of Berrendorf et al., "On the
@@ -301,7 +304,7 @@ def ratio(value: float, expectation: float, variance: float, optimum: float) -> 
     return _quotient(value, expectation)
 
 
-def index(value: float, expectation: float, variance: float, optimum: float) -> float:
+def index(value: Any, expectation: Any, variance: Any, optimum: float) -> Any:
     """Compute (value - expectation) / (optimum - expectation): 1 is perfect, 0 is chance.
 
     For the mean rank it is 1 - 2 sum w (r - 1) / sum w (N - 1), the AMRI of Berrendorf et al.
@@ -316,7 +319,7 @@ def index(value: float, expectation: float, variance: float, optimum: float) -> 
     return _quotient(value - expectation, optimum - expectation)
 
 
-def z(value: float, expectation: float, variance: float, optimum: float) -> float:
+def z(value: Any, expectation: Any, variance: Any, optimum: float) -> Any:
     """Compute (value - expectation) / sqrt(variance): standard deviations from chance.
 
     The sign is that of the formula (Hoyt et al., 2022): below 0 is better where less is better. It
@@ -327,12 +330,16 @@ def z(value: float, expectation: float, variance: float, optimum: float) -> floa
     >>> z(1.5, 2.0, 0.0625, 1.0)
     -2.0
     """
+    if isinstance(variance, np.ndarray):
+        return _quotient(value - expectation, np.sqrt(variance))
     if not variance >= 0:  # nan, too
         return math.nan
     return _quotient(value - expectation, math.sqrt(variance))
 
 
-def _quotient(numerator: float, denominator: float) -> float:
+def _quotient(numerator: Any, denominator: Any) -> Any:
+    if isinstance(denominator, np.ndarray):
+        return np.where(denominator != 0, numerator / denominator + 0.0, np.nan)
     if not denominator:
         return math.nan
     return numerator / denominator + 0.0  # no minus zero

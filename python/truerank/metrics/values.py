@@ -11,7 +11,7 @@ import numpy as np
 from ..inputs.checks import instance, is_integer, number
 from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.naming import public
-from .averages import arithmetic, values_per_task
+from .averages import arithmetic, median, values_per_task
 from .chance_model import Tasks, compress
 from .keys import NO_ADJUSTMENT, Key, Sides, parse_alone
 from .kinds import Sample, take
@@ -163,7 +163,8 @@ def adjusted(key: Key, measured: float, mean: float, variance: float) -> float:
         number(name, value)
     if math.isnan(measured):
         return math.nan
-    return ADJUSTMENTS[key.adjustment](measured, mean, variance, METRICS[key.metric].optimum)
+    optimum = METRICS[key.metric].optimum
+    return float(ADJUSTMENTS[key.adjustment](measured, mean, variance, optimum))
 
 
 def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float, float]:
@@ -289,8 +290,11 @@ def key_values_within(
     if key.of_tasks not in memo:
         memo[key.of_tasks] = moments_within(key, sample, codes, groups)
     means, variances = memo[key.of_tasks]
-    rows = zip(values.tolist(), means.tolist(), variances.tolist(), strict=True)
-    return np.array([adjusted(key, *row) for row in rows], dtype=np.float64)
+    with np.errstate(all="ignore"):
+        of_groups: FloatArray = ADJUSTMENTS[key.adjustment](
+            values, means, variances, METRICS[key.metric].optimum
+        )
+    return of_groups
 
 
 def values_within(
@@ -304,9 +308,15 @@ def values_within(
     >>> values_within(METRICS["mrr"], sample, np.array([0, 0, 1]), 2)
     array([0.625, 0.5  ])
     """
+    means: FloatArray | None = None
     if metric.mean is arithmetic:
         f = values_per_task(metric.transform, sample, parameter)
         means = means_within(f, sample.weights, codes, groups)
+    elif metric.mean is median and sample.weights is None and sample.tied is None:
+        means = medians_within(sample.ranks, codes, groups)
+    if means is not None and metric.inverse is float:  # which changes nothing
+        return means
+    if means is not None:
         return np.array([metric.inverse(mean) for mean in means.tolist()], dtype=np.float64)
     values = np.full(groups, np.nan)
     for group, positions in enumerate(positions_within(codes, groups)):
@@ -328,6 +338,25 @@ def means_within(
     """
     scaled, totals = _weights_within(weights, codes, groups)
     return np.bincount(codes, scaled * values, groups) / totals
+
+
+def medians_within(values: FloatArray, codes: IntArray, groups: int) -> FloatArray:
+    """The median of every group, the mean of the middle two of an even number; nan for none.
+
+    Examples
+    --------
+    >>> medians_within(np.array([1.0, 4.0, 2.0]), np.array([0, 0, 2]), 3)
+    array([2.5, nan, 2. ])
+    """
+    sizes = np.bincount(codes, minlength=groups)
+    ends = np.cumsum(sizes)
+    filled = sizes > 0
+    middle = (ends - sizes + sizes // 2)[filled]  # the upper one
+    below = middle - (sizes[filled] + 1) % 2
+    ordered = values[np.lexsort((values, codes))]
+    medians = np.full(groups, np.nan)
+    medians[filled] = (ordered[below] + ordered[middle]) / 2
+    return medians
 
 
 def moments_within(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..inputs.errors import InputValueError
+from ..inputs.row_keys import codes_of
 from .labels import LABEL_ALIASES, LABEL_WORDS, RIGHT_ANSWERS, Labels, as_labels
 
 if TYPE_CHECKING:
@@ -149,17 +150,17 @@ def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:
 
 def _used_labels(labels: Labels) -> tuple[IntArray, list[Hashable]]:
     """Return codes without gaps, and the names that they stand for; unused names are left out."""
-    present, codes = np.unique(labels.codes, return_inverse=True)
+    present, codes = codes_of(labels.codes)
     names: list[Hashable] = present.tolist()
     if labels.vocabulary is not None:
         names = [labels.vocabulary[i] for i in present.tolist()]
-    return codes.astype(np.int64, copy=False), names
+    return codes, names
 
 
 def _labels_within_side(side: Labels, labels: Labels) -> tuple[IntArray, list[Hashable]]:
     """Return the codes of pairs (side, label), sorted by side first, and the pairs that occur."""
     side_codes, sides = _used_labels(side)
     codes, names = _used_labels(labels)
-    pairs, joint = np.unique(side_codes * max(len(names), 1) + codes, return_inverse=True)
+    pairs, joint = codes_of(side_codes * max(len(names), 1) + codes)
     indices = (divmod(pair, len(names)) for pair in pairs.tolist())
-    return joint.astype(np.int64, copy=False), [(sides[i], names[j]) for i, j in indices]
+    return joint, [(sides[i], names[j]) for i, j in indices]

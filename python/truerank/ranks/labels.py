@@ -12,6 +12,7 @@ from ..inputs.arrays import integers
 from ..inputs.checks import check_length, check_range, distinct_names, has_dimensions, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
+from ..inputs.row_keys import occurrences_of
 from .counts import checked_index
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class Labels(Immutable):
         {'head': 2, 'tail': 0}
         """
         if self.vocabulary is None:
-            ids, numbers = np.unique(self.codes, return_counts=True)
+            ids, numbers = occurrences_of(self.codes)
             return dict(zip(ids.tolist(), numbers.tolist(), strict=True))
         counts = np.bincount(self.codes, minlength=len(self.vocabulary))
         return dict(zip(self.vocabulary, counts.tolist(), strict=True))
@@ -277,14 +278,16 @@ def as_labels(name: str, value: Any, length: int) -> Labels:
 
 
 def labels_of_codes(codes: IntArray, vocabulary: tuple[str, ...] | None = None) -> Labels:
-    """Make labels of codes that the package made itself, which are copied, and not checked.
+    """Make labels of codes that the package made itself: not checked, and copied only if need be.
+
+    Nobody may change them afterwards.
 
     Examples
     --------
     >>> labels_of_codes(np.array([1, 0, 1]), ("head", "tail"))
     Labels(3 labels: head 1, tail 2)
     """
-    return Labels._trusted(np.array(codes, np.int64), vocabulary)
+    return Labels._trusted(np.ascontiguousarray(codes, np.int64).view(), vocabulary)
 
 
 def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:
@@ -332,19 +335,27 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     has_ids = {part.vocabulary is None for part in parts if len(part)}
     if len(has_ids) > 1:  # labels of no tasks join with either
         raise InputValueError(name, "cannot join names and ids")
+    first = parts[0].vocabulary
+    if all(part.vocabulary is first for part in parts):  # as slices of one whole
+        return Labels._trusted(np.concatenate([part.codes for part in parts]), first)
     merged: dict[str, int] = {}  # the code of each name
 
-    @cache  # parts may share a vocabulary
+    @cache  # parts may have equal vocabularies
     def merged_codes(vocabulary: tuple[str, ...]) -> IntArray:
         codes = [merged.setdefault(word, len(merged)) for word in vocabulary]
         return np.array(codes, np.int64)
 
+    # by the identity of a vocabulary: to hash one takes as long as to read all of its names
+    codes_of: dict[int, IntArray] = {}
     codes = []
     for part in parts:
         if part.vocabulary is None:
             codes.append(part.codes)
-        else:
-            codes.append(merged_codes(part.vocabulary)[part.codes])
+            continue
+        place = id(part.vocabulary)
+        if place not in codes_of:
+            codes_of[place] = merged_codes(part.vocabulary)
+        codes.append(codes_of[place][part.codes])
     has_names = has_ids != {True} and any(part.vocabulary is not None for part in parts)
     vocabulary = None
     if has_names:

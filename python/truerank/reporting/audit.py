@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.naming import public
+from ..inputs.row_keys import codes_of
 from ..metrics.keys import UNPOOLED_SIDES, parse
 from ..metrics.kinds import DEFAULT_KIND
 from ..ranks.protocol import PROVENANCE
@@ -262,7 +263,7 @@ def _standard_errors_above(counted: Counted, side: str) -> float:
         weights = weights / (weights.max() or 1.0)
     deviations = weights * np.sqrt((candidates - 1) * (candidates + 1) / 12)
     if ranks.targets is not None:
-        codes = np.unique(ranks.targets.codes[chosen], return_inverse=True)[1]
+        codes = codes_of(ranks.targets.codes[chosen]).codes
         deviations = np.bincount(codes, weights=deviations).astype(np.float64)
     spread = math.sqrt(float(np.square(deviations).sum()))
     excess = float((weights * (ranks.realistic[chosen] - (candidates + 1) / 2)).sum())

@@ -283,9 +283,10 @@ class KeyedValues(Numbers, HasUnits):
             stored = other._source
         try:
             content = self._object(stored.keys, stored.columns)
-            return content == other._object(stored.keys, stored.columns)
+            of_other = other._object(stored.keys, stored.columns)
         except UnknownKeyError:
             return False
+        return bool(json_value(content) == json_value(of_other))  # nan equals nan there
 
     def audit(self, *names: str) -> Findings:
         """List what makes the numbers suspect; an empty list says that nothing was found.
@@ -501,8 +502,7 @@ class KeyedValues(Numbers, HasUnits):
             others = {name: self.filters[name]._object(plain_keys, ()) for name in names[1:]}
             content["filters"] = {"own": names[0], "others": others}
         content |= source.facts
-        written: dict[str, Any] = json_value(content)
-        return written
+        return content
 
     def table(
         self,

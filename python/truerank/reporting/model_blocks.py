@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from ..inference.comparing import compare, corrected
+from ..inference.comparing import corrected, verdicts
 from ..inference.comparisons import format_notes
 from ..inference.sign_flips import error_rate
 from ..inference.units import COUNT
@@ -20,7 +20,7 @@ from .columns import Names, label_text, sentence
 from .report_table import chosen_kinds, is_auto
 
 if TYPE_CHECKING:
-    from ..inference.comparisons import Comparison
+    from ..inference.comparing import Verdict
     from ..inference.intervals import Interval
     from ..metrics import Key
     from ..ranks.labels import LabelsLike
@@ -193,7 +193,7 @@ def differences(
     if len(names) < 2:
         raise InputValueError("against", expected="at least two models", got=len(names))
     asked = [_compared_models(block, reference) for block in blocks]
-    tested: list[Comparison] = []
+    tested: list[Verdict] = []
     ends = []
     for block, models in zip(blocks, asked, strict=True):
         tested += _compare_pairs(block, reference, models, options)
@@ -225,7 +225,7 @@ def differences(
 
 
 def _notes_of(
-    blocks: Sequence[Block], pairs: Sequence[Comparison], ends: Sequence[int]
+    blocks: Sequence[Block], pairs: Sequence[Verdict], ends: Sequence[int]
 ) -> Iterator[str]:
     """Yield what limits the trust in comparisons; of those within groups how many it concerns."""
     whole = sum(block.group in (MICRO, MACRO) for block in blocks)  # which come first
@@ -239,7 +239,7 @@ def _notes_of(
 
 
 def _marked(
-    block: Block, asked: Mapping[str, str], pairs: Sequence[Comparison], alpha: float
+    block: Block, asked: Mapping[str, str], pairs: Sequence[Verdict], alpha: float
 ) -> Iterator[tuple[str, str]]:
     """Yield by model and column what differs from the model that it is compared with."""
     unlike = set()
@@ -273,7 +273,7 @@ def _compared_models(block: Block, reference: str) -> dict[str, str]:
 
 def _compare_pairs(
     block: Block, reference: str, asked: Mapping[str, str], options: Mapping[str, Any]
-) -> list[Comparison]:
+) -> list[Verdict]:
     """Compare all pairs of models of a block, or those with a given one."""
     if not asked:
         return []
@@ -283,11 +283,11 @@ def _compare_pairs(
         models[name] = row
         if row.runs == 1:
             models[name] = row.reports[0]
-    tested: list[Comparison] = []
-    for a, b in itertools.combinations(models, 2):
-        if reference in (a, b, BEST):
-            tested += compare({a: models[a], b: models[b]}, metric=metrics, **options)
-    return tested
+    pairs = []
+    for names in itertools.combinations(models, 2):
+        if reference == BEST or reference in names:
+            pairs.append(names)
+    return verdicts(models, pairs, metrics, **options)
 
 
 def _best(values: Mapping[str, Any], key: Key) -> str:

@@ -72,25 +72,24 @@ def report_table(
     listed = [form.read_key(key) for key in source.keys]
     of_all, of_groups = _choose_rows(source, listed, asked)
     keys = _choose_columns(source, listed, asked.metrics)
-    labels = list(form.labels)
     names = list(filters) or [""]
     brackets = None
     if asked.intervals is not None:
         brackets = Brackets(asked.intervals)
     rows = list(_rows(source, keys, of_all, "micro", names[0], brackets))
-    if filters:
-        labels.insert(0, "filter")
-        for name in names[1:]:
-            rows += _rows(filters[name], keys, of_groups, "micro", name, brackets)
+    for name in names[1:]:
+        rows += _rows(filters[name], keys, of_groups, "micro", name, brackets)
     notes = list(lines.notes)
     most = None
+    groups = []  # there may be very many, so that they are columns
     if source.by is not None:
-        labels[:0] = ["average", "group"]
         rows += _rows(source, keys, of_groups, MACRO, names[0], brackets)
         most = len(rows) + GROUPS_SHOWN
-        rows += _group_rows(source, keys, of_groups, names[0], brackets)
+        for side, kind in of_groups:
+            groups.append(_group_columns(source, keys, side, kind, names[0], brackets))
         notes += _macro_lines(source, keys, of_groups)
-    columns = [_label_column(name, source, {row[name] for row in rows}) for name in labels]
+    columns = _label_columns(source, rows, groups, has_filters=bool(filters))
+    number_of_labels = len(columns)
     columns.append(Column(form.tasks))
     for name, key in keys.items():
         column = metric_column(name, key, percent=asked.percent)
@@ -100,14 +99,16 @@ def report_table(
             columns += brackets.columns(column)
     if brackets is not None:
         notes += brackets.lines()
-    cells = [[row[column.name] for column in columns] for row in rows]
+    cells: list[Sequence[Any]] = [[row[column.name] for column in columns] for row in rows]
+    for of_groups_alone in groups:
+        cells += zip(*(of_groups_alone[column.name] for column in columns), strict=True)
     variants = {}
     if is_auto(asked.kinds):
         variants = _variants_of_default(rows, form.default_kind)
     return Table(
         columns,
         cells,
-        names=len(labels),
+        names=number_of_labels,
         before=lines.before,
         notes=notes,
         most=most,
@@ -199,17 +200,34 @@ def _choose_columns(source: Source, listed: Sequence[Key], metrics: Names) -> di
     return keys
 
 
-def _label_column(name: str, source: Source, labels: set[str]) -> Column:
-    """Return a column of labels, which programs alone read where nothing is to be told apart."""
-    is_alike = len(labels) < 2
-    if name == "kind":
-        is_alike = labels <= {source.form.default_kind}
-    heading = ""
-    if name == "group":
-        heading = source.by or ""
-    if is_alike or name == "average":
-        return Column(name, heading, only="data")
-    return Column(name, heading)
+def _label_columns(
+    source: Source,
+    rows: Sequence[Row],
+    groups: Sequence[Mapping[str, list[Any]]],
+    *,
+    has_filters: bool,
+) -> list[Column]:
+    """Return the columns of labels; programs alone read those where nothing is to be told apart."""
+    names = list(source.form.labels)
+    if has_filters:
+        names.insert(0, "filter")
+    if source.by is not None:
+        names[:0] = ["average", "group"]
+    columns = []
+    for name in names:
+        labels = {row[name] for row in rows}
+        labels = labels.union(*(of_groups[name] for of_groups in groups))
+        is_alike = len(labels) < 2
+        if name == "kind":
+            is_alike = labels <= {source.form.default_kind}
+        heading = ""
+        if name == "group":
+            heading = source.by or ""
+        if is_alike or name == "average":
+            columns.append(Column(name, heading, only="data"))
+        else:
+            columns.append(Column(name, heading))
+    return columns
 
 
 # -- rows ------------------------------------------------------------------------------------------
@@ -254,33 +272,46 @@ def _put_interval(
         brackets.put(row, name, found, group)
 
 
-def _group_rows(
+def _group_columns(
     source: Source,
     keys: Mapping[str, Key],
-    pairs: Pairs,
+    side: str,
+    kind: str,
     filter_name: str,
     brackets: Brackets | None,
-) -> Iterator[Row]:
-    """Yield the rows of groups that have tasks, the largest group first."""
-    for side, kind in pairs:
-        columns = {
-            name: source.column(source.form.key_of_row(key, side, kind))
-            for name, key in keys.items()
-        }
-        tasks = source.group_tasks(side)
-        places = [place for place, number in enumerate(tasks) if number]
-        for number, place in enumerate(sorted(places, key=lambda place: -tasks[place])):
-            row: Row = {"average": "group", "filter": filter_name, "side": side, "kind": kind}
-            row["group"] = label_text(source.group_names[place])
-            row[source.form.tasks] = tasks[place]
-            for name, column in columns.items():
-                row[name] = None
-                if column is not None:
-                    row[name] = column[place]
-            if brackets is not None:
-                is_asked = brackets.rules.all_groups or number < GROUPS_SHOWN
-                _put_intervals_of_group(brackets, row, source, keys, place, is_asked=is_asked)
-            yield row
+) -> dict[str, list[Any]]:
+    """Return the cells of groups that have tasks, by column, the largest group first."""
+    tasks = source.group_tasks(side)
+    places = [place for place, number in enumerate(tasks) if number]
+    places.sort(key=lambda place: -tasks[place])
+    number = len(places)
+    cells: dict[str, list[Any]] = {
+        "average": ["group"] * number,
+        "group": [label_text(source.group_names[place]) for place in places],
+        "filter": [filter_name] * number,
+        "side": [side] * number,
+        "kind": [kind] * number,
+        source.form.tasks: [tasks[place] for place in places],
+    }
+    for name, key in keys.items():
+        column = source.column(source.form.key_of_row(key, side, kind))
+        if column is None:
+            cells[name] = [None] * number
+        else:
+            cells[name] = [column[place] for place in places]
+    if brackets is None:
+        return cells
+    for name in keys:
+        cells[f"{name} low"] = []
+        cells[f"{name} high"] = []
+    for i, place in enumerate(places):
+        row = {name: column[i] for name, column in cells.items() if i < len(column)}
+        is_asked = brackets.rules.all_groups or i < GROUPS_SHOWN
+        _put_intervals_of_group(brackets, row, source, keys, place, is_asked=is_asked)
+        for name in keys:
+            cells[f"{name} low"].append(row[f"{name} low"])
+            cells[f"{name} high"].append(row[f"{name} high"])
+    return cells
 
 
 def _put_intervals_of_group(

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..embeddings.scoring import TopK
 from ..inputs.errors import InputTypeError
+from ..inputs.row_keys import are_among
 from ..inputs.selection import indptr_of
 from ..splits.elements import read_elements
 from ..splits.list_entries import ScoredNames, read_pairs
@@ -109,7 +110,7 @@ def lists_in_order(
         places,
         names,
         are_known=is_known,
-        elsewhere=np.isin(found, asked_in_other_parts),
+        elsewhere=are_among(found, asked_in_other_parts),
     )
     list_of_query = np.full(queries.size, len(lists))  # an empty one, behind all others
     list_of_query[asked] = use.rows

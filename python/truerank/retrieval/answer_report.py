@@ -12,7 +12,7 @@ from ..inputs.arrays import checked_weights
 from ..inputs.checks import choice, instance, number, positive_integer, several, unique_keys
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
-from ..inputs.row_keys import row_keys
+from ..inputs.row_keys import codes_of
 from ..inputs.words import AnswerOrder
 from ..metrics.keys import quote
 from ..ranks.container import Ranks
@@ -277,7 +277,9 @@ class RetrievalReport(KeyedValues):
         ties = self._answered.ranked.right.ties(order)
         first = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
         # queries whose first ties are alike are computed once
-        _, where, counts = np.unique(row_keys(first), return_index=True, return_counts=True)
+        codes = codes_of(*first)
+        counts = codes.counts()
+        where = codes.first()
         above, size, right = (column[where] for column in first)
         hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in ks]
         shares: FloatArray = np.array(hits) / (counts.sum() + self._answered.ranked.zeros_in_all)

@@ -101,8 +101,12 @@ def read_answer_sets(
         stays = (found >= 0) & (found < query_ids.size)
         if judged.gains is not None:
             stays &= judged.gains > 0
-        known_queries[name] = found[stays]
-        columns.append(judged.entities._replace(values=judged.entities.values[stays]))
+        entities_of_split = judged.entities
+        if not stays.all():
+            found = found[stays]
+            entities_of_split = entities_of_split._replace(values=entities_of_split.values[stays])
+        known_queries[name] = found
+        columns.append(entities_of_split)
 
     names_alone = is_integer(entities) and any(map(_has_names, columns))
     if names_alone:
@@ -115,13 +119,13 @@ def read_answer_sets(
         entity_ids, columns_of_ids = encode_columns("entities", entities, columns)
     known_pairs = {}
     for (name, found), ids in zip(known_queries.items(), columns_of_ids[1:], strict=True):
-        known_pairs[name] = np.stack([found, ids], axis=1)
+        known_pairs[name] = _as_pairs(found, ids)
     if exclude is not None:
         known_pairs[exclude] = _queries_themselves(query_ids, entity_ids)
     sets = AnswerSets(
         queries=query_ids,
         entities=entity_ids,
-        pairs=np.stack([tasks, columns_of_ids[0]], axis=1),
+        pairs=_as_pairs(tasks, columns_of_ids[0]),
         gains=tested.gains,
         known=known_pairs,
         asked=len(distinct(asked)),
@@ -129,6 +133,11 @@ def read_answer_sets(
         sources=tuple(filter(None, sources)),
     )
     return _distinct_answers(sets)
+
+
+def _as_pairs(queries: IntArray, entities: IntArray) -> IntArray:
+    """Return two columns as an array of pairs, shape (n, 2), column by column in memory."""
+    return np.stack([queries, entities]).T
 
 
 def _name_known_splits(
@@ -252,9 +261,10 @@ def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
     """
     pairs = [sets.pairs]
     pairs.extend(sets.known.values())
-    keys = row_keys(list(np.concatenate(pairs).T))
+    keys = row_keys([np.concatenate([part[:, j] for part in pairs]) for j in range(2)])
     number = len(sets.pairs)
-    leaked, _ = look_up(distinct(keys[number:]), keys[:number])
+    _, found = look_up(keys[:number], keys[number:])  # right answers are in order
+    leaked = distinct(found)
     if len(leaked) and rule != "drop":
         first = f"the first: {sets.name(leaked[0])}"
         text = f"{len(leaked):,} right answers are in a known split, too ({first})"

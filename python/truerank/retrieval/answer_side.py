@@ -124,9 +124,10 @@ def make_side(
 
 def _known_alone(codes: PairCodes, sets: AnswerSets, right: IntArray) -> IntArray:
     """Return the codes of what known splits have and the test does not, ascending."""
-    pairs = [np.zeros((0, 2), dtype=np.int64)]
-    pairs.extend(sets.known.values())
-    known = distinct(codes.encode(np.concatenate(pairs)))
+    known = np.zeros(0, dtype=np.int64)
+    if sets.known:
+        encoded = [codes.encode(pairs) for pairs in sets.known.values()]
+        known = distinct(np.concatenate(encoded))
     leaked, _ = look_up(right, known)
     return np.delete(known, leaked)
 
@@ -137,14 +138,14 @@ def _judged_candidates(codes: PairCodes, sets: AnswerSets, known: IntArray, amon
     `among` are the candidates of all queries, or (indptr, indices) of each; None: all.
     """
     judged = codes.encode(sets.judged)
-    judged = judged[~np.isin(judged, known)]
+    judged = judged[~are_among(judged, known)]
     if among is None:
         return judged
     if isinstance(among, tuple):
         indptr, indices = among
         listed = np.repeat(np.arange(len(codes.queries)), np.diff(indptr)) * codes.size + indices
-        return judged[are_among(listed, judged)]
-    return judged[np.isin(judged % codes.size, among)]
+        return judged[are_among(judged, listed)]
+    return judged[are_among(judged % codes.size, among)]
 
 
 def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels:

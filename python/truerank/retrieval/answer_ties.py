@@ -364,7 +364,7 @@ def _levels(gains: FloatArray) -> IntArray:
     if most < 1 << 16 and (gains == gains.astype(np.int64)).all():  # grades, as nearly always
         levels: IntArray = (most - gains).astype(np.int64)
     else:
-        levels = np.unique(-gains, return_inverse=True)[1]
+        levels = np.unique(-gains, return_inverse=True)[1]  # floats
     return levels
 
 

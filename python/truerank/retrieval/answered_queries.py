@@ -12,6 +12,7 @@ from ..inference.units import UNIT, TaskLabels, Units, group_of_tasks, unit_code
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
+from ..inputs.row_keys import codes_of
 from ..inputs.words import LISTED
 from ..metrics.keys import ALL_SIDES, MACRO, Key, Sides
 from ..metrics.kinds import EXPECTED_KIND, Sample, take
@@ -382,9 +383,9 @@ class AnsweredQueries(Measured):
             sample = take(sample, counted)
             bases = bases[counted]
             ends = ends[0][counted], ends[1][counted]
-            unit = np.unique(unit[counted], return_inverse=True)[1]
+            unit = codes_of(unit[counted]).codes
             if macro is not None:
-                macro = np.unique(macro[counted], return_inverse=True)[1]
+                macro = codes_of(macro[counted]).codes
         number = int(unit.max(initial=-1)) + 1
         zeros = self._zeros(key)
         if zeros:  # each is a unit of its own

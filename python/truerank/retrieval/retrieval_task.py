@@ -12,7 +12,7 @@ from ..inputs.candidate_lists import as_lists
 from ..inputs.checks import choice, flag
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.row_keys import distinct
+from ..inputs.row_keys import are_among, distinct
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..inputs.words import LISTED
 from ..ranks.container import Ranks
@@ -377,7 +377,8 @@ class Task(OneSidedTask[RetrievalReport]):
         asked_in_other_parts = np.zeros(0, np.int64)
         if self._asked_by_whole is not None:
             order[self.answers.test_rows] = self.answers.labels["unit"].codes
-            asked_in_other_parts = np.setdiff1d(self._asked_by_whole, asked)
+            of_whole = self._asked_by_whole  # each once, ascending
+            asked_in_other_parts = of_whole[~are_among(of_whole, asked)]
         return lists_in_order(
             named,
             self._query_vocabulary,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..inputs.row_keys import row_keys
+from ..inputs.row_keys import codes_of
 from ..metrics.ties import mean_power
 
 if TYPE_CHECKING:
@@ -123,8 +123,9 @@ def _computed_once(
     (places,) = np.nonzero(where)
     if len(places):
         chosen = [column[places] for column in columns]
-        _, first, inverse = np.unique(row_keys(chosen), return_index=True, return_inverse=True)
-        values[places] = function(*(column[first] for column in chosen))[inverse]
+        codes = codes_of(*chosen)
+        first = codes.first()
+        values[places] = function(*(column[first] for column in chosen))[codes.codes]
     return values
 
 

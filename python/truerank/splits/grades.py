@@ -45,7 +45,7 @@ def gain_labels(gains: npt.NDArray[Any]) -> Labels:
         distinct = np.flatnonzero(present).astype(np.float64)
         codes = (np.cumsum(present) - 1)[grades]
     else:
-        distinct, codes = np.unique(values, return_inverse=True)
+        distinct, codes = np.unique(values, return_inverse=True)  # floats
     words = []
     for value in distinct.tolist():
         if value.is_integer() and abs(value) < _LARGEST_WHOLE:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _core
 from ..inputs.errors import InputValueError
+from ..inputs.row_keys import codes_of
 from ..inputs.selection import indptr_of
 from .named_columns import find_document
 
@@ -135,13 +136,15 @@ def first_of_equal(
     >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 2]))
     (array([0, 1]), (0, 2))
     """
-    _, first, key = np.unique(keys, return_index=True, return_inverse=True)
-    is_unlike = values != values[first[key]]
-    is_unlike &= ~(np.isnan(values) & np.isnan(values[first[key]]))
+    codes = codes_of(keys)
+    first = codes.first()
+    first_of_row = first[codes.codes]
+    is_unlike = values != values[first_of_row]
+    is_unlike &= ~(np.isnan(values) & np.isnan(values[first_of_row]))
     unlike = None
     if is_unlike.any():
         row = int(is_unlike.argmax())
-        unlike = int(first[key[row]]), row
+        unlike = int(first_of_row[row]), row
     return np.sort(first), unlike
 
 

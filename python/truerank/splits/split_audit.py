@@ -13,7 +13,7 @@ import numpy as np
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from ..inputs.row_keys import distinct, look_up, row_keys
+from ..inputs.row_keys import codes_of, distinct, first_rows, look_up, row_keys
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -173,10 +173,14 @@ def audit_split(
     starts = dict(zip(known, ends[:-1].tolist(), strict=True))
     keys = dict(zip(sizes, np.split(row_keys(columns), ends[:-1]), strict=True))
     # the distinct rows of the evaluated split, where each is first, and the number of each row
-    distinct_keys, first, numbers = np.unique(
-        keys.pop(split), return_index=True, return_inverse=True
-    )
-    leaks = {name: np.isin(numbers, look_up(distinct_keys, keys[name])[1]) for name in known}
+    codes = codes_of(keys.pop(split))
+    first = codes.first()
+    numbers = codes.codes
+    leaks = {}
+    for name in known:
+        is_in_split = np.zeros(len(first), dtype=bool)
+        is_in_split[look_up(codes.distinct, keys[name])[1]] = True
+        leaks[name] = is_in_split[numbers]
     is_leak = np.zeros(tested, dtype=bool)
     for is_in_split in leaks.values():
         is_leak |= is_in_split
@@ -188,7 +192,7 @@ def audit_split(
 
     def finding(mask: Mask) -> SplitFinding:
         rows = np.flatnonzero(mask)
-        shown = np.sort(np.unique(numbers[rows], return_index=True)[1])[:MAX_EXAMPLES]
+        shown = np.sort(first_rows(numbers[rows]))[:MAX_EXAMPLES]
         return SplitFinding(len(rows), tuple(labels_of(i) for i in rows[shown].tolist()))
 
     findings = {name: finding(mask) for name, (mask, _) in cases.items()}
@@ -267,7 +271,7 @@ def _compare_known(
         if not count:
             return SplitFinding(0)
         rows, numbers = look_up(wanted, keys[name])
-        first = np.unique(numbers, return_index=True)[1]
+        first = first_rows(numbers)
         shown = np.sort(rows[first])[:MAX_EXAMPLES]
         return SplitFinding(count, tuple(labels_of(starts[name] + i) for i in shown.tolist()))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, Any
 
 import numpy as np
@@ -27,6 +27,11 @@ _PREFETCHED_READS = 64
 _ADVICE = ("MADV_HUGEPAGE", "MADV_SEQUENTIAL")
 # A tile of whole rows pays off where it has at least these bytes of each column.
 _MIN_COLUMN_BYTES = 1 << 20
+# What was read of a map stays resident as long as the map, which a scheduler may count as memory.
+_SHARE_OF_MEMORY = 8
+# The page tables, with 8 bytes for each page of 4 kB, have 32 MB for these.
+_MOST_KEPT = 16 << 30
+_KEPT_OF_UNKNOWN_MEMORY = 1 << 30
 _DEFAULT = OpenOptions()
 
 
@@ -96,26 +101,29 @@ class FileStore(Store):
                 block = block.T
             yield block
 
+    def map_kept(self) -> None:
+        if self.keeps_map and self._kept is None and self.nbytes > 0:
+            with self._opened() as file:
+                self._keep_map(file)
+
     def _mapped_lines(self, file: IO[bytes], first: int, lines: int) -> Array:
         """Return lines of the map that is kept, or map them alone."""
         if self._kept is None and self.keeps_map:
-            try:
-                self._kept = self._map(file, 0, self.nbytes // self._line_bytes)
-            except (OSError, OverflowError):  # no room for it in the address space
-                self.keeps_map = False
+            self._keep_map(file)
         if self._kept is None:
             return self._map(file, first, lines)
         return self._kept[first : first + lines]
 
-    def _map(self, file: IO[bytes], first: int, lines: int) -> Array:
-        import mmap
+    def _keep_map(self, file: IO[bytes]) -> None:
+        try:
+            self._kept = self._map(file, 0, self.nbytes // self._line_bytes)
+        except (OSError, OverflowError):  # no room for it in the address space
+            self.keeps_map = False
 
+    def _map(self, file: IO[bytes], first: int, lines: int) -> Array:
         offset = self._offset + first * self._line_bytes
-        mapped: Any = np.memmap(file, self.carrier, "r", offset, (lines, self._line))
-        for advice in _ADVICE:
-            with suppress(OSError, AttributeError):  # not every kernel takes it for files
-                mapped.base.madvise(getattr(mmap, advice))
-        return np.asarray(mapped)
+        shape = (lines, self._line)
+        return map_bytes(file, offset, lines * self._line_bytes).view(self.carrier).reshape(shape)
 
     def take(self, rows: Array, columns: Array) -> Array:
         lines = rows
@@ -123,27 +131,13 @@ class FileStore(Store):
         if self._by_columns:
             lines = columns
             inside = rows
-        native = self.carrier.newbyteorder("=")
         offsets = self._offset + lines * self._line_bytes + inside * self.itemsize
-        order = np.argsort(offsets, kind="stable")
-        data = bytearray()
         with self._opened() as file:
             if self._kept is not None:  # a call of the system for each score takes far longer
-                return self._kept[lines, inside].astype(native, copy=False)
-            for first in range(0, len(order), _PREFETCHED_READS):
-                group = offsets[order[first : first + _PREFETCHED_READS]].tolist()
-                with suppress(OSError, AttributeError):  # not every system takes such hints
-                    for offset in group:  # so that it fetches them at once
-                        os.posix_fadvise(
-                            file.fileno(), offset, self.itemsize, os.POSIX_FADV_WILLNEED
-                        )
-                for offset in group:
-                    file.seek(offset)
-                    data += file.read(self.itemsize)
+                return in_native_order(self._kept[lines, inside])
+            scores = read_single_scores(file, offsets, self.carrier)
             self._check(os.fstat(file.fileno()))
-        out = np.empty(len(rows), native)
-        out[order] = np.frombuffer(data, self.carrier)
-        return out
+        return scores
 
     def close(self) -> None:
         self.keeps_map = False
@@ -171,7 +165,8 @@ class ArrayStore(Store):
 
     If a file has shrunk under its map, a process that reads the missing bytes is killed. So before
     every block the file must have all that is mapped. The block is a view of the array, whatever
-    `io` says.
+    `io` says; but blocks of a map that is large against the memory are mapped alone, from the file,
+    so that what was read does not stay resident.
 
     Parameters
     ----------
@@ -195,16 +190,20 @@ class ArrayStore(Store):
         if self._map is not None:
             self._map_end = len(self._map)
         files: tuple[str, ...] = ()
+        self._first = 0  # where the first score of the array is in the file
+        self._status: os.stat_result | None = None
         if memmap is not None:
             import mmap
 
             files = (os.fsdecode(memmap.filename or ""),)
             # a map begins at a multiple of the granularity, before the array
             self._map_end += memmap.offset - memmap.offset % mmap.ALLOCATIONGRANULARITY
-            first = memmap.offset + _address(self.array) - _address(memmap)
-            self._facts = (first, *self.array.strides)
+            self._first = memmap.offset + _address(self.array) - _address(memmap)
+            self._facts = (self._first, *self.array.strides)
         super().__init__(scores.array.shape, scores.dtype, scores.array.dtype, files, name)
         self._check()
+        if memmap is not None and self.nbytes > most_kept_bytes():
+            self.map_blocks_alone()
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         down, right = map(abs, self.array.strides)
@@ -217,12 +216,54 @@ class ArrayStore(Store):
     def block(self, tile: Tile, io: str) -> Iterator[Array]:
         self._check()
         top, left, height, width = tile
-        yield self.array[top : top + height, left : left + width]
+        block = self.array[top : top + height, left : left + width]
+        with self._file() as file:
+            if file is not None and block.size > 0:
+                block = self._mapped_alone(file, block)
+            yield block
 
     def take(self, rows: Array, columns: Array) -> Array:
         self._check()
-        scores: Array = self.array[rows, columns]
-        return scores.astype(scores.dtype.newbyteorder("="), copy=False)
+        with self._file() as file:
+            if file is None:
+                return in_native_order(self.array[rows, columns])
+            down, right = self.array.strides
+            offsets = self._first + rows * down + columns * right
+            scores = read_single_scores(file, offsets, self.array.dtype)
+        self._check()
+        return scores
+
+    def map_blocks_alone(self) -> None:
+        """Map each block from the file of the map, if the file is known and shared with the map.
+
+        What was written to a private map, of mode "c", is in no file.
+        """
+        memmap = map_of(self.array)[1]
+        if memmap is None or memmap.mode == "c":
+            return
+        with suppress(OSError):
+            status = os.stat(self._paths[0])
+            if file_at(_address(memmap)) == (status.st_dev, status.st_ino):
+                self._status = status
+
+    @contextmanager
+    def _file(self) -> Iterator[IO[bytes] | None]:
+        """Open the file from which blocks are mapped; None if there is none, or another now."""
+        with ExitStack() as stack:
+            file = None
+            if self._status is not None:
+                with suppress(OSError, InputValueError):
+                    file = stack.enter_context(open_input(self.name, self._paths[0], 0))
+                    if not os.path.samestat(os.fstat(file.fileno()), self._status):
+                        file = None
+            yield file
+
+    def _mapped_alone(self, file: IO[bytes], block: Array) -> Array:
+        """Return a view of the array, in a map of its own."""
+        before, size = _extent(block)
+        start = self._first + _address(block) - _address(self.array) - before
+        mapped = map_bytes(file, start, size)
+        return np.ndarray(block.shape, block.dtype, mapped, before, block.strides)
 
     def _check(self) -> None:
         if self._map is None:
@@ -232,6 +273,66 @@ class ArrayStore(Store):
             problem = f"expected {self._map_end:,} bytes (as it is mapped), the file has {size:,}"
             place = self.files[0] if self.files else "the memory map"
             raise InputValueError(self.name, problem, place=place)
+
+
+def most_kept_bytes() -> int:
+    """Return how many bytes of files may stay mapped: an eighth of the memory, 16 GiB at most."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not every system tells
+        return _KEPT_OF_UNKNOWN_MEMORY
+    return min(_MOST_KEPT, memory // _SHARE_OF_MEMORY)
+
+
+def map_bytes(file: IO[bytes], start: int, size: int) -> Array:
+    """Map bytes of a file, as long as the array lasts."""
+    import mmap
+
+    mapped: Any = np.memmap(file, np.uint8, "r", start, (size,))
+    for advice in _ADVICE:
+        with suppress(OSError, AttributeError):  # not every kernel takes it for files
+            mapped.base.madvise(getattr(mmap, advice))
+    return np.asarray(mapped)
+
+
+def read_single_scores(file: IO[bytes], offsets: Array, carrier: np.dtype[Any]) -> Array:
+    """Read the scores at some places of a file, in native byte order.
+
+    Of a file that has shrunk meanwhile the last ones are 0: look at its size afterwards.
+    """
+    order = np.argsort(offsets, kind="stable")
+    data = bytearray()
+    for first in range(0, len(order), _PREFETCHED_READS):
+        group = offsets[order[first : first + _PREFETCHED_READS]].tolist()
+        with suppress(OSError, AttributeError):  # not every system takes such hints
+            for offset in group:  # so that it fetches them at once
+                os.posix_fadvise(file.fileno(), offset, carrier.itemsize, os.POSIX_FADV_WILLNEED)
+        for offset in group:
+            file.seek(offset)
+            data += file.read(carrier.itemsize)
+    out = np.empty(len(offsets), carrier.newbyteorder("="))
+    out[order] = np.frombuffer(data.ljust(out.nbytes, b"\0"), carrier)
+    return out
+
+
+def in_native_order(scores: Array) -> Array:
+    """Return scores in the byte order of the machine."""
+    return scores.astype(scores.dtype.newbyteorder("="), copy=False)
+
+
+def file_at(address: int) -> tuple[int, int] | None:
+    """Return the device and the inode of the file that is mapped there; None if unknown."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                span, _, _, device, inode = line.split(maxsplit=5)[:5]
+                start, end = (int(bound, 16) for bound in span.split("-"))
+                if start <= address < end:
+                    major, minor = (int(number, 16) for number in device.split(":"))
+                    return os.makedev(major, minor), int(inode)
+    except OSError:  # another system than Linux
+        pass
+    return None
 
 
 def map_of(array: Array) -> tuple[Any, Any]:
@@ -260,3 +361,15 @@ def map_of(array: Array) -> tuple[Any, Any]:
 
 def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
+
+
+def _extent(array: Array) -> tuple[int, int]:
+    """Return the bytes that an array has before its first element, and all that it spans."""
+    before = 0
+    after = array.itemsize
+    for length, stride in zip(array.shape, array.strides, strict=True):
+        if stride < 0:
+            before -= (length - 1) * stride
+        else:
+            after += (length - 1) * stride
+    return before, before + after

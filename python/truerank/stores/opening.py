@@ -26,7 +26,7 @@ from ..inputs.npy_files import MAX_HEADER_BYTES, NpyHeader, npz_entries, parse_n
 from ..inputs.scores import SCORES, Form, as_scores, dtype_name, named_dtype
 from ..inputs.words import IoMode
 from .chunked import is_chunked, open_chunked, open_library_file, pick_member
-from .mapped import ArrayStore, FileStore, map_of
+from .mapped import ArrayStore, FileStore, map_of, most_kept_bytes
 from .on_device import device_store
 from .shards import ShardStore, is_glob, matching_files
 from .store import OpenOptions, Store, Tile
@@ -34,9 +34,6 @@ from .store import OpenOptions, Store, Tile
 PATHS = (str, bytes, os.PathLike)
 # Each map has a descriptor of its own: far below the usual limit of 1024 open files.
 _MAX_MAPS = 64
-# The limit is for the page tables, with 8 bytes for each page of 4 kB: 32 MB. The pages themselves
-# are the page cache's, and the system takes them away when it needs memory.
-_MAX_KEPT_BYTES = 16 << 30
 _ZARR = ("zarr.json", ".zarray", ".zgroup")
 _OPTIONS_OF_RAW = ("shape", "offset", "layout")
 
@@ -96,9 +93,9 @@ def open_scores(
     -------
     Store
         A context manager. It closes what it has opened, and nothing that was open before. Until
-        then it keeps its files mapped if they have up to 16 GiB, so that each count but the first
-        reads them like an array; these pages, which the system can take back, count as resident
-        memory.
+        then it keeps its files mapped if they have up to an eighth of the memory (16 GiB at most),
+        so that each count but the first reads them like an array; these pages, which the system can
+        take back, count as resident memory.
 
     Raises
     ------
@@ -147,8 +144,7 @@ def open_scores(
     options = OpenOptions(dtype, "scores", SCORES, lengths, offset, layout, member)
     store = _open(source, options, axis)
     store.io = io
-    if os.name == "posix":  # elsewhere nobody else could shorten a file that is mapped
-        _keep_maps(store)
+    _limit_maps(store)
     return store
 
 
@@ -164,16 +160,27 @@ def _checked_lengths(shape: Any) -> tuple[int, ...]:
     return lengths
 
 
-def _keep_maps(store: Store) -> None:
-    """Have the files of a store that was opened keep their maps, as far as the limits allow."""
+def _limit_maps(store: Store) -> None:
+    """Have the files of a store that was opened keep their maps, as far as the limits allow.
+
+    The maps that a user has made count, too: blocks of those beyond the limit are mapped alone.
+    """
     opened: Sequence[Store] = (store,)
     if isinstance(store, ShardStore):
         opened = store.own
-    files = [file for file in opened if isinstance(file, FileStore)]
-    bytes_left = _MAX_KEPT_BYTES
-    for file in files[:_MAX_MAPS]:
-        bytes_left -= file.nbytes
-        file.keeps_map = bytes_left >= 0
+    bytes_left = most_kept_bytes()
+    maps_left = 0
+    if os.name == "posix":  # elsewhere nobody else could shorten a file that is mapped
+        maps_left = _MAX_MAPS
+    for file in opened:
+        if isinstance(file, ArrayStore) and file.files:
+            bytes_left -= file.nbytes
+            if bytes_left < 0:
+                file.map_blocks_alone()
+        elif isinstance(file, FileStore) and maps_left > 0:
+            bytes_left -= file.nbytes
+            maps_left -= 1
+            file.keeps_map = bytes_left >= 0
 
 
 def read_scores(

@@ -90,6 +90,10 @@ class ShardStore(Store):
             out[pairs] = self.shards[number].take(*inside)
         return out
 
+    def map_kept(self) -> None:
+        for shard in self.shards:
+            shard.map_kept()
+
     def state(self) -> list[Any]:
         return [self.axis, [shard.state() for shard in self.shards]]
 

@@ -240,6 +240,9 @@ class Store(ABC):
             If a file ends before one of them; it names the file.
         """
 
+    def map_kept(self) -> None:  # noqa: B027  # only files have maps
+        """Map the files whose maps are kept, before `take` is asked for many scores of them."""
+
     def state(self) -> list[Any]:
         """Return values for JSON that stay the same as long as the scores do not change."""
         values: list[Any] = [list(self.shape), self.dtype, self.swapped]

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+
+from ..inputs.checks import several
 from ..inputs.naming import printable
 
 DIGITS = 3  # of shares behind the point, unless a table is asked for others
 EXPONENT_FROM = 1e15  # from here on a number is written with an exponent
+_OF_PYTHON = {str, int, float, bool, type(None)}  # what most cells hold
 
 
 def cell(value: object, digits: int, decimals: int | None = None) -> str:
@@ -81,3 +87,32 @@ def one_line(text: str) -> str:
     two\\nlines, two blanks
     """
     return " ".join(printable(text).split())
+
+
+def plain_rows(rows: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
+    """Return the rows of a table with numbers of Python alone.
+
+    Examples
+    --------
+    >>> plain_rows([["TransE", np.float64(0.5)], ("RotatE", None)])
+    (('TransE', 0.5), ('RotatE', None))
+    """
+    made = []
+    kinds: set[type] = set()
+    for row in rows:
+        if not isinstance(row, (list, tuple)):
+            row = several("rows", row, "cells")
+        kinds.update(map(type, row))
+        made.append(tuple(row))
+    if not kinds <= _OF_PYTHON:
+        made = [tuple(map(_plain, row)) for row in made]
+    return tuple(made)
+
+
+def _plain(value: Any) -> Any:
+    """Convert a number of NumPy to one of Python."""
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if isinstance(value, np.generic):
+        return value.item()
+    return value

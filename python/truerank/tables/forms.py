@@ -15,6 +15,8 @@ from html import escape
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..inputs.checks import integer
 from ..inputs.naming import printable
 from .cells import one_line
@@ -37,6 +39,8 @@ _SIGNED = re.compile(r"[+-](\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _NUMBER = re.compile(
     r"([-+]?[\d,]+|nan|[-+]?inf)((?:\.\d+)?(?:e[-+]?\d+)?[*\u2020]*(?: [^\d/].*)?)"
 )
+
+_PLAIN = {str, int, bool, type(None)}  # what JSON holds as it is
 
 
 class Grid(NamedTuple):
@@ -400,9 +404,25 @@ def json_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [json_value(item) for item in value]
+        return _json_list(value)
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, float) and math.isinf(value):
         return str(value)
     return value
+
+
+def _json_list(values: Sequence[Any]) -> list[Any]:
+    """Convert a list; of many numbers alone, only those that JSON cannot hold are replaced."""
+    kinds = set(map(type, values))
+    if kinds <= _PLAIN:
+        return list(values)
+    if kinds != {float}:
+        return [json_value(value) for value in values]
+    numbers = np.array(values)
+    converted = list(values)
+    for i in np.flatnonzero(np.isnan(numbers)).tolist():
+        converted[i] = None
+    for i in np.flatnonzero(np.isinf(numbers)).tolist():
+        converted[i] = str(converted[i])
+    return converted

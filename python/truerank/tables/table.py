@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from ..inputs.checks import (
     choice,
     flag,
@@ -23,7 +21,7 @@ from ..inputs.checks import (
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import import_extra, printable, public, terminal_text
 from . import forms
-from .cells import DIGITS, cell, format_count
+from .cells import DIGITS, cell, format_count, plain_rows
 from .forms import Grid
 from .writing import replace_file, writable_place
 
@@ -39,6 +37,7 @@ FORMS = {
 
 Position = tuple[int, str]  # a row, from 0, and the name of a column
 Names = str | Iterable[str] | None
+Texts = dict[int, str]  # of cells of a column, by row
 
 
 @public("truerank.tables")
@@ -299,8 +298,7 @@ class Table(AsTable):
         self.columns = _checked_columns(columns)
         if rows is None:
             rows = ()
-        listed = several("rows", rows, "rows")
-        self.rows = tuple(tuple(map(_plain, several("rows", row, "cells"))) for row in listed)
+        self.rows = plain_rows(several("rows", rows, "rows"))
         for i, row in enumerate(self.rows):
             if len(row) != len(self.columns):
                 expected = f"{format_count(len(self.columns), 'cell')} in every row"
@@ -409,13 +407,15 @@ class Table(AsTable):
             shown = flag("notes", notes)
         elsewhere = {name for column in self.columns for name in column.printed_here}
         columns = [c for c in self.columns if c.only != "data" and c.name not in elsewhere]
-        numbers_only = {column.name: self._texts(column) for column in columns}
-        texts = {c.name: self._full_texts(c, numbers_only[c.name]) for c in columns}
         names = [column.name for column in self.columns[: self._names]]
         end = len(self)
         if self._most is not None:
             end = min(end, self._first + self._most)
         in_range = range(self._first, end)
+        written = set(in_range)  # of many rows few may be shown
+        written.update(self._variants.get(i, i) for i in in_range)
+        numbers_only = {column.name: self._texts(column, written) for column in columns}
+        texts = {c.name: self._full_texts(c, numbers_only[c.name]) for c in columns}
         rows = self._rows_that_differ(in_range, texts, names)
         for name in names:  # one that told only those apart that are left out has nothing to say
             if name not in texts:
@@ -447,7 +447,7 @@ class Table(AsTable):
         return grid
 
     def _rows_that_differ(
-        self, rows: Iterable[int], texts: Mapping[str, Sequence[str]], names: Collection[str]
+        self, rows: Iterable[int], texts: Mapping[str, Texts], names: Collection[str]
     ) -> list[int]:
         """Leave out the variants of other rows that print like these."""
         numbers = [cells for name, cells in texts.items() if name not in names]
@@ -458,42 +458,45 @@ class Table(AsTable):
                 found.append(i)
         return found
 
-    def _full_texts(self, column: Column, numbers: Sequence[str]) -> list[str]:
+    def _full_texts(self, column: Column, numbers: Texts) -> Texts:
         """Return the cells of a column with the deviations and bounds that belong there."""
-        cells = list(numbers)
+        cells = dict(numbers)
         if column.spread is not None:
-            spreads = self._texts(self.columns[self._place("spread", column.spread)])
-            for i, spread in enumerate(spreads):
+            spreads = self._texts(self.columns[self._place("spread", column.spread)], cells)
+            for i, spread in spreads.items():
                 if spread not in ("", "nan"):
                     cells[i] += f" \u00b1 {spread}"
         if column.bounds is not None:
             low, high = (
-                self._texts(self.columns[self._place("bounds", name)]) for name in column.bounds
+                self._texts(self.columns[self._place("bounds", name)], cells)
+                for name in column.bounds
             )
-            for i, ends in enumerate(zip(low, high, strict=True)):
+            for i in cells:
+                ends = (low[i], high[i])
                 if not {"", "nan"}.intersection(ends):
                     cells[i] += f" [{', '.join(ends)}]"
         return cells
 
-    def _texts(self, column: Column) -> list[str]:
-        """Return the cells of a column as text."""
+    def _texts(self, column: Column, rows: Iterable[int]) -> Texts:
+        """Return the cells of a column as text, by row."""
         factor = 1
         if column.unit == "%":
             factor = 100
-        decimals = column.decimals
-        if decimals is None or isinstance(decimals, int):
-            decimals = [decimals] * len(self)
-
-        def write(value: Any, behind: int | None) -> str:
-            if behind is not None:
-                behind = max(0, behind + self._digits - DIGITS)
+        place = self.columns.index(column)
+        texts = {}
+        for i in rows:
+            decimals = column.decimals
+            if decimals is not None and not isinstance(decimals, int):
+                decimals = decimals[i]
+            if decimals is not None:
+                decimals = max(0, decimals + self._digits - DIGITS)
+            value = self.rows[i][place]
             if isinstance(value, float):
                 value = factor * value
-            return cell(value, self._digits + 1, behind)
+            texts[i] = cell(value, self._digits + 1, decimals)
+        return texts
 
-        return list(map(write, self[column.name], decimals))
-
-    def _best_rows(self, column: Column, texts: Sequence[str]) -> set[int]:
+    def _best_rows(self, column: Column, texts: Texts) -> set[int]:
         """Return the rows that are set in bold: those printed like the best number of a block."""
         best = {i for i, name in self._best if name == column.name}
         if column.better is None:
@@ -509,7 +512,8 @@ class Table(AsTable):
                 top = max(numbers, key=numbers.__getitem__)
             else:
                 top = min(numbers, key=numbers.__getitem__)
-            best |= {i for i in numbers if texts[i] == texts[top]}
+            of_top = self._texts(column, [top])[top]
+            best |= {i for i in numbers if texts.get(i) == of_top}
         return best
 
     # -- for programs ------------------------------------------------------------------------------
@@ -577,15 +581,6 @@ def _transposed(columns: Mapping[str, Iterable[Any]]) -> list[tuple[Any, ...]]:
     if len(set(lengths.values())) > 1:
         raise InputValueError("columns", expected="equally many cells in each", got=lengths)
     return list(zip(*cells.values(), strict=True))
-
-
-def _plain(value: Any) -> Any:
-    """Convert a number of NumPy to one of Python."""
-    if isinstance(value, tuple):
-        return tuple(map(_plain, value))
-    if isinstance(value, np.generic):
-        return value.item()
-    return value
 
 
 def _are_floats(cells: Sequence[object]) -> bool:

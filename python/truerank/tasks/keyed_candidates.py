@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.row_keys import are_among, distinct, distinct_rows
+from ..inputs.row_keys import are_among, codes_of, distinct, distinct_rows
 from ..inputs.selection import indptr_of
 from ..splits.elements import first_names, read_elements
 from ..splits.vocabularies import Vocabulary
@@ -91,11 +91,11 @@ class KeyedLists:
         >>> lists.lists_of(np.array([8, 8]))
         (array([0, 2]), array([5, 7]), array([0, 0]))
         """
-        used, lists = np.unique(keys, return_inverse=True)
+        used, lists = codes_of(keys)
         places = np.searchsorted(self.keys, used)
         lengths = np.diff(self.indptr)[places]
         indices = self.indices[join_ranges(self.indptr[places], lengths)]
-        return indptr_of(lengths), indices, lists.reshape(-1)
+        return indptr_of(lengths), indices, lists
 
     def check(
         self, keys: IntArray, answers: IntArray, of_keys: Vocabulary, of_answers: Vocabulary
@@ -113,7 +113,7 @@ class KeyedLists:
         InputValueError
             Naming the keys, or the first answer and its key.
         """
-        missing = distinct(keys[~np.isin(keys, self.keys)])
+        missing = distinct(keys[~are_among(keys, self.keys)])
         if len(missing):
             names = first_names([of_keys.label_of(key) for key in missing[:4].tolist()])
             problem = f"{len(missing):,} {of_keys.of} of the test have no list ({names})"
@@ -121,7 +121,7 @@ class KeyedLists:
         size = of_answers.size
         of_entry = np.repeat(self.keys, np.diff(self.indptr))
         listed = of_entry * size + self.indices  # ascending, as the keys and their lists are
-        wrong = np.flatnonzero(~are_among(listed, keys * size + answers))
+        wrong = np.flatnonzero(~are_among(keys * size + answers, listed))
         if len(wrong):
             answer = of_answers.label_of(int(answers[wrong[0]]))
             key = of_keys.label_of(int(keys[wrong[0]]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.row_keys import are_among, distinct, distinct_rows, row_keys
+from ..inputs.row_keys import are_among, codes_of, distinct_rows, row_keys
 from ..inputs.selection import indptr_of
 from ..splits.vocabularies import Vocabulary
 from .sampling import join_ranges
@@ -85,11 +85,11 @@ def candidates_of_lists(lists: CandidateLists, rows: IntArray, side: SideTasks) 
     filter_keys = filters.keys(size)
 
     places, listed = _entries_within(lists, combined.row, size)
-    is_candidate = are_among(candidate_keys, listed.keys(combined.candidates, size))
-    is_filtered = are_among(filter_keys, listed.keys(combined.filter, size))
-    target_keys = distinct(side.rows * size + side.targets)
+    is_candidate = are_among(listed.keys(combined.candidates, size), candidate_keys)
+    is_filtered = are_among(listed.keys(combined.filter, size), filter_keys)
+    target_keys = side.rows * size + side.targets
     is_wrong = ~(is_candidate | is_filtered)
-    is_wrong &= ~are_among(target_keys, listed.keys(combined.query, size))
+    is_wrong &= ~are_among(listed.keys(combined.query, size), target_keys)
     if is_wrong.any():
         _refuse_others(lists, places, is_wrong, side)
 
@@ -100,7 +100,7 @@ def candidates_of_lists(lists: CandidateLists, rows: IntArray, side: SideTasks) 
 
     # a filtered target is a candidate all the same
     sizes = _count_unfiltered(candidates, candidate_keys, filtered, combined, size)
-    is_target_filtered = are_among(filter_keys, filters.lists * size + side.targets)
+    is_target_filtered = are_among(filters.lists * size + side.targets, filter_keys)
     return ListedCandidates(
         TaskLists(indptr, left_out, combined.of_task), sizes[combined.of_task] + is_target_filtered
     )
@@ -122,7 +122,7 @@ def _count_unfiltered(
     size: int,
 ) -> IntArray:
     """Return how many candidates of each combination are not filtered."""
-    are_both = are_among(candidate_keys, filtered.keys(combined.candidates, size))
+    are_both = are_among(filtered.keys(combined.candidates, size), candidate_keys)
     both = np.bincount(filtered.list_numbers[are_both], minlength=len(combined.row))
     counts: IntArray = np.diff(candidates.indptr)[combined.candidates] - both
     return counts
@@ -155,14 +155,14 @@ def distinct_selections(
     >>> distinct_selections(one, np.array([4, 2, 4]), one, one).candidates
     array([2, 4])
     """
-    keys = row_keys([row, candidates, filters, query])
-    _, first, of_task = np.unique(keys, return_index=True, return_inverse=True)
+    combined = codes_of(row, candidates, filters, query)
+    first = combined.first()
     return Selections(
         row=row[first],
         candidates=candidates[first],
         filter=filters[first],
         query=query[first],
-        of_task=of_task.reshape(-1),
+        of_task=combined.codes,
     )
 
 

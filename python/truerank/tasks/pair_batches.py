@@ -10,7 +10,7 @@ import numpy as np
 from ..counting.row_blocks import rank_named_blocks
 from ..inputs.arrays import as_array, is_tensor
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.row_keys import are_among, distinct, row_keys
+from ..inputs.row_keys import are_among, codes_of, distinct
 from ..inputs.selection import indptr_of
 from .batches import read_batch_options
 from .listed_candidates import Selections, distinct_selections
@@ -197,7 +197,7 @@ def _count_pairs(side: SideTasks) -> IntArray:
         return np.full(len(side.queries), side.columns, dtype=np.int64)
     if not isinstance(candidates, TaskLists):
         return np.full(len(side.queries), len(candidates), dtype=np.int64)
-    first = np.unique(row_keys([side.rows, candidates.lists]), return_index=True)[1]
+    first = codes_of(side.rows, candidates.lists).first()
     lengths = np.diff(candidates.indptr)[candidates.lists[first]]
     counts = np.bincount(side.rows[first], lengths, minlength=len(side.queries))
     return counts.astype(np.int64)
@@ -218,7 +218,7 @@ def _pairs_of(side: SideTasks, tasks: IntArray) -> _Group:
     allowed_keys = allowed.keys(combined.row, size)
     filtered = filters.entries(combined.filter)
     filtered_keys = filtered.keys(combined.row, size)
-    is_filtered = are_among(filters.keys(size), allowed.keys(combined.filter, size))
+    is_filtered = are_among(allowed.keys(combined.filter, size), filters.keys(size))
     target_keys = rows * size + side.targets[tasks]
     pairs = distinct(np.append(allowed_keys[~is_filtered], target_keys))
     return _Group(
@@ -243,7 +243,7 @@ def _lists_of_pairs(
         The key of each entry, and the combination whose list has it.
     combined : Selections
     """
-    is_asked = are_among(pairs, keys)
+    is_asked = are_among(keys, pairs)
     indptr = indptr_of(np.bincount(list_numbers[is_asked], minlength=len(combined.row)))
     return TaskLists(indptr, np.searchsorted(pairs, keys[is_asked]), combined.of_task)
 

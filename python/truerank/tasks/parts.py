@@ -11,7 +11,7 @@ import numpy as np
 from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.row_keys import distinct, row_keys
+from ..inputs.row_keys import codes_of, distinct
 from ..ranks.labels import POSITION, WHOLE, Labels
 from .sampling import join_ranges
 
@@ -99,9 +99,8 @@ def part_of_side(
     further, further_place = _tasks_of_units(unit[tasks:], units)
     chosen = np.concatenate([right, further + tasks])
     place = np.concatenate([right_place, further_place])
-    keys = row_keys([place, side.test_rows[chosen]])
-    given, test_rows = np.unique(keys, return_inverse=True)
-    asked, rows = np.unique(side.rows[chosen], return_inverse=True)
+    given = codes_of(place, side.test_rows[chosen])
+    asked = codes_of(side.rows[chosen])
     filter_lists, candidates = side.selections(chosen)
     other_filters = {}
     for name, lists in side.other_filters.items():
@@ -112,14 +111,14 @@ def part_of_side(
         labels[WHOLE] = Labels._trusted(np.full(len(chosen), of_all), None)
     return replace(
         side,
-        queries=side.queries[asked],
-        rows=rows.reshape(-1).astype(np.int64),
+        queries=side.queries[asked.distinct],
+        rows=asked.codes,
         targets=side.targets[chosen],
         filter=filter_lists,
         candidates=candidates,
         labels=labels,
-        test_rows=test_rows.reshape(-1).astype(np.int64),
-        height=len(given),
+        test_rows=given.codes,
+        height=len(given.distinct),
         other_filters=other_filters,
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inputs.row_keys import codes_of, distinct, search_sorted
 from ..stores import Store
 from ..stores.store import block_array
 
@@ -38,8 +39,8 @@ def first_tasks(queries: IntArray) -> IntArray:
     >>> first_tasks(np.array([3, 0, 3, 3, 0]))
     array([0, 1, 0, 0, 1])
     """
-    _, first, query_of_task = np.unique(queries, return_index=True, return_inverse=True)
-    return first[query_of_task]
+    codes = codes_of(queries)
+    return codes.first()[codes.codes]
 
 
 def with_mismatched(ranks: Ranks, mismatched: Flags) -> Ranks:
@@ -113,7 +114,7 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
 
     is_compared = rows != others
     mismatched = np.zeros(len(rows), dtype=np.bool_)
-    row_ids = np.unique(np.concatenate([rows[is_compared], others[is_compared]]))
+    row_ids = distinct(np.concatenate([rows[is_compared], others[is_compared]]))
     if not len(row_ids):
         return mismatched
     hashes = [blake2b(digest_size=16) for _ in range(len(row_ids))]
@@ -129,7 +130,7 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
             del table, bits, block  # so that the file can be unmapped
     joined = b"".join(each.digest() for each in hashes)
     digests = np.frombuffer(joined, dtype=np.uint64).reshape(-1, 2)
-    of_rows = digests[np.searchsorted(row_ids, rows[is_compared])]
-    of_others = digests[np.searchsorted(row_ids, others[is_compared])]
+    of_rows = digests[search_sorted(row_ids, rows[is_compared])]
+    of_others = digests[search_sorted(row_ids, others[is_compared])]
     mismatched[is_compared] = (of_rows != of_others).any(axis=1)
     return mismatched

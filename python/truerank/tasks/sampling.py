@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.checks import flag, integer
 from ..inputs.errors import InputValueError
-from ..inputs.row_keys import look_up
+from ..inputs.row_keys import are_among, distinct, look_up
 from ..inputs.selection import indptr_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def check_sample(sampled: Any, default: str) -> Any:
 
 def check_among(chosen: IntArray, answers: IntArray, vocabulary: Vocabulary, what: str) -> None:
     """Check that all answers are among the chosen candidates, or name the first other one."""
-    missing = answers[~np.isin(answers, chosen)]
+    missing = answers[~are_among(answers, chosen)]
     if len(missing):
         first = vocabulary.label_of(int(missing[0]))
         problem = f"{len(missing):,} {what} are not among the candidates, first {first!r}"
@@ -109,7 +109,7 @@ def draw_candidates(
     """
     starts, columns, lists = pools
     width = 1 + max(int(part.max(initial=0)) for part in (columns, known[1], right[1]))
-    skip_indptr, skip_places = _places_of_known(known, rows, pools, width)
+    skip_indptr, skips = _keys_of_skips(known, rows, pools, width)
     skip_counts = np.diff(skip_indptr)[rows]
     allowed = np.diff(starts)[lists] - skip_counts
     negatives = min(negatives, int(allowed.max(initial=0)))
@@ -118,16 +118,16 @@ def draw_candidates(
     indices = np.empty(indptr[-1], np.int64)
     if width < 1 << 31:
         indices = np.empty(indptr[-1], np.int32)
-    for batch in batches_of(skip_counts + negatives, _NUMBERS_AT_ONCE):
-        counts = lengths[batch]
-        skips = skip_counts[batch]
-        shifts = np.arange(len(counts)) * width  # sets the numbers of tasks apart
-        passed = skip_places[join_ranges(skip_indptr[rows[batch]], skips)]
-        numbers = _draw(allowed[batch], negatives, rng)
-        numbers += _count_skipped(numbers, counts, passed, skips, shifts)
-        drawn = columns[np.repeat(starts[lists[batch]], counts) + numbers]
-        with_answers = _insert_answers(drawn, counts, shifts, right, batch.start)
-        indices[indptr[batch.start] : indptr[batch.stop]] = with_answers
+    for tasks, numbers in _draw_in_turn(allowed, skip_counts, negatives, rng):
+        counts = lengths[tasks]
+        # number r is at place r plus the count of places that are skipped up to there
+        keys = numbers + np.repeat(rows[tasks] * width, counts)
+        skipped = np.searchsorted(skips, keys, side="right")
+        skipped -= np.repeat(skip_indptr[rows[tasks]] - starts[lists[tasks]], counts)
+        drawn = columns[numbers + skipped]
+        shifts = np.arange(len(counts)) * width  # sets the columns of tasks apart
+        with_answers = _insert_answers(drawn, counts, shifts, right, tasks.start)
+        indices[indptr[tasks.start] : indptr[tasks.stop]] = with_answers
     return indptr, indices
 
 
@@ -147,13 +147,18 @@ def _insert_answers(
     return np.insert(drawn, places, answers)
 
 
-def _places_of_known(
+def _keys_of_skips(
     known: tuple[IntArray, IntArray],
     rows: IntArray,
     pools: tuple[IntArray, IntArray, IntArray],
     width: int,
 ) -> tuple[IntArray, IntArray]:
-    """Return for each query the places in its pool of the columns that are never drawn."""
+    """Return for each query a key for each place in its pool that is skipped, all keys ascending.
+
+    A query skips the places p_0 < p_1 < ... of the columns that are never drawn. Number r, counted
+    from 0 among the places that are left, is at place r plus the count of j with p_j - j <= r. A
+    key is that p_j - j, and `width` for each query before.
+    """
     starts, columns, lists = pools
     pool_of_query = np.zeros(len(known[0]) - 1, dtype=np.int64)
     pool_of_query[rows] = lists
@@ -162,26 +167,31 @@ def _places_of_known(
     pool_of_column = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     found, positions = look_up(pool_of_column * width + columns, entries)
     query_of_found = query_of_entry[found]
-    places = positions - starts[pool_of_query[query_of_found]]
-    return indptr_of(np.bincount(query_of_found, minlength=len(pool_of_query))), places
+    indptr = indptr_of(np.bincount(query_of_found, minlength=len(pool_of_query)))
+    keys = positions - starts[pool_of_query[query_of_found]] + query_of_found * width
+    keys -= np.arange(len(found)) - indptr[query_of_found]
+    return indptr, keys
 
 
-def _count_skipped(
-    numbers: IntArray, counts: IntArray, places: IntArray, skips: IntArray, shifts: IntArray
-) -> IntArray:
-    """Return how many places of its pool are skipped up to each number that was drawn.
+def _draw_in_turn(
+    allowed: IntArray, skip_counts: IntArray, negatives: int, rng: np.random.Generator
+) -> Iterator[tuple[slice, IntArray]]:
+    """Draw numbers below `allowed` for all tasks; yield those of some tasks at a time.
 
-    A task has `counts` numbers, counted from 0 among the places that it does not skip, and skips
-    `skips` places, both ascending. With skipped places p_0 < p_1 < ..., number r is at place r plus
-    the count of j with p_j - j <= r: few searches among many numbers find the first that is past
-    each place.
+    Which tasks are drawn together decides what a seed gives, and depends on what they skip. Where
+    few are, since they skip much, their numbers are handed out together.
     """
-    passed = places + np.repeat(shifts, skips)
-    passed -= join_ranges(np.zeros_like(skips), skips)
-    since = np.searchsorted(numbers + np.repeat(shifts, counts), passed)
-    skipped = np.cumsum(np.bincount(since, minlength=len(numbers) + 1)[: len(numbers)])
-    skipped -= np.repeat(np.cumsum(skips) - skips, counts)  # places of earlier tasks
-    return skipped
+    parts = []
+    start = 0
+    size = 0
+    for batch in batches_of(skip_counts + negatives, _NUMBERS_AT_ONCE):
+        parts.append(_draw(allowed[batch], negatives, rng))
+        size += len(parts[-1])
+        if 2 * size >= _NUMBERS_AT_ONCE or batch.stop == len(allowed):
+            yield slice(start, batch.stop), np.concatenate(parts)
+            parts = []
+            start = batch.stop
+            size = 0
 
 
 def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArray:
@@ -199,13 +209,13 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
         row, place = np.nonzero(part[:, 1:] == part[:, :-1])
         part[row, place] = rng.integers(0, allowed[rows[row]])
         drawn[rows] = part
-        rows = rows[np.unique(row)]
+        rows = rows[distinct(row)]
+    if not few.any():
+        return drawn.reshape(-1)
     keys = rng.random((np.count_nonzero(few), int(allowed[few].max(initial=negatives))))
     keys[np.arange(keys.shape[1]) >= allowed[few, None]] = 2  # above all others
     drawn[few] = np.sort(np.argsort(keys, axis=1)[:, :negatives], axis=1)
-    if few.any():
-        return drawn[drawn < allowed[:, None]]
-    return drawn.reshape(-1)
+    return drawn[drawn < allowed[:, None]]
 
 
 def join_ranges(starts: IntArray, counts: IntArray) -> IntArray:

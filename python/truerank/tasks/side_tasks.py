@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.checks import flag
 from ..inputs.naming import public
-from ..inputs.row_keys import first_rows, look_up, row_keys
+from ..inputs.row_keys import codes_of, distinct_rows, look_up, row_keys
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels
@@ -70,16 +70,17 @@ def make_queries(
     (array([[0, 0]]), (array([0, 2]), array([1, 2])))
     """
     keys = row_keys([facts[:, column] for column in query_columns])
-    ordered, first, rows = np.unique(keys[ranked], return_index=True, return_inverse=True)
-    known, query_of_known = look_up(ordered, keys)  # the facts of these queries
-    known_answers = facts[known, answer_column]
-    distinct = first_rows(row_keys([query_of_known, known_answers]))
-    indptr = indptr_of(np.bincount(query_of_known[distinct], minlength=len(ordered)))
+    asked = codes_of(keys[ranked])
+    known, query_of_known = look_up(asked.distinct, keys)  # the facts of these queries
+    del keys
+    query_of_answer, answers = distinct_rows([query_of_known, facts[known, answer_column]])
+    indptr = indptr_of(np.bincount(query_of_answer, minlength=len(asked.distinct)))
+    owners = ranked[asked.first()]
     return SideQueries(
-        queries=np.stack([facts[ranked[first], column] for column in query_columns], axis=1),
-        rows=rows.reshape(-1).astype(np.int64),
+        queries=np.stack([facts[owners, column] for column in query_columns], axis=1),
+        rows=asked.codes,
         targets=facts[ranked, answer_column],
-        answers=(indptr, known_answers[distinct]),
+        answers=(indptr, answers),
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.row_keys import codes_of
 from ..inputs.selection import indptr_of
 from .sampling import join_ranges
 
@@ -116,7 +117,7 @@ class TaskLists(NamedTuple):
         >>> lists.of_tasks(np.array([2, 1]))
         TaskLists(indptr=array([0, 2]), indices=array([2, 7]), lists=array([0, 0]))
         """
-        used, lists = np.unique(self.lists[tasks], return_inverse=True)
+        used, lists = codes_of(self.lists[tasks])
         lengths = np.diff(self.indptr)[used]
         indices = self.indices[join_ranges(self.indptr[used], lengths)]
         return TaskLists(indptr_of(lengths), indices, lists)

@@ -24,7 +24,7 @@ from ...inputs.checks import (
 )
 from ...inputs.errors import InputValueError
 from ...inputs.naming import printable, public
-from ...inputs.row_keys import distinct_rows, first_rows, row_keys
+from ...inputs.row_keys import codes_of, distinct, distinct_rows
 from ...splits.text import MAX_COLUMNS
 from ..aligned_pairs import as_pairs, as_rows, check_ids
 
@@ -102,7 +102,7 @@ class Graph:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        relations = len(np.unique(self.triples[:, 1]))
+        relations = len(distinct(self.triples[:, 1]))
         return (
             f"Graph({self.size:,} entities, {relations:,} relations, {len(self.triples):,} triples)"
         )
@@ -421,7 +421,7 @@ def _random_places(pairs: Any, seed: int) -> tuple[IntArray, IntArray]:
     rows = as_pairs("pairs", pairs)
     if not len(rows):
         raise InputValueError("pairs", expected="at least one pair", got="none")
-    repeated = np.setdiff1d(np.arange(len(rows)), first_rows(row_keys(list(rows.T))))
+    repeated = np.delete(np.arange(len(rows)), codes_of(*rows.T).first())
     if len(repeated):
         got = f"{tuple(rows[repeated[0]].tolist())} again in row {repeated[0]}"
         raise InputValueError("pairs", expected="each pair once", got=got)

@@ -14,6 +14,7 @@ from ...inputs.arrays import read_only
 from ...inputs.checks import choice, instance, is_integer, number, positive_integer
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
+from ...inputs.row_keys import are_among, codes_of, distinct, distinct_rows, search_sorted, without
 from ...inputs.rules import SimilarityOptions, read_rules, with_options
 from ...ranks.container import Ranks
 from ...tables import AsTable, Column, Table
@@ -252,9 +253,9 @@ def _most_similar_pairs(source: Similarities, mutual: bool) -> ScoredPairs:
     scores = best.scores[kept, 0]
     if not mutual:
         return left, right, scores
-    chosen = np.unique(right)  # no other right entity can be in a pair
+    chosen = distinct(right)  # no other right entity can be in a pair
     partners = source.swapped().top_k(1, chosen).ids[:, 0]
-    kept = partners[np.searchsorted(chosen, right)] == left
+    kept = partners[search_sorted(chosen, right)] == left
     return left[kept], right[kept], scores[kept]
 
 
@@ -368,12 +369,12 @@ class Alignment(AsTable):
     @property
     def unmatched_left(self) -> IntArray:
         """The left entities that took part and are in no pair."""
-        return np.setdiff1d(self.left_ids, self.pairs[:, 0])
+        return without(self.left_ids, self.pairs[:, 0])
 
     @property
     def unmatched_right(self) -> IntArray:
         """The right entities that took part and are in no pair."""
-        return np.setdiff1d(self.right_ids, self.pairs[:, 1])
+        return without(self.right_ids, self.pairs[:, 1])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers of the alignment, in the form that loggers take.
@@ -463,22 +464,22 @@ class Alignment(AsTable):
                 direction = self.solved
         side = DIRECTIONS.index(choice("direction", direction, DIRECTIONS))  # of the queries
         wanted, left_out = self._reference_pairs(reference)
-        correct = np.isin(self._keys_of(self.pairs), self._keys_of(wanted))
+        correct = are_among(self._keys_of(self.pairs), self._keys_of(wanted))
         # of several partners, the best one counts; equal scores go by the lower id
         order = np.lexsort((self.pairs[:, 1 - side], -self.scores, self.pairs[:, side]))
-        queries, first = np.unique(self.pairs[order, side], return_index=True)
-        entities = np.unique(wanted[:, side])
+        queries = codes_of(self.pairs[order, side])
+        entities = distinct(wanted[:, side])
         right = int(correct.sum())
         return Agreement(
             precision=_ratio(right, len(self.pairs)),
             recall=_ratio(right, len(wanted)),
             f1=_ratio(2 * right, len(self.pairs) + len(wanted)),
-            hits_at_1=_ratio(int(correct[order[first]].sum()), len(entities)),
+            hits_at_1=_ratio(int(correct[order[queries.first()]].sum()), len(entities)),
             correct=right,
             predicted=len(self.pairs),
             reference=len(wanted),
             asked=len(entities),
-            unmatched=len(np.setdiff1d(entities, queries)),
+            unmatched=len(without(entities, queries.distinct)),
             left_out=left_out,
             direction=direction,
         )
@@ -538,7 +539,7 @@ class Alignment(AsTable):
             raise InputValueError("reference", expected=expected, got="none")
         models = []
         for alignment in (self, other):
-            is_found = np.isin(self._keys_of(wanted), self._keys_of(alignment.pairs))
+            is_found = are_among(self._keys_of(wanted), self._keys_of(alignment.pairs))
             # a pair that is found has the first of two places
             ranks = Ranks(1 - is_found.astype(np.int64), np.ones(len(wanted), np.int64), 2)
             models.append(ranks.with_labels(unit=np.arange(len(wanted))))
@@ -548,8 +549,9 @@ class Alignment(AsTable):
     def _reference_pairs(self, reference: Any) -> tuple[IntArray, int]:
         """Read reference pairs, each once, of entities that took part; count those of others."""
         array = as_pairs("reference", reference, self.shape, "pairs of shape (m, 2)")
-        array = np.unique(array, axis=0)
-        takes_part = np.isin(array[:, 0], self.left_ids) & np.isin(array[:, 1], self.right_ids)
+        array = np.stack(distinct_rows(list(array.T)), axis=1)
+        takes_part = are_among(array[:, 0], self.left_ids)
+        takes_part &= are_among(array[:, 1], self.right_ids)
         wanted = array[takes_part]
         return wanted, len(array) - len(wanted)
 

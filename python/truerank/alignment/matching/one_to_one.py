@@ -9,6 +9,7 @@ import numpy as np
 
 from ...embeddings.scoring import CurrentMatches
 from ...inputs.errors import InputValueError
+from ...inputs.row_keys import codes_of, distinct
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -98,9 +99,10 @@ def sparse_pairs(source: Similarities, candidates: int, k: int) -> ScoredPairs:
         return left, right, scores
     width = len(columns)
     keys = np.searchsorted(rows, left) * width + np.searchsorted(columns, right)
-    keys, first = np.unique(keys, return_index=True)
+    codes = codes_of(keys)
+    keys = codes.distinct
     row, column = np.divmod(keys, width)
-    scores = scores[first]
+    scores = scores[codes.first()]
     costs = scores.max().astype(np.float64) - scores + 1
     if matched < len(rows):  # columns that stand for no partner
         nobody = np.arange(len(rows))
@@ -232,7 +234,7 @@ class StableMatching:
             order = np.lexsort((free, -self.last_scores[free]))
             batch = np.sort(free[order[:size]])
             others = free[order[size:]]
-            free = np.union1d(others, self.propose(batch))
+            free = distinct(np.append(others, self.propose(batch)))
             quota -= size
         return free
 
@@ -297,7 +299,9 @@ class StableMatching:
             # the best proposal to each right entity comes first
             order = np.lexsort((left, -scores, right))
             left = left[order]
-            won, first = np.unique(right[order], return_index=True)
+            proposed_to = codes_of(right[order])
+            won = proposed_to.distinct
+            first = proposed_to.first()
             displaced = holders[won]
             current_scores[won] = scores[order][first]
             holders[won] = left[first]
