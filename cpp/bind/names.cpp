@@ -144,7 +144,7 @@ py::array_t<std::int64_t> codes_among(const py::object& names, const py::object&
 
 py::tuple code_names(const py::object& names) {
     const Items items(names);
-    NameTable table;
+    NameTable table(items.size() / 2);  // it grows at most once
     const std::vector<std::int32_t> codes = add_names(table, items);
     py::tuple distinct(static_cast<std::size_t>(table.size()));
     std::int32_t next = 0;

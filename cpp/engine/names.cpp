@@ -26,6 +26,24 @@ std::uint64_t mix(std::uint64_t x) {
     return x;
 }
 
+template <class Word>
+Word load(const char* bytes) {
+    Word word;
+    std::memcpy(&word, bytes, sizeof(Word));
+    return word;
+}
+
+// The last eight bytes of a name, or all that it has; no loop, and no call, for as many as there are.
+std::uint64_t last_bytes(std::string_view name) {
+    const std::size_t size = name.size();
+    const char* const data = name.data();
+    if (size >= 8) return load<std::uint64_t>(data + size - 8);
+    if (size >= 4) return load<std::uint32_t>(data) | std::uint64_t{load<std::uint32_t>(data + size - 4)} << 32;
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < size; ++i) bytes = bytes << 8 | static_cast<unsigned char>(data[i]);
+    return bytes;
+}
+
 std::uint32_t short_hash(std::string_view name) { return static_cast<std::uint32_t>(hash_of(name)); }
 
 }  // namespace
@@ -48,16 +66,12 @@ void* allocate_large_pages(std::size_t bytes) {
 void free_large_pages(void* memory) { std::free(memory); }
 
 std::uint64_t hash_of(std::string_view name) {
-    std::uint64_t hash = 0x9E3779B97F4A7C15u ^ name.size();
-    std::size_t at = 0;
-    for (; at + 8 <= name.size(); at += 8) {
-        std::uint64_t word;
-        std::memcpy(&word, name.data() + at, 8);
-        hash = mix(hash ^ word) * 0x9E3779B97F4A7C15u;
+    constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15u;
+    std::uint64_t hash = kOdd * (name.size() + 1);  // names of unlike sizes may end in the same bytes
+    for (std::size_t at = 0; at + 8 < name.size(); at += 8) {
+        hash = mix(hash ^ load<std::uint64_t>(name.data() + at)) * kOdd;
     }
-    std::uint64_t rest = 0;
-    std::memcpy(&rest, name.data() + at, name.size() - at);
-    return mix(hash ^ rest);
+    return mix(mix(hash ^ last_bytes(name)) * kOdd);
 }
 
 bool has_room(const NameTable& names, std::size_t more) {

@@ -19,7 +19,7 @@ from ..splits.list_files import lists_of_file
 from ..splits.list_use import ListUse, lists_in_use
 from ..splits.named_lists import NamedLists, named_lists_of
 from ..splits.text import is_path
-from ..splits.vocabularies import LabelIndex
+from ..splits.vocabularies import code_names
 from ..tasks.sampling import join_ranges
 
 if TYPE_CHECKING:
@@ -172,9 +172,8 @@ def lists_of_ids(
     if isinstance(flat, np.ndarray):
         codes = ids_of_names(flat, False)
     else:
-        index = LabelIndex()
-        numbers = index.encode(flat)
-        codes = ids_of_names(tuple(index.codes), False)[numbers]
+        numbers, names = code_names(flat)
+        codes = ids_of_names(names, False)[numbers]
     indptr = indptr_of(list(map(len, ids)))
     return (indptr, codes), scores
 

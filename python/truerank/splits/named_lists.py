@@ -26,7 +26,7 @@ from .judgements import Qrels, other_pairs, right_pairs, without_ranx
 from .list_entries import ListEntries, distinct_entries, read_pairs, refuse_repeats
 from .list_use import lists_in_use
 from .long_rows import LongRows, as_list, ranks_of, read_long_rows, scores_of
-from .vocabularies import LabelIndex, Vocabulary
+from .vocabularies import LabelIndex, Vocabulary, code_names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -396,21 +396,16 @@ def lists_of_long_rows(argument: str, rows: LongRows) -> NamedLists:
     >>> lists_of_long_rows("ids", LongRows(["q1", "q1"], [7, 3], [0.5, 0.25]))["q1"]
     {7: 0.5, 3: 0.25}
     """
-    queries = LabelIndex()
-    documents = LabelIndex()
     scores = None
     ranks = None
     if rows.values is not None:
         scores = scores_of(argument, rows.values)
     elif rows.ranks is not None:
         ranks = ranks_of(argument, rows.ranks)
-    entries = ListEntries(
-        queries.encode(checked_names(argument, rows.queries)),
-        documents.encode(checked_names(argument, rows.documents)),
-        scores,
-        ranks,
-    )
-    lists, _ = lists_of_entries(argument, tuple(queries.codes), tuple(documents.codes), entries)
+    queries, query_names = code_names(checked_names(argument, rows.queries))
+    documents, names = code_names(checked_names(argument, rows.documents))
+    entries = ListEntries(queries, documents, scores, ranks)
+    lists, _ = lists_of_entries(argument, query_names, names, entries)
     return lists
 
 
@@ -519,7 +514,7 @@ def _lists_of_dicts(value: Mapping[Any, Any]) -> NamedLists | None:
     if _core.types_of(scores) != {float}:
         return None
     indptr = indptr_of(list(map(len, lists)))
-    ids, distinct = _core.code_names(names)
+    ids, distinct = code_names(names)
     return NamedLists._trusted(tuple(queries), distinct, indptr, ids, np.array(scores))
 
 

@@ -65,6 +65,25 @@ class LabelIndex:
         return np.fromiter(numbers, dtype=np.int64, count=len(labels))
 
 
+def code_names(names: Sequence[Any]) -> tuple[IntArray, tuple[Any, ...]]:
+    """Return the number of each name, in the order in which they first occur, and all names once.
+
+    Parameters
+    ----------
+    names : sequence of str, or of int
+
+    Examples
+    --------
+    >>> code_names(["d7", "d3", "d7"])
+    (array([0, 1, 0]), ('d7', 'd3'))
+    """
+    if names and isinstance(names[0], str):
+        return _core.code_names(names)
+    index = LabelIndex()
+    codes = index.encode(names)
+    return codes, tuple(index.codes)
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """How many things there are, and their labels: it decides what an element of Python names.
