@@ -80,13 +80,14 @@ CrowdedQueries find_crowded(const Embeddings& embeddings, const SortedTasks& sor
         const std::int64_t size = group.candidates.size;
         for (std::int64_t query = group.first_query; query < group.last_query; ++query) {
             const std::int64_t first = sorted.first_task_of(query), last = sorted.first_task_of(query + 1);
-            // In scores that are compared: each score with each task, and what the filters take; and what it takes to
-            // look up the scores of a row, and to make those that are no candidates.
-            const std::int64_t looked_up = measured::kTasksLookedUp * columns + depth * (columns - size);
+            // In scores that are compared: each score with each task, and what is filtered; and what it takes to count
+            // in a row, to make the scores of those that are no candidates, and to do without bounds.
+            const std::int64_t in_row = (measured::kTasksInRow + depth / measured::kDepthOfTask) * columns;
+            const std::int64_t looked_up = in_row + depth * (columns - size);
             std::int64_t compared = (last - first) * size;
             for (std::int64_t task = first; filter && task < last && compared <= looked_up; ++task) {
                 const std::int64_t list = filter.list(sorted.order[static_cast<std::size_t>(task)]);
-                compared += measured::kScoresPerStep * std::min(size, filter.span(list).length);
+                compared += measured::kScoresPerFiltered * std::min(size, filter.span(list).length);
             }
             if (compared <= looked_up || is_ruled_out) {
                 found.other_pairs += size;

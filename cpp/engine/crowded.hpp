@@ -1,6 +1,6 @@
-// Queries that have so many tasks that these are not compared with each score as it is made: such a query is scored
-// into a row, and the row counted as one of a matrix of scores, where the true scores are sorted once and the filter is
-// read once for the tasks that share it.
+// Queries that have so many tasks, or so long filters, that scores are not compared as they are made: such a query is
+// scored into a row, and the row counted as one of a matrix of scores, where the true scores are sorted once and the
+// filter is read once for the tasks that share it.
 #pragma once
 
 #include <cstddef>

@@ -403,9 +403,10 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
     const Team team(threads, chunks, work < brief_work ? Duration::brief : Duration::any);
     using Sink = decltype(make_sink());
     std::optional<Quantisation<C>> quantisation;
-    const bool few = std::all_of(sorted.groups.begin(), sorted.groups.end(),
-                                 [&](const Group& group) { return scoring.few(group.last_query - group.first_query); });
-    if (TakesBounds<Sink> && execution.bounded && !few) {
+    const bool many = std::any_of(sorted.groups.begin(), sorted.groups.end(), [&](const Group& group) {
+        return are_bounds_forced() || group.last_query - group.first_query >= measured::kLeastBoundedQueries;
+    });
+    if (TakesBounds<Sink> && execution.bounded && many) {
         quantisation = Quantisation<C>::make(scoring.embeddings, scoring.candidates);
     }
     std::vector<SweepWorker<C>> workers;

@@ -122,9 +122,11 @@ constexpr int kTransposedBytes = std::min(Bytes, 32);
 // So many components of a panel stay in the second-level cache while all queries pass over them: half a megabyte with
 // the widest vectors.
 inline constexpr std::int64_t kDepthAtOnce = 2048;
-// To look up the scores of a row among the true scores of a query takes as long as to compare them with those of so
-// many tasks. So many bytes of rows are scored at a time: with fewer, candidates are packed for too few queries.
-inline constexpr std::int64_t kTasksLookedUp = 32;
+// When a query is scored into a row that is then counted, by what else would be done, in comparisons of a score with a
+// true score: a row takes as long as to compare each score with so many tasks, and with one more for so many components
+// (bounds, where they gain, spare more of these); a filtered candidate of a task takes as long as so many scores. So
+// many bytes of rows are scored at a time: with fewer, candidates are packed for too few queries.
+inline constexpr std::int64_t kTasksInRow = 20, kDepthOfTask = 16, kScoresPerFiltered = 64;
 inline constexpr std::int64_t kRowsBytes = std::int64_t{16} << 20;
 // A step of a filter, and an entry that is offered to a list of the top k, take as long as counting so many scores: so
 // much is added to the work after which a thread looks whether to stop.
