@@ -215,7 +215,7 @@ def many_open(similarity: str, added: str) -> NearTies:
 def test_rows_scored_whole(similarity: str, added: str) -> None:
     """Equal queries share a row, also where their means differ; the filter takes pairs out of it.
 
-    The true scores of the equal entities leave 120 pairs of each query open, in all forms of bounds.
+    The true scores of the equal entities leave 120 pairs of each query open, whatever the bounds.
     """
     if added and similarity not in LINEAR:
         added = ""
