@@ -63,7 +63,6 @@ SelectionArrays sorted_copy(const SelectionArrays& selection, std::int64_t bound
     const auto size = static_cast<std::int64_t>(copy.itemsize());
     bool (*const interrupted)() = interrupt_hook();
     without_gil([&] {
-        std::memcpy(data, lists.indices, static_cast<std::size_t>(lists.entries * size));
         sort_lists(lists, data, ends + 1, bound, threads, interrupted);
         ends[0] = 0;
         for (std::int64_t list = 0; list < lists.size; ++list) {

@@ -60,58 +60,102 @@ ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound
     return result;
 }
 
-// Sorts a list and drops its repeats; returns how many entries are left. A long list is entered in a bitmap of all
-// columns, which takes time in proportion to its length and can be stopped at any moment.
+// The columns of a list, entered in any order and read in ascending order, each once. A bit stands for each column, and
+// a bit of the summary for each word of these that is not 0: reading skips words, and leaves all of them 0.
+class ColumnSet {
+  public:
+    // Makes room for columns from 0 to `bound`.
+    void reserve(std::int64_t bound) {
+        const auto size = static_cast<std::size_t>(bound / 64 + 1);
+        if (words_.size() >= size) return;
+        words_.resize(size);
+        summary_.resize(size / 64 + 1);
+    }
+    void add(std::uint64_t column) {
+        words_[column / 64] |= std::uint64_t{1} << (column % 64);
+        summary_[column / 4096] |= std::uint64_t{1} << (column / 64 % 64);
+    }
+    // Writes the columns and forgets them; returns how many there are.
+    template <class Index>
+    std::int64_t take(Index* out) {
+        Index* const first = out;
+        for (std::size_t part = 0; part < summary_.size(); ++part) {
+            std::uint64_t used = summary_[part];
+            summary_[part] = 0;
+            for (; used != 0; used &= used - 1) {
+                const std::size_t word = part * 64 + static_cast<std::size_t>(std::countr_zero(used));
+                std::uint64_t bits = words_[word];
+                words_[word] = 0;
+                for (; bits != 0; bits &= bits - 1) {
+                    *out++ = static_cast<Index>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+                }
+            }
+        }
+        return out - first;
+    }
+
+  private:
+    std::vector<std::uint64_t> words_;
+    std::vector<std::uint64_t> summary_;
+};
+
+// Whether a set of columns sorts n of them sooner than comparisons do, and with little more memory than theirs.
+bool is_set_better(std::int64_t n, std::int64_t bound) {
+    return n >= 48 && bound / 2048 <= n && (bound <= std::int64_t{1} << 26 || bound / 128 <= n);
+}
+
+// Sorts a list and drops its repeats; returns how many entries are left. All but short lists are entered in a set,
+// which takes time in proportion to their length and can be stopped at any moment.
 template <class Index>
-std::int64_t sort_list(Index* first, std::int64_t n, std::int64_t bound, std::vector<std::uint64_t>& seen,
+std::int64_t sort_list(Index* first, std::int64_t n, std::int64_t bound, ColumnSet& columns,
                        const std::function<bool(std::int64_t)>& stopped) {
-    if (n < kChunkEntries || bound / 128 > n) {
-        if (!std::is_sorted(first, first + n)) std::sort(first, first + n);
+    if (std::adjacent_find(first, first + n, std::greater_equal<>()) == first + n) return n;
+    if (!is_set_better(n, bound)) {
+        std::sort(first, first + n);
         return std::unique(first, first + n) - first;
     }
-    seen.assign(static_cast<std::size_t>(bound / 64 + 1), 0);
-    for (std::int64_t i = 0; i < n; ++i) {
-        if (i % kChunkEntries == 0 && stopped(kChunkEntries)) return 0;
-        // Another thread may have written to the list before it was copied.
-        const std::int64_t index = std::clamp<std::int64_t>(first[i], 0, bound);
-        seen[static_cast<std::size_t>(index / 64)] |= std::uint64_t{1} << (index % 64);
-    }
-    std::int64_t kept_entries = 0;
-    for (std::size_t word = 0; word < seen.size() && kept_entries < n; ++word) {
-        for (std::uint64_t bits = seen[word]; bits != 0 && kept_entries < n; bits &= bits - 1) {
-            first[kept_entries++] = static_cast<Index>(static_cast<std::int64_t>(word) * 64 + std::countr_zero(bits));
+    columns.reserve(bound);
+    for (std::int64_t begin = 0; begin < n; begin += kChunkEntries) {
+        if (begin > 0 && stopped(kChunkEntries)) return 0;
+        const std::int64_t end = std::min(n, begin + kChunkEntries);
+        for (std::int64_t i = begin; i < end; ++i) {
+            // Another thread may have written to the list before it was copied.
+            const auto column = static_cast<std::uint64_t>(static_cast<std::int64_t>(first[i]));
+            columns.add(std::min(column, static_cast<std::uint64_t>(bound)));
         }
     }
-    return kept_entries;
+    return columns.take(first);
 }
 
 template <class Index>
-void sort(const Selection& lists, Index* indices, std::int64_t* lengths, std::int64_t bound, int threads,
+void sort(const Selection& lists, Index* out, std::int64_t* lengths, std::int64_t bound, int threads,
           bool (*interrupted)()) {
+    const Index* const indices = static_cast<const Index*>(lists.indices);
     constexpr std::int64_t lists_per_chunk = 256;
     const Team team(lists.entries * static_cast<std::int64_t>(sizeof(Index)) < measured::kSerialBytes ? 1 : threads,
                     divide_up(lists.size, lists_per_chunk));
+    std::vector<ColumnSet> columns(static_cast<std::size_t>(team.size()));
     parallel_for(
         team, divide_up(lists.size, lists_per_chunk), interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {
             const auto stopped = [&stop, worker](std::int64_t work) { return stop.requested(worker == 0, work); };
-            std::vector<std::uint64_t> seen;
             for (std::int64_t list = chunk * lists_per_chunk;
                  list < std::min(lists.size, (chunk + 1) * lists_per_chunk); ++list) {
-                const std::int64_t n = lists.length(list);
+                const std::int64_t start = lists.indptr[list], n = lists.length(list);
                 if (stopped(16 * n)) return;
-                lengths[list] = sort_list(indices + lists.indptr[list], n, bound, seen, stopped);
+                std::copy_n(indices + start, n, out + start);
+                lengths[list] = sort_list(out + start, n, bound, columns[static_cast<std::size_t>(worker)], stopped);
             }
         });
 }
 
 }  // namespace
 
-void sort_lists(const Selection& lists, void* indices, std::int64_t* lengths, std::int64_t bound, int threads,
+void sort_lists(const Selection& lists, void* out, std::int64_t* lengths, std::int64_t bound, int threads,
                 bool (*interrupted)()) {
     if (lists.wide) {
-        sort(lists, static_cast<std::int64_t*>(indices), lengths, bound, threads, interrupted);
+        sort(lists, static_cast<std::int64_t*>(out), lengths, bound, threads, interrupted);
     } else {
-        sort(lists, static_cast<std::int32_t*>(indices), lengths, bound, threads, interrupted);
+        sort(lists, static_cast<std::int32_t*>(out), lengths, bound, threads, interrupted);
     }
 }
 

@@ -110,9 +110,9 @@ struct ListCheck {
 };
 ListCheck check_lists(const Selection& lists, std::int64_t bound, int threads, bool (*interrupted)());
 
-// Sorts every list of `indices`, which is a copy that this may write to, and moves its distinct indices to its front.
+// Writes the distinct indices of every list, sorted, to the place in `out` where the list is in its own indices.
 // lengths[i] becomes their number.
-void sort_lists(const Selection& lists, void* indices, std::int64_t* lengths, std::int64_t bound, int threads,
+void sort_lists(const Selection& lists, void* out, std::int64_t* lengths, std::int64_t bound, int threads,
                 bool (*interrupted)());
 
 }  // namespace truerank

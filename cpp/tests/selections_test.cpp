@@ -71,7 +71,7 @@ void check_list_checks(Checks& checks, const Lists<Index>& lists, std::int64_t b
 template <class Index>
 void check_list_sorting(Checks& checks, const Lists<Index>& lists, std::int64_t bound) {
     const Selection selection = lists.selection();
-    std::vector<Index> indices = lists.indices;
+    std::vector<Index> indices(lists.indices.size(), -1);
     std::vector<std::int64_t> lengths(static_cast<std::size_t>(selection.size), -1);
     sort_lists(selection, indices.data(), lengths.data(), bound, 2, not_interrupted);
     for (std::size_t list = 0; list < lengths.size(); ++list) {
