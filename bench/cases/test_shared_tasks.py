@@ -88,7 +88,7 @@ def test_queries_with_many_answers(
     """Vectors to counts, against a matrix of scores and its counts; one thread."""
     data = Queries(queries, answers, entities, dim)
     compare(
-        f"queries x right answers {queries} x {answers:,}, {entities:,} entities, d={dim}, 1 thread",
+        f"{queries} queries x {answers:,} answers, {entities:,} entities, d={dim}, 1 thread",
         {"rank_embeddings": data.of_vectors, "scores, rank": data.of_scores},
         [Pair("rank_embeddings", "scores, rank", "cost", 1.0)],
         rounds=ROUNDS,
