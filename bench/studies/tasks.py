@@ -34,6 +34,7 @@ from harness.growth import fit_exponent, geometric_sizes
 from harness.synthetic import draw_triples
 from harness.task_work import GROWING, Work
 from harness.timing import time_in_turn
+from truerank import _core
 
 OURS = "truerank"
 METRICS = ["mrr", "map", "ndcg@10", "recall@10", "recall@100", "precision@10", "success@1"]
@@ -43,6 +44,16 @@ OF_RANX = ["mrr", "map", "ndcg@10", "recall@10", "recall@100", "precision@10", "
 OF_RANX += ["hit_rate@10"]
 ROUNDS = 3
 BUDGET = 60.0  # seconds after which one that is slow is no longer run, once it has run twice
+PAGE = """# What is around counts
+
+Made by `python bench/studies/tasks.py --share {share:g} --page bench/studies/tasks.md`: data of
+{share:g} times the size that the first column says, integers of 64 bits, scores of float32, all
+threads of two shared cores, {isa}, numpy {numpy}. Seconds are those of processors, of the best of
+three runs in turn; MB is how much the process grows by at its peak, beside the data. A goal is that
+of the whole size. A slope is that of the logarithm of time by the logarithm of size, with its
+standard error; the goal is at most 1.1.
+
+"""
 Works = dict[str, Work]
 
 
@@ -295,6 +306,7 @@ if __name__ == "__main__":
             print(lines[-1], file=sys.stderr)
         heading = "work | sizes | seconds, smallest | largest | slope"
         text += "\n\n" + markdown_table(heading, lines, 2)
+    text = PAGE.format(share=given["share"], numpy=np.__version__, isa=_core.isa()) + text
     print(text)
     if given["page"]:
         Path(given["page"]).write_text(text + "\n", encoding="utf-8")

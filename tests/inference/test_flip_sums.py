@@ -60,7 +60,7 @@ def flipped_one_by_one(classes: Classes, budget: float) -> float:
     return math.ldexp(float(law.sum()), small.number - classes.number)
 
 
-@given(st.integers(1, 60), st.integers(1, 1500), st.floats(0, 1), st.integers(0, 2**32))
+@given(st.integers(1, 60), st.integers(1, 800), st.floats(0, 1), st.integers(0, 2**32))
 @settings(max_examples=25)
 def test_steps_are_added_as_one_by_one(most: int, number: int, share: float, seed: int) -> None:
     sizes = np.random.default_rng(seed).integers(1, most + 1, number).astype(np.float64)

@@ -507,8 +507,12 @@ def _run_differences(runs: Repeats) -> Iterator[str]:
 
 def _shared(keys: Iterable[str], results: Iterable[Mapping[str, float]]) -> list[str]:
     """Return those of the keys that all results have."""
-    results = list(results)
-    return [key for key in keys if all(key in values for values in results)]
+    listed = [(frozenset(values), values) for values in results]  # known without their values
+    shared = []
+    for key in keys:
+        if all(key in known or key in values for known, values in listed):
+            shared.append(key)
+    return shared
 
 
 # -- notes -----------------------------------------------------------------------------------------
