@@ -124,8 +124,8 @@ def test_scores_next_to_thresholds(dtype: str, numbers: list[Any]) -> None:
         inside = [float(min(max(x, -1e308), 1e308)) for x in numbers]
         with np.errstate(over="ignore"):
             near = np.array(inside).astype(dtype)
-        below = np.nextafter(near, np.array(-np.inf, dtype))
-        above = np.nextafter(near, np.array(np.inf, dtype))
+            below = np.nextafter(near, np.array(-np.inf, dtype))
+            above = np.nextafter(near, np.array(np.inf, dtype))
     else:
         least = int(np.iinfo(dtype).min)
         most = int(np.iinfo(dtype).max)

@@ -81,7 +81,8 @@ OPENING |= {"zipfile.ZipFile", "gzip.open", ".read_text", ".read_bytes"}
 PLACES = {
     "inputs/input_files.py": {"open"},
     "inputs/npy_files.py": {"zipfile.ZipFile"},  # of an open file, as the next ones
-    **{"stores/opening.py": {"zipfile.ZipFile"}, "stores/mapped.py": {"np.memmap"}},
+    "stores/opening.py": {"zipfile.ZipFile"},
+    "stores/mapped.py": {"np.memmap", "open"},  # what the system says of this process's maps
     "stores/store.py": {"open"},  # a descriptor
     "tables/writing.py": {"open", "os.open"},
     **{"cli/demo.py": {"np.load", ".read_text"}, "compat/presets.py": {".read_text"}},  # shipped
