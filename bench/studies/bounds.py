@@ -58,6 +58,11 @@ MODELS = {
 }
 DIMS = (64, 256)
 RANDOM_TARGETS = ", random targets"
+ALIGNMENT = "alignment vectors, d = 300"
+ZERO_QUERIES = {  # entities without neighbours
+    ", 1.5 % of the queries zero": 0.015,
+    ", 5 % of the queries zero": 0.05,
+}
 
 
 class Source(NamedTuple):
@@ -86,7 +91,11 @@ def problem(source: Source, name: str) -> VectorProblem:
         return HOSTILE[kind](HOSTILE_SHAPE, similarity)
     if name.startswith("alignment"):
         left, right, _, test = alignment(source)
-        return VectorProblem("cosine", left[test[:, 0]], right, test[:, 1])
+        queries = left[test[:, 0]]
+        share = ZERO_QUERIES.get(name.removeprefix(ALIGNMENT), 0.0)
+        order = np.random.default_rng(0).permutation(len(queries))
+        queries[order[: round(share * len(queries))]] = 0
+        return VectorProblem("cosine", queries, right, test[:, 1])
     found = trained(source, name.removesuffix(RANDOM_TARGETS))
     if name.endswith(RANDOM_TARGETS):
         targets = np.random.default_rng(0).integers(0, len(found.entities), len(found.targets))
@@ -186,12 +195,13 @@ def cases_of(part: str) -> Iterator[str]:
     trained_models = [f"{title}, d = {dim}" for title in MODELS.values() for dim in DIMS]
     if part in ("counts", "peers"):
         yield from trained_models
-        yield "alignment vectors, d = 300"
+        yield ALIGNMENT
     elif part == "hostile":
         yield from (name + RANDOM_TARGETS for name in trained_models)
+        yield from (ALIGNMENT + zero for zero in ZERO_QUERIES)
         yield from (f"{s}: {kind}" for s in HOSTILE_SIMILARITIES for kind in HOSTILE)
     elif part == "top k":
-        for name in ("DistMult, d = 256", "TransE, d = 64", "alignment vectors, d = 300"):
+        for name in ("DistMult, d = 256", "TransE, d = 64", ALIGNMENT):
             yield from (f"{name}, k = {k}" for k in KS)
     else:
         yield from ("both directions", f"both directions, CSLS {CSLS}")

@@ -13,6 +13,7 @@
 #include "engine/embeddings.hpp"
 #include "engine/value_scale.hpp"
 #include "engine/vectors.hpp"
+#include "kernels/measured.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/similarity.hpp"
 #include "kernels/sums.hpp"
@@ -60,8 +61,8 @@ struct Quantisation {
                             similarity == Similarity::l1 || similarity == Similarity::sql2;
         const bool shifted = embeddings.bias != nullptr || embeddings.query_means != nullptr;
         if (levels == Levels::off || (shifted && !linear) ||
-            (embeddings.bias != nullptr && embeddings.query_means != nullptr) ||
-            depth < (are_bounds_forced() ? 1 : 8) || depth > kDeepest || candidates.count() == 0) {
+            (embeddings.bias != nullptr && embeddings.query_means != nullptr) || depth < least_depth(similarity) ||
+            depth > kDeepest || candidates.count() == 0) {
             return {};
         }
         Quantisation result;
@@ -106,6 +107,12 @@ struct Quantisation {
     }
 
   private:
+    // Shorter vectors are scored: that takes no longer.
+    static std::int64_t least_depth(Similarity similarity) {
+        if (are_bounds_forced()) return 1;
+        const bool products = similarity == Similarity::dot || similarity == Similarity::cosine;
+        return products && vector_bytes() == 64 ? measured::kLeastDepthOfWideProducts : measured::kLeastDepth;
+    }
     // Takes the mean of some candidates as the shift; for distances, the lower corner of the box around them.
     void sample(const Vectors<C>& candidates, bool normalise) {
         constexpr std::int64_t at_most = 2048;

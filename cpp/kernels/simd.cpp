@@ -79,10 +79,11 @@ bool supported(Isa) { return true; }
 struct Row {
     Isa set;
     const char* name;
+    int vector_bytes;
 };
 
 constexpr Row kRows[] = {
-#define TRUERANK_ROW(name, width, several, fused, attribute) {Isa::name, #name},
+#define TRUERANK_ROW(name, width, several, fused, attribute) {Isa::name, #name, width},
     TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
 };
@@ -126,6 +127,7 @@ bool choose_isa(const char* name) {
 
 Isa isa() { return chosen_row->set; }
 const char* isa_name() { return chosen_row->name; }
+int vector_bytes() { return chosen_row->vector_bytes; }
 
 ByteProducts byte_products() {
     bool fours = false, pairs = false;

@@ -51,6 +51,8 @@ bool choose_isa(const char* name);
 
 Isa isa();
 const char* isa_name();
+// The size of its vectors.
+int vector_bytes();
 
 // How the chosen instruction set, and what accompanies it, multiplies bytes: not at all; in pairs, whose sums are words
 // of 16 bits (SSSE3, AVX2); or in fours that are added to sums of 32 bits (AVX512-VNNI, or AVX-VNNI beside AVX2; the

@@ -28,7 +28,7 @@ LARGE = (
     list(NAMES),
     "x" * MANY,
     dict.fromkeys(NAMES, IDS),
-    [[IDS] * 99] * 99,
+    [[IDS[:99]] * 99] * 99,
     set(IDS),
 )
 

@@ -292,7 +292,7 @@ def saved_and_read(ranks: tr.Ranks) -> tr.Ranks:
         return tr.load(path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(CASES), st.integers(0, 2**32 - 1), st.integers(1, 20), st.booleans())
 def test_parts_join_to_the_whole(make: Any, seed: int, number: int, is_saved: bool) -> None:
     rng = np.random.default_rng(seed)
