@@ -20,16 +20,14 @@ def draw_plainly(
     rng = np.random.default_rng(seed)
     starts, columns, lists = pools
     left = []
-    skipped = []
     for row, which in zip(rows, lists, strict=True):
         pool = columns[starts[which] : starts[which + 1]].tolist()
         never = set(known[1][known[0][row] : known[0][row + 1]].tolist())
         left.append([column for column in pool if column not in never])
-        skipped.append(len(pool) - len(left[-1]))
     allowed = np.array([len(columns) for columns in left], np.int64)
     most = min(negatives, int(allowed.max(initial=0)))
     drawn: list[list[int]] = []
-    for batch in sampling.batches_of(np.array(skipped, np.int64) + most, sampling._NUMBERS_AT_ONCE):
+    for batch in sampling.batches_of(np.full(len(rows), most), sampling._NUMBERS_AT_ONCE):
         numbers = sampling._draw(allowed[batch], most, rng).tolist()
         for task in range(batch.start, batch.stop):
             mine = min(most, int(allowed[task]))

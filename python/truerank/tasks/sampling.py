@@ -92,7 +92,7 @@ def draw_candidates(
     negatives : int
         The number per task; all that are allowed if there are fewer.
     rng : numpy.random.Generator
-        The source of random numbers, which the tasks use in their order.
+        The source of random numbers, which the tasks use in their order, some at a time.
 
     Returns
     -------
@@ -110,15 +110,15 @@ def draw_candidates(
     starts, columns, lists = pools
     width = 1 + max(int(part.max(initial=0)) for part in (columns, known[1], right[1]))
     skip_indptr, skips = _keys_of_skips(known, rows, pools, width)
-    skip_counts = np.diff(skip_indptr)[rows]
-    allowed = np.diff(starts)[lists] - skip_counts
+    allowed = np.diff(starts)[lists] - np.diff(skip_indptr)[rows]
     negatives = min(negatives, int(allowed.max(initial=0)))
     lengths = np.minimum(allowed, negatives)
     indptr = indptr_of(lengths + np.bincount(right[0], minlength=len(rows)))
     indices = np.empty(indptr[-1], np.int64)
     if width < 1 << 31:
         indices = np.empty(indptr[-1], np.int32)
-    for tasks, numbers in _draw_in_turn(allowed, skip_counts, negatives, rng):
+    for tasks in batches_of(np.full(len(rows), negatives), _NUMBERS_AT_ONCE):
+        numbers = _draw(allowed[tasks], negatives, rng)
         counts = lengths[tasks]
         # number r is at place r plus the count of places that are skipped up to there
         keys = numbers + np.repeat(rows[tasks] * width, counts)
@@ -171,27 +171,6 @@ def _keys_of_skips(
     keys = positions - starts[pool_of_query[query_of_found]] + query_of_found * width
     keys -= np.arange(len(found)) - indptr[query_of_found]
     return indptr, keys
-
-
-def _draw_in_turn(
-    allowed: IntArray, skip_counts: IntArray, negatives: int, rng: np.random.Generator
-) -> Iterator[tuple[slice, IntArray]]:
-    """Draw numbers below `allowed` for all tasks; yield those of some tasks at a time.
-
-    Which tasks are drawn together decides what a seed gives, and depends on what they skip. Where
-    few are, since they skip much, their numbers are handed out together.
-    """
-    parts = []
-    start = 0
-    size = 0
-    for batch in batches_of(skip_counts + negatives, _NUMBERS_AT_ONCE):
-        parts.append(_draw(allowed[batch], negatives, rng))
-        size += len(parts[-1])
-        if 2 * size >= _NUMBERS_AT_ONCE or batch.stop == len(allowed):
-            yield slice(start, batch.stop), np.concatenate(parts)
-            parts = []
-            start = batch.stop
-            size = 0
 
 
 def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArray:
