@@ -1,34 +1,14 @@
 // Whether bounds are worth their time.
 #pragma once
 
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 
+#include "engine/thread_clock.hpp"
 #include "kernels/measured.hpp"
 
 namespace truerank {
-
-// The processor time of the calling thread, where the system tells it: a thread that has to wait for a processor is not
-// slower for that.
-struct ThreadClock {
-    using duration = std::chrono::nanoseconds;
-    using rep = duration::rep;
-    using period = duration::period;
-    using time_point = std::chrono::time_point<ThreadClock>;
-    static constexpr bool is_steady = true;
-    static time_point now() {
-#ifdef CLOCK_THREAD_CPUTIME_ID
-        timespec time{};
-        if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0) {
-            return time_point(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
-        }
-#endif
-        return time_point(std::chrono::steady_clock::now().time_since_epoch());
-    }
-};
 
 // Says whether bounds are worth their time, by what a pair took with them and without. Where they lose, panels are
 // scored, and bounds are tried again, less and less often. Counts do not depend on it.

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -29,6 +28,8 @@
 #include <xmmintrin.h>
 #endif
 
+#include "engine/thread_clock.hpp"
+
 namespace truerank {
 namespace {
 
@@ -38,19 +39,6 @@ constexpr int kMaxThreads = 256;
 std::atomic<bool> is_forked_child{false};
 std::atomic<int> busy_threads{0};
 BriefTeams brief_teams;
-
-#ifdef CLOCK_THREAD_CPUTIME_ID
-constexpr bool kKnowsThreadTime = true;
-// The time for which the calling thread has had a processor.
-BriefTeams::Time thread_time() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-#else
-constexpr bool kKnowsThreadTime = false;
-BriefTeams::Time thread_time() { return {}; }
-#endif
 
 // The number of processors that the control group allows, rounded up; kMaxThreads if it sets no limit. Read once.
 int cgroup_limit() {
@@ -281,7 +269,7 @@ Team::Team(int requested, std::int64_t chunks, Duration duration) : size_(1), re
     if (useful <= 1 || requested == 1 || is_forked_child.load(std::memory_order_relaxed)) return;
     const int available = default_threads() - busy_threads.load(std::memory_order_relaxed);
     size_ = std::clamp(requested > 0 ? requested : available, 1, useful);
-    if (kKnowsThreadTime && requested <= 0 && duration == Duration::brief && size_ > 1) {
+    if (ThreadClock::kTellsThreads && requested <= 0 && duration == Duration::brief && size_ > 1) {
         is_judged_ = brief_teams.may_try();
         if (!is_judged_) size_ = 1;
     }
@@ -320,9 +308,9 @@ void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), 
     // Worker 0 is the calling thread. It polls until the last chunk is done, also while it waits for the other threads:
     // otherwise nothing would notice an interruption then.
     const auto run_caller = [&] {
-        const BriefTeams::Time before = thread_time();
+        const ThreadClock::time_point before = ThreadClock::now();
         run(0);
-        return thread_time() - before;
+        return ThreadClock::now() - before;
     };
     const auto start = std::chrono::steady_clock::now();
     BriefTeams::Time caller_time{};
