@@ -26,7 +26,7 @@ FAULTS = [
     Fault(
         "a bound made too tight",
         "python/truerank/tasks/sampling.py",
-        "allowed = np.diff(starts)[lists] - skip_counts",
-        "allowed = np.maximum(np.diff(starts)[lists] - skip_counts - 1, 0)",
+        "allowed = np.diff(starts)[lists] - np.diff(skip_indptr)[rows]",
+        "allowed = np.maximum(np.diff(starts)[lists] - np.diff(skip_indptr)[rows] - 1, 0)",
     ),
 ]
