@@ -7,6 +7,7 @@ groups or tasks, as `GROWING` says.
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -40,11 +41,11 @@ def draw_ranks(tasks: int, candidates: int = 40_943, **labels: Any) -> tr.Ranks:
 
 
 def names_of(number: int, *, shuffled: bool = True) -> list[str]:
-    """Return names as those of documents, in order or shuffled."""
-    ids = np.arange(number)
+    """Return names as those of documents, in order or shuffled, in memory, too."""
+    names = [f"D{i}" for i in range(number)]
     if shuffled:
-        np.random.default_rng(6).shuffle(ids)
-    return [f"D{i}" for i in ids.tolist()]
+        random.Random(6).shuffle(names)
+    return names
 
 
 # -- tasks -----------------------------------------------------------------------------------------

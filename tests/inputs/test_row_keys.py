@@ -35,6 +35,7 @@ def check_one(values: np.ndarray) -> None:
     assert np.array_equal(found.distinct, distinct)
     assert np.array_equal(found.codes, codes.reshape(-1))
     assert np.array_equal(found.first(), first)
+    assert np.array_equal(rows.first_equals(values), first[codes.reshape(-1)])
     assert np.array_equal(found.counts(), counts)
     assert np.array_equal(rows.distinct(values), distinct)
     occurrences = rows.occurrences_of(values)

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.row_keys import are_among, codes_of, distinct, look_up, row_keys, sorted_with_order
+from ..inputs.row_keys import (
+    are_among,
+    distinct,
+    first_equals,
+    look_up,
+    row_keys,
+    sorted_with_order,
+)
 from ..metrics import parse
 from ..ranks.container import Ranks
 from ..ranks.labels import LABELS, describe_task, join_labels
@@ -271,8 +278,7 @@ def _occurrences(codes: IntArray, unit: Labels | None) -> IntArray:
     n = len(codes)
     first = np.arange(n)
     if unit is not None:
-        of_unit = codes_of(unit.codes)
-        first = of_unit.first()[of_unit.codes]
+        first = first_equals(unit.codes)
     order = np.lexsort((np.arange(n), first, codes))
     ordered = codes[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))

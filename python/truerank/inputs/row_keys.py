@@ -186,6 +186,18 @@ def _range_of(column: IntArray) -> tuple[int, int]:
     return low, int(column.max()) - low + 1
 
 
+def first_equals(values: IntArray) -> IntArray:
+    """Return for each integer the first position of one that is equal.
+
+    Examples
+    --------
+    >>> first_equals(np.array([3, 0, 3, 3, 0]))
+    array([0, 1, 0, 0, 1])
+    """
+    found = codes_of(values)
+    return found.first()[found.codes]
+
+
 def sorted_with_order(values: IntArray) -> tuple[IntArray, IntArray]:
     """Return the values in ascending order, and where each was; equal ones stay in their order.
 

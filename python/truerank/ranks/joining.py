@@ -10,7 +10,7 @@ import numpy as np
 from ..inputs.checks import choice, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.row_keys import codes_of, distinct, row_keys
+from ..inputs.row_keys import distinct, first_equals, row_keys
 from .container import Ranks
 from .counts import COUNTS
 from .labels import (
@@ -140,8 +140,7 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     keys = row_keys([each.codes for each in identity.values()])
     if len(distinct(keys)) == len(keys):  # the usual case, at the least cost
         return ranks
-    codes = codes_of(keys)
-    first = codes.first()[codes.codes]  # for each task the position at which it stands first
+    first = first_equals(keys)  # for each task the position at which it stands first
     is_again = first != np.arange(len(ranks))
     again = np.flatnonzero(is_again)
     if rule == "refuse":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.row_keys import codes_of, distinct, search_sorted
+from ..inputs.row_keys import distinct, search_sorted
 from ..stores import Store
 from ..stores.store import block_array
 
@@ -24,23 +24,6 @@ if TYPE_CHECKING:
 
 _CHUNK_BYTES = 4 << 20  # rows that are compared at a time: they stay in a cache
 _TILE_BYTES = 64 << 20
-
-
-def first_tasks(queries: IntArray) -> IntArray:
-    """Return for every task the first task of the same query.
-
-    Parameters
-    ----------
-    queries : ndarray of int64, shape (n,)
-        The query of each task, counted from 0.
-
-    Examples
-    --------
-    >>> first_tasks(np.array([3, 0, 3, 3, 0]))
-    array([0, 1, 0, 0, 1])
-    """
-    codes = codes_of(queries)
-    return codes.first()[codes.codes]
 
 
 def with_mismatched(ranks: Ranks, mismatched: Flags) -> Ranks:

@@ -28,6 +28,7 @@ from ..inputs.checks import flag
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import check_columns, frame_array, is_frame
 from ..inputs.progress_listeners import as_listener, reporter
+from ..inputs.row_keys import first_equals
 from ..inputs.rules import (
     BatchOptions,
     EmbeddingOptions,
@@ -45,7 +46,7 @@ from .batches import check_score_shape, rank_batches
 from .listed_candidates import candidates_of_lists
 from .pair_batches import rank_pairs
 from .parts import chosen_positions, part_of_side, units_of
-from .query_rows import first_tasks, mismatched_rows, mismatched_stored_rows, with_mismatched
+from .query_rows import mismatched_rows, mismatched_stored_rows, with_mismatched
 from .side_tasks import SideTasks
 
 if TYPE_CHECKING:
@@ -271,7 +272,7 @@ class Task(Generic[AnyReport]):
             for i, (key, embeddings) in enumerate(opened.items()):
                 side = self.sides[key].under_all_filters()
                 rows = side.rows_of(unique).rows
-                first_rows = rows[first_tasks(side.rows)]
+                first_rows = rows[first_equals(side.rows)]
                 mismatched = mismatched_rows(embeddings.query_array, rows, first_rows)
                 filter_lists, candidate_lists = side.selections()
                 ranks = rank_open_embeddings(
@@ -454,7 +455,7 @@ def _rank_stored(
     counts, device = count_source(StoreSource(store, io), job, report_progress=tell)
     ranks = job.ranks(counts, store.dtype, store.files, device)
     if rules.audit:
-        first_rows = rows[first_tasks(side.rows)]
+        first_rows = rows[first_equals(side.rows)]
         mismatched = mismatched_stored_rows(store, rows, first_rows, io or store.io)
         ranks = with_mismatched(ranks, mismatched)
     return ranks
