@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -46,13 +47,14 @@ class CountSink {
         bounded_above_.clear();
         states_.assign(n, TaskState{});
         if (!shared_.filter) return;
+        next_filtered_.resize(n);
         const std::int64_t low = cell.candidates.column(cell.begin), high = cell.candidates.column(cell.end - 1);
         const Selection window = shared_.filter.within(low + first_column(), high + first_column() + 1);
         for (std::size_t i = 0; i < n; ++i) {
             const Span span = window.span(window.list(task(i)));
             states_[i].position = span.start;
             states_[i].end = span.start + span.length;
-            states_[i].next = span.length > 0 ? window.column(span.start) - first_column() : kNoColumn;
+            next_filtered_[i] = span.length > 0 ? window.column(span.start) - first_column() : kNoColumn;
         }
     }
 
@@ -76,9 +78,8 @@ class CountSink {
             if (shared_.counts.audit()) audit(row, first[i], first[i + 1]);
             if (!shared_.filter) continue;
             for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
-                TaskState& state = states_[static_cast<std::size_t>(t)];
-                if (state.next > panel_.columns[panel_.width - 1]) continue;
-                work += measured::kScoresPerStep * remove_filtered(row, static_cast<std::size_t>(t), state);
+                const auto task = static_cast<std::size_t>(t);
+                if (has_filtered(task)) work += measured::kScoresPerStep * remove_filtered(row, task);
             }
         }
         return work;
@@ -97,13 +98,11 @@ class CountSink {
         if (!shared_.filter) return;
         const std::int64_t begin = first_task_[first_query], end = first_task_[first_query + queries];
         for (std::int64_t t = begin; t < end; ++t) {
-            TaskState& state = states_[static_cast<std::size_t>(t)];
-            if (state.next > panel_.columns[panel_.width - 1]) continue;
+            const auto task = static_cast<std::size_t>(t);
+            if (!has_filtered(task)) continue;
             std::uint64_t filtered = 0;
-            for_filtered(static_cast<std::size_t>(t), state, [&](std::int64_t lane) {
-                filtered |= std::uint64_t{1} << lane;
-                ++state.removed;
-            });
+            for_filtered(task, [&](std::int64_t lane) { filtered |= std::uint64_t{1} << lane; });
+            states_[task].removed += std::popcount(filtered);
             masks[t - begin].above &= ~filtered;
             masks[t - begin].not_below &= ~filtered;
         }
@@ -147,8 +146,8 @@ class CountSink {
 
     // What is known of a task beside its counters.
     struct TaskState {
-        // The column at which the filter's list has arrived, its position, and the end of the list.
-        std::int64_t next = kNoColumn, position = 0, end = 0;
+        // The position at which the filter's list has arrived, and its end.
+        std::int64_t position = 0, end = 0;
         std::int64_t above = 0, tied = 0, removed = 0;
         std::int64_t nan = 0, inf = 0;
         Key<C> best = Order<C>::bottom(), best_removed = Order<C>::bottom();
@@ -210,38 +209,42 @@ class CountSink {
         }
     }
 
+    // Whether a column of the panel, or one before it, comes next in the filter's list of a task.
+    bool has_filtered(std::size_t i) const { return next_filtered_[i] <= panel_.columns[panel_.width - 1]; }
     // Takes the filtered columns of the panel out of the counts of a task. Returns how many steps that took.
-    std::int64_t remove_filtered(const C* scores, std::size_t i, TaskState& state) {
-        return for_filtered(i, state, [&](std::int64_t lane) { remove_score(scores[lane], i, state); });
+    std::int64_t remove_filtered(const C* scores, std::size_t i) {
+        return for_filtered(i, [&](std::int64_t lane) { remove_score(scores[lane], i); });
     }
 
     // Calls `use` for each lane of the panel whose column is filtered for a task. Returns how many steps that took.
     template <class Use>
-    std::int64_t for_filtered(std::size_t i, TaskState& state, const Use& use) {
+    std::int64_t for_filtered(std::size_t i, const Use& use) {
+        TaskState& state = states_[i];
+        std::int64_t& next = next_filtered_[i];
         const std::int64_t* const columns = panel_.columns;
         const std::int64_t* const end = columns + panel_.width;
         const std::int64_t target = this->target(task(i));
         const bool dense = end[-1] - columns[0] == panel_.width - 1;
         const std::int64_t* at = columns;
         std::int64_t steps = 0;
-        while (state.next <= end[-1]) {
+        while (next <= end[-1]) {
             ++steps;
-            at = dense ? columns + std::max<std::int64_t>(at - columns, state.next - columns[0])
-                       : std::lower_bound(at, end, state.next);
+            at = dense ? columns + std::max<std::int64_t>(at - columns, next - columns[0])
+                       : std::lower_bound(at, end, next);
             if (at == end) break;  // only if the list is out of order
-            if (*at == state.next) {
-                if (state.next != target) use(at - columns);
+            if (*at == next) {
+                if (next != target) use(at - columns);
                 ++state.position;
             } else {  // go on to the next candidate, since there may be far fewer candidates than filtered columns
                 state.position = shared_.filter.seek(state.position + 1, state.end, *at + first_column());
             }
-            state.next =
-                state.position < state.end ? shared_.filter.column(state.position) - first_column() : kNoColumn;
+            next = state.position < state.end ? shared_.filter.column(state.position) - first_column() : kNoColumn;
         }
         return steps;
     }
 
-    void remove_score(C score, std::size_t i, TaskState& state) {
+    void remove_score(C score, std::size_t i) {
+        TaskState& state = states_[i];
         const C true_score = shared_.true_scores[static_cast<std::size_t>(cell_->first_task) + i];
         ++state.removed;
         state.above += score > true_score;
@@ -262,6 +265,8 @@ class CountSink {
     std::vector<Counter> above_, tied_;
     std::vector<std::uint32_t> bounded_above_;  // those that bounds found, empty until there are any
     std::vector<TaskState> states_;
+    // The column at which the filter's list of each task has arrived, by itself: each panel looks at all of them.
+    std::vector<std::int64_t> next_filtered_;
     bool saw_nan_ = false;
     Fault fault_{};
 };
