@@ -139,6 +139,17 @@ def test_sums_on_a_lattice(sizes: list[int], cycle: list[int], worse: bool, seed
     assert found.p == pytest.approx(exact, rel=1e-8)
 
 
+def test_a_lattice_whose_greatest_values_are_cut() -> None:
+    """What is left of the widest task begins 72 steps below its greatest value."""
+    sizes = [2, 168, 109, 2, 136, 286, 5, 52, 399, 58, 262, 233]
+    weights = [2, 3, 7] * 4
+    ranks = np.array([1, 67, 18, 1, 127, 278, 4, 22, 348, 41, 169, 227])
+    found = pvalue(of_ranks(ranks, sizes, weights=weights), "mr", alternative="better")
+    observed = int((ranks - 1) @ weights)
+    assert found.method == "exact"
+    assert found.p == pytest.approx(law_of_sums(sizes, weights)[: observed + 1].sum(), rel=1e-8)
+
+
 # -- beside counts of three tasks ------------------------------------------------------------------
 
 

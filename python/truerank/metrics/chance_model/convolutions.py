@@ -108,10 +108,18 @@ def _laws_of_outcomes(total: RankSum, length: float) -> list[Law] | None:
 
 
 def _steps_below(total: RankSum, i: int, law: Law) -> FloatArray:
-    """How far below the greatest value others are, of those that were not cut."""
+    """How far below the greatest value others are, of those that were not cut, and their least gap.
+
+    Where many of the greatest values were cut, all others are many steps of a lattice below.
+    """
     kept = (law.values > total.lowest[i]) & (law.values < total.highest[i])
     below: FloatArray = total.high[i] - law.values[kept]
-    return below[below > 0]
+    below = below[below > 0]
+    gaps = np.abs(np.diff(below))
+    gaps = gaps[gaps > 0]
+    if not len(gaps):
+        return below
+    return np.append(gaps.min(), below)
 
 
 def _unit(steps: FloatArray, length: float) -> float:
