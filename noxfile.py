@@ -35,7 +35,7 @@ PYTHONS = nox.project.python_versions(nox.project.load_toml(ROOT / "pyproject.to
 GCC, CLANG = "g++-11", "clang++-14"  # the oldest that are promised
 ALL_CORES = ["-n", str(os.cpu_count()), "--dist=worksteal"]  # most tests keep one core busy
 CORE = ["-m", "not python_only"]  # where only the core differs
-# Examples that hypothesis draws: the line of README.md has three times as many. Where several
+# Examples that hypothesis draws: in CI the line of README.md has three times as many. Where several
 # processes share the cores, threads that wait for work must not keep one busy.
 FEW = {"TRUERANK_EXAMPLES": "16", "OMP_WAIT_POLICY": "passive"}
 # The folders of the tests marked `smoke` and `threads`: no file there needs an optional library.
@@ -57,6 +57,7 @@ def uv_settings() -> dict[str, str]:
 
 DEFAULTS = {"UV_INDEX_STRATEGY": "unsafe-best-match", **uv_settings()}  # choose as pip does
 DEFAULTS["TRUERANK_DATA"] = str(ROOT.parent / "shared" / "data")
+DEFAULTS["TRUERANK_EXAMPLES"] = "50"  # as with CI=true: nothing is left out
 os.environ |= DEFAULTS | os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
 
 

@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import hypothesis
@@ -13,18 +14,37 @@ import pytest
 
 from support.environment import ROOT, SANITIZED, Run
 from support.example_ranks import sided_ranks
+from support.examples import ONE_OF, THOROUGH, USUAL
 from support.skips import what_would_run
 from truerank import Ranks, Report, report
 
 hypothesis.settings.register_profile(
     "truerank",
     deadline=None,
-    max_examples=int(os.environ.get("TRUERANK_EXAMPLES", "50")),
+    max_examples=USUAL,
     derandomize=os.environ.get("CI") == "true",
     print_blob=True,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("truerank")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out most cases of a sweep, unless all are asked for, or some by their names."""
+    if THOROUGH or any("::" in asked for asked in config.args):
+        return
+    cases: Counter[str] = Counter()
+    kept = []
+    left_out = []
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if item.get_closest_marker("sweep") and cases[name] % ONE_OF:
+            left_out.append(item)
+        else:
+            kept.append(item)
+        cases[name] += 1
+    items[:] = kept
+    config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_collection_finish() -> None:

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import truerank as tr
 from strategies.count_problems import Problem, problems
 from strategies.embeddings import Tasks, Vectors, tasks, vectors
+from support.examples import examples
 from support.outcomes import attempt
 from support.problems import Array
 from support.refusals import refusal
@@ -73,7 +74,7 @@ def note(expected: tr.Ranks | Exception) -> None:
 
 
 @given(st.booleans().flatmap(lambda hard: problems(nan=hard, errors=hard)), st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_any_chunks_give_what_rank_gives(problem: Problem, data: st.DataObject) -> None:
     targets, keywords = problem.call()
     expected = attempt(tr.rank, problem.scores, targets, **keywords)
@@ -90,7 +91,7 @@ def questions(draw: st.DrawFn, *, nan: bool, errors: bool) -> tuple[Vectors, Tas
 
 
 @given(questions(nan=True, errors=True), st.data())
-@settings(max_examples=70)
+@examples(70)
 def test_any_chunks_give_what_rank_embeddings_gives(
     question: tuple[Vectors, Tasks], data: st.DataObject
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("pykeen", reason="PyKEEN is not installed")
@@ -18,6 +18,7 @@ from pykeen.nn import modules
 from pykeen.nn.representation import Embedding
 
 import truerank as tr
+from support.examples import examples
 from support.pykeen_models import data_set, trained
 from truerank.adapters.pykeen import (
     DISTANCES,
@@ -78,7 +79,7 @@ def scores_of(vectors: Vectors, queries: Any, relation: int) -> Any:
 
 
 @pytest.mark.parametrize("made", FORMS, ids=lambda made: made.__name__)
-@settings(max_examples=12)
+@examples(12)
 @given(
     seed=st.integers(0, 2**31),
     sizes=st.tuples(*[st.integers(1, 9)] * 3),

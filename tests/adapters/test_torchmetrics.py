@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -20,6 +20,7 @@ import truerank as tr
 torch = pytest.importorskip("torch", reason="a metric of torch")
 torchmetrics = pytest.importorskip("torchmetrics", reason="a metric of torchmetrics")
 
+from support.examples import examples  # noqa: E402
 from support.refusals import refusal  # noqa: E402
 from truerank.adapters.torchmetrics import TrueRankMetric  # noqa: E402
 
@@ -44,7 +45,7 @@ def values(ranks: tr.Ranks, keys: Any = KEYS, **options: Any) -> dict[str, float
 
 
 @given(st.lists(st.integers(0, 60), max_size=5), st.sampled_from(["descending", "ascending"]))
-@settings(max_examples=30)
+@examples(30)
 def test_batches_give_the_ranks_of_the_whole(cuts: list[int], order: str) -> None:
     metric = TrueRankMetric(KEYS, order=order)
     bounds = [0, 60]

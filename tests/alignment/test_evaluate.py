@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -27,13 +27,14 @@ from support.alignment_runs import (
     saved,
     task_of,
 )
+from support.examples import examples
 from support.refusals import refusal
 from truerank.alignment import Task, both_directions, csls_means, evaluate
 
 
 @pytest.mark.smoke
 @given(st.data(), st.sampled_from(embeddings.EXACT))
-@settings(max_examples=100)
+@examples(100)
 def test_vectors(data: st.DataObject, similarity: str) -> None:
     """The counts are those of the dense matrix of the same similarity.
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
 from strategies.alignments import NAN_RULES, alignments, matrices
 from strategies.stored import Stored, open_stored, stored
 from support.alignment_runs import SIMILARITIES, TILES, check, same, saved, task_of
+from support.examples import examples
 from support.interruptions import allocating_at_most
 from support.problems import LAYOUTS
 from support.refusals import refusal
@@ -28,7 +29,7 @@ KEPT = [name for name in LAYOUTS if not name.endswith("for all")]
 
 
 @given(st.data(), stored(), st.booleans())
-@settings(max_examples=150)
+@examples(150)
 def test_matrices(data: st.DataObject, way: Stored, in_memory: bool) -> None:
     """Matrices in memory or files of any layout are counted in tiles of any size."""
     drawn = data.draw(alignments())

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.compat import ORACLES, exact
 from support.environment import ROOT
+from support.examples import examples
 from support.refusals import refusal
 from truerank import compat
 from truerank.compat.interpreter import figure
@@ -121,7 +122,7 @@ def problems(draw: st.DrawFn) -> tuple[np.ndarray, list[int], list[list[int]] | 
     return scores, targets, draw(st.none() | lists), sorted(among)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(problems(), st.sampled_from(["descending", "ascending"]), st.sampled_from([1, 30, 1 << 20]))
 def test_slow_oracles(problem: tuple[Any, ...], order: str, block: int) -> None:
     scores, targets, filtered, among = problem
@@ -162,7 +163,7 @@ def check_numbers(found: compat.CompatReport) -> None:
         np.testing.assert_allclose(bounds, np.sort(numbers[1:]) - from_0, rtol=1e-5, err_msg=shown)
 
 
-@settings(max_examples=6)
+@examples(6)
 @given(data=st.data())
 def test_sampled_and_full_agree(data: st.DataObject) -> None:
     """With all other candidates as negatives, in a matrix or ragged, places are the same."""

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
 from support import constant_scorer
+from support.examples import examples
 from support.refusals import refusal
 from support.toolkit_scores import scores_and_filter
 from truerank import compat
@@ -114,7 +115,7 @@ def test_bare_scores_have_no_columns() -> None:
     assert found["mrr_at_3"] == pytest.approx((1 / 2 + 1 / 3) / 3)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_values_among_the_first_k(data: st.DataObject) -> None:
     """The mean over the orders of a tie, from the definition, position by position."""

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.counting import count_large
 from strategies.counters import Counted, check, counted
+from support.examples import examples
 from support.interruptions import interrupted
 from support.outcomes import attempt
 from support.problems import Array, assert_same
@@ -51,7 +52,7 @@ def assert_equal(got: tr.Ranks, expected: tr.Ranks) -> None:
 
 
 @given(counted())
-@settings(max_examples=100)
+@examples(100)
 def test_blocks_count_what_the_whole_does(drawn: Counted) -> None:
     """Blocks come in any order to any number of counters, which are saved, pickled and merged."""
     check(drawn)

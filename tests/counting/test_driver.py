@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import truerank as tr
 from strategies.count_problems import Problem, problems
+from support.examples import examples
 from truerank._core import Scores
 from truerank.counting import sources
 from truerank.counting.driver import begin_count, count_source, open_if_needed
@@ -77,7 +78,7 @@ def through_pickles(source: Any, jobs: Sequence[TileJob]) -> Iterator[SourceCoun
 
 @pytest.mark.smoke
 @given(problems(nan=True, errors=False), st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_counts_are_final_in_two_places(problem: Problem, data: st.DataObject) -> None:
     """In the core, for whole rows; and in Python, for the parts of rows."""
     scores, job = job_of(problem)

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import lists as oracle
+from support.examples import examples
 from support.hostile_members import rewrite
 from support.interruptions import refusing_to_wait
 from support.outcomes import attempt
@@ -136,7 +137,7 @@ def outcome(problem: Problem, **more: Any) -> list[oracle.Counted] | Exception:
     st.sampled_from([True, False, False]).flatmap(lambda errors: problems(errors=errors)),
     st.integers(1, 4),
 )
-@settings(max_examples=250)
+@examples(250)
 def test_counts_and_errors_are_those_of_sets_and_loops(problem: Problem, threads: int) -> None:
     scores = problem.scores
     if scores is not None:

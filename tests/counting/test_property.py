@@ -11,20 +11,21 @@ from hypothesis import strategies as st
 
 from oracles.counting import Refused, count
 from strategies.count_problems import Problem, problems
+from support.examples import examples
 from support.outcomes import check, defined
 from support.problems import KINDS, LAYOUTS, dtype_keyword, pool, pool_without_nan
 
 
 @pytest.mark.smoke
 @given(problems(nan=True, errors=False))
-@settings(max_examples=100)
+@examples(100)
 def test_rank_is_the_definition_with_nan(problem: Problem) -> None:
     event(problem.keywords["nan"])
     check(count, problem.scores, problem.targets, **problem.keywords)
 
 
 @given(st.booleans().flatmap(lambda nan: problems(nan=nan, errors=True)))
-@settings(max_examples=150)
+@examples(150)
 def test_rank_refuses_what_the_definition_refuses(problem: Problem) -> None:
     check(count, problem.scores, problem.targets, **problem.keywords)
 

@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -20,6 +20,7 @@ from oracles.thresholds import count_above
 from strategies.count_problems import Problem, problems
 from strategies.stored import Stored, open_stored, stored
 from strategies.thresholds import ODD, compare, thresholds
+from support.examples import examples
 from support.outcomes import OURS
 from support.problems import DTYPES, Array, as_dtype, assert_refused
 from support.refusals import refusal
@@ -53,13 +54,13 @@ def check(scores: Any, problem: Problem, data: st.DataObject, *, place: bool = T
 
 @pytest.mark.smoke
 @given(problems(nan=True, errors=False), st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_counts_are_those_of_the_definition(problem: Problem, data: st.DataObject) -> None:
     check(problem.scores, problem, data)
 
 
 @given(problems(nan=True, errors=False), st.data(), stored())
-@settings(max_examples=40)
+@examples(40)
 def test_tile_by_tile(problem: Problem, data: st.DataObject, way: Stored) -> None:
     """However scores are stored, in tiles of whole rows and in tiles that cut rows."""
     dtype = problem.keywords["dtype"]
@@ -118,7 +119,7 @@ def test_all_numbers_of_narrow_types(dtype: str) -> None:
         min_size=1,
     ),
 )
-@settings(max_examples=100)
+@examples(100)
 def test_scores_next_to_thresholds(dtype: str, numbers: list[Any]) -> None:
     if dtype.startswith("float"):
         inside = [float(min(max(x, -1e308), 1e308)) for x in numbers]

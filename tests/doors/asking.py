@@ -17,6 +17,7 @@ from doors.counting_calls import counting_calls, ranks_calls, vector_calls
 from doors.odd_values import OddValue
 from doors.report_calls import compat_calls, metric_calls, report_calls, shown_calls
 from doors.task_calls import alignment_calls, link_prediction_calls, retrieval_calls
+from support.examples import ONE_OF
 from truerank.inputs.errors import InputError, UnknownKeyError
 
 ROOMS: tuple[Callable[[Path], list[Call]], ...] = (
@@ -40,8 +41,9 @@ CALLED = {
     "write_run(top)": "ids",
     "open_scores(source)": "scores",
 }
-# Functions that draw: each argument is asked every so many of the values, from its own place on.
-STEPS = {"page.save": 12}
+# Each argument is asked every so many of the values, from its own place on: of functions that draw,
+# and of all where a share will do.
+STEPS = {"page.save": 12 * ONE_OF}
 SECONDS = 20  # of a single call
 MEMORY = 2 << 30  # that a call may take beyond what there is
 
@@ -53,7 +55,7 @@ def all_calls(folder: Path) -> dict[str, Call]:
 
 @contextlib.contextmanager
 def limits() -> Iterator[None]:
-    """End a call that goes on too long, and refuse it memory without bound."""
+    """End calls that go on too long, and refuse them memory without bound; ignore our warnings."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise TimeoutError(f"more than {SECONDS} seconds")
@@ -63,9 +65,10 @@ def limits() -> Iterator[None]:
     before = resource.getrlimit(resource.RLIMIT_AS)
     handler = signal.signal(signal.SIGALRM, stop)
     resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, before[1]))
-    signal.alarm(SECONDS)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # numpy's are faults
+            yield
     finally:
         signal.alarm(0)
         resource.setrlimit(resource.RLIMIT_AS, before)
@@ -76,17 +79,16 @@ def fault_of(call: Call, odd: dict[str, Any]) -> str:
     """Return what is wrong with the answer to odd values of some arguments; empty if nothing is.
 
     An error names one of the arguments: a value may be good, and another one not fit it. Of a
-    mapping, it may name a key.
+    mapping, it may name a key. The caller sets the `limits`.
     """
     names: list[Any] = list(call.parameters())
     for argument, value in odd.items():
         names.append(CALLED.get(f"{call.name}({argument})", argument))
         if isinstance(value, dict):
             names += value
+    signal.alarm(SECONDS)
     try:
-        with limits(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # ours; numpy's are faults
-            call.run(**odd)
+        call.run(**odd)
     except TimeoutError as error:
         return str(error)
     except (OSError, UnknownKeyError):
@@ -105,13 +107,14 @@ def faults_of(call: Call, values: list[OddValue]) -> dict[str, str]:
     """Return what is wrong where each argument is odd in turn, by argument and value."""
     assert call.parameters()
     call.run()  # good arguments are taken; and what it imports is there
-    step = STEPS.get(call.name, 1)
+    step = STEPS.get(call.name, ONE_OF)
     faults = {}
-    for place, argument in enumerate(call.parameters()):
-        for value in values[place % step :: step]:
-            fault = ""
-            if value.is_here:
-                fault = fault_of(call, {argument: value.make()})
-            if fault:
-                faults[f"{argument}={value.name}"] = fault
+    with limits():
+        for place, argument in enumerate(call.parameters()):
+            for value in values[place % step :: step]:
+                fault = ""
+                if value.is_here:
+                    fault = fault_of(call, {argument: value.make()})
+                if fault:
+                    faults[f"{argument}={value.name}"] = fault
     return faults

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
+from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -33,6 +34,12 @@ METHODS_OF_RESULTS["CompatReport"] += tuple(TABLES)
 WITHIN = ("in_order", "units")
 
 
+@cache
+def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters by name."""
+    return inspect.signature(function).parameters
+
+
 class Call(NamedTuple):
     """A function and arguments with which it returns, by name; of `*names`, one argument."""
 
@@ -42,14 +49,14 @@ class Call(NamedTuple):
 
     def parameters(self) -> dict[str, inspect.Parameter]:
         """Return the parameters that can be asked: all but `**options`."""
-        parameters = inspect.signature(self.function).parameters
+        parameters = parameters_of(self.function)
         return {name: p for name, p in parameters.items() if p.kind is not p.VAR_KEYWORD}
 
     def run(self, **changed: Any) -> Any:
         """Call the function, with some arguments changed or added."""
         values = deepcopy(self.arguments) | changed
         positional: list[Any] = []
-        for name, parameter in inspect.signature(self.function).parameters.items():
+        for name, parameter in parameters_of(self.function).items():
             is_by_place = parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY)
             if is_by_place and name in values:
                 positional.append(values.pop(name))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -31,6 +31,7 @@ from strategies.near_ties import (
     problems,
 )
 from support.environment import Run
+from support.examples import examples
 from support.problems import Array
 from truerank import _core
 from truerank.alignment import csls_means
@@ -130,7 +131,7 @@ CHECKS: dict[str, Callable[[NearTies, int], object]] = {
 
 @pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
 @given(made=problems(), k=st.integers(1, 5))
-@settings(max_examples=100)
+@examples(100)
 def test_bounds_change_nothing(
     check: Callable[[NearTies, int], object], made: NearTies, k: int
 ) -> None:
@@ -138,6 +139,7 @@ def test_bounds_change_nothing(
     check(made, k)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("similarity", COVERED)
 def test_every_family(similarity: str, family: str) -> None:
@@ -210,6 +212,7 @@ def many_open(similarity: str, added: str) -> NearTies:
     return made
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("added", ["", "bias", "means"])
 @pytest.mark.parametrize("similarity", COVERED)
 def test_rows_scored_whole(similarity: str, added: str) -> None:
@@ -234,6 +237,7 @@ def test_rows_scored_whole(similarity: str, added: str) -> None:
 ROUNDED_ONCE = [name for name in COVERED if name not in ("cosine", "complex_l1", "poincare")]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name not in ("huge", "specials")])
 @pytest.mark.parametrize("similarity", ROUNDED_ONCE)
 def test_thresholds_on_values_in_rational_arithmetic(similarity: str, family: str) -> None:

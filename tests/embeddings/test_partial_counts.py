@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from strategies.embeddings import Vectors, vectors
+from support.examples import examples
 from support.problems import Array
 from truerank import _core
 from truerank.embeddings.vectors import Embeddings
@@ -47,7 +48,7 @@ def true_scores_of(rng: np.random.Generator, scores: Array, rows: Array, columns
 
 @pytest.mark.smoke
 @given(vectors(nan=True), st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_counts_are_those_of_the_matrix(drawn: Vectors, data: st.DataObject) -> None:
     """With columns numbered as in a larger matrix, whose targets and lists may be outside."""
     pairs = opened(drawn)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -25,6 +25,7 @@ from strategies.embeddings import (
     tasks,
     vectors,
 )
+from support.examples import examples
 from support.problems import assert_same, shared_lists
 from support.refusals import refusal
 from truerank.counting import sources
@@ -46,7 +47,7 @@ def _tasks(data: st.DataObject, drawn: Vectors, *, errors: bool = False) -> Task
 
 @pytest.mark.smoke
 @given(st.booleans().flatmap(lambda nan: vectors(nan=nan)), st.data(), st.booleans())
-@settings(max_examples=150)
+@examples(150)
 def test_counts_are_those_of_the_oracle(drawn: Vectors, data: st.DataObject, audit: bool) -> None:
     event(drawn.similarity)
     if len(drawn.entities):
@@ -127,6 +128,7 @@ def test_pairs_are_entries_of_the_matrix(drawn: Vectors, data: st.DataObject) ->
     check_pairs(drawn, rows, targets, data.draw(st.sampled_from([None, 1, 2, 3])))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_tile_edges(similarity: str, dtype: str) -> None:
@@ -172,7 +174,7 @@ def test_long_vectors(similarity: str) -> None:
 
 @pytest.mark.smoke
 @given(vectors(nan=True), st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_best_is_what_sorting_gives(drawn: Vectors, data: st.DataObject) -> None:
     event(drawn.similarity)
     height = drawn.height

@@ -131,6 +131,7 @@ THREADED = [pytest.param("l2", marks=pytest.mark.threads)]
 OTHERS = [name for name in SIMILARITIES if name != "l2"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("similarity", OTHERS + THREADED)
 def test_threads_and_blocks_change_nothing(similarity: str) -> None:
     drawn, targets, filter = larger(similarity)

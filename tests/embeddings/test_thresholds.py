@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.thresholds import count_above
 from strategies.embeddings import Tasks, Vectors, assert_refused, tasks, vectors, with_rows
 from strategies.thresholds import compare, thresholds
+from support.examples import examples
 from support.refusals import refusal
 from truerank.embeddings import vector_thresholds
 
@@ -35,7 +36,7 @@ def check(drawn: Vectors, asked: Tasks, data: st.DataObject) -> None:
 
 @pytest.mark.smoke
 @given(vectors(nan=True), st.data(), st.booleans())
-@settings(max_examples=150)
+@examples(150)
 def test_counts_are_those_of_the_definition(
     drawn: Vectors, data: st.DataObject, many: bool
 ) -> None:

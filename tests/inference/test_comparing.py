@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
 from inference.test_influences import drawn
 from inference.test_intervals import of_ranks
+from support.examples import examples
 from support.refusals import refusal
 from truerank.inference import Comparison, Comparisons, compare, correct_pvalues, detectable
 from truerank.inference.comparing import verdicts
@@ -60,7 +61,7 @@ def t_of(f: np.ndarray[Any, Any]) -> float:
     return float(2 * scipy.stats.t.sf(abs(f.mean()) / scipy.stats.sem(f), degrees))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=2, max_size=10))
 def test_p_is_that_of_the_permutation_test(pairs: list[tuple[int, int]]) -> None:
     one, two = (np.array(x, float) for x in zip(*pairs, strict=True))
@@ -79,7 +80,7 @@ def test_p_is_that_of_the_permutation_test(pairs: list[tuple[int, int]]) -> None
         assert math.isnan(found.accuracy) == (t > flips)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 200), st.integers(0, 200), st.integers(0, 300))
 def test_p_of_hits_is_that_of_mcnemars_exact_test(wins: int, losses: int, ties: int) -> None:
     one = [1] * (wins + 1) + [5] * losses + [1] * ties
@@ -403,7 +404,7 @@ def test_power_grows_with_the_units() -> None:
 
 
 @given(st.integers(0, 999), st.lists(st.integers(0, 3), min_size=2, max_size=4), st.booleans())
-@settings(max_examples=25)
+@examples(25)
 def test_verdicts_are_those_of_comparisons(
     seed_of_tasks: int, seeds: list[int], has_runs: bool
 ) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from support.examples import examples
 from truerank.inference import flip_sums
 from truerank.inference.flip_sums import (
     ERROR,
@@ -61,7 +62,7 @@ def flipped_one_by_one(classes: Classes, budget: float) -> float:
 
 
 @given(st.integers(1, 60), st.integers(1, 800), st.floats(0, 1), st.integers(0, 2**32))
-@settings(max_examples=25)
+@examples(25)
 def test_steps_are_added_as_one_by_one(most: int, number: int, share: float, seed: int) -> None:
     sizes = np.random.default_rng(seed).integers(1, most + 1, number).astype(np.float64)
     classes = classes_of(sizes)
@@ -111,7 +112,7 @@ def test_every_exact_method_is_enumeration(sizes: list[int], budget: float, unit
         assert by_steps.value == pytest.approx(expected, rel=1e-12)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.integers(0, 2**32 - 1), st.integers(24, 30))
 def test_halves_are_whole_laws(seed: int, n: int) -> None:
     steps = np.random.default_rng(seed).integers(1, 500, n)
@@ -197,6 +198,7 @@ def worst_errors(sizes: np.ndarray[Any, Any], steps: int) -> list[tuple[float, f
     return errors
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("n", [31, 40, 60, 150, 500])
 def test_the_error_of_normals_is_within_its_bound(law: str, n: int) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import truerank as tr
 from inference.test_influences import SMOOTH, drawn
+from support.examples import examples
 from truerank.inference import interval
 from truerank.inference.influences import influences_of_sums
 from truerank.inference.intervals import bounds_of
@@ -191,7 +192,7 @@ def test_without_variation_the_unseen_is_allowed_for(key: str) -> None:
     assert [found.low, found.high] == pytest.approx(ends)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     st.sampled_from([*SMOOTH, "median", "mad", "z.mr", "index.gmr"]),
     st.sampled_from(["", "expected.", "pessimistic.", "tail."]),

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from support.examples import examples
 from support.refusals import refusal
 from truerank.inference import compare
 from truerank.inference.pairing import groups_of, have_same_tasks, match_tasks
@@ -59,7 +60,7 @@ def test_partners_by_definition(seed: int, n: int, names: bool) -> None:
     assert have_same_tasks(a, b)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 20), st.booleans())
 def test_the_order_of_a_model_changes_nothing(seed: int, triples: int, names: bool) -> None:
     """Units are shuffled whole, and repeated tasks of a unit stay together."""

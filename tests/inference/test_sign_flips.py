@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from support.examples import examples
 from truerank.inference import sign_flips
 from truerank.inference.flip_sums import Share
 from truerank.inference.inversion import invert
@@ -25,7 +26,7 @@ def flipped(gained: Any, shares: Any, shift: float) -> float:
     return float(np.mean(sums >= abs(d.sum()) - 1e-9 * np.abs(d).sum()))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.lists(st.tuples(st.integers(-5, 5), st.integers(1, 3)), min_size=1, max_size=9),
     st.floats(-3, 3),
@@ -125,7 +126,7 @@ def scanned(gained: Any, shares: Any, alpha: float) -> tuple[float, float]:
     return float(means[kept - 1]), float(means[-kept])
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 11), st.sampled_from([0.8, 0.95, 0.99]))
 def test_bounds_are_means_of_subsets(seed: int, n: int, level: float) -> None:
     """Hartigan's theorem: exact sign flips keep what lies between two such means."""
@@ -142,7 +143,7 @@ def test_bounds_are_means_of_subsets(seed: int, n: int, level: float) -> None:
     )
 
 
-@settings(max_examples=60)
+@examples(60)
 @example([1.0, 1.0, 1.0], 3.5, 0.95)  # rejected, but not what is further out
 @given(
     st.lists(st.floats(0.01, 3), min_size=1, max_size=8),

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inference.test_intervals import of_ranks
 from metrics.chance_model.test_moments import log, middle_laws
 from support.example_ranks import any_ranks
+from support.examples import examples
 from support.metric_keys import keys_where
 from support.refusals import refusal
 from truerank import Ranks, Report, report
@@ -95,7 +96,7 @@ def share_as_good(
     ]
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(st.data(), st.sampled_from(ALTERNATIVES), st.booleans())
 def test_all_outcomes(data: st.DataObject, alternative: str, weighted: bool) -> None:
     """Every metric that is better or worse has the right p-value, where all outcomes are few."""
@@ -118,6 +119,7 @@ def test_all_outcomes(data: st.DataObject, alternative: str, weighted: bool) -> 
     assert found.log10_p == pytest.approx(math.log10(found.p), abs=1e-12)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("key", RANKED)
 def test_every_rank_of_few_tasks(key: str) -> None:
     if METRICS[key.partition("@")[0].partition(":")[0]].single is None:
@@ -330,7 +332,7 @@ def test_ties() -> None:
 
 # The least values of mrr lie closer together than the digits of their distance from 1.
 @example(Ranks([20_921_105] * 3, [1] * 3, [20_921_107] + [20_921_106] * 2), "optimistic", "mrr")
-@settings(max_examples=25)
+@examples(25)
 @given(
     any_ranks(),
     st.sampled_from(["optimistic", "realistic", "pessimistic", "expected", "random"]),
@@ -365,6 +367,7 @@ def shares_of_halves(
     return float(at_least.sum()) / size**4, float(at_most.sum()) / size**4
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("ranks", [[17, 20, 20, 15], [5, 2, 700, 700], [28, 21, 6, 16]])
 @pytest.mark.parametrize("key", ["gmr", "mrr", "power_mean:2.5", "power_mean:-0.5"])
 def test_four_tasks(key: str, ranks: list[int]) -> None:
@@ -466,7 +469,7 @@ def test_weighted_hits_among_many_candidates(size: int) -> None:
         assert {found.method, alone.method} == {"exact"}
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(st.sampled_from(ALL_KEYS), st.sampled_from([2**62 + 1, 2**63 - 1]))
 def test_the_most_candidates(key: str, size: int) -> None:
     for tasks in (1, 2, 12):

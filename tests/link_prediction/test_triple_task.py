@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
 from strategies.triples import NAMES, WORDS, Given, given_tasks, lists_of
+from support.examples import examples
 from support.refusals import refusal
 from truerank.link_prediction import Negatives, Sampled, Task
 from truerank.tasks import sampling
@@ -153,7 +154,7 @@ def check_times(times: Any, given: Given) -> None:
 
 
 @given(given_tasks(), st.sampled_from([1, 5, 1 << 21]))
-@settings(max_examples=150)
+@examples(150)
 def test_the_definition(given: Given, at_once: int) -> None:
     arguments = given.arguments
     if given.is_refused:

@@ -239,6 +239,7 @@ BOUNDED = {"mr": 200.0, "mrr": 0.3, "gmr": 20.0, "hmr": 3.0, "imr": 0.005, "powe
 BOUNDED |= {"hits@1": 0.2, "hits@10": 0.5, "hits@4900": 0.9, "hits@6000": 0.9}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("metric", "value"), BOUNDED.items())
 def test_bounds_hold_whatever_the_candidates_are(
     metric: str, value: float, monkeypatch: pytest.MonkeyPatch

@@ -14,6 +14,7 @@ from truerank import InputError
 pytestmark = pytest.mark.skipif(not CORPUS.is_file(), reason="no corpus beside these tests")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", PARSERS)
 def test_hostile_files(name: str) -> None:
     files = corpus_files(name)

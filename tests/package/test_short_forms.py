@@ -73,6 +73,7 @@ def filled(shown: Any, value: object) -> object:
     return made
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shown", FIELDS, ids=lambda c: f"{c.__module__}.{c.__qualname__}")
 def test_objects_with_fields(shown: type) -> None:
     for value in LARGE:

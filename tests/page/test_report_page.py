@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks
+from support.examples import examples
 from support.html_reader import Page
 from support.refusals import refusal
 from truerank import Protocol, Ranks, Report, compare, report
@@ -203,7 +204,7 @@ def test_names_are_text() -> None:
     saved(dict.fromkeys(EVIL[:3], measured), notes=EVIL)
 
 
-@settings(max_examples=5)
+@examples(5)
 @given(any_ranks(), st.text(max_size=12))
 def test_any_ranks_and_names(ranks: Ranks, name: str) -> None:
     by = None if ranks.relation is None else "relation"

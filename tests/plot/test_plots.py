@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
 from support.example_ranks import any_ranks
+from support.examples import examples
 from support.refusals import refusal
 from truerank.reporting.columns import compose_key
 
@@ -86,6 +87,7 @@ def draw(name: str, **options: Any) -> Any:
     return function(what, **given, **options)
 
 
+@pytest.mark.sweep
 @EACH
 def test_nothing_is_cut_off(name: str) -> None:
     """Everything lies within a figure of its own once it is laid out; no legend covers data."""
@@ -251,7 +253,7 @@ def band(ax: Any) -> dict[int, tuple[float, float]]:
 # -- hits@k ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(any_ranks(), st.sampled_from(KINDS))
 def test_hits_curve(ranks: tr.Ranks, kind: str) -> None:
     """Each point is the report's hits@k, and chance is its expectation in the report."""
@@ -327,7 +329,7 @@ def slow_shares(report: tr.Report, kind: str, edges: list[int]) -> tuple[list[fl
     return columns
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(any_ranks(), st.sampled_from(KINDS))
 def test_rank_distribution(ranks: tr.Ranks, kind: str) -> None:
     report = tr.report(ranks)

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support.examples import examples
 from support.refusals import refusal
 from truerank import Protocol, Ranks, Report, compare, report, table
 from truerank.inference import correct_pvalues
@@ -400,7 +401,7 @@ def models_of(*most: int) -> dict[str, Report]:
     return {f"model {i}": report(ranks_of(i, m)) for i, m in enumerate(most)}
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(
     st.lists(st.integers(1, 50), min_size=2, max_size=4),
     st.booleans(),

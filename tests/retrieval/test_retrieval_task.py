@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import retrieval as oracle
+from support.examples import examples
 from support.outcomes import quietly
 from support.refusals import refusal
 from truerank.retrieval import Sampled, Task
@@ -231,7 +232,7 @@ def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> Non
 
 
 @given(problems(), st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_candidates_by_their_definition(problem: dict[str, Any], data: st.DataObject) -> None:
     """Entities, those of a split, and drawn ones, which are neither right nor known."""
     qrels = problem["qrels"]
@@ -345,7 +346,7 @@ def test_wrong_files_and_scores(tmp_path: Path) -> None:
 
 
 @given(problems(), st.integers(0, 5))
-@settings(max_examples=25)
+@examples(25)
 def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any], k: int) -> None:
     """What is not listed has one score, below all that is listed."""
     scores = problem["scores"]

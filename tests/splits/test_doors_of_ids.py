@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from support.examples import examples
 from support.refusals import refusal
 from truerank import alignment
 from truerank.link_prediction import (
@@ -455,7 +456,7 @@ def expected(places: Callable[[], list[int]], expect: Callable[[list[int]], Any]
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", VOCABULARIES)
 @pytest.mark.parametrize("door", PYTHON_DOORS)
-@settings(max_examples=60)
+@examples(60)
 @given(ELEMENTS)
 def test_elements_of_python(door: str, kind: str, elements: list[Any]) -> None:
     order = VOCABULARIES[kind]
@@ -466,7 +467,7 @@ def test_elements_of_python(door: str, kind: str, elements: list[Any]) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("door", COUNT_DOORS)
-@settings(max_examples=60)
+@examples(60)
 @given(ELEMENTS)
 def test_elements_beside_a_matrix(door: str, elements: list[Any]) -> None:
     read, expect = COUNT_DOORS[door]
@@ -481,7 +482,7 @@ PADDED = st.tuples(st.sampled_from(["", " ", "  "]), FIELDS, st.sampled_from([""
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", VOCABULARIES)
 @pytest.mark.parametrize("door", TEXT_DOORS)
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(PADDED.map("".join), min_size=1, max_size=4))
 def test_fields_of_text(
     door: str, kind: str, tmp_path_factory: pytest.TempPathFactory, fields: list[str]

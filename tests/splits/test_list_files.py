@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import lists as oracle
+from support.examples import examples
 from truerank import _core
 from truerank.inputs.scores import exact_number, first_rounded
 
@@ -94,7 +95,7 @@ def test_runs_are_read_as_plain_loops_read_them(
     | st.floats().map(repr)
     | st.from_regex(r"\A-?[0-9]{1,18}\.[0-9]{0,18}(e-?[0-9]{1,3})?\Z")
 )
-@settings(max_examples=200)
+@examples(200)
 def test_numbers_are_those_of_float(text: str) -> None:
     """A score is read with the bits that Python's float gives, or refused as float refuses it."""
     if not text.strip() or " " in text.strip():
@@ -143,7 +144,7 @@ SMALL = st.builds("0.{}{}{}".format, st.sampled_from(["", "0" * 330]), DIGITS, s
 @example("1e-400")
 @example("3e-324")
 @example("1e23")
-@settings(max_examples=200)
+@examples(200)
 def test_scores_are_held_by_a_float64_or_refused(text: str) -> None:
     """Alike in a run, between other lines and blanks, and in JSON."""
     number = exact_number(text)
@@ -190,7 +191,7 @@ ANY_LINES = st.lists(FIELDS.map(" ".join) | FIELDS.map("\t".join) | ANY_TEXT, ma
 
 
 @given(ANY_LINES.map("\n".join))
-@settings(max_examples=100)
+@examples(100)
 def test_any_text_is_split_as_loops_split_it(text: str) -> None:
     """Rows up to the first line that is none; nothing else happens, whatever the text."""
     rows = []
@@ -359,7 +360,7 @@ SMALL_RUNS = st.dictionaries(FEW, st.dictionaries(FEW, st.integers(0, 2).map(flo
 
 
 @given(SMALL_RUNS, GRADES, GRADES, st.booleans(), st.booleans())
-@settings(max_examples=100)
+@examples(100)
 def test_ranks_by_name(
     tmp_path_factory: pytest.TempPathFactory,
     run: Runs,

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from support.examples import examples
 from truerank.splits.line_forms import ColumnLines, form_of_file
 
 NAMES = st.text("abcq017-_", min_size=1, max_size=5)
@@ -84,7 +85,7 @@ def test_ranks_alone_are_an_order(tmp_path: Path, text: str) -> None:
 
 
 @given(ENTRIES, st.randoms(use_true_random=False), st.integers(1, 40))
-@settings(max_examples=50)
+@examples(50)
 def test_all_forms_say_the_same(
     tmp_path_factory: pytest.TempPathFactory, entries: Any, random: Any, at_once: int
 ) -> None:
@@ -137,7 +138,7 @@ FIRST_LINES = {
     st.lists(FIELDS_OF_LINES, max_size=5),
     st.sampled_from(["\t", " ", " \t "]),
 )
-@settings(max_examples=300)
+@examples(300)
 def test_the_core_reads_lines_as_python_does(
     tmp_path_factory: pytest.TempPathFactory, first: str, rows: list[list[str]], between: str
 ) -> None:

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies.count_problems import Problem, problems
 from strategies.stored import IO, TILE_BYTES, Stored, check, open_stored, stored
+from support.examples import examples
 from support.refusals import refusal
 from support.store_files import Array, assert_same, matrices, name_of, scores, touch, write_npy
 from truerank.stores import Store, open_scores, read_scores
@@ -35,7 +36,7 @@ def folder() -> Iterator[Path]:
 
 
 @given(matrices(), stored(), sizes, ios)
-@settings(max_examples=200)
+@examples(200)
 def test_what_is_stored_is_read(array: Array, form: Stored, most: int, io: str) -> None:
     """Files of every format, shards of them, and arrays of every layout."""
     dtype = name_of(array.dtype).get("dtype")
@@ -48,7 +49,7 @@ def test_what_is_stored_is_read(array: Array, form: Stored, most: int, io: str) 
 
 
 @given(problems(nan=True, errors=True), stored(), TILE_BYTES, IO)
-@settings(max_examples=100)
+@examples(100)
 def test_ranks_are_those_of_the_array(
     problem: Problem, form: Stored, tile_bytes: int, io: str | None
 ) -> None:

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from support.examples import examples
 from support.refusals import refusal
 from truerank.link_prediction import ComplexQueries, Negatives, Sampled
 
@@ -292,7 +293,7 @@ def saved_and_read(ranks: tr.Ranks) -> tr.Ranks:
         return tr.load(path)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from(CASES), st.integers(0, 2**32 - 1), st.integers(1, 20), st.booleans())
 def test_parts_join_to_the_whole(make: Any, seed: int, number: int, is_saved: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -341,7 +342,7 @@ def test_parts_join_under_every_filter() -> None:
         assert tr.concatenate([part[name] for part in parts]) == ranks
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.sampled_from(CASES), st.integers(0, 2**32 - 1))
 def test_parts_of_parts_are_parts_of_the_whole(make: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)

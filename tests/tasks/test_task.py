@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import link_prediction as oracle
 from strategies.triples import Given, given_tasks, lists_of
+from support.examples import examples
 from truerank.link_prediction import Sampled, Task, known_answers
 from truerank.tasks import query_rows
 from truerank.tasks.side_tasks import SideTasks
@@ -84,7 +85,7 @@ ANSWERED = given_tasks(rules=("keep", "drop")).filter(lambda given: not given.is
 
 
 @given(ANSWERED, st.sampled_from([None, 1, 2]), st.data())
-@settings(max_examples=80)
+@examples(80)
 def test_every_way_gives_the_counts_of_the_definition(
     given: Given, batch_size: int | None, data: st.DataObject
 ) -> None:
@@ -140,7 +141,7 @@ def bare(report: tr.Report) -> tr.Ranks:
 
 
 @given(ANSWERED, st.data())
-@settings(max_examples=40)
+@examples(40)
 def test_unlike_rows_of_a_query_are_ranked_as_they_are(given: Given, data: st.DataObject) -> None:
     task = Task(**given.arguments)
     rows = by_triple(task, tables_of(data.draw, given, task))

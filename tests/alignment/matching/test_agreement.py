@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies.score_matrices import METHODS, Array, lists_of_ids, matrices
+from support.examples import examples
 from support.refusals import refusal
 from truerank.alignment import infer
 
@@ -53,7 +54,7 @@ def shares(
 
 
 @given(matrices(), st.sampled_from(METHODS[:3]), st.booleans(), st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_agreement(scores: Array, method: str, backwards: bool, data: st.DataObject) -> None:
     height, width = scores.shape
     pair = st.tuples(st.integers(0, height - 1), st.integers(0, width - 1))

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
 from strategies.score_matrices import Array, lists_of_ids, matrices
+from support.examples import examples
 from support.refusals import refusal
 from truerank.alignment import csls_means, dangling, infer
 
@@ -84,7 +85,7 @@ def check(found: Any, values: list[Any], apart: list[bool], kind: Any) -> None:
 
 
 @given(matrices().filter(len), st.sampled_from(["similarity", "margin"]), st.booleans(), st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_curve(scores: Array, by: str, turned: bool, data: st.DataObject) -> None:
     height, width = scores.shape
     ids = st.integers(0, height - 1)

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.embeddings import scored_by
 from oracles.matching import pairs_of
 from strategies.score_matrices import METHODS, Array, lists_of_ids, matrices
+from support.examples import examples
 from truerank.alignment import csls_means, infer
 
 pytestmark = pytest.mark.python_only
@@ -44,13 +45,13 @@ def check(found: Any, rule: str, scores: Array, taking_part: Sequence[Array] = (
 
 
 @given(st.sampled_from(list(RULES)), matrices(), st.integers(1, 12))
-@settings(max_examples=200)
+@examples(200)
 def test_of_a_matrix(rule: str, scores: Array, k: int) -> None:
     check(infer(scores, None, nan="omit", k=k, **RULES[rule]), rule, scores)
 
 
 @given(st.data(), st.sampled_from(list(RULES)), st.integers(0, 2**32), st.booleans(), st.booleans())
-@settings(max_examples=250)
+@examples(250)
 def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool, as_matrix: bool) -> None:
     """If only some entities take part, the means of CSLS are over these."""
     rng = np.random.default_rng(seed)

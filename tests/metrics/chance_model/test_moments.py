@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from oracles import metrics as oracle
+from support.examples import examples
 from support.interruptions import allocating_at_most
 from support.refusals import refusal
 from truerank import chance
@@ -153,6 +154,7 @@ ALL_SIZES = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("metric", "parameter"), CASES)
 def test_all_outcomes(metric: str, parameter: float) -> None:
     """Up to four tasks with up to six candidates."""
@@ -183,6 +185,7 @@ def test_all_outcomes_weighted(
     assert_near(found, exact, 1e-12)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("metric", "parameter"), CASES)
 @pytest.mark.parametrize(
     ("sizes", "weights"),
@@ -374,7 +377,7 @@ def by_sums(sizes: list[int], inverse: bool) -> tuple[float, float]:
     return mean, float(mass @ (values - mean) ** 2)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(st.integers(1, 70), min_size=2, max_size=30), st.sampled_from(list(MEDIANS)))
 @example([1, 16], "imedian")  # the last interval of nodes was too long: off by 1e-10
 def test_plain_sums(sizes: list[int], name: str) -> None:
@@ -441,7 +444,7 @@ def log(x: Fraction) -> float:
     return math.log(x.numerator) - math.log(x.denominator)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(1, 10**6), st.lists(st.integers(1, 10**6), min_size=1, max_size=60), st.data())
 def test_poisson_binomial_tails(x: int, beyond: list[int], data: st.DataObject) -> None:
     """Both tails are accurate relatively, however far out."""
