@@ -126,9 +126,12 @@ class BoundedPanels {
     static constexpr auto kTileRows = BoundedQueries<C>::kTileRows;
     static constexpr std::size_t kOpenAtOnce = 1 << 12, kOpenOfBothAtOnce = 1 << 9;
     // Where bytes leave more open than this share, words gain more than their sums take.
-    double few_open() const {
+    double few_open() const { return share_of_depth(measured::kSettledDepth, measured::kSettledTimes); }
+    // Where more than this share is open, scores take less time.
+    double most_open() const { return share_of_depth(measured::kPromisedDepth, measured::kPromisedTimes); }
+    double share_of_depth(double components, double times) const {
         const auto depth = static_cast<double>(quantiser_.size());
-        return depth / (measured::kSettledDepth + measured::kSettledTimes * depth);
+        return depth / (components + times * depth);
     }
 
     // The pairs that the time of a panel is divided by: those of whole blocks, since the last panel of a cell takes as
@@ -243,7 +246,7 @@ class BoundedPanels {
                 share = open_share<Sink>(width);
             }
         }
-        return measured::kOneOpenIn * share <= 1;
+        return share <= most_open();
     }
     // Of so many tiles one is tried.
     std::int64_t tried_step() const { return std::max<std::int64_t>(1, queries_.tiles() / measured::kTriedTiles); }

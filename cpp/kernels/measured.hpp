@@ -146,8 +146,9 @@ inline constexpr std::int64_t kLeastDepth = 8, kLeastDepthOfWideProducts = 16;
 // take: to settle an open pair takes as long as sums over words need in addition for 1600 components, and for 10 more
 // for each that it has. (From d = 64 to 300.)
 inline constexpr double kSettledDepth = 1600, kSettledTimes = 10;
-// With more than one pair in so many open, bounds lose whatever the depth.
-inline constexpr double kOneOpenIn = 6;
+// Bounds lose where a larger share of the pairs is open than d / (kPromisedDepth + kPromisedTimes * d): to settle a
+// pair takes as long as to score so many components, and so many pairs. (On Sapphire Rapids, from d = 8 to 256.)
+inline constexpr double kPromisedDepth = 300, kPromisedTimes = 6;
 // A task that has such a share of a panel's candidates open has its row scored, which takes about as long as settling
 // them. Only tiles are looked at for such tasks that had such a share of their pairs open in the panel before.
 inline constexpr double kOpenOfScoredRow = 0.625;
