@@ -66,7 +66,7 @@ class BoundedPanels {
     }
     // Takes the time in which a panel was scored.
     void record_scored(Gauge::Clock::duration time, std::int64_t width) {
-        gauge_.record_scored(time, queries_.count() * width);
+        gauge_.record_scored(time, timed_pairs(width));
     }
 
     // Decides the pairs of a panel by bounds, unless they do not cover it or would not gain: then it does nothing, and
@@ -85,7 +85,7 @@ class BoundedPanels {
         if (!forced_ && gauge_.is_trial()) {
             const auto start = Gauge::Clock::now();
             if (!promises(columns, width, sink)) {
-                gauge_.record_lost(Gauge::Clock::now() - start, queries_.count() * width);
+                gauge_.record_lost(Gauge::Clock::now() - start, timed_pairs(width));
                 return false;
             }
         }
@@ -101,24 +101,30 @@ class BoundedPanels {
             scored_rows_.record(tile, taken + open);
             tally.open += taken + open;
             tally.scored += taken;
-            if (open_.count >= kOpenAtOnce) settling_.settle(open_, rows, tally);
             if constexpr (TakesLanes<Sink>) {
                 decide_lanes(tile, n, sink.lanes().counters());
                 tally.open += collect_lanes(tile, n);
-                if (lane_open_.count >= kOpenAtOnce) settle_lanes(sink, tally);
+                // Rows and lanes in turn, so that both find the same queries in the cache.
+                if (open_.count + lane_open_.count < kOpenOfBothAtOnce) continue;
+                settling_.settle(open_, rows, tally);
+                settle_lanes(sink, tally);
+                // What lists took made their thresholds higher.
+                if constexpr (!Sink::kCounts) panel_.template set_thresholds<false>(sink.lanes());
+            } else if (open_.count >= kOpenAtOnce) {
+                settling_.settle(open_, rows, tally);
             }
         }
         settling_.settle(open_, rows, tally);
         scored_rows_.score(sink);
         if constexpr (TakesLanes<Sink>) settle_lanes(sink, tally);
         tally.bounded += static_cast<std::int64_t>(queries_.tasks().size()) * width + lane_tasks() * queries_.count();
-        gauge_.record_bounded(Gauge::Clock::now() - start, queries_.count() * width);
+        gauge_.record_bounded(Gauge::Clock::now() - start, timed_pairs(width));
         return true;
     }
 
   private:
     static constexpr auto kTileRows = BoundedQueries<C>::kTileRows;
-    static constexpr std::size_t kOpenAtOnce = 1 << 12;
+    static constexpr std::size_t kOpenAtOnce = 1 << 12, kOpenOfBothAtOnce = 1 << 9;
     // Where bytes leave more open than this share, words gain more than their sums take.
     double few_open() const { return share_of_depth(measured::kSettledDepth, measured::kSettledTimes); }
     // Where more than this share is open, scores take less time.
@@ -126,6 +132,13 @@ class BoundedPanels {
     double share_of_depth(double components, double times) const {
         const auto depth = static_cast<double>(quantiser_.size());
         return depth / (components + times * depth);
+    }
+
+    // The pairs that the time of a panel is divided by: those of whole blocks, since the last panel of a cell takes as
+    // long with few candidates, with bounds and without.
+    std::int64_t timed_pairs(std::int64_t width) const {
+        const auto lanes = static_cast<std::int64_t>(quantiser_.kernels.lanes);
+        return queries_.count() * ((width + lanes - 1) / lanes * lanes);
     }
 
     const std::vector<LevelForm>& forms() const { return quantiser_.quantisation.forms; }

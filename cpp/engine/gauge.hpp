@@ -42,12 +42,17 @@ class Gauge {
         scored_ = scored_ == 0 ? now : std::min(now, 1.05 * scored_);
     }
     // Panels differ in how many pairs they leave open: the mean of the last ones is judged, unless the first take very
-    // long.
+    // long. The very first, which finds nothing in the caches, is not part of the mean.
     void record_bounded(Clock::duration time, std::int64_t pairs) {
-        bounded_panels_ = std::min(bounded_panels_ + 1, measured::kPanelsOfMean);
-        bounded_ += (seconds_for_pair(time, pairs) - bounded_) / static_cast<double>(bounded_panels_);
-        const bool is_settled = bounded_panels_ == measured::kPanelsOfMean;
-        if (bounded_ > scored_ * (is_settled ? 1 : measured::kMostOfFirstPanels)) return record_lost(time, pairs);
+        const bool is_settled = bounded_panels_ >= measured::kPanelsOfMean;
+        const double most = scored_ * measured::kMostOfFirstPanels;
+        double now = seconds_for_pair(time, pairs);
+        // One that was disturbed does not outweigh the others.
+        if (is_settled) now = std::min(now, most);
+        const std::int64_t panels = std::clamp<std::int64_t>(bounded_panels_, 1, measured::kPanelsOfMean);
+        ++bounded_panels_;
+        bounded_ += (now - bounded_) / static_cast<double>(panels);
+        if (bounded_ > (is_settled ? scored_ : most)) return record_lost(time, pairs);
         if (is_settled) last_pause_ = 0;
     }
 

@@ -44,22 +44,20 @@ class TopScores {
     // must be above the k-th.
     C* thresholds_from(std::int64_t list) { return thresholds_.data() + list; }
     void offer(std::int64_t list, C value) {
-        const auto i = static_cast<std::size_t>(list);
-        if (value < thresholds_[i]) return;
-        C* const values = values_.data() + list * k_;
-        if (sizes_[i] == k_) {
-            if (!(value > values[0])) return;  // the threshold cannot be above +inf
-            std::pop_heap(values, values + k_, std::greater<C>());
-            values[k_ - 1] = value;
-        } else {
-            values[sizes_[i]++] = value;
-        }
-        std::push_heap(values, values + sizes_[i], std::greater<C>());
-        if (sizes_[i] == k_) thresholds_[i] = std::nextafter(values[0], std::numeric_limits<C>::infinity());
+        if (value >= thresholds_[static_cast<std::size_t>(list)]) insert(list, value);
     }
-    void merge(std::int64_t list, const TopScores& other, std::int64_t from) {
+    // Takes the scores of a list of another, to which it leaves the threshold alone.
+    void take(std::int64_t list, TopScores& other, std::int64_t from) {
+        const auto i = static_cast<std::size_t>(list), j = static_cast<std::size_t>(from);
         const C* const values = other.values_.data() + from * k_;
-        for (std::int64_t i = 0; i < other.sizes_[static_cast<std::size_t>(from)]; ++i) offer(list, values[i]);
+        thresholds_[i] = std::max(thresholds_[i], other.thresholds_[j]);
+        if (sizes_[i] == 0) {
+            sizes_[i] = other.sizes_[j];
+            std::copy_n(values, sizes_[i], values_.data() + list * k_);
+        } else {
+            for (std::int64_t at = 0; at < other.sizes_[j]; ++at) insert(list, values[at]);
+        }
+        other.sizes_[j] = 0;
     }
     C mean(std::int64_t list) {
         C* const values = values_.data() + list * k_;
@@ -71,6 +69,22 @@ class TopScores {
     }
 
   private:
+    // Keeps a score if it is among the k highest of the list, whatever is known of those of other lists.
+    void insert(std::int64_t list, C value) {
+        const auto i = static_cast<std::size_t>(list);
+        C* const values = values_.data() + list * k_;
+        if (sizes_[i] == k_) {
+            if (!(value > values[0])) return;  // the threshold cannot be above +inf
+            std::pop_heap(values, values + k_, std::greater<C>());
+            values[k_ - 1] = value;
+        } else {
+            values[sizes_[i]++] = value;
+        }
+        std::push_heap(values, values + sizes_[i], std::greater<C>());
+        if (sizes_[i] < k_) return;
+        thresholds_[i] = std::max(thresholds_[i], std::nextafter(values[0], std::numeric_limits<C>::infinity()));
+    }
+
     std::int64_t k_;
     std::vector<std::int64_t> sizes_;
     std::vector<C> thresholds_, values_;
@@ -95,15 +109,19 @@ class TopScoresSink {
           reached_(kernels.lanes),
           not_counted_(kernels.lanes) {}
 
+    // Lists go on from cell to cell: a worker takes them along. Another that is at the same rows or columns finds them
+    // empty, and knows which scores are too low.
     void begin_cell(const Cell& cell, const std::vector<std::int64_t>&) {
         cell_ = &cell;
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
         rows_.reset(cell.last_query - cell.first_query, 0);
         columns_.reset(cell.end - cell.begin, lanes);
-        const std::lock_guard<std::mutex> lock(shared_.mutex);  // the thresholds so far rule out most scores
-        std::copy_n(shared_.left.thresholds_from(cell.first_query), cell.last_query - cell.first_query,
-                    rows_.thresholds_from(0));
-        std::copy_n(shared_.right.thresholds_from(cell.begin), cell.end - cell.begin, columns_.thresholds_from(0));
+        const std::lock_guard<std::mutex> lock(shared_.mutex);
+        for (std::int64_t i = 0; i < cell.last_query - cell.first_query; ++i) {
+            rows_.take(i, shared_.left, cell.first_query + i);
+        }
+        const std::int64_t first_column = cell.candidates.start + cell.begin;
+        for (std::int64_t j = 0; j < cell.end - cell.begin; ++j) columns_.take(j, shared_.right, first_column + j);
     }
 
     void begin_panel(const Panel& panel) { panel_ = panel; }
@@ -146,7 +164,7 @@ class TopScoresSink {
         if (not_counted_.size() < static_cast<std::size_t>(queries)) {
             not_counted_.resize(static_cast<std::size_t>(queries));
         }
-        return knows(rows_, panel_.begin, 0, queries) ? rows_.thresholds_from(0) : nullptr;
+        return knows(rows_, cell_->candidates.start + panel_.begin, 0, queries) ? rows_.thresholds_from(0) : nullptr;
     }
     std::uint32_t* counters() { return not_counted_.data(); }
     void take_masks(PairMasks*, std::int64_t, std::int64_t) {}
@@ -177,10 +195,11 @@ class TopScoresSink {
 
     void end_cell() {
         const std::lock_guard<std::mutex> lock(shared_.mutex);
-        for (std::int64_t i = cell_->first_query; i < cell_->last_query; ++i) {
-            shared_.left.merge(i, rows_, i - cell_->first_query);
+        for (std::int64_t i = 0; i < cell_->last_query - cell_->first_query; ++i) {
+            shared_.left.take(cell_->first_query + i, rows_, i);
         }
-        for (std::int64_t i = cell_->begin; i < cell_->end; ++i) shared_.right.merge(i, columns_, i - cell_->begin);
+        const std::int64_t first_column = cell_->candidates.start + cell_->begin;
+        for (std::int64_t j = 0; j < cell_->end - cell_->begin; ++j) shared_.right.take(first_column + j, columns_, j);
         if (precedes(fault_, shared_.fault)) shared_.fault = fault_;
     }
 
@@ -200,6 +219,19 @@ class TopScoresSink {
     Fault fault_{};
 };
 
+// For bounds, lists must have so many scores that few of what is to come are higher. So the first rows and columns come
+// before all others: with them all lists get scores of some columns, or of some rows.
+void score_first(SortedTasks& sorted, const Grid& grid, std::int64_t k, std::int64_t lanes) {
+    const std::int64_t first = divide_up(measured::kCandidatesPerEntry * k, lanes) * lanes;
+    const std::int64_t rows = grid.left_size(), columns = grid.right_size();
+    if (2 * first > std::min(rows, columns)) return;
+    CandidateView first_columns = sorted.groups.front().candidates, others = first_columns;
+    first_columns.size = first;
+    others.start += first;
+    others.size -= first;
+    sorted.groups = {{0, rows, first_columns}, {0, first, others}, {first, rows, others}};
+}
+
 template <class C>
 Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution execution, C* left, C* right) {
     const Scoring<C> scoring(grid.embeddings);
@@ -217,10 +249,8 @@ Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution exec
     constexpr std::int64_t list_bytes = std::int64_t{16} << 20, longest = 1 << 16;
     const std::int64_t lists = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
     if (execution.block == 0 && lists < std::min(longest, grid.right_size())) execution.block = lists;
-    // For bounds the lists of the columns must be full, which those of the first cells are not: few queries in each.
-    constexpr std::int64_t cell_bytes = std::int64_t{16} << 20, queries = 2048;
-    sweep(scoring, sorted, execution, std::max(shared.left.bytes(), cell_bytes / queries),
-          [&] { return TopScoresSink<C>(scoring.kernels, shared); });
+    score_first(sorted, grid, k, scoring.lanes());
+    sweep(scoring, sorted, execution, shared.left.bytes(), [&] { return TopScoresSink<C>(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
     const auto mean = [&](TopScores<C>& lists, std::int64_t n, C* means) {
         const std::int64_t step = std::max<std::int64_t>(1, kWorkBetweenPolls / (16 * lists.k()));

@@ -87,7 +87,9 @@ class Settling {
         values_.resize(lanes);
         if (panel_.has_zeros()) settle_zeros(open, side, tally);
         if (queries_of_.has_words()) settle_by_words(open, side);
-        if (!q_.has_sums_of_floats()) settle_by_values(open, side);
+        // Of the pairs that words leave open for a list, nearly all are among its entries, which have to be scored.
+        const bool values_tell = Side::kCounts || !queries_of_.has_words();
+        if (values_tell && !q_.has_sums_of_floats()) settle_by_values(open, side);
         tally.scored += static_cast<std::int64_t>(open.count);
         for (std::size_t at = 0; at < open.count; at += lanes) {
             const std::size_t n = std::min(lanes, open.count - at);

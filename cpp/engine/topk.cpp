@@ -107,6 +107,10 @@ class TopK {
         entries_.push_back(entry);
         if (entries_.size() >= 2 * k + kSlack) trim(k, buffer);
     }
+    // Raises the threshold, if that takes less time than the entries between it and the k-th would.
+    void tighten(std::size_t k, std::vector<E>& buffer) {
+        if (entries_.size() >= k + (k + kFewMoreIn) / kFewMoreIn) trim(k, buffer);
+    }
     // Takes the entries of another list, and leaves it what it knows of the k-th.
     void take(TopK& other) {
         entries_.clear();
@@ -128,6 +132,9 @@ class TopK {
     static constexpr std::size_t kSlack = 16;
 
   private:
+    // One part in so many of k: fewer entries more than k are not worth a trim.
+    static constexpr std::size_t kFewMoreIn = 4;
+
     void trim(std::size_t k, std::vector<E>& buffer) {
         if (entries_.size() <= k) return;
         if (k > 0) {
@@ -209,7 +216,8 @@ class TopKSink {
         bounded_thresholds_.resize(n);
         std::size_t full = 0;
         for (std::size_t t = 0; t < n; ++t) {
-            const C threshold = thresholds_[t];
+            topk_[t].tighten(shared_.k, buffer_);
+            const C threshold = thresholds_[t] = topk_[t].threshold();
             const bool known = threshold == threshold;  // NaN: fewer entries, or the last of the list is one
             bounded_thresholds_[t] = known ? threshold : -std::numeric_limits<C>::infinity();
             full += known;

@@ -34,33 +34,50 @@ TRUERANK_INLINE void accumulate_pairs_body(const T* queries, const T* panel, std
     }
 }
 
-// Component k of each row.
-template <class Vector, class T, std::size_t... Lane>
-TRUERANK_INLINE Vector gathered(const T* const* rows, std::size_t k, std::index_sequence<Lane...>) {
-    return Vector{rows[Lane][k]...};
+// Some components of rows that lie apart, side by side: lane i of the k-th vector is component k of row i.
+template <class A, class T>
+TRUERANK_INLINE void load_transposed(const T* const* rows, std::size_t k, typename A::Vector (&block)[A::size]) {
+    TRUERANK_UNROLL
+    for (std::size_t i = 0; i < A::size; ++i) block[i] = A::load(rows[i] + k);
+    Transposition<A>::transpose(block);
 }
 
-template <class A, std::size_t Vectors, class Step, class T>
+// `A` is the arithmetic of vectors of measured::kTransposedBytes<Bytes>.
+template <class A, class Step, class T>
 TRUERANK_INLINE void accumulate_rows_body(const T* const* queries, const T* const* candidates, std::size_t n,
                                           std::size_t depth, T* sums) {
     using Vector = typename A::Vector;
-    constexpr std::size_t size = A::size, lanes = Vectors * size, width = Step::components;
-    for (std::size_t first = 0; first < lanes; first += size) {
-        const T *query[size] = {}, *candidate[size] = {};
-        // The last pair stands in for those that are missing.
-        for (std::size_t i = 0; i < size && n > 0; ++i) {
-            query[i] = queries[first + i < n ? first + i : n - 1];
-            candidate[i] = candidates[first + i < n ? first + i : n - 1];
+    constexpr std::size_t size = A::size, ahead = 256;
+    for (std::size_t first = 0; first < n; first += size) {
+        const T *query[size], *candidate[size];
+        for (std::size_t i = 0; i < size; ++i) {
+            // The last pair stands in for those that are missing.
+            query[i] = queries[std::min(first + i, n - 1)];
+            candidate[i] = candidates[std::min(first + i, n - 1)];
         }
-        Vector sum{};
-        for (std::size_t k = 0; k < depth && first < n; k += width) {
-            Vector q[width], e[width];
+        Vector sum{}, q[size], e[size];
+        std::size_t k = 0;
+        for (; k + size <= depth; k += size) {
+            for (std::size_t i = 0; i < size; ++i) prefetch(address_after(query[i], k * sizeof(T) + ahead));
+            load_transposed<A>(query, k, q);
+            load_transposed<A>(candidate, k, e);
             TRUERANK_UNROLL
-            for (std::size_t c = 0; c < width; ++c) {
-                q[c] = gathered<Vector>(query, k + c, std::make_index_sequence<size>());
-                e[c] = gathered<Vector>(candidate, k + c, std::make_index_sequence<size>());
+            for (std::size_t c = 0; c < size; c += Step::components) sum = Step::template next<A>(sum, q + c, e + c);
+        }
+        if (k < depth) {
+            T rest[2][size * size] = {};
+            const T *query_rest[size], *candidate_rest[size];
+            for (std::size_t i = 0; i < size; ++i) {
+                query_rest[i] = rest[0] + i * size;
+                candidate_rest[i] = rest[1] + i * size;
+                std::copy_n(query[i] + k, depth - k, rest[0] + i * size);
+                std::copy_n(candidate[i] + k, depth - k, rest[1] + i * size);
             }
-            sum = Step::template next<A>(sum, q, e);
+            load_transposed<A>(query_rest, 0, q);
+            load_transposed<A>(candidate_rest, 0, e);
+            for (std::size_t c = 0; k + c < depth; c += Step::components) {
+                sum = Step::template next<A>(sum, q + c, e + c);
+            }
         }
         A::store(sums + first, sum);
     }
@@ -340,22 +357,22 @@ TRUERANK_INLINE void accumulate_pairs_for(Similarity similarity, const T* querie
     });
 }
 
-template <class A, std::size_t Vectors, class T>
+template <class A, class T>
 TRUERANK_INLINE void accumulate_rows_for(Similarity similarity, const T* const* queries, const T* const* candidates,
                                          std::size_t n, std::size_t depth, T* sums) {
     with_step(similarity, [&](auto step) __attribute__((always_inline)) {
-        accumulate_rows_body<A, Vectors, decltype(step)>(queries, candidates, n, depth, sums);
+        accumulate_rows_body<A, decltype(step)>(queries, candidates, n, depth, sums);
     });
 }
 
-template <class A, std::size_t Vectors, class T>
+template <class A, class Transposed, std::size_t Vectors, class T>
 TRUERANK_INLINE void sum_rows_for(Similarity similarity, const T* const* queries, const T* const* candidates,
                                   std::size_t n, std::size_t depth, T* sums) {
     with_step(similarity, [&](auto step) __attribute__((always_inline)) {
         if constexpr (decltype(step)::components == 1) {
             sum_rows_body<A, Vectors, decltype(step)>(queries, candidates, n, depth, sums);
         } else {
-            accumulate_rows_body<A, Vectors, decltype(step)>(queries, candidates, n, depth, sums);
+            accumulate_rows_body<Transposed, decltype(step)>(queries, candidates, n, depth, sums);
         }
     });
 }
@@ -377,12 +394,14 @@ TRUERANK_INLINE void sum_rows_for(Similarity similarity, const T* const* queries
     template <class T>                                                                                                 \
     attribute void accumulate_rows(Similarity similarity, const T* const* queries, const T* const* candidates,         \
                                    std::size_t n, std::size_t depth, T* sums) {                                        \
-        accumulate_rows_for<A<T>, kTileVectors<width>>(similarity, queries, candidates, n, depth, sums);               \
+        accumulate_rows_for<Arithmetic<T, measured::kTransposedBytes<width>, fused>>(similarity, queries, candidates,  \
+                                                                                     n, depth, sums);                  \
     }                                                                                                                  \
     template <class T>                                                                                                 \
     attribute void sum_rows(Similarity similarity, const T* const* queries, const T* const* candidates, std::size_t n, \
                             std::size_t depth, T* sums) {                                                              \
-        sum_rows_for<Rough<T, width, fused>, kTileVectors<width>>(similarity, queries, candidates, n, depth, sums);    \
+        sum_rows_for<Rough<T, width, fused>, Rough<T, measured::kTransposedBytes<width>, fused>, kTileVectors<width>>( \
+            similarity, queries, candidates, n, depth, sums);                                                          \
     }                                                                                                                  \
     template <class T>                                                                                                 \
     attribute void finish(Similarity similarity, const RegisterTile<T>& tile) {                                        \

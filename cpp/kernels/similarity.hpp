@@ -69,8 +69,8 @@ struct SimilarityKernels {
                        T* sums);
     // The same for pairs: lane i of a panel of queries with lane i of a panel of candidates.
     void (*accumulate_pairs)(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums);
-    // The same for n pairs of rows, whose components lie one after the other; n is at most `lanes`. The other sums
-    // become 0.
+    // The same for n pairs of rows, whose components lie one after the other; n is at most `lanes`. Sums
+    // after the n-th may be written to, up to a whole vector.
     void (*accumulate_rows)(Similarity similarity, const T* const* queries, const T* const* candidates, std::size_t n,
                             std::size_t depth, T* sums);
     // The sums of such pairs with the components in another order, and products that may be rounded by themselves,
