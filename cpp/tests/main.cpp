@@ -21,6 +21,7 @@ constexpr Family kFamilies[] = {
     {"vectors", true, tests::check_vectors},
     {"levels", true, tests::check_levels},
     {"bounds", true, tests::check_bounds},
+    {"integers", false, tests::check_integers},
     {"selections", false, tests::check_selections},
     {"threads", false, tests::check_threads},
 };

@@ -66,6 +66,7 @@ void check_rank(Checks& checks);
 void check_vectors(Checks& checks);
 void check_bounds(Checks& checks);
 void check_levels(Checks& checks);
+void check_integers(Checks& checks);
 void check_selections(Checks& checks);
 void check_threads(Checks& checks);
 

@@ -6,11 +6,13 @@ they hash or sort at random; what they are used for elsewhere is done here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from .. import _core
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 _LARGEST_KEY = (1 << 63) - 1
 _SMALL = 1 << 10  # entries of a table that cost no more than a call
-_BLOCK = 1 << 17  # values at a time, so that what is made of them stays in the cache
+_BLOCK = 1 << 15  # values at a time, so that what is made of them stays in the cache
 
 
 class Codes(NamedTuple):
@@ -82,9 +84,9 @@ class Occurrences(NamedTuple):
         >>> occurrences_of(np.array([2, 7, 2])).of(np.array([7, 2, 5]))
         array([1, 2, 0])
         """
-        where, positions = look_up(self.distinct, ids)
         numbers = np.zeros(len(ids), dtype=np.int64)
-        numbers[where] = self.numbers[positions]
+        for block, where, positions in find_by_block(self.distinct, len(ids), ids.__getitem__):
+            numbers[block][where] = self.numbers[positions]
         return numbers
 
 
@@ -131,32 +133,70 @@ def codes_of(*columns: IntArray) -> Codes:
     return Codes(distinct_values, codes)
 
 
-def row_keys(columns: Sequence[IntArray]) -> IntArray:
-    """Return one integer for each row: equal for equal rows, and in the order of the rows.
+class RowKeys:
+    """Integers that are equal for equal rows and in the order of the rows, made for some at a time.
 
     Parameters
     ----------
     columns : sequence of ndarray of int64, shape (n,)
         At least one; rows are ordered by the first column, then by the second, and so on.
 
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        The keys, which can only be compared with keys of the same call.
+    Examples
+    --------
+    >>> keys = RowKeys([np.array([1, 0, 1]), np.array([5, 7, 7])])
+    >>> keys.of(slice(0, 2)), keys.of(np.array([2]))
+    (array([3, 2]), array([5]))
+    """
+
+    def __init__(self, columns: Sequence[IntArray]) -> None:
+        self._columns = columns
+        self.ranges = [_range_of(column) for column in columns]
+        self._coded: IntArray | None = None
+        if prod(span for _, span in self.ranges) > _LARGEST_KEY:
+            self._coded = _coded_rows(columns, self.ranges)
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether keys are places in a table of all rows that the ranges of columns allow."""
+        return self._coded is None
+
+    def of(self, rows: slice | IntArray) -> IntArray:
+        """Return the keys of some rows, in an array of their own."""
+        if self._coded is not None:
+            return np.array(self._coded[rows])
+        keys = np.subtract(self._columns[0][rows], self.ranges[0][0], dtype=np.int64)
+        for column, (low, span) in zip(self._columns[1:], self.ranges[1:], strict=True):
+            keys *= span
+            keys += column[rows]
+            if low:
+                keys -= low
+        return keys
+
+
+def row_keys(columns: Sequence[IntArray]) -> IntArray:
+    """Return the keys of all rows, which can only be compared with keys of the same call.
 
     Examples
     --------
     >>> row_keys([np.array([1, 0, 1]), np.array([5, 7, 7])]).argsort()
     array([1, 0, 2])
     """
-    low, size = _range_of(columns[0])
+    keys_of_rows = RowKeys(columns)
+    keys = np.empty(len(columns[0]), dtype=np.int64)
+    for block in _blocks(len(keys)):
+        keys[block] = keys_of_rows.of(block)
+    return keys
+
+
+def _coded_rows(columns: Sequence[IntArray], ranges: Sequence[tuple[int, int]]) -> IntArray:
+    """Return keys of rows whose columns have large ranges: of their codes, which are small."""
+    low, size = ranges[0]
     if size > _LARGEST_KEY:
         keys = codes_of(columns[0]).codes
         size = len(keys)
     else:
         keys = np.subtract(columns[0], low, dtype=np.int64)  # all are below the size
-    for column in columns[1:]:
-        low, span = _range_of(column)
+    for column, (low, span) in zip(columns[1:], ranges[1:], strict=True):
         if size * span > _LARGEST_KEY:  # dense codes are the smallest
             keys = codes_of(keys).codes
             size = int(keys.max()) + 1
@@ -182,8 +222,13 @@ def _range_of(column: IntArray) -> tuple[int, int]:
     """
     if not len(column):
         return 0, 1
-    low = int(column.min())
-    return low, int(column.max()) - low + 1
+    low = int(column[0])
+    high = low
+    for block in _blocks(len(column)):
+        values = column[block]
+        low = min(low, int(values.min()))
+        high = max(high, int(values.max()))
+    return low, high - low + 1
 
 
 def first_equals(values: IntArray) -> IntArray:
@@ -194,8 +239,11 @@ def first_equals(values: IntArray) -> IntArray:
     >>> first_equals(np.array([3, 0, 3, 3, 0]))
     array([0, 1, 0, 0, 1])
     """
-    found = codes_of(values)
-    return found.first()[found.codes]
+    _, span = _range_of(values)
+    if span <= 2 * len(values) + _SMALL:
+        found = codes_of(values)
+        return found.first()[found.codes]
+    return _core.IntegerTable(values).find(values)
 
 
 def sorted_with_order(values: IntArray) -> tuple[IntArray, IntArray]:
@@ -208,13 +256,26 @@ def sorted_with_order(values: IntArray) -> tuple[IntArray, IntArray]:
     """
     low, span = _range_of(values)
     bits = max(len(values) - 1, 0).bit_length()
-    if len(values) <= _SMALL or span > _LARGEST_KEY >> bits:
+    if len(values) <= _SMALL or bits > 31:
         order = np.argsort(values, kind="stable")
         return values[order], order
     # a value and its position in one integer are sorted ten times as quickly
-    ordered = np.subtract(values, low, dtype=np.int64)
+    shifted = np.subtract(values, low, dtype=np.int64)
+    if span <= _LARGEST_KEY >> bits:
+        return _sort_packed(shifted, bits, low)
+    # too large for that: by their lower bits, and then by the others
+    lower_bits = 63 - bits
+    _, by_lower = _sort_packed(shifted & ((1 << lower_bits) - 1), bits)
+    upper = (shifted.view(np.uint64) >> np.uint64(lower_bits)).view(np.int64)
+    _, by_upper = _sort_packed(upper[by_lower], bits)
+    order = by_lower[by_upper]
+    return values[order], order
+
+
+def _sort_packed(ordered: IntArray, bits: int, low: int = 0) -> tuple[IntArray, IntArray]:
+    """Sort values in place, with as many bits for their positions; return them from `low` on."""
     ordered <<= bits
-    ordered |= np.arange(len(values))
+    ordered |= np.arange(len(ordered))
     ordered.sort()
     order = ordered & ((1 << bits) - 1)
     ordered >>= bits
@@ -232,7 +293,7 @@ def distinct(values: IntArray) -> IntArray:
     """
     low, span = _range_of(values)
     if span > 8 * len(values):
-        return _distinct_in_place(np.array(values, dtype=np.int64))
+        return distinct_in_place(np.array(values, dtype=np.int64))
     is_present = np.zeros(span, dtype=bool)
     is_present[_without_low(values, low)] = True
     found = np.flatnonzero(is_present)
@@ -240,9 +301,19 @@ def distinct(values: IntArray) -> IntArray:
     return found
 
 
-def _distinct_in_place(values: IntArray) -> IntArray:
+def distinct_in_place(values: IntArray) -> IntArray:
+    """Sort the values, and return the distinct ones; it may be the same array.
+
+    Examples
+    --------
+    >>> distinct_in_place(np.array([5, 2, 5]))
+    array([2, 5])
+    """
     values.sort()
-    return values[_are_new(values)]
+    are_new = _are_new(values)
+    if are_new.all():
+        return values
+    return values[are_new]
 
 
 def _are_new(ordered: IntArray) -> npt.NDArray[np.bool_]:
@@ -252,22 +323,42 @@ def _are_new(ordered: IntArray) -> npt.NDArray[np.bool_]:
     return are_new
 
 
-def occurrences_of(values: IntArray) -> Occurrences:
-    """Count how often each integer occurs.
+def occurrences_of(*parts: IntArray) -> Occurrences:
+    """Count how often each integer occurs, in one array or in several.
 
     Examples
     --------
     >>> occurrences_of(np.array([5, 2, 5]))
     Occurrences(distinct=array([2, 5]), numbers=array([1, 2]))
     """
-    low, span = _range_of(values)
-    if span <= 2 * len(values) + _SMALL:
-        numbers = np.bincount(_without_low(values, low), minlength=span)
+    low, span = _range_of_parts(parts)
+    if span <= 2 * sum(map(len, parts)) + _SMALL:
+        numbers = np.bincount(_without_low(parts[0], low), minlength=span)
+        for values in parts[1:]:
+            numbers += np.bincount(_without_low(values, low), minlength=span)
         found = np.flatnonzero(numbers)
         return Occurrences(found + low, numbers[found])
-    ordered = np.sort(values)
+    ordered = np.concatenate(parts)
+    ordered.sort()
+    return _count_runs(ordered, np.ones(len(ordered), dtype=np.int64))
+
+
+def _range_of_parts(parts: Sequence[IntArray]) -> tuple[int, int]:
+    """Return the range of several columns together."""
+    ranges = [_range_of(values) for values in parts if len(values)]
+    if not ranges:
+        return 0, 1
+    low = min(low for low, _ in ranges)
+    return low, max(first + span for first, span in ranges) - low
+
+
+def _count_runs(ordered: IntArray, numbers: IntArray) -> Occurrences:
+    """Add up the numbers of equal ones among ascending values."""
     starts = np.flatnonzero(_are_new(ordered))
-    return Occurrences(ordered[starts], np.diff(starts, append=len(ordered)))
+    sums = numbers[:0]
+    if len(starts):
+        sums = np.add.reduceat(numbers, starts)
+    return Occurrences(ordered[starts], sums)
 
 
 def first_rows(keys: IntArray) -> IntArray:
@@ -281,6 +372,74 @@ def first_rows(keys: IntArray) -> IntArray:
     return codes_of(keys).first()
 
 
+class DistinctRows:
+    """The distinct rows of some columns, in lexicographic order.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of int64, shape (n,)
+        As `row_keys` takes them.
+
+    Examples
+    --------
+    >>> rows = DistinctRows([np.array([4, 4, 6, 4]), np.array([5, 7, 5, 7])])
+    >>> rows.column(1)
+    array([5, 7, 5])
+    >>> rows.count_prefixes(2)
+    Occurrences(distinct=array([4, 6]), numbers=array([2, 1]))
+    """
+
+    def __init__(self, columns: Sequence[IntArray]) -> None:
+        # to sort keys and decode them is quicker than to gather rows from anywhere in memory
+        keys_of_rows = RowKeys(columns)
+        self._ranges = keys_of_rows.ranges
+        self._keys: IntArray | None = None
+        self._columns: list[IntArray] = []
+        if keys_of_rows.are_plain:
+            del keys_of_rows
+            self._keys = distinct_in_place(row_keys(columns))
+        else:
+            first = first_rows(keys_of_rows.of(slice(None)))
+            self._columns = [column[first] for column in columns]
+
+    def _size_of(self, columns: slice) -> int:
+        return prod(span for _, span in self._ranges[columns])
+
+    def column(self, j: int) -> IntArray:
+        """Return one of the columns of the distinct rows."""
+        if self._keys is None:
+            return self._columns[j]
+        low, span = self._ranges[j]
+        size = self._size_of(slice(j + 1, None))
+        decoded = np.empty(len(self._keys), dtype=np.int64)
+        for block in _blocks(len(decoded)):
+            values = self._keys[block] // size
+            if j:
+                quotients = values // span  # several times as quick as a remainder
+                quotients *= span
+                values -= quotients
+            np.add(values, low, out=decoded[block])
+        return decoded
+
+    def count_prefixes(self, width: int) -> Occurrences:
+        """Count the distinct beginnings, so many columns wide, that each first value has."""
+        if self._keys is None:
+            return occurrences_of(DistinctRows(self._columns[:width]).column(0))
+        after = self._size_of(slice(width, None))
+        between = self._size_of(slice(1, width))
+        counted = []
+        last = -1
+        for block in _blocks(len(self._keys)):
+            prefixes = self._keys[block] // after
+            are_new = np.diff(prefixes, prepend=last) != 0
+            counted.append(occurrences_of(prefixes[are_new] // between))
+            if len(prefixes):
+                last = int(prefixes[-1])
+        firsts = np.concatenate([found.distinct for found in counted])
+        firsts += self._ranges[0][0]
+        return _count_runs(firsts, np.concatenate([found.numbers for found in counted]))
+
+
 def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
     """Return the distinct rows in lexicographic order, as columns.
 
@@ -289,92 +448,94 @@ def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
     >>> distinct_rows([np.array([1, 0, 1]), np.array([5, 7, 5])])
     [array([0, 1]), array([7, 5])]
     """
-    ranges = [_range_of(column) for column in columns]
-    if prod(span for _, span in ranges) > _LARGEST_KEY:
-        first = first_rows(row_keys(columns))
-        return [column[first] for column in columns]
-    # to sort keys and decode them is quicker than to gather rows from anywhere in memory
-    keys = _distinct_in_place(row_keys(columns))
-    decoded = [np.empty(len(keys), dtype=np.int64) for _ in columns]
-    for block in _blocks(len(keys)):
-        rest = keys[block]
-        for column, (low, span) in zip(decoded[:0:-1], ranges[:0:-1], strict=True):
-            quotients = rest // span  # several times as quick as divmod
-            part = column[block]
-            np.multiply(quotients, -span, out=part)
-            part += rest
-            part += low
-            rest = quotients
-        np.add(rest, ranges[0][0], out=decoded[0][block])
-    return decoded
+    rows = DistinctRows(columns)
+    return [rows.column(j) for j in range(len(columns))]
 
 
-def count_distinct_rows(columns: Sequence[IntArray]) -> Occurrences:
-    """Count the distinct rows that each value of the first column has.
-
-    Examples
-    --------
-    >>> count_distinct_rows([np.array([4, 4, 6, 4]), np.array([5, 7, 5, 7])])
-    Occurrences(distinct=array([4, 6]), numbers=array([2, 1]))
-    """
-    ranges = [_range_of(column) for column in columns]
-    size = prod(span for _, span in ranges[1:])
-    if size * ranges[0][1] > _LARGEST_KEY:
-        return occurrences_of(distinct_rows(columns)[0])
-    keys = _distinct_in_place(row_keys(columns))
-    keys //= size
-    keys += ranges[0][0]
-    return occurrences_of(keys)
-
-
-def look_up(ordered: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
-    """Find which of many values are among sorted, distinct values.
+def look_up(among: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
+    """Find which of many values are among others.
 
     Returns
     -------
     where : ndarray of int64
         The positions of these values, ascending.
     positions : ndarray of int64
-        The position in `ordered` of each of them.
+        The position in `among` of each of them; the first one of those that are repeated there.
 
     Examples
     --------
     >>> look_up(np.array([2, 5]), np.array([5, 4, 2, 5]))
     (array([0, 2, 3]), array([1, 0, 1]))
     """
-    low, span = _range_of(ordered)
-    if span <= len(ordered) + len(values):
-        return _look_up_in_table(ordered, values, low, span)
-    # Most values are not among the few: a hash table rules them out at a lower cost.
-    size = 1 << max(10, (8 * len(ordered)).bit_length())
-    is_used = np.zeros(size, dtype=bool)
-    is_used[_hash_slots(ordered, size)] = True
-    probable = []
-    for block in _blocks(len(values)):
-        found = np.flatnonzero(is_used[_hash_slots(values[block], size)])
-        found += block.start
-        probable.append(found)
-    where = np.concatenate(probable)
-    wanted = values[where]
-    positions = search_sorted(ordered[:-1], wanted)
-    is_hit = ordered[positions] == wanted
-    return where[is_hit], positions[is_hit]
-
-
-def _look_up_in_table(
-    ordered: IntArray, values: IntArray, low: int, span: int
-) -> tuple[IntArray, IntArray]:
-    table = np.full(span + 1, -1)
-    table[ordered - low] = np.arange(len(ordered))
     where = []
     positions = []
-    for block in _blocks(len(values)):
-        position = table[_places_in_table(values[block], low, span)]
-        found = np.flatnonzero(position >= 0)
-        positions.append(position[found])
+    for block, found, positions_of_block in find_by_block(among, len(values), values.__getitem__):
         found += block.start
         where.append(found)
-    return np.concatenate(where), np.concatenate(positions)
+        positions.append(positions_of_block)
+    joined = join_parts([where, positions])
+    return joined[0], joined[1]
+
+
+def join_parts(columns: Sequence[list[IntArray]]) -> list[IntArray]:
+    """Concatenate the parts of each column; the lists are emptied, so that memory is free again.
+
+    Examples
+    --------
+    >>> join_parts([[np.array([3]), np.array([5, 4])]])
+    [array([3, 5, 4])]
+    """
+    joined = []
+    for parts in columns:
+        whole = parts[0]
+        if len(parts) > 1:
+            whole = np.concatenate(parts)
+        joined.append(whole)
+        parts.clear()
+    return joined
+
+
+def find_by_block(
+    among: IntArray, number: int, values_of: Callable[[slice], IntArray]
+) -> Iterator[tuple[slice, IntArray, IntArray]]:
+    """Find which of a number of values are among others, while a block of them is in the cache.
+
+    Yields
+    ------
+    block : slice
+        The values that `values_of` is asked for.
+    where : ndarray of int64
+        The positions in the block of those that are among the others, ascending.
+    positions : ndarray of int64
+        The position in `among` of each of them; the first one of those that are repeated there.
+
+    Examples
+    --------
+    >>> list(find_by_block(np.array([2, 5]), 3, np.array([5, 4, 2]).__getitem__))
+    [(slice(0, 3, None), array([0, 2]), array([1, 0]))]
+    """
+    find = _finder(among, number)
+    for block in _blocks(number):
+        positions = find(values_of(block))
+        where = np.flatnonzero(positions >= 0)
+        yield block, where, positions[where].astype(np.int64, copy=False)
+
+
+def _finder(among: IntArray, number: int) -> Callable[[IntArray], IntArray]:
+    """Return a function that finds the first position of each value; -1 where there is none.
+
+    It is for a number of values, for which a table of all integers in between may be worth it.
+    """
+    low, span = _range_of(among)
+    if span > len(among) + number:
+        return _core.IntegerTable(among).find
+    dtype: type[np.signedinteger] = np.int32
+    if len(among) > np.iinfo(dtype).max:
+        dtype = np.int64
+    table = np.full(span + 1, -1, dtype=dtype)
+    # of positions that are assigned to one place, the last one stays
+    table[_without_low(among[::-1], low)] = np.arange(len(among) - 1, -1, -1, dtype=dtype)
+    return lambda values: table[_places_in_table(values, low, span)]
 
 
 def _blocks(number: int) -> Iterator[slice]:
@@ -418,7 +579,8 @@ def are_among(values: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:
             found[block] = is_present[_places_in_table(values[block], low, span)]
         return found
     found = np.zeros(len(values), dtype=bool)
-    found[look_up(distinct(others), values)[0]] = True
+    for block, where, _ in find_by_block(others, len(values), values.__getitem__):
+        found[block][where] = True
     return found
 
 
@@ -449,10 +611,3 @@ def _places_in_table(values: IntArray, low: int, span: int) -> IntArray:
     places = np.subtract(values, low, dtype=np.int64).view(np.uint64)
     np.minimum(places, np.uint64(span), out=places)
     return places.view(np.int64)
-
-
-def _hash_slots(values: IntArray, size: int) -> IntArray:
-    """Return a slot of a hash table for each value; the size of the table is a power of two."""
-    mixed = values.astype(np.int64, copy=False).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed >>= np.uint64(64 - (size - 1).bit_length())
-    return mixed.view(np.int64)

@@ -10,9 +10,8 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import (
+    DistinctRows,
     are_among,
-    count_distinct_rows,
-    distinct_rows,
     first_rows,
     occurrences_of,
     row_keys,
@@ -63,13 +62,15 @@ class TripleCounts:
 
     def __init__(self, triples: IntArray, tested: int) -> None:
         known = triples[tested:]
-        relations, heads, tails = distinct_rows([known[:, 1], known[:, 0], known[:, 2]])
-        of_relations = occurrences_of(relations)
-        # a triple whose head is its tail counts once
-        ends = np.concatenate([heads, tails[tails != heads]])
-        del relations, heads, tails  # there may be millions
-        self._occurrences = {"entities": occurrences_of(ends), "relations": of_relations}
-        del ends
+        rows = DistinctRows([known[:, 1], known[:, 0], known[:, 2]])
+        of_relations = rows.count_prefixes(3)
+        heads = rows.column(1)
+        tails = rows.column(2)
+        del rows  # there may be millions
+        tails = tails[tails != heads]  # a triple whose head is its tail counts once
+        of_entities = occurrences_of(heads, tails)
+        self._occurrences = {"entities": of_entities, "relations": of_relations}
+        del heads, tails
         self.category = _categories(triples, triples[:tested, 1])
 
     def degrees(self, kind: str, ids: IntArray) -> IntArray:
@@ -87,9 +88,11 @@ def _categories(triples: IntArray, relations: IntArray) -> IntArray:
     set, an average below 1.5 is 1, others are MANY.)
     """
     heads, known, tails = triples[:, 0], triples[:, 1], triples[:, 2]
-    sizes = count_distinct_rows([known, heads, tails]).of(relations)
-    of_heads = count_distinct_rows([known, heads]).of(relations)
-    of_tails = count_distinct_rows([known, tails]).of(relations)
+    rows = DistinctRows([known, heads, tails])
+    sizes = rows.count_prefixes(3).of(relations)
+    of_heads = rows.count_prefixes(2).of(relations)
+    del rows
+    of_tails = DistinctRows([known, tails]).count_prefixes(2).of(relations)
     return 2 * (2 * sizes >= 3 * of_tails) + (2 * sizes >= 3 * of_heads)
 
 

@@ -245,7 +245,6 @@ class Task(SidedTask[Report]):
         kept, notes, self.audit = audit_triples(splits, key_columns, rules, known is None)
         for note in chain(splits.notes, notes):
             warn_user(note)
-        self.test = np.ascontiguousarray(splits.triples[kept])
         self._units = kept
         self.qualifiers = splits.qualifiers
         self._entities = splits.entities.names
@@ -260,6 +259,7 @@ class Task(SidedTask[Report]):
             filters=filter_names,
             candidates=chosen,
         )
+        self.test = np.ascontiguousarray(splits.triples[kept])
         protocols = _make_protocols(rules_by_filter, splits, chosen)
         super().__init__(sides_of_task, protocols[filter_names[0]], protocols)
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.row_keys import codes_of
+
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
 
@@ -163,11 +165,11 @@ def _mean_over(
     if not ties.size:
         return means
     # equal ties are computed once
-    pairs = begin[ties] + 1j * end[ties]
-    pairs, index, inverse = np.unique(pairs, return_index=True, return_inverse=True)
-    first = pairs.real
-    last = pairs.imag
-    most = greatest[ties][index]
+    pairs = codes_of(_as_integers(begin[ties]), _as_integers(end[ties]))
+    index = ties[pairs.first()]
+    first = begin[index]
+    last = end[index]
+    most = greatest[index]
     last_single = np.minimum(last, start - 1)  # up to which positions are added one by one
     total = np.zeros(first.shape)
     for step in range(int((last_single - first).max()) + 1):
@@ -176,8 +178,13 @@ def _mean_over(
     rest = last > last_single
     low = np.maximum(first, last_single + 1)[rest]
     total[rest] += closed_sum(low - 0.5, last[rest] + 0.5, most[rest])
-    means[ties] = total[inverse] / tied[ties]
+    means[ties] = total[pairs.codes] / tied[ties]
     return means
+
+
+def _as_integers(positions: FloatArray) -> IntArray:
+    """Return positions, which are whole, as unlike integers, the largest of which may wrap."""
+    return positions.astype(np.uint64).view(np.int64)
 
 
 # Euler and Maclaurin's formula about midpoints: the sum of f over positions is its integral between

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from ..inputs.checks import instance, is_integer, number
 from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.naming import public
+from ..inputs.row_keys import sorted_with_order
+from ..inputs.selection import indptr_of
 from .averages import arithmetic, median, values_per_task
 from .chance_model import Tasks, compress
 from .keys import NO_ADJUSTMENT, Key, Sides, parse_alone
@@ -220,13 +223,22 @@ class Grouping:
         self._tasks = tasks
         self._sides = sides
         self._sample_kind = sample_kind
-        self._positions = positions_within(codes, len(names))
         self._samples: dict[str, Sample] = {}
         self._moments: dict[Key, tuple[FloatArray, FloatArray]] = {}
 
+    @cached_property
+    def _ordered(self) -> tuple[IntArray, IntArray]:
+        """The positions of tasks, group by group, and where those of each group begin and end."""
+        sizes = np.bincount(self.codes, minlength=len(self.names))
+        return sorted_with_order(self.codes)[1], indptr_of(sizes)
+
+    def _positions(self, group: int) -> IntArray:
+        order, bounds = self._ordered
+        return order[bounds[group] : bounds[group + 1]]
+
     def ranks(self, group: int) -> Ranks:
         """The tasks of one group."""
-        return self._tasks[self._positions[group]]
+        return self._tasks[self._positions(group)]
 
     def sample(self, kind: str, group: int | None = None) -> Sample:
         """The sample of one group, or of all tasks."""
@@ -234,7 +246,7 @@ class Grouping:
             self._samples[kind] = self._sample_kind(kind)
         if group is None:
             return self._samples[kind]
-        return take(self._samples[kind], self._positions[group])
+        return take(self._samples[kind], self._positions(group))
 
     def counts(self, side: str) -> IntArray:
         """The number of tasks of a side in each group; int64, shape (g,)."""
@@ -404,7 +416,7 @@ def positions_within(codes: IntArray, groups: int) -> list[IntArray]:
     [array([1]), array([0, 2])]
     """
     ends = np.cumsum(np.bincount(codes, minlength=groups))
-    return np.split(np.argsort(codes, kind="stable"), ends)[:groups]
+    return np.split(sorted_with_order(codes)[1], ends)[:groups]
 
 
 def _weights_within(

@@ -151,8 +151,12 @@ def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:
 def _used_labels(labels: Labels) -> tuple[IntArray, list[Hashable]]:
     """Return codes without gaps, and the names that they stand for; unused names are left out."""
     present, codes = codes_of(labels.codes)
-    names: list[Hashable] = present.tolist()
-    if labels.vocabulary is not None:
+    names: list[Hashable]
+    if labels.vocabulary is None:
+        names = present.tolist()
+    elif len(present) == len(labels.vocabulary):
+        names = list(labels.vocabulary)
+    else:
         names = [labels.vocabulary[i] for i in present.tolist()]
     return codes, names
 

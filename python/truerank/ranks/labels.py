@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from .. import _core
 from ..inputs.arrays import integers
 from ..inputs.checks import check_length, check_range, distinct_names, has_dimensions, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
@@ -417,6 +418,10 @@ def _of_values(name: str, value: Any) -> Labels:
         items = value.tolist()
     else:
         items = list(value)
+    plain = _core.plain_names(items)
+    if plain:
+        codes, vocabulary = _core.code_names(plain)
+        return Labels._trusted(codes, vocabulary)
     if not any(isinstance(item, str) for item in items):
         return Labels._trusted(integers(name, items), None)
     positions: dict[str, int] = {}

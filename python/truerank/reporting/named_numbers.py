@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from ..inputs.checks import unique_keys
@@ -78,9 +79,13 @@ class Groups(Mapping[Hashable, R]):
     """The reports of groups by label, each made by its place when it is first read."""
 
     def __init__(self, labels: Iterable[Hashable], make: Callable[[int], R]) -> None:
-        self._places = {label: place for place, label in enumerate(labels)}
+        self._labels = tuple(labels)
         self._make = make
         self._reports: dict[Hashable, R] = {}
+
+    @cached_property
+    def _places(self) -> dict[Hashable, int]:
+        return {label: place for place, label in enumerate(self._labels)}
 
     def __getitem__(self, label: Hashable) -> R:
         if label not in self._reports:
@@ -88,10 +93,10 @@ class Groups(Mapping[Hashable, R]):
         return self._reports[label]
 
     def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._places)
+        return iter(self._labels)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._labels)
 
     def __repr__(self) -> str:
         return f"<groups: {', '.join(map(repr, self))}>"

@@ -94,7 +94,7 @@ def _read_named_pool(name: str, sets: AnswerSets) -> IntArray | None:
         known = f"the known splits ({', '.join(sets.known) or 'none'})"
         expected = f"{ALL}, {LISTED}, or one of {known}"
         raise InputValueError("candidates", expected=expected, got=repr(name))
-    pool = distinct(sets.known[name][:, 1])
+    pool = distinct(sets.known[name][1])
     check_among(pool, sets.pairs[:, 1], sets.entities, "right answers")
     return pool
 

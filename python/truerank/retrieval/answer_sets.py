@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
-from ..inputs.row_keys import distinct, look_up, row_keys
+from ..inputs.row_keys import distinct, find_by_block, look_up, row_keys, sorted_with_order
 from ..splits.column_ids import IdColumn, encode_columns
 from ..splits.split_columns import SplitReader, name_splits
 from ..splits.vocabularies import Vocabulary
@@ -17,6 +17,51 @@ from .qrels import FORM, is_one_split, read_judged
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
+
+
+class PairCodes(NamedTuple):
+    """What makes one integer of a pair of a query and an entity; codes are in the order of pairs.
+
+    Attributes
+    ----------
+    queries : ndarray of int64, shape (q,)
+        The queries with right answers, ascending: a row of scores for each.
+    size : int
+        The number of entities.
+    """
+
+    queries: IntArray
+    size: int
+
+    def encode(self, queries: IntArray, entities: IntArray) -> IntArray:
+        """Return the codes of pairs of these queries; other pairs are left out.
+
+        Examples
+        --------
+        >>> PairCodes(np.array([3, 7]), 10).encode(np.array([7, 5, 3]), np.array([2, 1, 9]))
+        array([12,  9])
+        """
+        codes = np.empty(len(queries), dtype=np.int64)
+        end = 0
+        for block, where, rows in find_by_block(self.queries, len(queries), queries.__getitem__):
+            rows *= self.size
+            rows += entities[block][where]
+            codes[end : end + len(rows)] = rows
+            end += len(rows)
+        return codes[:end]
+
+    def lists(self, codes: IntArray) -> tuple[IntArray, IntArray]:
+        """Return ascending codes as a list of entities for each query: indptr and indices.
+
+        Examples
+        --------
+        >>> PairCodes(np.array([3, 7]), 10).lists(np.array([9, 12, 14]))
+        (array([0, 1, 3]), array([9, 2, 4]))
+        """
+        starts = np.arange(len(self.queries) + 1) * self.size
+        indptr = np.searchsorted(codes, starts).astype(np.int64)
+        first_code = np.repeat(starts[:-1], np.diff(indptr))
+        return indptr, np.subtract(codes, first_code, out=first_code)
 
 
 class AnswerSets(NamedTuple):
@@ -29,8 +74,9 @@ class AnswerSets(NamedTuple):
         The right answers (query, entity), distinct and in lexicographic order.
     gains : ndarray of float64, shape (n,), or None
         Above 0.
-    known : dict of str to ndarray of int64, shape (m, 2)
-        The right answers of each known split, with queries of the vocabulary only.
+    known : dict of str to (ndarray of int64, ndarray of int64), shapes (m,)
+        The queries and the entities of the right answers of each known split, with queries of the
+        vocabulary only.
     asked : int
         The number of queries that the qrels have, with right answers or without.
     judged : ndarray of int64, shape (j, 2)
@@ -46,7 +92,7 @@ class AnswerSets(NamedTuple):
     entities: Vocabulary
     pairs: IntArray
     gains: FloatArray | None
-    known: dict[str, IntArray]
+    known: dict[str, tuple[IntArray, IntArray]]
     asked: int
     judged: IntArray = np.zeros((0, 2), np.int64)
     names_alone: bool = False
@@ -57,7 +103,16 @@ class AnswerSets(NamedTuple):
         gains = self.gains
         if gains is not None:
             gains = gains[where]
-        return self._replace(pairs=self.pairs[where], gains=gains)
+        queries, entities = self.pairs.T
+        return self._replace(pairs=_as_pairs(queries[where], entities[where]), gains=gains)
+
+    def codes(self) -> tuple[PairCodes, IntArray]:
+        """Return what makes codes of pairs of their queries, and those of the right answers."""
+        queries, entities = self.pairs.T
+        is_first = np.diff(queries, prepend=-1) != 0
+        size = self.entities.size
+        rows = np.cumsum(is_first) - 1
+        return PairCodes(queries[is_first], size), rows * size + entities
 
     def name(self, i: int) -> str:
         """Name a right answer, for messages."""
@@ -119,7 +174,7 @@ def read_answer_sets(
         entity_ids, columns_of_ids = encode_columns("entities", entities, columns)
     known_pairs = {}
     for (name, found), ids in zip(known_queries.items(), columns_of_ids[1:], strict=True):
-        known_pairs[name] = _as_pairs(found, ids)
+        known_pairs[name] = (found, ids)
     if exclude is not None:
         known_pairs[exclude] = _queries_themselves(query_ids, entity_ids)
     sets = AnswerSets(
@@ -156,7 +211,7 @@ def _name_known_splits(
     return splits
 
 
-def _queries_themselves(queries: Vocabulary, entities: Vocabulary) -> IntArray:
+def _queries_themselves(queries: Vocabulary, entities: Vocabulary) -> tuple[IntArray, IntArray]:
     """Return each query beside the entity of its name, or of its number where none have names."""
     have_names = queries.names is not None
     if have_names != (entities.names is not None):
@@ -169,7 +224,7 @@ def _queries_themselves(queries: Vocabulary, entities: Vocabulary) -> IntArray:
         elements = queries.words
     found = entities.find("exclude", elements)
     (named,) = np.nonzero(found >= 0)
-    return np.stack([named, found[named]], axis=1)
+    return named, found[named]
 
 
 def _has_names(column: IdColumn) -> bool:
@@ -231,9 +286,9 @@ def _find_queries(column: IdColumn, queries: Vocabulary, of_qrels: bool) -> IntA
 def _distinct_answers(sets: AnswerSets) -> AnswerSets:
     """Put pairs in order, and leave out repeats and gains that are not above 0."""
     keys = row_keys(list(sets.pairs.T))
-    order = np.argsort(keys, kind="stable")
+    ascending, order = sorted_with_order(keys)
     ordered = sets.select(order)
-    is_repeat = np.diff(keys[order], prepend=-1) == 0
+    is_repeat = np.diff(ascending, prepend=-1) == 0
     gains = ordered.gains
     if gains is None:
         return ordered.select(~is_repeat)
@@ -254,17 +309,16 @@ def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
     --------
     >>> pairs = np.array([[0, 1], [0, 2]])
     >>> vocabulary = Vocabulary(3, None)
-    >>> sets = AnswerSets(vocabulary, vocabulary, pairs, None, {"train": pairs[1:]}, 1)
+    >>> sets = AnswerSets(vocabulary, vocabulary, pairs, None, {"train": pairs[1:].T}, 1)
     >>> sets, leaked = without_leaks(sets, "drop")
     >>> sets.pairs, leaked
     (array([[0, 1]]), 1)
     """
-    pairs = [sets.pairs]
-    pairs.extend(sets.known.values())
-    keys = row_keys([np.concatenate([part[:, j] for part in pairs]) for j in range(2)])
-    number = len(sets.pairs)
-    _, found = look_up(keys[:number], keys[number:])  # right answers are in order
-    leaked = distinct(found)
+    codes, right = sets.codes()
+    is_leak = np.zeros(len(right), dtype=bool)
+    for queries, entities in sets.known.values():
+        is_leak[look_up(right, codes.encode(queries, entities))[1]] = True
+    leaked = np.flatnonzero(is_leak)
     if len(leaked) and rule != "drop":
         first = f"the first: {sets.name(leaked[0])}"
         text = f"{len(leaked):,} right answers are in a known split, too ({first})"
@@ -273,7 +327,7 @@ def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
         drop = 'leaks="drop"'
         warn_user(f"qrels: {text}; they are ranked like the others ({drop} leaves them out)")
     if rule == "drop":
-        sets = sets.select(np.delete(np.arange(number), leaked))
+        sets = sets.select(~is_leak)
     if not len(sets.pairs):
         got = "none"
         if len(leaked):

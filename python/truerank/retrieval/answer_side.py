@@ -3,63 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.row_keys import are_among, distinct, look_up
+from ..inputs.row_keys import are_among, distinct_in_place, join_parts, look_up
 from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
 from ..splits.grades import first_task_counts, gain_labels
 from ..splits.vocabularies import Vocabulary
 from ..tasks.keyed_candidates import KeyedLists
 from ..tasks.side_tasks import SideTasks
 from .answer_candidates import ChosenCandidates, draw_for_queries
-from .answer_sets import AnswerSets
+from .answer_sets import AnswerSets, PairCodes
 from .answer_ties import GAINS
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 SIDE = "answers"
-
-
-class PairCodes(NamedTuple):
-    """What makes one integer of a pair of a query and an entity; codes are in the order of pairs.
-
-    Attributes
-    ----------
-    queries : ndarray of int64, shape (q,)
-        The queries with right answers, ascending: a row of scores for each.
-    size : int
-        The number of entities.
-    """
-
-    queries: IntArray
-    size: int
-
-    def encode(self, pairs: IntArray) -> IntArray:
-        """Return the codes of pairs, shape (n, 2), of these queries; other pairs are left out.
-
-        Examples
-        --------
-        >>> PairCodes(np.array([3, 7]), 10).encode(np.array([[7, 2], [5, 1], [3, 9]]))
-        array([12,  9])
-        """
-        where, rows = look_up(self.queries, pairs[:, 0])
-        codes: IntArray = rows * self.size + pairs[where, 1]
-        return codes
-
-    def lists(self, codes: IntArray) -> tuple[IntArray, IntArray]:
-        """Return ascending codes as a list of entities for each query: indptr and indices.
-
-        Examples
-        --------
-        >>> PairCodes(np.array([3, 7]), 10).lists(np.array([9, 12, 14]))
-        (array([0, 1, 3]), array([9, 2, 4]))
-        """
-        indptr = np.searchsorted(codes, np.arange(len(self.queries) + 1) * self.size)
-        return indptr.astype(np.int64), codes % self.size
 
 
 def make_side(
@@ -70,12 +32,10 @@ def make_side(
     One for each judged document that is a candidate of a query with right answers follows.
     """
     size = sets.entities.size
-    query, targets = np.ascontiguousarray(sets.pairs.T)
-    is_first = np.diff(query, prepend=-1) != 0
-    queries = query[is_first]
-    rows = np.cumsum(is_first) - 1
-    codes = PairCodes(queries, size)
-    right = rows * size + targets
+    codes, right = sets.codes()
+    queries = codes.queries
+    targets = np.ascontiguousarray(sets.pairs[:, 1])
+    rows = right // size
     known = _known_alone(codes, sets, right)
     among: Any = candidates.pool
     if isinstance(among, KeyedLists):
@@ -126,9 +86,11 @@ def _known_alone(codes: PairCodes, sets: AnswerSets, right: IntArray) -> IntArra
     """Return the codes of what known splits have and the test does not, ascending."""
     known = np.zeros(0, dtype=np.int64)
     if sets.known:
-        encoded = [codes.encode(pairs) for pairs in sets.known.values()]
-        known = distinct(np.concatenate(encoded))
+        encoded = [codes.encode(*columns) for columns in sets.known.values()]
+        known = distinct_in_place(join_parts([encoded])[0])
     leaked, _ = look_up(right, known)
+    if not len(leaked):
+        return known
     return np.delete(known, leaked)
 
 
@@ -137,7 +99,7 @@ def _judged_candidates(codes: PairCodes, sets: AnswerSets, known: IntArray, amon
 
     `among` are the candidates of all queries, or (indptr, indices) of each; None: all.
     """
-    judged = codes.encode(sets.judged)
+    judged = codes.encode(*sets.judged.T)
     judged = judged[~are_among(judged, known)]
     if among is None:
         return judged

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations, islice
+from itertools import combinations, islice, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from ..inputs.row_keys import codes_of, distinct, first_rows, look_up, row_keys
+from ..inputs.row_keys import RowKeys, distinct, first_equals, first_rows, look_up
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -170,35 +170,35 @@ def audit_split(
     known = dict(sizes)
     tested = known.pop(split)
     ends = np.cumsum(list(sizes.values()))
-    starts = dict(zip(known, ends[:-1].tolist(), strict=True))
-    keys = dict(zip(sizes, np.split(row_keys(columns), ends[:-1]), strict=True))
-    # the distinct rows of the evaluated split, where each is first, and the number of each row
-    codes = codes_of(keys.pop(split))
-    first = codes.first()
-    numbers = codes.codes
+    bounds = pairwise(ends.tolist())
+    rows_of = {name: slice(*of_split) for name, of_split in zip(known, bounds, strict=True)}
+    keys = RowKeys(columns)
+    tested_keys = keys.of(slice(0, tested))
+    first = first_equals(tested_keys)
     leaks = {}
-    for name in known:
-        is_in_split = np.zeros(len(first), dtype=bool)
-        is_in_split[look_up(codes.distinct, keys[name])[1]] = True
-        leaks[name] = is_in_split[numbers]
+    for name, of_split in rows_of.items():
+        is_in_split = np.zeros(tested, dtype=bool)
+        is_in_split[look_up(tested_keys, keys.of(of_split))[1]] = True
+        leaks[name] = is_in_split[first]
+    del tested_keys
     is_leak = np.zeros(tested, dtype=bool)
     for is_in_split in leaks.values():
         is_leak |= is_in_split
     cases = {
-        "duplicates": (first[numbers] != np.arange(tested), "repeat an earlier one"),
+        "duplicates": (first != np.arange(tested), "repeat an earlier one"),
         "leaks": (is_leak, _describe_leaks(leaks)),
     }
     cases.update(more_cases or {})
 
     def finding(mask: Mask) -> SplitFinding:
         rows = np.flatnonzero(mask)
-        shown = np.sort(first_rows(numbers[rows]))[:MAX_EXAMPLES]
+        shown = np.sort(first_rows(first[rows]))[:MAX_EXAMPLES]
         return SplitFinding(len(rows), tuple(labels_of(i) for i in rows[shown].tolist()))
 
     findings = {name: finding(mask) for name, (mask, _) in cases.items()}
     kept, notes = _apply_rules(split, audit_type.rows, rules, cases, findings)
     del findings["leaks"]  # the audit has them by split
-    known_duplicates, known_shared = _compare_known(keys, starts, labels_of)
+    known_duplicates, known_shared = _compare_known(keys, rows_of, labels_of)
     audit = audit_type(
         split=split,
         given=tested,
@@ -259,35 +259,33 @@ def _apply_rules(
 
 
 def _compare_known(
-    keys: Mapping[str, IntArray], starts: Mapping[str, int], labels_of: Callable[[int], Any]
+    keys: RowKeys, rows_of: Mapping[str, slice], labels_of: Callable[[int], Any]
 ) -> tuple[dict[str, SplitFinding], dict[str, SplitFinding]]:
     """Find rows that a known split has twice, and distinct rows that two known splits have.
 
-    `keys` are those of the rows of each split, and `starts` where its rows begin among all.
+    `rows_of` says where the rows of each split are among all.
     """
 
     def finding(name: str, wanted: IntArray, count: int) -> SplitFinding:
-        """Show the rows of some keys, which are ascending, in the order of the split."""
+        """Show the rows of some keys in the order of the split."""
         if not count:
             return SplitFinding(0)
-        rows, numbers = look_up(wanted, keys[name])
+        rows, numbers = look_up(wanted, keys.of(rows_of[name]))
         first = first_rows(numbers)
-        shown = np.sort(rows[first])[:MAX_EXAMPLES]
-        return SplitFinding(count, tuple(labels_of(starts[name] + i) for i in shown.tolist()))
+        shown = np.sort(rows[first])[:MAX_EXAMPLES] + rows_of[name].start
+        return SplitFinding(count, tuple(labels_of(i) for i in shown.tolist()))
 
     repeats: dict[str, SplitFinding] = {}
-    distinct_keys: dict[str, IntArray] = {}
-    for name, keys_of_split in keys.items():
-        ordered = np.sort(keys_of_split)
-        is_repeat = np.diff(ordered) == 0
+    for name, of_split in rows_of.items():
+        ordered = keys.of(of_split)
+        ordered.sort()
+        is_repeat = ordered[1:] == ordered[:-1]
         repeated = distinct(ordered[1:][is_repeat])
         repeats[name] = finding(name, repeated, int(np.count_nonzero(is_repeat)))
-        distinct_keys[name] = np.delete(ordered, np.flatnonzero(is_repeat))
+        del ordered
     shared: dict[str, SplitFinding] = {}
-    for one, other in combinations(keys, 2):
-        fewer, more = sorted((distinct_keys[one], distinct_keys[other]), key=len)
-        both = fewer[:0]
-        if len(fewer):
-            both = fewer[np.sort(look_up(fewer, more)[1])]
+    for one, other in combinations(rows_of, 2):
+        fewer, more = sorted((keys.of(rows_of[one]), keys.of(rows_of[other])), key=len)
+        both = fewer[distinct(look_up(fewer, more)[1])]
         shared[f"{one} and {other}"] = finding(one, both, len(both))
     return repeats, shared

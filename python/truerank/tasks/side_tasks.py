@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.checks import flag
 from ..inputs.naming import public
-from ..inputs.row_keys import codes_of, distinct_rows, look_up, row_keys
+from ..inputs.row_keys import RowKeys, codes_of, distinct_rows, find_by_block, join_parts
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels
@@ -69,11 +69,18 @@ def make_queries(
     >>> made.queries, made.answers
     (array([[0, 0]]), (array([0, 2]), array([1, 2])))
     """
-    keys = row_keys([facts[:, column] for column in query_columns])
-    asked = codes_of(keys[ranked])
-    known, query_of_known = look_up(asked.distinct, keys)  # the facts of these queries
+    keys = RowKeys([facts[:, column] for column in query_columns])
+    asked = codes_of(keys.of(ranked))
+    # the facts of these queries: others are ruled out before they take memory
+    found = []
+    query_of_found = []
+    for block, where, query in find_by_block(asked.distinct, len(facts), keys.of):
+        found.append(facts[block, answer_column][where])
+        query_of_found.append(query)
     del keys
-    query_of_answer, answers = distinct_rows([query_of_known, facts[known, answer_column]])
+    pairs = join_parts([query_of_found, found])
+    query_of_answer, answers = distinct_rows(pairs)
+    del pairs
     indptr = indptr_of(np.bincount(query_of_answer, minlength=len(asked.distinct)))
     owners = ranked[asked.first()]
     return SideQueries(

@@ -1,0 +1,52 @@
+// Integers: where they stand among others, beside a map.
+#include "engine/integers.hpp"
+
+#include <limits>
+#include <unordered_map>
+
+#include "tests/tests.hpp"
+
+namespace truerank::tests {
+namespace {
+
+// Integers in steps, from few distinct ones to many, and the extremes among them.
+std::vector<std::int64_t> random_integers(std::size_t size, std::int64_t distinct, std::int64_t step, Random& random) {
+    std::vector<std::int64_t> values(size);
+    for (std::int64_t& value : values) value = (random.below(distinct) - distinct / 2) * step;
+    if (size > 2) {
+        values[size / 2] = std::numeric_limits<std::int64_t>::min();
+        values[size / 3] = std::numeric_limits<std::int64_t>::max();
+    }
+    return values;
+}
+
+void check_table(Checks& checks, const std::vector<std::int64_t>& values, const std::vector<std::int64_t>& sought) {
+    std::unordered_map<std::int64_t, std::int64_t> first;
+    for (std::size_t i = 0; i < values.size(); ++i) first.emplace(values[i], static_cast<std::int64_t>(i));
+    const IntegerTable table(values);
+    for (const auto& asked : {values, sought}) {
+        std::vector<std::int64_t> positions(asked.size(), -2);
+        table.find(asked, positions.data());
+        for (std::size_t i = 0; i < asked.size(); ++i) {
+            const auto found = first.find(asked[i]);
+            checks.expect(positions[i] == (found == first.end() ? -1 : found->second), "find %lld among %zu",
+                          static_cast<long long>(asked[i]), values.size());
+        }
+    }
+}
+
+}  // namespace
+
+void check_integers(Checks& checks) {
+    Random random;
+    for (const std::size_t size : {0, 1, 2, 10, 11, 63, 64, 65, 1000, 100'000}) {
+        for (const std::int64_t distinct : {1, 7, 1000, 1'000'000}) {
+            for (const std::int64_t step : {std::int64_t{1}, std::int64_t{1000}, std::int64_t{1} << 43}) {
+                const std::vector<std::int64_t> values = random_integers(size, distinct, step, random);
+                check_table(checks, values, random_integers(777, 2 * distinct, step, random));
+            }
+        }
+    }
+}
+
+}  // namespace truerank::tests
