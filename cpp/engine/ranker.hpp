@@ -106,10 +106,24 @@ struct TrueScores {
     std::int64_t infinities() const { return has_nan<T> ? counts.front().tied + counts.back().tied : 0; }
 };
 
+// What a task's counts come to.
+struct TaskCounts {
+    std::int64_t above;
+    std::int64_t tied;
+    std::int64_t candidates;
+};
+
 // What is counted for one task.
 struct RowCounts {
     PartialCounts counts;
     std::int64_t nan = 0;
+};
+
+// The columns of a task that are both in its filter and among its candidates: n of a selection, from a position on.
+struct FilteredColumns {
+    Selection selection;
+    std::int64_t start;
+    std::int64_t n;
 };
 
 template <class T>
@@ -139,6 +153,8 @@ class Ranker {
         std::vector<std::int64_t> common_columns;
         std::vector<T> layer_true_scores;
         std::vector<std::int64_t> lane_counts;
+        std::vector<RowCounts> row_counts;    // of tasks whose rows are counted before their counts are final
+        std::vector<TaskCounts> task_counts;  // of tasks whose counts are written at once
         std::vector<Line> lane_scratch;
         Fault fault;
         Stop* stop;
@@ -190,6 +206,10 @@ class Ranker {
                    std::int64_t end, bool whole_rows);
     void scan_single_tasks(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
                            bool whole_rows);
+    void count_apart_row(T true_score, std::int64_t g, std::int64_t last, std::int64_t begin, std::int64_t end,
+                         RowCounts& row_counts) const;
+    void keep_counts(Worker& worker, std::int64_t first_task, std::int64_t last_task) const;
+    void write_counts(Worker& worker, std::int64_t first_task) const;
     void prefetch_scores(std::int64_t row, std::int64_t begin, std::int64_t end, bool narrow) const;
     void prefetch_true_scores(std::int64_t g) const;
     void prefetch_filter(std::int64_t task) const;
@@ -205,8 +225,11 @@ class Ranker {
     // Second step: subtracts the filtered columns from the counts and applies the rules.
     void finish_groups(Worker& worker, std::int64_t first, std::int64_t last);
     void subtract_filtered(Worker& worker, TaskIds ids, std::int64_t list);
+    std::int64_t leave_out(Worker& worker, std::int64_t task, RowCounts& row_counts) const;
+    FilteredColumns filtered_columns(Worker& worker, std::int64_t task) const;
     void subtract(std::int64_t task, PartialCounts counts, std::int64_t nans, bool keeps_target, bool nan);
     void settle(Worker& worker, std::int64_t task, std::int64_t size);
+    TaskCounts final_counts(Worker& worker, std::int64_t task, std::int64_t size, const RowCounts& row_counts) const;
     void settle_partial(Worker& worker, std::int64_t task, std::int64_t size);
     void fail(Worker& worker, Fault::Kind kind, std::int64_t task) const;
     void best_without_target(Worker& worker, std::int64_t task);

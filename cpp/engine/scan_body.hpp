@@ -175,37 +175,87 @@ void Ranker<T>::scan_single_tasks(Worker& worker, std::int64_t first, std::int64
         worker.single_true_scores[static_cast<std::size_t>(g - first)] = true_score_of(group(g)[0]);
     }
     // Filtered scores are read again while their rows are in the cache. That is done after several rows at a time,
-    // since it breaks the stream, too.
+    // since it breaks the stream, too. So does what is written: where tasks follow each other, their final counts are
+    // kept, and are written many at a time.
     const bool finishes_rows = whole_rows && filter_;
-    const std::int64_t groups_per_pass =
-        finishes_rows ? std::max<std::int64_t>(1, measured::kCachedBytes / row_bytes) : last - first;
-    // Rows that are far apart, as those of a slice are, are counted some columns at a time. Meanwhile the same columns
-    // of a later row are prefetched: the hardware does that along a row only.
+    const bool keeps_counts = whole_rows && !tasks_.is_partial() && starts_.empty();
+    std::int64_t groups_per_pass = last - first;
+    if (finishes_rows || keeps_counts) {
+        groups_per_pass = std::clamp<std::int64_t>(measured::kCachedBytes / row_bytes, 1, measured::kCountsAtOnce);
+    }
     const bool rows_apart = last - first > 1 && std::abs(scores_.row_stride) > row_bytes;
-    const std::int64_t columns_at_once =
-        rows_apart ? measured::kBytesOfApartRows / size : std::max<std::int64_t>(1, end - begin);
-    const std::int64_t rows_ahead = divide_up(measured::kAheadBytesOfApartRows, row_bytes);
+    worker.task_counts.clear();
     for (std::int64_t start = first; start < last; start += groups_per_pass) {
         const std::int64_t next = std::min(last, start + groups_per_pass);
+        worker.row_counts.clear();
         for (std::int64_t g = start; g < next; ++g) {
             if (worker.stopped(end - begin)) return;
             const std::int64_t task = group(g)[0];
             if (finishes_rows) prefetch_filter(task);
-            RowCounts row_counts;
             const T true_score =
                 reads_first ? worker.single_true_scores[static_cast<std::size_t>(g - first)] : true_score_of(task);
-            const std::int64_t later = rows_apart && g + rows_ahead < last ? row(group(g + rows_ahead)[0]) : -1;
-            for (std::int64_t from = begin; from < end || from == begin; from += columns_at_once) {
-                const std::int64_t to = std::min(end, from + columns_at_once);
-                if (later >= 0) prefetch_scores(later, from, to, row_bytes <= measured::kNarrowBytes);
-                count(reader_.in_place(row(task), from), to - from, true_score, !rows_apart, row_counts);
+            RowCounts row_counts;
+            if (rows_apart) {
+                count_apart_row(true_score, g, last, begin, end, row_counts);
+            } else {
+                count(reader_.in_place(row(task), begin), end - begin, true_score, true, row_counts);
+            }
+            if (keeps_counts) {
+                worker.row_counts.push_back(row_counts);
+                continue;
             }
             if (whole_rows && !tasks_.is_partial()) counts_.above[task] = counts_.tied[task] = 0;
             add_counts(task, row_counts.counts, row_counts.nan, whole_rows);
             if (whole_rows && !filter_) settle(worker, task, scores_.columns);
         }
-        if (finishes_rows) finish_groups(worker, start, next);
+        if (keeps_counts) {
+            keep_counts(worker, start, next);
+            const auto kept = static_cast<std::int64_t>(worker.task_counts.size());
+            if (next == last || kept >= measured::kCountsAtOnce) write_counts(worker, next - kept);
+        } else if (finishes_rows) {
+            finish_groups(worker, start, next);
+        }
     }
+}
+
+// Makes what was counted in the rows of some tasks final, and keeps it.
+template <class T>
+void Ranker<T>::keep_counts(Worker& worker, std::int64_t first_task, std::int64_t last_task) const {
+    for (std::int64_t task = first_task; task < last_task; ++task) {
+        RowCounts& row_counts = worker.row_counts[static_cast<std::size_t>(task - first_task)];
+        const std::int64_t left = filter_ ? leave_out(worker, task, row_counts) : scores_.columns;
+        worker.task_counts.push_back(final_counts(worker, task, left, row_counts));
+    }
+}
+
+// Counts the single task of a group in columns of its row, some columns at a time, where rows are far apart, as those
+// of a slice are. Meanwhile the same columns of a later row are prefetched: the hardware does that along a row only.
+template <class T>
+void Ranker<T>::count_apart_row(T true_score, std::int64_t g, std::int64_t last, std::int64_t begin, std::int64_t end,
+                                RowCounts& row_counts) const {
+    constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * size);
+    const std::int64_t rows_ahead = divide_up(measured::kAheadBytesOfApartRows, row_bytes);
+    const std::int64_t later = g + rows_ahead < last ? row(group(g + rows_ahead)[0]) : -1;
+    constexpr std::int64_t columns_at_once = measured::kBytesOfApartRows / size;
+    for (std::int64_t from = begin; from < end || from == begin; from += columns_at_once) {
+        const std::int64_t to = std::min(end, from + columns_at_once);
+        if (later >= 0) prefetch_scores(later, from, to, row_bytes <= measured::kNarrowBytes);
+        count(reader_.in_place(row(group(g)[0]), from), to - from, true_score, false, row_counts);
+    }
+}
+
+// Writes the counts that were kept.
+template <class T>
+void Ranker<T>::write_counts(Worker& worker, std::int64_t first_task) const {
+    const auto write = [&](std::int64_t* to, std::int64_t TaskCounts::* count) {
+        to += first_task;
+        for (const TaskCounts& counts : worker.task_counts) *to++ = counts.*count;
+    };
+    write(counts_.above, &TaskCounts::above);
+    write(counts_.tied, &TaskCounts::tied);
+    write(counts_.candidates, &TaskCounts::candidates);
+    worker.task_counts.clear();
 }
 
 // Prefetches scores of a row.

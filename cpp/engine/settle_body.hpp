@@ -61,43 +61,26 @@ void Ranker<T>::finish_groups(Worker& worker, std::int64_t first, std::int64_t l
 // targets.
 template <class T>
 void Ranker<T>::subtract_filtered(Worker& worker, TaskIds ids, std::int64_t list) {
-    const std::int64_t size = candidates_of(ids[0]);
-    const Span span = filter_.span(list);
-    std::int64_t start = span.start;
-    std::int64_t n = span.length;
-    Selection common;  // the columns of both filter and candidates
-    if (candidates_) {
-        intersect_lists(worker, ids[0]);
-        common.indices = worker.common_columns.data();
-        start = 0;
-        n = static_cast<std::int64_t>(worker.common_columns.size());
+    if (is_single_task(ids)) {
+        RowCounts less;
+        const std::int64_t left = leave_out(worker, ids[0], less);
+        add_counts(ids[0], less.counts, less.nan, true);
+        return settle(worker, ids[0], left);
     }
+    const std::int64_t size = candidates_of(ids[0]);
+    const FilteredColumns filtered_columns = this->filtered_columns(worker, ids[0]);
+    const std::int64_t n = filtered_columns.n;
     if (n == 0) {
         for (std::size_t i = 0; i < ids.size(); ++i) settle(worker, ids[i], size);
         return;
     }
     const std::int64_t one_row[] = {row(ids[0])};
-    const auto pack_filtered = [&](const auto& use) {
-        with_columns(candidates_ ? common : filter_, start,
-                     [&](const auto& columns) { pack(worker, one_row, n, columns, use); });
-    };
-    // A target that is filtered is a candidate nevertheless and stays counted. In partial counts it is left out in any
-    // case.
-    if (is_single_task(ids)) {
-        const T true_score = true_score_of(ids[0]);
-        const bool nan = Order<T>::is_nan(Order<T>::key(true_score));
-        RowCounts row_counts;
-        pack_filtered([&](std::int64_t, const T* scores, std::int64_t width) {
-            count(scores, width, true_score, false, row_counts);
-        });
-        // Only now, since the list is in the cache: every step of a search in it would wait for memory.
-        const bool keeps_target = !tasks_.is_partial() && filter_.has(list, tasks_.targets[ids[0]]);
-        subtract(ids[0], row_counts.counts, row_counts.nan, keeps_target, nan);
-        return settle(worker, ids[0], size - n + keeps_target);
-    }
     TrueScores<T>& filtered = worker.filtered_counts;
     gather_true_scores(ids, filtered);
-    pack_filtered([&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, filtered); });
+    with_columns(filtered_columns.selection, filtered_columns.start, [&](const auto& columns) {
+        pack(worker, one_row, n, columns,
+             [&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, filtered); });
+    });
     for (std::size_t t = 0; t < ids.size(); ++t) {
         const std::int64_t task = ids[t];
         const bool keeps_target = !tasks_.is_partial() && filter_.has(list, tasks_.targets[task]);
@@ -113,6 +96,40 @@ void Ranker<T>::subtract_filtered(Worker& worker, TaskIds ids, std::int64_t list
         }
         settle(worker, task, size - n + keeps_target);
     }
+}
+
+// Subtracts the filtered columns of a single task from its counts; returns how many candidates are left. A target that
+// is filtered is a candidate nevertheless and stays counted. In partial counts it is left out in any case.
+template <class T>
+std::int64_t Ranker<T>::leave_out(Worker& worker, std::int64_t task, RowCounts& row_counts) const {
+    const FilteredColumns filtered_columns = this->filtered_columns(worker, task);
+    const std::int64_t n = filtered_columns.n;
+    if (n == 0) return candidates_of(task);
+    const std::int64_t one_row[] = {row(task)};
+    const T true_score = true_score_of(task);
+    RowCounts filtered;
+    with_columns(filtered_columns.selection, filtered_columns.start, [&](const auto& columns) {
+        pack(worker, one_row, n, columns, [&](std::int64_t, const T* scores, std::int64_t width) {
+            count(scores, width, true_score, false, filtered);
+        });
+    });
+    // Only now, since the list is in the cache: every step of a search in it would wait for memory.
+    const bool keeps_target = !tasks_.is_partial() && filter_.has(filter_.list(task), tasks_.targets[task]);
+    const bool is_nan = Order<T>::is_nan(Order<T>::key(true_score));
+    row_counts.counts.above -= filtered.counts.above;
+    row_counts.counts.tied -= filtered.counts.tied - (keeps_target && !is_nan);
+    row_counts.nan -= filtered.nan - (keeps_target && is_nan);
+    return candidates_of(task) - n + keeps_target;
+}
+
+template <class T>
+FilteredColumns Ranker<T>::filtered_columns(Worker& worker, std::int64_t task) const {
+    const Span span = filter_.span(filter_.list(task));
+    if (!candidates_) return {filter_, span.start, span.length};
+    intersect_lists(worker, task);
+    Selection common;
+    common.indices = worker.common_columns.data();
+    return {common, 0, static_cast<std::int64_t>(worker.common_columns.size())};
 }
 
 // Finds the columns of a task that are in both its filter and its candidates: looks up those of the shorter list in the
@@ -151,24 +168,30 @@ void Ranker<T>::settle(Worker& worker, std::int64_t task, std::int64_t size) {
         return fail(worker, Fault::Kind::not_a_candidate, task);
     }
     if (tasks_.is_partial()) return settle_partial(worker, task, size);
-    std::int64_t& above = counts_.above[task];
-    std::int64_t& tied = counts_.tied[task];
     std::int64_t nan = 0;
     if constexpr (has_nan<T>) nan = nan_.of(task);
     if (counts_.audit()) {
         counts_.nan[task] = nan;
         counts_.at_best[task] = at_best_[static_cast<std::size_t>(task)];
     }
+    const TaskCounts counts = final_counts(worker, task, size, {{counts_.above[task], counts_.tied[task]}, nan});
+    counts_.above[task] = counts.above;
+    counts_.tied[task] = counts.tied;
+    counts_.candidates[task] = counts.candidates;
+}
+
+// Applies the rules to what was counted in a whole row, in descending order, among `size` candidates.
+template <class T>
+TaskCounts Ranker<T>::final_counts(Worker& worker, std::int64_t task, std::int64_t size,
+                                   const RowCounts& row_counts) const {
+    const auto [above, tied] = row_counts.counts;
+    const std::int64_t nan = row_counts.nan;
     const bool nan_true_score = nan > 0 && Order<T>::is_nan(Order<T>::key(true_score_of(task)));
-    if (nan > 0 && rules_.nan == NanRule::raise) return fail(worker, Fault::Kind::nan_score, task);
-    if (nan_true_score && rules_.nan == NanRule::omit) return fail(worker, Fault::Kind::nan_true_score, task);
-    counts_.candidates[task] = rules_.nan == NanRule::omit ? size - nan : size;
-    if (nan_true_score) {
-        above = size - 1;
-        tied = 1;
-    } else if (rules_.ascending) {
-        above = size - nan - above - tied;
-    }
+    if (nan > 0 && rules_.nan == NanRule::raise) fail(worker, Fault::Kind::nan_score, task);
+    if (nan_true_score && rules_.nan == NanRule::omit) fail(worker, Fault::Kind::nan_true_score, task);
+    const std::int64_t candidates = rules_.nan == NanRule::omit ? size - nan : size;
+    if (nan_true_score) return {size - 1, 1, candidates};
+    return {rules_.ascending ? size - nan - above - tied : above, tied, candidates};
 }
 
 // Adds a part's counts without the target's own column, whatever its score there: the true score is counted once, when

@@ -20,9 +20,12 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
     constexpr std::size_t step = 2 * line;
     const typename L::Scores true_vector = L::broadcast(true_score);
     const bool is_long = n >= kPageBytes / sizeof(T);
-    const std::size_t ahead = is_long       ? measured::kAheadBytesOfLongRows<Bytes>
-                              : more_follow ? measured::kAheadBytesOfShortRows<Bytes>
-                                            : 0;
+    std::size_t ahead = 0;
+    if (n >= measured::kLongBytes / sizeof(T)) {
+        ahead = measured::kAheadBytesOfLongRows<Bytes>;
+    } else if (is_long || more_follow) {
+        ahead = measured::kAheadBytesOfShortRows<Bytes>;
+    }
     std::int64_t nans = 0;
     std::size_t i = 0;
     do {
@@ -53,6 +56,11 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
             prefetch(address_after(scores + i, ahead + kLine));
 #pragma GCC unroll 8
             for (std::size_t u = 0; u < step; u += L::size) count_vector(scores + i + u);
+        }
+        // The same for what is left. Otherwise the next row waits for a line or two that nothing has prefetched.
+        if (i < stop) {
+            prefetch(address_after(scores + i, ahead));
+            prefetch(address_after(scores + i, ahead + kLine));
         }
         for (; i + L::size <= stop; i += L::size) count_vector(scores + i);
         if (i < stop && stop == n) {

@@ -16,15 +16,20 @@ namespace truerank::measured {
 // -- One true score for each row: bench/cases/test_bandwidth.py ---------------------------------------------------
 
 // How far ahead of the scores that are read a cache line is prefetched. With AVX-512 the hardware does most of this
-// itself along a row: there a longer distance was slower by up to a fifth, with large pages and with small ones. Among
-// rows that are shorter than a page, 2 KB read rows of 400, 1,200 and 3,600 bytes faster than 512 bytes by 5 to 12 % on
-// Sapphire Rapids, and 1.5 to 3 KB by no less. On Zen 3, with AVX2 alone, 2 KB read long rows at 0.94 of the rate of a
-// read pass and rows of 1,200 bytes at 0.85, where 256 and 512 bytes read 0.81 and 0.63, and 1.5, 3 and 4 KB were
-// slower than 2. True scores of short rows that are prefetched 1 to 6 rows ahead gain nothing.
+// itself along a long row: there a longer distance was slower by up to a fifth, with large pages and with small ones.
+// Where rows are short it finds its stream anew too often: on Sapphire Rapids 2 KB read rows of 400, 1,200 and 3,600
+// bytes faster than 512 bytes by 5 to 12 %, rows of 12,000 and 60,000 faster than 256 bytes by 8 and 4 %, and 1.5 to
+// 3 KB by no less. On Zen 3, with AVX2 alone, 2 KB read long rows at 0.94 of the rate of a read pass and rows of 1,200
+// bytes at 0.85, where 256 and 512 bytes read 0.81 and 0.63, and 1.5, 3 and 4 KB were slower than 2. True scores of
+// short rows that are prefetched 1 to 6 rows ahead gain nothing.
 template <int Bytes>
 constexpr std::size_t kAheadBytesOfLongRows = Bytes == 32 ? 2048 : 256;
 template <int Bytes>
 constexpr std::size_t kAheadBytesOfShortRows = Bytes >= 32 ? 2048 : 512;
+inline constexpr std::size_t kLongBytes = 65536;
+// The counts of so many tasks are written at a time. Written one by one they took 200 ns of each row of 60,000 bytes:
+// their lines are missed, and break the stream.
+inline constexpr std::int64_t kCountsAtOnce = 4096;
 
 // -- Columns of a column-major matrix: bench/cases/test_layouts.py -k fortran ---------------------------------------
 
