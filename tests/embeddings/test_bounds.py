@@ -367,6 +367,30 @@ def test_names_that_no_machine_can_use(run_python: Run) -> None:
     assert run_python(script, env={"TRUERANK_BOUNDS": "int16!"}) == "int16!\n"
 
 
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "l1"])
+@pytest.mark.parametrize("k", [1, 3, 9])
+def test_means_are_those_of_the_sorted_scores(similarity: str, k: int) -> None:
+    """Some rows and columns come first; lists go on from cell to cell, also between threads."""
+    rng = np.random.default_rng(k)
+    left = np.round(2 * rng.standard_normal((700, 24))).astype(np.float32)
+    right = np.concatenate([left[:300], np.round(2 * rng.standard_normal((600, 24)))])
+    left[::40] = 0
+    right[::50] = 0
+    right = right.astype(np.float32)
+    scores = tr.score_embeddings(left, right, similarity=similarity)
+    expected = []
+    for rows in (scores, scores.T):
+        best = -np.sort(-rows, axis=1)[:, :k]
+        # in order, from the highest on
+        total = np.cumsum(best, axis=1, dtype=np.float64)[:, -1]
+        expected.append((total / k).astype(np.float32))
+    for name, threads in product(("off", *choices()), (1, 2)):
+        with levels(name):
+            found = csls_means(left, right, k, similarity=similarity, threads=threads)
+        np.testing.assert_array_equal(found.queries, expected[0], err_msg=name)
+        np.testing.assert_array_equal(found.entities, expected[1], err_msg=name)
+
+
 # --- what bounds spare, and what a call is told of it
 
 
