@@ -8,17 +8,17 @@ from harness import Compare
 from harness.growth import fit_exponent, geometric_sizes
 from harness.synthetic import Sizes
 from harness.table import Results, exponent_row
-from harness.task_work import GROWING
+from harness.task_work import BASELINES, GROWING
 
 AT_MOST = (0.0, 1.1)  # goal for the exponent of time in size
 SIZES = 4
 QUICK = 20  # times smaller, where fixed costs are part of the time
 
 
-@pytest.mark.parametrize("name", GROWING)
+@pytest.mark.parametrize("name", GROWING | BASELINES)
 def test_work_is_linear(name: str, compare: Compare, results: Results, sizes: Sizes) -> None:
     """Time against size; all sizes take turns."""
-    growing = GROWING[name]
+    growing = (GROWING | BASELINES)[name]
     largest = growing.largest
     if sizes.quick:
         largest //= QUICK
@@ -35,5 +35,10 @@ def test_work_is_linear(name: str, compare: Compare, results: Results, sizes: Si
     )
     seconds = [times[label].best for label in works]
     law = fit_exponent(f"time in {growing.of}", tried, seconds)
-    goal = None if sizes.quick else AT_MOST
-    results.rows.append(exponent_row(f"{name}, {tried[0]:,} to {largest:,}", "truerank", law, goal))
+    goal: tuple[float, float] | None = AT_MOST
+    contestant = "truerank"
+    if name in BASELINES:
+        contestant = "numpy"
+    if sizes.quick or name in BASELINES:
+        goal = None
+    results.rows.append(exponent_row(f"{name}, {tried[0]:,} to {largest:,}", contestant, law, goal))

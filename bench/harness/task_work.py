@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import truerank as tr
 from harness.synthetic import draw_triples
 
-__all__ = ["GROWING", "Growing", "Work"]
+__all__ = ["BASELINES", "GROWING", "Growing", "Work"]
 
 Work = Callable[[], Any]
 Columns = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -210,6 +210,26 @@ def hub(known: int) -> Work:
     return lambda: tr.link_prediction.Task(test, {"train": train}, **options)
 
 
+# -- what the machine itself takes -----------------------------------------------------------------
+
+
+def sort(size: int) -> Work:
+    """Sort integers of 40 bits by numpy."""
+    values = np.random.default_rng(18).integers(0, 1 << 40, size)
+    return lambda: np.sort(values)
+
+
+def gather(size: int) -> Work:
+    """Read integers in an order without pattern, by numpy."""
+    order = np.random.default_rng(19).permutation(size)
+    values = np.arange(size)
+    return lambda: values[order]
+
+
+BASELINES = {
+    "numpy, sort": Growing("integers", sort, 4_000_000),
+    "numpy, gather": Growing("integers", gather, 4_000_000),
+}
 GROWING = {
     "retrieval.Task, columns": Growing("known rows", retrieval_task, 4_000_000),
     "link_prediction.Task, integers": Growing("known triples", triple_task, 2_000_000),

@@ -8,28 +8,35 @@
 #include "kernels/measured.hpp"
 
 namespace truerank {
-template <class T>
-void Ranker<T>::group_tasks() {
-    if (tasks_.rows == nullptr) return;
-    order_.resize(static_cast<std::size_t>(tasks_.size));
-    std::iota(order_.begin(), order_.end(), std::int64_t{0});
+namespace {
+
+// Sorts tasks by row, candidates and filter. Returns where those of each row and list of candidates start, and the end.
+std::vector<std::int64_t> group_tasks(const Tasks& tasks, const Selection& filter, const Selection& candidates,
+                                      std::vector<std::int64_t>& order) {
+    order.resize(static_cast<std::size_t>(tasks.size));
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    const auto row = [&](std::int64_t task) { return tasks.rows[task]; };
     const auto list = [](const Selection& selection, std::int64_t task) {
         return selection ? selection.list(task) : 0;
     };
     const auto before = [&](std::int64_t a, std::int64_t b) {
         if (row(a) != row(b)) return row(a) < row(b);
-        if (list(candidates_, a) != list(candidates_, b)) return list(candidates_, a) < list(candidates_, b);
-        if (list(filter_, a) != list(filter_, b)) return list(filter_, a) < list(filter_, b);
+        if (list(candidates, a) != list(candidates, b)) return list(candidates, a) < list(candidates, b);
+        if (list(filter, a) != list(filter, b)) return list(filter, a) < list(filter, b);
         return a < b;
     };
-    if (!std::is_sorted(order_.begin(), order_.end(), before)) std::sort(order_.begin(), order_.end(), before);
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-        const bool same = i > 0 && row(order_[i]) == row(order_[i - 1]) &&
-                          list(candidates_, order_[i]) == list(candidates_, order_[i - 1]);
-        if (!same) starts_.push_back(static_cast<std::int64_t>(i));
+    if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
+    std::vector<std::int64_t> starts;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const bool same =
+            i > 0 && row(order[i]) == row(order[i - 1]) && list(candidates, order[i]) == list(candidates, order[i - 1]);
+        if (!same) starts.push_back(static_cast<std::int64_t>(i));
     }
-    starts_.push_back(tasks_.size);
+    starts.push_back(tasks.size);
+    return starts;
 }
+
+}  // namespace
 
 template <class T>
 Plan Ranker<T>::make_plan(int threads) const {
@@ -100,7 +107,7 @@ std::int64_t Ranker<T>::first_group_from(std::int64_t wanted_row) const {
 template <class T>
 Fault Ranker<T>::run(int threads, bool (*interrupted)()) {
     if (tasks_.size == 0) return {};
-    group_tasks();
+    if (tasks_.rows != nullptr) starts_ = group_tasks(tasks_, filter_, candidates_, order_);
     if (counts_.audit()) {
         best_.assign(static_cast<std::size_t>(tasks_.size), rules_.ascending ? Order<T>::top() : Order<T>::bottom());
         at_best_.assign(static_cast<std::size_t>(tasks_.size), 0);

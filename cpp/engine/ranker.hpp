@@ -179,7 +179,6 @@ class Ranker {
     }
 
     // A group is all tasks that read one row with one list of candidates.
-    void group_tasks();
     std::int64_t groups() const {
         return starts_.empty() ? tasks_.size : static_cast<std::int64_t>(starts_.size()) - 1;
     }

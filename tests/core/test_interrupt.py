@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.examples import some
 
 pytestmark = pytest.mark.threads
 
@@ -126,10 +127,10 @@ for work in ({", ".join(LONG)}):
 def test_interrupt_with_an_idle_caller(run_python: Run, sanitized: bool) -> None:
     if sanitized:
         pytest.skip("a sanitizer slows the checks down")
-    # Which thread counts which chunk is a matter of luck: hence three times.
-    script = """
+    # Which thread counts which chunk is a matter of luck: hence three times, once outside CI.
+    script = f"""
 problem = one_long_chunk()
-print(max(interrupt(lambda: problem, 2, 0.4) for _ in range(3)))
+print(max(interrupt(lambda: problem, 2, 0.4) for _ in range({len(some(range(3)))})))
 small()
 """
     assert float(run_python(INTERRUPT + script, timeout=60)) < 1.5

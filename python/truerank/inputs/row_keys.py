@@ -473,26 +473,7 @@ def look_up(among: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
         found += block.start
         where.append(found)
         positions.append(positions_of_block)
-    joined = join_parts([where, positions])
-    return joined[0], joined[1]
-
-
-def join_parts(columns: Sequence[list[IntArray]]) -> list[IntArray]:
-    """Concatenate the parts of each column; the lists are emptied, so that memory is free again.
-
-    Examples
-    --------
-    >>> join_parts([[np.array([3]), np.array([5, 4])]])
-    [array([3, 5, 4])]
-    """
-    joined = []
-    for parts in columns:
-        whole = parts[0]
-        if len(parts) > 1:
-            whole = np.concatenate(parts)
-        joined.append(whole)
-        parts.clear()
-    return joined
+    return np.concatenate(where), np.concatenate(positions)
 
 
 def find_by_block(

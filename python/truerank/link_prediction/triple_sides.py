@@ -77,6 +77,10 @@ class TripleCounts:
         """Return how many distinct triples of the known splits have each entity or relation."""
         return self._occurrences[kind].of(ids)
 
+    def forget(self, kind: str) -> None:
+        """Free the memory of counts that are not asked for again."""
+        del self._occurrences[kind]
+
 
 def _categories(triples: IntArray, relations: IntArray) -> IntArray:
     """Classify relations by one head or many, one tail or many, as positions in `CATEGORIES`.
@@ -139,6 +143,8 @@ def make_sides(
     """
     counts = TripleCounts(splits.triples, splits.tested)
     labels = _labels_of_triples(splits, kept, counts)
+    if QUALIFIER not in sides:
+        counts.forget("entities")
     made = {}
     for side in sides:
         facts, rows, height = _read_facts(side, splits, kept, keys)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.row_keys import are_among, distinct_in_place, join_parts, look_up
+from ..inputs.row_keys import are_among, distinct_in_place, look_up
 from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
 from ..splits.grades import first_task_counts, gain_labels
 from ..splits.vocabularies import Vocabulary
@@ -87,7 +87,7 @@ def _known_alone(codes: PairCodes, sets: AnswerSets, right: IntArray) -> IntArra
     known = np.zeros(0, dtype=np.int64)
     if sets.known:
         encoded = [codes.encode(*columns) for columns in sets.known.values()]
-        known = distinct_in_place(join_parts([encoded])[0])
+        known = distinct_in_place(np.concatenate(encoded))
     leaked, _ = look_up(right, known)
     if not len(leaked):
         return known

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.checks import flag
 from ..inputs.naming import public
-from ..inputs.row_keys import RowKeys, codes_of, distinct_rows, find_by_block, join_parts
+from ..inputs.row_keys import RowKeys, codes_of, distinct_rows, find_by_block
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels
@@ -72,19 +72,23 @@ def make_queries(
     keys = RowKeys([facts[:, column] for column in query_columns])
     asked = codes_of(keys.of(ranked))
     # the facts of these queries: others are ruled out before they take memory
-    found = []
-    query_of_found = []
+    pairs = np.empty((2, len(facts)), dtype=np.int64)  # what is not written takes no memory
+    end = 0
     for block, where, query in find_by_block(asked.distinct, len(facts), keys.of):
-        found.append(facts[block, answer_column][where])
-        query_of_found.append(query)
+        of_block = slice(end, end + len(where))
+        pairs[0, of_block] = query
+        pairs[1, of_block] = facts[block, answer_column][where]
+        end += len(where)
     del keys
-    pairs = join_parts([query_of_found, found])
-    query_of_answer, answers = distinct_rows(pairs)
+    query_of_answer, answers = distinct_rows(list(pairs[:, :end]))
     del pairs
     indptr = indptr_of(np.bincount(query_of_answer, minlength=len(asked.distinct)))
     owners = ranked[asked.first()]
+    queries = np.empty((len(owners), len(query_columns)), dtype=np.int64)
+    for j, column in enumerate(query_columns):
+        queries[:, j] = facts[owners, column]
     return SideQueries(
-        queries=np.stack([facts[owners, column] for column in query_columns], axis=1),
+        queries=queries,
         rows=asked.codes,
         targets=facts[ranked, answer_column],
         answers=(indptr, answers),
