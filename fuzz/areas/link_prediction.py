@@ -14,8 +14,8 @@ FAULTS = [
     Fault(
         "an off-by-one in a filter",
         "python/truerank/tasks/side_tasks.py",
-        "distinct_rows([query_of_known, facts[known, answer_column]])",
-        "distinct_rows([query_of_known[:-1], facts[known[:-1], answer_column]])",
+        "distinct_rows(list(pairs[:, :end]))",
+        "distinct_rows(list(pairs[:, : end - 1]))",
     ),
     Fault(
         "a check left out",
