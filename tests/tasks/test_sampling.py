@@ -61,3 +61,12 @@ def test_what_is_drawn(data: st.DataObject) -> None:
         rng = np.random.default_rng(5)
         indptr, indices = sampling.draw_candidates(known_lists, rows, pools, right, negatives, rng)
     assert [part.tolist() for part in np.split(indices, indptr[1:-1])][: len(rows)] == expected
+
+
+@given(st.lists(st.integers(0, 40)), st.lists(st.integers(-3, 60)), st.sampled_from([1, 1000]))
+def test_counts_at_most(ascending: list[int], values: list[int], apart: int) -> None:
+    """By a table of what lies close together, and by search of what lies far apart."""
+    ordered = np.sort(np.array(ascending, dtype=np.int64)) * apart
+    asked = np.array(values, dtype=np.int64) * apart
+    found = sampling._count_at_most(ordered, asked)
+    assert np.array_equal(found, np.searchsorted(ordered, asked, side="right"))

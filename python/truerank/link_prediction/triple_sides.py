@@ -56,8 +56,8 @@ class TripleCounts:
     Examples
     --------
     >>> counts = TripleCounts(np.array([[0, 0, 1], [0, 0, 2], [0, 0, 2]]), 1)
-    >>> counts.degrees("entities", np.array([0, 1])), CATEGORIES[counts.category[0]]
-    (array([1, 0]), '1-n')
+    >>> counts.degrees("entities", np.array([0, 1]))
+    array([1, 0])
     """
 
     def __init__(self, triples: IntArray, tested: int) -> None:
@@ -70,8 +70,6 @@ class TripleCounts:
         tails = tails[tails != heads]  # a triple whose head is its tail counts once
         of_entities = occurrences_of(heads, tails)
         self._occurrences = {"entities": of_entities, "relations": of_relations}
-        del heads, tails
-        self.category = _categories(triples, triples[:tested, 1])
 
     def degrees(self, kind: str, ids: IntArray) -> IntArray:
         """Return how many distinct triples of the known splits have each entity or relation."""
@@ -177,10 +175,12 @@ def _labels_of_triples(
 ) -> dict[str, Labels]:
     """Make the labels that the tasks of all sides have, one for each triple that is ranked."""
     triples = splits.triples
+    relations = triples[kept, 1]
+    categories = _categories(triples, relations)
     labels = {
-        "relation": splits.relations.labels(triples[kept, 1]),
+        "relation": splits.relations.labels(relations),
         "unit": labels_of_codes(kept),
-        "category": labels_of_codes(counts.category[kept], CATEGORIES),
+        "category": labels_of_codes(categories, CATEGORIES),
         "head_degree": labels_of_codes(counts.degrees("entities", triples[kept, 0])),
         "tail_degree": labels_of_codes(counts.degrees("entities", triples[kept, 2])),
     }

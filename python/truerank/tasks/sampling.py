@@ -122,13 +122,32 @@ def draw_candidates(
         counts = lengths[tasks]
         # number r is at place r plus the count of places that are skipped up to there
         keys = numbers + np.repeat(rows[tasks] * width, counts)
-        skipped = np.searchsorted(skips, keys, side="right")
+        skipped = _count_at_most(skips, keys)
         skipped -= np.repeat(skip_indptr[rows[tasks]] - starts[lists[tasks]], counts)
         drawn = columns[numbers + skipped]
         shifts = np.arange(len(counts)) * width  # sets the columns of tasks apart
         with_answers = _insert_answers(drawn, counts, shifts, right, tasks.start)
         indices[indptr[tasks.start] : indptr[tasks.stop]] = with_answers
     return indptr, indices
+
+
+def _count_at_most(ascending: IntArray, values: IntArray) -> IntArray:
+    """Return how many of ascending values are at most each of many others.
+
+    Examples
+    --------
+    >>> _count_at_most(np.array([2, 5, 5]), np.array([9, 5, 2, 1]))
+    array([3, 3, 1, 0])
+    """
+    if not len(ascending):
+        return np.zeros(len(values), dtype=np.int64)
+    low = int(ascending[0])
+    span = int(ascending[-1]) - low + 1
+    if span > 2 * (len(ascending) + len(values)):
+        return np.searchsorted(ascending, values, side="right")
+    totals = np.zeros(span + 1, dtype=np.int64)  # of each place and those before it
+    np.cumsum(np.bincount(ascending - low, minlength=span), out=totals[1:])
+    return totals[np.clip(values - (low - 1), 0, span)]
 
 
 def _insert_answers(
