@@ -21,8 +21,8 @@ FAULTS = [
     Fault(
         "an off-by-one in the groups",
         "python/truerank/metrics/values.py",
-        "ends = np.cumsum(np.bincount(codes, minlength=groups))",
-        "ends = np.cumsum(np.bincount(codes, minlength=groups)) - (groups > 2)",
+        "np.split(order, bounds[1:])",
+        "np.split(order, bounds[1:] - (groups > 2))",
     ),
     Fault(
         "a check left out",

@@ -228,9 +228,7 @@ class Grouping:
 
     @cached_property
     def _ordered(self) -> tuple[IntArray, IntArray]:
-        """The positions of tasks, group by group, and where those of each group begin and end."""
-        sizes = np.bincount(self.codes, minlength=len(self.names))
-        return sorted_with_order(self.codes)[1], indptr_of(sizes)
+        return _order_of_groups(self.codes, len(self.names))
 
     def _positions(self, group: int) -> IntArray:
         order, bounds = self._ordered
@@ -415,8 +413,14 @@ def positions_within(codes: IntArray, groups: int) -> list[IntArray]:
     >>> positions_within(np.array([1, 0, 1]), 2)
     [array([1]), array([0, 2])]
     """
-    ends = np.cumsum(np.bincount(codes, minlength=groups))
-    return np.split(sorted_with_order(codes)[1], ends)[:groups]
+    order, bounds = _order_of_groups(codes, groups)
+    return np.split(order, bounds[1:])[:groups]
+
+
+def _order_of_groups(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
+    """The positions of tasks, group by group, and where those of each group begin and end."""
+    sizes = np.bincount(codes, minlength=groups)
+    return sorted_with_order(codes)[1], indptr_of(sizes)
 
 
 def _weights_within(
