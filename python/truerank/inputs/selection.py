@@ -215,6 +215,14 @@ def indptr_of(lengths: npt.ArrayLike) -> IntArray:
     return indptr
 
 
+def join_ranges(starts: IntArray, counts: IntArray) -> IntArray:
+    """Concatenate a range [s, s + 1, ..., s + n - 1] for each start s and count n."""
+    shifts = starts - np.cumsum(counts) + counts
+    runs: IntArray = np.arange(int(counts.sum()), dtype=np.int64)
+    runs += np.repeat(shifts, counts)
+    return runs
+
+
 def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selection:
     """Read a filter or candidates in any form that `rank` takes.
 

@@ -15,8 +15,8 @@ import numpy as np
 from ..inputs.checks import choice, several
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import codes_of, distinct, distinct_rows, look_up, row_keys, search_sorted
-from ..inputs.selection import indptr_of
-from ..tasks.sampling import batches_of, join_ranges
+from ..inputs.selection import indptr_of, join_ranges
+from ..tasks.sampling import batches_of
 from ..tasks.side_tasks import make_queries
 
 if TYPE_CHECKING:

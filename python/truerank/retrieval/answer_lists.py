@@ -12,7 +12,7 @@ import numpy as np
 from ..embeddings.scoring import TopK
 from ..inputs.errors import InputTypeError
 from ..inputs.row_keys import are_among
-from ..inputs.selection import indptr_of
+from ..inputs.selection import indptr_of, join_ranges
 from ..splits.elements import read_elements
 from ..splits.list_entries import ScoredNames, read_pairs
 from ..splits.list_files import lists_of_file
@@ -20,7 +20,6 @@ from ..splits.list_use import ListUse, lists_in_use
 from ..splits.named_lists import NamedLists, named_lists_of
 from ..splits.text import is_path
 from ..splits.vocabularies import code_names
-from ..tasks.sampling import join_ranges
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray

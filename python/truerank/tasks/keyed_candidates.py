@@ -11,10 +11,9 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import are_among, codes_of, distinct, distinct_rows
-from ..inputs.selection import indptr_of
+from ..inputs.selection import indptr_of, join_ranges
 from ..splits.elements import first_names, read_elements
 from ..splits.vocabularies import Vocabulary
-from .sampling import join_ranges
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray

@@ -8,9 +8,8 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import are_among, codes_of, distinct_rows, row_keys
-from ..inputs.selection import indptr_of
+from ..inputs.selection import indptr_of, join_ranges
 from ..splits.vocabularies import Vocabulary
-from .sampling import join_ranges
 from .task_lists import ListEntries, TaskLists
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.row_keys import codes_of, distinct
+from ..inputs.selection import join_ranges
 from ..ranks.labels import POSITION, WHOLE, Labels
-from .sampling import join_ranges
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray

@@ -214,11 +214,3 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
     keys[np.arange(keys.shape[1]) >= allowed[few, None]] = 2  # above all others
     drawn[few] = np.sort(np.argsort(keys, axis=1)[:, :negatives], axis=1)
     return drawn[drawn < allowed[:, None]]
-
-
-def join_ranges(starts: IntArray, counts: IntArray) -> IntArray:
-    """Concatenate a range [s, s + 1, ..., s + n - 1] for each start s and count n."""
-    shifts = starts - np.cumsum(counts) + counts
-    runs: IntArray = np.arange(int(counts.sum()), dtype=np.int64)
-    runs += np.repeat(shifts, counts)
-    return runs

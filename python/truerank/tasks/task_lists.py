@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.row_keys import codes_of
-from ..inputs.selection import indptr_of
-from .sampling import join_ranges
+from ..inputs.selection import indptr_of, join_ranges
 
 if TYPE_CHECKING:
     import numpy.typing as npt
