@@ -1,0 +1,319 @@
+"""What columns are, by their names: a table of names for each kind of door.
+
+A column with a name is read by it, wherever it stands. What has no names is read in the order of
+the roles. Nothing is guessed: a role that is missing or there twice is refused, and so is a column
+that the table does not know, since it may change what the others mean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..inputs.checks import is_integer
+from ..inputs.errors import InputTypeError, InputValueError
+
+# Neither of them changes what a row says.
+_BESIDE = frozenset({"id", "text", "title", "split", "tag", "iteration", "iter", "q0"})
+
+
+class Door(NamedTuple):
+    """What the columns of one kind of table may be.
+
+    Attributes
+    ----------
+    kind : str
+        What the rows are, for messages and for the docs.
+    roles : dict of str to frozenset of str
+        The names of each role, in lower case and with "_" between words. Columns without names
+        have the roles in this order.
+    needed : int
+        How many roles, from the first on, every table has.
+    beside : frozenset of str
+        The names of columns that are left out, with a word in the audit.
+    """
+
+    kind: str
+    roles: dict[str, frozenset[str]]
+    needed: int
+    beside: frozenset[str] = _BESIDE
+
+    @property
+    def needed_roles(self) -> list[str]:
+        """The roles that every table has."""
+        return list(self.roles)[: self.needed]
+
+    def role_of(self, name: Any) -> str | None:
+        """Return the role that a name stands for; None: it stands for none.
+
+        Examples
+        --------
+        >>> FACTS.role_of("Head-ID"), JUDGEMENTS.role_of("label"), FACTS.role_of("weight")
+        ('head', 'relevance', None)
+        """
+        plain = plain_name(name)
+        return next((role for role, names in self.roles.items() if plain in names), None)
+
+    def is_beside(self, name: Any) -> bool:
+        """Return whether a column of this name is left out."""
+        return plain_name(name) in self.beside
+
+
+def _with_ids(*words: str) -> set[str]:
+    """Return words, and each of them followed by "_id"."""
+    return {*words, *(f"{word}_id" for word in words)}
+
+
+_QUERIES = frozenset(_with_ids("query", "q", "topic", "user") | {"qid", "uid", "userid"})
+_DOCUMENTS = frozenset(
+    _with_ids("document", "doc", "corpus", "passage", "item", "entity")
+    | {"docno", "docid", "did", "pid", "iid", "itemid"}
+)
+
+FACTS = Door(
+    "facts",
+    {
+        "head": frozenset(
+            _with_ids("head", "h", "subject", "subj", "s", "source", "src", "from")
+            | {"node1", ":start_id"}
+        ),
+        "relation": frozenset(
+            _with_ids("relation", "rel", "r", "predicate", "pred", "p", "property", "edge")
+            | {"label", "edge_type", "edge_label", ":type"}
+        ),
+        "tail": frozenset(
+            _with_ids("tail", "t", "object", "obj", "o", "target", "dst", "to")
+            | {"node2", ":end_id"}
+        ),
+    },
+    needed=3,
+)
+PAIRS = Door(
+    "pairs",
+    {
+        "left": frozenset(_with_ids("left", "source", "src")),
+        "right": frozenset(_with_ids("right", "target", "dst")),
+    },
+    needed=2,
+)
+JUDGEMENTS = Door(
+    "judgements",
+    {
+        "query": _QUERIES,
+        "document": _DOCUMENTS,
+        "relevance": frozenset(
+            {"relevance", "rel", "label", "grade", "gain", "rating", "score", "judgement"}
+        ),
+    },
+    needed=2,
+    beside=_BESIDE | {"timestamp", "time"},
+)
+LISTS = Door(
+    "lists",
+    {
+        "query": _QUERIES,
+        "document": _DOCUMENTS,
+        "score": frozenset({"score", "sim", "similarity"}),
+        "rank": frozenset({"rank", "position"}),
+    },
+    needed=2,
+)
+DOORS = (FACTS, PAIRS, JUDGEMENTS, LISTS)
+
+
+class ColumnRoles(NamedTuple):
+    """Where the columns of a table are.
+
+    Attributes
+    ----------
+    places : dict of str to int
+        The position of each role that the table has, in the order of the roles.
+    further : tuple of int
+        The positions of columns without a role, where there may be such.
+    left_out : tuple of str
+        The names of columns that are not read.
+    """
+
+    places: dict[str, int]
+    further: tuple[int, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def check_columns(columns: Any, door: Door) -> dict[str, str | int] | None:
+    """Check the option `columns`, which says where the roles are.
+
+    Parameters
+    ----------
+    columns : mapping of str to (str or int), or None
+        The name or the number, from 0 on, of the column of each role.
+    door : Door
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For another form, an unknown role, one that is missing, and a column of two roles.
+
+    Examples
+    --------
+    >>> check_columns({"left": "source page", "right": 2}, PAIRS)
+    {'left': 'source page', 'right': 2}
+    """
+    if columns is None:
+        return None
+    expected = f"a name or a number for each role: {', '.join(door.roles)}"
+    if not isinstance(columns, Mapping):
+        raise InputTypeError("columns", expected=expected, got=repr(columns))
+    checked: dict[str, str | int] = {}
+    for role, column in columns.items():
+        if role not in door.roles or not (isinstance(column, str) or is_integer(column)):
+            raise InputTypeError("columns", expected=expected, got=f"{role!r}: {column!r}")
+        if not isinstance(column, str):
+            column = int(column)
+        checked[role] = column
+    missing = [role for role in door.needed_roles if role not in checked]
+    is_twice = len(set(checked.values())) < len(checked)
+    if missing or is_twice:
+        raise InputValueError("columns", expected=f"{expected}, none twice", got=repr(checked))
+    return checked
+
+
+def find_roles(
+    argument: str,
+    names: Sequence[Any] | None,
+    width: int,
+    door: Door,
+    columns: Mapping[str, str | int] | None = None,
+    *,
+    may_have_further: bool = False,
+) -> ColumnRoles:
+    """Find the column of each role, by names or by positions.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    names : sequence, or None
+        The names of all columns; None: they have none, and stand in the order of the roles.
+    width : int
+        How many columns there are.
+    door : Door
+    columns : mapping of str to (str or int), optional
+        What the user says, as `check_columns` returns it. Columns that it does not name are left
+        out, unless there may be further ones.
+    may_have_further : bool
+        Whether columns without a role are read, too: the qualifiers and times of facts.
+
+    Raises
+    ------
+    InputValueError
+        For a role that is missing or there twice, and for a column that has no role and is not one
+        of those that stand beside.
+
+    Examples
+    --------
+    >>> find_roles("test", ["id", "tail", "head", "relation"], 4, FACTS)
+    ColumnRoles(places={'head': 2, 'relation': 3, 'tail': 1}, further=(), left_out=('id',))
+    >>> find_roles("qrels", None, 2, JUDGEMENTS).places
+    {'query': 0, 'document': 1}
+    >>> find_roles("qrels", ["user", "item", "stars"], 3, JUDGEMENTS)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    truerank.inputs.errors.InputValueError: qrels: expected columns query, document, relevance ...
+    """
+    if columns is not None:
+        return _roles_said(argument, names, width, door, columns, may_have_further)
+    if names is None:
+        fits = door.needed <= width <= len(door.roles) or (may_have_further and width > door.needed)
+        if not fits:
+            raise InputValueError(argument, expected=_expected(door), got=f"{width} columns")
+        places = dict(zip(door.roles, range(width), strict=False))
+        return ColumnRoles(places, tuple(range(len(places), width)))
+    found: dict[str, list[int]] = {role: [] for role in door.roles}
+    further: list[int] = []
+    left_out: list[str] = []
+    for position, name in enumerate(names):
+        role = door.role_of(name)
+        if role is not None:
+            found[role].append(position)
+        elif door.is_beside(name):
+            left_out.append(str(name))
+        else:
+            further.append(position)
+    is_twice = any(len(positions) > 1 for positions in found.values())
+    is_missing = not all(found[role] for role in door.needed_roles)
+    if is_twice or is_missing or (further and not may_have_further):
+        raise InputValueError(argument, expected=_expected(door), got=_shown(names))
+    places = {role: positions[0] for role, positions in found.items() if positions}
+    return ColumnRoles(places, tuple(further), tuple(left_out))
+
+
+def _roles_said(
+    argument: str,
+    names: Sequence[Any] | None,
+    width: int,
+    door: Door,
+    columns: Mapping[str, str | int],
+    may_have_further: bool,
+) -> ColumnRoles:
+    """Find the columns that the user names or numbers."""
+    places: dict[str, int] = {}
+    for role in door.roles:
+        column = columns.get(role)
+        if column is None:
+            continue
+        positions: list[int] = []
+        if isinstance(column, str):
+            positions = [position for position, name in enumerate(names or ()) if name == column]
+        elif 0 <= column < width:
+            positions = [column]
+        if len(positions) != 1:
+            expected = f"a column {column!r}, the {role}, as columns= says"
+            got = f"{width} columns without names" if names is None else _shown(names)
+            raise InputValueError(argument, expected=expected, got=got)
+        places[role] = positions[0]
+    if len(set(places.values())) < len(places):
+        expected = "columns= that names each column once"
+        raise InputValueError(argument, expected=expected, got=f"{places}, by their numbers")
+    others = [position for position in range(width) if position not in places.values()]
+    if may_have_further:
+        if names is not None:
+            others = [position for position in others if not door.is_beside(names[position])]
+        return ColumnRoles(places, tuple(others))
+    left_out = [str(position) if names is None else str(names[position]) for position in others]
+    return ColumnRoles(places, (), tuple(left_out))
+
+
+def _expected(door: Door) -> str:
+    """Return what messages expect of the columns of a door, and the way out."""
+    roles = ", ".join(door.roles)
+    if door.needed < len(door.roles):
+        roles += f" (the first {door.needed} at least)"
+    example = ", ".join(f'"{role}": ...' for role in door.needed_roles)
+    return f"columns {roles}, each once and no others; columns={{{example}}} says which are meant"
+
+
+def _shown(names: Sequence[Any]) -> str:
+    """Return names of columns for messages, at most eight of them."""
+    shown = ", ".join(map(repr, names[:8]))
+    if len(names) > 8:
+        shown += ", ..."
+    return f"columns {shown}"
+
+
+_OF_GROUP = re.compile(r"\([^)]*\)$")  # ":START_ID(Person)"
+
+
+def plain_name(name: Any) -> str:
+    """Return the name of a column in lower case, with "_" between words, without a type.
+
+    Examples
+    --------
+    >>> plain_name("Query-ID"), plain_name("item_id:token"), plain_name(":START_ID"), plain_name(7)
+    ('query_id', 'item_id', ':start_id', '')
+    """
+    if not isinstance(name, str):
+        return ""
+    bare = _OF_GROUP.sub("", name.strip(" \t#'\"")).lower()
+    if not bare.startswith(":"):
+        bare = bare.partition(":")[0]
+    return bare.replace("-", "_").replace(" ", "_")

@@ -1,0 +1,178 @@
+"""Tables as columns with names: frames, Arrow tables, data sets, structured arrays, rows, tuples.
+
+No library is imported: a frame is known by its type, a data set by its names of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.checks import is_iterable
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.frames import is_frame
+
+
+class ColumnTable(NamedTuple):
+    """Columns of one length.
+
+    Attributes
+    ----------
+    columns : list
+        One-dimensional things: lists, arrays, Series.
+    names : list, or None
+        The name of each; None: they have no names.
+    """
+
+    columns: list[Any]
+    names: list[Any] | None = None
+
+
+def read_table(argument: str, value: Any) -> ColumnTable | None:
+    """Return the columns of whatever has columns, with their names; None for anything else.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    value : object
+        A frame of pandas or polars, a table of pyarrow, a data set of Hugging Face, a structured
+        array, a list of named tuples or of mappings, or a tuple of columns, which have no names.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For rows of unlike fields, and for columns of unlike lengths.
+
+    Examples
+    --------
+    >>> read_table("test", [{"head": 3, "tail": 5}, {"head": 4, "tail": 6}])
+    ColumnTable(columns=[[3, 4], [5, 6]], names=['head', 'tail'])
+    >>> read_table("test", ([3, 4], [5, 6]))
+    ColumnTable(columns=[[3, 4], [5, 6]], names=None)
+    >>> read_table("test", [(3, 5), (4, 6)])
+    """
+    for reader in (_of_tuple, _of_frame, _of_columns, _of_structured_array, _of_rows):
+        table = reader(argument, value)
+        if table is not None:
+            return table
+    return None
+
+
+def table_by_role(argument: str, value: Mapping[Any, Any]) -> ColumnTable:
+    """Return the columns of a mapping of names to columns, as data sets of OGB have them.
+
+    Examples
+    --------
+    >>> table_by_role("test", {"tail": np.array([5, 6]), "head": [3, 4]}).names
+    ['tail', 'head']
+    """
+    return _of_one_length(argument, ColumnTable(list(value.values()), list(value)))
+
+
+def is_column(value: Any) -> bool:
+    """Return whether this is one-dimensional: a list, an array, a Series, a tensor, a range.
+
+    Examples
+    --------
+    >>> is_column([3, 4]), is_column(np.zeros((2, 2))), is_column(3), is_column("ab")
+    (True, False, False, False)
+    """
+    if isinstance(value, (str, bytes, Mapping)) or is_frame(value) or not is_iterable(value):
+        return False
+    return len(getattr(value, "shape", (0,))) == 1
+
+
+def _of_tuple(argument: str, value: Any) -> ColumnTable | None:
+    """Return the columns of a tuple; one with named fields is a row."""
+    if not isinstance(value, tuple) or hasattr(value, "_fields"):
+        return None
+    return _of_one_length(argument, ColumnTable(list(value)))
+
+
+def _of_frame(_: str, value: Any) -> ColumnTable | None:
+    """Return the columns of a frame, each of its own type; 0, 1, 2, ... are no names."""
+    if not is_frame(value):
+        return None
+    names: list[Any] | None = list(value.columns)
+    if hasattr(value, "iloc"):
+        columns = [value.iloc[:, j] for j in range(value.shape[1])]
+    else:
+        columns = list(value.get_columns())
+    if names == list(range(len(columns))):
+        names = None
+    return ColumnTable(columns, names)
+
+
+def _of_columns(argument: str, value: Any) -> ColumnTable | None:
+    """Return the columns of a table of pyarrow, or of a data set of Hugging Face."""
+    names = getattr(value, "column_names", None)
+    if not isinstance(names, (list, tuple)):
+        return None
+    columns = [_plain_column(value[name]) for name in names]
+    return _of_one_length(argument, ColumnTable(columns, list(names)))
+
+
+def _of_structured_array(_: str, value: Any) -> ColumnTable | None:
+    """Return the columns of an array whose entries have named fields."""
+    if not isinstance(value, np.ndarray) or value.ndim != 1 or not value.dtype.names:
+        return None
+    names = list(value.dtype.names)
+    return ColumnTable([value[name] for name in names], names)
+
+
+def _of_rows(argument: str, value: Any) -> ColumnTable | None:
+    """Return the columns of a list of rows whose fields have names."""
+    if not isinstance(value, list) or not value:
+        return None
+    if hasattr(value[0], "_fields"):
+        return _of_named_rows(argument, value)
+    if isinstance(value[0], Mapping):
+        return _of_mappings(argument, value)
+    return None
+
+
+def _of_named_rows(argument: str, rows: Sequence[Any]) -> ColumnTable:
+    """Return the columns of named tuples with the same fields."""
+    fields = rows[0]._fields
+    for i, row in enumerate(rows):
+        if getattr(row, "_fields", None) != fields:
+            expected = f"rows with the fields {', '.join(fields)}"
+            raise InputTypeError(argument, expected=expected, got=f"{row!r} in row {i}")
+    return ColumnTable(list(map(list, zip(*rows, strict=True))), list(fields))
+
+
+def _of_mappings(argument: str, rows: Sequence[Any]) -> ColumnTable:
+    """Return the columns of mappings with the same keys."""
+    names = list(rows[0])
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping) or row.keys() != rows[0].keys():
+            expected = f"rows with the keys {', '.join(map(repr, names))}"
+            raise InputTypeError(argument, expected=expected, got=f"{row!r} in row {i}")
+    return ColumnTable([[row[name] for row in rows] for name in names], names)
+
+
+def _plain_column(column: Any) -> Any:
+    """Return a column that numpy, or the reader of names, takes; strings of Arrow as a list."""
+    if hasattr(column, "to_pylist"):
+        if column.null_count == 0 and "int" in str(column.type):
+            return np.asarray(column)
+        return column.to_pylist()
+    if hasattr(column, "__array__"):
+        return column
+    return list(column)
+
+
+def _of_one_length(argument: str, table: ColumnTable) -> ColumnTable:
+    """Refuse what is no column, and columns of unlike lengths."""
+    expected = "columns, one-dimensional and of one length: a tuple is columns, a list is rows"
+    for column in table.columns:
+        if not is_column(column):
+            raise InputTypeError(argument, expected=expected, got=f"{column!r} among them")
+    lengths = [len(column) for column in table.columns]
+    if len(set(lengths)) != 1:
+        got = f"lengths {', '.join(map(str, lengths[:8])) or 'of none'}"
+        raise InputValueError(argument, expected=expected, got=got)
+    return table
