@@ -7,6 +7,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+
 from support.name_tables import table_of_names
 from truerank.inputs.errors import InputTypeError, InputValueError
 from truerank.splits.column_roles import (

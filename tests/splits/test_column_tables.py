@@ -7,6 +7,7 @@ from collections import namedtuple
 import numpy as np
 import pandas as pd
 import pytest
+
 from truerank.inputs.errors import InputTypeError, InputValueError
 from truerank.splits.column_tables import read_table, table_by_role
 
