@@ -13,6 +13,7 @@ import numpy as np
 
 from .checks import check_length, check_shape, check_size, choice
 from .errors import InputError, InputTypeError, InputValueError
+from .frames import by_position, refuse_names_in_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -174,6 +175,8 @@ def tensor_array(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:
 def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDArray[Any]:
     """Make an array of anything that numpy takes, and of a tensor on a device.
 
+    An array has no names: those of a frame or Series are refused, as `by_position` says it.
+
     Parameters
     ----------
     value : object
@@ -186,7 +189,7 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
         For what cannot be read: a tensor that is not dense, a list of tensors on a device, an array
         that has been deleted.
     ValueError
-        For lists of unlike lengths.
+        For lists of unlike lengths, and for names.
 
     Examples
     --------
@@ -202,7 +205,7 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
     if isinstance(value, range):
         check_length(name, value)
     try:
-        return np.asarray(on_host(value, name))
+        array = np.asarray(on_host(by_position(name, value), name))
     except InputError:  # which says what is wrong
         raise
     except MemoryError:
@@ -214,6 +217,9 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
             got = "lists of unlike lengths"
         kind = InputValueError if isinstance(error, ValueError) else InputTypeError
         raise kind(name, expected=what, got=got) from error
+    if array.ndim > 1 and isinstance(value, (list, tuple)):
+        refuse_names_in_rows(name, value)
+    return array
 
 
 def array_shape(name: str, value: Any) -> tuple[int, ...]:

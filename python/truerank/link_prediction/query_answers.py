@@ -14,6 +14,7 @@ import numpy as np
 from ..inputs.arrays import as_array, index_array
 from ..inputs.checks import check_length, is_integer, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.frames import without_index
 from ..inputs.input_files import path_name
 from ..inputs.naming import public
 from ..inputs.selection import check_indptr
@@ -154,7 +155,7 @@ def _items(
         return sorted(value, key=lambda item: (type(item).__name__, item))
     check_length(name, value)
     if hasattr(value, "__array__"):  # also a column of pandas, polars or pyarrow
-        return as_array(value, name).tolist()  # type: ignore[no-any-return]
+        return as_array(without_index(value), name).tolist()  # type: ignore[no-any-return]
     return list(value)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.frames import Axis
 from ..inputs.row_keys import codes_of, distinct
 from ..inputs.selection import join_ranges
 from ..ranks.labels import POSITION, WHOLE, Labels
@@ -100,6 +101,9 @@ def part_of_side(
     chosen = np.concatenate([right, further + tasks])
     place = np.concatenate([right_place, further_place])
     given = codes_of(place, side.test_rows[chosen])
+    row_names = tuple(side.test_rows[chosen][given.first()].tolist())
+    if side.row_axis.labels is not None:
+        row_names = tuple(map(side.row_axis.labels.__getitem__, row_names))
     asked = codes_of(side.rows[chosen])
     filter_lists, candidates = side.selections(chosen)
     other_filters = {}
@@ -119,6 +123,7 @@ def part_of_side(
         labels=labels,
         test_rows=given.codes,
         height=len(given.distinct),
+        row_axis=Axis(row_names, f"task.{side.side}.row_axis.labels"),
         other_filters=other_filters,
     )
 
