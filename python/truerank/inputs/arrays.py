@@ -202,10 +202,13 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
     """
     if type(value) is np.ndarray:
         return value
+    is_listed = isinstance(value, (list, tuple))
     if isinstance(value, range):
         check_length(name, value)
+    if not is_listed:
+        value = by_position(name, value)
     try:
-        array = np.asarray(on_host(by_position(name, value), name))
+        array = np.asarray(on_host(value, name))
     except InputError:  # which says what is wrong
         raise
     except MemoryError:
@@ -217,7 +220,7 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
             got = "lists of unlike lengths"
         kind = InputValueError if isinstance(error, ValueError) else InputTypeError
         raise kind(name, expected=what, got=got) from error
-    if array.ndim > 1 and isinstance(value, (list, tuple)):
+    if is_listed and array.ndim > 1:
         refuse_names_in_rows(name, value)
     return array
 

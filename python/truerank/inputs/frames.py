@@ -30,14 +30,33 @@ class Axis(NamedTuple):
 
     Attributes
     ----------
-    labels : tuple of str, tuple of int, or None
-        None: they are numbered 0, 1, 2, ...
+    whole : tuple of str, tuple of int, or None
+        Their labels; None: they are numbered 0, 1, 2, ...
     written : str
         How a user writes these labels, for messages.
+    some : ndarray of int64, or None
+        Of a part: the places of its rows in the whole.
     """
 
-    labels: tuple[str, ...] | tuple[int, ...] | None = None
+    whole: tuple[str, ...] | tuple[int, ...] | None = None
     written: str = ""
+    some: npt.NDArray[Any] | None = None
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None:
+        """The labels, or the numbers of some; None: all are numbered.
+
+        Examples
+        --------
+        >>> Axis(("a", "b", "c"), some=np.array([2, 0])).labels
+        ('c', 'a')
+        """
+        if self.some is None:
+            return self.whole
+        places = self.some.tolist()
+        if self.whole is None:
+            return tuple(places)
+        return tuple(map(self.whole.__getitem__, places))
 
 
 NUMBERED = Axis()
@@ -158,24 +177,20 @@ def _check_names(name: str, kind: str, names: Any, axis: Axis) -> None:
     if _are_no_names(names):
         return
     given = tuple(names)
-    labels = axis.labels
-    if labels is None:
-        labels = tuple(range(len(given)))
+    labels = axis.labels or tuple(range(len(given)))
     are_labels = _LABEL_TYPES.issuperset(map(type, given))
     if len(given) != len(labels) or (are_labels and given == labels):
         return
-    noun, words, line_of_labels, line_of_numbers = _WORDS[kind]
-    i = 0
+    noun, words, line_of_labels, line = _WORDS[kind]
+    expected = f"{words} numbered 0, 1, 2, ..."
+    if axis.labels:
+        line = line_of_labels.format(axis.written)
+        expected = f"{words} in the order of {axis.written}"
     ways = f"{noun}.to_numpy() if they stand by position"
+    i = 0
     if are_labels:
         i = next(i for i, label in enumerate(labels) if given[i] != label)
         if set(given) == set(labels):
-            line = line_of_numbers
-            if axis.labels is not None:
-                line = line_of_labels.format(axis.written)
             ways = f"{line}, or {ways}"
-    expected = f"{words} numbered 0, 1, 2, ..."
-    if axis.labels is not None:
-        expected = f"{words} in the order of {axis.written}"
     got = f"{given[i]!r} at position {i}, where {labels[i]!r} belongs; give {ways}"
     raise InputValueError(name, expected=expected, got=got)

@@ -101,9 +101,6 @@ def part_of_side(
     chosen = np.concatenate([right, further + tasks])
     place = np.concatenate([right_place, further_place])
     given = codes_of(place, side.test_rows[chosen])
-    row_names = tuple(side.test_rows[chosen][given.first()].tolist())
-    if side.row_axis.labels is not None:
-        row_names = tuple(map(side.row_axis.labels.__getitem__, row_names))
     asked = codes_of(side.rows[chosen])
     filter_lists, candidates = side.selections(chosen)
     other_filters = {}
@@ -113,6 +110,9 @@ def part_of_side(
     if POSITION not in labels:
         labels[POSITION] = Labels._trusted(chosen + first, None)
         labels[WHOLE] = Labels._trusted(np.full(len(chosen), of_all), None)
+    rows_of_whole = side.test_rows[chosen[given.first()]]
+    if side.row_axis.some is not None:
+        rows_of_whole = side.row_axis.some[rows_of_whole]
     return replace(
         side,
         queries=side.queries[asked.distinct],
@@ -123,7 +123,7 @@ def part_of_side(
         labels=labels,
         test_rows=given.codes,
         height=len(given.distinct),
-        row_axis=Axis(row_names, f"task.{side.side}.row_axis.labels"),
+        row_axis=Axis(side.row_axis.whole, f"task.{side.side}.row_axis.labels", rows_of_whole),
         other_filters=other_filters,
     )
 
