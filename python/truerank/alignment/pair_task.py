@@ -201,7 +201,7 @@ class Task(tasks.Task[Report]):
         ----------
         left, right : array_like, shape (entities, d), or path
             A vector for each entity of the graph: arrays, memory maps or paths of .npy files, as
-            `truerank.rank_embeddings` takes them.
+            `truerank.rank_embeddings` takes them. The index of a frame must be the labels in order.
         similarity : str
             As in `truerank.rank_embeddings`.
         csls : int or CSLS, optional
@@ -300,7 +300,8 @@ class Task(tasks.Task[Report]):
         Parameters
         ----------
         scores : array_like, shape (left entities, right entities), or files
-            The scores, as `truerank.rank` takes them: arrays of any layout, paths or stores.
+            The scores, as `truerank.rank` takes them: arrays of any layout, paths or stores. The
+            index and the columns of a frame must be the labels of both graphs in their order.
         csls : int or CSLS, optional
             As in `evaluate_embeddings`, over these similarities, which must be floats; float16 and
             bfloat16 are widened to float32.

@@ -155,7 +155,7 @@ def _items(
         return sorted(value, key=lambda item: (type(item).__name__, item))
     check_length(name, value)
     if hasattr(value, "__array__"):  # also a column of pandas, polars or pyarrow
-        return as_array(without_index(value), name).tolist()  # type: ignore[no-any-return]
+        return as_array(value, name).tolist()  # type: ignore[no-any-return]
     return list(value)
 
 
@@ -234,10 +234,12 @@ def answers_by_query(title: str, value: Any, queries: Sequence[Hashable]) -> lis
     lists = _items(title, value, expected, refused=(str, bytes, Set))
     if len(lists) != len(queries):
         raise InputValueError(title, expected=expected, got=f"{len(lists)} lists")
-    return [
-        _items(title, answers, expected, refused=(str, bytes, Mapping), where=f" for {query!r}")
-        for query, answers in zip(queries, lists, strict=True)
-    ]
+    listed = []
+    for query, answers in zip(queries, lists, strict=True):
+        items = without_index(answers)
+        where = f" for {query!r}"
+        listed.append(_items(title, items, expected, refused=(str, bytes, Mapping), where=where))
+    return listed
 
 
 def is_pair(value: Any) -> bool:

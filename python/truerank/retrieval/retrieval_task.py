@@ -88,7 +88,8 @@ class Task(OneSidedTask[RetrievalReport]):
         Right answers of other splits, each in any form of `qrels`: they are left out of the
         candidates of their query. Those of queries without a row are ignored.
     groups : labels or mapping, optional
-        The group of each query, of all in the order of their ids, or by query.
+        The group of each query, of all in the order of their ids (which the index of a Series must
+        have), or by query.
     gain : {"linear", "exponential", "binary"}
         What becomes of gains g in dcg and ndcg: g, 2^g - 1, or 1.
     split : str
