@@ -12,7 +12,7 @@ import pytest
 
 import truerank as tr
 from support.refusals import refusal
-from truerank.inputs.frames import by_position
+from truerank.inputs.frames import Axis, by_position
 
 pandas = pytest.importorskip("pandas", reason="frames of pandas")
 
@@ -234,6 +234,27 @@ def test_numbers_are_no_names_and_others_are_refused(name: str) -> None:
 
 
 # --- what frames and Series are
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "Int64", "category", "object"])
+def test_integers_of_any_dtype_are_labels(dtype: str) -> None:
+    axis = Axis((2, 0, 1), "task.entities")
+    for labels in ([2, 0, 1], list(np.array([2, 0, 1]))):
+        right = pandas.Series([0.5, 2.0, 1.0], pandas.Index(labels, dtype=dtype))
+        assert by_position("bias", right, axis).tolist() == [0.5, 2.0, 1.0]
+        refusal(ValueError, r"list\(task\.entities", by_position, "bias", right.iloc[::-1], axis)
+        refusal(ValueError, "series.sort_index", by_position, "bias", right)
+
+
+@pytest.mark.parametrize("dtype", ["str", "string", "category", "object"])
+def test_words_of_any_dtype_are_labels(dtype: str) -> None:
+    axis = Axis(("b", "a"), "task.entities")
+    for labels in (["b", "a"], list(np.array(["b", "a"]))):
+        right = pandas.Series([0.5, 2.0], pandas.Index(labels, dtype=dtype))
+        assert by_position("bias", right, axis).tolist() == [0.5, 2.0]
+        refusal(ValueError, r"list\(task\.entities", by_position, "bias", right.iloc[::-1], axis)
+    missing = pandas.Series([0.5, 2.0], pandas.Index(["b", None], dtype=dtype))
+    refusal(ValueError, r"give series\.to_numpy", by_position, "bias", missing, axis)
 
 
 def test_numbered_frames_are_arrays() -> None:

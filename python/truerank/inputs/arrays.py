@@ -13,7 +13,7 @@ import numpy as np
 
 from .checks import check_length, check_shape, check_size, choice
 from .errors import InputError, InputTypeError, InputValueError
-from .frames import by_position, refuse_names_in_rows
+from .frames import by_position, kind_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -220,8 +220,9 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
             got = "lists of unlike lengths"
         kind = InputValueError if isinstance(error, ValueError) else InputTypeError
         raise kind(name, expected=what, got=got) from error
-    if is_listed and array.ndim > 1:
-        refuse_names_in_rows(name, value)
+    if is_listed and array.ndim > 1 and kind_of("pandas", "Series") in map(type, value):
+        for row in value:
+            by_position(name, row)
     return array
 
 

@@ -15,9 +15,7 @@ from .errors import InputTypeError, InputValueError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_LABEL_TYPES = frozenset({str, np.str_, int})  # bool and float are no labels, though True == 1
-# What has the names of each kind, in messages: the words for them, and what puts them in order,
-# where they are labels, and where they are numbers.
+# In messages: the words for what has names, and what puts labels in order, and numbers.
 _WORDS = {
     "index": ("series", "an index", "series.loc[list({})]", "series.sort_index()"),
     "rows": ("frame", "rows", "frame.loc[list({})]", "frame.sort_index()"),
@@ -28,14 +26,8 @@ _WORDS = {
 class Axis(NamedTuple):
     """What the rows or the columns of values stand for, in their order.
 
-    Attributes
-    ----------
-    whole : tuple of str, tuple of int, or None
-        Their labels; None: they are numbered 0, 1, 2, ...
-    written : str
-        How a user writes these labels, for messages.
-    some : ndarray of int64, or None
-        Of a part: the places of its rows in the whole.
+    `whole` are labels (None: they are numbered 0, 1, 2, ...), and `written` is how a user writes
+    them. Of a part, `some` are the places of its rows in the whole.
     """
 
     whole: tuple[str, ...] | tuple[int, ...] | None = None
@@ -44,13 +36,7 @@ class Axis(NamedTuple):
 
     @property
     def labels(self) -> tuple[Any, ...] | None:
-        """The labels, or the numbers of some; None: all are numbered.
-
-        Examples
-        --------
-        >>> Axis(("a", "b", "c"), some=np.array([2, 0])).labels
-        ('c', 'a')
-        """
+        """The labels, or the numbers of some; None: all are numbered."""
         if self.some is None:
             return self.whole
         places = self.some.tolist()
@@ -62,38 +48,20 @@ class Axis(NamedTuple):
 NUMBERED = Axis()
 
 
+def kind_of(library: str, name: str) -> Any:
+    """Return a class of a library, for isinstance; an empty tuple if nobody has imported it."""
+    return getattr(sys.modules.get(library), name, ())
+
+
 def is_frame(value: object) -> bool:
-    """Whether a value is a DataFrame of pandas or polars.
-
-    Examples
-    --------
-    >>> is_frame([[0.1, 0.9]])
-    False
-    """
-    libraries = (sys.modules.get(name) for name in ("pandas", "polars"))
-    return any(isinstance(value, getattr(library, "DataFrame", ())) for library in libraries)
-
-
-def is_series(value: object) -> bool:
-    """Whether a value is a Series of pandas; those of polars have no index.
-
-    Examples
-    --------
-    >>> is_series([0.1, 0.9])
-    False
-    """
-    return isinstance(value, getattr(sys.modules.get("pandas"), "Series", ()))
+    """Whether a value is a DataFrame of pandas or polars."""
+    kinds = (kind_of("pandas", "DataFrame"), kind_of("polars", "DataFrame"))
+    return isinstance(value, kinds)
 
 
 def without_index(value: Any) -> Any:
-    """Return a Series as an array: a list of things, whose index stands for nothing.
-
-    Examples
-    --------
-    >>> without_index([3, 1])
-    [3, 1]
-    """
-    if is_series(value):
+    """Return a Series of pandas as an array: in a list of things, an index stands for nothing."""
+    if isinstance(value, kind_of("pandas", "Series")):
         return value.to_numpy()
     return value
 
@@ -131,7 +99,7 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
     ...
     truerank.inputs.errors.InputValueError: bias: expected an index in the order of task.entities...
     """
-    if is_series(value):
+    if isinstance(value, kind_of("pandas", "Series")):
         _check_names(name, "index", value.index, rows)
         return value.to_numpy()
     if not is_frame(value):
@@ -141,34 +109,20 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
     dtypes = list(dict.fromkeys(map(str, value.dtypes)))
     if len(dtypes) > 1:
         raise InputTypeError(name, expected="columns of one dtype", got=", ".join(dtypes))
-    array: npt.NDArray[Any] = value.to_numpy()  # without a copy where they are in one block
-    return array
+    return value.to_numpy()  # without a copy where they are in one block
 
 
 def columns_of(name: str, value: Any) -> Axis:
-    """Return the names of the columns of a frame, to which those of another one are compared."""
+    """Return the names of the columns of a frame, with which those of another one are compared."""
     if not is_frame(value) or _are_no_names(value.columns):
         return NUMBERED
     return Axis(tuple(value.columns), f"{name}.columns")
 
 
-def refuse_names_in_rows(name: str, rows: Any) -> None:
-    """Refuse a list of rows in which a row is a Series that has names.
-
-    Examples
-    --------
-    >>> refuse_names_in_rows("scores", [[0.1, 0.9], [0.3, 0.2]])
-    """
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and pandas.Series in map(type, rows):
-        for row in rows:
-            by_position(name, row)
-
-
 def _are_no_names(names: Any) -> bool:
     if isinstance(names, list):  # of polars
         return names == [f"column_{i}" for i in range(len(names))]
-    is_range = isinstance(names, getattr(sys.modules.get("pandas"), "RangeIndex", ()))
+    is_range = isinstance(names, kind_of("pandas", "RangeIndex"))
     return is_range and names.start == 0 and names.step == 1
 
 
@@ -178,7 +132,8 @@ def _check_names(name: str, kind: str, names: Any, axis: Axis) -> None:
         return
     given = tuple(names)
     labels = axis.labels or tuple(range(len(given)))
-    are_labels = _LABEL_TYPES.issuperset(map(type, given))
+    kinds = set(map(type, given)) - {str, int}  # bool and float are no labels, though True == 1
+    are_labels = all(issubclass(kind, (str, np.integer)) for kind in kinds)
     if len(given) != len(labels) or (are_labels and given == labels):
         return
     noun, words, line_of_labels, line = _WORDS[kind]
