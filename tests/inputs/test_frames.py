@@ -353,3 +353,35 @@ def test_a_part_has_the_rows_of_its_units() -> None:
     assert tr.concatenate(ranks) == task.evaluate_scores(SCORES).ranks
     wrong = frame.iloc[[0, 2]]
     refusal(ValueError, "got 0 at position 0, where 1 ", task[1:].evaluate_scores, wrong)
+
+
+def test_what_was_counted_by_position_is_counted_by_name() -> None:
+    """Each reversed frame gave the second number, without a word."""
+    names, eye = ["a", "b"], np.eye(2)
+    search = tr.retrieval.Task({"q1": ["a"], "q2": ["b"]}, entities=names, queries=["q1", "q2"])
+    links = tr.link_prediction.Task(
+        [("a", "r", "b"), ("b", "r", "a")], {}, entities=names, sides=["tail"]
+    )
+    graphs = tr.alignment.Task([("a", "q1"), ("b", "q2")], left=names, right=["q1", "q2"])
+
+    def groups(value: Any) -> Any:
+        qrels = {"q1": ["a"], "q2": ["a"]}
+        task = tr.retrieval.Task(qrels, entities=names, queries=["q1", "q2"], groups=value)
+        return task.evaluate_scores(eye).group_values("mrr")
+
+    of_queries = pandas.DataFrame(eye, index=["q1", "q2"])
+    kinds = pandas.Series(["short", "long"], of_queries.index)
+    for value, call, right, by_place in (
+        (of_queries, lambda x: search.evaluate_scores(x)["mrr"], 1.0, 0.5),
+        (kinds, groups, {"short": 1.0, "long": 0.5}, {"long": 1.0, "short": 0.5}),
+        (
+            pandas.DataFrame(eye, index=names),
+            lambda x: links.evaluate_embeddings(eye[::-1].copy(), entities=x)["mr"],
+            1.0,
+            2.0,
+        ),
+        (of_queries, lambda x: graphs.evaluate_embeddings(eye, x)["hits@1"], 1.0, 0.0),
+    ):
+        assert call(value) == right
+        refusal(ValueError, r"got '(q2|b)' at position 0", call, value.iloc[::-1])
+        assert call(value.iloc[::-1].to_numpy()) == by_place
