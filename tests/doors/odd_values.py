@@ -121,6 +121,9 @@ ARRAYS: dict[str, Callable[[], Any]] = {
 PANDAS: dict[str, Callable[[Any], Any]] = {
     "a Series": lambda pd: pd.Series([0, 1, 2]),
     "a Series with an index": lambda pd: pd.Series([0, 1, 2], index=[7, 8, 9]),
+    "a Series backwards": lambda pd: pd.Series([0, 1, 2]).iloc[::-1],
+    "a frame of named rows": lambda pd: pd.DataFrame(np.eye(3), index=["a", "b", None]),
+    "a frame of tuples": lambda pd: pd.DataFrame({("a", 0): [0.5], ("b", 1): [0.25]}),
     "an integer Series with gaps": lambda pd: pd.Series([0, None, 2], dtype="Int64"),
     "categories": lambda pd: pd.Series(["a", "b", "a"], dtype="category"),
     "a frame": lambda pd: pd.DataFrame({"query": ["a", "b"], "score": [0.5, 0.25]}),

@@ -130,14 +130,15 @@ def test_frames_of_scores_in_another_order_are_refused() -> None:
     plain = task.evaluate_scores(SCORES, SCORES).ranks
     unnamed = polars.DataFrame(SCORES)  # column_0, column_1, ... say nothing
     assert task.evaluate_scores(frame, unnamed).ranks == plain
-    assert task.evaluate_scores(frame.set_axis([5, 6, 7], axis=1), SCORES).ranks == plain
+    numbers = frame.set_axis([5, 6, 7], axis=1)
+    refusal(ValueError, r"^tail: .*\.to_numpy\(\)", task.evaluate_scores, numbers, SCORES)
     moved = frame[["b", "c", "a"]]
-    order = "expected columns in the order of the task's labels, got "
+    order = "expected columns in the order of task.entities, got "
     where = "'b' at position 0, where 'a' belongs"
     for wrong in (moved, polars.from_dict(moved.to_dict("list"))):
         refusal(ValueError, f"^head: {order}{where}", task.evaluate_scores, frame, wrong)
-    with pytest.raises(ValueError, match=f"^tail: {order}'x' at position 2, where 'c' belongs$"):
-        task.evaluate_scores(frame.rename(columns={"c": "x"}), frame)
+    other = f"^tail: {order}'x' at position 2, where 'c' belongs; give frame.to_numpy"
+    refusal(ValueError, other, task.evaluate_scores, frame.rename(columns={"c": "x"}), frame)
     refusal(ValueError, r"^tail: .* shape \(2, 3\)", task.evaluate_scores, frame[["a", "b"]], frame)
     search = Retrieval({"q1": ["a"], "q2": ["c"]}, entities=["a", "b", "c"], queries=["q1", "q2"])
     assert search.evaluate_scores(frame)["mrr"] == search.evaluate_scores(SCORES)["mrr"]

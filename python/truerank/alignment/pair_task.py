@@ -13,6 +13,7 @@ from ..embeddings.watching import watch_of_part, watching
 from ..inputs.arrays import read_only
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
+from ..inputs.frames import Axis, by_position
 from ..inputs.naming import public
 from ..inputs.rules import (
     BatchOptions,
@@ -175,6 +176,11 @@ class Task(tasks.Task[Report]):
         for text in notes:
             warn_user(text)
 
+    @property
+    def _axes(self) -> tuple[Axis, Axis]:
+        """The labels of the entities of both graphs."""
+        return Axis(self.left, "task.left"), Axis(self.right, "task.right")
+
     def _become_part(self, source: Self, positions: IntArray) -> None:
         self.pairs = read_only(source.pairs[positions])
 
@@ -195,7 +201,7 @@ class Task(tasks.Task[Report]):
         ----------
         left, right : array_like, shape (entities, d), or path
             A vector for each entity of the graph: arrays, memory maps or paths of .npy files, as
-            `truerank.rank_embeddings` takes them.
+            `truerank.rank_embeddings` takes them. The index of a frame must be the labels in order.
         similarity : str
             As in `truerank.rank_embeddings`.
         csls : int or CSLS, optional
@@ -237,8 +243,10 @@ class Task(tasks.Task[Report]):
         (1.5, 1.25)
         """
         rules = read_rules(options, EmbeddingOptions)
+        rows, columns = self._axes
+        names = FORWARD._replace(query_rows=rows, entity_rows=columns)
         vectors = Embeddings(
-            left, right, similarity, None, rules.dtype, names=FORWARD, layout=rules.layout
+            left, right, similarity, None, rules.dtype, names=names, layout=rules.layout
         )
         return self._evaluate_similarities(vectors, csls, rules, block=block)
 
@@ -292,7 +300,8 @@ class Task(tasks.Task[Report]):
         Parameters
         ----------
         scores : array_like, shape (left entities, right entities), or files
-            The scores, as `truerank.rank` takes them: arrays of any layout, paths or stores.
+            The scores, as `truerank.rank` takes them: arrays of any layout, paths or stores. The
+            index and the columns of a frame must be the labels of both graphs in their order.
         csls : int or CSLS, optional
             As in `evaluate_embeddings`, over these similarities, which must be floats; float16 and
             bfloat16 are widened to float32.
@@ -321,8 +330,9 @@ class Task(tasks.Task[Report]):
         (2.0, 1.0)
         """
         rules = read_rules(options)
-        opened: Any = read_scores(scores, rules.dtype, tiled=True)
-        with owned(opened, scores):
+        matrix = by_position("scores", scores, *self._axes)
+        opened: Any = read_scores(matrix, rules.dtype, tiled=True)
+        with owned(opened, matrix):
             return self._evaluate_similarities(opened, csls, rules, io=io)
 
     @with_options(BatchOptions, pairs=False)

@@ -183,7 +183,7 @@ def _copied(value: Any, name: str) -> Any:
         return [_copied(member, name) for member in value]
     if isinstance(value, tuple):  # a named one, too
         return tuple(_copied(member, name) for member in value)
-    if hasattr(value, "tocsr"):
+    if hasattr(value, "tocsr") or hasattr(value, "iloc"):  # pandas': its names are looked at later
         return value.copy()
     if hasattr(value, "__array__"):
         return as_array(value, name).copy()

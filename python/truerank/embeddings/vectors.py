@@ -23,9 +23,10 @@ from ..devices.backends import scores_vectors
 from ..devices.task_counts import DeviceCounts
 from ..devices.vector_scores import VectorScores, in_parts, scores_right, tensor_on
 from ..inputs.arithmetic import default_arithmetic
-from ..inputs.arrays import is_tensor
+from ..inputs.arrays import as_array, is_tensor
 from ..inputs.checks import LAYOUTS, check_shape, choice, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.frames import NUMBERED, Axis, by_position, columns_of
 from ..inputs.naming import public
 from ..inputs.scores import (
     FLOATS,
@@ -77,7 +78,7 @@ def vector_form(shape: str, dimensions: tuple[int, ...], similarity: str) -> For
 
 
 class VectorNames(NamedTuple):
-    """What messages call queries and entities, and their scores."""
+    """What messages call queries and entities, and their scores; and what their rows stand for."""
 
     queries: str = "queries"  # the name of the argument; likewise the next one
     entities: str = "entities"
@@ -89,6 +90,8 @@ class VectorNames(NamedTuple):
         "the score of query {row} and entity {column}",
         "the true score, of query {row} and entity {column},",
     )
+    query_rows: Axis = NUMBERED
+    entity_rows: Axis = NUMBERED
 
 
 QUERIES = VectorNames()
@@ -129,7 +132,8 @@ class Embeddings:
     queries, entities, similarity, bias, dtype, csls, layout
         As in `rank_embeddings`.
     names : VectorNames
-        What messages call them.
+        What messages call them, and what their rows stand for. Columns of one frame are compared
+        with those of the other.
 
     Attributes
     ----------
@@ -176,10 +180,14 @@ class Embeddings:
     ) -> None:
         self.similarity = choice("similarity", similarity, SIMILARITIES)
         self.names = names
+        dimensions = columns_of(names.entities, entities)
+        by_query = by_position(names.queries, queries, names.query_rows, dimensions)
+        dimensions = columns_of(names.queries, queries)
+        by_entity = by_position(names.entities, entities, names.entity_rows, dimensions)
         form = vector_form(names.shape, (1, 2), similarity)
-        left, left_files, left_device = read_vectors(names.queries, queries, dtype, form)
+        left, left_files, left_device = read_vectors(names.queries, by_query, dtype, form)
         form = self._matrix_form
-        right, right_files, right_device = read_vectors(names.entities, entities, dtype, form)
+        right, right_files, right_device = read_vectors(names.entities, by_entity, dtype, form)
         self.vector_shapes = (shape_of(left), shape_of(right))
         check_layout(layout, similarity, [left.dtype, right.dtype])
         self.layout = layout
@@ -198,7 +206,8 @@ class Embeddings:
         self.device = right_device or left_device
         self.files = left_files + right_files
         if bias is not None:
-            self.bias, bias_files = read_bias(bias, self.shape[1], dtype, carrier)
+            by_entity = by_position("bias", bias, names.entity_rows)
+            self.bias, bias_files = read_bias(by_entity, self.shape[1], dtype, carrier)
             self.files += bias_files
         self._paths = tuple(map(os.path.abspath, self.files))  # which stay valid after a chdir
         self.csls: CSLS | None = self.with_csls(csls).csls
@@ -558,7 +567,7 @@ def rounded_means(
     if not isinstance(csls, CSLS):
         got = type(csls).__name__
         raise InputTypeError("csls", expected="a CSLS, as csls_means gives it", got=got)
-    means = [np.asarray(values) for values in csls[:2]]
+    means = [as_array(values, "csls") for values in csls[:2]]
     for name, array, count in zip(names, means, sizes, strict=True):
         if array.dtype.kind != "f" or array.shape != (count,):
             expected = f"{count} means for {name}, one float for each"

@@ -13,6 +13,7 @@ import numpy as np
 
 from .checks import check_length, check_shape, check_size, choice
 from .errors import InputError, InputTypeError, InputValueError
+from .frames import by_position, kind_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -174,6 +175,8 @@ def tensor_array(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:
 def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDArray[Any]:
     """Make an array of anything that numpy takes, and of a tensor on a device.
 
+    An array has no names: those of a frame or Series are refused, as `by_position` says it.
+
     Parameters
     ----------
     value : object
@@ -186,7 +189,7 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
         For what cannot be read: a tensor that is not dense, a list of tensors on a device, an array
         that has been deleted.
     ValueError
-        For lists of unlike lengths.
+        For lists of unlike lengths, and for names.
 
     Examples
     --------
@@ -199,10 +202,13 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
     """
     if type(value) is np.ndarray:
         return value
+    is_listed = isinstance(value, (list, tuple))
     if isinstance(value, range):
         check_length(name, value)
+    if not is_listed:
+        value = by_position(name, value)
     try:
-        return np.asarray(on_host(value, name))
+        array = np.asarray(on_host(value, name))
     except InputError:  # which says what is wrong
         raise
     except MemoryError:
@@ -214,6 +220,10 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
             got = "lists of unlike lengths"
         kind = InputValueError if isinstance(error, ValueError) else InputTypeError
         raise kind(name, expected=what, got=got) from error
+    if is_listed and array.ndim > 1 and kind_of("pandas", "Series") in map(type, value):
+        for row in value:
+            by_position(name, row)
+    return array
 
 
 def array_shape(name: str, value: Any) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from .._core import Scores
 from .arrays import array_shape, as_array, native_indices
 from .checks import check_shape
 from .errors import InputTypeError, InputValueError
+from .frames import without_index
 from .scores import as_scores, refuse_rounded
 from .selection import indptr_of, indptr_of_pair
 
@@ -105,7 +106,7 @@ def _joined(name: str, value: Any) -> tuple[Any, IntArray]:
         check_shape(name, array_shape(name, values), 1, "(indptr, values) with 1-D values")
         return values, indptr_of_pair(name, value, len(values))
     if isinstance(value, list):
-        arrays = [as_array(item, name, _FORMS) for item in value]
+        arrays = [as_array(without_index(item), name, _FORMS) for item in value]
         for array in arrays:
             check_shape(name, array.shape, 1, _FORMS)
         indptr = indptr_of([len(array) for array in arrays])

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _core
 from .errors import InputTypeError, InputValueError
+from .frames import by_position
 from .words import IoMode, Layout, NanRule, ScoreOrder, near_words
 
 if TYPE_CHECKING:
@@ -205,6 +206,7 @@ def several(name: str, values: Iterable[T], what: str) -> list[T]:
     if isinstance(values, (str, bytes)) or not is_iterable(values):
         raise InputTypeError(name, expected=f"several {what}", got=type(values).__name__)
     check_length(name, values)
+    by_position(name, values)  # a Series must not lose its names
     return list(values)
 
 

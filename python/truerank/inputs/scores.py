@@ -14,7 +14,7 @@ from .._core import Scores
 from .arrays import as_array, is_tensor, refuse_mask, tensor_array
 from .checks import MOST_ENTRIES, check_size, is_integer, is_sparse
 from .errors import InputTypeError, InputValueError
-from .frames import frame_array, is_frame, refuse_labels
+from .frames import by_position
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -347,10 +347,7 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
     """Return an array over the same memory, and the name of its dtype if numpy has none for it."""
     if type(value) is np.ndarray:
         return value, None
-    if form is SCORES:
-        refuse_labels(name, value)
-    if is_frame(value):
-        return frame_array(name, value), None
+    value = by_position(name, value)
     hint = ""
     if form is SCORES:
         hint = "give a filter instead"

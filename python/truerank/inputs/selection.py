@@ -16,7 +16,7 @@ from .._core import Selection
 from .arrays import array_shape, as_array, index_array, native_indices, refuse_mask
 from .checks import check_range, check_shape, integer, is_sparse
 from .errors import InputError, InputTypeError, InputValueError
-from .frames import is_frame, refuse_labels
+from .frames import by_position, without_index
 from .naming import public
 
 if TYPE_CHECKING:
@@ -253,8 +253,7 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
     [0 2 2] [1 2]
     """
     may_be_shared = name == "candidates"
-    if is_frame(value):
-        refuse_labels(name, value)
+    value = by_position(name, value)
     refuse_mask(name, value)
     if is_sparse(value):
         shape = tasks, columns
@@ -336,7 +335,7 @@ def _of_lists(name: str, value: Sequence[Any] | npt.NDArray[Any], tasks: int) ->
     for i, item in enumerate(value):
         if isinstance(item, AbstractSet):
             item = list(item)
-        entries = index_array(f"{name}: list {i}", item, copy=False)
+        entries = index_array(f"{name}: list {i}", without_index(item), copy=False)
         check_shape(name, entries.shape, 1, f"a list of indices for task {i}")
         lists.append(entries)
     indptr = indptr_of([len(entries) for entries in lists[1:]])

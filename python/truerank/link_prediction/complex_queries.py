@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.frames import Axis
 from ..inputs.naming import public
 from ..inputs.row_keys import are_among, distinct, search_sorted
 from ..ranks.labels import Labels, as_labels
@@ -185,6 +186,7 @@ class ComplexQueries(OneSidedTask[Report]):
             test_rows=query_of_task,
             height=len(self.queries),
             names=vocabulary.names,
+            row_axis=Axis(names, "task.queries"),
         )
 
     def __repr__(self) -> str:

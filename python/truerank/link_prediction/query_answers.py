@@ -14,6 +14,7 @@ import numpy as np
 from ..inputs.arrays import as_array, index_array
 from ..inputs.checks import check_length, is_integer, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.frames import without_index
 from ..inputs.input_files import path_name
 from ..inputs.naming import public
 from ..inputs.selection import check_indptr
@@ -233,10 +234,12 @@ def answers_by_query(title: str, value: Any, queries: Sequence[Hashable]) -> lis
     lists = _items(title, value, expected, refused=(str, bytes, Set))
     if len(lists) != len(queries):
         raise InputValueError(title, expected=expected, got=f"{len(lists)} lists")
-    return [
-        _items(title, answers, expected, refused=(str, bytes, Mapping), where=f" for {query!r}")
-        for query, answers in zip(queries, lists, strict=True)
-    ]
+    listed = []
+    for query, answers in zip(queries, lists, strict=True):
+        items = without_index(answers)
+        where = f" for {query!r}"
+        listed.append(_items(title, items, expected, refused=(str, bytes, Mapping), where=where))
+    return listed
 
 
 def is_pair(value: Any) -> bool:

@@ -381,7 +381,7 @@ class Task(SidedTask[Report]):
             statements may have, belong to the qualifiers of the test as they were given, statement
             by statement.
         entities : array_like, shape (columns, d), or path
-            The embeddings of entities.
+            The embeddings of entities. The index of a frame must be the labels in their order.
         relations : array_like, shape (columns, d), or path
             The embeddings of relations, for the side "relation".
         times : array_like, shape (columns, d), or path
@@ -437,7 +437,8 @@ class Task(SidedTask[Report]):
         ----------
         tail, head, relation, qualifier, time : array_like, or files
             Those of each side, of shape (rows, columns), whose rows are those of
-            `evaluate_embeddings`. Rows of one query that differ are ranked as they are.
+            `evaluate_embeddings`. Rows of one query that differ are ranked as they are. The columns
+            of a frame must be the labels in their order.
         unique : bool
             Whether rows belong to the distinct queries.
         order, nan, dtype, threads, audit, io, progress : optional

@@ -12,6 +12,7 @@ from .. import _core
 from ..inputs.arrays import integers
 from ..inputs.checks import check_length, check_range, distinct_names, has_dimensions, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.frames import by_position
 from ..inputs.naming import printable, public
 from ..inputs.row_keys import occurrences_of
 from .counts import checked_index
@@ -272,7 +273,7 @@ def as_labels(name: str, value: Any, length: int) -> Labels:
     elif isinstance(value, tuple) and len(value) == 2 and has_dimensions(value[0]):
         labels = _of_codes(name, *value)
     else:
-        labels = _of_values(name, value)
+        labels = _of_values(name, by_position(name, value))
     if len(labels) != length:
         raise InputValueError(name, expected=f"{length} labels, one for each task", got=len(labels))
     return labels

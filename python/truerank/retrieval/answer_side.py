@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
+from ..inputs.frames import Axis, by_position
 from ..inputs.row_keys import are_among, distinct_in_place, look_up
 from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
 from ..splits.grades import first_task_counts, gain_labels
@@ -79,6 +80,7 @@ def make_side(
         test_rows=query,
         height=sets.queries.size,
         names=names,
+        row_axis=Axis(sets.queries.names, "task.queries"),
     )
 
 
@@ -113,7 +115,8 @@ def _judged_candidates(codes: PairCodes, sets: AnswerSets, known: IntArray, amon
 def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels:
     """Read the groups of some queries: labels of all in their order, or a mapping of queries."""
     if not isinstance(groups, Mapping):
-        return as_labels("groups", groups, queries.size)[asked]
+        in_order = by_position("groups", groups, Axis(queries.names, "queries"))
+        return as_labels("groups", in_order, queries.size)[asked]
     names = list(map(queries.label_of, asked.tolist()))
     missing = [name for name in names if name not in groups]
     if missing:

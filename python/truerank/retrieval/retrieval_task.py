@@ -88,7 +88,8 @@ class Task(OneSidedTask[RetrievalReport]):
         Right answers of other splits, each in any form of `qrels`: they are left out of the
         candidates of their query. Those of queries without a row are ignored.
     groups : labels or mapping, optional
-        The group of each query, of all in the order of their ids, or by query.
+        The group of each query, of all in the order of their ids (which the index of a Series must
+        have), or by query.
     gain : {"linear", "exponential", "binary"}
         What becomes of gains g in dcg and ndcg: g, 2^g - 1, or 1.
     split : str
@@ -208,8 +209,11 @@ class Task(OneSidedTask[RetrievalReport]):
         elif is_drawn:
             raise InputValueError("judged", "sampled candidates have no judged documents")
         read_gains(sets.gains, len(sets.pairs), gain)  # gains that cannot be counted are errors now
-        side = make_side(sets, groups, chosen, gain)
         self.queries = sets.queries.names
+        self._all_queries_known = queries is not None
+        if groups is not None and not isinstance(groups, Mapping):
+            self._check_order_of_queries("groups")
+        side = make_side(sets, groups, chosen, gain)
         self.entities = side.names
         self._query_vocabulary = Vocabulary(side.height, self.queries, "queries")
         self._names_alone: Vocabulary | None = None
@@ -218,9 +222,6 @@ class Task(OneSidedTask[RetrievalReport]):
         self._has_judged = len(side) > len(sets.pairs)
         self._are_all_judged = judged  # all that is judged is ranked
         self._has_groups = groups is not None
-        self._all_queries_known = queries is not None
-        if groups is not None and not isinstance(groups, Mapping):
-            self._check_order_of_queries("groups")
         protocol = Protocol(
             filter=tuple(sets.known),
             split=split,

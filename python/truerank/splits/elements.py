@@ -16,6 +16,7 @@ from .. import _core
 from ..inputs.arrays import as_array, device_of, index_array, refuse_mask
 from ..inputs.checks import check_length, check_shape, is_iterable, plain_names
 from ..inputs.errors import InputTypeError
+from ..inputs.frames import without_index
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -117,7 +118,7 @@ def _listed(name: str, values: Any, expected: str) -> Any:
     check_length(name, values)
     if not hasattr(values, "__array__") and not device_of(values):
         return list(values)
-    array = as_array(values, name, expected)
+    array = as_array(without_index(values), name, expected)
     check_shape(name, array.shape, 1, "a 1-D array")
     if array.dtype.kind in "iu":
         return array

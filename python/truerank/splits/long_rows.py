@@ -13,7 +13,7 @@ import numpy as np
 from ..inputs.arrays import as_array
 from ..inputs.checks import several
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.frames import is_frame
+from ..inputs.frames import is_frame, without_index
 from .named_columns import RowColumns, are_in_place, find_columns, says_nothing
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def ranks_of(argument: str, values: Any) -> IntArray:
 
 def _numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:
     """Return a column of numbers of some kinds of dtype."""
-    array = as_array(values, argument, expected)
+    array = as_array(without_index(values), argument, expected)
     if array.dtype.kind == "O":  # a column of Python's numbers
         array = as_array(array.tolist(), argument, expected)
     if len(array) and (array.dtype.kind not in kinds or array.ndim != 1):

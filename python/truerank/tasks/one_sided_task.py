@@ -74,7 +74,7 @@ class OneSidedTask(Task[AnyReport]):
         queries : array_like, shape (queries, d), or path
             A vector for each query, in the order of their ids or positions.
         entities : array_like, shape (entities, d), or path
-            A vector for each entity.
+            A vector for each entity. The index of a frame must be the labels in their order.
         similarity, layout, bias, block, nan, dtype, threads, audit, progress : optional
             As in `truerank.rank_embeddings`.
 
@@ -106,7 +106,7 @@ class OneSidedTask(Task[AnyReport]):
         ----------
         scores : array_like, shape (queries, entities), or files
             A row for each query, in the order of their ids or positions, as `truerank.rank` takes
-            them.
+            them. The index and the columns of a frame must be the labels in their order.
         order, nan, dtype, threads, audit, io, progress : optional
             As in `truerank.rank`.
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.frames import Axis
 from ..inputs.row_keys import codes_of, distinct
 from ..inputs.selection import join_ranges
 from ..ranks.labels import POSITION, WHOLE, Labels
@@ -109,6 +110,9 @@ def part_of_side(
     if POSITION not in labels:
         labels[POSITION] = Labels._trusted(chosen + first, None)
         labels[WHOLE] = Labels._trusted(np.full(len(chosen), of_all), None)
+    rows_of_whole = side.test_rows[chosen[given.first()]]
+    if side.row_axis.some is not None:
+        rows_of_whole = side.row_axis.some[rows_of_whole]
     return replace(
         side,
         queries=side.queries[asked.distinct],
@@ -119,6 +123,7 @@ def part_of_side(
         labels=labels,
         test_rows=given.codes,
         height=len(given.distinct),
+        row_axis=Axis(side.row_axis.whole, f"task.{side.side}.row_axis.labels", rows_of_whole),
         other_filters=other_filters,
     )
 

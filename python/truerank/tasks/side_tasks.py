@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import flag
+from ..inputs.frames import NUMBERED, Axis
 from ..inputs.naming import public
 from ..inputs.row_keys import RowKeys, codes_of, distinct_rows, find_by_block
 from ..inputs.selection import indptr_of
@@ -161,11 +162,14 @@ class GivenRows(NamedTuple):
         The number of rows.
     each : str
         What a row is for.
+    axis : Axis
+        The names of the rows.
     """
 
     rows: IntArray
     height: int
     each: str
+    axis: Axis
 
 
 class WritableCopies:
@@ -234,6 +238,8 @@ class SideTasks:
         The labels of the columns.
     candidate_kind : str
         What columns are: "entities", "relations" or "times".
+    row_axis : Axis
+        The labels of the rows that are given for the test: those of queries, or their numbers.
     other_filters : dict of str to the same
         Further filters by name, under which the same tasks are counted, too.
     """
@@ -250,6 +256,7 @@ class SideTasks:
     height: int = -1
     names: Names = None
     candidate_kind: str = "entities"
+    row_axis: Axis = NUMBERED
     other_filters: dict[str, tuple[IntArray, ...] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -269,8 +276,15 @@ class SideTasks:
     def rows_of(self, unique: bool) -> GivenRows:
         """Return what rows a user hands over: of distinct queries, or of the test as given."""
         if flag("unique", unique):
-            return GivenRows(self.rows, len(self.queries), "distinct query")
-        return GivenRows(self.test_rows, self.height, "query of the test as given")
+            return GivenRows(self.rows, len(self.queries), "distinct query", NUMBERED)
+        return GivenRows(self.test_rows, self.height, "query of the test as given", self.row_axis)
+
+    @property
+    def column_axis(self) -> Axis:
+        """The labels of the columns, and the attribute of a task that has them."""
+        if self.candidate_kind == "times":
+            return Axis(self.names, "task.time.names")
+        return Axis(self.names, f"task.{self.candidate_kind}")
 
     def selections(self, tasks: IntArray | None = None) -> tuple[Any, Any]:
         """Return the filter and the candidates of some tasks, or of all, as `rank` takes them.

@@ -26,7 +26,7 @@ from ..embeddings.watching import watch_of_part, watching
 from ..inputs.candidate_lists import as_lists
 from ..inputs.checks import flag
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.frames import check_columns, frame_array, is_frame
+from ..inputs.frames import by_position
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.row_keys import first_equals
 from ..inputs.rules import (
@@ -250,9 +250,13 @@ class Task(Generic[AnyReport]):
         opened: dict[str, Embeddings] = {}  # all arguments are checked before a side is ranked
         for key, side in self.sides.items():
             title = name or key
-            score_names = QUERIES.score_names._replace(argument=title)
+            given = side.rows_of(unique)
             names = QUERIES._replace(
-                queries=title, entities=side.candidate_kind, score_names=score_names
+                queries=title,
+                entities=side.candidate_kind,
+                score_names=QUERIES.score_names._replace(argument=title),
+                query_rows=given.axis,
+                entity_rows=side.column_axis,
             )
             embeddings = Embeddings(
                 queries_of_side[key],
@@ -263,7 +267,6 @@ class Task(Generic[AnyReport]):
                 names=names,
                 layout=rules.layout,
             )
-            given = side.rows_of(unique)
             embeddings.check_shape((given.height, side.columns), (given.each, "candidate"))
             opened[key] = embeddings
         sizes = [embeddings.nbytes for embeddings in opened.values()]
@@ -317,14 +320,11 @@ class Task(Generic[AnyReport]):
             for key, value in scores_of_side.items():
                 side = self.sides[key]
                 title = name or key
-                check_columns(title, value, side.names)
-                table = value
-                if is_frame(value):
-                    table = frame_array(title, value)
+                given = side.rows_of(unique)
+                table = by_position(title, value, given.axis, side.column_axis)
                 matrix = read_scores(table, rules.dtype, title, tiled=True)
                 store = cast("Store", stack.enter_context(owned(matrix, table)))
                 opened[key] = store
-                given = side.rows_of(unique)
                 shape = (given.height, side.columns)
                 check_score_shape(title, shape_of(store), shape, given.each)
             sizes = [store.nbytes for store in opened.values()]

@@ -1,0 +1,387 @@
+"""Frames and Series as values: their names are compared with what they stand for, at every door."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support.refusals import refusal
+from truerank.inputs.frames import Axis, by_position
+
+pandas = pytest.importorskip("pandas", reason="frames of pandas")
+
+NAMES = ["Paris", "Rome", "Oslo", "Bern", "Lima"]
+SCORES = np.array([[0.1, 0.9, 0.5, 0.5, 0.2], [0.7, 0.2, 0.2, 0.3, 0.9], [0.4, 0.1, 0.8, 0.6, 0.4]])
+IDS = [2, 1, 0]
+FILTER = [[1], [], [3, 2, 3]]
+SIZE = 4
+# Labels of each kind; the integers are all positions, too, so that only a name tells them apart.
+LABELS: dict[str, Any] = {"str": ("d", "a", "c", "b"), "int": (2, 0, 3, 1), "count": None}
+MATRIX = np.array([[1.0, 7, 3, 5], [2, 2, 9, 4], [6, 1, 0, 8], [3, 5, 4, 2]])
+
+
+class Door(NamedTuple):
+    """A call that takes values, the right ones, and what the names of one of their axes are."""
+
+    call: Callable[[Any], Any]
+    values: np.ndarray[Any, Any] = MATRIX
+    axis: int = 0
+    labels: Any = None
+    scope: Any = ()  # what a line of a message may name
+
+    def named(self, labels: Any, order: Any = slice(None)) -> Any:
+        """Return the values as a frame or a Series, whose rows or columns have names."""
+        if self.values.ndim == 1:
+            return pandas.Series(self.values, labels).iloc[order]
+        if self.axis:
+            return pandas.DataFrame(self.values, columns=labels).iloc[:, order]
+        return pandas.DataFrame(self.values, labels).iloc[order]
+
+    def in_order_by(self, message: str, value: Any) -> Any:
+        """Return what the line in a message makes of a value."""
+        line = re.search(r"; give (.*?), or (series|frame)\.to_numpy", message)
+        assert line is not None, message
+        scope = {"frame": value, "series": value, "list": list}
+        return eval(line.group(1), scope | dict(self.scope))
+
+
+def ranks_of(method: Callable[..., Any], **others: Any) -> Callable[[Any], tr.Ranks]:
+    (free,) = (name for name, value in others.items() if value is ...)
+    return lambda value: method(**others | {free: value}).ranks
+
+
+VECTORS = MATRIX[:, :3]
+OTHERS = MATRIX[::-1, :3].copy()
+
+
+def labels_of(kind: str) -> tuple[Any, Any, Any, Any]:
+    """Return labels of queries and entities, and the same as tasks take them."""
+    entities = LABELS[kind]
+    if entities is None:
+        return range(SIZE), range(SIZE), SIZE, SIZE
+    queries: Any = {"str": ("q3", "q1", "q2", "q0"), "int": (7, 5, 8, 6)}[kind]
+    return queries, entities, queries, entities
+
+
+def doors_of_retrieval(kind: str) -> Iterator[tuple[str, Door]]:
+    queries, entities, query_names, names = labels_of(kind)
+    qrels = {queries[i]: [entities[i]] for i in range(SIZE)}
+
+    def search(groups: Any = None) -> tr.retrieval.Task:
+        return tr.retrieval.Task(qrels, entities=names, queries=query_names, groups=groups)
+
+    def grouped(value: Any) -> Any:
+        return search(value).evaluate_scores(MATRIX).group_values("mrr")
+
+    task = search()
+    of_query: Any = {"labels": queries, "scope": {"task": task, "queries": queries}}
+    of_entity: Any = {"labels": entities, "scope": {"task": task}}
+    scored = ranks_of(task.evaluate_scores, scores=...)
+    yield "rows of scores", Door(scored, **of_query)
+    yield "columns of scores", Door(scored, axis=1, **of_entity)
+    embeddings = task.evaluate_embeddings
+    yield "queries", Door(ranks_of(embeddings, queries=..., entities=OTHERS), VECTORS, **of_query)
+    yield "entities", Door(ranks_of(embeddings, queries=OTHERS, entities=...), VECTORS, **of_entity)
+    biased = ranks_of(embeddings, queries=OTHERS, entities=VECTORS, bias=...)
+    yield "a bias", Door(biased, MATRIX[0], **of_entity)
+    yield "groups", Door(grouped, np.array(["x", "y", "x", "z"], object), **of_query)
+    part = task[[2, 0]]
+    of_part: Any = {"labels": (queries[2], queries[0]), "scope": {"task": part}}
+    yield "rows of a part", Door(ranks_of(part.evaluate_scores, scores=...), MATRIX[:2], **of_part)
+
+
+def doors_of_facts(kind: str) -> Iterator[tuple[str, Door]]:
+    queries, entities, _, names = labels_of(kind)
+    triples = [(entities[0], 0, entities[2]), (entities[1], 0, entities[3])]
+    task = tr.link_prediction.Task(triples, {}, entities=names, relations=1, sides=["tail"])
+    of_entity: Any = {"labels": entities, "scope": {"task": task}}
+    scored = ranks_of(task.evaluate_scores, tail=...)
+    yield "columns of tails", Door(scored, MATRIX[:2], axis=1, **of_entity)
+    yield "rows of tails", Door(scored, MATRIX[:2], labels=(0, 1))
+    vectors = ranks_of(task.evaluate_embeddings, tail=OTHERS[:2], entities=...)
+    yield "entities of facts", Door(vectors, VECTORS, **of_entity)
+    if kind == "str":
+        hard = [[entity] for entity in entities]
+        asked: Any = {"structures": "1p", "entities": names}
+        complex_queries = tr.link_prediction.ComplexQueries(queries, None, hard, **asked)
+        of_query: Any = {"labels": queries, "scope": {"task": complex_queries}}
+        scored = ranks_of(complex_queries.evaluate_scores, scores=...)
+        yield "rows of complex queries", Door(scored, **of_query)
+
+
+def doors_of_graphs(kind: str) -> Iterator[tuple[str, Door]]:
+    queries, entities, query_names, names = labels_of(kind)
+    pairs = list(zip(queries, entities, strict=True))
+    task = tr.alignment.Task(pairs, left=query_names, right=names)
+    of_left: Any = {"labels": queries, "scope": {"task": task}}
+    of_right: Any = {"labels": entities, "scope": {"task": task}}
+    scored = ranks_of(task.evaluate_scores, scores=...)
+    yield "left rows", Door(scored, **of_left)
+    yield "right columns", Door(scored, axis=1, **of_right)
+    embeddings = task.evaluate_embeddings
+    yield "left vectors", Door(ranks_of(embeddings, left=..., right=OTHERS), VECTORS, **of_left)
+    yield "right vectors", Door(ranks_of(embeddings, left=OTHERS, right=...), VECTORS, **of_right)
+
+
+def doors_of_numbers() -> Iterator[tuple[str, Door]]:
+    """Yield the doors of what is only numbered: tasks, candidates, and dimensions of vectors."""
+    counts: Any = {"above": [0, 3, 1, 0], "tied": [1, 1, 1, 1], "candidates": 9}
+    ranks = tr.Ranks(**counts)
+    ids = np.array([3, 0, 2, 1])
+    mask = np.array([True, False, True, True])
+    words = np.array(["u", "v", "w", "u"], object)
+    shares = np.array([0.5, 2.0, 0.25, 1.0])
+
+    def rank(**others: Any) -> Callable[[Any], tr.Ranks]:
+        (free,) = (name for name, value in others.items() if value is ...)
+        return lambda value: tr.rank(**{"scores": MATRIX, "targets": ids} | others | {free: value})
+
+    def blocks(value: Any) -> tr.Ranks:
+        return tr.rank_blocks([(MATRIX, ids, value)])
+
+    yield "scores", Door(rank(scores=...))
+    yield "columns", Door(rank(scores=...), axis=1)
+    yield "one row of scores", Door(rank(scores=...), MATRIX[0])
+    yield "targets", Door(rank(targets=...), ids)
+    yield "rows", Door(rank(rows=...), ids)
+    is_other = MATRIX > 4
+    for axis in (0, 1):
+        yield f"a mask, axis {axis}", Door(rank(filter=...), is_other, axis)
+        yield f"a mask of a block, axis {axis}", Door(blocks, is_other, axis)
+    lists = np.empty(SIZE, object)
+    lists[:] = [[1], [2, 3], [], [0]]
+    yield "lists", Door(rank(filter=...), lists)
+    yield "lists of a block", Door(blocks, lists)
+    everything = {"targets": [0, 2, 3, 0], "candidates": ...}
+    yield "candidates by a mask", Door(rank(**everything), mask)
+    others = lambda value: tr.rank_against(value, MATRIX)  # noqa: E731
+    yield "true scores", Door(others, MATRIX[0])
+    above = lambda value: tr.count_above(MATRIX, value).above.tolist()  # noqa: E731
+    yield "thresholds", Door(above, shares)
+    yield "thresholds of each", Door(above, MATRIX[::-1].copy())
+    listed = lambda value: tr.rank_lists(value, None, ids, candidates=SIZE)  # noqa: E731
+    yield "ids of lists", Door(listed, np.array([[1, 0], [2, 3], [2, 1], [3, 0]]))
+    yield "bias", Door(lambda value: tr.rank_embeddings(MATRIX, MATRIX, ids, bias=value), shares)
+    product = lambda value: tr.rank_embeddings(value, MATRIX, ids)  # noqa: E731
+    yield "dimensions", Door(product, MATRIX.T.copy(), axis=1)
+    yield "counts", Door(lambda value: tr.Ranks(value, [1] * SIZE, 9), ids)
+    yield "sizes", Door(lambda value: tr.Ranks(counts["above"], [1] * SIZE, value), ids + 9)
+    yield "listed", Door(lambda value: tr.Ranks(**counts, listed=value), mask)
+    yield "weights", Door(ranks.with_weights, shares)
+    yield "weights of a report", Door(lambda value: tr.report(ranks, weights=value)["mr"], shares)
+    yield "labels", Door(lambda value: ranks.with_labels(kind=value), words)
+    yield "ids as labels", Door(lambda value: ranks.with_labels(kind=value), ids)
+    yield "by", Door(lambda value: tr.report(ranks, by=value).group_values("mr"), words)
+    yield "tasks by a mask", Door(ranks.__getitem__, mask)
+    asked = ranks.with_labels(queries=["q0", "q1", "q0", "q1"])
+    gains = lambda value: tr.retrieval.report(asked, gains=value)["ndcg"]  # noqa: E731
+    yield "gains", Door(gains, shares)
+    cells = lambda value: tr.Table({"model": words, "mrr": value}).to_csv()  # noqa: E731
+    yield "cells", Door(cells, shares)
+
+
+DOORS = {
+    f"{name} ({kind})": door
+    for kind in LABELS
+    for doors in (doors_of_retrieval, doors_of_facts, doors_of_graphs)
+    for name, door in doors(kind)
+}
+DOORS |= {name: door._replace(labels=range(4)) for name, door in doors_of_numbers()}
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_every_order_of_names_but_the_right_one_is_refused(name: str) -> None:
+    door = DOORS[name]
+    right = door.call(door.values)
+    places = list(range(door.values.shape[door.axis]))
+    for order in map(list, permutations(places)):
+        value = door.named(list(door.labels), order)
+        if order == places:
+            assert door.call(value) == right
+            continue
+        message = refusal(tr.InputValueError, "; give (frame|series)", door.call, value)
+        assert door.call(door.in_order_by(message, value)) == right, message
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_numbers_are_no_names_and_others_are_refused(name: str) -> None:
+    door = DOORS[name]
+    right = door.call(door.values)
+    size = door.values.shape[door.axis]
+    unnamed = door.named(None)
+    assert door.call(unnamed) == right
+    assert door.call(unnamed.to_numpy()) == right
+    days = pandas.date_range("2020-01-01", periods=size)
+    for labels in (
+        list("wxyz")[:size],
+        [None] * size,
+        [False, True, 2, 3][:size],
+        days,
+        pandas.MultiIndex.from_arrays([days, days]),
+        pandas.Index(range(size), dtype=float),
+        pandas.RangeIndex(1, size + 1),
+    ):
+        value = door.named(labels)
+        refusal(tr.InputValueError, r"; give (frame|series)\.to_numpy\(\) if", door.call, value)
+    backwards = door.named(None, slice(None, None, -1))  # a RangeIndex, but one that counts down
+    refusal(tr.InputValueError, r"(frame|series)\.to_numpy\(\)", door.call, backwards)
+
+
+# --- what frames and Series are
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "Int64", "category", "object"])
+def test_integers_of_any_dtype_are_labels(dtype: str) -> None:
+    axis = Axis((2, 0, 1), "task.entities")
+    for labels in ([2, 0, 1], list(np.array([2, 0, 1]))):
+        right = pandas.Series([0.5, 2.0, 1.0], pandas.Index(labels, dtype=dtype))
+        assert by_position("bias", right, axis).tolist() == [0.5, 2.0, 1.0]
+        refusal(ValueError, r"list\(task\.entities", by_position, "bias", right.iloc[::-1], axis)
+        refusal(ValueError, "series.sort_index", by_position, "bias", right)
+
+
+@pytest.mark.parametrize("dtype", ["str", "string", "category", "object"])
+def test_words_of_any_dtype_are_labels(dtype: str) -> None:
+    axis = Axis(("b", "a"), "task.entities")
+    for labels in (["b", "a"], list(np.array(["b", "a"]))):
+        right = pandas.Series([0.5, 2.0], pandas.Index(labels, dtype=dtype))
+        assert by_position("bias", right, axis).tolist() == [0.5, 2.0]
+        refusal(ValueError, r"list\(task\.entities", by_position, "bias", right.iloc[::-1], axis)
+    missing = pandas.Series([0.5, 2.0], pandas.Index(["b", None], dtype=dtype))
+    refusal(ValueError, r"give series\.to_numpy", by_position, "bias", missing, axis)
+
+
+def test_numbered_frames_are_arrays() -> None:
+    expected = tr.rank(SCORES, IDS, filter=FILTER)
+    for columns in (None, [0, 1, 2, 3, 4], pandas.RangeIndex(5)):
+        frame = pandas.DataFrame(SCORES, columns=columns)
+        for targets in (IDS, pandas.Series(IDS), pandas.Series(IDS, dtype="Int64").to_numpy(int)):
+            assert tr.rank(frame, targets, filter=pandas.Series(FILTER)) == expected
+    assert tr.rank_blocks([(frame, IDS), (frame.copy(), IDS)]).above.tolist() == [1, 3, 2] * 2
+    assert tr.rank(frame.loc[1], [4, 1]) == tr.rank(SCORES[1], [4, 1])
+    counter = tr.RankCounter([0.5], [2], candidates=5)
+    counter.update(frame.iloc[:1])
+    assert counter.ranks() == tr.rank(SCORES[:1], [2])
+    assert np.shares_memory(by_position("scores", frame), frame.to_numpy())
+
+
+def test_messages_say_what_came_and_the_way_out() -> None:
+    frame = pandas.DataFrame(SCORES, columns=NAMES)
+    counter = tr.RankCounter([0.5], [2], candidates=5)
+    columns = "expected columns numbered 0, 1, 2, ..., got 'Paris' at position 0, where 0 belongs; "
+    columns += "give frame.to_numpy() if they stand by position"
+    rows = "scores: expected rows numbered 0, 1, 2, ..., got 2 at position 0, where 0 belongs; "
+    rows += "give frame.sort_index(), or frame.to_numpy() if they stand by position"
+    index = f"scores: {columns.replace('columns', 'an index').replace('frame', 'series')}"
+    mixed = pandas.DataFrame(SCORES).astype({1: "float32"})
+    one = "scores: expected columns of one dtype, got "
+    none = pandas.Series([[1], None, [2]])
+    for message, call in (
+        (f"scores: {columns}", lambda: tr.rank(frame, IDS)),
+        (f"scores: {columns}", lambda: tr.rank(frame, IDS, progress=lambda _: None)),
+        (f"filter: {columns}", lambda: tr.rank(SCORES, IDS, filter=frame > 0.5)),
+        (f"blocks: block 0: scores: {columns}", lambda: tr.rank_blocks([(frame, IDS)])),
+        (f"block: {columns}", lambda: counter.update(frame)),
+        (rows, lambda: tr.evaluate(pandas.DataFrame(SCORES, index=[2, 1, 0]), IDS)),
+        (index, lambda: tr.rank(frame.loc[1], [0])),
+        (index, lambda: tr.rank([frame.loc[1], frame.loc[0]], [0, 0])),
+        (one, lambda: tr.rank(pandas.DataFrame({0: ["a"], 1: [0.5]}), [1])),
+        (f"{one}float64, float32", lambda: tr.rank(mixed, IDS)),
+        ("scores: expected one of float16", lambda: tr.rank(mixed.astype(object), IDS)),
+        ("filter: list 1: expected integers", lambda: tr.rank(SCORES, IDS, filter=none)),
+    ):
+        refusal((tr.InputTypeError, tr.InputValueError), f"^{re.escape(message)}", call)
+
+
+def test_lists_of_ids_have_no_names() -> None:
+    """What a Series of them is an excerpt of, as a group of a frame, says nothing of a list."""
+    frame = pandas.DataFrame({"task": [2, 0, 2], "item": [3, 1, 2]}).sort_values("item")
+    lists = [frame.item[frame.task == task] for task in range(3)]
+    assert [list(each.index) for each in lists] == [[1], [], [2, 0]]
+    expected = tr.rank(SCORES, IDS, filter=FILTER)
+    assert tr.rank(SCORES, IDS, filter=lists) == expected
+    assert tr.rank_blocks([(SCORES, IDS, lists)]) == expected
+    ranked = tr.rank_lists(lists, None, IDS, candidates=5)
+    assert ranked == tr.rank_lists([[1], [], [2, 3]], None, IDS, candidates=5)
+    items = frame.item[frame.task == 2]
+    task = tr.retrieval.Task({0: [2]}, entities=5, candidates=items)
+    assert task.answers.candidates.tolist() == [2, 3]
+
+
+def test_frames_of_polars_have_columns_alone() -> None:
+    polars = pytest.importorskip("polars", reason="frames of polars")
+    named = polars.DataFrame(SCORES, schema=NAMES)
+    refusal(tr.InputValueError, r"^scores: expected columns numbered 0, 1", tr.rank, named, IDS)
+    expected = tr.rank(SCORES, IDS, filter=FILTER)
+    for frame in (named.to_numpy(), polars.DataFrame(SCORES)):  # column_0, column_1, ...
+        assert tr.rank(frame, polars.Series(IDS), filter=polars.Series(FILTER)) == expected
+    unnamed = polars.DataFrame(SCORES)
+    refusal(tr.InputValueError, "'column_4' at position 0", tr.rank, unnamed[:, ::-1], IDS)
+    task = tr.retrieval.Task({0: ["Oslo"], 1: ["Rome"], 2: ["Lima"]}, entities=NAMES)
+    expected = task.evaluate_scores(SCORES).ranks
+    assert task.evaluate_scores(named).ranks == expected
+    message = refusal(ValueError, "^scores: ", task.evaluate_scores, named[:, ::-1])
+    assert "; give frame[list(task.entities)], or" in message
+    assert task.evaluate_scores(named[:, ::-1][list(task.entities)]).ranks == expected
+
+
+def test_columns_of_vectors_are_compared_with_those_of_the_other_frame() -> None:
+    left = pandas.DataFrame(MATRIX, columns=["x", "y", "z", "u"])
+    right = pandas.DataFrame(MATRIX[::-1].copy(), columns=left.columns)
+    expected = tr.rank_embeddings(MATRIX, MATRIX[::-1].copy(), [*IDS, 3])
+    assert tr.rank_embeddings(left, right, [*IDS, 3]) == expected
+    moved = right[["y", "x", "z", "u"]]
+    words = r"^queries: .* in the order of entities\.columns, got 'x' .*list\(entities\.columns\)\]"
+    refusal(ValueError, words, tr.rank_embeddings, left, moved, [*IDS, 3])
+    assert tr.rank_embeddings(left[list(moved.columns)], moved, [*IDS, 3]) == expected
+    for one, other in ((left, MATRIX), (MATRIX, left)):  # an array does not say its order
+        refusal(ValueError, "numbered 0, 1, 2", tr.rank_embeddings, one, other, [*IDS, 3])
+
+
+def test_a_part_has_the_rows_of_its_units() -> None:
+    task = tr.link_prediction.Task(
+        [(0, 0, 1), (1, 0, 2), (2, 0, 3)], {}, entities=5, sides=["tail"]
+    )
+    frame = pandas.DataFrame(SCORES)
+    ranks = [task[p::2].evaluate_scores(frame.iloc[p::2]).ranks for p in (1, 0)]
+    assert tr.concatenate(ranks) == task.evaluate_scores(SCORES).ranks
+    wrong = frame.iloc[[0, 2]]
+    refusal(ValueError, "got 0 at position 0, where 1 ", task[1:].evaluate_scores, wrong)
+
+
+def test_what_was_counted_by_position_is_counted_by_name() -> None:
+    """Each reversed frame gave the second number, without a word."""
+    names, eye = ["a", "b"], np.eye(2)
+    search = tr.retrieval.Task({"q1": ["a"], "q2": ["b"]}, entities=names, queries=["q1", "q2"])
+    links = tr.link_prediction.Task(
+        [("a", "r", "b"), ("b", "r", "a")], {}, entities=names, sides=["tail"]
+    )
+    graphs = tr.alignment.Task([("a", "q1"), ("b", "q2")], left=names, right=["q1", "q2"])
+
+    def groups(value: Any) -> Any:
+        qrels = {"q1": ["a"], "q2": ["a"]}
+        task = tr.retrieval.Task(qrels, entities=names, queries=["q1", "q2"], groups=value)
+        return task.evaluate_scores(eye).group_values("mrr")
+
+    of_queries = pandas.DataFrame(eye, index=["q1", "q2"])
+    kinds = pandas.Series(["short", "long"], of_queries.index)
+    for value, call, right, by_place in (
+        (of_queries, lambda x: search.evaluate_scores(x)["mrr"], 1.0, 0.5),
+        (kinds, groups, {"short": 1.0, "long": 0.5}, {"long": 1.0, "short": 0.5}),
+        (
+            pandas.DataFrame(eye, index=names),
+            lambda x: links.evaluate_embeddings(eye[::-1].copy(), entities=x)["mr"],
+            1.0,
+            2.0,
+        ),
+        (of_queries, lambda x: graphs.evaluate_embeddings(eye, x)["hits@1"], 1.0, 0.0),
+    ):
+        assert call(value) == right
+        refusal(ValueError, r"got '(q2|b)' at position 0", call, value.iloc[::-1])
+        assert call(value.iloc[::-1].to_numpy()) == by_place
