@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "kernels/measured.hpp"
 #include "tests/tests.hpp"
 
 namespace truerank::tests {
@@ -166,6 +167,108 @@ void check_fault(Checks& checks) {
     checks.expect(fault.kind == Fault::Kind::nan_score && fault.row == 2 && fault.column == 7, "the first NaN");
 }
 
+// Where a row takes several chunks, counts are finished 64 groups of tasks at a time: the last of these has one group.
+// One row in memory serves all tasks, and nothing is known of what the arrays of counts held before.
+void check_last_groups(Checks& checks) {
+    constexpr std::int64_t columns = 2 * measured::kChunkBytes, special = 200;
+    std::vector<std::int8_t> row(static_cast<std::size_t>(columns), 0);
+    for (std::int64_t column = 0; column < special; ++column) {
+        row[static_cast<std::size_t>(column)] = static_cast<std::int8_t>(1 + column * 7 % 90);
+    }
+    for (const std::int64_t tasks : {65, 129}) {
+        const auto n = static_cast<std::size_t>(tasks);
+        std::vector<std::int64_t> targets, above(n, -7), tied(n, -7), candidates(n, -7);
+        Lists filter;  // the target, and the column after it
+        for (std::int64_t task = 0; task < tasks; ++task) {
+            targets.push_back(task);
+            filter.indices.push_back(task);
+            filter.indices.push_back(task + 1);
+            filter.end_list();
+        }
+        rank({reinterpret_cast<const char*>(row.data()), tasks, columns, 0, 1, DType::int8, false},
+             {tasks, nullptr, targets.data()}, filter.selection_over(2), {}, {false, NanRule::raise}, 2,
+             [] { return false; }, {above.data(), tied.data(), candidates.data()});
+        for (std::int64_t task = 0; task < tasks; ++task) {
+            const auto t = static_cast<std::size_t>(task);
+            std::int64_t expected_above = 0, expected_tied = 0;
+            for (std::int64_t column = 0; column < special; ++column) {
+                const auto at = static_cast<std::size_t>(column);
+                if (column == task + 1) continue;
+                expected_above += row[at] > row[t];
+                expected_tied += row[at] == row[t];
+            }
+            checks.expect(above[t] == expected_above && tied[t] == expected_tied && candidates[t] == columns - 1,
+                          "rank, group %lld of %lld in a long row", static_cast<long long>(task),
+                          static_cast<long long>(tasks));
+        }
+    }
+}
+
+// Columns are counted twelve at a time, and sixty where rows have several tasks: NaN is in the last column of odd rows,
+// and in the second of some of these.
+void check_nan_in_last_columns(Checks& checks) {
+    constexpr std::int64_t rows = 64;
+    for (const std::int64_t tasks : {rows, 2 * rows}) {
+        for (const std::int64_t columns : {2, 12, 13, 24, 25, 60, 61, 62, 72, 73, 121}) {
+            std::vector<float> scores(static_cast<std::size_t>(rows * columns), 1.0f);
+            for (std::int64_t row = 1; row < rows; row += 2) {  // in memory a column is next to a column
+                const float nan = std::numeric_limits<float>::quiet_NaN();
+                scores[static_cast<std::size_t>((columns - 1) * rows + row)] = nan;
+                if (row % 4 == 3) scores[static_cast<std::size_t>(rows + row)] = nan;
+            }
+            const Scores view{
+                reinterpret_cast<const char*>(scores.data()), rows, columns, 4, 4 * rows, DType::float32, false};
+            const auto n = static_cast<std::size_t>(tasks);
+            std::vector<std::int64_t> of_tasks, targets(n, 0), above(n), tied(n), candidates(n);
+            for (std::int64_t task = 0; task < tasks; ++task) of_tasks.push_back(task % rows);
+            const auto count = [&](NanRule rule) {
+                return rank(view, {tasks, of_tasks.data(), targets.data()}, {}, {}, {false, rule}, 1,
+                            [] { return false; }, {above.data(), tied.data(), candidates.data()});
+            };
+            const Fault fault = count(NanRule::raise);
+            bool right = fault.kind == Fault::Kind::nan_score && fault.row == 1 && fault.column == columns - 1;
+            for (const NanRule rule : {NanRule::worst, NanRule::omit}) {
+                right = right && count(rule).kind == Fault::Kind::none;
+                for (std::size_t t = 0; t < n; ++t) {
+                    const std::int64_t nan = t % 2 + (t % 4 == 3 && columns > 2);
+                    right = right && above[t] == 0 && tied[t] == columns - nan &&
+                            candidates[t] == (rule == NanRule::omit ? columns - nan : columns);
+                }
+            }
+            checks.expect(right, "rank, NaN in the last of %lld columns, %lld tasks", static_cast<long long>(columns),
+                          static_cast<long long>(tasks));
+        }
+    }
+}
+
+// A target that is NaN stays a candidate where its filter lists it; alone in its row, and with another task.
+void check_filtered_nan_target(Checks& checks) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<float> scores{2, nan, 3, nan, 1};
+    const std::vector<std::int64_t> one_row(2, 0), targets{1, 1};
+    Lists filter;
+    filter.indices = {0, 1, 3};
+    filter.end_list();
+    Selection left_out = filter.selection_over(3);
+    left_out.shared = true;
+    for (const std::int64_t tasks : {1, 2}) {
+        std::vector<std::int64_t> above(2), tied(2), candidates(2);
+        const auto count = [&](NanRule rule) {
+            return rank({reinterpret_cast<const char*>(scores.data()), 1, 5, 20, 4, DType::float32, false},
+                        {tasks, one_row.data(), targets.data()}, left_out, {}, {false, rule}, 1, [] { return false; },
+                        {above.data(), tied.data(), candidates.data()});
+        };
+        const Fault raised = count(NanRule::raise), omitted = count(NanRule::omit), kept = count(NanRule::worst);
+        bool right = raised.kind == Fault::Kind::nan_score && raised.row == 0 && raised.column == 1;
+        right = right && omitted.kind == Fault::Kind::nan_true_score && omitted.row == 0 && omitted.column == 1;
+        right = right && kept.kind == Fault::Kind::none;
+        for (std::size_t t = 0; t < static_cast<std::size_t>(tasks); ++t) {
+            right = right && above[t] == 2 && tied[t] == 1 && candidates[t] == 3;
+        }
+        checks.expect(right, "rank, a filtered target that is NaN, %lld tasks", static_cast<long long>(tasks));
+    }
+}
+
 }  // namespace
 
 void check_rank(Checks& checks) {
@@ -191,6 +294,9 @@ void check_rank(Checks& checks) {
         }
     });
     check_fault(checks);
+    check_last_groups(checks);
+    check_nan_in_last_columns(checks);
+    check_filtered_nan_target(checks);
 }
 
 }  // namespace truerank::tests

@@ -84,6 +84,29 @@ void check_list_sorting(Checks& checks, const Lists<Index>& lists, std::int64_t 
     }
 }
 
+// The check goes in chunks of so many entries: an index that is repeated, or lower than the one before it, exactly
+// where a chunk begins and nowhere else. It may be lower where a list begins.
+template <class Index>
+void check_edges_of_chunks(Checks& checks) {
+    constexpr std::int64_t chunk = 1 << 17, n = 2 * chunk + 5;
+    for (const std::int64_t edge : {chunk, 2 * chunk}) {
+        for (const std::int64_t fall : {0, 1, 2}) {
+            for (const std::int64_t begins : {std::int64_t{0}, edge - 1, edge, edge + 1}) {
+                Lists<Index> lists;
+                for (std::int64_t i = 0; i < n; ++i)
+                    lists.indices.push_back(static_cast<Index>(i < edge ? i : i - fall));
+                if (begins > 0) lists.indptr.push_back(begins);
+                lists.indptr.push_back(n);
+                const ListCheck found = check_lists(lists.selection(), n, 2, not_interrupted);
+                constexpr const char* names[] = {"in order", "a repeat", "out of order"};
+                checks.expect(found.first_outside == -1 && found.sorted == (fall == 0 || begins == edge),
+                              "check_lists, %s at entry %lld, where a list begins at %lld", names[fall],
+                              static_cast<long long>(edge), static_cast<long long>(begins));
+            }
+        }
+    }
+}
+
 template <class Index>
 void check_searches(Checks& checks, const Lists<Index>& lists, std::int64_t bound, Random& random) {
     const Selection selection = lists.selection();
@@ -149,6 +172,7 @@ void check_as(Checks& checks, Random& random) {
         lists.indptr.push_back(200'001);
         check_list_sorting(checks, lists, bound);
     }
+    check_edges_of_chunks<Index>(checks);
     const Lists<Index> none = random_lists<Index>(3, 0, 0, true, random);
     check_list_checks(checks, none, 0);
     check_list_sorting(checks, none, 0);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -160,9 +161,50 @@ void random_tasks(const Problem<T>& problem, std::vector<std::int64_t>& rows, st
     }
 }
 
+// All vectors, as both sides of a grid.
+template <class T>
+Grid whole_grid(const Problem<T>& problem) {
+    Grid grid{problem.embeddings, std::vector<std::int64_t>(static_cast<std::size_t>(problem.sizes.queries)),
+              std::vector<std::int64_t>(static_cast<std::size_t>(problem.sizes.entities))};
+    std::iota(grid.left.begin(), grid.left.end(), std::int64_t{0});
+    std::iota(grid.right.begin(), grid.right.end(), std::int64_t{0});
+    return grid;
+}
+
+// The means of the top k: NaN is left out whatever the rule says.
+template <class T>
+void check_means(Checks& checks, const Problem<T>& problem, NanRule rule, Random& random) {
+    const Grid grid = whole_grid(problem);
+    for (const std::int64_t k : {1, 3, 1000}) {
+        std::vector<T> left(grid.left.size()), right(grid.right.size());
+        const Fault of_means = mean_topk(grid, k, rule, random_execution(random), left.data(), right.data());
+        const auto mean = [&](std::int64_t size, const auto& score_at) {
+            std::vector<T> scores;
+            for (std::int64_t i = 0; i < size; ++i) {
+                if (!is_nan(score_at(i))) scores.push_back(score_at(i));
+            }
+            std::sort(scores.begin(), scores.end(), std::greater<>());
+            scores.resize(std::min(scores.size(), static_cast<std::size_t>(k)));
+            double sum = 0;
+            for (const T score : scores) sum += static_cast<double>(score);
+            return scores.empty() ? T{0} : static_cast<T>(sum / static_cast<double>(scores.size()));
+        };
+        bool equal = of_means.kind == Fault::Kind::none;
+        for (std::int64_t i = 0; i < problem.sizes.queries; ++i) {
+            const T expected = mean(problem.sizes.entities, [&](std::int64_t j) { return problem.at(i, j); });
+            equal = equal && same(left[static_cast<std::size_t>(i)], expected);
+        }
+        for (std::int64_t j = 0; j < problem.sizes.entities; ++j) {
+            const T expected = mean(problem.sizes.queries, [&](std::int64_t i) { return problem.at(i, j); });
+            equal = equal && same(right[static_cast<std::size_t>(j)], expected);
+        }
+        checks.expect(equal, "mean_topk of %lld, similarity %d", static_cast<long long>(k),
+                      static_cast<int>(problem.similarity));
+    }
+}
+
 template <class T>
 void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Random& random) {
-    const auto [queries, entities, depth] = problem.sizes;
     std::vector<std::int64_t> rows, targets;
     random_tasks(problem, rows, targets, random);
     const std::size_t n = rows.size();
@@ -192,42 +234,12 @@ void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Random
     checks.expect(fault.kind == Fault::Kind::none, "rank_embeddings: a fault");
     expect("rank_embeddings", false);
 
-    Grid grid{problem.embeddings, std::vector<std::int64_t>(static_cast<std::size_t>(queries)),
-              std::vector<std::int64_t>(static_cast<std::size_t>(entities))};
-    std::iota(grid.left.begin(), grid.left.end(), std::int64_t{0});
-    std::iota(grid.right.begin(), grid.right.end(), std::int64_t{0});
+    const Grid grid = whole_grid(problem);
     for (auto& of_tasks : counts) of_tasks.assign(n, 0);
     const auto faults = rank_grid(grid, tasks, {}, {}, rule, random_execution(random), forwards, backwards);
     checks.expect(faults[0].kind == Fault::Kind::none && faults[1].kind == Fault::Kind::none, "rank_grid: a fault");
     expect("rank_grid", true);
-
-    // The means of the top k: NaN is left out whatever the rule says.
-    for (const std::int64_t k : {1, 3, 1000}) {
-        std::vector<T> left(grid.left.size()), right(grid.right.size());
-        const Fault of_means = mean_topk(grid, k, rule, random_execution(random), left.data(), right.data());
-        const auto mean = [&](std::int64_t size, const auto& score_at) {
-            std::vector<T> scores;
-            for (std::int64_t i = 0; i < size; ++i) {
-                if (!is_nan(score_at(i))) scores.push_back(score_at(i));
-            }
-            std::sort(scores.begin(), scores.end(), std::greater<>());
-            scores.resize(std::min(scores.size(), static_cast<std::size_t>(k)));
-            double sum = 0;
-            for (const T score : scores) sum += static_cast<double>(score);
-            return scores.empty() ? T{0} : static_cast<T>(sum / static_cast<double>(scores.size()));
-        };
-        bool equal = of_means.kind == Fault::Kind::none;
-        for (std::int64_t i = 0; i < problem.sizes.queries; ++i) {
-            const T expected = mean(problem.sizes.entities, [&](std::int64_t j) { return problem.at(i, j); });
-            equal = equal && same(left[static_cast<std::size_t>(i)], expected);
-        }
-        for (std::int64_t j = 0; j < problem.sizes.entities; ++j) {
-            const T expected = mean(problem.sizes.queries, [&](std::int64_t i) { return problem.at(i, j); });
-            equal = equal && same(right[static_cast<std::size_t>(j)], expected);
-        }
-        checks.expect(equal, "mean_topk of %lld, similarity %d", static_cast<long long>(k),
-                      static_cast<int>(problem.similarity));
-    }
+    check_means(checks, problem, rule, random);
 }
 
 // Counts against given scores, which no candidate need have, for the entities on both sides of a cut.
@@ -336,12 +348,52 @@ void check_as(Checks& checks, Random& random) {
     }
 }
 
+// Where both sides are long, some rows and columns are scored before all others. No vector is zero: the first row and
+// the first column have their best scores among the others, too.
+template <class T>
+void check_means_of_long_sides(Checks& checks, Random& random) {
+    for (const Similarity similarity : kSimilaritiesTested) {
+        check_means(checks, Problem<T>({400, 390, 6}, similarity, false, 0, random), NanRule::raise, random);
+    }
+}
+
+// A query of many tasks is scored into a row of its own: a fault names its row in the call, and the first of all rows.
+void check_fault_of_crowded_queries(Checks& checks) {
+    constexpr std::int64_t queries = 9, entities = 40, each = 30;
+    // The product of an infinite component and 0 is NaN.
+    const auto fault_of = [&](std::initializer_list<std::size_t> infinite, std::int64_t target, NanRule rule) {
+        std::vector<float> left(queries * 2, 1.0f), right(entities * 2, 1.0f);
+        for (const std::size_t row : infinite) left[2 * row] = std::numeric_limits<float>::infinity();
+        right[2 * 7] = 0;
+        const auto matrix = [](const std::vector<float>& vectors, std::int64_t n) {
+            return Scores{reinterpret_cast<const char*>(vectors.data()), n, 2, 8, 4, DType::float32, false};
+        };
+        const Embeddings embeddings{matrix(left, queries), matrix(right, entities), Similarity::dot};
+        std::vector<std::int64_t> rows{8, 1};  // these have one task
+        for (const std::int64_t row : {7, 3, 5}) rows.insert(rows.end(), each, row);
+        const std::vector<std::int64_t> targets(rows.size(), target);
+        std::vector<std::int64_t> above(rows.size()), tied(rows.size()), candidates(rows.size());
+        return rank_embeddings(embeddings, {static_cast<std::int64_t>(rows.size()), rows.data(), targets.data()}, {},
+                               {}, rule, {0, 1, [] { return false; }}, {above.data(), tied.data(), candidates.data()});
+    };
+    const auto expect = [&](const Fault& fault, Fault::Kind kind, std::int64_t row, const char* what) {
+        checks.expect(fault.kind == kind && fault.row == row && fault.column == 7, "the fault of %s", what);
+    };
+    expect(fault_of({5, 7}, 0, NanRule::raise), Fault::Kind::nan_score, 5, "a crowded query");
+    expect(fault_of({5, 8}, 0, NanRule::raise), Fault::Kind::nan_score, 5, "a crowded query before another");
+    expect(fault_of({1, 3}, 0, NanRule::raise), Fault::Kind::nan_score, 1, "another before a crowded query");
+    expect(fault_of({7, 8}, 7, NanRule::omit), Fault::Kind::nan_true_score, 7, "a crowded query's true score");
+}
+
 }  // namespace
 
 void check_vectors(Checks& checks) {
     Random random;
     check_as<float>(checks, random);
     check_as<double>(checks, random);
+    check_means_of_long_sides<float>(checks, random);
+    check_means_of_long_sides<double>(checks, random);
+    check_fault_of_crowded_queries(checks);
 }
 
 }  // namespace truerank::tests

@@ -231,7 +231,10 @@ def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "rais
     if not splits and draw(st.booleans()):
         known = None
     every = tuple(range(3, 3 + qualifiers))
-    keys = draw(st.sampled_from([None, (), every, every[-1:]]))
+    choices: list[tuple[int, ...] | None] = [(), every, every[-1:]]
+    if set(every) <= set(timed):  # what is no time is a qualifier only where `keys` says so
+        choices.append(None)
+    keys = draw(st.sampled_from(choices))
     sides = draw(st.sampled_from(SIDES))
     chosen = {name: draw(st.sampled_from(rules)) for name in ("duplicates", "leaks", "unseen")}
     if not known:
