@@ -62,6 +62,8 @@ WORDS += [
     "*",
 ]
 WORDS += ["[", "part-*.npy", "pipe", ".", "..", "a" * 300, "a/b/c", "loop"]
+WORDS += ["head=0,tail=1", "head=0,relation=2,tail=1", "head=0,head=1", "tail=-1", "nobody=0"]
+WORDS += ["query=0,item=1,score=2", "head=" + "9" * 30, "head=,tail=1", "head=0;tail=1"]
 TEXTS = {
     "train.txt": "a\tr\tb\nb\tr\tc\n",
     "test.txt": "a\tr\tc\nc\ts\ta\n",
@@ -69,6 +71,13 @@ TEXTS = {
     "names.txt": "a\nb\nc\nd\n",
     "hostile.txt": "a\x1b[2J\tr\t=1+1\n\u202e\t\x9b\tb\n",
     "binary.txt": "\0\1\2",
+    "header.txt": "head\ttail\trelation\na\tb\tr\nb\tc\tr\n",
+    "weights.txt": "a\tr\tb\t0.5\nb\tr\tc\t0.25\n",
+    "facts.csv": '"a, the first",r,b\nb,r,"c\n',
+    "ratings.txt": "a b 5 881250949\nb c 3 881250949\n",
+    "points.txt": "a b 25\na c 19\n",
+    "entity2id.txt": "3\na\t0\nb\t1\nc\t2\n",
+    "entities.dict": "0\ta\n1\tb\n2\tc\n",
 }
 
 
