@@ -285,13 +285,14 @@ def test_ids_have_their_one_rule() -> None:
     assert named.evaluate_scores([[0.1, 0.5, 0.2], [0.3, 0.2, 0.1]])["mrr"] == 0.5
 
 
-@pytest.mark.parametrize("relevance", [[0.5, 1, 1], [float("nan"), 1, 1], ["1", "0", "1"]])
-def test_relevance_is_whole(relevance: list[Any]) -> None:
+@pytest.mark.parametrize("relevance", [[float("inf"), 1, 1], [float("nan"), 1, 1], ["1", "0", "1"]])
+def test_relevance_is_a_finite_number(relevance: list[Any]) -> None:
     columns = {"qid": ["q"] * 3, "docno": list("abc"), "label": relevance}
-    with pytest.raises((tr.InputValueError, tr.InputTypeError), match="integers as relevance"):
+    with pytest.raises((tr.InputValueError, tr.InputTypeError), match="that are finite numbers"):
         tr.Qrels.of(records(columns))
-    columns["label"] = [1.0, 0.0, 2.0]
-    assert tr.Qrels.of(records(columns)).relevance.tolist() == [1, 0, 2]
+    for numbers in ([1.0, 0.0, -2.0], [1, 0.1, 0.01]):
+        columns["label"] = numbers
+        assert tr.Qrels.of(records(columns)).relevance.tolist() == numbers
 
 
 def test_scores_keep_their_dtype() -> None:

@@ -298,7 +298,7 @@ def _distinct_answers(sets: AnswerSets) -> AnswerSets:
         got = f"{gains[i - 1]} and {gains[i]} for {ordered.name(i)}"
         raise InputValueError("qrels", expected="one gain for each pair", got=got)
     is_right = gains > 0
-    judged = ordered.pairs[~is_repeat & ~is_right]
+    judged = ordered.pairs[~is_repeat & (gains == 0)]  # below 0 none is judged, as in trec_eval
     return ordered.select(~is_repeat & is_right)._replace(judged=judged)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.npy_files import read_npy
 from ..splits.column_ids import IdColumn
+from ..splits.grades import read_grades
 from ..splits.judgements import Qrels, without_ranx
 from ..splits.list_files import qrels_of_file
 from ..splits.long_rows import as_list, read_long_rows
@@ -32,7 +33,7 @@ class JudgedPairs(NamedTuple):
     queries, entities : IdColumn
         Of equal lengths.
     gains : ndarray of float64, shape (n,), or None
-        Finite; below 0 only in a file of qrels. None: all are 1.
+        Finite; one below 0 says that the pair is not judged. None: all are 1.
     asked : IdColumn
         The queries that occur, also those without a pair; some of them perhaps several times.
     source : str
@@ -64,7 +65,7 @@ def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
     Raises
     ------
     TypeError, ValueError, OSError
-        For anything else, and for gains that are NaN, infinite or, except in text, negative.
+        For anything else, and for gains that are NaN or infinite.
     """
     value = as_list(without_ranx(value))
     if is_path(value):
@@ -79,7 +80,6 @@ def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
     if isinstance(value, Qrels):
         queries = reader.column(title, 0, value.queries, is_text=value.is_text)
         entities = reader.column(title, 1, value.documents, is_text=value.is_text)
-        # gains below 0 are none, as in trec_eval
         gains = value.relevance.astype(np.float64)
         return JudgedPairs(queries, entities, gains, queries, value.source)
     rows = read_long_rows(title, value, judged=True)
@@ -117,7 +117,7 @@ def _pairs_of_columns(title: str, columns: list[Any], reader: SplitReader) -> Ju
         raise InputValueError(title, expected=expected, got=got)
     gains = None
     if len(columns) == 3:
-        gains = _checked_gains(title, columns[2])
+        gains = read_grades(title, columns[2]).astype(np.float64)
     queries = reader.column(title, 0, columns[0])
     entities = reader.column(title, 1, columns[1])
     return JudgedPairs(queries, entities, gains, queries)
@@ -137,20 +137,6 @@ def _read_mapping(title: str, value: Mapping[Any, Any], reader: SplitReader) -> 
     queries = asked._replace(values=np.repeat(asked.values, list(map(len, lists))))
     gains = None
     if True in are_graded:
-        gains = _checked_gains(title, [gain for listed in lists for gain in listed.values()])
+        grades = [grade for listed in lists for grade in listed.values()]
+        gains = read_grades(title, grades).astype(np.float64)
     return JudgedPairs(queries, entities, gains, asked)
-
-
-def _checked_gains(title: str, gains: Any) -> FloatArray:
-    """Check gains: finite numbers, not negative; 0 is no right answer."""
-    array = np.array(list(gains))
-    expected = "gains that are numbers, finite and not negative"
-    if len(array) and (array.dtype.kind not in "biuf" or array.ndim != 1):
-        got = f"shape {array.shape} of dtype {array.dtype}"
-        raise InputTypeError(title, expected=expected, got=got)
-    array = array.astype(np.float64)
-    wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
-    if len(wrong):
-        got = f"{array[wrong[0]]} in row {wrong[0]}"
-        raise InputValueError(title, expected=expected, got=got)
-    return array

@@ -69,8 +69,8 @@ class Task(OneSidedTask[RetrievalReport]):
         of a .npy file of rows or of what `truerank.read_qrels` reads, gzipped if its name ends in
         .gz. Without names of columns that say more, those of frames count by position. What a str
         and an int name is decided by `entities` and
-        `queries`; arrays may be Series and categoricals. A gain of 0, and in Qrels
-        a relevance below 0 as well, is no right answer. A query without a right answer is left out
+        `queries`; arrays may be Series and categoricals. A gain of 0 is no right answer,
+        and one below 0 says that the pair is not judged. A query without a right answer is left out
         of all means, and counted in `without_answers`; ``report(ranks, answerless="zero")`` counts
         it as 0.
     entities : int, sequence of str or int, or mapping of these to int
@@ -137,8 +137,8 @@ class Task(OneSidedTask[RetrievalReport]):
     Raises
     ------
     TypeError, ValueError
-        For another form, unknown labels, ids out of range, gains that are NaN, infinite or
-        negative, a pair with several gains, and no right answers at all.
+        For another form, unknown labels, ids out of range, gains that are NaN or
+        infinite, a pair with several gains, and no right answers at all.
     OSError
         For files that are missing or damaged.
 

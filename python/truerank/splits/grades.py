@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..inputs.errors import InputValueError, UnknownKeyError
+from ..inputs.arrays import as_array
+from ..inputs.checks import is_number
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
+from ..inputs.frames import without_index
 from ..inputs.row_keys import row_keys
 from ..ranks.labels import GAIN, JUDGED, JUDGED_PLACES, WITHOUT_ANSWERS, Labels
 
@@ -27,6 +30,51 @@ NO_PLACES = "none"  # of a query whose judged documents are all right answers
 _PLACE = re.compile(r"([0-9]{1,18}):([1-9][0-9]{0,17})([?]?)")
 _MOST_GRADE = 1 << 16  # whole gains below it are grades, whose distinct values are counted
 _LARGEST_WHOLE = 2.0**53  # from here on not every whole number is a float64
+
+
+def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
+    """Return grades, which are finite numbers of any kind and sign, whatever has them.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    values : sequence of numbers, shape (n,)
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Of int64 where all are whole, of float64 otherwise.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For what is no number, and for NaN and infinite ones.
+
+    Examples
+    --------
+    >>> read_grades("qrels", [2.0, -1]), read_grades("qrels", np.array([1, 0.1]))
+    (array([ 2, -1]), array([1. , 0.1]))
+    """
+    expected = "grades that are finite numbers"
+    array = as_array(without_index(values), argument, expected)
+    if array.dtype.kind == "O":  # a column of Python's numbers
+        array = as_array(array.tolist(), argument, expected)
+    if not len(array):
+        return np.zeros(0, np.int64)
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
+        odd = [(value, row) for row, value in enumerate(values) if not is_number(value)]
+        value, row = odd[0]
+        raise InputTypeError(argument, expected=expected, got=f"{value!r} in row {row}")
+    grades = array.astype(np.float64)
+    is_odd = ~np.isfinite(grades)
+    if is_odd.any():
+        row = int(is_odd.argmax())
+        raise InputValueError(argument, expected=expected, got=f"{array[row]} in row {row}")
+    is_whole = (grades == np.floor(grades)) & (np.abs(grades) < _LARGEST_WHOLE)
+    if is_whole.all():
+        return grades.astype(np.int64)
+    return grades
 
 
 def gain_labels(gains: npt.NDArray[Any]) -> Labels:

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.arrays import read_only
-from ..inputs.checks import instance, integer, is_integer, mapping, several
+from ..inputs.checks import instance, is_integer, mapping, several
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from .elements import checked_names
-from .long_rows import LongRows, as_list, read_long_rows, relevance_of
+from .grades import read_grades
+from .long_rows import LongRows, as_list, read_long_rows
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    import numpy.typing as npt
+
     from .elements import Name, Names
 
-    Relevance = Mapping[tuple[Name, Name], int]  # of pairs of a query and a document
+    Relevance = Mapping[tuple[Name, Name], float]  # of pairs of a query and a document
 
 
 def without_ranx(value: Any) -> Any:
@@ -45,8 +47,9 @@ class Qrels:
     queries, documents : tuple of str, or of int
         The query and the document of each judgement. All queries are of one type, and all
         documents.
-    relevance : ndarray of int64, shape (n,)
-        A document is relevant from 1 on.
+    relevance : ndarray of int64 or float64, shape (n,)
+        Finite numbers, of which those above 0 say that a document is relevant. One below 0 says
+        that it is not judged. They are float64 where one has a fraction.
     is_text : bool
         Whether the names are from a file, where 7 has no type: such names are also read by
         vocabularies of int, which take no str.
@@ -66,7 +69,7 @@ class Qrels:
 
     queries: Names
     documents: Names
-    relevance: IntArray
+    relevance: npt.NDArray[Any]
     is_text: bool = False
     source: str = ""
 
@@ -74,14 +77,14 @@ class Qrels:
         if not self.is_text:
             self.queries = checked_names("queries", self.queries)
             self.documents = checked_names("documents", self.documents)
-        self.relevance = read_only(np.array(self.relevance, np.int64))
+        self.relevance = read_only(read_grades("relevance", self.relevance))
 
     def __len__(self) -> int:
         return len(self.queries)
 
     def __repr__(self) -> str:
         judged = f"{len(self):,} judgements of {len(set(self.queries)):,} queries"
-        return f"Qrels({judged}, {np.count_nonzero(self.relevance >= 1):,} relevant)"
+        return f"Qrels({judged}, {np.count_nonzero(self.relevance > 0):,} relevant)"
 
     @classmethod
     def of(cls, value: Any, argument: str = "answers", *, columns: Any = None) -> Qrels:
@@ -94,7 +97,7 @@ class Qrels:
         value : Qrels, mapping, frame, data set, rows, or tuple of columns
             ``{query: {name: relevance}}``, ``{query: [names]}``, ``{query: name}``; or a row for
             each judgement, in the forms that `NamedLists.of` takes. Rows without relevance are
-            right answers. Relevance is an integer, or a float without a fraction.
+            right answers. Relevance is a finite number.
         argument : str
             What messages call it.
         columns : sequence of str, optional
@@ -124,25 +127,25 @@ class Qrels:
         answers = mapping(argument, value, f"{expected}, doc_id and relevance")
         queries: list[Any] = []
         documents: list[Any] = []
-        relevance: list[int] = []
+        relevance: list[Any] = []
         for query, judged in answers.items():
-            grades = _read_grades(argument, judged)
+            grades = _grades_by_name(argument, judged)
             queries.extend([query] * len(grades))
             documents.extend(grades)
             relevance.extend(grades.values())
         return cls._trusted(
             checked_names(argument, queries),
             checked_names(argument, documents),
-            np.array(relevance, np.int64),
+            read_grades(argument, relevance),
             is_text=False,
         )
 
     @classmethod
     def _of_long_rows(cls, argument: str, rows: LongRows) -> Qrels:
         """Make judgements of columns of queries, documents and relevance."""
-        relevance = np.ones(len(rows.queries), np.int64)
+        relevance: npt.NDArray[Any] = np.ones(len(rows.queries), np.int64)
         if rows.values is not None:
-            relevance = relevance_of(argument, rows.values)
+            relevance = read_grades(argument, rows.values)
         return cls._trusted(
             checked_names(argument, rows.queries),
             checked_names(argument, rows.documents),
@@ -150,16 +153,16 @@ class Qrels:
             is_text=False,
         )
 
-    def of_pairs(self, pairs: Mapping[tuple[Name, Name], int]) -> Qrels:
+    def of_pairs(self, pairs: Mapping[tuple[Name, Name], float]) -> Qrels:
         """Return judgements of pairs of a query and a document, whose names are of this kind."""
         queries = tuple(query for query, _ in pairs)
         documents = tuple(document for _, document in pairs)
-        relevance = np.fromiter(pairs.values(), np.int64, len(pairs))
+        relevance = read_grades("relevance", list(pairs.values()))
         return Qrels._trusted(queries, documents, relevance, self.is_text)
 
     @classmethod
     def _trusted(
-        cls, queries: Names, documents: Names, relevance: IntArray, is_text: bool
+        cls, queries: Names, documents: Names, relevance: npt.NDArray[Any], is_text: bool
     ) -> Qrels:
         """Take over names that were checked before."""
         qrels = cls.__new__(cls)
@@ -170,7 +173,7 @@ class Qrels:
         qrels.source = ""
         return qrels
 
-    def pairs(self) -> dict[tuple[Name, Name], int]:
+    def pairs(self) -> dict[tuple[Name, Name], float]:
         """Return the relevance of each pair of a query and a document.
 
         Raises
@@ -180,7 +183,7 @@ class Qrels:
         """
         grades = self.relevance.tolist()
         judged = zip(self.queries, self.documents, strict=True)
-        pairs: dict[tuple[Name, Name], int] = dict(zip(judged, grades, strict=True))
+        pairs: dict[tuple[Name, Name], float] = dict(zip(judged, grades, strict=True))
         if len(pairs) < len(self):  # some come again, which they may with the same relevance
             for query, name, grade in zip(self.queries, self.documents, grades, strict=True):
                 other = pairs[query, name]
@@ -190,28 +193,28 @@ class Qrels:
         return pairs
 
     def right_answers(self) -> Qrels:
-        """Return the judgements from a relevance of 1 on, each pair once."""
+        """Return the judgements of a relevance above 0, each pair once."""
         return self.of_pairs(right_pairs(self.pairs()))
 
     def not_right(self, queries: Iterable[Name], left_out: Qrels) -> Qrels:
-        """Return the judgements below 1 of some queries, without pairs that are left out."""
+        """Return the judgements of 0 of some queries, without pairs that are left out."""
         return self.of_pairs(other_pairs(self.pairs(), set(queries), left_out.pairs()))
 
 
-def right_pairs(relevance: Relevance) -> dict[tuple[Name, Name], int]:
-    """Return the pairs of a query and its right answers, those of a relevance from 1 on.
+def right_pairs(relevance: Relevance) -> dict[tuple[Name, Name], float]:
+    """Return the pairs of a query and its right answers, those of a relevance above 0.
 
     Examples
     --------
     >>> right_pairs({("q1", "d3"): 2, ("q1", "d9"): 0})
     {('q1', 'd3'): 2}
     """
-    return {pair: grade for pair, grade in relevance.items() if grade >= 1}
+    return {pair: grade for pair, grade in relevance.items() if grade > 0}
 
 
 def other_pairs(
     relevance: Relevance, queries: Collection[Name], left_out: Collection[tuple[Name, Name]]
-) -> dict[tuple[Name, Name], int]:
+) -> dict[tuple[Name, Name], float]:
     """Return the pairs of some queries that are no right answers, without those left out.
 
     Examples
@@ -221,17 +224,16 @@ def other_pairs(
     """
     others = {}
     for (query, document), grade in relevance.items():
-        if grade < 1 and query in queries and (query, document) not in left_out:
+        if grade == 0 and query in queries and (query, document) not in left_out:
             others[query, document] = grade
     return others
 
 
-def _read_grades(argument: str, judged: Any) -> dict[Name, int]:
-    """Return the relevance of each document that a query is given, by the document's name."""
+def _grades_by_name(argument: str, judged: Any) -> Mapping[Name, Any]:
+    """Return what a query is given of each document, by the document's name."""
     if isinstance(judged, str) or is_integer(judged):
         return {judged: 1}
-    if not isinstance(judged, Mapping):
-        names = several(argument, judged, "names for each query")
-        return dict.fromkeys(checked_names(argument, names), 1)
-    expected = "integers as relevance"
-    return {name: integer(argument, grade, expected=expected) for name, grade in judged.items()}
+    if isinstance(judged, Mapping):
+        return judged
+    names = several(argument, judged, "names for each query")
+    return dict.fromkeys(checked_names(argument, names), 1)

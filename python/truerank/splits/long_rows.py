@@ -151,25 +151,6 @@ def is_column(value: object) -> bool:
     return isinstance(value, Sequence)
 
 
-def relevance_of(argument: str, values: Any) -> IntArray:
-    """Return relevance as integers, which floats without a fraction are, too.
-
-    Examples
-    --------
-    >>> relevance_of("qrels", np.array([1.0, 0.0]))
-    array([1, 0])
-    """
-    array = _numbers(argument, values, "biuf", "integers as relevance")
-    if array.dtype.kind == "f":
-        is_other = array != np.floor(array)
-        is_other |= ~np.isfinite(array)
-        if is_other.any():
-            row = int(is_other.argmax())
-            got = f"{array[row]} in row {row}"
-            raise InputValueError(argument, expected="integers as relevance", got=got)
-    return array.astype(np.int64)
-
-
 def scores_of(argument: str, values: Any) -> npt.NDArray[Any]:
     """Return scores, of the dtype that they have.
 

@@ -298,7 +298,7 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         relevance = judgements.pairs()
         right = right_pairs(relevance)
         left_out = self._known_pairs(known)
-        judged: dict[tuple[Name, Name], int] = {}
+        judged: dict[tuple[Name, Name], float] = {}
         if is_filtered:
             left_out |= right
         else:  # counts of other candidates would say nothing about those that are no right answers
@@ -311,14 +311,14 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         same_kind(argument, judgements.queries, self.queries)
         same_kind(argument, judgements.documents, self.names)
 
-    def _known_pairs(self, known: Any) -> dict[tuple[Name, Name], int]:
+    def _known_pairs(self, known: Any) -> dict[tuple[Name, Name], float]:
         """Return the right answers that are known, as `Qrels.pairs` does."""
         parts = [known]
         if known is None:
             parts = []
         elif isinstance(known, list):
             parts = known
-        pairs: dict[tuple[Name, Name], int] = {}
+        pairs: dict[tuple[Name, Name], float] = {}
         for part in parts:
             judgements = Qrels.of(part, "known")
             self._refuse_other_kinds("known", judgements)
