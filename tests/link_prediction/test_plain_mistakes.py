@@ -55,10 +55,10 @@ def test_a_header_above_ids_and_further_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["h\tr\tt", "s\tp\to", "head\trelation\tneck", "tail\trelation\thead", "a\trelation\ttail"],
+    ["s:1\tp:2\to:3", "head\trelation\tneck", "tail\trelation\ttail", "a\trelation\ttail"],
 )
 def test_what_may_be_a_triple_is_one(tmp_path: Path, line: str) -> None:
-    """Single letters may name the entities of a small example; only the first line is a header."""
+    """Names that miss a role, or have it twice, are none; only the first line is a header."""
     path = tmp_path / "triples.txt"
     path.write_text(f"{line}\n{LINES}")
     assert len(read_triples(path).ids) == 3

@@ -16,7 +16,7 @@ from support.interruptions import allocating_at_most
 from support.refusals import refusal
 from truerank import alignment, link_prediction
 from truerank.splits import text
-from truerank.splits.text import RowForm, line_of, read_text, text_blocks
+from truerank.splits.text import RowForm, line_of, open_rows, read_rows, text_blocks
 
 
 def codes(_column: int, fields: Any) -> Any:
@@ -94,5 +94,36 @@ def test_lines_of_rows(tmp_path: Path) -> None:
     (tmp_path / "x.gz").write_bytes(gzip.compress(content))
     for path in (str(tmp_path / "x"), str(tmp_path / "x.gz")):
         assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
-        read = read_text("pairs", path, codes, RowForm(("left", "right"), more_columns=True))
-        assert [column.tolist() for column in read] == [[1, 1, 1], [1, 1, 1]]
+        rows = open_rows("pairs", path, RowForm(("left", "right"), more_columns=True))
+        assert rows is not None
+        assert [column.tolist() for column in read_rows(rows, (1, 0), codes)] == [[1, 1, 1]] * 2
+
+
+ROWS = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "a")]
+
+
+def written(path: Path, rows: Any, between: str = "\t") -> Path:
+    path.write_text("".join(between.join(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("header", "order"),  # the place of the head, of the relation, of the tail
+    [
+        ("h\tr\tt", (0, 1, 2)),
+        ("o\ts\tp", (1, 2, 0)),
+        ("tail_id\thead_id\trel_id", (1, 2, 0)),
+        (":START_ID(Person)\t:END_ID(Person)\t:TYPE", (0, 2, 1)),
+        ("head_id:token\ttail_id:token\trelation_id:token", (0, 2, 1)),
+    ],
+)
+def test_words_of_the_table_are_read_by_their_order(
+    tmp_path: Path, header: str, order: tuple[int, int, int]
+) -> None:
+    rows = [[row[order.index(j)] for j in range(3)] for row in ROWS]
+    path = written(tmp_path / "x.tsv", [header.split("\t"), *rows])
+    with pytest.warns(UserWarning, match="a header: left out"):
+        found = link_prediction.read_triples(path)
+    plain = link_prediction.read_triples(ROWS)
+    assert found.entities == plain.entities
+    assert found.ids.tolist() == plain.ids.tolist()

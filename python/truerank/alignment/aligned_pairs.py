@@ -16,6 +16,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.row_keys import distinct, without
 from ..splits.column_ids import encode_columns
+from ..splits.column_roles import PAIRS
 from ..splits.split_audit import SplitAudit
 from ..splits.split_columns import SplitReader, stack_splits
 from ..splits.text import RowForm
@@ -136,7 +137,7 @@ def as_ids_of_both(value: Any, sizes: Iterable[int]) -> tuple[IntArray, IntArray
     return left_ids, right_ids
 
 
-PAIR_FORM = RowForm(("left", "right"), (0, 1))
+PAIR_FORM = RowForm(("left", "right"), (0, 1), door=PAIRS)
 CANDIDATE_NAMES = ("all", "test", "unaligned")  # sets of candidates
 
 

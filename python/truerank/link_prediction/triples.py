@@ -19,6 +19,7 @@ from ..splits.column_ids import (
     parse_integers,
     refuse_ids,
 )
+from ..splits.column_roles import FACTS
 from ..splits.split_columns import SplitReader, stack_splits
 from ..splits.text import RowForm
 from ..splits.vocabularies import Vocabulary
@@ -29,18 +30,12 @@ if TYPE_CHECKING:
     from ..splits.vocabularies import Names
 
 
-# How headers of files call the columns. Single letters could be names of a small example.
-HEADINGS = (
-    frozenset({"head", "subject", "subj", "source", "src", "from", "head_id", "subject_id"}),
-    frozenset({"relation", "rel", "predicate", "property", "edge", "edge_type", "relation_id"}),
-    frozenset({"tail", "object", "obj", "target", "dst", "to", "tail_id", "object_id"}),
-)
 TRIPLE_FORM = RowForm(
     ("head", "relation", "tail"),
     (0, 1, 0),
     more_columns=True,
-    headings=HEADINGS,
-    counted=(0, 2, 1),  # OpenKE's: heads, tails, relations
+    door=FACTS,
+    counted=("head", "tail", "relation"),
 )
 
 

@@ -247,6 +247,35 @@ def find_roles(
     return ColumnRoles(places, tuple(further), tuple(left_out))
 
 
+def is_header(
+    fields: Sequence[str],
+    door: Door,
+    columns: Mapping[str, str | int] | None = None,
+    *,
+    may_have_further: bool = False,
+) -> bool:
+    """Return whether the first line of a file names its columns.
+
+    It does if it has all names that `columns` has, or else if it has each role of the door once,
+    and beside them what stands beside; further columns may have any name.
+
+    Examples
+    --------
+    >>> is_header(["t", "h", "r"], FACTS), is_header(["oslo", "in", "norway"], FACTS)
+    (True, False)
+    >>> is_header(["u", "v"], PAIRS), is_header(["u", "v"], PAIRS, {"left": "v", "right": "u"})
+    (False, True)
+    """
+    said = [column for column in (columns or {}).values() if isinstance(column, str)]
+    if said:
+        return all(name in fields for name in said)
+    roles = [door.role_of(field) for field in fields if not door.is_beside(field)]
+    if may_have_further:
+        roles = [role for role in roles if role is not None]
+    is_complete = all(role in roles for role in door.needed_roles)
+    return is_complete and None not in roles and len(set(roles)) == len(roles)
+
+
 def _roles_said(
     argument: str,
     names: Sequence[Any] | None,
@@ -301,6 +330,7 @@ def _shown(names: Sequence[Any]) -> str:
 
 
 _OF_GROUP = re.compile(r"\([^)]*\)$")  # ":START_ID(Person)"
+_TYPE = re.compile(r":(token|float)(_seq)?$")  # of RecBole; "p:12" is a name of its own
 
 
 def plain_name(name: Any) -> str:
@@ -313,7 +343,5 @@ def plain_name(name: Any) -> str:
     """
     if not isinstance(name, str):
         return ""
-    bare = _OF_GROUP.sub("", name.strip(" \t#'\"")).lower()
-    if not bare.startswith(":"):
-        bare = bare.partition(":")[0]
+    bare = _TYPE.sub("", _OF_GROUP.sub("", name.strip(" \t#'\"")).lower())
     return bare.replace("-", "_").replace(" ", "_")

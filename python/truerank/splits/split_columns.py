@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
 from ..inputs.words import LISTED
 from .column_ids import IdColumn
+from .column_roles import check_columns, find_roles
 from .elements import is_label, read_elements
 from .judgements import Qrels
-from .text import RowForm, is_path, read_text
+from .text import RowForm, is_path, open_rows, read_rows, refuse_unsaid_header
 from .vocabularies import LabelIndex
 
 if TYPE_CHECKING:
@@ -50,6 +52,10 @@ class SplitReader:
     ----------
     form : RowForm
         The form of the rows.
+    columns : mapping of str to (str or int), optional
+        The name or number of the column of each role, in every split.
+    header : bool, optional
+        Whether the first line of text names the columns, as `open_rows` takes it.
 
     Attributes
     ----------
@@ -66,8 +72,18 @@ class SplitReader:
     (array([0, 1, 0]), array([7, 3, 2]))
     """
 
-    def __init__(self, form: RowForm) -> None:
+    def __init__(
+        self,
+        form: RowForm,
+        columns: Any = None,
+        *,
+        header: bool | None = None,
+    ) -> None:
+        if form.door is not None:
+            form = form._replace(said=check_columns(columns, form.door))
         self.form = form
+        self.header = header
+        self._without_header: list[list[IdColumn]] = []
         self.indexes: dict[int, LabelIndex] = {}
         self.notes: list[str] = []
 
@@ -96,11 +112,7 @@ class SplitReader:
         if is_path(split):
             path = os.fsdecode(split)
             if not path.endswith(".npy"):
-                codes = read_text(title, path, self._encode, self.form, self.notes)
-                columns = []
-                for j, codes_of_column in enumerate(codes):
-                    columns.append(IdColumn(title, j, codes_of_column, self.index(j), is_text=True))
-                return columns
+                return self._read_text(title, path)
             split = read_npy(title, path)
             title = f"{title}: {path}"
         if isinstance(split, Positions):
@@ -111,6 +123,37 @@ class SplitReader:
             return [self.column(title, j, each, is_text=True) for j, each in fields]
         values = enumerate(self.columns(title, split))
         return [self.column(title, j, each) for j, each in values]
+
+    def _read_text(self, title: str, path: str) -> list[IdColumn]:
+        """Read the columns of a file of text."""
+        rows = open_rows(title, path, self.form, self.header)
+        if rows is None:
+            return []
+        order = self.place(rows.title, rows.names, len(rows.first))
+        if rows.note:
+            self.notes.append(rows.note)
+        columns = []
+        for j, codes in enumerate(read_rows(rows, order, self._encode)):
+            columns.append(IdColumn(title, j, codes, self.index(j), path, is_text=True))
+        if columns and self.header is None and rows.names is None:
+            self._without_header.append(columns)
+        return columns
+
+    def place(self, title: str, names: Sequence[Any] | None, width: int) -> list[int]:
+        """Return the places of the roles' columns, and then those of further ones."""
+        if self.form.door is None:
+            return list(range(width))
+        roles = find_roles(
+            title,
+            names,
+            width,
+            self.form.door,
+            self.form.said,
+            may_have_further=self.form.more_columns,
+        )
+        if roles.left_out:
+            self.notes.append(f"{title}: columns left out: {', '.join(roles.left_out)}")
+        return [*roles.places.values(), *roles.further]
 
     def _encode(self, j: int, labels: Sequence[str]) -> IntArray:
         return self.index(j).encode(labels)
@@ -173,6 +216,9 @@ class SplitReader:
             if len(read[name]) != width:
                 expected = f"{width} columns, as in another split"
                 raise InputValueError(title, expected=expected, got=len(read[name]))
+        everything = list(chain.from_iterable(read.values()))
+        for columns in self._without_header:
+            refuse_unsaid_header(columns, everything)
         return read
 
     def column(self, title: str, j: int, values: Any, *, is_text: bool = False) -> IdColumn:
@@ -193,9 +239,11 @@ class SplitReader:
 
         Only positions count: another order would swap, say, heads and tails without a word.
         """
-        names = [str(name).strip().lower() for name in columns][: len(self.form.columns)]
-        for j, words in enumerate(self.form.headings):
-            places = [i for i, name in enumerate(names) if name in words]
+        if self.form.door is None:
+            return
+        roles = list(map(self.form.door.role_of, columns))
+        for j, role in enumerate(self.form.columns):
+            places = [i for i, name in enumerate(roles) if name == role]
             if places and j not in places:
                 expected = f"{self.form.expected} in this order"
                 got = f"{columns[places[0]]!r} at position {places[0]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,18 +14,22 @@ from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input
 from ..inputs.naming import printable
 from ..inputs.progress_listeners import Progress, as_listener
+from ..inputs.row_keys import occurrences_of
+from .column_roles import Door, is_header
 from .elements import is_integer_text, without_blanks
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..inputs.progress_listeners import Listener
+    from .column_ids import IdColumn
 
 TRIPLE = ("head", "relation", "tail")
 _BLOCK_BYTES = 1 << 17  # the fields of a block are Python strings, which stay in the cache
 # No name is as long, and no row has as many columns: what else a file may hold is not read on.
 MAX_LINE_BYTES = 1 << 24
 MAX_COLUMNS = 1000
-_TYPES = (":token", ":float", ":token_seq", ":float_seq")  # of RecBole, in headers
+_BLOCK_ROWS = 1 << 12
+_LEAST_LINES = 10  # of a file whose first line may be an unknown header
 
 
 class RowForm(NamedTuple):
@@ -39,19 +43,21 @@ class RowForm(NamedTuple):
         For each column the first one with the same labels: (0, 1, 0) for head, relation, tail.
     more_columns : bool
         Whether more columns may follow; each of them has its own labels.
-    headings : tuple of frozenset of str
-        The words, in lower case, by which a header calls each column. A file's first line of such
-        words alone, perhaps with types of RecBole (``head_id:token``), is a header.
-    counted : tuple of int
-        The columns of files that begin with a line that counts the others, in their order there,
-        as OpenKE has (0, 2, 1): heads, tails and relations. Empty: no file does.
+    door : Door, or None
+        The names that columns may have; None: they have none.
+    counted : tuple of str
+        The columns of files that begin with a line that counts the others, in their order there, as
+        OpenKE has heads, tails and relations. Empty: no file does.
+    said : dict of str to (str or int), optional
+        The names or numbers of the columns, as the option `columns` says them.
     """
 
     columns: tuple[str, ...]
     vocabularies: tuple[int, ...] = ()
     more_columns: bool = False
-    headings: tuple[frozenset[str], ...] = ()
-    counted: tuple[int, ...] = ()
+    door: Door | None = None
+    counted: tuple[str, ...] = ()
+    said: dict[str, str | int] | None = None
 
     @property
     def expected(self) -> str:
@@ -71,43 +77,56 @@ class RowForm(NamedTuple):
 
     def fits(self, width: int) -> bool:
         """Return whether rows may have this number of columns."""
-        if self.more_columns:
+        if self.more_columns or self.said is not None:
             return len(self.columns) <= width <= MAX_COLUMNS
         return width == len(self.columns)
 
-    def is_header(self, row: str) -> bool:
-        """Return whether a line names the columns.
 
-        Examples
-        --------
-        >>> headings = frozenset({"left"}), frozenset({"right"})
-        >>> form = RowForm(("left", "right"), (0, 1), headings=headings)
-        >>> form.is_header("#Left\\t'right'"), form.is_header("left\\tpage")
-        (True, False)
-        """
-        words = []
-        for field in row.split("\t"):
-            word = field.strip(" #'\"").lower()
-            for kind in _TYPES:
-                word = word.removesuffix(kind)
-            words.append(word)
-        pairs = zip(words, self.headings, strict=False)
-        has_all = bool(self.headings) and len(words) >= len(self.headings)
-        return has_all and all(word in names for word, names in pairs)
+class TextRows(NamedTuple):
+    """A file of rows, of which the first line was read.
+
+    Attributes
+    ----------
+    name, path : str
+        The argument, for messages, and the file.
+    form : RowForm
+    first : list of str
+        The fields of the first line; below a count, the columns that files of OpenKE have.
+    begins_with : {"row", "header", "count"}
+        What the first line is.
+    note : str
+        What there is to say of a first line that is no row.
+    """
+
+    name: str
+    path: str
+    form: RowForm
+    first: list[str]
+    begins_with: str = "row"
+    note: str = ""
+
+    @property
+    def title(self) -> str:
+        """What messages call the file."""
+        return f"{self.name}: {self.path}"
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns, or None."""
+        if self.begins_with == "row":
+            return None
+        return self.first
 
 
-def read_text(
+def open_rows(
     name: str,
     path: str,
-    coder: Callable[[int, Sequence[str]], IntArray],
     form: RowForm,
-    notes: list[str] | None = None,
-) -> list[IntArray]:
-    """Read the columns of a tab-separated file.
+    header: bool | None = None,
+) -> TextRows | None:
+    """Read the first line of a file of rows; None for a file without lines.
 
-    Lines end in LF or CRLF; empty lines are skipped, and a byte order mark is dropped. There is no
-    quoting. Blanks at the ends of a field belong to no label, and are left out; those within it are
-    kept. A header is left out, with a note.
+    Fields are separated by tabs, or in files that end in .csv by commas, with csv's quoting.
 
     Parameters
     ----------
@@ -115,97 +134,185 @@ def read_text(
         The argument, for messages.
     path : str
         A file in UTF-8, gzipped if its name ends in .gz.
-    coder : callable
-        Encodes the fields of a column as integers: f(position, fields).
     form : RowForm
-        Its columns may not have empty fields; there are at most `MAX_COLUMNS` in all.
-    notes : list of str, optional
-        Gets a line about a header.
-
-    Returns
-    -------
-    list of ndarray of int64
-        The columns; an empty list for a file without lines.
+    header : bool, optional
+        Whether the first line names the columns. None: if it has all names that the user says, or
+        else the names of the form's roles.
 
     Raises
     ------
     ValueError
-        For a line with another number of columns than the first line or than expected, an empty
-        field among those of the form, and as `text_blocks` does; the message names the line.
+        For a line of another number of fields than the form has, and as `text_blocks` does.
     OSError
         For a file that is missing or damaged.
     """
-    if form.counted:
-        first = next(text_lines(name, path), (1, ""))[1].strip(" ")
-        if is_integer_text(first):
-            return _read_counted(name, path, coder, form, notes)
-    return _read_rows(name, path, coder, form, notes)
+    numbered = text_lines(name, path, blanks=" ")
+    rows = TextRows(name, path, form, [])
+    number, line = next(numbered, (0, ""))
+    if not number:
+        return None
+    rows = rows._replace(first=_fields_of(rows, number, line))
+    if form.counted and len(rows.first) == 1 and is_integer_text(rows.first[0]):
+        note = f"{rows.title}: the first line is a count, as OpenKE has"
+        if form.said is None:
+            note += f": rows are read as {', '.join(form.counted)}"
+        return rows._replace(first=list(form.counted), begins_with="count", note=note)
+    if header is None and form.door is not None:
+        header = is_header(rows.first, form.door, form.said, may_have_further=form.more_columns)
+    if header:
+        words = " ".join(rows.first)
+        note = f'{rows.title}: the first line reads "{words}", a header: left out'
+        rows = rows._replace(begins_with="header", note=note)
+    width = len(rows.first)
+    may_be_left_out = header and len(form.columns) <= width <= MAX_COLUMNS
+    if not may_be_left_out and not form.fits(width):
+        raise _wrong_row(rows, number, line)
+    return rows
 
 
-def _read_rows(
-    name: str,
-    path: str,
-    coder: Callable[[int, Sequence[str]], IntArray],
-    form: RowForm,
-    notes: list[str] | None,
+def read_rows(
+    rows: TextRows, order: Sequence[int], coder: Callable[[int, Sequence[str]], IntArray]
 ) -> list[IntArray]:
-    """Read the columns of a file as `read_text` does, whatever its first line is."""
-    title = f"{name}: {path}"
-    width = 0  # the number of columns, once the first row is read
-    line = 1
+    """Read the columns of a file.
+
+    Lines end in LF or CRLF; empty lines are skipped, and a byte order mark is dropped. Between tabs
+    there is no quoting. Blanks at the ends of a field belong to no label, and are left out; those
+    within it are kept.
+
+    Parameters
+    ----------
+    rows : TextRows
+    order : sequence of int
+        The places of the form's columns, which may not have empty fields, and then of further ones.
+    coder : callable
+        Encodes the fields of a column as integers: f(its position in `order`, fields).
+
+    Returns
+    -------
+    list of ndarray of int64
+        The columns in this order; an empty list for a file without rows.
+
+    Raises
+    ------
+    ValueError
+        For a line with another number of columns than the first line, an empty field among those of
+        the form, and as `text_blocks` does; the message names the line.
+    OSError
+        For a file that is missing or damaged.
+    """
+    needed = order[: len(rows.form.columns)]
+    if rows.begins_with == "count" or _is_csv(rows.path):
+        columns_of_blocks = _split_lines(rows, needed)
+    else:
+        columns_of_blocks = _split_blocks(rows, needed)
     blocks: list[list[IntArray]] = []
-    for text in text_blocks(name, path):
-        lines = text.removesuffix("\n").split("\n")
-        rows: Sequence[str] = list(filter(None, lines))
-        if _tab_counts(rows) != {width - 1}:  # the first block, lines of blanks, or a wrong width
-            rows = [row for row in rows if row.strip(" ")]
-            if rows and not width:
-                width = rows[0].count("\t") + 1
-            if rows and not blocks and form.is_header(rows[0]):
-                if notes is not None:
-                    words = rows[0].replace("\t", " ")
-                    notes.append(f'{title}: the first line reads "{words}", a header: left out')
-                rows = rows[1:]
-        if rows:
-            if not form.fits(width) or _tab_counts(rows) != {width - 1}:
-                raise _wrong_line(title, lines, line, width, form)
-            columns = _columns_of(rows, width)
-            if any("" in column for column in columns[: len(form.columns)]):
-                raise _wrong_line(title, lines, line, width, form)
-            blocks.append([coder(j, column) for j, column in enumerate(columns)])
-        line += len(lines)
+    for columns in columns_of_blocks:
+        blocks.append([coder(j, columns[place]) for j, place in enumerate(order)])
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]
 
 
-def _read_counted(
-    name: str,
-    path: str,
-    coder: Callable[[int, Sequence[str]], IntArray],
-    form: RowForm,
-    notes: list[str] | None,
-) -> list[IntArray]:
-    """Read a file of OpenKE: a count, and as many lines of integers, in an order of their own."""
-    title = f"{name}: {path}"
-    names = ", ".join(form.columns[j] for j in form.counted)
-    lines = text_lines(name, path)
-    count = int(next(lines)[1])
-    rows: list[list[str]] = []
-    for number, line in lines:
-        fields = line.replace("\t", " ").split()
-        if len(fields) != len(form.counted) or not all(map(is_integer_text, fields)):
-            expected = f"{len(form.counted)} integers ({names}), as OpenKE has below a count"
-            place = f"line {number}"
-            raise InputValueError(title, expected=expected, got=repr(line), place=place)
-        rows.append(fields)
-    if len(rows) != count:
-        expected = f"{count} rows, as the first line counts"
-        raise InputValueError(title, expected=expected, got=len(rows))
-    if notes is not None:
-        text = "the first line is a count, as OpenKE has: rows are read as"
-        notes.append(f"{title}: {text} {names}")
-    if not rows:
-        return []
-    return [coder(j, [row[form.counted.index(j)] for row in rows]) for j in range(len(rows[0]))]
+def _split_blocks(rows: TextRows, needed: Sequence[int]) -> Iterator[Sequence[Sequence[str]]]:
+    """Yield the fields of each column of a file with tabs, block by block."""
+    width = len(rows.first)
+    has_names = rows.names is not None  # and they are still to come
+    number = 1
+    for text in text_blocks(rows.name, rows.path):
+        lines = text.removesuffix("\n").split("\n")
+        whole: Sequence[str] = list(filter(None, lines))
+        if has_names or _tab_counts(whole) != {width - 1}:  # lines of blanks, or a wrong width
+            whole = [line for line in whole if line.strip(" ")]
+            if whole and has_names:
+                has_names = False
+                whole = whole[1:]
+        if whole:
+            columns: list[list[str]] = []
+            if _tab_counts(whole) == {width - 1}:
+                columns = _columns_of(whole, width)
+            if not columns or any("" in columns[place] for place in needed):
+                numbered = [pair for pair in enumerate(lines, number) if pair[1].strip(" ")]
+                list(_checked_rows(rows, numbered[-len(whole) :], needed))  # it refuses one
+            yield columns
+        number += len(lines)
+
+
+def _split_lines(rows: TextRows, needed: Sequence[int]) -> Iterator[Sequence[Sequence[str]]]:
+    """Yield the fields of each column, block by block, of a file that is split line by line."""
+    numbered = text_lines(rows.name, rows.path, blanks=" ")
+    count = 0
+    line = ""
+    if rows.names is not None:
+        line = next(numbered)[1]
+    checked = _checked_rows(rows, numbered, needed)
+    while block := list(islice(checked, _BLOCK_ROWS)):
+        count += len(block)
+        yield list(zip(*block, strict=True))
+    if rows.begins_with == "count" and count != int(line):
+        expected = f"{int(line)} rows, as the first line counts"
+        raise InputValueError(rows.title, expected=expected, got=count)
+
+
+def _checked_rows(
+    rows: TextRows, numbered: Iterable[tuple[int, str]], needed: Sequence[int]
+) -> Iterator[list[str]]:
+    """Yield the fields of each line, and refuse one of another form."""
+    for number, line in numbered:
+        fields = _fields_of(rows, number, line)
+        is_row = len(fields) == len(rows.first) and all(fields[place] for place in needed)
+        if rows.begins_with == "count":
+            is_row = is_row and all(map(is_integer_text, fields))
+        if not is_row:
+            raise _wrong_row(rows, number, line)
+        yield fields
+
+
+def _fields_of(rows: TextRows, number: int, line: str) -> list[str]:
+    """Return the fields of a line, without blanks at their ends."""
+    if rows.begins_with == "count":
+        return line.split()
+    if _is_csv(rows.path):
+        return csv_fields(rows.title, number, line)
+    return list(map(without_blanks, line.split("\t", MAX_COLUMNS)))
+
+
+def csv_fields(title: str, number: int, line: str) -> list[str]:
+    """Return the fields of a line of csv, without blanks at their ends.
+
+    Raises
+    ------
+    InputValueError
+        For quotes that are not closed, or that end before their field does.
+
+    Examples
+    --------
+    >>> csv_fields("test: facts.csv", 3, '"a, the first", r, "b ""so called"" c"')
+    ['a, the first', 'r', 'b "so called" c']
+    """
+    import csv
+
+    try:
+        fields = next(csv.reader([line], strict=True, skipinitialspace=True))
+    except csv.Error as error:
+        expected = "csv, whose quotes are closed in their line, and doubled within"
+        got = f"{line!r} ({error})"
+        raise InputValueError(title, expected=expected, got=got, place=f"line {number}") from None
+    return list(map(without_blanks, fields[: MAX_COLUMNS + 1]))
+
+
+def _is_csv(path: str) -> bool:
+    """Return whether a file has commas between its fields, as its name says."""
+    return path.removesuffix(".gz").endswith(".csv")
+
+
+def _wrong_row(rows: TextRows, number: int, line: str) -> InputValueError:
+    """Return the error for a line with empty fields, or with another number of them."""
+    if rows.begins_with == "count":
+        columns = ", ".join(rows.first)
+        expected = f"{len(rows.first)} integers ({columns}), as OpenKE has below a count"
+    else:
+        between = "commas" if _is_csv(rows.path) else "tabs"
+        columns = f"{rows.form.expected}, as many in all lines"
+        expected = f"{columns}, with {between} between them and none empty"
+    return InputValueError(rows.title, expected=expected, got=repr(line), place=f"line {number}")
 
 
 def _tab_counts(rows: Sequence[str]) -> set[int]:
@@ -222,20 +329,44 @@ def _columns_of(rows: Sequence[str], width: int) -> list[list[str]]:
     return [fields[column::width] for column in range(width)]
 
 
-def _wrong_line(
-    title: str, lines: Sequence[str], first: int, width: int, form: RowForm
-) -> InputValueError:
-    """Return the error for the first line with empty fields, or with another number of them."""
+def refuse_unsaid_header(columns: Sequence[IdColumn], others: Sequence[IdColumn]) -> None:
+    """Refuse the first line of a file of facts if it looks like a header of unknown names.
 
-    def is_wrong(row: str) -> bool:
-        fields = list(map(without_blanks, row.split("\t", MAX_COLUMNS)))
-        is_right = form.fits(width) and len(fields) == width and all(fields[: len(form.columns)])
-        return row.strip(" ") != "" and not is_right
+    It does if none of its fields occurs anywhere else, in a file of ten lines and more of which
+    most have a relation that another line has, too.
 
-    i = next(i for i, row in enumerate(lines) if is_wrong(row))
-    expected = f"{form.expected}, as many in all lines, with tabs between them and none empty"
-    place = f"line {first + i}"
-    return InputValueError(title, expected=expected, got=repr(lines[i]), place=place)
+    Parameters
+    ----------
+    columns : sequence of IdColumn
+        Of the file: head, relation, tail, and further ones.
+    others : sequence of IdColumn
+        Those of all splits, which number their labels together.
+    """
+    if len(columns[0].values) < _LEAST_LINES:
+        return
+    relations = columns[1].values
+    if (relations[1:] == relations[0]).any():  # of most files: no more is looked at
+        return
+    numbers = occurrences_of(relations)[1]
+    if 2 * numbers[numbers > 1].sum() <= len(relations):
+        return
+    first = [str(column.entry(0)) for column in columns]
+    for field, column in zip(first, columns, strict=True):
+        for other in others:
+            if other.label_index is column.label_index:
+                is_it = other.values == column.values[0]
+            elif other.label_index is None and is_integer_text(field):
+                is_it = other.values == int(field)
+            else:
+                continue
+            if other.path == column.path:
+                is_it = is_it[1:]
+            if is_it.any():
+                return
+    ways = "header=True says that they name the columns, header=False that they are a fact"
+    expected = f"fields that occur elsewhere, too, or names of columns ({ways})"
+    got = "\t".join(first)
+    raise InputValueError(columns[0].split, expected=expected, got=repr(got), place="line 1")
 
 
 def line_of(path: str, row: int) -> int:

@@ -19,7 +19,7 @@ from ...inputs.naming import public
 from ...inputs.row_keys import first_rows, row_keys
 from ...splits.column_ids import IdColumn, distinct_labels, encode_columns
 from ...splits.elements import is_id, is_integer_text
-from ...splits.text import TRIPLE, RowForm, is_path, line_of, read_text
+from ...splits.text import TRIPLE, RowForm, is_path, line_of, open_rows, read_rows
 from ...splits.vocabularies import LabelIndex
 from ..aligned_pairs import GRAPHS
 from .graphs import SPLITS, AlignmentData, Graph
@@ -372,8 +372,11 @@ def _read_columns(
     path = os.fsdecode(file.path)
     title = f"{file.argument}: {path}"
     indexes = [LabelIndex() for _ in fields]
-    form = RowForm(tuple(fields))
-    columns = read_text(file.argument, path, lambda j, texts: indexes[j].encode(texts), form)
+    rows = open_rows(file.argument, path, RowForm(tuple(fields)))
+    columns = []
+    if rows is not None:
+        order = range(len(fields))
+        columns = read_rows(rows, order, lambda j, texts: indexes[j].encode(texts))
     if not columns:
         if not may_be_empty:
             raise InputValueError(title, expected=f"lines of {' and '.join(fields)}", got="none")
