@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -185,38 +184,6 @@ def test_findings(run: Run, style: str) -> None:
         assert messages[-1] not in run(*line).out
 
 
-# -- lists -----------------------------------------------------------------------------------------
-
-RUN = "q1 Q0 a 1 0.9 t\nq1 Q0 b 2 0.5 t\nq1 Q0 c 3 0.5 t\nq2 Q0 c 1 0.3 t\n"
-QRELS = "q1 0 b 1\nq1 0 a 2\nq2 0 a 1\nq2 0 c 0\nq3 0 a 0\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "line", "options"),
-    [
-        ("run.txt.gz", "--candidates 100 --filtered", {"candidates": 100, "filtered": True}),
-        (
-            "lists.json",
-            "--candidates names.txt --known more.txt --nan worst --split dev --threads 1",
-            {"candidates": list("abcde"), "known": {"q1": ["c"]}, "nan": "worst", "split": "dev"},
-        ),
-    ],
-)
-def test_lists(run: Run, name: str, line: str, options: dict[str, Any]) -> None:
-    Path("run.txt").write_text(RUN)
-    Path("run.txt.gz").write_bytes(gzip.compress(RUN.encode()))
-    Path("lists.json").write_text(
-        json.dumps({"q1": {"a": 0.9, "b": 0.5, "c": 0.5}, "q2": {"c": 0.3}})
-    )
-    Path("qrels.txt").write_text(QRELS)
-    Path("more.txt").write_text("q1 0 c 1\n")
-    Path("names.txt").write_text("a\nb\nc\nd\ne\n")
-    ranks = counted(run, f"--lists {name} --qrels qrels.txt {line}")
-    expected = tr.read_run("run.txt").rank(tr.read_qrels("qrels.txt"), **options)
-    assert ranks.with_protocol(files=()) == expected
-    assert {name, "qrels.txt"} <= set(ranks.protocol.files)
-
-
 # -- a count that is stopped -----------------------------------------------------------------------
 
 
@@ -248,8 +215,6 @@ def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
 
 # -- what is wrong ---------------------------------------------------------------------------------
 
-LISTED = "--lists run.txt --qrels qrels.txt"
-
 
 @pytest.mark.parametrize(
     ("line", "code", "message"),
@@ -275,27 +240,18 @@ LISTED = "--lists run.txt --qrels qrels.txt"
         ("bare.npz --by relation", 1, "by: these ranks have no labels 'relation'"),
         ("bare.npz --filtered-by train", 1, "--filtered-by: these ranks are unfiltered"),
         ("bare.npz --metrics mrr,mmr", 1, "'mmr': no metric 'mmr'"),
-        ("--lists bad.txt --qrels qrels.txt --candidates 9", 1, "bad.txt: line 1: "),
-        ("--lists run.txt --qrels run.txt --candidates 9", 1, "--qrels: run.txt: line 1: expected"),
         ("", 2, "Missing argument 'SCORES'"),
         ("scores.npy", 2, "Missing argument 'TARGETS'"),
         ("part-9.npy part-10.npy part-11.npy targets.npy", 2, "unexpected extra arguments"),
         ("scores.npy 0 --order sideways", 2, "'--order'"),
         ("scores.npy 0 --split=", 2, "'--split'"),
-        ("scores.npy 0 --qrels qrels.txt", 2, "--qrels cannot apply to scores"),
         ("bare.npz targets.npy", 2, "TARGETS cannot apply to saved ranks"),
         ("bare.npz --filter pair.npz --nan omit", 2, "--nan cannot apply to saved ranks"),
         ("bare.npz --interval", 2, "--interval needs --metrics"),
-        ("--lists run.txt --candidates 9", 2, "--lists needs --qrels"),
-        (LISTED, 2, "and --candidates, how many there are"),
-        (f"{LISTED} --candidates 9 --rows rows.npy", 2, "--rows cannot apply"),
     ],
 )
 def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
     tr.rank(SCORES, TARGETS).save("bare.npz")
-    Path("run.txt").write_text(RUN)
-    Path("qrels.txt").write_text(QRELS)
-    Path("bad.txt").write_text("q4 Q0\n")
     before = {path: path.read_bytes() for path in Path().iterdir()}
     outcome = run("evaluate", *line.split(), "--save", "new.npz")
     outcome.refuses(code, message)
@@ -320,11 +276,7 @@ def test_stores_are_closed(run: Run) -> None:
         return opened[-1]
 
     with mock.patch("truerank.cli.files.open_scores", watched):
-        for line in (
-            "scores.npy targets.npy",
-            "nan.npy 0",
-            "scores.npy 0 --by words.npy --lists x",
-        ):
+        for line in ("scores.npy targets.npy", "nan.npy 0", "scores.npy 0 --by words.npy"):
             run("evaluate", *line.split())
     assert len(opened) >= 2
     assert all(store.close.called for store in opened)

@@ -22,7 +22,7 @@ NOT_ASKED = frozenset(RESULTS.split())
 METHODS_OF_RESULTS = {
     "Alignment": ("compare", "evaluate"),
     "CompatReport": ("bounds", "corrected", "printed"),
-    "NamedLists": ("of", "rank"),
+    "NamedLists": ("of",),
     "Predictions": ("evaluate",),
     "Qrels": ("of",),
 }

@@ -95,8 +95,6 @@ def retrieval_calls(folder: Path) -> list[Call]:
     (folder / "qrels.txt").write_text("q 0 a 1\nr 0 b 2\n")
     (folder / "lists.json").write_text('{"q": {"a": 0.5}, "r": {"b": 0.25}}')
     task = retrieval.Task(QRELS, entities=ENTITIES, queries=["q", "r"])
-    run = tr.read_run(folder / "run.txt")
-    qrels = tr.read_qrels(folder / "qrels.txt")
     top = tr.topk_embeddings(VECTORS[:2], VECTORS, k=2)
     written = {"path": folder / "new.txt", "top": top, "queries": ["q", "r"], "entities": ENTITIES}
     calls = [
@@ -108,7 +106,6 @@ def retrieval_calls(folder: Path) -> list[Call]:
             "NamedLists.of", tr.NamedLists.of, {"value": ROWS, "columns": ["qid", "docno", "score"]}
         ),
         Call("write_run", tr.write_run, written),
-        Call("NamedLists.rank", run.rank, {"answers": qrels, "candidates": 3}),
         Call("Qrels.of", tr.Qrels.of, {"value": QRELS}),
     ]
     return calls + one_sided_calls("retrieval.Task", task, LIKES)

@@ -30,7 +30,6 @@ TAKERS: dict[type[Any], list[Any]] = {
 TAKERS[rules.RuleOptions] += [tr.rank, tr.rank_blocks, tr.rank_against, tr.RankCounter, tr.evaluate]
 TAKERS[rules.EmbeddingOptions].append(tr.rank_embeddings)
 TAKERS[rules.ListOptions] += [tr.rank_lists, Predictions.evaluate]
-TAKERS[rules.ListOptions].append(tr.NamedLists.rank)
 TAKERS[rules.SimilarityOptions] += [alignment.most_similar, tr.topk_embeddings]
 DEFAULTS = {"order": "descending", "nan": "raise", "dtype": None, "threads": None}
 DEFAULTS |= {"audit": False, "progress": None, "layout": None}

@@ -14,7 +14,7 @@ import truerank as tr
 from oracles import retrieval as oracle
 from support.outcomes import quietly
 from support.refusals import refusal
-from truerank.ranks.labels import JUDGED, JUDGED_PLACES
+from truerank.ranks.labels import JUDGED
 from truerank.retrieval import Task, report
 from truerank.splits.grades import gain_labels, gains_of
 
@@ -35,15 +35,6 @@ def judged_runs(draw: st.DrawFn) -> tuple[dict[str, dict[str, int]], dict[str, d
     lists = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([0.0, 1.0, 2.0]))
     run = draw(st.fixed_dictionaries({query: lists for query in qrels}))
     return qrels, run
-
-
-def named_lists(run: dict[str, dict[str, float]]) -> tr.NamedLists:
-    names = sorted({name for listed in run.values() for name in listed})
-    lengths = [len(listed) for listed in run.values()]
-    indptr = np.append(0, np.cumsum(lengths, dtype=np.int64))
-    ids = [names.index(name) for listed in run.values() for name in listed]
-    scores = np.array([score for listed in run.values() for score in listed.values()], float)
-    return tr.NamedLists(tuple(run), tuple(names), indptr, np.array(ids, np.int64), scores)
 
 
 def expected_value(key: str, judged: dict[str, int], listed: dict[str, float]) -> float:
@@ -98,10 +89,11 @@ def test_ranks_of_judgements_have_all_that_metrics_need(
 ) -> None:
     """By their definition, as a task has them, saved and read, sliced and joined in any order."""
     qrels, run = judged_run
-    ranks = quietly(named_lists(run).rank, qrels, candidates=5)
+    grades = {q: {d: max(grade, 0) for d, grade in row.items()} for q, row in qrels.items()}
+    found = quietly(Task(grades, entities=DOCUMENTS, judged=True).evaluate_lists, run)
+    ranks = found.ranks
     if "bpref" in key and not set(JUDGED) <= set(ranks.labels):
         return
-    found = report(ranks)
     asked = [query for query, judged in qrels.items() if max(judged.values(), default=0) > 0]
     expected = {query: expected_value(key, qrels[query], run[query]) for query in asked}
     values = dict(zip(found.queries, found.per_query(key).tolist(), strict=True))
@@ -116,13 +108,7 @@ def test_ranks_of_judgements_have_all_that_metrics_need(
     assert joined.without_answers == found.without_answers
     again = dict(zip(joined.queries, joined.per_query(key).tolist(), strict=True))
     assert again == pytest.approx(values, rel=1e-12)
-
-    rows = tuple((q, d, max(g, 0)) for q, judged in qrels.items() for d, g in judged.items())
-    task = Task(list(rows), entities=DOCUMENTS, judged=True)
-    of_task = quietly(task.evaluate_lists, run)
-    if "bpref" not in key or set(JUDGED) <= set(of_task.ranks.labels):
-        assert of_task[key] == pytest.approx(found[key], rel=1e-12)
-    assert report(of_task.ranks)[key] == of_task[key]
+    assert report(ranks)[key] == found[key]
 
 
 @given(st.lists(st.one_of(st.integers(0, 9), st.floats(1e-300, 1e300)), max_size=9))
@@ -156,7 +142,8 @@ def test_what_becomes_of_gains_stays_with_ranks(tmp_path: Path) -> None:
 
 
 def test_other_gains_than_those_of_the_ranks_are_refused() -> None:
-    ranks = named_lists({"u": {"a": 0.5, "b": 0.1}}).rank({"u": {"a": 1, "b": 3}}, candidates=9)
+    task = Task({"u": {"a": 1, "b": 3}}, entities=9)
+    ranks = task.evaluate_lists({"u": {"a": 0.5, "b": 0.1}}).ranks
     assert report(ranks, [1, 3])["ndcg"] == report(ranks)["ndcg"] < 1
     words = r"gains: expected those of the ranks \(3 at position 1\), or None, got 2"
     refusal(ValueError, words, report, ranks, [1, 2])
@@ -169,11 +156,12 @@ def test_other_gains_than_those_of_the_ranks_are_refused() -> None:
 
 def test_ranks_without_grades_are_joined_with_graded_ones() -> None:
     """Gains are 1, and no query was left out, where ranks do not say otherwise."""
-    lists = named_lists({"u": {"a": 0.5, "b": 0.1}})
-    graded = lists.rank({"u": {"a": 1, "b": 3, "c": 0}, "w": {}}, candidates=9)
+    task = Task({"u": {"a": 1, "b": 3, "c": 0}, "w": {}}, entities=9, judged=True)
+    graded = task.evaluate_lists({"u": {"a": 0.5, "b": 0.1}}).ranks
     plain = tr.Ranks([4], [1], 9, queries=["x"], targets=["c"], unit=[7], listed=[True])
-    plain = plain.with_protocol(lists="scores")
-    joined = tr.concatenate([plain, graded.with_labels(**dict.fromkeys((*JUDGED, JUDGED_PLACES)))])
+    plain = plain.with_protocol(lists="scores", split="test", candidates="all")
+    labels = set(graded.labels) - {"gain", "without_answers"}
+    joined = tr.concatenate([plain, graded.with_labels(**dict.fromkeys(labels))])
     assert joined.labels["gain"].values.tolist() == ["1", "1", "3"]
     assert report(joined).without_answers == 1
     refusal(ValueError, "judged_above missing in part 0", tr.concatenate, [plain, graded])

@@ -252,45 +252,12 @@ def test_names_and_ints_in_one_task_and_too_many_names_are_refused(tmp_path: Pat
 # -- names of lists and judgements -----------------------------------------------------------------
 
 
-@given(problems(), st.booleans(), st.sampled_from([int, np.int64]))
-def test_lists_of_ints_rank_as_those_of_str(
-    problem: tuple[Grades, Lists, Grades], filtered: bool, kind: Any
-) -> None:
-    qrels, lists, known = problem
-    found = []
-    for name in (str, kind):
-        of_lists = renamed(lists, name, name)
-        lengths = [len(listed) for listed in of_lists.values()]
-        indptr = np.append(0, np.cumsum(lengths, dtype=np.int64))
-        names = [name(i) for i in range(8)]
-        ids = np.array([int(i) for listed in of_lists.values() for i in listed], np.int64)
-        run = tr.NamedLists(tuple(of_lists), tuple(names), indptr, ids, None)
-        answers = renamed(qrels, name, name)
-        others = renamed(known, name, name)
-        options: dict[str, Any] = {"known": others, "filtered": filtered, "split": "dev"}
-        ranks = quietly(run.rank, answers, candidates=names, **options)
-        by_number = quietly(run.rank, answers, candidates=8, **options)
-        assert by_number == ranks
-        found.append(ranks)
-    of_str, of_ints = found
-    for name in ("queries", "targets"):
-        texts = list(map(str, getattr(of_ints, name)))
-        assert texts == list(getattr(of_str, name))
-    plain = [each.with_labels(queries=None, targets=None) for each in found]
-    assert plain[0] == plain[1]
-
-
 @pytest.mark.python_only
 def test_names_of_two_types_are_refused(tmp_path: Path) -> None:
     indptr = np.array([0, 1])
     ids = np.array([0])
     run = tr.NamedLists((1,), (5,), indptr, ids, None)
     assert dict(run) == {1: {5: None}}
-    for answers in ({"1": [5]}, {1: ["5"]}, {1: {"5": 1}}):
-        words = r"answers: expected names that are int, as . of the lists \(int\(\.\.\.\) makes"
-        refusal(TypeError, words, run.rank, answers, candidates=9)
-    refusal(TypeError, "known: expected names", run.rank, {1: 5}, candidates=9, known={"1": [5]})
-    refusal(TypeError, "candidates: expected names", run.rank, {1: 5}, candidates=["5"])
     words = "all of one type, got '2' at position 1"
     refusal(TypeError, f"queries: .*{words}", tr.Qrels, (1, "2"), (5, 6), np.ones(2, int))
     refusal(TypeError, f"names: .*{words}", tr.NamedLists, (1,), (1, "2"), indptr, ids, None)
@@ -299,10 +266,9 @@ def test_names_of_two_types_are_refused(tmp_path: Path) -> None:
     refusal(ValueError, words, tr.NamedLists, (1, 1), (5,), np.arange(3), np.zeros(2, int), None)
     for wrong in (True, 1.0, b"a", None):
         refusal(TypeError, "queries: expected names that are", tr.Qrels, (wrong,), ("a",), [1])
-    words = "answers: expected one relevance for a pair, got 2 and 1 for 'a' of query 'q'"
+    words = "qrels: expected one gain for each pair, got 2.0 and 1.0 for 'a' of query 'q'"
     twice = tr.Qrels(("q", "q"), ("a", "a"), np.array([2, 1]))
-    of_str = tr.NamedLists(("q",), ("a",), indptr, ids, None)
-    refusal(ValueError, words, of_str.rank, twice, candidates=9)
+    refusal(ValueError, words, Task, twice, entities=9)
     tr.write_run(tmp_path / "run", {7: [12, 3]})
     assert dict(tr.read_run(tmp_path / "run")) == {"7": {"12": 2, "3": 1}}
     tr.write_run(tmp_path / "run", ([[1, 0]], None), queries=[4], entities=[30, 40])
@@ -312,9 +278,9 @@ def test_names_of_two_types_are_refused(tmp_path: Path) -> None:
 # -- what is left over -----------------------------------------------------------------------------
 
 
-@given(st.sets(st.integers(0, 9), min_size=1), st.sets(st.integers(0, 12)), st.booleans())
+@given(st.sets(st.integers(0, 9), min_size=1), st.sets(st.integers(0, 12)))
 def test_queries_without_lists_warn_and_unused_lists_are_found(
-    asked: set[int], listed: set[int], of_ranks: bool
+    asked: set[int], listed: set[int]
 ) -> None:
     qrels = {f"q{i}": {"a": 1} for i in sorted(asked)}
     lists = {f"q{i}": ["a"] for i in sorted(listed)}
@@ -324,22 +290,16 @@ def test_queries_without_lists_warn_and_unused_lists_are_found(
         return
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if of_ranks:
-            indptr = np.arange(len(lists) + 1)
-            run = tr.NamedLists(tuple(lists), ("a",), indptr, np.zeros(len(lists), int), None)
-            run.rank(qrels, candidates=9)
-        else:
-            findings = {f.name: f for f in Task(qrels, entities=9).evaluate_lists(lists).audit()}
+        findings = {f.name: f for f in Task(qrels, entities=9).evaluate_lists(lists).audit()}
     texts = [str(each.message) for each in caught]
     assert len(texts) == (len(missing) > 0)
     if missing:
         number = f"{len(missing)} of {len(asked)} queries with right answers have no list"
         first = ", ".join(f"'q{i}'" for i in missing[:3])
         assert f"{number} ({first}" in texts[0]
-    if not of_ranks:
-        expected = {"missing lists": len(missing), "unused lists": len(unused)}
-        found = {name: findings[name].value for name in expected if name in findings}
-        assert found == {name: n for name, n in expected.items() if n}
+    expected = {"missing lists": len(missing), "unused lists": len(unused)}
+    found = {name: findings[name].value for name in expected if name in findings}
+    assert found == {name: n for name, n in expected.items() if n}
 
 
 @pytest.mark.python_only

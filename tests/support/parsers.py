@@ -436,9 +436,11 @@ def _read_openea(path: Path) -> Any:
 
 def _read_lists(lists: tr.NamedLists) -> Any:
     """Return what was read, after it was ranked; a list's entries are found by name."""
-    answers = {query: name for query in lists.queries for name in lists[query]}
-    ranks = lists.rank(answers, candidates=len(lists.names) + 1, nan="worst")
-    assert len(ranks) == len(answers)
+    answers = {query: list(lists[query])[:1] for query in lists.queries}
+    if len(lists.ids):
+        task = tr.retrieval.Task(answers, entities=len(lists.names) + 1)
+        found = task.evaluate_lists(lists, nan="worst")
+        assert len(found.ranks) == len(answers) - found.without_answers
     return [(query, repr(lists[query])) for query in lists.queries]
 
 

@@ -1,4 +1,4 @@
-"""`truerank evaluate`: the metrics of scores in files, of lists, or of saved ranks."""
+"""`truerank evaluate`: the metrics of scores in files, or of saved ranks."""
 
 from __future__ import annotations
 
@@ -11,24 +11,19 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from .. import Ranks, Report, load, rank, read_json_lists, read_run, report
+from .. import Ranks, Report, load, rank, report
 from ..inputs.errors import InputValueError
-from ..splits.list_files import is_json
 from .files import holds_ranks, note_file, open_store
 from .options import (
-    ANSWERS,
     COLUMNS,
     COUNTING,
-    INPUT,
     LABEL,
-    OPTIONS,
     REPORTING,
     WORD,
     WORDS,
     Given,
     Value,
     command,
-    flag,
     option,
     take,
 )
@@ -63,16 +58,6 @@ def parse_shape(name: str, text: str) -> tuple[int, int]:
 )
 @click.argument("scores", type=WORD, required=False)
 @click.argument("targets", type=COLUMNS, required=False)
-@option(
-    "--lists",
-    INPUT,
-    "In place of SCORES, lists of the best candidates, perhaps gzipped: a TREC run, or JSON, which "
-    "its name says ({query: {name: score}}, in order alone {query: [names]}, or such lines). What "
-    "is not listed counts as tied below the list.",
-)
-@OPTIONS["qrels"]
-@option("--known", ANSWERS, "Known answers of --lists to leave out, as --qrels.", multiple=True)
-@flag("--filtered", "Leave out the other right answers of each query of --lists, too.")
 @option(
     "--shards axis",
     click.Choice(list(AXES)),
@@ -119,21 +104,16 @@ def evaluate(given: Given) -> None:
     truerank evaluate "part-*.npy" targets.npy --shards columns --save ranks.npz
     truerank evaluate ranks.npz --metrics mrr,amri --by relation --interval
     truerank evaluate ranks.npz --metrics mrr,ndcg@10 -q --output values.tsv --format text
-    truerank evaluate --lists run.txt.gz --qrels qrels.txt --candidates 8841823
     """
     labels = take(given, "side relation queries")
     split = take(given, "split")
     filtered_by = given.pop("filtered_by", None)
     scores = given.pop("scores", None)
-    lists = given.pop("lists", None)
     count: Callable[[], Ranks]
     kind: type[KeyedValues] = Report
-    if lists is not None:
-        what = "lists"
-        count = lists_counter(lists, given)
-    elif scores is None:
+    if scores is None:
         raise click.UsageError("Missing argument 'SCORES'.")
-    elif holds_ranks(scores):
+    if holds_ranks(scores):
         what = SAVED
         saved_ranks = load(scores)
         kind = kind_of_report(saved_ranks)
@@ -186,25 +166,3 @@ def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks
     if "save" in given:
         rules["checkpoint"] = f"{given['save']}.partial"
     return lambda: rank(store, targets, **rules)
-
-
-def lists_counter(path: str, given: Given) -> Callable[[], Ranks]:
-    """Return what reads lists and ranks the right answers of their queries."""
-    if "qrels" not in given or "candidates" not in given:
-        raise click.UsageError(
-            "--lists needs --qrels, the right answers of its queries, and --candidates, how many "
-            "there are in all, or a file with their names"
-        )
-    answers = given.pop("qrels")
-    known = list(given.pop("known", ())) or None
-    rules = take(given, "candidates filtered order nan dtype threads")
-    progress = bar()
-
-    def count() -> Ranks:
-        if is_json(path):
-            lists = read_json_lists(path, progress=progress)
-        else:
-            lists = read_run(path, progress=progress)
-        return lists.rank(answers, known=known, **rules)
-
-    return count

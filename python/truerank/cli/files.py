@@ -16,8 +16,6 @@ from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input, report_damage
 from ..inputs.npy_files import read_npy, read_npz
 from ..ranks.storage import HEADER
-from ..splits.judgements import Qrels
-from ..splits.list_files import qrels_of_file
 from ..splits.text import text_blocks
 from ..stores import Store, open_scores
 from ..tables.writing import writable_place
@@ -149,11 +147,6 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
             got = f"{groups[name]!r} and {group!r} for {name!r}"
             raise InputValueError(argument, expected="one group", got=got, place=place)
     return groups
-
-
-def read_answers(argument: str, path: str) -> Qrels:
-    """Read judgements from a file."""
-    return qrels_of_file(argument, note_file(path))
 
 
 # -- scores and ranks ------------------------------------------------------------------------------

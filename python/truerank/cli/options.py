@@ -88,7 +88,6 @@ CANDIDATES = Value(files.read_candidates, "number|file")
 COLUMNS = Value(files.read_columns, "number|file")
 LABEL = Value(files.read_label, "label|file")
 NAMES = Value(files.read_names)
-ANSWERS = Value(files.read_answers)
 POSITIVE = click.IntRange(min=1)
 SUSPECT_ROWS = click.Choice(["keep", "drop", "raise"])
 
@@ -178,7 +177,6 @@ OPTIONS: dict[str, Decorator] = {
         "What to do with test rows with an entity or relation that is not in --train. Default: "
         "keep.",
     ),
-    "qrels": option("--qrels", ANSWERS, "The right answers: lines qid 0 docid relevance."),
     # reports
     "by": option(
         "--by",

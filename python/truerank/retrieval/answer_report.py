@@ -385,7 +385,7 @@ def report(
         items of the training data, may be filtered.
     gains : array_like of float, shape (n,), optional
         What each right answer counts for in dcg and ndcg: above 0, with a finite sum. Default: what
-        the ranks say, as those of a `Task` and of `NamedLists.rank` do, whose label "gain" has the
+        the ranks say, as those of a `Task` do, whose label "gain" has the
         grades of the judgements; 1 where they say nothing.
     queries : labels, optional
         The query of each task. Default: those of the ranks.
@@ -438,8 +438,8 @@ def report(
 
     Grades travel with judgements:
 
-    >>> lists = tr.NamedLists(("q",), ("d1", "d2"), np.array([0, 2]), np.array([0, 1]), None)
-    >>> round(report(lists.rank({"q": {"d1": 1, "d2": 3}}, candidates=10))["ndcg"], 3)
+    >>> task = tr.retrieval.Task({"q": {"d1": 1, "d2": 3}}, entities=10)
+    >>> round(report(task.evaluate_lists({"q": ["d1", "d2"]}).ranks)["ndcg"], 3)
     0.797
     """
     if not isinstance(ranks, Ranks):

@@ -178,25 +178,6 @@ def checked_names(argument: str, values: Any) -> Names:
     return plain_names(elements)
 
 
-def same_kind(argument: str, names: Sequence[Name], others: Sequence[Name]) -> None:
-    """Refuse names that are int beside names that are str.
-
-    Examples
-    --------
-    >>> same_kind("answers", [1, 2], ["1", "2"])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    truerank.inputs.errors.InputTypeError: answers: expected names that are str, as '1' ...
-    """
-    if not names or not others or isinstance(names[0], str) == isinstance(others[0], str):
-        return
-    kind = "str"
-    if isinstance(names[0], str):
-        kind = "int"
-    expected = f"names that are {kind}, as {others[0]!r} of the lists ({kind}(...) makes them)"
-    raise InputTypeError(argument, expected=expected, got=repr(names[0]))
-
-
 def first_names(names: Sequence[Name]) -> str:
     """Return the first three names, for messages.
 

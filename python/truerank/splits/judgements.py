@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from ..inputs.arrays import read_only
 from ..inputs.checks import instance, is_integer, mapping, several
-from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from .elements import checked_names
 from .grades import read_grades
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .elements import Name, Names
-
-    Relevance = Mapping[tuple[Name, Name], float]  # of pairs of a query and a document
 
 
 def without_ranx(value: Any) -> Any:
@@ -87,8 +84,8 @@ class Qrels:
         return f"Qrels({judged}, {np.count_nonzero(self.relevance > 0):,} relevant)"
 
     @classmethod
-    def of(cls, value: Any, argument: str = "answers", *, columns: Any = None) -> Qrels:
-        """Read judgements in any of the forms that `NamedLists.rank` takes.
+    def of(cls, value: Any, argument: str = "qrels", *, columns: Any = None) -> Qrels:
+        """Read judgements in any form that Python has; `read_qrels` reads files.
 
         Names stay what they are, str or int.
 
@@ -153,13 +150,6 @@ class Qrels:
             is_text=False,
         )
 
-    def of_pairs(self, pairs: Mapping[tuple[Name, Name], float]) -> Qrels:
-        """Return judgements of pairs of a query and a document, whose names are of this kind."""
-        queries = tuple(query for query, _ in pairs)
-        documents = tuple(document for _, document in pairs)
-        relevance = read_grades("relevance", list(pairs.values()))
-        return Qrels._trusted(queries, documents, relevance, self.is_text)
-
     @classmethod
     def _trusted(
         cls, queries: Names, documents: Names, relevance: npt.NDArray[Any], is_text: bool
@@ -172,61 +162,6 @@ class Qrels:
         qrels.is_text = is_text
         qrels.source = ""
         return qrels
-
-    def pairs(self) -> dict[tuple[Name, Name], float]:
-        """Return the relevance of each pair of a query and a document.
-
-        Raises
-        ------
-        ValueError
-            For a pair of two relevances.
-        """
-        grades = self.relevance.tolist()
-        judged = zip(self.queries, self.documents, strict=True)
-        pairs: dict[tuple[Name, Name], float] = dict(zip(judged, grades, strict=True))
-        if len(pairs) < len(self):  # some come again, which they may with the same relevance
-            for query, name, grade in zip(self.queries, self.documents, grades, strict=True):
-                other = pairs[query, name]
-                if grade != other:
-                    got = f"{grade} and {other} for {name!r} of query {query!r}"
-                    raise InputValueError("answers", expected="one relevance for a pair", got=got)
-        return pairs
-
-    def right_answers(self) -> Qrels:
-        """Return the judgements of a relevance above 0, each pair once."""
-        return self.of_pairs(right_pairs(self.pairs()))
-
-    def not_right(self, queries: Iterable[Name], left_out: Qrels) -> Qrels:
-        """Return the judgements of 0 of some queries, without pairs that are left out."""
-        return self.of_pairs(other_pairs(self.pairs(), set(queries), left_out.pairs()))
-
-
-def right_pairs(relevance: Relevance) -> dict[tuple[Name, Name], float]:
-    """Return the pairs of a query and its right answers, those of a relevance above 0.
-
-    Examples
-    --------
-    >>> right_pairs({("q1", "d3"): 2, ("q1", "d9"): 0})
-    {('q1', 'd3'): 2}
-    """
-    return {pair: grade for pair, grade in relevance.items() if grade > 0}
-
-
-def other_pairs(
-    relevance: Relevance, queries: Collection[Name], left_out: Collection[tuple[Name, Name]]
-) -> dict[tuple[Name, Name], float]:
-    """Return the pairs of some queries that are no right answers, without those left out.
-
-    Examples
-    --------
-    >>> other_pairs({("q1", "d3"): 2, ("q1", "d9"): 0, ("q2", "d9"): 0}, {"q1"}, [])
-    {('q1', 'd9'): 0}
-    """
-    others = {}
-    for (query, document), grade in relevance.items():
-        if grade == 0 and query in queries and (query, document) not in left_out:
-            others[query, document] = grade
-    return others
 
 
 def _grades_by_name(argument: str, judged: Any) -> Mapping[Name, Any]:

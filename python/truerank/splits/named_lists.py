@@ -1,32 +1,26 @@
-"""Lists of scored candidates by name, and the ranks of right answers in them."""
+"""Lists of scored candidates by name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import _core
-from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
-from ..inputs.checks import flag, instance, is_number, refuse_repeated
+from ..inputs.checks import instance, is_number, refuse_repeated
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import public
-from ..inputs.rules import ListOptions, with_options
 from ..inputs.scores import exact_array
 from ..inputs.selection import indptr_of
-from ..ranks.container import Ranks
-from ..ranks.labels import GAIN, WITHOUT_ANSWERS
-from .elements import checked_names, is_integer_type, same_kind
-from .grades import first_task_counts, gain_labels, with_files, with_judged
-from .judgements import Qrels, other_pairs, right_pairs, without_ranx
+from .elements import checked_names, is_integer_type
+from .judgements import without_ranx
 from .list_entries import ListEntries, distinct_entries, read_pairs, refuse_repeats
-from .list_use import lists_in_use
 from .long_rows import LongRows, as_list, ranks_of, read_long_rows, scores_of
-from .vocabularies import LabelIndex, Vocabulary, code_names
+from .vocabularies import LabelIndex, code_names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -184,188 +178,6 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
             return ids, None
         return ids, (self.indptr, self.scores)
 
-    @with_options(ListOptions)
-    def rank(
-        self,
-        answers: Any,
-        *,
-        candidates: int | Sequence[Name],
-        filtered: bool = False,
-        known: Any = None,
-        split: str | None = None,
-        **options: Unpack[ListOptions],
-    ) -> Ranks:
-        """Rank every right answer of every query among all candidates, as `rank_lists` does.
-
-        Parameters
-        ----------
-        answers : Qrels, or mapping
-            Judgements, of which those of a relevance from 1 on are right answers; or a mapping of
-            queries to ``{name: relevance}``, to several names or to a name. Each right answer is a
-            task. A query without a list has an empty one; lists of other queries are not used.
-            Names are str or int, as in the lists: none is converted.
-        candidates : int or sequence of str or int
-            The number of candidates in all, or their names, among which all others must be.
-        filtered : bool
-            Whether the other right answers of a query are left out.
-        known : Qrels, mapping, or list of these, optional
-            More right answers, such as those of training, that are left out of each query.
-        split : str, optional
-            The evaluated split, for the protocol.
-        order, nan, dtype, threads, progress
-            As in `rank_lists`.
-
-        Returns
-        -------
-        Ranks
-            With the labels `queries` and `targets`, by name, and `unit`, the number of the query;
-            "gain", the relevance, where it is not 1 for all; and, unless `filtered`, where the
-            other judged documents of a query are: what `truerank.retrieval.report` needs for ndcg
-            and bpref. The number of queries without a right answer is in the labels, too.
-
-        Raises
-        ------
-        TypeError, ValueError
-            For other forms, names that are str where those of the lists are int or the reverse,
-            fewer candidates than there are names, and lists of other queries alone. As `rank_lists`
-            does.
-
-        Warns
-        -----
-        UserWarning
-            If queries with right answers have no list; it names the first three.
-
-        Examples
-        --------
-        >>> lists = NamedLists(
-        ...     ("q1",), ("d7", "d3"), np.array([0, 2]), np.array([0, 1]), np.array([2.5, 1.5])
-        ... )
-        >>> ranks = lists.rank({"q1": ["d3", "d9"]}, candidates=100)
-        >>> ranks.optimistic, ranks.pessimistic
-        (array([2, 3]), array([  2, 100]))
-        """
-        judgements = Qrels.of(answers)
-        self._refuse_other_kinds("answers", judgements)
-        is_filtered = flag("filtered", filtered)
-        right, judged, left_out = self._divide(judgements, known, is_filtered)
-        ids = self._ids_among(candidates, right, judged, left_out)
-        queries = LabelIndex()
-        unit = queries.encode(right.queries)
-        asked = tuple(queries.codes)
-        query = np.append(unit, queries.encode(judged.queries))
-        splits = []
-        if is_filtered:
-            splits.append(split or "test")
-        if known is not None:
-            splits.append("known")
-        filter_of_tasks: Any = None
-        if splits:
-            lists = lists_by_query(queries.find(left_out.queries), ids.left_out, len(asked))
-            filter_of_tasks = (*lists, query)
-
-        use = lists_in_use("answers", self.queries, queries.find(self.queries), asked)
-        indptr = np.append(self.indptr, self.indptr[-1])  # with an empty list, for who has none
-        scores: Any = None
-        if self.scores is not None:
-            scores = (indptr, self.scores)
-        ranks = rank_lists(
-            (indptr, ids.listed),
-            scores,
-            ids.targets,
-            candidates=ids.candidates,
-            rows=use.rows[query],
-            filter=filter_of_tasks,
-            **options,
-        )
-        use.warn("answers")
-
-        # ints are labels themselves
-        ranks = ranks.with_labels(queries=Vocabulary(len(asked), asked).labels(query))
-        if len(judged):
-            ranks = with_judged(ranks, np.arange(len(ranks)) < len(right))
-        given = judgements.queries
-        if isinstance(answers, Mapping):  # which also has queries without a judgement
-            given = tuple(answers)
-        labels: dict[str, Any] = {"unit": unit, "targets": right.documents}
-        if (right.relevance != 1).any():
-            labels[GAIN] = gain_labels(right.relevance)
-        labels[WITHOUT_ANSWERS] = first_task_counts(len(set(given)) - len(asked), len(right))
-        ranks = ranks.with_labels(**labels).with_protocol(filter=splits, split=split)
-        return with_files(ranks, [judgements.source, self.source])
-
-    def _divide(self, judgements: Qrels, known: Any, is_filtered: bool) -> _Divided:
-        """Divide judgements into right answers and others, and say what is left out."""
-        relevance = judgements.pairs()
-        right = right_pairs(relevance)
-        left_out = self._known_pairs(known)
-        judged: dict[tuple[Name, Name], float] = {}
-        if is_filtered:
-            left_out |= right
-        else:  # counts of other candidates would say nothing about those that are no right answers
-            judged = other_pairs(relevance, {query for query, _ in right}, left_out)
-        parts = map(judgements.of_pairs, (right, judged, left_out))
-        return _Divided(*parts)
-
-    def _refuse_other_kinds(self, argument: str, judgements: Qrels) -> None:
-        """Refuse names that are str where those of the lists are int, or the reverse."""
-        same_kind(argument, judgements.queries, self.queries)
-        same_kind(argument, judgements.documents, self.names)
-
-    def _known_pairs(self, known: Any) -> dict[tuple[Name, Name], float]:
-        """Return the right answers that are known, as `Qrels.pairs` does."""
-        parts = [known]
-        if known is None:
-            parts = []
-        elif isinstance(known, list):
-            parts = known
-        pairs: dict[tuple[Name, Name], float] = {}
-        for part in parts:
-            judgements = Qrels.of(part, "known")
-            self._refuse_other_kinds("known", judgements)
-            pairs |= right_pairs(judgements.pairs())
-        return pairs
-
-    def _ids_among(self, candidates: Any, right: Qrels, judged: Qrels, left_out: Qrels) -> _Ids:
-        """Number all names that occur: those of the candidates first, where they have names."""
-        given = Vocabulary.read("candidates", candidates)
-        names: Names = given.names or ()
-        same_kind("candidates", names, self.names)
-        index = LabelIndex()
-        index.encode(names)
-        listed = index.encode(self.names)[self.ids]
-        targets = index.encode(right.documents + judged.documents)
-        ids = _Ids(given.size, listed, targets, index.encode(left_out.documents))
-        if given.size < len(index.codes):
-            expected = f"at least {len(index.codes)}, as many names occur"
-            got = f"{given.size}, without {list(index.codes)[given.size]!r}"
-            raise InputValueError("candidates", expected=expected, got=got)
-        return ids
-
-
-class _Divided(NamedTuple):
-    """Right answers; other judged documents of their queries; right answers that are left out."""
-
-    right: Qrels
-    judged: Qrels
-    left_out: Qrels
-
-
-class _Ids(NamedTuple):
-    """Names among all candidates, as ids.
-
-    Attributes
-    ----------
-    candidates : int
-        How many candidates there are.
-    listed, targets, left_out : ndarray of int64
-        The entries of all lists; the answers that are ranked; those that are left out.
-    """
-
-    candidates: int
-    listed: IntArray
-    targets: IntArray
-    left_out: IntArray
-
 
 def lists_of_entries(
     argument: str, queries: Names, names: Names, entries: ListEntries, place: str = ""
@@ -423,19 +235,6 @@ def named_lists_of(argument: str, value: Any, columns: Any = None) -> NamedLists
     if rows is None:
         return None
     return lists_of_long_rows(argument, rows)
-
-
-def lists_by_query(queries: IntArray, ids: IntArray, number: int) -> tuple[IntArray, IntArray]:
-    """Return the ids of each query as (indptr, indices); a query of -1 is none.
-
-    Examples
-    --------
-    >>> lists_by_query(np.array([1, -1, 0]), np.array([7, 8, 9]), 2)
-    (array([0, 1, 2]), array([9, 7]))
-    """
-    order = np.argsort(queries, kind="stable")
-    order = order[np.count_nonzero(queries < 0) :]  # queries of -1 come first
-    return indptr_of(np.bincount(queries[order], minlength=number)), ids[order]
 
 
 def lists_of_rows(
