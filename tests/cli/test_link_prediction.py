@@ -266,7 +266,7 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
         (
             f"{KNOWN} {VECTORS} --entity-labels train.txt",
             1,
-            "train.txt: line 1: expected one label",
+            "train.txt: line 1: expected a label in each line",
         ),
         (f"{KNOWN} {VECTORS} --entity-labels bad.gz", 1, "bad.gz: damaged gzip file"),
         (f"{KNOWN} {VECTORS} --entity-labels E.npy", 1, "E.npy: expected words"),

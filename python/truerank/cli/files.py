@@ -16,6 +16,7 @@ from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input, report_damage
 from ..inputs.npy_files import read_npy, read_npz
 from ..ranks.storage import HEADER
+from ..splits.label_files import read_labels
 from ..splits.text import text_blocks
 from ..stores import Store, open_scores
 from ..tables.writing import writable_place
@@ -109,24 +110,9 @@ def read_label(argument: str, text: str) -> str | NDArray[Any]:
 # -- text ------------------------------------------------------------------------------------------
 
 
-def read_names(argument: str, path: str) -> list[str] | list[int]:
-    """Read labels in the order of their ids, from lines of text, perhaps gzipped, or from .npy."""
-    if path.endswith(".npy"):
-        names = read_array(argument, path)
-        if names.ndim != 1 or names.dtype.kind not in "Uiu":
-            got = f"{names.dtype} of shape {names.shape}"
-            expected = "words or integers in one dimension"
-            raise InputValueError(argument, expected=expected, got=got, place=path)
-        listed: list[str] | list[int] = names.tolist()
-        return listed
-    blocks = text_blocks(argument, note_file(path))
-    fields = chain.from_iterable(text.removesuffix("\n").split("\n") for text in blocks)
-    lines = [field.strip(" ") for field in fields]  # blanks at the ends belong to no label
-    for number, line in enumerate(lines or [""], 1):
-        if not line or "\t" in line:
-            place = f"{path}: line {number}"
-            raise InputValueError(argument, expected="one label", got=repr(line), place=place)
-    return lines
+def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
+    """Read labels in the order of their ids."""
+    return read_labels(argument, note_file(path))
 
 
 def read_groups(argument: str, text: str) -> str | dict[str, str]:

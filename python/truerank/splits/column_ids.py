@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _core
 from ..inputs.errors import InputValueError
+from ..inputs.row_keys import occurrences_of
 from .elements import is_id, is_integer_text
 from .vocabularies import MAX_IDS, LabelIndex, Vocabulary
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from .elements import Elements
 
+_LEAST_LINES = 10  # of a file whose first line may be an unknown header
 _NO_NUMBER = int(np.iinfo(np.int64).min)  # of a label
 
 
@@ -56,6 +58,46 @@ class IdColumn(NamedTuple):
         if self.label_index is None:
             return number
         return list(self.label_index.codes)[number]
+
+
+def refuse_unsaid_header(columns: Sequence[IdColumn], others: Sequence[IdColumn]) -> None:
+    """Refuse the first line of a file of facts if it looks like a header of unknown names.
+
+    It does if none of its fields occurs anywhere else, in a file of ten lines and more of which
+    most have a relation that another line has, too.
+
+    Parameters
+    ----------
+    columns : sequence of IdColumn
+        Of the file: head, relation, tail, and further ones.
+    others : sequence of IdColumn
+        Those of all splits, which number their labels together.
+    """
+    if len(columns[0].values) < _LEAST_LINES:
+        return
+    relations = columns[1].values
+    if (relations[1:] == relations[0]).any():  # of most files: no more is looked at
+        return
+    numbers = occurrences_of(relations)[1]
+    if 2 * numbers[numbers > 1].sum() <= len(relations):
+        return
+    first = [str(column.entry(0)) for column in columns]
+    for field, column in zip(first, columns, strict=True):
+        for other in others:
+            if other.label_index is column.label_index:
+                is_it = other.values == column.values[0]
+            elif other.label_index is None and is_integer_text(field):
+                is_it = other.values == int(field)
+            else:
+                continue
+            if other.path == column.path:
+                is_it = is_it[1:]
+            if is_it.any():
+                return
+    ways = "header=True says that they name the columns, header=False that they are a fact"
+    expected = f"fields that occur elsewhere, too, or names of columns ({ways})"
+    got = "\t".join(first)
+    raise InputValueError(columns[0].split, expected=expected, got=repr(got), place="line 1")
 
 
 def encode_columns(

@@ -16,11 +16,11 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
 from ..inputs.words import LISTED
-from .column_ids import IdColumn
+from .column_ids import IdColumn, refuse_unsaid_header
 from .column_roles import check_columns, find_roles
 from .elements import is_label, read_elements
 from .judgements import Qrels
-from .text import RowForm, is_path, open_rows, read_rows, refuse_unsaid_header
+from .text import RowForm, is_path, open_rows, read_rows
 from .vocabularies import LabelIndex
 
 if TYPE_CHECKING:

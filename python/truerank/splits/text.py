@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -14,14 +14,12 @@ from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input
 from ..inputs.naming import printable
 from ..inputs.progress_listeners import Progress, as_listener
-from ..inputs.row_keys import occurrences_of
 from .column_roles import Door, is_header
 from .elements import is_integer_text, without_blanks
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..inputs.progress_listeners import Listener
-    from .column_ids import IdColumn
 
 TRIPLE = ("head", "relation", "tail")
 _BLOCK_BYTES = 1 << 17  # the fields of a block are Python strings, which stay in the cache
@@ -29,7 +27,6 @@ _BLOCK_BYTES = 1 << 17  # the fields of a block are Python strings, which stay i
 MAX_LINE_BYTES = 1 << 24
 MAX_COLUMNS = 1000
 _BLOCK_ROWS = 1 << 12
-_LEAST_LINES = 10  # of a file whose first line may be an unknown header
 
 
 class RowForm(NamedTuple):
@@ -329,46 +326,6 @@ def _columns_of(rows: Sequence[str], width: int) -> list[list[str]]:
     return [fields[column::width] for column in range(width)]
 
 
-def refuse_unsaid_header(columns: Sequence[IdColumn], others: Sequence[IdColumn]) -> None:
-    """Refuse the first line of a file of facts if it looks like a header of unknown names.
-
-    It does if none of its fields occurs anywhere else, in a file of ten lines and more of which
-    most have a relation that another line has, too.
-
-    Parameters
-    ----------
-    columns : sequence of IdColumn
-        Of the file: head, relation, tail, and further ones.
-    others : sequence of IdColumn
-        Those of all splits, which number their labels together.
-    """
-    if len(columns[0].values) < _LEAST_LINES:
-        return
-    relations = columns[1].values
-    if (relations[1:] == relations[0]).any():  # of most files: no more is looked at
-        return
-    numbers = occurrences_of(relations)[1]
-    if 2 * numbers[numbers > 1].sum() <= len(relations):
-        return
-    first = [str(column.entry(0)) for column in columns]
-    for field, column in zip(first, columns, strict=True):
-        for other in others:
-            if other.label_index is column.label_index:
-                is_it = other.values == column.values[0]
-            elif other.label_index is None and is_integer_text(field):
-                is_it = other.values == int(field)
-            else:
-                continue
-            if other.path == column.path:
-                is_it = is_it[1:]
-            if is_it.any():
-                return
-    ways = "header=True says that they name the columns, header=False that they are a fact"
-    expected = f"fields that occur elsewhere, too, or names of columns ({ways})"
-    got = "\t".join(first)
-    raise InputValueError(columns[0].split, expected=expected, got=repr(got), place="line 1")
-
-
 def line_of(path: str, row: int) -> int:
     """Return the number of the line, from 1, of a row of a file's columns.
 
@@ -472,6 +429,6 @@ def _decode(title: str, block: bytes, first: int) -> str:
     return text
 
 
-def is_path(value: object) -> bool:
+def is_path(value: object) -> TypeGuard[str | os.PathLike[str]]:
     """Return whether this is the path of a file."""
     return isinstance(value, (str, os.PathLike))

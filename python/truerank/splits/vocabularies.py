@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ from .elements import (
     read_elements,
     without_blanks,
 )
+from .label_files import read_labels
+from .text import is_path
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 
 MAX_IDS = 1 << 36  # ids of a vocabulary: keys of two entities and a relation stay possible
 
-_ORDERS = "an int, a sequence of labels, or a mapping of labels to the ids 0, 1, 2, ..."
+_ORDERS = "an int, a sequence of labels, a mapping of labels to the ids 0, 1, 2, ..., or a path"
 
 
 class LabelIndex:
@@ -120,9 +123,10 @@ class Vocabulary:
         ----------
         name : str
             The argument, "entities" or "relations".
-        order : int, sequence of labels, or mapping of labels to int
+        order : int, sequence of labels, mapping of labels to int, or path
             The number of ids, labels in the order of their ids, or a mapping to ids. Labels are all
-            str or all int, in a list, a tuple, an array, or a Series or Index of pandas.
+            str or all int, in a list, a tuple, an array, or a Series or Index of pandas. Or the
+            path of a file, as `read_labels` takes it.
 
         Raises
         ------
@@ -142,7 +146,9 @@ class Vocabulary:
             return cls(size, None, name)
         if isinstance(order, Mapping):
             order = _in_order(name, order)
-        if isinstance(order, (str, bytes, Set)) or not is_iterable(order):
+        elif is_path(order):
+            order = read_labels(name, os.fsdecode(order))
+        if isinstance(order, (bytes, Set)) or not is_iterable(order):
             raise InputTypeError(name, expected=_ORDERS, got=type(order).__name__)
         labels = read_elements(name, order, "labels")
         if not len(labels):
