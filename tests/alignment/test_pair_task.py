@@ -150,7 +150,7 @@ def test_text_of_ids(tmp_path: Path) -> None:
 def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
     pairs = IDS.copy()
     pairs.flags.writeable = False
-    task = Task(pairs, left=4, right=4, known=[[(2, 0), (0, 0)]], candidates="unaligned")
+    task = Task(pairs, left=4, right=4, known=[(2, 0), (0, 0)], candidates="unaligned")
     assert task.candidates is not None
     for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
         arrays = list(each.candidates)
@@ -170,7 +170,12 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (TypeError, r'^known\["train"\]: .* integers or labels', IDS, {"known": {"train": IDS * 1.0}}),
     (ValueError, r"^test: .* got ndarray of shape \(1, 3\)", np.zeros((1, 3), int), {}),
     (ValueError, "^test: .* got 4 in column 0 of row 1", [(0, 0), (4, 0)], {}),
-    (ValueError, r"^known\[1\]: .* got 4 in column 1 of row 0", IDS, {"known": [IDS, [(0, 4)]]}),
+    (
+        ValueError,
+        r"^known\[1\]: .* got 4 in column 1 of row 0",
+        IDS,
+        {"known": [IDS, np.array([(0, 4)])]},
+    ),
     (ValueError, "^test: .* got 'e' in column 0 of row 0", [("e", "x")], {}),
     (TypeError, "^test: .* got 'a' in column 0 of row 0", TEST, {"left": 4}),
     (TypeError, "^left: expected the number of entities", IDS, {"left": None}),

@@ -71,7 +71,7 @@ def test_train() -> None:
     task = Task(test, {"train": train}, candidates="train", unseen="drop")
     assert (task.entities, task.protocol.candidates) == (("a", "b", "c", "d"), "train")
     assert task.tail.candidates.tolist() == task.head.candidates.tolist() == [0, 1, 3]
-    for known in ([train], train, {"valid": train}, {}):
+    for known in ([np.array(train)], train, {"valid": train}, {}):
         with pytest.raises(ValueError, match=r"^candidates: .*known=\{.train.: .*got 'train'"):
             Task(test, known, candidates="train")
 

@@ -18,7 +18,8 @@ TRAIN = [(0, 0, 2, 7), (0, 0, 3, 8), (2, 1, 3, 9)]
 
 @pytest.fixture
 def measured() -> tr.Report:
-    task = Task(TEST, {"train": TRAIN}, entities=4, filters=["fact", "triple", "none"])
+    filters = ["fact", "triple", "none"]
+    task = Task(TEST, {"train": TRAIN}, entities=4, keys=[3], filters=filters)
     scores = np.array([[0.1, 0.2, 0.9, 0.8], [0.1, 0.7, 0.2, 0.9]], np.float32)
     return task.evaluate_scores(scores, scores)
 

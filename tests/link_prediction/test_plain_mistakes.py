@@ -39,7 +39,7 @@ def test_a_header_is_left_out_and_said(tmp_path: Path, header: str, start: str) 
     assert len(caught) == 1
     assert Path(caught[0].filename) == Path(__file__)
     assert task.audit.headers == (str(caught[0].message),)
-    assert str(task.audit).endswith(f"header: {caught[0].message}")
+    assert f"header: {caught[0].message}" in str(task.audit).splitlines()
     assert task.audit.to_dict()["headers"] == [str(caught[0].message)]
 
 
@@ -98,28 +98,6 @@ def test_relations_have_an_order_of_their_own() -> None:
     task = Task(TEST, {"train": train}, sides=["relation"])
     with pytest.warns(UserWarning, match="^relations: columns are taken in ascending order"):
         task.evaluate_scores(relation=SCORES[:, :2])
-
-
-def test_frames_of_triples_in_another_order_are_refused() -> None:
-    """Only positions count, so that names at other places would swap heads and tails."""
-    pandas = pytest.importorskip("pandas", reason="frames of pandas")
-    polars = pytest.importorskip("polars", reason="frames of polars")
-    names = ["head", "relation", "tail"]
-    frame = pandas.DataFrame(TEST, columns=names)
-    plain = Task(TEST, {"train": TRAIN}).test.tolist()
-    of_polars = polars.DataFrame(TEST, names, orient="row")
-    assert Task(of_polars, {"train": TRAIN}).test.tolist() == plain
-    for other in (names, ["Subject", "predicate", " object"], ["a", "b", "c"], [0, 1, 2]):
-        assert Task(frame.set_axis(other, axis=1), {"train": TRAIN}).test.tolist() == plain
-    in_years = frame.set_axis(["h", "r", "t"], axis=1).assign(**{"from": "1952", "to": "1953"})
-    assert Task(in_years).tail.queries.shape[1] == 4
-    expected = r"expected at least 3 columns \(head, relation, tail\) in this order, got "
-    for wrong, found in (
-        (frame[["tail", "relation", "head"]], "'head' at position 2"),
-        (frame.set_axis(["object", "Predicate", "Subject"], axis=1), "'Subject' at position 2"),
-        (frame.reset_index(), "'head' at position 1"),
-    ):
-        refusal(ValueError, f"^test: {expected}{found}$", Task, wrong)
 
 
 def test_frames_of_scores_in_another_order_are_refused() -> None:

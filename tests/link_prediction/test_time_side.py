@@ -113,7 +113,7 @@ def test_filters_of_times() -> None:
     test = [("a", "met", "b", "2014-01-10", "x")]
     known = [("a", "met", "b", "2014-01-03", "x"), ("a", "met", "b", "2014-02-01", "y")]
     filters = ["fact", "triple", "none"]
-    task = Task(test, {"train": known}, time=3, sides=["time"], filters=filters)
+    task = Task(test, {"train": known}, time=3, sides=["time"], keys=[3, 4], filters=filters)
     report = task.evaluate_scores(time=[[3.0, 1.0, 2.0]])
     assert [report.filters[name]["time.mr"] for name in filters] == [2, 1, 3]
     assert task.time.queries.shape[1] == 4
@@ -144,7 +144,7 @@ def test_candidates_of_times() -> None:
 
 def test_sides_that_need_times() -> None:
     message = "sides: expected time=, the one column of points .* got none"
-    refusal(ValueError, message, Task, TEST, {"train": TRAIN}, sides=["time"])
+    refusal(ValueError, message, Task, TEST, {"train": TRAIN}, sides=["time"], keys=[3])
     both = [(*fact, "2017") for fact in TEST]
     message = "sides: expected time=, the one column of points .* got starts and ends"
     refusal(ValueError, message, Task, both, {}, sides=["time"], time=(3, 4))

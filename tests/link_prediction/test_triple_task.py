@@ -219,12 +219,24 @@ def test_names() -> None:
 
 KNOWN_FORMS = {
     "mapping": ({"train": TRAIN}, ["train"]),
-    "a list of splits": ([TRAIN, TRAIN[:1]], ["known_0", "known_1"]),
     "one split": (TRAIN, ["known_0"]),
     "lists as rows": ([list(row) for row in TRAIN], ["known_0"]),
     "an array": (np.array(TRAIN), ["known_0"]),
     "arrays": ([np.array(TRAIN), np.array(TRAIN)], ["known_0", "known_1"]),
-    "an empty split": ([TRAIN, []], ["known_0", "known_1"]),
+    "an empty split": ({"train": TRAIN, "valid": []}, ["train", "valid"]),
+    "columns": (tuple(map(list, zip(*TRAIN, strict=True))), ["known_0"]),
+    "columns by role": (
+        {
+            "train": dict(
+                zip(
+                    ("tail", "head", "relation"),
+                    zip(*[(c, a, b) for a, b, c in TRAIN], strict=True),
+                    strict=True,
+                )
+            )
+        },
+        ["train"],
+    ),
     "none": ([], []),
 }
 
@@ -235,6 +247,12 @@ def test_known_forms(known: Any, names: list[str]) -> None:
     assert list(task.audit.known) == names
     assert task.protocol.filter == (*names, "final")
     assert task.protocol.split == "final"
+
+
+@pytest.mark.parametrize("known", [[TRAIN, TRAIN], (TRAIN, TRAIN), [TRAIN, np.array(TRAIN)]])
+def test_several_splits_have_names(known: Any) -> None:
+    """A list of lists could be rows as well."""
+    refusal(TypeError, r'^known: .* known=\{"train": \.\.\., "valid": ', Task, TEST, known)
 
 
 def test_messages_say_how_to_validate() -> None:
@@ -320,7 +338,7 @@ def test_columns_in_another_order_are_a_finding() -> None:
 
 def test_labels_of_qualifiers() -> None:
     test = [("a", "r", "b", "2014"), ("a", "r", "c", "2015")]
-    task = Task(test, {"train": [("a", "r", "d", "2014"), ("a", "r", "b", "2015")]})
+    task = Task(test, {"train": [("a", "r", "d", "2014"), ("a", "r", "b", "2015")]}, keys=[3])
     assert task.qualifiers == (("2014", "2015"),)
     assert task.tail.queries.tolist() == [[0, 0, 0], [0, 0, 1]]
     assert lists_of(task.tail.filter) == [[1, 3], [1, 2]]
@@ -329,7 +347,7 @@ def test_labels_of_qualifiers() -> None:
 INTS = np.array([[0, 0, 1]])
 KNOWN: dict[str, Any] = {"known": [INTS]}
 REPEATED, LEAK, UNSEEN = (TEST + rows for rows in (TEST[:1], TRAIN[:1], [("e", "likes", "b")]))
-RAISING = {"known": [TRAIN], "unseen": "raise"}
+RAISING = {"known": TRAIN, "unseen": "raise"}
 FAR = {"known": [INTS, np.array([[0, 0, 1], [0, 0, 2]])], "entities": 2}
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^test: expected at least one triple, got none", [], {}),
@@ -364,7 +382,7 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (TypeError, "^filters: expected a str, got int", INTS, KNOWN | {"filters": [3]}),
     (ValueError, "^filters: expected .* known splits", INTS, {"filters": ["triple"]}),
     (ValueError, r"^test: 1 \(a likes c\) .* earlier one$", REPEATED, {"duplicates": "raise"}),
-    (ValueError, "^test: .* a known split", LEAK, {"known": [TRAIN], "leaks": "raise"}),
+    (ValueError, "^test: .* a known split", LEAK, {"known": TRAIN, "leaks": "raise"}),
     (ValueError, r"^test: 1 \(e .*\) triples have an entity or a", UNSEEN, RAISING),
 ]
 

@@ -34,7 +34,11 @@ def written(folder: Path, content: str | bytes, name: str = "triples.txt") -> Pa
 FORMS: dict[str, Callable[[list[tuple[str, ...]]], Any]] = {
     "tuples": lambda rows: rows,
     "lists": lambda rows: [list(row) for row in rows],
-    "tuple of tuples": tuple,
+    "columns": lambda rows: tuple(map(list, zip(*rows, strict=True))),
+    "tuples as columns": lambda rows: tuple(zip(*rows, strict=True)),
+    "columns by role": lambda rows: dict(
+        zip(("head", "relation", "tail"), map(np.array, zip(*rows, strict=True)), strict=True)
+    ),
     "str array": np.array,
     "object array": lambda rows: np.array(rows, object),
 }
@@ -114,8 +118,8 @@ def test_numbers_are_labels_only_where_that_is_said(given: Any, tmp_path: Path) 
     named = read_triples(triples, entities=names, relations=["2", "0"])
     assert named.ids.tolist() == [[0, 1, 1], [3, 0, 2]]
     with pytest.raises(ValueError, match=r"^entities: all labels"):  # of all splits together
-        Task(triples, [[("5", "a", "6")]])
-    assert Task(triples, [[("5", "a", "x")]]).entities == (*names, "5", "x")
+        Task(triples, [("5", "a", "6")])
+    assert Task(triples, [("5", "a", "x")]).entities == (*names, "5", "x")
 
 
 def test_qualifiers(tmp_path: Path) -> None:
@@ -125,9 +129,9 @@ def test_qualifiers(tmp_path: Path) -> None:
     assert ids.qualifiers == (None, ("", "x"))
     labels = read_triples(path, entities=["0", "1"], relations=["0"])
     assert labels.qualifiers == (("-5", "2014"), ("", "x"))
-    words = r"^known\[0\]: .* got ids in column 3"
-    known = [[("a", "r", "b", 2014)]]
-    refusal(ValueError, words, Task, [("a", "r", "b", "2014")], known)
+    words = r"^known: .* got ids in column 3"
+    known = [("a", "r", "b", 2014)]
+    refusal(ValueError, words, Task, [("a", "r", "b", "2014")], known, keys=[3])
 
 
 BAD_TEXTS = [
@@ -173,11 +177,11 @@ BAD_ROWS: list[tuple[type[Exception], str, Any]] = [
     (TypeError, "expected .* got None in row 1", [("a", "r", "b"), (None, "r", "b")]),
     (ValueError, r"^triples: .* got \(0, 0, 1, 2\) in row 1", [(0, 0, 1), (0, 0, 1, 2)]),
     (ValueError, r"^triples: .* got \(0, 1\) in row 0", [(0, 1)]),
-    (TypeError, "expected an array.*got 3 in row 0", [3]),
+    (TypeError, "expected .* of scalars, got 3 in row 0", [3]),
     (ValueError, "^triples: .* got '' in row 0", [("a", "r", "")]),
     (TypeError, r"^triples: .* got bytes of shape \(\)", b"abc"),
     (TypeError, r"expected .* got b'a' in row 0", np.array([[b"a", b"r", b"b"]])),
-    (ValueError, r"expected an array.*got ndarray of shape \(1, 1, 3\)", np.zeros((1, 1, 3), int)),
+    (ValueError, r"an array.*got ndarray of shape \(1, 1, 3\)", np.zeros((1, 1, 3), int)),
 ]
 
 

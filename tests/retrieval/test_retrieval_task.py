@@ -166,7 +166,7 @@ KNOWN = tr.Qrels(("u", "w"), ("c", "a"), np.array([1, 1]))
         KNOWN,
         {"train": KNOWN},
         {"u": ["c"], "w": ["a"]},
-        [{"u": {"c": 1, "d": 0}}, [("w", "a")]],
+        {"train": {"u": {"c": 1, "d": 0}}, "valid": [("w", "a")]},
         (np.array(["u", "w"]), np.array(["c", "a"])),
     ],
 )

@@ -155,10 +155,10 @@ def relation_task(order: Any, **options: Any) -> Task:
     return Task(test, {}, entities=["a"], relations=order, sides=["relation"], **options)
 
 
-def pairs_of(order: Any, known: Any = (), **options: Any) -> alignment.Task:
+def pairs_of(order: Any, known: Any = None, **options: Any) -> alignment.Task:
     test = [(first(order), first(order))]
     return alignment.Task(
-        test, known={"seed": known}, left=order, right=order, leaks="drop", **options
+        test, known={"seed": known or []}, left=order, right=order, leaks="drop", **options
     )
 
 

@@ -152,11 +152,17 @@ class PairSplits(NamedTuple):
         The number of pairs of each split.
     graphs : (Vocabulary, Vocabulary)
         The entities of the left graph, and of the right one.
+    notes : tuple of str
+        A line about each file whose header was left out.
+    left_out : tuple of str
+        The columns of each split that are not read.
     """
 
     pairs: IntArray
     sizes: dict[str, int]
     graphs: tuple[Vocabulary, Vocabulary]
+    notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def labels_of(self, row: int) -> tuple[str | int, ...]:
         """Return a pair by its labels, or ids if there are no labels."""
@@ -164,16 +170,20 @@ class PairSplits(NamedTuple):
         return tuple(graph.label_of(code) for graph, code in zip(self.graphs, ids, strict=True))
 
 
-def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[Any]) -> PairSplits:
+def read_pair_splits(
+    splits: Mapping[str, tuple[str, Any]], entities: Sequence[Any], columns: Any = None
+) -> PairSplits:
     """Read splits of an alignment.
 
     Parameters
     ----------
     splits : dict of str to (str, object)
         By name: the title of the split in messages, and its pairs: an array of int or str of
-        shape (m, 2), a list of tuples, or the path of a .npy file or of tab-separated text.
+        shape (m, 2), rows, columns, a frame, or the path of a .npy file or of tab-separated text.
     entities : (left, right)
         The number of entities of each graph, or their labels in order or as a mapping to ids.
+    columns : dict of str to (str or int), optional
+        The name or the number of the column of "left" and "right".
 
     Returns
     -------
@@ -184,8 +194,9 @@ def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[A
     TypeError, ValueError, OSError
         For anything but pairs, ids out of range, unknown labels, and entities of another type.
     """
-    columns_of_split = SplitReader(PAIR_FORM).read_all(splits)
-    columns = []
+    reader = SplitReader(PAIR_FORM, columns)
+    columns_of_split = reader.read_all(splits)
+    ids_of_graphs = []
     graphs = []
     for j, (name, order) in enumerate(zip(GRAPHS, entities, strict=True)):
         if order is None:
@@ -194,9 +205,15 @@ def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[A
         graph_columns = [split[j] for split in columns_of_split.values()]
         vocabulary, ids = encode_columns(name, order, graph_columns)
         graphs.append(vocabulary)
-        columns.append(ids)
+        ids_of_graphs.append(ids)
     sizes = {name: len(split[0].values) for name, split in columns_of_split.items()}
-    return PairSplits(stack_splits(columns), sizes, (graphs[0], graphs[1]))
+    return PairSplits(
+        pairs=stack_splits(ids_of_graphs),
+        sizes=sizes,
+        graphs=(graphs[0], graphs[1]),
+        notes=tuple(reader.notes),
+        left_out=reader.lines_left_out(),
+    )
 
 
 @public("truerank.alignment")
@@ -224,6 +241,13 @@ class PairAudit(SplitAudit):
         Pairs that repeat an earlier one of the same known split, by split.
     known_shared : dict of str to SplitFinding
         Distinct pairs that two known splits have, by the names of both, as "train and valid".
+    meeting : dict of str to int
+        How many pairs of each known split share an entity with one of the evaluated split: others
+        filter neither direction.
+    headers : tuple of str
+        A line about each file whose header was left out.
+    left_out : tuple of str
+        The columns of each split that were not read.
     """
 
     rows: ClassVar[str] = "pairs"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -56,9 +57,10 @@ class Task(tasks.Task[Report]):
 
     Parameters
     ----------
-    pairs : array of int or str, shape (m, 2), list of tuples, or path
-        The pairs to rank: an entity of the left graph and its counterpart in the right one.
-        A path ending in .npy is an array of integers, any other file is tab-separated text, gzipped
+    pairs : array of int or str, shape (m, 2), rows, columns, a frame, or path
+        The pairs to rank: an entity of the left graph and its counterpart in the right one. A list
+        of tuples is rows, a tuple is columns, and columns with names are found by these. A path
+        ending in .npy is an array of integers, any other file is tab-separated text, gzipped
         if its name ends in .gz. What an element names is said by `left` and `right`: a str is a
         label, an int a label where labels are int, else a position, which is refused if any label
         is written like an integer. Text holds labels, or integers where `left` (or `right`) is an
@@ -84,6 +86,9 @@ class Task(tasks.Task[Report]):
     duplicates, leaks : {"keep", "drop", "raise"}
         What to do with test pairs that repeat an earlier one, and that a known split also has.
         Those that are kept cause a warning.
+    columns : dict of str to (str or int), optional
+        The name or the number of the column of "left" and "right", in all splits; others are left
+        out. Default: by names, and in this order where columns have none.
 
     Attributes
     ----------
@@ -151,15 +156,23 @@ class Task(tasks.Task[Report]):
         split: str = "test",
         duplicates: str = "keep",
         leaks: str = "keep",
+        columns: Mapping[str, str | int] | None = None,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks)
         named_splits = name_splits(split, pairs, known)
-        splits = read_pair_splits(named_splits, (left, right))
+        splits = read_pair_splits(named_splits, (left, right), columns)
         if not splits.sizes[split]:
             raise InputValueError(split, expected="at least one pair", got="none")
-        columns = [splits.pairs[:, 0], splits.pairs[:, 1]]
-        audited = audit_split(PairAudit, columns, splits.sizes, rules, splits.labels_of)
-        kept, notes, self.audit = audited
+        kept, notes, self.audit = audit_split(
+            PairAudit,
+            [splits.pairs[:, 0], splits.pairs[:, 1]],
+            splits.sizes,
+            rules,
+            splits.labels_of,
+            queries=((0,), (1,)),
+            headers=splits.notes,
+            left_out=splits.left_out,
+        )
         self.left, self.right = (graph.names for graph in splits.graphs)
         self.pairs = read_only(np.ascontiguousarray(splits.pairs[kept]))
         self._units = kept
@@ -173,7 +186,7 @@ class Task(tasks.Task[Report]):
             {side: _make_side(side, splits, kept, self.candidates) for side in SIDES},
             Protocol(filter=tuple(filtered_by), candidates=name, split=split),
         )
-        for text in notes:
+        for text in chain(splits.notes, notes):
             warn_user(text)
 
     @property
@@ -451,6 +464,7 @@ def evaluate(
     split: str = "test",
     duplicates: str = "keep",
     leaks: str = "keep",
+    columns: Mapping[str, str | int] | None = None,
     block: int | None = None,
     io: IoMode | None = None,
     **options: Unpack[MatrixOptions],
@@ -462,9 +476,9 @@ def evaluate(
     left, right : array_like, shape (n1, d) and (n2, d), or paths
         A vector for each entity of the two graphs, also for those without a counterpart. Or `left`
         is a matrix of similarities (n1, n2), in memory or in files, and `right` is None.
-    pairs : array of int, shape (m, 2), list of tuples, or path
+    pairs : array of int, shape (m, 2), rows, columns, a frame, or path
         The pairs to rank, as ids: rows of `left` and `right`.
-    candidates, known, split, duplicates, leaks : optional
+    candidates, known, split, duplicates, leaks, columns : optional
         As in `Task`.
     similarity, layout, block : optional
         As in `Task.evaluate_embeddings`; only for embeddings.
@@ -534,5 +548,6 @@ def evaluate(
             split=split,
             duplicates=duplicates,
             leaks=leaks,
+            columns=columns,
         )
         return task._evaluate_similarities(opened, csls, rules, block=block, io=io)

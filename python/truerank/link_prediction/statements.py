@@ -207,7 +207,7 @@ def read_statements(statements: Any, *, entities: Any = None, relations: Any = N
 
 
 def read_statement_splits(
-    splits: Mapping[str, tuple[str, Any]], entities: Any, relations: Any, time: Any = None
+    splits: Mapping[str, tuple[str, Any]], entities: Any, relations: Any
 ) -> TripleSplits:
     """Read splits over one vocabulary; a statement's set of qualifiers is its fourth column.
 
@@ -223,9 +223,6 @@ def read_statement_splits(
     TripleSplits
         Its `beside` are the `FlatQualifiers`.
     """
-    if time is not None:
-        got = f"{time!r}; a time is the value of a qualifier"
-        raise InputValueError("time", expected="None for statements", got=got)
     reader = SplitReader(_STATEMENT)
     columns: list[list[IdColumn]] = [[] for _ in _COLUMNS]
     lengths: list[int] = []
@@ -306,7 +303,7 @@ def _rows_of(title: str, value: Any) -> tuple[list[Any], bool]:
         numbered = json_lines(title, path)
     elif path:
         numbered = _rows_of_text(title, path)
-    elif isinstance(value, (list, tuple, np.ndarray)) and is_iterable(value):
+    elif isinstance(value, (list, np.ndarray)) and is_iterable(value):
         kind = "statement"
         numbered = enumerate(value)
     else:
@@ -319,7 +316,7 @@ def _rows_of(title: str, value: Any) -> tuple[list[Any], bool]:
         if isinstance(row, dict):
             fields = _fields_of_object(row)
             have_keys = True
-        is_row = isinstance(fields, (list, tuple, np.ndarray))
+        is_row = isinstance(fields, (list, tuple, np.ndarray)) and not hasattr(fields, "_fields")
         if not is_row or not 3 <= len(fields) <= MAX_COLUMNS or len(fields) % 2 == 0:
             got = f"{shorten(str(row), 60)} in {kind} {number}"
             raise InputValueError(title, expected=_FORM, got=got, place=path)

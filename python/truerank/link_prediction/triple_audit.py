@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.naming import printable, public
+from ..inputs.naming import public
 from ..inputs.row_keys import are_among, distinct, look_up, row_keys, without
 from ..splits.split_audit import Audited, SplitAudit, SplitFinding, audit_split
 
@@ -97,6 +97,13 @@ class TaskAudit(SplitAudit):
         Triples that repeat an earlier one of the same known split, by split.
     known_shared : dict of str to SplitFinding
         Distinct triples that two known splits have, by the names of both, as "train and valid".
+    meeting : dict of str to int
+        How many triples of each known split share head and relation, or relation and tail, with one
+        of the evaluated split: others filter neither side.
+    headers : tuple of str
+        A line about each file whose header was left out.
+    left_out : tuple of str
+        The columns of each split that were not read.
     entities, relations : int
         How many of them the triples of all splits have.
     heads, tails : int
@@ -105,8 +112,6 @@ class TaskAudit(SplitAudit):
         Findings about times. None if no column was read as times.
     unfiltered : bool
         Whether no known answers are left out, since the task was given none (``known=None``).
-    headers : tuple of str
-        A line about each file whose header was left out.
 
     Notes
     -----
@@ -119,7 +124,6 @@ class TaskAudit(SplitAudit):
     unseen_relations: SplitFinding | None = None
     times: TimeAudit | None = None
     unfiltered: bool = False
-    headers: tuple[str, ...] = ()
     entities: int = 0
     relations: int = 0
     heads: int = 0
@@ -147,8 +151,6 @@ class TaskAudit(SplitAudit):
         if self.unfiltered:
             reason = "known= names no splits: known answers stay among the candidates"
             lines.append(f"unfiltered: {reason}")
-        for note in self.headers:
-            lines.append(printable(f"header: {note}"))
         return "\n".join(lines)
 
     @property
@@ -213,10 +215,12 @@ def audit_triples(
         splits.sizes,
         rules,
         splits.labels_of,
-        cases,
+        queries=((0, 1), (1, 2)),
+        more_cases=cases,
         times=times,
         unfiltered=unfiltered,
         headers=splits.notes,
+        left_out=splits.left_out,
         **_count_distinct(splits),
         **unseen,
     )

@@ -41,22 +41,22 @@ class Task(SidedTask[Report]):
 
     Parameters
     ----------
-    test : array of int or str, shape (n, 3+), list of tuples, or path
-        The triples to rank: head, relation, tail, then any qualifiers (a time, the values of a
-        hyper-relational triple). A path ending in .npy is an array of integers, any other file is
-        tab-separated text, gzipped if its name ends in .gz. What an element names is said by
-        `entities` and `relations`: a str is a label, an int a label where labels are int, else a
-        position, which is refused if any label is written like an integer. Text holds labels, or
-        integers where `entities` is an int or has labels that are int, and integers of relations
-        too unless `relations` names them. If `entities` is None, labels that are all numbers ("0",
-        "17") are an error.
+    test : array of int or str, shape (n, 3+), rows, columns, a frame, or path
+        The triples to rank: head, relation, tail, and behind them what `keys` and `time` say. A
+        list of tuples is rows, a tuple is columns, and columns with names are found by these. A
+        path ending in .npy is an array of integers, any other file is tab-separated text, gzipped
+        if its name ends in .gz. What an element names is said by `entities` and `relations`: a str
+        is a label, an int a label where labels are int, else a position, which is refused if any
+        label is written like an integer. Text holds labels, or integers where `entities` is an int
+        or has labels that are int, and integers of relations too unless `relations` names them. If
+        `entities` is None, labels that are all numbers ("0", "17") are an error.
     known : dict of str to split, list of splits, one split, or None
-        The other splits of known triples; those of a list are named known_0, known_1, ... All known
-        answers of a query, the test's included, are left out of its candidates, but never the right
-        answer of the task. None: nothing is left out (unfiltered), which the audit and the protocol
-        say. An empty dict: the test's own answers alone, as on the command line. The split named
-        "train" is the one that `unseen` refers to. The audit counts the test triples that occur in
-        these splits, and lists each example once.
+        The other splits of known triples; those of a list of paths, frames or arrays are named
+        known_0, known_1, ... All known answers of a query, the test's included, are left out of its
+        candidates, but never the right answer of the task. None: nothing is left out (unfiltered),
+        which the audit and the protocol say. An empty dict: the test's own answers alone, as on the
+        command line. The split named "train" is the one that `unseen` refers to. The audit counts
+        the test triples that occur in these splits, and lists each example once.
     entities, relations : None, int, sequence of str or of int, or mapping of these to int
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
         number of ids. Labels in the order of the columns of scores, or a mapping to ids.
@@ -79,7 +79,9 @@ class Task(SidedTask[Report]):
     split : str
         The name of the evaluated split.
     keys : sequence of int, optional
-        The columns of qualifiers, from 3 on, that are part of every query. Default: all; (): none.
+        The columns of qualifiers, from 3 on, that are part of every query; (): none. Columns with
+        names have these numbers in their order behind head, relation and tail. Default: those of
+        `time`, and any other is refused, unless it has one value in all splits: it is left out.
     time : int or (int, int), optional
         The column of qualifiers that holds time points, or those of the starts and the ends of
         closed intervals. Times are integers, or dates such as "2014-01-05", "1984", "2003-##-##"
@@ -103,6 +105,10 @@ class Task(SidedTask[Report]):
         that `read_statements` takes. A qualifier is a pair of a relation and a value, an entity.
         The set of a statement is one more column of its triple, the number of the set, and all else
         holds for such rows; see the notes.
+    columns : dict of str to (str or int), optional
+        The name or the number of the column of "head", "relation" and "tail", in all splits. Others
+        are left out, unless `keys` or `time` is given: they follow in their order. Default: by
+        names, and in this order where columns have none.
 
     Attributes
     ----------
@@ -223,16 +229,19 @@ class Task(SidedTask[Report]):
         leaks: str = "keep",
         unseen: str = "keep",
         statements: bool = False,
+        columns: Mapping[str, str | int] | None = None,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
         chosen_sides = _read_sides(sides, flag("statements", statements))
         named_splits = name_splits(split, test, known)
         self.sets = None
         if statements:
-            splits = read_statement_splits(named_splits, entities, relations, time)
+            _refuse_beside_statements(time=time, columns=columns)
+            splits = read_statement_splits(named_splits, entities, relations)
             self.sets = splits.beside.sets
         else:
-            splits = read_splits(named_splits, entities, relations, time)
+            options = {"time": time, "keys": keys, "columns": columns}
+            splits = read_splits(named_splits, entities, relations, **options)
         if not splits.tested:
             raise InputValueError(split, expected="at least one triple", got="none")
         _check_time_side(chosen_sides, splits)
@@ -523,6 +532,14 @@ def _read_sides(sides: Any, has_qualifiers: bool) -> list[str]:
     if has_qualifiers:
         names = (*SIDES, QUALIFIER)
     return sorted(check_words("sides", sides, names), key=names.index)
+
+
+def _refuse_beside_statements(**options: Any) -> None:
+    """Refuse options about the columns of facts, which statements have not."""
+    for name, option in options.items():
+        if option is not None:
+            got = f"{option!r}; a time is the value of a qualifier"
+            raise InputValueError(name, expected="None for statements", got=got)
 
 
 def _check_time_side(sides: Sequence[str], splits: TripleSplits) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import warn_user
+from ..inputs.errors import InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.row_keys import codes_of, distinct
 from ..splits.column_ids import (
@@ -100,6 +100,8 @@ class TripleSplits(NamedTuple):
         When each triple holds, if some columns are times.
     notes : tuple of str
         What the user should know of the files.
+    left_out : tuple of str
+        The columns of each split that are not read.
     beside : object
         What a kind of task reads beside the triples.
     """
@@ -111,6 +113,7 @@ class TripleSplits(NamedTuple):
     qualifiers: tuple[tuple[str, ...] | None, ...]
     times: Times | None = None
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     beside: Any = None
 
     @property
@@ -181,23 +184,31 @@ class TripleSplits(NamedTuple):
 
 
 @public("truerank.link_prediction")
-def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -> Triples:
+def read_triples(
+    triples: Any,
+    *,
+    entities: Any = None,
+    relations: Any = None,
+    columns: Mapping[str, str | int] | None = None,
+) -> Triples:
     """Read triples of any form into ids.
 
     Parameters
     ----------
-    triples : array of int or str, shape (n, 3+), list of tuples, or path
-        Head, relation, tail, then any qualifiers. A path ending in .npy is an array of integers;
-        any other file is tab-separated text in UTF-8, gzipped if the name ends in .gz, perhaps with
-        a header; or a file of OpenKE (``train2id.txt``), whose first line counts the others, of
-        head, tail and relation in this order. What an element names is said by `entities` and
-        `relations`, as in `Task`. Text holds labels, unless `entities` is an int or has labels that
-        are int: then it holds integers, and integers of relations too unless `relations` names
-        them.
+    triples : array of int or str, shape (n, 3+), rows, columns, a frame, or path
+        Head, relation, tail, then any qualifiers; columns with names are found by these. A path
+        ending in .npy is an array of integers; any other file is tab-separated text in UTF-8,
+        gzipped if the name ends in .gz, perhaps with a header; or a file of OpenKE
+        (``train2id.txt``), whose first line counts the others, of head, tail and relation in this
+        order. What an element names is said by `entities` and `relations`, as in `Task`. Text holds
+        labels, unless `entities` is an int or has labels that are int: then it holds integers, and
+        integers of relations too unless `relations` names them.
     entities, relations : None, int, sequence of str or of int, or mapping of these to int
         None: the labels that occur, in ascending order (by code point), or ids from 0 to the
         largest; an error if all labels are numbers written like ids. An int: the number of ids.
         Labels in the order of their ids, or a mapping to ids.
+    columns : dict of str to (str or int), optional
+        The name or the number of the column of "head", "relation" and "tail"; no others are read.
 
     Returns
     -------
@@ -230,7 +241,10 @@ def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -
     >>> triples.entities, triples.relations
     (('a', 'b'), ('knows', 'likes'))
     """
-    splits = read_splits({"triples": ("triples", triples)}, entities, relations)
+    reader = SplitReader(TRIPLE_FORM, columns, has_further=False)
+    columns_of_triples = reader.read_all({"triples": ("triples", triples)})
+    further = Further(tuple(range(3, len(columns_of_triples["triples"]))))
+    splits = _encode_splits(reader, columns_of_triples, entities, relations, further)
     for note in splits.notes:
         warn_user(note)
     return Triples(
@@ -241,8 +255,24 @@ def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -
     )
 
 
+class Further(NamedTuple):
+    """Which of the columns behind head, relation and tail are read, and which of these are times.
+
+    Both are numbers of columns of the splits.
+    """
+
+    columns: tuple[int, ...]
+    times: tuple[int, ...] = ()
+
+
 def read_splits(
-    splits: Mapping[str, tuple[str, Any]], entities: Any, relations: Any, time: Any = None
+    splits: Mapping[str, tuple[str, Any]],
+    entities: Any,
+    relations: Any,
+    *,
+    time: Any = None,
+    keys: Any = None,
+    columns: Any = None,
 ) -> TripleSplits:
     """Read splits over one vocabulary.
 
@@ -250,13 +280,59 @@ def read_splits(
     ----------
     splits : dict of str to (str, object)
         By name: the title of the split in messages, and the split as `read_triples` takes it.
-    entities, relations : optional
+    entities, relations, columns : optional
         As `read_triples` takes them.
-    time : optional
-        As `Task` takes it.
+    time, keys : optional
+        As `Task` takes them. A further column that neither of them names is refused, or left out
+        where it has one value in all splits.
     """
-    reader = SplitReader(TRIPLE_FORM)
+    has_further = time is not None or keys is not None
+    reader = SplitReader(TRIPLE_FORM, columns, has_further=has_further)
     columns_by_split = reader.read_all(splits)
+    further = _find_further(reader, columns_by_split, time, keys)
+    return _encode_splits(reader, columns_by_split, entities, relations, further)
+
+
+def _find_further(
+    reader: SplitReader, columns_by_split: Mapping[str, list[IdColumn]], time: Any, keys: Any
+) -> Further:
+    """Return the further columns that are read: a weight or a label belongs to no query unsaid."""
+    width = len(next(iter(columns_by_split.values())))
+    times: tuple[int, ...] = ()
+    if time is not None:
+        times = check_times(time, width)
+    if keys is not None:
+        return Further(tuple(range(3, width)), times)
+    for j in set(range(3, width)).difference(times):
+        name = f"column {j}"
+        if reader.further:
+            name = repr(reader.further[j - 3])
+        of_splits = [split[j] for split in columns_by_split.values() if len(split[j].values)]
+        entries = {column.entry(0) for column in of_splits}
+        if len(entries) > 1 or not all(map(_has_one_value, of_splits)):
+            expected = (
+                "3 columns (head, relation, tail); keys=, time= or statements=True say what others "
+                'are, and columns={"head": ..., "relation": ..., "tail": ...} leaves them out'
+            )
+            got = f"{name}, as {of_splits[0].entry(0)!r} and others"
+            raise InputValueError(of_splits[0].split, expected=expected, got=got)
+        reader.left_out["all splits"] = f"{name}, which has one value"
+    return Further(tuple(sorted(times)), times)
+
+
+def _has_one_value(column: IdColumn) -> bool:
+    """Return whether all entries of a column are equal."""
+    return bool((column.values == column.values[0]).all())
+
+
+def _encode_splits(
+    reader: SplitReader,
+    columns_by_split: Mapping[str, list[IdColumn]],
+    entities: Any,
+    relations: Any,
+    further: Further,
+) -> TripleSplits:
+    """Turn the columns of splits into ids over one vocabulary."""
     sizes = {name: len(columns[0].values) for name, columns in columns_by_split.items()}
     columns_of_splits = list(columns_by_split.values())
     heads_and_tails: list[IdColumn] = []
@@ -266,30 +342,30 @@ def read_splits(
         entities, relations, heads_and_tails, [columns[1] for columns in columns_of_splits]
     )
     holds_ids = entities is not None and entity.words is None
-    width = len(columns_of_splits[0])
-    further = {j: [columns[j] for columns in columns_of_splits] for j in range(3, width)}
+    of_column = {j: [columns[j] for columns in columns_of_splits] for j in further.columns}
     labels_of_columns: dict[int, tuple[str, ...] | None] = {}
     ids_of_columns: dict[int, list[IntArray]] = {}
     times = None
-    if time is not None:
-        positions = check_times(time, width)
-        columns_of_times = [further.pop(j) for j in positions]
+    if further.times:
+        positions = tuple(3 + further.columns.index(j) for j in further.times)
+        columns_of_times = [of_column.pop(j) for j in further.times]
         times, ids_of_times, labels = encode_times(positions, columns_of_times, holds_ids)
-        for j, ids_of_column in zip(positions, ids_of_times, strict=True):
+        for j, ids_of_column in zip(further.times, ids_of_times, strict=True):
             labels_of_columns[j] = labels
             ids_of_columns[j] = ids_of_column
-    for j, column in further.items():
+    for j, column in of_column.items():
         labels_of_columns[j], ids_of_columns[j] = _encode_qualifier(column, holds_ids)
     to_stack = [ids[0::2], relation_ids, ids[1::2]]
-    to_stack.extend(ids_of_columns[j] for j in range(3, width))
+    to_stack.extend(ids_of_columns[j] for j in further.columns)
     return TripleSplits(
         triples=stack_splits(to_stack),
         sizes=sizes,
         entities=entity,
         relations=relation,
-        qualifiers=tuple(labels_of_columns[j] for j in range(3, width)),
+        qualifiers=tuple(labels_of_columns[j] for j in further.columns),
         times=times,
         notes=tuple(reader.notes),
+        left_out=reader.lines_left_out(),
     )
 
 

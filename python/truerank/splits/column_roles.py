@@ -308,7 +308,7 @@ def _roles_said(
         if names is not None:
             others = [position for position in others if not door.is_beside(names[position])]
         return ColumnRoles(places, tuple(others))
-    left_out = [str(position) if names is None else str(names[position]) for position in others]
+    left_out = [f"column {j}" if names is None else str(names[j]) for j in others]
     return ColumnRoles(places, (), tuple(left_out))
 
 

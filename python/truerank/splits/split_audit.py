@@ -13,7 +13,15 @@ import numpy as np
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from ..inputs.row_keys import RowKeys, distinct, first_equals, first_rows, look_up
+from ..inputs.row_keys import (
+    RowKeys,
+    are_among,
+    distinct,
+    first_equals,
+    first_rows,
+    look_up,
+    row_keys,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -88,6 +96,9 @@ class SplitAudit:
     rules: dict[str, str]
     known_duplicates: dict[str, SplitFinding]
     known_shared: dict[str, SplitFinding]
+    meeting: dict[str, int]
+    headers: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     rows: ClassVar[str] = "rows"
 
@@ -111,6 +122,12 @@ class SplitAudit:
         for names, finding in self.known_shared.items():
             if finding.count:
                 lines.append(f"in both {names}: {finding}")
+        for name, count in self.meeting.items():
+            if count < self.known[name]:
+                share = f"{count:,} of {self.known[name]:,}"
+                lines.append(f"{name}: {share} {self.rows} share a query with {self.split}")
+        lines.extend(f"left out of {columns}" for columns in self.left_out)
+        lines.extend(f"header: {note}" for note in self.headers)
         return "\n".join(map(printable, lines))
 
     def _format_rule(self, rule: str, count: int) -> str:
@@ -138,6 +155,8 @@ def audit_split(
     sizes: Mapping[str, int],
     rules: Mapping[str, str],
     labels_of: Callable[[int], Any],
+    *,
+    queries: Sequence[Sequence[int]],
     more_cases: Mapping[str, tuple[Mask, str]] | None = None,
     **fields: Any,
 ) -> Audited[A]:
@@ -155,6 +174,8 @@ def audit_split(
         For "duplicates", "leaks" and the other cases.
     labels_of : callable
         Returns the labels of a row of all splits.
+    queries : sequence of sequence of int
+        The columns that make the query of each side: what known rows share with the evaluated ones.
     more_cases : mapping of str to (ndarray of bool, str), optional
         Further cases, of which no note is made: by the name of the rule, which is also the name of
         a field of the audit, the rows and what these do, as in "repeat an earlier one".
@@ -195,7 +216,7 @@ def audit_split(
         shown = np.sort(first_rows(first[rows]))[:MAX_EXAMPLES]
         return SplitFinding(len(rows), tuple(labels_of(i) for i in rows[shown].tolist()))
 
-    findings = {name: finding(mask) for name, (mask, _) in cases.items()}
+    findings: dict[str, Any] = {name: finding(mask) for name, (mask, _) in cases.items()}
     kept, notes = _apply_rules(split, audit_type.rows, rules, cases, findings)
     del findings["leaks"]  # the audit has them by split
     known_duplicates, known_shared = _compare_known(keys, rows_of, labels_of)
@@ -207,12 +228,24 @@ def audit_split(
         leaks={name: finding(mask) for name, mask in leaks.items()},
         leaked=int(np.count_nonzero(is_leak)),
         rules=dict(rules),
+        meeting=_count_meeting([[columns[j] for j in query] for query in queries], tested, rows_of),
         known_duplicates=known_duplicates,
         known_shared=known_shared,
         **findings,
         **fields,
     )
     return kept, notes, audit
+
+
+def _count_meeting(
+    queries: Sequence[Sequence[IntArray]], tested: int, rows_of: Mapping[str, slice]
+) -> dict[str, int]:
+    """Count the rows of each known split that share the query of some side with evaluated ones."""
+    meets = np.zeros(len(queries[0][0]), dtype=bool)
+    for columns in queries:
+        keys = row_keys(columns)
+        meets |= are_among(keys, keys[:tested])
+    return {name: int(np.count_nonzero(meets[rows])) for name, rows in rows_of.items()}
 
 
 def _describe_leaks(leaks: Mapping[str, Mask]) -> str:

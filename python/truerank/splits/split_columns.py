@@ -18,6 +18,7 @@ from ..inputs.npy_files import read_npy
 from ..inputs.words import LISTED
 from .column_ids import IdColumn, refuse_unsaid_header
 from .column_roles import check_columns, find_roles
+from .column_tables import ColumnTable, is_column, read_table, table_by_role
 from .elements import is_label, read_elements
 from .judgements import Qrels
 from .text import RowForm, is_path, open_rows, read_rows
@@ -53,7 +54,10 @@ class SplitReader:
     form : RowForm
         The form of the rows.
     columns : mapping of str to (str or int), optional
-        The name or number of the column of each role, in every split.
+        The name or number of the column of each role, in every split. Default: columns are found by
+        their names, and stand in the order of the form where they have none.
+    has_further : bool
+        Whether columns that `columns` does not name are read, too, where the form has more.
     header : bool, optional
         Whether the first line of text names the columns, as `open_rows` takes it.
 
@@ -63,13 +67,21 @@ class SplitReader:
         The labels that were read so far, by the first column of each kind.
     notes : list of str
         A line about every file whose header was left out.
+    left_out : dict of str to str
+        The names of the columns that were not read, by the title of the split.
+    further : list of str
+        The names of the columns behind those of the form; empty where no split has names.
 
     Examples
     --------
-    >>> reader = SplitReader(RowForm(("left", "right"), (0, 1)))
+    >>> from truerank.splits.column_roles import PAIRS
+    >>> reader = SplitReader(RowForm(("left", "right"), (0, 1), door=PAIRS))
     >>> left, right = reader.read("test", [("a", 7), ("b", 3), ("a", 2)])
     >>> left.values, right.values
     (array([0, 1, 0]), array([7, 3, 2]))
+    >>> left, right = reader.read("train", {"right": [5, 2], "left": ["a", "c"]})
+    >>> left.values, right.values
+    (array([0, 2]), array([5, 2]))
     """
 
     def __init__(
@@ -77,15 +89,19 @@ class SplitReader:
         form: RowForm,
         columns: Any = None,
         *,
+        has_further: bool = True,
         header: bool | None = None,
     ) -> None:
         if form.door is not None:
             form = form._replace(said=check_columns(columns, form.door))
         self.form = form
+        self.has_further = form.more_columns and (form.said is None or has_further)
         self.header = header
         self._without_header: list[list[IdColumn]] = []
         self.indexes: dict[int, LabelIndex] = {}
         self.notes: list[str] = []
+        self.left_out: dict[str, str] = {}
+        self.further: list[str] = []
 
     def index(self, j: int) -> LabelIndex:
         """Return the label index of a column; heads and tails share one."""
@@ -139,8 +155,21 @@ class SplitReader:
             self._without_header.append(columns)
         return columns
 
+    def _encode(self, j: int, labels: Sequence[str]) -> IntArray:
+        return self.index(j).encode(labels)
+
     def place(self, title: str, names: Sequence[Any] | None, width: int) -> list[int]:
-        """Return the places of the roles' columns, and then those of further ones."""
+        """Return where the columns of the form are, and then all others that are read.
+
+        Parameters
+        ----------
+        title : str
+            The split in messages.
+        names : sequence, or None
+            The names of all columns; None: they have none.
+        width : int
+            How many columns there are.
+        """
         if self.form.door is None:
             return list(range(width))
         roles = find_roles(
@@ -149,53 +178,65 @@ class SplitReader:
             width,
             self.form.door,
             self.form.said,
-            may_have_further=self.form.more_columns,
+            may_have_further=self.has_further,
         )
         if roles.left_out:
-            self.notes.append(f"{title}: columns left out: {', '.join(roles.left_out)}")
+            self.left_out[title] = ", ".join(roles.left_out)
+        if names is not None and roles.further:
+            further = [str(names[j]) for j in roles.further]
+            self.further = self.further or further
+            if self.further != further:
+                expected = f"further columns {', '.join(self.further)}, as another split has"
+                raise InputValueError(title, expected=expected, got=", ".join(further))
         return [*roles.places.values(), *roles.further]
 
-    def _encode(self, j: int, labels: Sequence[str]) -> IntArray:
-        return self.index(j).encode(labels)
-
     def columns(self, title: str, split: Any) -> list[Any]:
-        """Return the columns of an array, a frame or tuples; none if there are no rows."""
-        expected = f"an array, a frame, tuples or a path of {self.form.expected}"
-        if isinstance(split, (list, tuple)):
-            return self._columns_of_rows(title, split, f"{expected}, as many in each")
-        if is_frame(split):
-            return self._columns_of_frame(title, split, expected)
+        """Return the columns of whatever has rows or columns, in the order of the form.
+
+        None are returned where there are no rows.
+        """
+        if isinstance(split, Mapping):
+            table = table_by_role(title, split)
+        else:
+            table = read_table(title, split) or self._table_of_rows(title, split)
+        if not table.columns or not len(table.columns[0]):
+            return []  # a file of a few bytes can declare any number of columns without rows
+        width = len(table.columns)
+        if table.names is None and not self.form.fits(width):
+            expected = f"{self.form.expected}: a tuple is columns, a list of tuples is rows"
+            raise InputValueError(title, expected=expected, got=f"{width} columns")
+        return [table.columns[j] for j in self.place(title, table.names, width)]
+
+    def _table_of_rows(self, title: str, split: Any) -> ColumnTable:
+        """Return the columns of a list of rows, or of an array of two dimensions."""
+        row = f"({', '.join(self.form.columns)})"
+        expected = f"a path, a frame, an array, columns {row} or rows [{row}, ...] of scalars"
+        if isinstance(split, list):
+            self._check_rows(title, split, expected)
+            return ColumnTable(list(zip(*split, strict=True)))
         array = as_array(split, title, expected)
         got = f"{type(split).__name__} of shape {array.shape}"
         if not array.ndim or isinstance(split, np.ma.MaskedArray):
             raise InputTypeError(title, expected=expected, got=got)
         if array.ndim != 2 or not self.form.fits(array.shape[1]):
+            expected = f"{expected}: {self.form.expected}"
             raise InputValueError(title, expected=expected, got=got)
-        if not len(array):  # a file of a few bytes can declare any number of columns without rows
-            return []
-        return list(array.T)
+        return ColumnTable(list(array.T))
 
-    def _columns_of_rows(self, title: str, rows: Sequence[Any], expected: str) -> list[Any]:
-        """Return the columns of tuples, lists or arrays, which are all of one length."""
+    def _check_rows(self, title: str, rows: Sequence[Any], expected: str) -> None:
+        """Refuse rows of unlike lengths, and what is no row: the members of one are scalars."""
         for i, row in enumerate(rows):
-            if isinstance(row, str) or not isinstance(row, (Sequence, np.ndarray)):
+            if not isinstance(row, (list, tuple)) or hasattr(row, "_fields"):
                 raise InputTypeError(title, expected=expected, got=f"{row!r} in row {i}")
             if not self.form.fits(len(row)) or len(row) != len(rows[0]):
+                expected = f"{expected}: {self.form.expected}, as many in each"
                 raise InputValueError(title, expected=expected, got=f"{row!r} in row {i}")
-        return list(zip(*rows, strict=True))
+        if rows and any(map(is_column, rows[0])):
+            raise InputTypeError(title, expected=expected, got=f"{rows[0]!r} in row 0")
 
-    def _columns_of_frame(self, title: str, frame: Any, expected: str) -> list[Any]:
-        """Return the columns of a frame, each of its own type."""
-        names = list(frame.columns)
-        if not self.form.fits(len(names)):
-            got = f"{type(frame).__name__} of shape {frame.shape}"
-            raise InputValueError(title, expected=expected, got=got)
-        self._check_headings(title, names)
-        if not len(frame):
-            return []
-        if hasattr(frame, "iloc"):
-            return [frame.iloc[:, j] for j in range(len(names))]
-        return list(frame.get_columns())
+    def lines_left_out(self) -> tuple[str, ...]:
+        """Return a line for each split of which columns were not read, for audits."""
+        return tuple(f"{title}: {names}" for title, names in self.left_out.items())
 
     def read_all(self, splits: Splits) -> dict[str, list[IdColumn]]:
         """Read splits, by name their title and themselves, which have the same number of columns.
@@ -234,21 +275,6 @@ class SplitReader:
             raise InputValueError(title, expected=expected, got=f"'' in row {row}")
         return IdColumn(title, j, codes, self.index(j), is_text=is_text)
 
-    def _check_headings(self, title: str, columns: Sequence[Any]) -> None:
-        """Refuse a frame whose columns have the names of the form's columns at other places.
-
-        Only positions count: another order would swap, say, heads and tails without a word.
-        """
-        if self.form.door is None:
-            return
-        roles = list(map(self.form.door.role_of, columns))
-        for j, role in enumerate(self.form.columns):
-            places = [i for i, name in enumerate(roles) if name == role]
-            if places and j not in places:
-                expected = f"{self.form.expected} in this order"
-                got = f"{columns[places[0]]!r} at position {places[0]}"
-                raise InputValueError(title, expected=expected, got=got)
-
 
 def stack_splits(columns: Sequence[Sequence[IntArray]]) -> IntArray:
     """Stack the splits below each other; the result is column by column in memory.
@@ -269,6 +295,8 @@ def stack_splits(columns: Sequence[Sequence[IntArray]]) -> IntArray:
 def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
     """Give each known split a name, and a title for messages.
 
+    A list is several splits only where none of its members could be a row.
+
     Examples
     --------
     >>> list(name_known_splits(["train.txt", "valid.txt"]))
@@ -283,9 +311,27 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
             if not is_label(name):
                 raise InputTypeError("known", expected="names of splits", got=repr(name))
         return {name: (f'known["{name}"]', split) for name, split in known.items()}
-    if isinstance(known, (list, tuple)) and (not known or is_split(known[0])):
+    if isinstance(known, list) and all(map(_has_rows, known)):
         return {f"known_{i}": (f"known[{i}]", split) for i, split in enumerate(known)}
+    if isinstance(known, (list, tuple)) and any(map(_could_be_split, known)):
+        expected = 'one split, or several by their names: known={"train": ..., "valid": ...}'
+        raise InputTypeError("known", expected=expected, got=f"{type(known).__name__} of splits")
     return {"known_0": ("known", known)}
+
+
+def _has_rows(value: object) -> bool:
+    """Return whether this has rows of its own, and is no row: a path, a table, a 2-d array."""
+    if isinstance(value, (Qrels, TextColumns, Positions)) or is_path(value):
+        return True
+    has_names = is_frame(value) or hasattr(value, "column_names")
+    return has_names or getattr(value, "ndim", None) == 2
+
+
+def _could_be_split(value: object) -> bool:
+    """Return whether this has rows of its own, or members that could be rows."""
+    if isinstance(value, (list, tuple)):
+        return bool(value) and isinstance(value[0], (list, tuple))
+    return _has_rows(value)
 
 
 def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, Any]]:
