@@ -10,11 +10,10 @@ import numpy as np
 
 from ..metrics import METRICS
 from .comparisons import DIFFERENCE, RATIO
-from .influences import LOGARITHM, slope
+from .influences import LOGARITHM, MEDIAN, slope
 from .intervals import unseen_share
 from .inversion import invert
 from .sign_flips import PowerSums, SignFlips, error_rate
-from .units import hangs_on_large_ranks
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
@@ -146,7 +145,7 @@ def tested_difference(first: Influences, second: Influences, key: Key, level: fl
     """
     flips = SignFlips(first.tops - second.tops, second.shares)
     t = None
-    if hangs_on_large_ranks(key):
+    if has_far_ranks(key):
         # the shift is a fixed number, so that it adds nothing to the error
         moved = first.moved - second.moved
         t = ShiftT(flips, moved, np.zeros(len(moved)))
@@ -182,7 +181,7 @@ def tested_ratio(first: Influences, second: Influences, key: Key, level: float) 
     >>> found.estimate, found.p_value
     (2.0, 0.03125)
     """
-    is_shift = first.form == LOGARITHM
+    is_shift = first.form in (LOGARITHM, MEDIAN)
     least, most = first.ends
     if is_shift:
         flips = SignFlips(first.tops - second.tops, second.shares)
@@ -193,7 +192,7 @@ def tested_ratio(first: Influences, second: Influences, key: Key, level: float) 
         if least > 0:
             limits = (least / most, most / least)
     t = None
-    if hangs_on_large_ranks(key):
+    if has_far_ranks(key):
         # Fieller's: of the difference of one mean and the shift times the other
         t = ShiftT(flips, first.moved - second.moved, second.moved)
     test = ShiftTest(flips, t, level)
@@ -217,6 +216,18 @@ def tested_ratio(first: Influences, second: Influences, key: Key, level: float) 
         return min(ratios), max(ratios)
 
     return found._replace(bounds=bounds)
+
+
+def has_far_ranks(key: Key) -> bool:
+    """Whether few ranks far behind may decide a metric: mean ranks and their like.
+
+    Examples
+    --------
+    >>> from truerank.metrics import parse
+    >>> has_far_ranks(parse("amri")), has_far_ranks(parse("mrr"))
+    (True, False)
+    """
+    return key.metric in ("mr", "imr") or (key.metric == "power_mean" and key.parameter >= 1)
 
 
 def _is_bounded(key: Key) -> bool:

@@ -1,17 +1,18 @@
-"""Forms of runs and judgements in text, which are known by the columns of their first line."""
+"""Forms of runs and judgements in text: by a header, by `columns=`, or by what lines leave open."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import _core
 from ..inputs.errors import InputValueError
-from ..inputs.scores import exact_number, first_rounded
-from .named_columns import RowColumns, find_columns
+from ..inputs.scores import first_rounded
+from ..inputs.selection import indptr_of
+from .column_roles import JUDGEMENTS, LISTS, Door, find_roles
 from .text import text_lines
 
 if TYPE_CHECKING:
@@ -19,32 +20,46 @@ if TYPE_CHECKING:
 
     Fault = tuple[int, str]  # a line of a block, from 0, and what is wrong with it
 
-_RUN_FIELDS = "expected six fields: query, Q0, document, rank, score and tag"
-_RUN_FORMS = (
-    f"{_RUN_FIELDS} (TREC); four: query, document, rank and score (ColBERT); three: query, document"
-    " and rank (MS MARCO); or columns below a header, such as query-id, corpus-id and score"
-)
-_QRELS_FIELDS = "expected four fields: query, iteration, document and relevance"
-_QRELS_FORMS = f"{_QRELS_FIELDS}; or columns below a header, such as query-id, corpus-id and score"
+_NAMED = 'or a header of names as query_id, doc_id and {}, or columns={{"query": 0, ...}}'
+_FORMS = {
+    LISTS.kind: (
+        "expected six fields: query, Q0, document, rank, score and tag (TREC); four: query,"
+        " document, rank and score; three: query, document and rank or score; "
+        + _NAMED.format("score")
+    ),
+    JUDGEMENTS.kind: (
+        "expected four fields: query, iteration, document and relevance (TREC); "
+        + _NAMED.format("relevance")
+    ),
+}
 _JSON = "this is JSON: the name of the file ends in .json or .jsonl, and read_json_lists reads it"
 _JSON_BEGINS = ('{"', '["', "[{", "[[")
-_NO_RELEVANCE = "expected an integer of at most 18 digits as the relevance"
-_NO_SCORE = "expected a number as the score"
-_NO_RANK = "expected an integer of at most 15 digits as the rank"
-_THREE = (
-    f"{_NO_RANK}: three fields are query, document and rank (MS MARCO), in order alone; scores have"
-    " a rank before them (ColBERT), the six fields of TREC, or a header that says score"
-)
 _COMMENT = re.compile(r"^[ \t]*#", re.MULTILINE)
 _HASH_ROW = (
     "a line that begins with # is a comment, and this one is a row otherwise: a blank after the # "
     "makes it a comment, and JSON has queries of any name"
 )
-_RANK = re.compile(r"[0-9]{1,15}")
-_WHOLE = re.compile(r"(-?[0-9]{1,18})(?:\.0*)?")
-_TYPED = re.compile(r"[^:\t]+:(token|token_seq|float|float_seq)")
-_EXACT = 2.0**53
 _BLANKS = re.compile("[ \t]+")
+_WIDTH = "expected another number of fields"  # as the core says it
+_NO_SCORE = "expected a number as the score"
+_NO_GRADE = "expected a finite number as the relevance"
+_RANK_OR_SCORE = (
+    "whole numbers may be ranks or scores, and ranks would read 1, 2, 3, ... in the order of the"
+    ' lines of each query: columns={"query": 0, "document": 1, "rank": 2} or {..., "score": 2} says'
+    " which they are"
+)
+_RANK_AND_SCORE = (
+    "four columns are query, document, rank and score where the ranks read 1, 2, 3, ... in the"
+    " order of the lines of each query, and the scores never rise, or score and rank the other way"
+    ' round: columns={"query": 0, "document": 1, "score": 2} says what these are'
+)
+_NOT_OF_TREC = (
+    "four columns are those of TREC (query, iteration, document, relevance) where the second has"
+    " one value, or fewer than the third: columns="
+    '{"query": 0, "document": 2, "relevance": 3} or {"query": 0, "document": 1, "relevance": 2}'
+    " says what these are"
+)
+_LEAST_TIME = 1000  # no grade of a test collection is as large, and any year or time is
 
 
 class LineForm(NamedTuple):
@@ -54,39 +69,61 @@ class LineForm(NamedTuple):
     ----------
     name : str
         What a report calls it.
-    judged : bool
-        Whether these are judgements, and not lists.
-    columns : RowColumns or None
-        The positions of columns; None: those of TREC, which the core reads.
     width : int
         The number of fields of a line.
+    query, document : int
+        Their fields.
+    numbers : tuple of int
+        The fields of numbers.
+    role : str
+        What the numbers are: relevance, score or rank; "order": there are none; "": nobody said it.
+    expected : str
+        What a line of another number of fields is told; "": it is said by the width and the name.
     header : bool
         Whether the first line names the columns.
     tabs : bool
         Whether tabs alone stand between fields; otherwise blanks, too.
+    left_out : tuple of str
+        The columns that are not read.
     """
 
     name: str
-    judged: bool
-    columns: RowColumns | None = None
-    width: int = 0
+    width: int
+    query: int = 0
+    document: int = 1
+    numbers: tuple[int, ...] = ()
+    role: str = ""
+    expected: str = ""
     header: bool = False
     tabs: bool = False
+    left_out: tuple[str, ...] = ()
 
-    @property
-    def in_order(self) -> bool:
-        """Whether ranks stand for scores, so that lists are in order alone."""
-        return not self.judged and self.columns is not None and self.columns.value is None
+    def row_form(self, number: int | None) -> _core.RowForm:
+        """Return what the core reads: names and one of the numbers, or none."""
+        rank = None
+        if self.role == "rank":
+            number, rank = rank, number
+        return _core.RowForm(self.width, self.query, self.document, number, rank, self.tabs)
+
+    def fields(self, line: str) -> list[str]:
+        """Return the fields of a line."""
+        if self.tabs:
+            return [field.strip(" ") for field in line.split("\t")]
+        return fields_of(line)
 
 
-TREC_RUN_FORM = LineForm("TREC run", judged=False)
-TREC_QRELS_FORM = LineForm("TREC qrels", judged=True)
-_COLBERT = "ColBERT ranking: query, document, rank, score"
-_MSMARCO = "MS MARCO run: query, document, rank"
-_RUN_FORMS_BY_WIDTH = {
-    3: LineForm(_MSMARCO, False, RowColumns(0, 1, None, 2), 3),
-    4: LineForm(_COLBERT, False, RowColumns(0, 1, 3, 2), 4),
-    6: TREC_RUN_FORM,
+_TREC_FIELDS = "expected six fields: query, Q0, document, rank, score and tag"
+_QRELS_FIELDS = "expected four fields: query, iteration, document and relevance"
+TREC_RUN_FORM = LineForm("TREC run", 6, 0, 2, (4,), "score", _TREC_FIELDS)
+TREC_QRELS_FORM = LineForm("TREC qrels", 4, 0, 2, (3,), "relevance", _QRELS_FIELDS)
+_ITERATIONS = _core.RowForm(4, 1, 1)
+_BY_WIDTH = {
+    LISTS.kind: {
+        3: LineForm("run: query, document, number", 3, numbers=(2,)),
+        4: LineForm("run: query, document, two numbers", 4, numbers=(2, 3)),
+        6: TREC_RUN_FORM,
+    },
+    JUDGEMENTS.kind: {4: TREC_QRELS_FORM},
 }
 
 
@@ -121,35 +158,6 @@ def line_of_row(path: str, form: LineForm, row: int) -> int:
     return next(lines)[0]
 
 
-def form_of_file(argument: str, path: str, judged: bool) -> LineForm:
-    """Return the form of a file, by its first line that is no comment.
-
-    Raises
-    ------
-    InputValueError
-        For a line of any other form; it says which line, and what would be right.
-    """
-    for number, line in data_lines(argument, path):
-        fields = fields_of(line)
-        is_row = len(fields) >= 6 and _is_score(fields[4])
-        is_json = not is_row and fields[0].startswith(_JSON_BEGINS)
-        form = None
-        if not is_json:
-            form = _form_of_line(argument, line, judged)
-        if form is not None:
-            return form
-        problem = _RUN_FORMS
-        if judged:
-            problem = _QRELS_FORMS
-        if is_json:
-            problem = _JSON
-        problem = f"line {number}: {problem}; it reads {shown(line)}"
-        raise InputValueError(argument, problem, place=path)
-    if judged:  # of a file without lines
-        return TREC_QRELS_FORM
-    return TREC_RUN_FORM
-
-
 def shown(line: str) -> str:
     """Return a line as messages show it.
 
@@ -163,78 +171,84 @@ def shown(line: str) -> str:
     return repr(line)
 
 
-def _form_of_line(argument: str, line: str, judged: bool) -> LineForm | None:
-    """Return the form of a first line; None where there is none."""
-    if _TYPED.fullmatch(line.split("\t")[0]):
-        return _form_of_interactions(argument, line, judged)
-    form = _form_of_header(argument, line, judged)
-    if form is not None:
-        return form
-    width = len(fields_of(line))
-    forms = _RUN_FORMS_BY_WIDTH
-    if judged:
-        forms = {4: TREC_QRELS_FORM}
-    elif width > 6:  # the tag has blanks
-        width = 6
-    return forms.get(width)
+def form_of_file(
+    argument: str, path: str, door: Door, columns: Mapping[str, str | int] | None = None
+) -> LineForm:
+    """Return the form of a file, by its first line that is no comment.
 
-
-def _form_of_header(argument: str, line: str, judged: bool) -> LineForm | None:
-    """Return the form that a header says, of three columns at least; None: it is none."""
-    fields = fields_of(line)
-    tabs = "\t" in line
-    if tabs:
-        fields = [field.strip(" ") for field in line.split("\t")]
-    columns = find_columns(argument, fields, judged)
-    if columns is None or len(columns.used) < 3:
-        return None
-    kind = "run"
-    if judged:
-        kind = "qrels"
-    name = f"{kind} with a header: {', '.join(map(str, columns.used))}"
-    places = RowColumns(*map(_place_in(fields), columns))
-    return LineForm(name, judged, places, len(fields), True, tabs)
-
-
-def _form_of_interactions(argument: str, line: str, judged: bool) -> LineForm | None:
-    """Return the form of RecBole's atomic files, whose header has types; only labels are gains."""
-    fields = [field.strip(" ") for field in line.split("\t")]
-    columns = find_columns(argument, fields, judged)
-    if columns is None or not judged:
-        return None
-    if columns.value is not None and not columns.value.startswith("label:"):
-        columns = columns._replace(value=None)
-    name = f"RecBole interactions: {', '.join(map(str, columns.used))}"
-    places = RowColumns(*map(_place_in(fields), columns))
-    return LineForm(name, judged, places, len(fields), True, True)
-
-
-def _place_in(fields: Sequence[str]) -> Any:
-    def place(name: str | None) -> int | None:
-        if name is None:
-            return None
-        return fields.index(name)
-
-    return place
-
-
-class RowsOfLines(NamedTuple):
-    """What is read of a block of lines.
-
-    Attributes
+    Parameters
     ----------
-    fault : (int, str), or None
-        The first wrong line, from 0, and what is wrong with it.
-    queries, documents : ndarray of int
-        Codes of names.
-    values : ndarray
-        Relevance, scores, or ranks.
-    """
+    argument, path : str
+    door : Door
+        `JUDGEMENTS` or `LISTS`.
+    columns : mapping of str to (str or int), optional
+        The column of each role, as `check_columns` returns it.
 
-    fault: Fault | None
-    queries: npt.NDArray[Any]
-    documents: npt.NDArray[Any]
-    values: npt.NDArray[Any]
+    Raises
+    ------
+    InputValueError
+        For a line of any other form; it says which line, and what would be right.
+    """
+    forms = _BY_WIDTH[door.kind]
+    number, line = next(data_lines(argument, path), (0, ""))
+    if not number:
+        return forms[max(forms)]  # of a file without lines
+    form = _form_of_columns(f"{argument}: {path}: line {number}", line, door, columns)
+    width = len(fields_of(line))
+    if door is LISTS and width > 6:  # the tag has blanks
+        width = 6
+    form = form or forms.get(width)
+    is_json = width < 6 and line.lstrip().startswith(_JSON_BEGINS)
+    if form is None or is_json:
+        problem = _FORMS[door.kind]
+        if is_json:
+            problem = _JSON
+        raise InputValueError(
+            argument, f"line {number}: {problem}; it reads {shown(line)}", place=path
+        )
+    return form
+
+
+def _form_of_columns(
+    title: str, line: str, door: Door, columns: Mapping[str, str | int] | None
+) -> LineForm | None:
+    """Return the form that a header or the user says; None: neither does."""
+    form = LineForm("", 0, tabs="\t" in line)
+    fields = form.fields(line)
+    said = (columns or {}).values()
+    known = set(map(door.role_of, fields))
+    has_names = known.issuperset(door.needed_roles) and not any(map(_is_number, fields))
+    has_names |= any(isinstance(column, str) for column in said)
+    if not has_names and columns is None:
+        return None
+    names = None
+    if has_names:
+        names = fields
+    roles = find_roles(title, names, len(fields), door, columns)
+    places = roles.places
+    number = next((role for role in ("relevance", "score", "rank") if role in places), "")
+    numbers: tuple[int, ...] = ()
+    used = ["query", "document"]
+    if number:
+        numbers = (places[number],)
+        used.append(number)
+    if names is None:
+        name = f"columns {', '.join(f'{role} {places[role]}' for role in used)}"
+    else:
+        name = f"a header: {', '.join(names[places[role]] for role in used)}"
+    return form._replace(
+        name=f"{_KINDS[door.kind]} with {name}",
+        width=len(fields),
+        query=places["query"],
+        document=places["document"],
+        numbers=numbers,
+        role=number or "order",
+        header=has_names,
+        left_out=roles.left_out,
+    )
+
+
+_KINDS = {LISTS.kind: "run", JUDGEMENTS.kind: "qrels"}
 
 
 class LineReader:
@@ -255,13 +269,45 @@ class LineReader:
         self.comments = 0
         self._header_is_next = form.header
         self._reader = _core.ListReader()
+        self._iterations = _core.ListReader()
 
-    def read(self, text: str) -> RowsOfLines:
-        """Read a block of lines."""
-        fault, lines = self._without_comments(text)
+    def read(self, text: str) -> tuple[Any, ...]:
+        """Read a block of lines: the fault of one, or None; queries, documents, and numbers.
+
+        Queries and documents are codes of names. Where there are no numbers, there are ones.
+        """
+        fault, text = self._without_comments(text)
         if fault is not None:
-            return self._rows("")._replace(fault=fault)
-        return self._rows(lines)
+            return (fault,)
+        form = self.form
+        if form.role == "rank":
+            return self._said(self._reader.ranked_rows(text, form.row_form(*form.numbers)))
+        if not form.numbers:
+            return self._said(self._reader.judged_rows(text, form.row_form(None)))
+        if form.role == "relevance":
+            judged = self._reader.judged_rows(text, form.row_form(*form.numbers))
+            if form is TREC_QRELS_FORM:
+                self._iterations.judged_rows(text, _ITERATIONS)
+            if judged[0] is None:  # else one has a fraction
+                return judged
+        return self._numbers(text)
+
+    def _numbers(self, text: str) -> tuple[Any, ...]:
+        """Read lines of names and of one or two numbers, which may have fractions."""
+        form = self.form
+        columns: list[npt.NDArray[np.float64]] = []
+        for number in form.numbers:
+            rows = self._reader.run_rows(text, form.row_form(number))
+            if rows[0] is not None and form is TREC_RUN_FORM:
+                text = _with_plain_tags(text)
+                rows = self._reader.run_rows(text, form.row_form(number))
+            fault, queries, documents, values = rows
+            if fault is None:
+                fault = first_rounded(text, number, values, tabs=form.tabs)
+            if fault is not None:
+                return self._said((fault,))
+            columns.append(values)
+        return (None, queries, documents, *columns)
 
     def queries(self) -> tuple[str, ...]:
         """Return the names of queries in the order of their codes."""
@@ -271,8 +317,23 @@ class LineReader:
         """Return the names of documents in the order of their codes."""
         return tuple(self._reader.names())
 
-    def _rows(self, text: str) -> RowsOfLines:
-        raise NotImplementedError
+    def iterations(self) -> tuple[str, ...]:
+        """Return what stands in the second field of qrels of TREC, each once."""
+        return tuple(self._iterations.names())
+
+    def _said(self, rows: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return rows, whose fault is said in the words of the form."""
+        fault = rows[0]
+        if fault is None:
+            return rows
+        form = self.form
+        line, problem = fault
+        if problem == _WIDTH:
+            problem = f"expected {form.width} fields, with a query and a document ({form.name})"
+            problem = form.expected or problem
+        elif problem == _NO_SCORE and form.role == "relevance":
+            problem = _NO_GRADE
+        return ((line, problem),)
 
     def _without_comments(self, text: str) -> tuple[Fault | None, str]:
         """Return lines of which comments, and a header, are empty; or a fault."""
@@ -293,193 +354,28 @@ class LineReader:
 
     def _is_row(self, line: str) -> bool:
         """Return whether a line that begins with # would be a row without it."""
-        fields = fields_of(line)
-        if fields[0] == "#":
+        form = self.form
+        fields = form.fields(line)
+        if fields[0].startswith("# ") or fields[0] == "#":
             return False
-        if self.form.columns is not None:
-            return len(fields) == self.form.width and "\t" in line
-        if self.form.judged:
-            return len(fields) == 4 and _WHOLE.fullmatch(fields[3]) is not None
-        return len(fields) >= 6 and _is_rank(fields[3]) and _is_score(fields[4])
+        is_whole = len(fields) == form.width
+        if form == TREC_RUN_FORM:
+            is_whole = len(fields) >= form.width and fields[3].isdecimal()
+        return is_whole and all(_is_number(fields[j]) for j in form.numbers)
 
 
-class TrecLines(LineReader):
-    """Lines of TREC, whose tags may have blanks."""
-
-    def _rows(self, text: str) -> RowsOfLines:
-        rows = self._core_rows(text)
-        if rows.fault is not None and not self.form.judged:
-            plain = self._plain(text)
-            if plain != text:
-                text = plain
-                rows = self._core_rows(text)
-        if rows.fault is None and not self.form.judged:
-            rows = rows._replace(fault=first_rounded(text, 4, rows.values))
-        return rows
-
-    def _core_rows(self, text: str) -> RowsOfLines:
-        if self.form.judged:
-            return RowsOfLines(*self._reader.judged_rows(text))
-        return RowsOfLines(*self._reader.run_rows(text))
-
-    def _plain(self, text: str) -> str:
-        """Return lines as the core reads them, whose tags have no blanks."""
-        lines = text.split("\n")
-        for i, line in enumerate(lines):
-            fields = fields_of(line)
-            if len(fields) > 6 and _is_rank(fields[3]) and not _is_score(fields[5]):
-                # a number in place of the tag: a name before it may have a blank
-                lines[i] = " ".join(fields[:6])
-        return "\n".join(lines)
+def _with_plain_tags(text: str) -> str:
+    """Return lines of TREC as the core reads them, whose tags have no blanks."""
+    lines = text.split("\n")
+    for i, line in enumerate(lines):
+        fields = fields_of(line)
+        if len(fields) > 6 and fields[3].isdecimal() and not _is_number(fields[5]):
+            # a number in place of the tag: a name before it may have a blank
+            lines[i] = " ".join(fields[:6])
+    return "\n".join(lines)
 
 
-class _SplitLines(NamedTuple):
-    """The fields of lines by columns, and the numbers of the lines, from 0."""
-
-    columns: Sequence[Sequence[str]]
-    numbers: Sequence[int]
-    fault: Fault | None = None
-
-
-class ColumnLines(LineReader):
-    """Lines of other columns than those of TREC.
-
-    The core reads them as well. Where it finds a wrong line in a block, the block is read again in
-    Python, which says what is wrong, or takes what is written in another way.
-    """
-
-    def __init__(self, form: LineForm) -> None:
-        super().__init__(form)
-        places: Any = form.columns
-        self._named = (places.query, places.document)
-        self._row_form = _core.RowForm(
-            form.width, places.query, places.document, places.value, places.rank, form.tabs
-        )
-
-    def _rows(self, text: str) -> RowsOfLines:
-        places: Any = self.form.columns
-        if self.form.judged:
-            rows = RowsOfLines(*self._reader.judged_rows(text, self._row_form))
-        elif self.form.in_order:
-            rows = RowsOfLines(*self._reader.ranked_rows(text, self._row_form))
-        else:
-            rows = RowsOfLines(*self._reader.run_rows(text, self._row_form))
-            if rows.fault is None:
-                rounded = first_rounded(text, places.value, rows.values, tabs=self.form.tabs)
-                rows = rows._replace(fault=rounded)
-        if rows.fault is not None:
-            return self._rows_in_python(text)
-        return rows
-
-    def _rows_in_python(self, text: str) -> RowsOfLines:
-        """Read a block of lines as the core does, and say what is wrong with a line."""
-        places: Any = self.form.columns
-        split = self._split_whole(text)
-        if split is None:
-            split = self._split_lines(text.split("\n"))
-        value_fault, values = self._values(split.columns, split.numbers)
-        return RowsOfLines(
-            split.fault or value_fault,
-            self._reader.group_codes(split.columns[places.query]),
-            self._reader.name_codes(split.columns[places.document]),
-            values,
-        )
-
-    def _split_whole(self, text: str) -> _SplitLines | None:
-        """Split lines with tabs alone between fields at once; None where one is not like that."""
-        body = text.removesuffix("\n")
-        lines = body.split("\n")
-        width = self.form.width
-        if " " in body or {line.count("\t") for line in lines} != {width - 1}:
-            return None
-        fields = body.replace("\n", "\t").split("\t")
-        columns = [fields[j::width] for j in range(width)]
-        if any("" in columns[j] for j in self._named):
-            return None
-        return _SplitLines(columns, range(len(lines)))
-
-    def _split_lines(self, lines: Sequence[str]) -> _SplitLines:
-        """Split lines one by one; a wrong one is a fault."""
-        columns: list[list[str]] = [[] for _ in range(self.form.width)]
-        numbers = []
-        for i, line in enumerate(lines):
-            if not line.strip(" \t"):
-                continue
-            fields = self._fields(line)
-            is_whole = len(fields) == self.form.width
-            if not is_whole or not all(fields[j] for j in self._named):
-                problem = f"expected {self.form.width} fields, with a query and a document"
-                none: list[list[str]] = [[] for _ in columns]
-                return _SplitLines(none, [], (i, f"{problem} ({self.form.name})"))
-            numbers.append(i)
-            for column, field in zip(columns, fields, strict=True):
-                column.append(field)
-        return _SplitLines(columns, numbers)
-
-    def _fields(self, line: str) -> list[str]:
-        if self.form.tabs:
-            return [field.strip(" ") for field in line.split("\t")]
-        return fields_of(line)
-
-    def _values(
-        self, fields: Sequence[Sequence[str]], numbers: Sequence[int]
-    ) -> tuple[Fault | None, npt.NDArray[Any]]:
-        """Return the relevance, scores or ranks of rows, and the first that is none."""
-        columns: Any = self.form.columns
-        if self.form.judged:
-            if columns.value is None:
-                return None, np.ones(len(numbers), np.int64)
-            return _read_column(fields[columns.value], numbers, _as_relevance, np.int64)
-        fault = None
-        if columns.rank is not None:
-            fault, ranks = _read_column(fields[columns.rank], numbers, self._as_rank, np.int64)
-            if self.form.in_order:
-                return fault, ranks
-        other_fault, scores = _read_column(fields[columns.value], numbers, _as_score, np.float64)
-        return fault or other_fault, scores
-
-    def _as_rank(self, text: str) -> int | str:
-        if _RANK.fullmatch(text):
-            return int(text)
-        if self.form.width == 3 and not self.form.header:
-            return _THREE
-        return _NO_RANK
-
-
-def _read_column(
-    fields: Sequence[str], numbers: Sequence[int], read: Any, dtype: Any
-) -> tuple[Fault | None, npt.NDArray[Any]]:
-    """Read the numbers of a column; the first text that is none is a fault."""
-    values = [read(field) for field in fields]
-    for i, value in enumerate(values):
-        if isinstance(value, str):
-            return (numbers[i], value), np.zeros(len(fields), dtype)
-    return None, np.array(values, dtype)
-
-
-def _as_relevance(text: str) -> int | str:
-    whole = _WHOLE.fullmatch(text)
-    if whole is None:
-        return _NO_RELEVANCE
-    return int(whole[1])
-
-
-def _as_score(text: str) -> float | str:
-    if not _is_score(text):
-        return _NO_SCORE
-    value = float(text)
-    if value == 0 or abs(value) >= _EXACT:
-        number = exact_number(text)
-        if not isinstance(number, float):
-            return f"expected a score that a float64 holds, got {number}"
-    return value
-
-
-def _is_rank(text: str) -> bool:
-    return _RANK.fullmatch(text) is not None
-
-
-def _is_score(text: str) -> bool:
+def _is_number(text: str) -> bool:
     """Return whether a text is a number, as the core reads them."""
     if "_" in text or not text.isascii():
         return False
@@ -490,8 +386,75 @@ def _is_score(text: str) -> bool:
     return True
 
 
-def reader_of(form: LineForm) -> LineReader:
-    """Return a reader of lines of a form."""
-    if form.columns is None:
-        return TrecLines(form)
-    return ColumnLines(form)
+def numbers_said(
+    argument: str, path: str, form: LineForm, queries: npt.NDArray[Any], numbers: list[Any]
+) -> LineForm:
+    """Return the form of lines of which nobody said what their numbers are, by what they read.
+
+    Raises
+    ------
+    InputValueError
+        Where they may be ranks or scores.
+
+    Examples
+    --------
+    >>> form = _BY_WIDTH["lists"][3]
+    >>> queries = np.array([0, 1, 0])
+    >>> numbers_said("path", "run", form, queries, [np.array([1, 1, 2])]).role
+    'rank'
+    >>> numbers_said("path", "run", form, queries, [np.array([1, 0.5, 2])]).role
+    'score'
+    """
+    if form.role:
+        return form
+    rows = np.argsort(queries, kind="stable")
+    indptr = indptr_of(np.bincount(queries))
+    places = np.arange(len(rows)) - np.repeat(indptr[:-1], np.diff(indptr))
+    ordered = [values[rows] for values in numbers]
+    if len(ordered) == 1:
+        values = ordered[0]
+        if _are_ranks(values, places):
+            return form._replace(name="run: query, document, rank", role="rank")
+        if not (values == np.floor(values)).all() or np.isinf(values).any():
+            return form._replace(name="run: query, document, score", role="score")
+        raise InputValueError(argument, _RANK_OR_SCORE, place=path)
+    first, second = ordered
+    is_rank_first = _are_ranks(first, places) and _never_rise(second, places)
+    is_score_first = _are_ranks(second, places) and _never_rise(first, places)
+    if is_rank_first == is_score_first:
+        raise InputValueError(argument, _RANK_AND_SCORE, place=path)
+    if is_rank_first:
+        return form._replace(name="run: query, document, rank, score", numbers=(3,), role="score")
+    return form._replace(name="run: query, document, score, rank", numbers=(2,), role="score")
+
+
+def _are_ranks(values: npt.NDArray[Any], places: npt.NDArray[Any]) -> bool:
+    """Return whether values read 1, 2, 3, ... in each query, or in each 0, 1, 2, ..."""
+    first = values[0]
+    return bool(first in (0, 1) and (values - places == first).all())
+
+
+def _never_rise(values: npt.NDArray[Any], places: npt.NDArray[Any]) -> bool:
+    """Return whether no value is above the one before it, of the same query."""
+    return not ((values[1:] > values[:-1]) & (places[1:] > 0)).any()
+
+
+def check_relevance(
+    argument: str, path: str, reader: LineReader, relevance: npt.NDArray[Any]
+) -> None:
+    """Refuse relevance that is not finite, and four columns that may not be those of TREC."""
+    is_odd = ~np.isfinite(relevance)
+    if is_odd.any():
+        row = int(is_odd.argmax())
+        problem = f"line {line_of_row(path, reader.form, row)}: {_NO_GRADE}, got {relevance[row]}"
+        raise InputValueError(argument, problem, place=path)
+    if reader.form is not TREC_QRELS_FORM or not len(relevance):
+        return
+    iterations = reader.iterations()
+    if len(iterations) == 1:
+        is_of_trec = len(relevance) > 1 or iterations[0] in ("0", "Q0")
+    else:
+        is_few = len(iterations) < len(reader.documents())
+        is_of_trec = is_few and relevance.max() < _LEAST_TIME
+    if not is_of_trec:
+        raise InputValueError(argument, _NOT_OF_TREC, place=path)

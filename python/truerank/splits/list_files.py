@@ -11,14 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _core
 from ..inputs.checks import is_number
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.input_files import path_name
 from ..inputs.naming import public
 from ..inputs.scores import exact_number
 from ..tables.cells import format_count
+from .column_roles import JUDGEMENTS, LISTS, check_columns
+from .elements import is_integer_text, without_blanks
+from .grades import read_grades
 from .judgements import Qrels
-from .line_forms import form_of_file, line_of_row, reader_of, shown
+from .line_forms import (
+    LineForm,
+    LineReader,
+    check_relevance,
+    form_of_file,
+    line_of_row,
+    numbers_said,
+    shown,
+)
 from .list_entries import ListEntries, first_of_equal
 from .named_lists import NamedLists, lists_of_entries, lists_of_rows
 from .text import text_blocks, text_lines
@@ -35,29 +47,40 @@ _MARK = "\ufeff"  # the byte order mark
 def read_run(
     path: str | os.PathLike[str],
     *,
+    columns: Mapping[str, str | int] | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> NamedLists:
     """Read a run, as of TREC: lines ``qid Q0 docid rank score tag``, one for each document listed.
 
     The scores say how documents are ranked, and equal ones tie; the ranks in the file and the order
     of its lines say nothing, as in trec_eval (which breaks ties by the names of documents). The
-    lines of a query need not follow each other. The first line that is no comment says which form
-    a file has, and ``source`` of the lists, and reports of them, name it:
+    lines of a query need not follow each other. Other lines have the columns of a header, or those
+    that `columns` says; without either they are read where they leave no choice:
 
-    ==========================  ================================================================
-    fields                      a run
-    ==========================  ================================================================
-    six                         of TREC, pyserini and ir_datasets; the tag may have blanks
-    query document rank score   of ColBERT
-    query document rank         of MS MARCO (also pyserini's): lists in the order of ranks alone
-    those of a header           names such as query-id, corpus-id and score, or rank in its place
-    ==========================  ================================================================
+    ========================  ==================================================================
+    fields                    a run
+    ========================  ==================================================================
+    six                       of TREC, pyserini and ir_datasets; the tag may have blanks
+    query document n          n are ranks if they read 1, 2, 3, ... (or 0, 1, ...) in the order of
+                              the lines of each query, as MS MARCO has them: lists in order alone;
+                              they are scores if one is no whole number
+    query document n n        a rank, as above, and a score that never rises within a query
+                              (ColBERT), or the other way round
+    those of a header         names such as query-id, corpus-id, score and rank, in any order
+    ========================  ==================================================================
+
+    Anything else is refused. ``source`` of the lists, and reports of them, name the form, and the
+    columns that are left out.
 
     Parameters
     ----------
     path : str or path-like
-        Text in UTF-8, gzipped if its name ends in .gz. Blanks and tabs stand between fields; empty
+        Text in UTF-8, gzipped if its name ends in .gz. Blanks and tabs stand between fields, or
+        tabs alone where a header or `columns` says what they are and the first line has one; empty
         lines, and those that begin with #, are skipped.
+    columns : mapping of str to (str or int), optional
+        Which columns are meant: the name in the header, or the number from 0 on, of "query",
+        "document" and, perhaps, "score" or "rank". Others are left out.
     progress : callable or bool, optional
         As in `rank`: True shows a bar. A callable is
         called with a `Progress`, in bytes of the file, after every block of lines.
@@ -69,10 +92,10 @@ def read_run(
     Raises
     ------
     ValueError
-        For a line that is not of the form of the first one, or begins with a byte order mark
-        although it is not the first; for a document that a query has twice with unlike scores or
-        ranks; and for a score that a float64 does not hold (see Notes). The error names the line,
-        or the query.
+        For columns that may be read in two ways; for a line that is not of the form of the first
+        one, or begins with a byte order mark although it is not the first; for a document that a
+        query has twice with unlike scores or ranks; and for a score that a float64 does not hold
+        (see Notes). The error names the line, or the query.
     OSError
         For a file that is missing or damaged.
 
@@ -99,7 +122,7 @@ def read_run(
     >>> run["q1"]
     {'d7': 2.5, 'd3': 1.5}
     """
-    return _lists_of_run("path", path_name("path", path), progress)
+    return _lists_of_run("path", path_name("path", path), columns, progress)
 
 
 @public("truerank")
@@ -159,20 +182,27 @@ def read_json_lists(
 
 
 @public("truerank")
-def read_qrels(path: str | os.PathLike[str]) -> Qrels:
+def read_qrels(
+    path: str | os.PathLike[str], *, columns: Mapping[str, str | int] | None = None
+) -> Qrels:
     """Read the judgements of a test collection, as in TREC lines ``qid iteration docid relevance``.
 
-    Lines may also have the columns of a header: those of BEIR are query-id, corpus-id and score.
-    The interactions of RecBole (.inter, whose header has types, as ``user_id:token``) are right
-    answers of users, of a relevance of 1, or that of a column ``label``; ratings are none. JSON is
-    ``{"q1": {"d3": 1}}``, as ranx saves it. ``source`` of the judgements says which form it was.
+    Four columns are those of TREC if the second has one value in the file (0 or Q0 in a file of one
+    line), or fewer values than the third while no relevance is 1,000 or more. Other lines have the
+    columns of a header, in any order, such as query-id, corpus-id and score of BEIR, or user_id and
+    item_id of RecBole's .inter, also with types, as ``user_id:token``; or those that `columns`
+    says. Without a column of relevance all are right answers. JSON is ``{"q1": {"d3": 1}}``, as
+    ranx saves it. ``source`` of the judgements says which form it was.
 
     Parameters
     ----------
     path : str or path-like
         Text in UTF-8, gzipped if its name ends in .gz, or JSON by its name, as `read_json_lists`
-        takes it. Blanks and tabs stand between fields; empty lines, and those that begin with #,
-        are skipped. Relevance is an integer, perhaps written as 1.0.
+        takes it. Fields stand, and lines are skipped, as in `read_run`. Relevance is a finite
+        number: 2, 0.1, -1.
+    columns : mapping of str to (str or int), optional
+        Which columns are meant, as in `read_run`: those of "query", "document" and, perhaps,
+        "relevance".
 
     Returns
     -------
@@ -181,9 +211,9 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     Raises
     ------
     ValueError
-        For a line that is not of the form of the first one, or begins with a byte order mark
-        although it is not the first, and a document that is judged in two ways for a query; the
-        error names the line.
+        For columns that may be read in two ways, for a line that is not of the form of the first
+        one, or begins with a byte order mark although it is not the first, and a document that is
+        judged in two ways for a query; the error names the line.
     OSError
         For a file that is missing or damaged.
 
@@ -196,17 +226,20 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     ...     read_qrels(file)
     Qrels(3 judgements of 2 queries, 2 relevant)
     """
-    return qrels_of_file("path", path_name("path", path))
+    return qrels_of_file("path", path_name("path", path), columns)
 
 
-def qrels_of_file(argument: str, path: str) -> Qrels:
+def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
     """Read judgements as `read_qrels` does; messages name the argument."""
+    said = check_columns(columns, JUDGEMENTS)
     _refuse_packed(argument, path)
     if is_json(path):
+        refuse_columns(columns, path)
         return _qrels_of_json(argument, path)
-    form = form_of_file(argument, path, judged=True)
-    reader = reader_of(form)
+    form = form_of_file(argument, path, JUDGEMENTS, said)
+    reader = LineReader(form)
     queries, documents, relevance = read_blocks(argument, path, None, reader.read)
+    check_relevance(argument, path, reader, relevance)
     names = reader.documents()
     asked = np.array(reader.queries(), object)[queries]
     judged = np.array(names, object)[documents]
@@ -224,7 +257,7 @@ def qrels_of_file(argument: str, path: str) -> Qrels:
         asked = asked[kept]
         judged = judged[kept]
         relevance = relevance[kept]
-    source = source_of(path, form.name, reader.comments, repeated)
+    source = source_of(path, form, reader.comments, repeated)
     return Qrels(
         tuple(asked.tolist()), tuple(judged.tolist()), relevance, is_text=True, source=source
     )
@@ -232,47 +265,67 @@ def qrels_of_file(argument: str, path: str) -> Qrels:
 
 def _qrels_of_json(argument: str, path: str) -> Qrels:
     """Read judgements in JSON; names without relevance are right answers."""
-    lists = _lists_of_json(argument, path)
-    queries = np.repeat(np.array(lists.queries, object), np.diff(lists.indptr))
-    documents = np.array(lists.names, object)[lists.ids]
-    relevance = np.ones(len(documents), np.int64)
-    if lists.scores is not None:
-        relevance = lists.scores.astype(np.int64)
-        is_other = relevance != lists.scores
-        if is_other.any():
-            row = int(is_other.argmax())
-            got = f"{lists.scores[row]} for {documents[row]!r} of {queries[row]!r}"
-            expected = "integers as relevance"
+    queries: list[str] = []
+    documents: list[str] = []
+    relevance: list[Any] = []
+    asked = set[str]()
+    for query, judged in _json_lists(argument, path, None, lambda value: value):
+        is_named = isinstance(judged, (dict, list)) and all(isinstance(d, str) for d in judged)
+        if query is None or query in asked or not is_named:
+            expected = "{query: {name: number}}, or {query: [name]}, each query and name once"
+            got = f"{query!r}: {judged!r}"
             raise InputValueError(argument, expected=expected, got=got, place=path)
-    source = lists.source.replace("lists", "qrels")
-    return Qrels(
-        tuple(queries.tolist()), tuple(documents.tolist()), relevance, is_text=True, source=source
-    )
+        asked.add(query)
+        queries.extend([query] * len(judged))
+        documents.extend(judged)
+        if isinstance(judged, dict):
+            relevance.extend(map(_number_of_digits, judged.values()))
+        else:
+            relevance.extend([1] * len(judged))
+    grades = read_grades(f"{argument}: {path}", relevance)
+    source = f"{path} (qrels in JSON)"
+    return Qrels(tuple(queries), tuple(documents), grades, is_text=True, source=source)
 
 
-def source_of(path: str, form: str, comments: int = 0, repeated: int = 0) -> str:
+def _number_of_digits(value: Any) -> Any:
+    """Return the int that digits in quotes are, as JSON has no type either; else the value."""
+    if isinstance(value, str) and is_integer_text(value):
+        return int(value)
+    return value
+
+
+def source_of(path: str, form: LineForm, comments: int = 0, repeated: int = 0) -> str:
     """Name a file and its form, and what was left out of it.
 
     Examples
     --------
-    >>> source_of("run.txt", "TREC run", comments=2, repeated=1)
+    >>> source_of("run.txt", LineForm("TREC run", 6), comments=2, repeated=1)
     'run.txt (TREC run; left out: 2 comments, 1 repeated line)'
     """
-    left_out = []
+    left_out = list(form.left_out)
     if comments:
         left_out.append(format_count(comments, "comment"))
     if repeated:
         left_out.append(format_count(repeated, "repeated line"))
+    said = form.name
     if left_out:
-        form += f"; left out: {', '.join(left_out)}"
-    return f"{path} ({form})"
+        said += f"; left out: {', '.join(left_out)}"
+    return f"{path} ({said})"
 
 
-def lists_of_file(argument: str, path: str) -> NamedLists:
+def lists_of_file(argument: str, path: str, columns: Any = None) -> NamedLists:
     """Read a run or a JSON file, which its name tells; messages name the argument."""
     if is_json(path):
+        refuse_columns(columns, path)
         return _lists_of_json(argument, path)
-    return _lists_of_run(argument, path)
+    return _lists_of_run(argument, path, columns)
+
+
+def refuse_columns(columns: Any, path: str) -> None:
+    """Refuse the option `columns` beside what has none."""
+    if columns is not None:
+        expected = f"None, as {path} is JSON, which has no columns"
+        raise InputValueError("columns", expected=expected, got=repr(columns))
 
 
 def is_json(path: str) -> bool:
@@ -297,18 +350,23 @@ def _refuse_packed(argument: str, path: str) -> None:
         raise InputValueError(argument, f"expected text or JSON; {remedy}", place=path)
 
 
-def _lists_of_run(argument: str, path: str, progress: bool | Listener | None = None) -> NamedLists:
+def _lists_of_run(
+    argument: str, path: str, columns: Any = None, progress: bool | Listener | None = None
+) -> NamedLists:
+    said = check_columns(columns, LISTS)
     _refuse_packed(argument, path)
-    form = form_of_file(argument, path, judged=False)
-    reader = reader_of(form)
-    queries, documents, scores = read_blocks(argument, path, progress, reader.read)
-    entries = ListEntries(queries, documents, scores)
-    if form.in_order:
-        entries = ListEntries(queries, documents, None, scores)
+    reader = LineReader(form_of_file(argument, path, LISTS, said))
+    queries, documents, *numbers = read_blocks(argument, path, progress, reader.read)
+    form = numbers_said(argument, path, reader.form, queries, numbers)
+    entries = ListEntries(queries, documents)
+    if form.role == "rank":
+        entries = entries._replace(ranks=numbers[0].astype(np.int64))
+    elif form.role == "score":
+        entries = entries._replace(scores=numbers[reader.form.numbers.index(*form.numbers)])
     lists, repeated = lists_of_entries(
         argument, reader.queries(), reader.documents(), entries, place=path
     )
-    lists.source = source_of(path, form.name, reader.comments, repeated)
+    lists.source = source_of(path, form, reader.comments, repeated)
     return lists
 
 
@@ -372,7 +430,7 @@ def _lists_of_json(
     if part is not None and _MTEB not in forms:
         expected = "None, as the file has no subsets and splits"
         raise InputValueError("part", expected=expected, got=repr(part))
-    lists.source = source_of(path, next(iter(forms), _JSON_LISTS))
+    lists.source = f"{path} ({next(iter(forms), _JSON_LISTS)})"
     return lists
 
 
@@ -463,6 +521,8 @@ def _json_lists(
 def _distinct(pairs: list[tuple[str, Any]]) -> Any:
     """Return an object, or the pairs of one that has a name twice, which nobody takes."""
     value = dict(pairs)
+    if _core.have_blank_ends(tuple(value)):  # which belong to no label
+        value = {without_blanks(name): listed for name, listed in pairs}
     if len(value) < len(pairs):
         return pairs
     return value
