@@ -10,9 +10,10 @@ cell is good if its intervals hold the true value in 93 to 97.5 % of all samples
 has notes or not; this rule is the same for populations by which the formulas were chosen and for
 those by which nothing was.
 
-Three questions say where a note is due, which is made from the design alone: "few units", of equal
-weight; "large unit", one of which has a given share of the weight; and "relations", which come with
-the weight they have in their graph, by the share of the largest.
+"rare kinds" asks for the coverage where a few units are of a kind that a sample may lack, beside
+that of t alone. Three questions say where a note is due, which is made from the design alone: "few
+units", of equal weight; "large unit", one of which has a given share of the weight; and
+"relations", which come with the weight they have in their graph, by the share of the largest.
 
 DATA_FOLDER has kinships/, wn18rr/ and dbp15k_zh_en/; UMLS lies in the package of PyKEEN and the
 digits in that of scikit-learn (`pip install --no-deps pykeen`, `pip install scikit-learn`).
@@ -37,10 +38,13 @@ from typing import NamedTuple
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+import scipy.stats
 from calibration_populations import (
+    Makers,
     Population,
     made_populations,
     new_populations,
+    rare_populations,
     real_populations,
 )
 from pages import arguments, format_page, markdown_table, read_rows, write_rows
@@ -51,6 +55,7 @@ from truerank.inference import interval
 REPEATS = 400  # of intervals
 FEWER = 100  # of comparisons, which take longer
 DESIGN_REPEATS = 200  # of the questions about notes, whose cells are read together
+RARE_REPEATS = 1500  # of intervals of rare kinds, so that 93.1 % is told from 92 %
 LEAST_SAMPLES = 40  # of a cell whose samples are told apart by what was drawn
 UNITS = (50, 500)
 FEW_UNITS = (2, 3, 5, 8, 10, 12, 15, 20, 30, 50, 100, 200)
@@ -58,13 +63,18 @@ RELATIONS = (5, 8, 11, 16, 23, 36)
 LARGEST = (0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)  # the samples are told apart at these shares
 LARGE_UNITS = tuple(itertools.product((30, 100), (0.1, 0.15, 0.2, 0.3, 0.5)))
 METRICS = ("mrr", "hits@1", "hits@10", "mr", "gmr", "median", "amri")
-COMPARED = ("mrr", "hits@10", "mr", "gmr", "median")
+COMPARED = ("mrr", "hits@10", "mr", "gmr")
+OF_DESIGNS = (*COMPARED, "median")
+RARE_METRICS = ("mrr", "gmr", "hits@1", "hits@10")
+RARE_UNITS = (20, 50, 100, 200, 500)
 BY = {"triples": "unit", "queries": "query", "relations": "unit"}
 GOOD = (0.93, 0.975)
 SEEDS = (2, 3, 5)
 DESIGNS = ("few units", "large unit", "relations")
-QUESTIONS = ("interval", "difference", "equal", "runs")
-QUESTIONS += DESIGNS
+RARE = "rare kinds"
+BY_T = "rare kinds, t alone"
+APART = (*DESIGNS, RARE, BY_T)  # whose cells have tables of their own
+QUESTIONS = ("interval", "difference", "equal", "runs", *APART)
 
 
 class Cell(NamedTuple):
@@ -74,8 +84,8 @@ class Cell(NamedTuple):
     ----------
     question : str
         "interval" of one model, "difference" of two, "equal" models (which change places at random
-        in each unit), "runs" of one model by two sets of seeds; "few units", "large unit" and
-        "relations", of intervals.
+        in each unit), "runs" of one model by two sets of seeds; "few units", "large unit",
+        "relations" and "rare kinds", of intervals; "rare kinds, t alone", of those by t.
     units : int
         0 where samples of several numbers are taken together.
     largest : float
@@ -146,7 +156,7 @@ def designs(population: Population, repeats: int) -> Iterator[Cell]:
                 weights = np.full(units, (1 - largest) / (units - 1))
                 weights[0] = largest
                 ranks = ranks.with_weights(weights[ranks.unit.codes])
-            for metric in COMPARED:
+            for metric in OF_DESIGNS:
                 made = interval(ranks, metric)
                 found[metric].append((made.value, made.low, made.high, np.nan))
         for metric, rows in found.items():
@@ -161,13 +171,49 @@ def drawn_relations(population: Population, repeats: int) -> Iterator[Cell]:
             ranks = population.draw("relations", units, rng)[0]
             largest = float(np.bincount(ranks.unit.codes).max() / len(ranks))
             place = int(np.searchsorted(LARGEST, largest, side="right")) - 1
-            for metric in COMPARED:
+            for metric in OF_DESIGNS:
                 made = interval(ranks, metric)
                 found[metric, place].append((made.value, made.low, made.high, np.nan))
     for (metric, place), rows in sorted(found.items()):
         if len(rows) >= LEAST_SAMPLES:
             name = "relations", population.name, "relations", 0, LARGEST[place], metric
             yield tally(name, rows, population.value(metric))
+
+
+def rare_kinds(population: Population, units: int, repeats: int) -> Iterator[Cell]:
+    """Intervals of units of which a few may be of a kind that the sample lacks, and those of t."""
+    found = defaultdict(list)
+    for rng in streams(RARE, population.name, units, repeats):
+        ranks = population.draw("triples", units, rng)[0]
+        for metric in RARE_METRICS:
+            made = interval(ranks, metric)
+            found[RARE, metric].append((made.value, made.low, made.high, np.nan))
+            found[BY_T, metric].append((made.value, *bounds_by_t(ranks, metric), np.nan))
+    for (question, metric), rows in found.items():
+        name = question, population.name, "triples", units, 0.0, metric
+        yield tally(name, rows, population.value(metric))
+
+
+def bounds_by_t(ranks: tr.Ranks, metric: str) -> tuple[float, float]:
+    """The bounds of t on the scale of the mean, whose degrees are those that carry the variance."""
+    f = {
+        "mrr": 1 / ranks.realistic,
+        "gmr": np.log(ranks.realistic),
+        "hits@1": ranks.realistic <= 1,
+        "hits@10": ranks.realistic <= 10,
+    }[metric].astype(np.float64)
+    d = f - f.mean()
+    low = high = f.mean()
+    if d.any():
+        degrees = np.clip((d**2).sum() ** 2 / (d**4).sum() - 1, 1, len(f) - 1)
+        reach = scipy.stats.t.ppf(0.975, degrees) * f.std(ddof=1) / np.sqrt(len(f))
+        low -= reach
+        high += reach
+    least, most = (0.0, np.log(ranks.candidates[0])) if metric == "gmr" else (0.0, 1.0)
+    low, high = max(low, least), min(high, most)
+    if metric == "gmr":
+        return float(np.exp(low)), float(np.exp(high))
+    return float(low), float(high)
 
 
 def two_models(
@@ -257,10 +303,7 @@ def tally(
 
 
 def all_cells(
-    populations: list[Population],
-    repeats: tuple[int, int, int],
-    units: tuple[int, ...],
-    questions: str,
+    makers: Makers, repeats: tuple[int, int, int, int], units: tuple[int, ...], questions: str
 ) -> Iterator[Cell]:
     """Run the study: the questions whose names match a regular expression."""
 
@@ -270,7 +313,8 @@ def all_cells(
     def say(*words: object) -> None:
         print(f"{time.process_time():6.0f} s", *words, file=sys.stderr, flush=True)
 
-    for population in populations:
+    for make in makers.values():
+        population = make()
         for drawn, number in itertools.product(("triples", "queries"), units):
             if asked("interval"):
                 yield from one_model(population, drawn, number, repeats[0])
@@ -288,6 +332,15 @@ def all_cells(
         if population.name == "log-uniform" and asked("runs"):
             for seeds in SEEDS:
                 yield from runs(population, seeds, units[-1], repeats[1])
+
+
+def all_rare(makers: Makers, repeats: int) -> Iterator[Cell]:
+    """Ask for the intervals of populations with rare kinds."""
+    for make in makers.values():
+        population = make()
+        for units in RARE_UNITS:
+            yield from rare_kinds(population, units, repeats)
+        print(f"{time.process_time():6.0f} s", population.name, file=sys.stderr, flush=True)
 
 
 def told(cells: list[Cell]) -> list[str]:
@@ -313,7 +366,7 @@ def table_of_questions(cells: list[Cell]) -> str:
     """Tell the cells of each question, way of drawing and metric."""
     groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
     for cell in cells:
-        if cell.question not in DESIGNS:
+        if cell.question not in APART:
             groups[cell.question, cell.drawn, cell.metric].append(cell)
     heading = "question | drawn | metric | cells | good | covered | width | rejected"
     rows = [list(name) + told(group) for name, group in groups.items()]
@@ -330,7 +383,7 @@ def table_of_designs(cells: list[Cell]) -> str:
     rows = []
     for (question, units, largest), columns in sorted(groups.items()):
         coverage = []
-        for metric in COMPARED:
+        for metric in OF_DESIGNS:
             covered = columns[metric]
             coverage.append(f"{np.mean(covered):.1f} ({min(covered):.0f})")
         row = [question, "", share_of_design(question, largest)]
@@ -338,8 +391,38 @@ def table_of_designs(cells: list[Cell]) -> str:
             row[1] = str(units)
         rows.append(row + coverage)
     heading = ["design", "units", "largest"]
-    heading += COMPARED
+    heading += OF_DESIGNS
     return markdown_table(heading, rows)
+
+
+def table_of_rare_kinds(cells: list[Cell]) -> str:
+    """The coverage of intervals and of t alone, and how much wider they are than those of t."""
+    named = {cell.name: cell for cell in cells}
+    rows = []
+    for name, cell in named.items():
+        if cell.question != RARE:
+            continue
+        by_t = named[BY_T, *name[1:]]
+        width = ""
+        if by_t.width:
+            width = f"{cell.width / by_t.width:.2f}"
+        covered = [f"{100 * found.covered:.1f}" for found in (cell, by_t)]
+        rows.append([cell.population, cell.metric, str(cell.units), *covered, width])
+    heading = "population | metric | units | covered | covered by t | width by that of t"
+    return markdown_table(heading, rows, text_columns=2)
+
+
+def rare_numbers(cells: list[Cell]) -> dict[str, object]:
+    """How many cells of rare kinds there are, and the range of their coverage in percent."""
+    covered = {question: [] for question in (RARE, BY_T)}
+    for cell in cells:
+        if cell.question in covered:
+            covered[cell.question].append(cell.covered)
+    return {
+        "number_rare": len(covered[RARE]),
+        "covered_rare": percentages(covered[RARE]),
+        "covered_by_t": percentages(covered[BY_T]),
+    }
 
 
 def share_of_design(question: str, largest: float) -> str:
@@ -356,7 +439,7 @@ def page(cells: list[Cell], new: set[str]) -> str:
     """Write the page: the good cells of old populations and of new ones, designs, all cells."""
     old_cells = [cell for cell in cells if cell.population not in new]
     new_cells = [cell for cell in cells if cell.population in new]
-    judged = [cell for cell in cells if cell.question not in DESIGNS]
+    judged = [cell for cell in cells if cell.question not in APART]
     good_old, all_old = count_good(old_cells)
     good_new, all_new = count_good(new_cells)
     heading = "question | population | drawn | units | metric | covered | rejected | width | good"
@@ -370,6 +453,9 @@ def page(cells: list[Cell], new: set[str]) -> str:
         new=table_of_questions(new_cells),
         names=", ".join(dict.fromkeys(cell.population for cell in new_cells)),
         designs=table_of_designs(cells),
+        **rare_numbers(cells),
+        rare=table_of_rare_kinds(cells),
+        repeats_rare=RARE_REPEATS,
         cells=markdown_table(heading, map(row_of, judged), text_columns=3),
     )
     return format_page(text)
@@ -389,7 +475,7 @@ def row_of(cell: Cell) -> list[str]:
 
 def count_good(cells: list[Cell]) -> tuple[int, int]:
     """The number of good cells, and of all that are judged: not those of single designs."""
-    judged = [cell for cell in cells if cell.question not in DESIGNS]
+    judged = [cell for cell in cells if cell.question not in APART]
     return sum(cell.good for cell in judged), len(judged)
 
 
@@ -433,6 +519,19 @@ the largest. A note is due where the mean is below 93 %.
 
 {designs}
 
+## Rare kinds
+
+Where a few units are of a kind that a sample may lack, t does not know of them: it holds the true
+value in {covered_by_t} % of the samples of these {number_rare} cells, of {repeats_rare:,} samples
+each. A mean of f with a range reaches at least as far as units that were not drawn may move it, s
+of the way to either end, s = 1 - (alpha / 2)^(1 / units), and covers {covered_rare} %. The
+populations have 5,000 candidates and a task in each unit: *weak* has 1.5 % of its ranks in the
+first ten, the rest anywhere beyond; *nearly perfect* 1.5 % beyond ten, the rest 1 or 2; *mixed* a
+fifth of first places and 2 % beyond ten, the rest log-normal, as in *usual*; *chance* all ranks
+equally often.
+
+{rare}
+
 ## All cells
 
 Shares in percent. Those of the designs are in calibration.tsv.
@@ -444,25 +543,33 @@ Shares in percent. Those of the designs are in calibration.tsv.
 def main(data: Path, vectors: Path, quick: bool, only: str, questions: str, output: Path) -> None:
     """Run the study, merge with earlier cells, and write the page."""
     new = new_populations(data, vectors)
-    populations = made_populations()
-    populations += real_populations(data, vectors)
-    populations += new
-    order = [population.name for population in populations]
-    chosen = [population for population in populations if re.search(only, population.name)]
-    repeats = (REPEATS, FEWER, DESIGN_REPEATS)
+    rare = rare_populations()
+    makers = made_populations() | real_populations(data, vectors) | new
+    repeats = (REPEATS, FEWER, DESIGN_REPEATS, RARE_REPEATS)
     units = UNITS
     if quick:
-        repeats = (20, 20, 20)
+        repeats = (20, 20, 20, 20)
         units = UNITS[:1]
     path = output / "calibration.tsv"
     cells = {cell.name: cell for cell in read_rows(path, Cell)}
-    for cell in all_cells(chosen, repeats, units, questions):
-        cells[cell.name] = cell
+    if re.search(questions, RARE):
+        for cell in all_rare(matching(rare, only), repeats[-1]):
+            cells[cell.name] = cell
+    if any(
+        re.search(questions, question) for question in QUESTIONS if question not in (RARE, BY_T)
+    ):
+        for cell in all_cells(matching(makers, only), repeats, units, questions):
+            cells[cell.name] = cell
+    order = list(makers | rare)
     kept = [cell for cell in cells.values() if cell.population in order]
     kept.sort(key=lambda cell: (QUESTIONS.index(cell.question), order.index(cell.population)))
     write_rows(path, kept)
-    text = page(kept, {population.name for population in new})
-    (output / "calibration.md").write_text(text, encoding="utf-8")
+    (output / "calibration.md").write_text(page(kept, set(new)), encoding="utf-8")
+
+
+def matching(makers: Makers, only: str) -> Makers:
+    """The populations whose names match a regular expression."""
+    return {name: make for name, make in makers.items() if re.search(only, name)}
 
 
 if __name__ == "__main__":

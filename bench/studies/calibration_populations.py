@@ -29,10 +29,13 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Quantile = Callable[[Floats], Floats]
 
+Makers = dict[str, Callable[[], "Population"]]  # by the names of populations
+
 TRIPLES = 50_000  # of a made population
 SIDES = 0.6  # the correlation of the two sides of a triple
 MODELS = 0.5  # the correlation of two models in one task
 CANDIDATES = 10_000
+RARE_CANDIDATES = 5000  # of the populations with rare kinds
 DIM = 64  # of trained embeddings
 
 
@@ -170,42 +173,75 @@ def made(name: str, law: str, other: str, shift: float = 0.0, seed: int = 0) -> 
     return Population(name, models, candidates, np.tile(np.arange(TRIPLES), 2), queries)
 
 
-def made_populations() -> list[Population]:
+def made_populations() -> Makers:
     """Return one population for each law, and two for pairs of unlike models."""
-    populations = [made(law, law, law) for law in LAWS]
-    populations.append(made("shifted", "log-uniform", "log-uniform", 0.2))
-    return populations
+    makers: Makers = {law: partial(made, law, law, law) for law in LAWS}
+    makers["shifted"] = partial(made, "shifted", "log-uniform", "log-uniform", 0.2)
+    return makers
 
 
-def real_populations(data: Path, vectors: Path) -> list[Population]:
+def rare_populations() -> Makers:
+    """Return populations of tasks, each a unit, of which a few may be of a kind that samples lack.
+
+    Of a weak model 1.5 % of the ranks are in the first ten, of a nearly perfect one 1.5 % beyond
+    them; "mixed" has both a fifth of first places and a fiftieth of ranks far behind; "chance" has
+    all ranks equally often, and "usual" log-normal ones.
+    """
+    rng = np.random.default_rng(0)
+    u = rng.random(TRIPLES)
+    near = rng.integers(1, 11, TRIPLES)
+    far = rng.integers(11, RARE_CANDIDATES + 1, TRIPLES)
+    usual = np.ceil(np.exp(rng.normal(3.0, 1.5, TRIPLES))).astype(np.int64)
+    usual = np.minimum(usual, RARE_CANDIDATES)
+    models = {
+        "weak": np.where(u < 0.015, near, far),
+        "nearly perfect": np.where(u < 0.985, rng.integers(1, 3, TRIPLES), far),
+        "mixed": np.where(u < 0.2, 1, np.where(u < 0.98, usual, far)),
+        "chance": rng.integers(1, RARE_CANDIDATES + 1, TRIPLES),
+        "usual": usual,
+    }
+    own = np.arange(TRIPLES)
+    candidates = np.full(TRIPLES, RARE_CANDIDATES)
+    makers: Makers = {}
+    for name, ranks in models.items():
+        makers[name] = partial(Population, name, [ranks], candidates, own, own)
+    return makers
+
+
+def real_populations(data: Path, vectors: Path) -> Makers:
     """Rank real models: those of Kinships, as published, and two trained on WN18RR."""
-    kinships = partial(rank_model, data / "kinships")
-    with np.load(data / "kinships" / "triples.npz") as arrays:
-        relations = np.tile(arrays["test"][:, 1], 2)
-    graph = wordnet(data / "wn18rr")
-    return [
-        _of_models(
-            "Kinships, TransE and RotatE", kinships("transe"), kinships("rotate"), relations
+
+    def kinships(name: str, one: str, two: str) -> Population:
+        ranks = [rank_model(data / "kinships", model) for model in (one, two)]
+        with np.load(data / "kinships" / "triples.npz") as arrays:
+            relations = np.tile(arrays["test"][:, 1], 2)
+        return _of_models(name, *ranks, relations)
+
+    names = "Kinships, TransE and RotatE", "Kinships, ComplEx and TuckER"
+    trained = "WN18RR, ComplEx and DistMult"
+    return {
+        names[0]: partial(kinships, names[0], "transe", "rotate"),
+        names[1]: partial(kinships, names[1], "complex", "tucker"),
+        trained: lambda: _of_trained(
+            trained, wordnet(data / "wn18rr"), vectors, "complex", "distmult"
         ),
-        _of_models(
-            "Kinships, ComplEx and TuckER", kinships("complex"), kinships("tucker"), relations
-        ),
-        _of_trained("WN18RR, ComplEx and DistMult", graph, vectors, "complex", "distmult"),
-    ]
+    }
 
 
-def new_populations(data: Path, vectors: Path) -> list[Population]:
+def new_populations(data: Path, vectors: Path) -> Makers:
     """Rank models by which nothing was chosen, from the data folder and from packages of PyPI.
 
     UMLS lies in the package of PyKEEN, the digits in that of scikit-learn. The embeddings are
     trained with numpy, or made without training; those that were trained stay in `vectors`.
     """
-    return [
-        _of_trained("WN18RR, TransE and RotatE", wordnet(data / "wn18rr"), vectors),
-        _of_trained("UMLS, TransE and DistMult", umls(), vectors, "transe", "distmult"),
-        alignment(data / "dbp15k_zh_en"),
-        digits(),
-    ]
+    words = "WN18RR, TransE and RotatE"
+    medicine = "UMLS, TransE and DistMult"
+    return {
+        words: lambda: _of_trained(words, wordnet(data / "wn18rr"), vectors),
+        medicine: lambda: _of_trained(medicine, umls(), vectors, "transe", "distmult"),
+        "DBP15k, many and few known pairs": lambda: alignment(data / "dbp15k_zh_en"),
+        "digits, pixels and components": digits,
+    }
 
 
 def _of_models(name: str, one: tr.Ranks, two: tr.Ranks, relations: Integers | None) -> Population:

@@ -12,18 +12,21 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from truerank.inference.influences import (
+    FEW_CARRIERS,
+    count_carriers,
     degrees_of_freedom,
     influences_of,
     influences_of_sums,
+    notes_on_carriers,
     standard_error,
 )
 from truerank.inference.units import (
-    FEW_FOR_MEAN_RANKS,
     FEW_UNITS,
     LARGE_SHARE,
     notes_on_units,
     units_of,
 )
+from truerank.metrics import parse
 
 SMOOTH = (
     "mr",
@@ -190,13 +193,25 @@ def test_notes_say_the_design_in_one_clause() -> None:
     assert notes_on_units(units_of(ranks, "mr")) == ()
     assert notes_on_units(units_of(ranks[:FEW_UNITS], "mrr")) == ()
     assert notes_on_units(units_of(ranks[: FEW_UNITS - 1], "mrr")) == ("few units: 4 tasks",)
-    few = ranks[: FEW_FOR_MEAN_RANKS - 1]
-    note = f"few units: {len(few)} tasks"
-    for key in ("mr", "imr", "index.mr", "std", "variance", "power_mean:1"):
-        assert notes_on_units(units_of(few, key)) == (note,)
-        assert notes_on_units(units_of(ranks[:FEW_FOR_MEAN_RANKS], key)) == ()
-    for key in ("gmr", "hits@10", "median", "power_mean:0.5"):
-        assert notes_on_units(units_of(few, key)) == ()
+    for key in ("mr", "gmr", "hits@10", "median", "power_mean:2"):
+        assert notes_on_units(units_of(ranks[:FEW_UNITS], key)) == ()
+
+
+@pytest.mark.parametrize("key", ["mr", "imr", "index.mr", "std", "variance", "power_mean:1"])
+def test_mean_ranks_say_that_few_units_carry_them(key: str) -> None:
+    parsed = parse(key)
+    even = np.array([1.0, -1.0] * (FEW_CARRIERS // 2))
+    assert count_carriers(even) == FEW_CARRIERS
+    assert notes_on_carriers(parsed, even, "task") == ()
+    note = f"{parsed} hangs on few triples: {FEW_CARRIERS - 2} of {FEW_CARRIERS - 2} carry it"
+    assert notes_on_carriers(parsed, even[2:], "triple") == (note,)
+    # however many units there are
+    far = np.concatenate([np.full(7, 1e3), np.full(9993, -7e3 / 9993)])
+    note = f"{parsed} hangs on few units: 7 of 10,000 carry it"
+    assert notes_on_carriers(parsed, far, "unit") == (note,)
+    assert notes_on_carriers(parsed, np.zeros(9), "task") == ()  # nothing varies
+    for other in ("gmr", "mrr", "hits@10", "median", "power_mean:0.5"):
+        assert notes_on_carriers(parse(other), far, "unit") == ()
 
 
 def test_notes_say_that_one_unit_is_large() -> None:

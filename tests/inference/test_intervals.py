@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -192,6 +193,65 @@ def test_without_variation_the_unseen_is_allowed_for(key: str) -> None:
     assert [found.low, found.high] == pytest.approx(ends)
 
 
+RANGES = {  # of f, in the order of ranks, with 1,000 candidates
+    "mrr": (lambda r: 1 / r, float),
+    "hits@3": (lambda r: (r <= 3).astype(float), float),
+    "gmr": (np.log, math.exp),
+    "igmr": (np.log, lambda mean: math.exp(-mean)),
+    "hmr": (lambda r: 1 / r, lambda mean: 1 / mean),
+    "power_mean:0.5": (np.sqrt, np.square),
+}
+
+
+@pytest.mark.parametrize("key", RANGES)
+@given(
+    st.lists(st.sampled_from([1, 2, 2, 3, 9, 400, 1000]), min_size=2, max_size=60), st.booleans()
+)
+def test_means_with_a_range_reach_as_far_as_unseen_units_allow(
+    key: str, ranks: list[int], weighted: bool
+) -> None:
+    f, back = RANGES[key]
+    weights = np.ones(len(ranks))
+    if weighted:
+        weights = np.random.default_rng(len(ranks)).random(len(ranks)) + 0.1
+    found = interval(of_ranks(ranks, weights=weights), key)
+    shares = weights / weights.sum()
+    mean = shares @ f(np.array(ranks, float))
+    unseen = 1 - 0.025 ** (shares @ shares)  # of 1 / sum of squares effective units
+    reached = [back(mean + unseen * (f(np.array([end]))[0] - mean)) for end in (1.0, 1000.0)]
+    slack = 1e-9 * max(reached)
+    assert found.low <= min(reached) + slack
+    assert found.high >= max(reached) - slack
+    ends = sorted([found.low, found.high])
+    if "unseen" in found.method:
+        assert any(end == pytest.approx(x) for end, x in itertools.product(ends, reached))
+
+
+def test_a_kind_that_was_not_drawn_is_allowed_for() -> None:
+    """All of a nearly perfect model's ranks are 1 or 2 in a sample; one in 60 may be far behind."""
+    found = interval(of_ranks([1, 2] * 25, 5000), "gmr")
+    assert found.method == "t, unseen"
+    assert found.high == pytest.approx(
+        math.exp(math.log(2) / 2 + (1 - 0.025 ** (1 / 50)) * (math.log(5000) - math.log(2) / 2))
+    )
+    # mean ranks have no range that says anything
+    assert interval(of_ranks([1, 2] * 25, 5000), "mr").high < 2
+    ranks = of_ranks([1, 2] * 25, 5000, relation=np.arange(50) // 25)
+    assert interval(ranks, "macro.gmr", groups="relation").method == "t"
+    assert interval(ranks, "macro.mrr", groups="relation").method == "t"
+
+
+def test_mean_ranks_that_few_tasks_carry_say_so_whatever_their_number() -> None:
+    ranks = np.ones(20_000, int)
+    ranks[:7] = 900
+    found = interval(of_ranks(ranks), "mr")
+    assert found.notes == ("mr hangs on few tasks: 7 of 20,000 carry it",)
+    assert interval(of_ranks(np.arange(1, 100)), "amri").notes == ()
+    assert interval(of_ranks(ranks), "gmr").notes == ()
+    even = of_ranks(np.ones(20_000, int))
+    assert found.notes[0] in tr.compare(of_ranks(ranks), even, metric="mr").notes
+
+
 @examples(25)
 @given(
     st.sampled_from([*SMOOTH, "median", "mad", "z.mr", "index.gmr"]),
@@ -355,4 +415,5 @@ def test_what_is_not_enough_to_say_leaves_nearly_everything_open() -> None:
         assert {bool(one.notes) for one in found} == {is_said}
         assert (np.mean([one.high - one.low for one in found]) > 0.8) == (n < 7)
     assert interval(of_ranks([1, 5, 9, 2]), "mr").notes == ("not enough to say: 4 tasks",)
-    assert interval(of_ranks(range(1, 9)), "mr").notes == ("few units: 8 tasks",)
+    note = "mr hangs on few tasks: 5 of 8 carry it"
+    assert interval(of_ranks(range(1, 9)), "mr").notes == (note,)

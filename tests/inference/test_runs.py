@@ -112,12 +112,12 @@ def test_folds_by_definition(seed: int, sizes: list[int], single: bool) -> None:
 
 
 def test_p_and_bounds_of_the_two_level_t() -> None:
-    test = TwoLevelT(1.5, 0.5, 4.0)
+    test = TwoLevelT(1.5, 0.5, 4.0, np.zeros(2))
     assert test.p_value() == pytest.approx(2 * scipy.stats.t.sf(3, 4))
     assert test.bounds(0.9) == pytest.approx(scipy.stats.t.interval(0.9, 4, 1.5, 0.5))
-    assert TwoLevelT(0.0, 0.0, 3.0).p_value() == 1.0
-    assert math.isnan(TwoLevelT(1.0, 0.0, 3.0).p_value())
-    assert TwoLevelT(1.0, 0.0, 3.0).bounds(0.95) == (1.0, 1.0)
+    assert TwoLevelT(0.0, 0.0, 3.0, np.zeros(2)).p_value() == 1.0
+    assert math.isnan(TwoLevelT(1.0, 0.0, 3.0, np.zeros(2)).p_value())
+    assert TwoLevelT(1.0, 0.0, 3.0, np.zeros(2)).bounds(0.95) == (1.0, 1.0)
 
 
 def test_intervals_over_runs_are_those_of_the_two_level_t() -> None:

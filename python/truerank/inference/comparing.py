@@ -13,11 +13,12 @@ from ..inputs.checks import confidence, flag, integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics import METRICS, Key
+from ..metrics.averages import arithmetic, power
 from ..metrics.keys import table_name
 from ..ranks.container import Ranks
 from .comparisons import DIFFERENCE, RATIO, Comparison, Comparisons
 from .corrections import holm
-from .influences import DIFFERENCES, Influences
+from .influences import DIFFERENCES, Influences, notes_on_carriers
 from .pairing import (
     HasReports,
     are_alike,
@@ -28,7 +29,14 @@ from .pairing import (
     reader_of,
     runs_of,
 )
-from .runs import TWO_LEVEL, crossed_runs, influences_of_run, nested_runs, notes_on_runs
+from .runs import (
+    NO_MEAN_OF_UNITS,
+    TWO_LEVEL,
+    crossed_runs,
+    influences_of_run,
+    nested_runs,
+    notes_on_runs,
+)
 from .shift_tests import Tested, tested_difference, tested_ratio
 from .units import (
     COUNT,
@@ -52,6 +60,10 @@ if TYPE_CHECKING:
 Metrics: TypeAlias = list[str] | list[Key] | list[str | Key] | tuple[str, ...]
 Tests = TypeVar("Tests", "Comparison", "Verdict")
 Model: TypeAlias = Ranks | HasRanks | Sequence[Ranks] | Sequence[HasRanks] | HasReports
+NO_MEAN_OF_GROUPS = (
+    "{0} is a mean over groups of what is no mean over units; compare {1}, or macro.mrr and "
+    "macro.hits@k, or look at the interval of {0} of each model"
+)
 
 
 class _Keywords(TypedDict, total=False):
@@ -100,10 +112,11 @@ def compare(
 
     The p-value says how often the difference would be as large if the models' results were swapped
     at random in each unit; the interval holds the shifts that this test does not reject. Metrics
-    that are no mean over tasks (gmr, hmr, medians, std, ...) are compared by their ratio. For mean
-    ranks the p-value is the larger of this one and that of a t test, and the interval that of both.
-    For several runs of each model it is a t test over runs and units. The how-to page "Compare
-    models" has the details.
+    that are a function of a mean (gmr, hmr, imr, ...) are compared by their ratio; those that are
+    none (medians, std, mad, ...) have no units whose results could be swapped, and are refused. For
+    mean ranks the p-value is the larger of this one and that of a t test, and the interval that of
+    both. For several runs of each model it is a t test over runs and units. The how-to page
+    "Compare models" has the details.
 
     Up to 30 units with a difference, few sizes of differences (hits@k), and whole multiples of a
     step (mean ranks of some hundred units) are counted exactly, as `scipy.stats.permutation_test`
@@ -123,7 +136,8 @@ def compare(
         occur. Without labels, in the same order. Several runs where a has several; if the runs of a
         have unlike tasks, they are folds, and b has the same. Not given with a mapping.
     metric : str or Key, or several of them
-        Any key of a report. For several keys, p-values are corrected by Holm's rule.
+        Keys of a report that are means over units, or a function of one. For several keys, p-values
+        are corrected by Holm's rule.
     by : str, labels or None
         The units, as in `interval`.
     level : float
@@ -217,7 +231,7 @@ def corrected(pairs: Sequence[Tests]) -> list[Tests]:
 
 
 def check_comparable(key: Key) -> None:
-    """Raise an error for keys that cannot differ, or whose own metric is to be compared.
+    """Raise an error for keys that are no function of a mean over units, and say what to take.
 
     Examples
     --------
@@ -228,13 +242,31 @@ def check_comparable(key: Key) -> None:
     ...
     truerank.inputs.errors.InputValueError: metric: index.gmr differs where gmr does; ...
     """
+    problem = why_incomparable(key)
+    if problem:
+        raise InputValueError("metric", problem)
+
+
+def why_incomparable(key: Key) -> str:
+    """Say why two models are not compared by a key, and what to take; empty where they are.
+
+    Examples
+    --------
+    >>> from truerank.metrics import parse
+    >>> [bool(why_incomparable(parse(key))) for key in ("mrr", "gmr", "median", "macro.gmr")]
+    [False, False, True, True]
+    """
     metric = METRICS.get(key.metric, METRICS["mrr"])  # those of retrieval are means, as mrr is
     if key.metric == COUNT:
-        raise InputValueError("metric", COUNT_MESSAGE)
+        return COUNT_MESSAGE
+    if metric.mean not in (arithmetic, power):
+        return NO_MEAN_OF_UNITS.format(key)
+    if key.macro and (metric.single is None or key.adjustment == "z"):
+        return NO_MEAN_OF_GROUPS.format(key, key._replace(macro=False, adjustment="none"))
     if key.adjustment in ("index", "z") and metric.single is None:
         plain = key._replace(adjustment="none")
-        problem = f"{key} differs where {plain} does; compare {plain}, by its ratio"
-        raise InputValueError("metric", problem)
+        return f"{key} differs where {plain} does; compare {plain}, by its ratio"
+    return ""
 
 
 class Options(NamedTuple):
@@ -286,8 +318,10 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
             single = names[1]
         raise InputTypeError(single, expected="several runs, as the other model has", got="one")
     pair = gather_pair(a, b, key, options, names)
-    first, second = pair.influences(options.level)
-    found = _tested(first, second, key, options.level)
+    measured = _measure(pair.one, options.level)
+    first = measured.influences
+    second = influences_of_run(pair.two, options.level)
+    found = _tested(measured, second, key, options.level)
     low, high = found.bounds()
     return _comparison(
         [pair],
@@ -304,12 +338,31 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
         accuracy=found.accuracy,
         units=len(first.shares),
         effect=found.effect,
-        notes=notes_on_units(pair.one) + found.notes,
+        notes=found.notes,
     )
 
 
-def _tested(first: Influences, second: Influences, key: Key, level: float) -> Tested:
-    """Test two models by the difference of a metric, or by its ratio."""
+class _Measured(NamedTuple):
+    """How much each unit moves a metric of a model, the name of a unit, and notes on the units."""
+
+    influences: Influences
+    by: str
+    notes: tuple[str, ...]
+
+
+def _measure(units: Units, level: float) -> _Measured:
+    return _Measured(influences_of_run(units, level), units.by, notes_on_units(units))
+
+
+def _tested(measured: _Measured, second: Influences, key: Key, level: float) -> Tested:
+    """Test two models by the difference of a metric, or by its ratio; with notes on their units."""
+    first = measured.influences
+    found = _tested_alone(first, second, key, level)
+    notes = measured.notes or notes_on_carriers(key, first.moved - second.moved, measured.by)
+    return found._replace(notes=notes + found.notes)
+
+
+def _tested_alone(first: Influences, second: Influences, key: Key, level: float) -> Tested:
     if math.isnan(first.value - second.value):
         effect = RATIO
         if key.macro or first.form in DIFFERENCES:
@@ -366,13 +419,6 @@ class Verdict(NamedTuple):
     p_holm: float | None = None
 
 
-class _Measured(NamedTuple):
-    """How much each unit moves a metric of a model, and notes on the units."""
-
-    influences: Influences
-    notes: tuple[str, ...]
-
-
 def verdicts(
     models: Mapping[str, Any],
     pairs: Sequence[tuple[str, str]],
@@ -421,17 +467,12 @@ def verdicts(
                 measured = {one: _measure(pair.one, level), two: _measure(pair.two, level)}
                 if alike.issuperset(names):
                     known |= measured
-            first = measured[one]
-            tested = _tested(first.influences, measured[two].influences, key, level)
-            all_notes = notes[names] + first.notes + tested.notes
+            tested = _tested(measured[one], measured[two].influences, key, level)
+            all_notes = notes[names] + tested.notes
             found[names, key] = Verdict(
                 str(key), one, two, tested.p_value, tested.method, all_notes
             )
     return [found[names, key] for names in pairs for key in keys]
-
-
-def _measure(units: Units, level: float) -> _Measured:
-    return _Measured(influences_of_run(units, level), notes_on_units(units))
 
 
 def _with_the_same_tasks(models: Mapping[str, Any]) -> set[str]:
@@ -485,6 +526,7 @@ def _compare_runs(
         number = sum(units_of_fold.number for units_of_fold in units_a)
         notes = notes_on_runs(numbers, folds=len(a))
     low, high = test.bounds(options.level)
+    notes += notes_on_units(units_a[0]) or notes_on_carriers(key, test.moved, units_a[0].by)
     return _comparison(
         pairs,
         merits,
@@ -499,7 +541,7 @@ def _compare_runs(
         method=TWO_LEVEL,
         accuracy=math.nan,
         units=number,
-        notes=notes + notes_on_units(units_a[0]),
+        notes=notes,
         runs_a=len(a),
         runs_b=len(b),
     )

@@ -53,7 +53,7 @@ class Comparison(NamedTuple):
         How the tasks were matched: "query and target ids", "query ids", "target ids" or
         "position".
     effect : str
-        "difference", or "ratio" for metrics that are no mean over tasks (gmr, medians, std, ...).
+        "difference", or "ratio" for functions of a mean (gmr, hmr, imr, ...).
     notes : tuple of str
         What limits the comparison.
     name_a, name_b : str

@@ -18,6 +18,7 @@ from ..metrics.averages import arithmetic, median, power, tie_centres, values_pe
 from ..metrics.keys import NO_ADJUSTMENT
 from ..metrics.ties import LOG
 from ..metrics.values import key_values_within
+from .units import hangs_on_large_ranks, plural
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -41,6 +42,7 @@ DIFFERENCES = (MEAN, SHARE)  # two models differ by a difference; in other forms
 LEAST_POWER = 1e-6  # smaller powers are logarithms
 MOST_LOG = 300.0  # of a power; larger ones leave float64
 ROUNDING = 1e-12
+FEW_CARRIERS = 30  # of the variance of mean ranks, below which intervals cover too little
 
 
 class Influences(NamedTuple):
@@ -67,6 +69,9 @@ class Influences(NamedTuple):
         Those of a median, on the scale of the value, where they are exact.
     is_macro : bool
         Whether the mean is over fixed groups, whose sizes `moved` allows for already.
+    has_range : bool
+        Whether units that were not drawn may be anywhere between the ends, which are near enough to
+        say something: not so of mean ranks.
     """
 
     value: float
@@ -79,6 +84,7 @@ class Influences(NamedTuple):
     form: str
     bounds: tuple[float, float] | None = None
     is_macro: bool = False
+    has_range: bool = False
 
     @property
     def error(self) -> float:
@@ -162,7 +168,11 @@ def influences_of(units: Units, level: float = 0.95) -> Influences | None:
     if form == MEDIAN:
         return _of_median(units, level, outward)
     with np.errstate(all="ignore"):
-        return _of_mean(units, outward, form)
+        found = _of_mean(units, outward, form)
+    if found is None or form == VARIANCE or hangs_on_large_ranks(key):
+        return found
+    # a mean over groups of what is no mean of f (macro.gmr) has the ends of the metric, not of f
+    return found._replace(has_range=not key.macro or form in DIFFERENCES)
 
 
 def _form_of(key: Key, units: Units) -> str:
@@ -522,20 +532,48 @@ def standard_error(moved: FloatArray, shares: FloatArray | None = None) -> float
     return math.sqrt(float((np.square(moved[varies]) / left[varies]).sum()))
 
 
+def count_carriers(moved: FloatArray) -> float:
+    """How many units carry the variance: (sum d^2)^2 / sum d^4; 0 where nothing varies.
+
+    Examples
+    --------
+    >>> count_carriers(np.array([1.0, -1.0, 1.0, -1.0, 0.0]))
+    4.0
+    """
+    largest = float(np.abs(moved).max(initial=0.0))
+    if not largest:
+        return 0.0
+    squares = np.square(moved / largest)
+    return float(squares.sum() ** 2 / np.square(squares).sum())
+
+
 def degrees_of_freedom(moved: FloatArray) -> float:
-    """How many units carry the variance, less one: (sum d^2)^2 / sum d^4 - 1, from 1 to u - 1.
+    """How many units carry the variance, less one, from 1 to u - 1.
 
     Examples
     --------
     >>> degrees_of_freedom(np.array([1.0, -1.0, 1.0, -1.0, 0.0]))
     3.0
     """
-    largest = float(np.abs(moved).max(initial=0.0))
-    if not largest:
-        return 1.0
-    squares = np.square(moved / largest)
-    carriers = float(squares.sum() ** 2 / np.square(squares).sum())
-    return min(max(carriers - 1, 1.0), max(len(moved) - 1.0, 1.0))
+    return min(max(count_carriers(moved) - 1, 1.0), max(len(moved) - 1.0, 1.0))
+
+
+def notes_on_carriers(key: Key, moved: FloatArray, by: str) -> tuple[str, ...]:
+    """Say in one clause, if at all, that few units decide about mean ranks, by their influences.
+
+    Nothing in the design shows it, and a sample without far ranks looks certain.
+
+    Examples
+    --------
+    >>> from truerank.metrics import parse
+    >>> notes_on_carriers(parse("mr"), np.array([-6.0, 2, 2, 2]), "task")
+    ('mr hangs on few tasks: 2 of 4 carry it',)
+    """
+    carriers = count_carriers(moved)
+    if not hangs_on_large_ranks(key) or not 0 < carriers < FEW_CARRIERS:
+        return ()
+    units = plural(by)
+    return (f"{key} hangs on few {units}: {carriers:.0f} of {len(moved):,} carry it",)
 
 
 def without_rounding(moved: FloatArray, scale: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from .influences import (
     Influences,
     degrees_of_freedom,
     influences_of,
+    notes_on_carriers,
 )
 from .units import COUNT, GROUP, TASK, UNIT, Units, describe_units, notes_on_units, units_of
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from .units import HasRanks
 
+UNSEEN = "unseen"
 FEW_HITS = 10  # below so many effective hits, or misses, bounds are those of the binomial law
 RESAMPLES = 1000
 MOST_DRAWN = 2000  # units of a resample
@@ -62,7 +64,8 @@ class Interval(NamedTuple):
         The share of such intervals that should contain the value of the population.
     method : str
         "t", "wilson", "clopper-pearson", "order" (of a median), "bootstrap", "two-level t" (several
-        runs), "unseen" (nothing varies), or "none" where there are no bounds.
+        runs), "unseen" (nothing varies), "t, unseen" (what unseen units may be reaches further than
+        t), or "none" where there are no bounds.
     units : int
         The number of units.
     by : str
@@ -71,7 +74,7 @@ class Interval(NamedTuple):
     notes : tuple of str
         At most one clause on few units or a large one: "not enough to say", where so many units
         leave nearly the whole range of a metric open, or where intervals were measured to cover
-        less than 93 %; and for several runs on these.
+        less than 93 %; on mean ranks that few units carry; and for several runs on these.
     decimals : int
         How many are printed, or more where the bounds are close.
 
@@ -178,7 +181,8 @@ def interval(
 
     Means have a t interval on the scale on which tasks add up, shares Wilson's (of Clopper and
     Pearson where hits or misses are few), medians that of order statistics. Only what is no
-    function of a mean (mad, extreme power means) is resampled.
+    function of a mean (mad, extreme power means) is resampled. Means of f with a range, which mean
+    ranks are not, reach at least as far as units of a kind that was not drawn may move them.
 
     The interval of few unlike units, such as relations of which one has much of the weight, may be
     nearly the whole range, though `compare` is informative: two models find the same units easy, so
@@ -225,7 +229,7 @@ def interval(
     hits@1 0.375 [0.085, 0.755] (95 %, clopper-pearson, 8 tasks)
     >>> print(interval(ranks, "mr"))
     mr 2.8 [1.0, 13.4] (95 %, t, 8 tasks)
-    few units: 8 tasks
+    mr hangs on few tasks: 2 of 8 carry it
     """
     level = confidence(level)
     seed = integer("seed", seed, least=0)
@@ -261,6 +265,8 @@ def interval(
         if number == units.number:
             shares = units.sums(units.weights) / units.weights.sum()
         notes = notes_on_interval(units, shares, by, level)
+        if found is not None and not notes:
+            notes = notes_on_carriers(key, found.moved, by)
     return Interval(
         metric=str(key),
         value=value,
@@ -336,17 +342,29 @@ def bounds_of(found: Influences, level: float) -> IntervalBounds:
 
 def _inner_bounds(found: Influences, level: float) -> IntervalBounds:
     """The bounds on the scale of the mean."""
+    inner = found.inner
+    least, most = found.ends
+    extent = most - least
+    at_end = found.form == SHARE and min(inner - least, most - inner) <= ROUNDING * extent
+    unseen = unseen_share(found.shares, level)
+    reach_low = inner + unseen * (least - inner)
+    reach_high = inner + unseen * (most - inner)
+    if at_end or not found.moved.any():
+        return IntervalBounds(reach_low, reach_high, UNSEEN)
+    bounds = _bounds_of_seen(found, level)
+    if not found.has_range or (bounds.low <= reach_low and reach_high <= bounds.high):
+        return bounds
+    method = f"{bounds.method}, {UNSEEN}"
+    return IntervalBounds(min(bounds.low, reach_low), max(bounds.high, reach_high), method)
+
+
+def _bounds_of_seen(found: Influences, level: float) -> IntervalBounds:
+    """The bounds that the variation of the units gives, on the scale of the mean."""
     from scipy.special import stdtrit
 
     inner = found.inner
     least, most = found.ends
     extent = most - least
-    at_end = found.form == SHARE and min(inner - least, most - inner) <= ROUNDING * extent
-    if at_end or not found.moved.any():
-        unseen = unseen_share(found.shares, level)
-        low = inner + unseen * (least - inner)
-        high = inner + unseen * (most - inner)
-        return IntervalBounds(low, high, "unseen")
     quantile = float(stdtrit(degrees_of_freedom(found.moved), (1 + level) / 2))
     if found.form == SHARE:
         share = (inner - least) / extent

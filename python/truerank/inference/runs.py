@@ -15,7 +15,14 @@ import numpy as np
 from ..inputs.checks import confidence
 from ..inputs.errors import InputValueError
 from ..metrics import Key, compute
-from .influences import NO_MEAN, Influences, degrees_of_freedom, influences_of, standard_error
+from .influences import (
+    NO_MEAN,
+    Influences,
+    degrees_of_freedom,
+    influences_of,
+    notes_on_carriers,
+    standard_error,
+)
 from .intervals import Interval
 from .pairing import align, groups_of, have_same_tasks, match_tasks
 from .sign_flips import error_rate
@@ -32,14 +39,15 @@ from .units import (
 )
 
 if TYPE_CHECKING:
+    from ..inputs.arrays import FloatArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
 
 TWO_LEVEL = "two-level t"
 FEW_RUNS = 5
-NO_INFLUENCES = (
-    "{} tells no units apart, so that models and runs cannot be compared by it in closed form; "
-    "docs/how-to/compare.md resamples it with scipy.stats.bootstrap"
+NO_MEAN_OF_UNITS = (
+    "{0} is no mean over units, nor a function of one, so that no unit can be given the results "
+    "of another model or run; compare mrr, hits@k or gmr, or look at the interval of {0} of each"
 )
 
 
@@ -49,11 +57,14 @@ class TwoLevelT(NamedTuple):
     Attributes
     ----------
     estimate, error, degrees : float
+    moved : ndarray of float64, shape (units,)
+        The influences of the units on the estimate; of folds one after the other.
     """
 
     estimate: float
     error: float
     degrees: float
+    moved: FloatArray
 
     def p_value(self) -> float:
         """The two-sided p-value of a difference of 0; nan where nothing varies."""
@@ -103,7 +114,7 @@ def crossed_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
         estimate -= float(values[1].mean())
         apart = means[0] - means[1]
     if units < 2:
-        return TwoLevelT(estimate, math.nan, math.nan)
+        return TwoLevelT(estimate, math.nan, math.nan, apart)
     # squared errors: of units, of runs, and of what both do together, which is the variance over
     # units of the deviations from the mean run
     over_units = standard_error(apart) ** 2
@@ -122,7 +133,7 @@ def crossed_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
     degrees = math.inf
     if freedom > 0:
         degrees = total * total / freedom
-    return TwoLevelT(estimate, math.sqrt(total), degrees)
+    return TwoLevelT(estimate, math.sqrt(total), degrees, apart)
 
 
 def nested_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
@@ -133,6 +144,7 @@ def nested_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
     """
     values = []
     errors = []
+    moved_of_folds = []
     for first, *others in zip(*models, strict=True):
         value = first.value
         moved = first.on_value_scale()
@@ -141,13 +153,16 @@ def nested_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
             moved = moved - other.on_value_scale()
         values.append(value)
         errors.append(standard_error(moved))
+        moved_of_folds.append(moved)
     k = len(values)
     over_folds = float(np.var(values, ddof=1)) / k
     over_units = float(np.square(errors).sum()) / k**2
     larger = over_folds
     if over_units > over_folds:  # not nan, which a fold of one unit makes
         larger = over_units
-    return TwoLevelT(float(np.mean(values)), math.sqrt(larger), k - 1)
+    return TwoLevelT(
+        float(np.mean(values)), math.sqrt(larger), k - 1, np.concatenate(moved_of_folds)
+    )
 
 
 def influences_of_run(units: Units, level: float) -> Influences:
@@ -164,7 +179,7 @@ def influences_of_run(units: Units, level: float) -> Influences:
     if found is not None:
         return found
     if units.ends is None and not math.isnan(compute(units.key, units.sample)):
-        raise InputValueError("metric", NO_INFLUENCES.format(units.key))
+        raise InputValueError("metric", NO_MEAN_OF_UNITS.format(units.key))
     nothing = np.zeros(units.number)
     return Influences(
         value=math.nan,
@@ -243,11 +258,14 @@ def interval_over_runs(
         number = sum(units_of_fold.number for units_of_fold in units)
         test_runs = nested_runs
         notes = notes_on_runs({"one model": len(runs)}, folds=len(runs))
+    notes_of_units = notes_on_units(units[0])
     low = math.nan
     high = math.nan
     if number > 1 and not math.isnan(value):
         least, most = sorted(influences[0].at(end) for end in influences[0].ends)
-        low, high = test_runs([influences]).bounds(level)
+        test = test_runs([influences])
+        notes_of_units = notes_of_units or notes_on_carriers(units[0].key, test.moved, units[0].by)
+        low, high = test.bounds(level)
         low = max(low, least)
         high = min(high, most)
     return Interval(
@@ -259,7 +277,7 @@ def interval_over_runs(
         method=TWO_LEVEL,
         units=number,
         by=units[0].by,
-        notes=notes + notes_on_units(units[0]),
+        notes=notes + notes_of_units,
         decimals=units[0].key.decimals,
     )
 

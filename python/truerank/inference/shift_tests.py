@@ -10,10 +10,11 @@ import numpy as np
 
 from ..metrics import METRICS
 from .comparisons import DIFFERENCE, RATIO
-from .influences import LOGARITHM, MEDIAN, slope
+from .influences import LOGARITHM, slope
 from .intervals import unseen_share
 from .inversion import invert
 from .sign_flips import PowerSums, SignFlips, error_rate
+from .units import hangs_on_large_ranks
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
@@ -145,7 +146,7 @@ def tested_difference(first: Influences, second: Influences, key: Key, level: fl
     """
     flips = SignFlips(first.tops - second.tops, second.shares)
     t = None
-    if has_far_ranks(key):
+    if hangs_on_large_ranks(key):
         # the shift is a fixed number, so that it adds nothing to the error
         moved = first.moved - second.moved
         t = ShiftT(flips, moved, np.zeros(len(moved)))
@@ -181,7 +182,7 @@ def tested_ratio(first: Influences, second: Influences, key: Key, level: float) 
     >>> found.estimate, found.p_value
     (2.0, 0.03125)
     """
-    is_shift = first.form in (LOGARITHM, MEDIAN)
+    is_shift = first.form == LOGARITHM
     least, most = first.ends
     if is_shift:
         flips = SignFlips(first.tops - second.tops, second.shares)
@@ -192,7 +193,7 @@ def tested_ratio(first: Influences, second: Influences, key: Key, level: float) 
         if least > 0:
             limits = (least / most, most / least)
     t = None
-    if has_far_ranks(key):
+    if hangs_on_large_ranks(key):
         # Fieller's: of the difference of one mean and the shift times the other
         t = ShiftT(flips, first.moved - second.moved, second.moved)
     test = ShiftTest(flips, t, level)
@@ -216,18 +217,6 @@ def tested_ratio(first: Influences, second: Influences, key: Key, level: float) 
         return min(ratios), max(ratios)
 
     return found._replace(bounds=bounds)
-
-
-def has_far_ranks(key: Key) -> bool:
-    """Whether few ranks far behind may decide a metric: mean ranks and their like.
-
-    Examples
-    --------
-    >>> from truerank.metrics import parse
-    >>> has_far_ranks(parse("amri")), has_far_ranks(parse("mrr"))
-    (True, False)
-    """
-    return key.metric in ("mr", "imr") or (key.metric == "power_mean" and key.parameter >= 1)
 
 
 def _is_bounded(key: Key) -> bool:

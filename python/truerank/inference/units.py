@@ -33,7 +33,6 @@ GROUP = "group"
 # A note is due where intervals of 95 % covered less than 93 % on average over 12 populations; see
 # "Where a note is due" in bench/studies/calibration.md.
 FEW_UNITS = 5
-FEW_FOR_MEAN_RANKS = 100
 LARGE_SHARE = 0.15
 EVEN_SHARES = 1.2  # units of nearly equal weight are not large, however few they are
 MEAN_RANKS = ("mr", "imr", "std", "variance")  # and power means of order 1 and more
@@ -426,24 +425,20 @@ def safe_weights(sample: Sample) -> FloatArray:
 def notes_on_units(units: Units) -> tuple[str, ...]:
     """Say in one clause, if at all, that the design makes intervals cover less than they say.
 
-    The clause is made from the metric, the number of units and their weights, never from ranks, so
-    that no luck decides about it.
+    The clause is made from the number of units and their weights, never from ranks, so that no luck
+    decides about it. What mean ranks hang on nothing but the ranks shows: see `notes_on_carriers`.
 
     Examples
     --------
     >>> ranks = Ranks([0, 3, 4], [1, 1, 1], 1000, queries=[7, 7, 9])
     >>> notes_on_units(units_of(ranks, "mrr", by="query"))
     ('few units: 2 queries, one with 66.7 % of the weight',)
-    >>> ranks = Ranks(range(30), [1] * 30, 1000)
-    >>> notes_on_units(units_of(ranks, "mrr")), notes_on_units(units_of(ranks, "mr"))
-    ((), ('few units: 30 tasks',))
     """
     if not units.weights.any():
         return ()
     largest = float(units.sums(units.weights).max() / units.weights.sum())
     is_large = largest > max(LARGE_SHARE, EVEN_SHARES / units.number)
-    few = FEW_FOR_MEAN_RANKS if hangs_on_large_ranks(units.key) else FEW_UNITS
-    is_few = units.number < few
+    is_few = units.number < FEW_UNITS
     if is_few and is_large:
         counted = describe_units(units.number, units.by)
         return (f"few units: {counted}, one with {percent(largest)} of the weight",)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from ..inference.comparing import corrected, verdicts
+from ..inference.comparing import corrected, verdicts, why_incomparable
 from ..inference.comparisons import format_notes
 from ..inference.sign_flips import error_rate
 from ..inference.units import COUNT
@@ -221,7 +221,19 @@ def differences(
     family = format_count(len(pairs), "comparison")
     lines = [f"{verdict}: {tests}, p <= {alpha:g} by Holm's rule over {family}."]
     lines += map(sentence, _notes_of(blocks, pairs, ends))
+    lines += _note_on_untested(blocks[0])
     return marks, lines
+
+
+def _note_on_untested(block: Block) -> list[str]:
+    """Name the columns whose values models may differ in, but that are no means over units."""
+    untested = []
+    for column, key in block.keys.items():
+        if key is not None and key.metric != COUNT and why_incomparable(key):
+            untested.append(column)
+    if not untested:
+        return []
+    return [f"Not tested, as no means over units: {', '.join(untested)}."]
 
 
 def _notes_of(
@@ -257,7 +269,7 @@ def _compared_models(block: Block, reference: str) -> dict[str, str]:
     """Return for each column that can be tested the model that the others are compared with."""
     models = {}
     for column, key in block.keys.items():
-        if key is None or key.metric == COUNT:
+        if key is None or why_incomparable(key):
             continue
         values = {name: block.value(name, column) for name in block.models}
         is_of_group = block.group not in (MICRO, MACRO)
