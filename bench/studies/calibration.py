@@ -404,7 +404,7 @@ def table_of_rare_kinds(cells: list[Cell]) -> str:
             continue
         by_t = named[BY_T, *name[1:]]
         width = ""
-        if by_t.width:
+        if by_t.width > 0:  # not nan, where no sample varies
             width = f"{cell.width / by_t.width:.2f}"
         covered = [f"{100 * found.covered:.1f}" for found in (cell, by_t)]
         rows.append([cell.population, cell.metric, str(cell.units), *covered, width])
@@ -498,7 +498,8 @@ equal, else its power. In {apart} cells a p-value and its interval contradict ea
 - *runs*: two sets of runs of one model, by the two-level t.
 
 Bounds of medians are ranks, which are whole numbers: where few ranks are possible, they cover more
-than 95 %.
+than 95 %. All cells but those of rare kinds were measured before intervals reached as far as
+unseen units allow, which makes none of them narrower.
 
 ## Populations by which the formulas were chosen
 
@@ -528,7 +529,8 @@ of the way to either end, s = 1 - (alpha / 2)^(1 / units), and covers {covered_r
 populations have 5,000 candidates and a task in each unit: *weak* has 1.5 % of its ranks in the
 first ten, the rest anywhere beyond; *nearly perfect* 1.5 % beyond ten, the rest 1 or 2; *mixed* a
 fifth of first places and 2 % beyond ten, the rest log-normal, as in *usual*; *chance* all ranks
-equally often.
+equally often. Widths are medians; those of t are 0 where most samples do not vary. Bounds of hits
+are those of Wilson, and of Clopper and Pearson.
 
 {rare}
 

@@ -188,8 +188,10 @@ def _results(
         shown.append(table_of_page(report, kinds, options["level"], options["by"]))
         return _tables(shown), _json(report)
     numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
-    if _have_ranks(models):
-        shown.append(compare(models, metric=keys or ["mrr"], **options))
+    first = next(iter(models.values()))
+    compared = [key for key in keys or ["mrr"] if not why_incomparable(first.read_key(key))]
+    if compared and _have_ranks(models):
+        shown.append(compare(models, metric=compared, **options))
         numbers["comparisons"] = json.loads(shown[-1].to_json())
     return _tables(shown), json.dumps(numbers, allow_nan=False)
 
