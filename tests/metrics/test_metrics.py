@@ -18,7 +18,7 @@ from support.environment import ROOT
 from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from support.refusals import refusal
-from truerank import Ranks, chance, pvalue, report
+from truerank import Ranks, chance, pvalue, report, retrieval
 from truerank.metrics import KINDS, METRICS, Metric, parse
 from truerank.metrics.metric_table import listed_metrics
 from truerank.metrics.ties import mean_over_tie
@@ -45,6 +45,30 @@ def small_ties(draw: st.DrawFn) -> Ranks:
 
 
 # -- values ----------------------------------------------------------------------------------------
+
+
+@given(small_ties(), st.integers(1, 200))
+def test_cut_metrics_are_those_of_queries_with_one_right_answer(ranks: Ranks, k: int) -> None:
+    tied = np.minimum(ranks.tied, ranks.candidates - ranks.above)
+    one = Ranks(ranks.above, tied, ranks.candidates, queries=range(len(ranks)))
+    of_queries = retrieval.report(one)
+    of_ranks = report(one)
+    for name in (f"mrr@{k}", f"ndcg@{k}"):
+        for kind in ("optimistic", "pessimistic", "expected"):
+            key = f"{kind}.{name}"
+            assert of_ranks[key] == pytest.approx(of_queries[key], rel=1e-12)
+        chance_of_queries = of_queries[f"chance.{name}"]
+        assert of_ranks.chance(name)[0] == pytest.approx(chance_of_queries, rel=1e-12)
+
+
+def test_a_cutoff_beyond_all_ranks_is_none() -> None:
+    ranks = Ranks([0, 3, 8], [1, 2, 1], [9, 14, 30])
+    found = report(ranks)
+    assert found["mrr@30"] == found["mrr"]
+    assert found.chance("mrr@30") == pytest.approx(found.chance("mrr"))
+    assert found["ndcg@" + "9" * 40] == found["ndcg@30"]
+    assert found["ndcg@1"] == found["hits@1"]
+    assert found.chance("ndcg@1") == pytest.approx(found.chance("hits@1"))
 
 
 @given(any_ranks(), st.sampled_from(POINTS), st.sampled_from(ALL))

@@ -26,8 +26,9 @@ MAD_SCALE = Fraction("1.482602218505602")
 # logarithms and roots, a Decimal
 PLAIN_FUNCTIONS: dict[str, Callable[[Fraction, Fraction], Number]] = {
     "mr": lambda r, _: r,
-    "mrr": lambda r, _: 1 / r,
+    "mrr": lambda r, k: 1 / r * Fraction(not k or r <= k),
     "hits": lambda r, k: Fraction(r <= k),
+    "ndcg": lambda r, k: decimal(Fraction(r <= k)) * Decimal(2).ln() / decimal(1 + r).ln(),
 }
 
 

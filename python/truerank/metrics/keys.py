@@ -360,8 +360,7 @@ RANK_KEYS = Grammar(
     | {
         short: f"reports of truerank.retrieval have {short.upper()}@k, which is {name}@k"
         for short, name in SHORT_ANSWER_NAMES.items()
-    }
-    | {"mrr@": "reports of truerank.retrieval have mrr@k"},
+    },
 )
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 HOYT = 'Hoyt et al., "A Unified Framework for Rank-based Evaluation Metrics" (2022)'
 BORDES = 'Bordes et al., "Translating Embeddings for Modeling Multi-relational Data" (2013)'
 
+JARVELIN = "Järvelin, Kekäläinen, Cumulated gain-based evaluation of IR techniques (2002)"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -140,9 +142,12 @@ _ROWS = (
         name="mrr",
         title="MRR",
         description="mean reciprocal rank",
-        transform=ties.RECIPROCAL,
+        parameter="[@k]",
+        examples=("", "@7"),
+        listed=("",),
+        transform=ties.up_to_cutoff(ties.RECIPROCAL),
         increasing=True,
-        single=chance_model.reciprocal_moments,
+        single=chance_model.up_to_cutoff(chance_model.reciprocal_moments),
         source="Voorhees, The TREC-8 Question Answering Track Report (1999)",
     ),
     Metric(
@@ -168,6 +173,18 @@ _ROWS = (
         increasing=True,
         single=sampled_hits.sampled_hit_moments,
         source='Zhu et al., "Neural Bellman-Ford Networks" (2021)',
+    ),
+    Metric(
+        name="ndcg",
+        title="nDCG",
+        description="discounted gain of one right answer",
+        parameter="@k",
+        examples=("@3", "@10"),
+        listed=(),
+        transform=ties.up_to_cutoff(ties.DISCOUNT),
+        increasing=True,
+        single=chance_model.up_to_cutoff(chance_model.moments_from(ties.DISCOUNT, "ndcg")),
+        source=JARVELIN,
     ),
     Metric(
         name="hmr",

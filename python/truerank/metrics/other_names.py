@@ -36,12 +36,13 @@ NEGATED = {
 OTHER_NAMES = {
     "mean_rank": ("none", "mr"),
     "mean_reciprocal_rank": ("none", "mrr"),
+    "rr": ("none", "mrr"),
     "h": ("none", "hits"),
     "hr": ("none", "hits"),
 }
 # Metrics of several right answers, which reports of that kind have alone: those of the usual names.
 ANSWER_NAMES: tuple[str, ...]
-ANSWER_NAMES = ("map", "r_precision", "ndcg", "dcg", "recall", "precision", "success", "f1", "auc")
+ANSWER_NAMES = ("map", "r_precision", "dcg", "recall", "precision", "success", "f1", "auc")
 ANSWER_NAMES += ("judged", "fallout")
 # Their names in ir_measures and in papers, of which some are those of metrics of ranks elsewhere.
-SHORT_ANSWER_NAMES = {"rr": "mrr", "ap": "map", "p": "precision", "r": "recall"}
+SHORT_ANSWER_NAMES = {"ap": "map", "p": "precision", "r": "recall"}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _POSITIONS = 1 << 16  # of ties, added at once
 
-# k of hits@k, p of power_mean:p, a `DrawnCutoff` of sampled_hits@k:n; 0 where there is none
+# k of hits@k and its like, p of power_mean:p, a `DrawnCutoff` of sampled_hits@k:n; 0: there is none
 Parameter = Any
 
 
@@ -70,6 +70,33 @@ def mean_over_tie(
         begin = int(steps[-1]) + 1
         open_ties = open_ties[tied[open_ties] > begin]
     return total / tied
+
+
+def up_to_cutoff(f: RankFunction) -> RankFunction:
+    """Return f of ranks up to the parameter k, and 0 of those beyond; f itself where k is 0.
+
+    Examples
+    --------
+    >>> up_to_cutoff(RECIPROCAL).of_ranks(np.array([1.0, 2.0, 3.0]), np.full(3, 9), 2)
+    array([1. , 0.5, 0. ])
+    """
+
+    def of_ranks(ranks: FloatArray, candidates: IntArray, k: Parameter) -> FloatArray:
+        values = f.of_ranks(ranks, candidates, k)
+        if not k:
+            return values
+        return np.where(ranks <= min(k, 2**63), values, 0.0)  # no rank is beyond 2**63
+
+    def over_tie(
+        first: FloatArray, tied: IntArray, candidates: IntArray, k: Parameter
+    ) -> FloatArray:
+        if not k:
+            return mean_over_tie(f, first, tied, candidates, k)
+        shares = hit_share(first, tied, k)
+        within = np.maximum(np.rint(shares * tied), 1).astype(np.int64)
+        return shares * mean_over_tie(f, first, within, candidates, k)
+
+    return RankFunction(of_ranks, over_tie)
 
 
 def mean_rank(first: FloatArray, tied: IntArray) -> FloatArray:
@@ -225,4 +252,5 @@ HIT = RankFunction(
     lambda r, N, k: (r <= min(k, 2**63)).astype(np.float64),  # no rank is beyond 2**63
     lambda a, m, N, k: hit_share(a, m, k),
 )
+DISCOUNT = RankFunction(lambda r, N, _: 1.0 / np.log2(1.0 + r))
 POWER = RankFunction(lambda r, N, p: np.power(r, p), lambda a, m, N, p: mean_power(a, m, p))

@@ -14,7 +14,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..inference.comparing import compare
+from ..inference.comparing import compare, why_incomparable
 from ..inference.comparisons import gather_notes
 from ..inference.units import UNIT
 from ..inputs.checks import confidence, instance, several, unique_keys

@@ -44,9 +44,10 @@ CASES += [("power_mean", p) for p in POWERS + NAMED_POWERS]
 def model(
     metric: str, parameter: float, candidates: Any, weights: Any = None
 ) -> tuple[float, float]:
-    mark = METRICS[metric].parameter[:1]
+    row = METRICS[metric]
+    mark = row.mark
     key = metric
-    if mark:
+    if parameter or row.needed:
         key += f"{mark}{parameter}"
     return chance(key, candidates, weights)
 

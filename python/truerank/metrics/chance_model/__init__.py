@@ -20,7 +20,7 @@ from .closed_forms import (
     reciprocal_moments,
     reciprocal_rank,
 )
-from .means import mean_model, moments_from
+from .means import mean_model, moments_from, up_to_cutoff
 from .order_statistics import inverse_median, median
 from .tasks import Tasks, compress
 from .transforms import (
@@ -53,4 +53,5 @@ __all__ = [
     "rank_moments",
     "reciprocal_moments",
     "reciprocal_rank",
+    "up_to_cutoff",
 ]

@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...inputs.arrays import FloatArray, IntArray
-    from ..ties import RankFunction
+    from ..ties import Parameter, RankFunction
 
-    SingleModel: TypeAlias = Callable[[IntArray, float], tuple[FloatArray, FloatArray]]
+    SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
 
 _LISTED = 1 << 12  # up to so many candidates every rank is listed
 _LISTED_ROWS = 64  # so many numbers of candidates at once
 _ROWS = 1024  # the same of those whose nodes stand for their ranks
 _COARSEST = 4.0  # a block of ranks is an octave; of twice the power it is half of one
 _FINEST = 2.0**14  # where each rank is a node up to some 60,000
+_MOST = 2**62  # no number of candidates is much larger, while a cutoff may have any digits
 _NEAR = 1e-13  # how much of a mean two rules may differ
 _NEAR_VARIANCE = 1e-11
 
@@ -93,6 +94,31 @@ def moments_from(f: RankFunction, name: str) -> SingleModel:
         return mean, variance
 
     return moments_of_one
+
+
+def up_to_cutoff(single: SingleModel) -> SingleModel:
+    """Make what returns mean and variance of f(r) up to a cutoff k, and 0 beyond, from those of f.
+
+    Of N ranks q = min(k / N, 1) are within the cutoff, where f has the mean m and the variance v of
+    as many candidates: the mean is q m, the variance q v + q (1 - q) m^2. Without k they are those
+    of f.
+
+    Examples
+    --------
+    >>> from truerank.metrics.ties import RECIPROCAL
+    >>> up_to_cutoff(moments_from(RECIPROCAL, "mrr"))(np.array([2, 4]), 2)
+    (array([0.75 , 0.375]), array([0.0625  , 0.171875]))
+    """
+
+    def moments_within(sizes: IntArray, k: Parameter = 0) -> tuple[FloatArray, FloatArray]:
+        if not k:
+            return single(sizes, k)
+        within = np.minimum(sizes, min(k, _MOST))
+        mean, variance = single(within, k)
+        q = within / sizes
+        return q * mean, q * variance + q * ((sizes - within) / sizes) * np.square(mean)
+
+    return moments_within
 
 
 def _parts(places: IntArray, step: int) -> list[IntArray]:
