@@ -144,6 +144,9 @@ if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
     def __dir__():
         return sorted(__all__)
 
-    # These are imported at once: if a process forks during an import, its child may hang.
+    # These are imported at once: if a process forks during an import, its child may hang. numpy
+    # comes first, since the extension makes an ImportError of a Ctrl-C while it imports numpy.
+    import numpy as _numpy  # noqa: F401
+
     from ._core import __version__
     from .counting.ranking import rank

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
@@ -235,3 +237,33 @@ def test_the_position_of_a_nan_is_found_soon(sanitized: bool) -> None:
     with pytest.raises(ValueError, match=rf"row 0\b.*column {n - 1}\b"):
         tr.rank(scores, tasks % 10, rows=0 * tasks, filter=lists)
     assert sanitized or time.perf_counter() - start < 5
+
+
+AT_IMPORT = """
+import os, signal, sys
+
+class Sends:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs the tests may ignore it
+sys.meta_path.insert(0, Sends())
+try:
+    import truerank
+except KeyboardInterrupt:
+    import truerank  # as if nothing had happened
+    print(truerank.Ranks([0], [1], 3))
+"""
+
+
+@posix
+@pytest.mark.parametrize(
+    "name",
+    ["numpy", "numpy.lib", "truerank._core", "truerank.counting", "truerank.ranks.container"],
+)
+def test_ctrl_c_while_it_is_imported_is_a_keyboard_interrupt(name: str) -> None:
+    line = [sys.executable, "-c", AT_IMPORT, name]
+    found = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
+    assert found.stdout.startswith("Ranks(1 tasks"), found.stderr
