@@ -66,7 +66,7 @@ def test_the_order_of_a_model_changes_nothing(seed: int, triples: int, names: bo
     """Units are shuffled whole, and repeated tasks of a unit stay together."""
     rng = np.random.default_rng(seed)
     a = labelled(seed, 2 * triples, names=names)
-    b = tr.Ranks(rng.integers(0, 40, len(a)), a.tied, 50, labels=dict(a.labels), side=a.side)
+    b = tr.Ranks(rng.integers(0, 40, len(a)), a.tied, 50, labels=dict(a.labels))
     b = b.with_labels(relation=a.relation, queries=a.queries, targets=a.targets, unit=a.unit)
     order = rng.permutation(triples)
     mixed = b[np.stack([2 * order, 2 * order + 1], axis=1).ravel()]

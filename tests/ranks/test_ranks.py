@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks, everything
 from support.refusals import refusal
-from truerank import Protocol, Ranks, concatenate
+from truerank import Protocol, Ranks, concatenate, report
 
 OPTIONAL = ("weights", "side", "relation", "queries", "targets", "unit", "audit")
 TOP = np.iinfo(np.int64).max
+MOST = 2**52
 
 
 def labels_of(codes: list[int], names: Any = None) -> Any:
@@ -143,10 +144,10 @@ def test_with_labels_keeps_sets_and_drops(labelled: Ranks) -> None:
     other = labelled.with_labels(side="tail", relation=None, category=None, degree="0", absent=None)
     assert other.side.values.tolist() == ["tail"] * 4
     assert other.relation is None
-    assert list(other.labels) == ["head_degree", "degree"]
+    assert list(other.labels) == ["side", "queries", "targets", "unit", "head_degree", "degree"]
     assert other.queries.same_as(labelled.queries)
     assert labelled.side.values.tolist() == ["head", "tail", "tail", "head"]
-    assert list(labelled.labels) == ["category", "head_degree"]
+    assert list(labelled.labels)[-2:] == ["category", "head_degree"]
     assert Ranks([0], [1], 5, labels={"x": None}) == Ranks([0], [1], 5)
     assert labelled.with_weights(None).weights is None
     assert labelled.with_protocol(nan="omit").protocol.nan == "omit"
@@ -177,9 +178,9 @@ def test_a_frame_has_a_row_for_each_task(labelled: Ranks) -> None:
     frame = labelled.to_pandas()
     counts = ["above", "tied", "candidates", "optimistic", "realistic", "pessimistic"]
     labels = ["side", "relation", "queries", "targets", "unit", "category", "head_degree"]
-    names = [*counts, "weights", *labels]
+    names = [*counts, "weights", "gains", "answers", *labels]
     assert list(frame) == names
-    for name in names[:11]:
+    for name in names[:14]:
         assert frame[name].tolist() == np.asarray(getattr(labelled, name)).tolist()
     assert frame.head_degree.tolist() == [7, 0, 2**40, -1]
     pandas.testing.assert_frame_equal(labelled[1:].to_pandas(), frame[1:].reset_index(drop=True))
@@ -187,6 +188,8 @@ def test_a_frame_has_a_row_for_each_task(labelled: Ranks) -> None:
     lists = Ranks([0, 3], [1, 2], 5, listed=[True, False]).to_pandas()
     assert lists.listed.tolist() == [True, False]
     assert "side" not in lists
+    named = Ranks([0, 3], [1, 1], 5, labels={"above": ["x", "y"]}).to_pandas()
+    assert (named.above.tolist(), named["labels.above"].tolist()) == ([0, 3], ["x", "y"])
     frame.loc[0, "above"] = 9  # a copy
     assert labelled.above[0] != 9
 
@@ -221,12 +224,18 @@ def test_labels_alone() -> None:
 # -- kinds -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("above", [0, 1, 2**62, TOP - 1])
-def test_no_overflow_at_the_top(above: int) -> None:
-    ranks = Ranks([above], [TOP - above], TOP)
-    assert (ranks.optimistic[0], ranks.pessimistic[0]) == (above + 1, TOP)
-    assert ranks.realistic[0] == pytest.approx((above + 1) / 2 + TOP / 2)
-    assert above < ranks.random(0)[0] <= TOP
+@pytest.mark.parametrize("above", [0, 1, 2**51, MOST - 1])
+def test_the_largest_ranks_are_exact(above: int) -> None:
+    ranks = Ranks([above], [MOST - above], MOST)
+    assert (ranks.optimistic[0], ranks.pessimistic[0]) == (above + 1, MOST)
+    assert Fraction(ranks.realistic[0]) == Fraction(above + 1 + MOST, 2)
+    assert above < ranks.random(0)[0] <= MOST
+    assert 0 < report(ranks)["expected.mrr"] <= 1
+
+
+def test_larger_counts_are_refused() -> None:
+    words = r"candidates: expected at most 2\*\*52, .* got 4503599627370497 at position 1"
+    refusal(ValueError, words, Ranks, [0, 0], [1, 1], [5, MOST + 1])
 
 
 def test_random_is_uniform_and_repeatable() -> None:
@@ -256,9 +265,7 @@ def columns(ranks: Ranks) -> dict[str, list[Any]]:
     arrays = {name: getattr(ranks, name) for name in fields}
     if ranks.audit is not None:
         arrays |= ranks.audit._asdict()
-    named = ("side", "relation", "queries", "targets", "unit")
-    labels = {name: getattr(ranks, name) for name in named} | dict(ranks.labels)
-    arrays |= {name: found.values for name, found in labels.items() if found is not None}
+    arrays |= {name: found.values for name, found in ranks.labels.items()}
     assert not any(getattr(ranks, name).flags.writeable for name in fields[:3])
     return {name: array.tolist() for name, array in arrays.items() if array is not None}
 

@@ -20,7 +20,7 @@ from support.refusals import refusal
 from support.store_files import npy
 from truerank import Ranks, load
 
-GOLDEN = Path(__file__).parent / "golden" / "ranks_format_1.npz"
+GOLDEN = Path(__file__).parent / "golden" / "ranks_format_2.npz"
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_numpy_reads_it_too(saved: Path) -> None:
         assert archive["above"].tolist() == [0, 3, 2**40, 1]
         assert archive["labels.side"].tolist() == [0, 1, 1, 0]
     header = header_of(saved)
-    assert (header["kind"], header["format"]) == ("truerank.ranks", 1)
+    assert (header["kind"], header["format"]) == ("truerank.ranks", 2)
     assert header["labels"]["side"] == ["head", "tail"]
     assert header["labels"]["queries"] is None
     assert header["protocol"]["comparable"]["split"] == "test"
@@ -134,20 +134,27 @@ DAMAGED: list[tuple[bytes | Members, str]] = [
     ({"truerank": None}, f"{FOREIGN}: it has no member 'truerank'"),
     ({"truerank": npy(np.arange(5))}, "damaged header: "),
     ({"truerank": {"kind": "scores"}}, "expected a file of kind 'truerank.ranks', got 'scores'"),
-    ({"truerank": {"format": 2}}, "npz: written by another truerank, format 2; .* reads format 1"),
+    ({"truerank": {"format": 1}}, "npz: written by another truerank, format 1; .* reads format 2"),
     ({"truerank": {"labels": []}}, "damaged: header.labels: expected dict, got list"),
     ({"truerank": {"labels": {"x": None}}}, "damaged: no member 'labels.x'"),
     ({"truerank": {"protocol": {"comparable": {}}}}, "protocol: expected an object of comparable"),
     ({"truerank": NEWER}, "written by a newer truerank, whose protocol has types"),
-    ({"addition": npy(np.array([print]))}, r"addition\.npy: expected plain numbers or text"),
+    ({"addition": npy(np.arange(3))}, "expected no member 'addition'"),
+    ({"labels.addition": npy(np.arange(3))}, "expected no member 'labels.addition'"),
+    ({"tied": npy(np.array([print]))}, r"tied\.npy: expected plain numbers or text"),
     ({"above": npy([0, 3, 2**40, -1])}, "above: expected integers >= 0, got -1 at position 3"),
     ({"tied": npy([1])}, r"tied: expected 4 integers, one for each task, got shape \(1,\)"),
     ({"audit": npy(np.zeros((2, 4), int))}, "audit: expected an Audit or three arrays"),
     ({"above": b"\x93NUMPY\x01\x00\x10\x00{'descr': '<i8'}"}, "above.npy: .* the header is b"),
-    (
-        {"addition": npy(np.int32(2**31 - 1)).replace(b"<i4", b"<U1")},
-        "addition.npy: .* a character",
-    ),
+    ({"tied": npy(np.int32(2**31 - 1)).replace(b"<i4", b"<U1")}, "tied.npy: .* a character"),
+    ({"judged.lists": npy(np.arange(4))}, "judged.lists: expected integers from 0 to 2"),
+    ({"judged.places": npy(np.zeros((3, 3), int))}, "judged.places: expected numbers above"),
+    ({"judged.indptr": npy([0, 2, 1, 3])}, "judged.indptr: expected an indptr that never falls"),
+    ({"judged.indptr": None}, "damaged: no member 'judged.indptr'"),
+    ({"gains": npy([1.0, np.nan, 1.0, 1.0])}, "gains: expected finite numbers"),
+    ({"answers": npy([1, 2, 0, 1])}, "answers: expected integers >= 1, got 0 at position 2"),
+    ({"truerank": {"origins": [["a", 9, 9, 0]]}}, "labels.unit: expected integers from 0 to 8"),
+    ({"truerank": {"origins": [["a", "9", 9, 0]]}}, "origins.rows: expected int, got str"),
 ]
 
 
@@ -169,11 +176,25 @@ def test_damaged_files(saved: Path, change: bytes | Members, match: str) -> None
     assert "\n" not in message
 
 
-def test_later_additions_are_ignored(saved: Path) -> None:
+def test_later_provenance_is_ignored(saved: Path) -> None:
     protocol = header_of(saved)["protocol"]
     protocol["provenance"]["machine"] = "new"
-    rewrite(saved, truerank={"protocol": protocol, "more": 1}, addition=np.array([1.0]))
+    rewrite(saved, truerank={"protocol": protocol, "more": 1})
     assert load(saved) == everything()
+
+
+@pytest.mark.parametrize("member", ["above", "truerank", "addition"])
+def test_compressed_members_are_refused_before_they_are_read(saved: Path, member: str) -> None:
+    """A file of 3 MB would take a thousand times as much memory."""
+    contents = members(saved) | {"addition": npy(np.zeros(100, np.int64))}
+    with zipfile.ZipFile(saved, "w") as archive:
+        for name, data in contents.items():
+            packed = zipfile.ZIP_STORED
+            if name == member:
+                packed = zipfile.ZIP_DEFLATED
+            archive.writestr(f"{name}.npy", data, packed)
+    with mock.patch.object(zipfile.ZipFile, "read", side_effect=AssertionError("it was read")):
+        refusal(ValueError, f"the member '{member}' is compressed", load, saved)
 
 
 def test_hostile_members(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:

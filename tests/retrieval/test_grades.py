@@ -14,9 +14,7 @@ import truerank as tr
 from oracles import retrieval as oracle
 from support.outcomes import quietly
 from support.refusals import refusal
-from truerank.ranks.labels import JUDGED
 from truerank.retrieval import Task, report
-from truerank.splits.grades import gain_labels, gains_of
 
 KEYS = ("map", "ndcg", "ndcg@2", "dcg", "optimistic.ndcg@1", "pessimistic.bpref", "bpref", "mrr")
 DOCUMENTS = [f"d{i}" for i in range(5)]
@@ -92,8 +90,6 @@ def test_ranks_of_judgements_have_all_that_metrics_need(
     grades = {q: {d: max(grade, 0) for d, grade in row.items()} for q, row in qrels.items()}
     found = quietly(Task(grades, entities=DOCUMENTS, judged=True).evaluate_lists, run)
     ranks = found.ranks
-    if "bpref" in key and not set(JUDGED) <= set(ranks.labels):
-        return
     asked = [query for query, judged in qrels.items() if max(judged.values(), default=0) > 0]
     expected = {query: expected_value(key, qrels[query], run[query]) for query in asked}
     values = dict(zip(found.queries, found.per_query(key).tolist(), strict=True))
@@ -111,17 +107,12 @@ def test_ranks_of_judgements_have_all_that_metrics_need(
     assert report(ranks)[key] == found[key]
 
 
-@given(st.lists(st.one_of(st.integers(0, 9), st.floats(1e-300, 1e300)), max_size=9))
-def test_gains_are_labels_without_rounding(gains: list[float]) -> None:
-    array = np.array(gains, np.float64)
-    ids = range(len(gains))
-    labels = gain_labels(array)
-    found = gains_of({"gain": labels})
-    assert found is not None
-    assert found.tolist() == array.tolist()
-    ranks = [tr.Ranks([0], [1], 5, labels={"gain": gain_labels(array[[i]])}) for i in ids]
-    if ranks:
-        assert np.asarray(gains_of(tr.concatenate(ranks).labels)).tolist() == array.tolist()
+def test_gains_are_not_rounded(tmp_path: Path) -> None:
+    grades = {"a": 0.1, "b": 1e-300, "c": 2.0**53 + 2}
+    found = Task({"q": grades}, entities=["a", "b", "c", "d"]).evaluate_lists({"q": ["c", "a"]})
+    found.ranks.save(tmp_path / "ranks.npz")
+    parts = [tr.load(tmp_path / "ranks.npz")[i] for i in range(3)]
+    assert tr.concatenate(parts).gains.tolist() == list(grades.values())
 
 
 def test_what_becomes_of_gains_stays_with_ranks(tmp_path: Path) -> None:
@@ -137,8 +128,10 @@ def test_what_becomes_of_gains_stays_with_ranks(tmp_path: Path) -> None:
         other = report(found["linear"].ranks, gain=gain)
         assert report(other.ranks)["ndcg"] == other["ndcg"] == of_task["ndcg"]
     assert found["exponential"]["ndcg"] != found["linear"]["ndcg"]
-    both = tr.concatenate([each.ranks for each in found.values()], repeats="keep")
-    refusal(ValueError, "gain: the ranks have several .*linear.*: say which", report, both)
+    both = [found[gain].ranks for gain in ("binary", "exponential")]
+    refusal(ValueError, "gain: binary against exponential", tr.concatenate, both, repeats="keep")
+    both = [report(ranks, gain="linear").ranks for ranks in both]
+    assert len(tr.concatenate(both, repeats="keep")) == 6
 
 
 def test_other_gains_than_those_of_the_ranks_are_refused() -> None:
@@ -147,24 +140,22 @@ def test_other_gains_than_those_of_the_ranks_are_refused() -> None:
     assert report(ranks, [1, 3])["ndcg"] == report(ranks)["ndcg"] < 1
     words = r"gains: expected those of the ranks \(3 at position 1\), or None, got 2"
     refusal(ValueError, words, report, ranks, [1, 2])
-    ungraded = ranks.with_labels(gain=None)
-    assert report(ungraded, [1, 3])["ndcg"] == report(ranks)["ndcg"]
-    assert report(ungraded)["ndcg"] == 1
-    words = "ranks: expected numbers as labels 'gain'"
-    refusal(ValueError, words, report, ranks.with_labels(gain=["x", "y"]))
+    ungraded = Task({"u": ["a", "b"]}, entities=9).evaluate_lists({"u": {"a": 0.5, "b": 0.1}})
+    assert report(ungraded.ranks, [1, 3])["ndcg"] == report(ranks)["ndcg"]
+    assert ungraded["ndcg"] == 1
 
 
 def test_ranks_without_grades_are_joined_with_graded_ones() -> None:
     """Gains are 1, and no query was left out, where ranks do not say otherwise."""
-    task = Task({"u": {"a": 1, "b": 3, "c": 0}, "w": {}}, entities=9, judged=True)
-    graded = task.evaluate_lists({"u": {"a": 0.5, "b": 0.1}}).ranks
-    plain = tr.Ranks([4], [1], 9, queries=["x"], targets=["c"], unit=[7], listed=[True])
-    plain = plain.with_protocol(lists="scores", split="test", candidates="all")
-    labels = set(graded.labels) - {"gain", "without_answers"}
-    joined = tr.concatenate([plain, graded.with_labels(**dict.fromkeys(labels))])
-    assert joined.labels["gain"].values.tolist() == ["1", "1", "3"]
+    run = {"u": {"a": 0.5, "b": 0.1}, "x": {"a": 1.0}}
+    graded = {"u": {"a": 1, "b": 3, "c": 0}, "w": {}}
+    parts = [Task(qrels, entities=9).evaluate_lists(run) for qrels in ({"x": ["c"]}, graded)]
+    joined = tr.concatenate([part.ranks for part in parts])
+    assert joined.gains.tolist() == [1, 1, 3]
     assert report(joined).without_answers == 1
-    refusal(ValueError, "judged_above missing in part 0", tr.concatenate, [plain, graded])
+    judged = Task(graded, entities=9, judged=True).evaluate_lists(run)
+    words = "judged missing in part 0"
+    refusal(ValueError, words, tr.concatenate, [parts[0].ranks, judged.ranks])
 
 
 @given(judged_runs(), st.sampled_from(["zero", "bounds", "expected"]))
@@ -193,10 +184,11 @@ def test_several_rules_of_misses_are_refused() -> None:
     bounded = [quietly(part.evaluate_lists, run, misses="bounds").ranks for part in parts]
     zero = [quietly(part.evaluate_lists, run).ranks for part in parts]
     assert report(tr.concatenate(bounded)).misses == "bounds"
-    both = tr.concatenate([bounded[0], zero[1]])
-    refusal(ValueError, "misses: the ranks have several .*bounds.*: say which", report, both)
-    assert report(both, misses="zero")["map"] == report(tr.concatenate(zero))["map"]
-    unknown = zero[0].with_labels(misses_rule="none")
+    words = "misses: bounds against none"
+    refusal(ValueError, words, tr.concatenate, [bounded[0], zero[1]])
+    both = tr.concatenate([report(bounded[0], misses="zero").ranks, zero[1]])
+    assert report(both)["map"] == report(tr.concatenate(zero))["map"]
+    unknown = zero[0].with_protocol(misses="none")
     refusal(ValueError, "misses: expected one of .*zero", report, unknown)
 
 

@@ -96,9 +96,6 @@ def test_queries_and_filters_by_their_definition(
     found = task.evaluate_scores(scores)
     order, _, metric = key.rpartition(".")
     unjudged = None if metric == "bpref" else 0
-    if metric == "bpref" and len(task.answers) == len(found.ranks):
-        refusal(KeyError, "needs documents judged with a gain of 0", found.per_query, key)
-        return
     expected = {}
     for query, grades in enumerate(qrels):
         if any_right(grades):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from truerank import Protocol, Ranks
+from truerank.ranks import JudgedPlaces, Origin
 
 NAMES = st.text(max_size=6)  # any text: NUL, Unicode without surrogates, empty
 PROTOCOLS = st.builds(
@@ -43,7 +44,7 @@ def same(a: float, b: float) -> bool:
 
 def everything() -> Ranks:
     """Return four tasks with every optional part."""
-    return Ranks(
+    ranks = Ranks(
         [0, 3, 2**40, 1],
         [1, 2, 5, 4],
         [10, 10, 2**41, 5],
@@ -58,6 +59,15 @@ def everything() -> Ranks:
             filter=("train", "valid"), split="test", dtype="float32", files=["s.npy"]
         ),
     )
+    arrays = {
+        "gains": np.array([1.0, 0.1, 1e300, 3.0]),
+        "answers": np.array([2, 1, 1, 2]),
+        "without_answers": np.array([7, 0, 0, 0]),
+    }
+    places = np.array([[0, 2, 2**40], [1, 2, 3], [1, 1, 0]])
+    judged = JudgedPlaces(np.array([0, 2, 1, 0]), np.array([0, 2, 2, 3]), places)
+    origins = (Origin("0123456789abcdef", 4, 2, 0), Origin("fedcba9876543210", 8, 6, 0))
+    return ranks._with(arrays, judged=judged, origins=origins)
 
 
 @st.composite

@@ -67,7 +67,7 @@ def link_prediction(rng: np.random.Generator) -> Case:
     if "relation" not in options["sides"]:
         options["candidates"] = any_candidates(rng, rows[:15], options["sides"])
     if rows.shape[1] > 3:
-        options["filters"] = ["fact", "triple", "none"]
+        options |= {"keys": (3,), "filters": ["fact", "triple", "none"]}
     if rng.random() < 0.5:
         options["duplicates"] = "drop"
     with warnings.catch_warnings():
@@ -326,9 +326,9 @@ def test_parts_join_to_the_whole(make: Any, seed: int, number: int, is_saved: bo
 def test_parts_join_under_every_filter() -> None:
     rng = np.random.default_rng(3)
     rows = np.stack([rng.integers(0, n, 30) for n in (5, 2, 5, 3)], axis=1)
-    task = tr.link_prediction.Task(
-        np.unique(rows, axis=0), {}, entities=5, filters=["fact", "triple", "none"], sides=["tail"]
-    )
+    rows = np.unique(rows, axis=0)
+    options = {"keys": (3,), "filters": ["fact", "triple", "none"], "sides": ["tail"]}
+    task = tr.link_prediction.Task(rows, {}, entities=5, **options)
     scores = few_values(rng, 5, 2, 5)
 
     def evaluate(part: Any) -> dict[str, tr.Ranks]:
@@ -507,27 +507,32 @@ def test_queries_of_retrieval_that_come_again() -> None:
 
     order = (np.arange(12) % 10).tolist()
     parts = [evaluate(task[order[p::4]]) for p in range(4)]
-    words = r"4 of 24 tasks are there twice .* \(unit 0, query q0, target d0\)"
+    words = r"4 of 24 tasks are there twice .* \(query q0, target d0\)"
     refusal(tr.InputValueError, words, tr.concatenate, parts)
     joined = tr.concatenate(parts, repeats="drop")
     assert joined == evaluate(task)
     assert tr.retrieval.report(joined).without_answers == task.without_answers == 1
 
 
-def test_the_order_of_tasks_that_are_not_of_one_whole_stays() -> None:
-    """Sides that were made apart have the same positions, which say nothing of them together."""
+def test_sides_that_were_made_apart_join_by_row() -> None:
+    """A task of tails and one of heads rank the same facts: their units are the same."""
     rows = [(i, 0, (3 * i) % 10) for i in range(10)]
     scores = np.random.default_rng(0).random((10, 10))
+
+    def model(queries: np.ndarray) -> np.ndarray:
+        return scores[queries.max(axis=1)]
+
     parts = []
     for side in ("tail", "head"):
         task = tr.link_prediction.Task(rows, {}, entities=10, sides=[side])
         for p in (1, 0):
-            model = {side: lambda queries: scores[queries.max(axis=1)]}
-            parts.append(task[p::2].evaluate(**model).ranks)
+            parts.append(task[p::2].evaluate(**{side: model}).ranks)
     joined = tr.concatenate(parts)
-    assert joined.unit.codes.tolist() == [1, 3, 5, 7, 9, 0, 2, 4, 6, 8] * 2
+    assert joined.unit.codes.tolist() == list(range(10)) * 2
+    both = tr.link_prediction.Task(rows, {}, entities=10, sides=["tail", "head"])
+    assert joined[joined.side == "tail"] == both.evaluate(tail=model, head=model).ranks[10:]
     assert joined.side.values.tolist() == ["tail"] * 10 + ["head"] * 10
-    assert not {"position_in_whole", "tasks_in_whole"} & joined.labels.keys()
+    assert tr.report(joined).interval("mrr").units == 10
 
 
 def test_repeats_that_are_kept_stay_in_the_given_order() -> None:
@@ -537,32 +542,86 @@ def test_repeats_that_are_kept_stay_in_the_given_order() -> None:
     ]
     kept = tr.concatenate(parts, repeats="keep")
     assert kept.unit.codes.tolist() == [3, 1, 1, 0]
-    assert "position_in_whole" not in kept.labels
-    dropped = tr.concatenate(parts, repeats="drop")
-    assert dropped.unit.codes.tolist() == [0, 1, 3]
-    assert dropped.labels["position_in_whole"].codes.tolist() == [0, 1, 3]
+    assert tr.concatenate(parts, repeats="drop").unit.codes.tolist() == [0, 1, 3]
 
 
 def test_what_has_not_all_labels_is_not_looked_at() -> None:
     ranks = labelled([(0, 1)], [3])
-    for name in ("unit", "side", "queries", "targets"):
+    for name in ("side", "queries", "targets"):
         less = ranks.with_labels(**{name: None})
         assert len(tr.concatenate([less, less])) == 2
+    less = ranks.with_labels(unit=None)
+    refusal(tr.InputValueError, "1 of 2 tasks are there twice", tr.concatenate, [less, less])
 
 
-def test_positions_stay_until_all_tasks_are_there() -> None:
-    task = tr.link_prediction.Task([(i, 0, i) for i in range(4)], {}, entities=4, sides=["tail"])
+def test_a_repeat_is_the_same_fact() -> None:
+    """What differs in its relation, its time or its qualifiers alone is another fact."""
+    ranks = labelled([(0, 1)], [3])
+    for name in ("relation", "time", "qualifiers"):
+        parts = [ranks.with_labels(**{name: [value]}) for value in ("x", "y", "x")]
+        assert len(tr.concatenate(parts[:2])) == 2
+        words = rf"1 of 3 tasks are there twice .* \(unit 0, side tail, {name} x, query 0"
+        refusal(tr.InputValueError, words, tr.concatenate, parts)
 
-    def model(queries: np.ndarray) -> np.ndarray:
-        return np.eye(4)[queries[:, 0]]
 
-    first, second, third = (task[i].evaluate(model).ranks for i in ([0], [3, 1], [2]))
-    some = tr.concatenate([second, first])
-    assert some.labels["position_in_whole"].codes.tolist() == [0, 1, 3]
-    whole = tr.concatenate([third, some])
-    assert "position_in_whole" not in whole.labels
-    assert whole == task.evaluate(model).ranks
-    # beside ranks that are no part, positions mean nothing
-    other = task.evaluate(model).ranks.with_labels(unit=[7, 8, 9, 10])
-    labels = tr.concatenate([some, other]).labels
-    assert "position_in_whole" not in labels
+# -- tasks that were made apart --------------------------------------------------------------------
+
+
+def shards(number: int) -> list[tr.Ranks]:
+    """Ranks of the rows of a test, each shard by a task of its own."""
+    rows = [(i // 10, i % 2, i % 10) for i in range(54 * number)]
+    ranks = []
+    for p in range(number):
+        task = tr.link_prediction.Task(rows[p::number], {}, entities=99, sides=["tail"])
+        ranks.append(task.evaluate(lambda q: np.eye(99)[q[:, 0]]).ranks)
+    return ranks
+
+
+def test_units_of_tasks_that_were_made_apart_are_apart() -> None:
+    parts = shards(3)
+    joined = tr.concatenate(parts)
+    assert tr.report(joined).interval("mrr").units == 162
+    assert joined.unit.codes.tolist() == list(range(162))
+    # whatever was joined before, and however often
+    again = tr.concatenate([tr.concatenate(parts[:2]), parts[2]])
+    assert again == joined
+    assert again.origins == joined.origins
+    mixed = tr.concatenate([joined[1::2], joined[::2]])
+    assert mixed == joined
+    assert tr.compare(joined, again, metric="mrr").units == 162
+
+
+def test_queries_of_tasks_that_were_made_apart_are_apart() -> None:
+    """Numbers of queries say nothing beside those of another task; names do."""
+    parts = shards(2)
+    joined = tr.concatenate(parts)
+    number = sum(len(np.unique(part.queries.codes)) for part in parts)
+    assert tr.report(joined).interval("mrr", by="query").units == number
+    own = [part.with_labels(queries=["q"] * len(part)) for part in parts]
+    assert tr.concatenate(own).queries.counts() == {"q": 108}
+    tasks = [tr.retrieval.Task({name: ["a"]}, entities=["a", "b"]) for name in "qr"]
+    lists = {"q": ["b"], "r": ["a"]}
+    found = tr.concatenate([task.evaluate_lists(lists).ranks for task in tasks])
+    assert tr.retrieval.report(found).queries == ["q", "r"]
+
+
+def test_units_that_are_given_are_not_mixed_with_those_of_tasks() -> None:
+    part = shards(1)[0]
+    given = part.with_labels(unit=part.unit)
+    words = r"parts: units of part 1 are given, .* label all parts, with ranks.with_labels\(unit="
+    refusal(tr.InputValueError, words, tr.concatenate, [part, given], repeats="keep")
+    assert len(tr.concatenate([given, given[:0], given], repeats="keep")) == 108
+
+
+def test_a_merged_report_is_compared_with_that_of_the_whole() -> None:
+    pairs = [(i, (3 * i) % 20) for i in range(20)]
+    left, right = np.random.default_rng(0).random((2, 20, 3))
+
+    def evaluate(rows: list[tuple[int, int]]) -> tr.Ranks:
+        task = tr.alignment.Task(rows, left=20, right=20)
+        return task.evaluate_embeddings(left, right).ranks
+
+    whole = evaluate(pairs)
+    merged = tr.concatenate([evaluate(pairs[p::3]) for p in (2, 0, 1)])
+    found = tr.compare(tr.report(merged), tr.report(whole), metric="mrr")
+    assert (found.units, found.estimate) == (20, 0)

@@ -117,7 +117,8 @@ def test_every_way_gives_the_counts_of_the_definition(
     assert ranks.side is not None
     assert ranks.side.values.tolist() == [side for side in task.sides for _ in given.chosen]
     assert ranks.unit.codes.tolist() == given.chosen * len(task.sides)
-    named = {"category", "degree", "head_degree", "tail_degree"}
+    named = {"side", "relation", "queries", "targets", "unit"}
+    named |= {"category", "degree", "head_degree", "tail_degree"}
     if given.time is not None:
         named.add("time")
     assert set(ranks.labels) == named
@@ -288,7 +289,8 @@ def test_no_tasks_make_an_empty_report() -> None:
     nothing = np.zeros(0, np.int64)
     side = SideTasks("tail", np.zeros((0, 2), np.int64), nothing, nothing, 3)
     task = BaseTask[tr.Report]({"tail": side}, tr.Protocol())
-    assert len(task._evaluate({"tail": lambda queries: np.zeros((len(queries), 3))}).ranks) == 0
+    assert len(task._evaluate({"tail": never}).ranks) == 0
+    assert len(task._evaluate({"tail": never}, pairs=True, nan="omit").ranks) == 0
     assert len(task._evaluate_scores({"tail": np.zeros((0, 3))}, audit=True).ranks) == 0
 
 

@@ -185,6 +185,7 @@ class Task(tasks.Task[Report]):
         super().__init__(
             {side: _make_side(side, splits, kept, self.candidates) for side in SIDES},
             Protocol(filter=tuple(filtered_by), candidates=name, split=split),
+            facts=zip(self.pairs.T, (self.left, self.right), strict=True),
         )
         for text in chain(splits.notes, notes):
             warn_user(text)

@@ -157,7 +157,7 @@ def holds_ranks(path: str) -> bool:
 
 def archive_kind(argument: str, path: str) -> str:
     """Return what an archive of truerank says it holds, as "truerank.ranks"; empty for others."""
-    _, arrays = read_npz(argument, path, (HEADER,))
+    _, arrays = read_npz(argument, path, (HEADER,), compressed=False)
     if HEADER not in arrays:
         return ""
     with report_damage(argument, path, "damaged header: "):

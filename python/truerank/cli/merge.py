@@ -10,9 +10,9 @@ import click
 from .. import RankCounter, concatenate, load
 from ..counting import counter as counters
 from ..inputs.errors import InputValueError
+from ..inputs.row_keys import distinct
 from ..ranks import storage
 from ..ranks.joining import REPEAT_RULES
-from ..ranks.labels import POSITION, WHOLE
 from ..tables import Table
 from ..tables.cells import format_count
 from .files import archive_kind
@@ -89,14 +89,13 @@ def kind_of_parts(paths: Sequence[str]) -> str:
 def joined_ranks(paths: Sequence[str], repeats: str, is_incomplete: bool) -> Ranks:
     """Join ranks over tasks; those of parts of a task must be all, unless some may be missing."""
     ranks = concatenate(map(load, paths), repeats=repeats)  # type: ignore[arg-type]
-    if POSITION in ranks.labels and not is_incomplete:  # which go once all tasks are there
-        whole = int(ranks.labels[WHOLE].codes[0])
-        tasks = format_count(whole, "task")
-        raise InputValueError(
-            "parts",
-            expected=f"all {tasks} of the whole, or --incomplete",
-            got=f"{len(ranks):,} of them",
-        )
+    units = sum(origin.units for origin in ranks.origins)
+    there = units
+    if ranks.unit is not None:
+        there = len(distinct(ranks.unit.codes))
+    if there < units and not is_incomplete:
+        expected = f"all {format_count(units, 'unit')} of the whole, or --incomplete"
+        raise InputValueError("parts", expected=expected, got=f"{there:,} of them")
     return ranks
 
 

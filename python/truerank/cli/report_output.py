@@ -15,7 +15,6 @@ from .. import Report, report
 from ..inputs.errors import InputValueError
 from ..inputs.naming import import_extra, printable
 from ..page import save as save_page
-from ..ranks.labels import RIGHT_ANSWERS
 from ..retrieval.answer_report import RetrievalReport
 from ..retrieval.answer_report import report as retrieval_report
 from ..tables import Column, Table
@@ -45,7 +44,7 @@ def kind_of_report(ranks: Ranks) -> type[KeyedValues]:
     >>> kind_of_report(tr.Ranks([0], [1], 10))
     <class 'truerank.reporting.reports.Report'>
     """
-    if RIGHT_ANSWERS in ranks.labels:
+    if ranks.answers is not None:
         return RetrievalReport
     return Report
 

@@ -94,7 +94,7 @@ class Checkpoint:
     def _restore(self) -> None:
         """Take over what the file says, which has to be possible."""
         count = self._count
-        with open_archive("checkpoint", self._path, KIND) as (facts, members):
+        with open_archive("checkpoint", self._path, KIND, ("count", "done")) as (facts, members):
             differing = [name for name, fact in self._facts.items() if facts.get(name) != fact]
             if differing:
                 raise ValueError(other_count(differing))

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .job import Job
 
 KIND = "truerank.counter"  # of saved counters, which are archives as in `ranks.storage`
+MEMBERS = ("true_scores", "targets", "seen", "rows", "filter", "count")
 _SCORE_NAMES = ScoreNames(row="true score", columns="columns in all")
 _FILTER = ("indptr", "indices", "lists")
 # The most candidates of a task whose blocks have no columns: sums of several counters fit in int64.
@@ -488,7 +489,7 @@ class RankCounter:
         RankCounter(1 tasks, float64, 2 of 3 columns)
         """
         counter = RankCounter.__new__(RankCounter)
-        with open_archive("path", path, KIND) as state:
+        with open_archive("path", path, KIND, MEMBERS) as state:
             counter.__setstate__(state)
         return counter
 

@@ -234,7 +234,7 @@ def rank_open_lists(
     if total_bytes:
         report_progress(total_bytes)
     ranks = job.ranks(final, dtype).with_protocol(lists=given)
-    return ranks._with(listed=tasks.are_listed)[np.argsort(by_list)]
+    return ranks._with({"listed": tasks.are_listed})[np.argsort(by_list)]
 
 
 def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:

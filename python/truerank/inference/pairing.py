@@ -18,7 +18,7 @@ from ..inputs.row_keys import (
 )
 from ..metrics import parse
 from ..ranks.container import Ranks
-from ..ranks.labels import LABELS, describe_task, join_labels
+from ..ranks.labels import describe_task, join_labels
 from .units import HasUnits, as_model
 
 if TYPE_CHECKING:
@@ -113,9 +113,9 @@ def are_alike(a: Ranks, b: Ranks) -> bool:
             return False
     elif not np.array_equal(a.weights, b.weights):
         return False
-    for name in set(LABELS).union(a.labels, b.labels):
-        one = label_of(a, name)
-        two = label_of(b, name)
+    for name in a.labels.keys() | b.labels.keys():
+        one = a.labels.get(name)
+        two = b.labels.get(name)
         if (one is None) != (two is None):
             return False
         if one is None or two is None:
@@ -217,8 +217,8 @@ class _SharedLabels(NamedTuple):
 def _shared_labels(a: Ranks, b: Ranks) -> _SharedLabels:
     shared = _SharedLabels({}, {}, [])
     for name in IDENTITY:
-        one = label_of(a, name)
-        two = label_of(b, name)
+        one = a.labels.get(name)
+        two = b.labels.get(name)
         if one is None or two is None:
             continue
         if (one.vocabulary is None) == (two.vocabulary is None):
@@ -227,20 +227,6 @@ def _shared_labels(a: Ranks, b: Ranks) -> _SharedLabels:
         elif name in BY_IDS:  # others belong to the query, which tells tasks apart by itself
             shared.differences.append(f"{name}: names against integer ids")
     return shared
-
-
-def label_of(ranks: Ranks, name: str) -> Labels | None:
-    """The labels of a name, one of the attributes of Ranks or another one."""
-    attributes = {
-        "side": ranks.side,
-        "relation": ranks.relation,
-        "queries": ranks.queries,
-        "targets": ranks.targets,
-        "unit": ranks.unit,
-    }
-    if name in attributes:
-        return attributes[name]
-    return ranks.labels.get(name)
 
 
 def _task_keys(a: Ranks, b: Ranks, shared: _SharedLabels) -> tuple[IntArray, IntArray]:
@@ -431,8 +417,8 @@ def align(a: Ranks, b: Ranks, match: Match) -> Ranks:
         b = b[match.order]
     labels: dict[str, Any] = {}
     for name in match.labels:
-        one = label_of(a, name)
-        two = label_of(b, name)
+        one = a.labels.get(name)
+        two = b.labels.get(name)
         if one is None or two is None or one.vocabulary == two.vocabulary:
             continue
         if one.same_as(two):

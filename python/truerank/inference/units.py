@@ -16,7 +16,7 @@ from ..metrics.keys import increasing, sides_of
 from ..metrics.kinds import take
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, of_single_tasks, task_weights_by
-from ..ranks.labels import LABEL_WORDS, RIGHT_ANSWERS
+from ..ranks.labels import LABEL_WORDS
 from ..tables.cells import percent
 
 if TYPE_CHECKING:
@@ -376,7 +376,7 @@ def unit_codes(ranks: Ranks, by: LabelsLike | None) -> tuple[IntArray, str]:
     (array([0, 0, 1]), 'query')
     """
     if by is None or (isinstance(by, str) and by in (UNIT, TASK)):
-        if RIGHT_ANSWERS in ranks.labels:  # of retrieval, where queries are drawn
+        if ranks.answers is not None:  # of retrieval, where queries are drawn
             by = "query"
         elif by != UNIT or ranks.unit is None:
             return np.arange(len(ranks)), TASK

@@ -140,8 +140,9 @@ def read_npz(
     names: Collection[str] | None = None,
     *,
     what: str = "an .npz file",
+    compressed: bool = True,
 ) -> tuple[list[str], dict[str, npt.NDArray[Any]]]:
-    """Read arrays of an `.npz` file, which may be compressed.
+    """Read arrays of an `.npz` file.
 
     Parameters
     ----------
@@ -151,6 +152,8 @@ def read_npz(
         The arrays to read, as far as there are such. Default: all.
     what : str, optional
         What is expected, for the message that the file is no archive.
+    compressed : bool
+        Whether arrays may be compressed. If not, none takes more memory than its file has bytes.
 
     Returns
     -------
@@ -174,6 +177,8 @@ def read_npz(
         zipfile.ZipFile(file) as archive,
     ):
         entries = npz_entries(archive)
+        if not compressed:
+            _refuse_compressed(entries)
         for key, info in entries.items():
             if names is None or key in names:
                 with report_damage(argument, f"{name}: {info.filename}"):
@@ -198,3 +203,12 @@ def npz_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     if declared > size:
         raise ValueError(f"the members declare {declared:,} bytes, the file has {size:,}")
     return entries
+
+
+def _refuse_compressed(entries: dict[str, zipfile.ZipInfo]) -> None:
+    """Refuse members that are compressed, or say so by their sizes."""
+    import zipfile
+
+    for name, info in entries.items():
+        if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+            raise ValueError(f"the member {name[:80]!r} is compressed, as numpy.savez writes none")

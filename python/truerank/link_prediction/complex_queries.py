@@ -153,7 +153,9 @@ class ComplexQueries(OneSidedTask[Report]):
             side = replace(side, candidates=chosen)
             name = selection_name(chosen)
         protocol = Protocol(filter=("easy", "hard"), candidates=name, split=split)
-        super().__init__({SIDE: side}, protocol)
+        words = tuple(map(repr, self.queries))
+        facts = [(side.test_rows, words), (side.targets, vocabulary.names)]
+        super().__init__({SIDE: side}, protocol, facts=facts)
 
     def _make_side(self, easy: IntArray, hard: IntArray, vocabulary: Vocabulary) -> SideTasks:
         """Make the tasks from keys of queries and answers, ascending and distinct."""

@@ -270,7 +270,10 @@ class Task(SidedTask[Report]):
         )
         self.test = np.ascontiguousarray(splits.triples[kept])
         protocols = _make_protocols(rules_by_filter, splits, chosen)
-        super().__init__(sides_of_task, protocols[filter_names[0]], protocols)
+        facts = splits.facts_of(kept)
+        super().__init__(sides_of_task, protocols[filter_names[0]], protocols, facts)
+
+    _numbers_queries = True
 
     @property
     def entities(self) -> Names:

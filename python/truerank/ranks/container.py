@@ -1,7 +1,7 @@
 """Ranks: the integers per task from which everything else follows.
 
 What semantic versioning covers in truerank: the public names and what they mean, the keys of a
-report, and the file format of saved ranks (every later version reads format 1).
+report, and the file format of saved ranks: once a version is released, all later ones read it.
 """
 
 from __future__ import annotations
@@ -15,26 +15,24 @@ import numpy as np
 
 from ..inputs.arrays import checked_weights
 from ..inputs.checks import distinct_names, integer, optional_mapping
-from ..inputs.errors import InputTypeError
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra, printable, public
 from .counts import (
     COUNTS,
     Audit,
     checked_audit,
     checked_counts,
+    checked_fields,
     checked_index,
     checked_listed,
     nonzero_weights,
     ties_of,
 )
-from .labels import (
-    LABELS,
-    Immutable,
-    Labels,
-    named_labels,
-)
+from .judged import JudgedPlaces
+from .labels import LABELS, Immutable, Labels, named_labels
+from .origins import Origin
 from .protocol import Protocol
-from .storage import KIND, archived, open_archive, unarchived, write_archive
+from .storage import KIND, MEMBERS, archived, open_archive, unarchived, write_archive
 
 if TYPE_CHECKING:
     import os
@@ -72,7 +70,7 @@ class Ranks(Immutable):
         test set as an integer, so that its sides share units.
     labels : mapping of str to labels, optional
         Labels of any other names, such as {"category": [...], "head_degree": [...]}. A name must be
-        an identifier without another meaning in reports, intervals and weights.
+        an identifier, and no other word for one of those above, as "query" is.
     audit : Audit or three arrays of int, optional
         Per task, the number of NaN, of inf, and of candidates at the best score.
     listed : array_like of bool, shape (n,), optional
@@ -86,8 +84,21 @@ class Ranks(Immutable):
     above, tied, candidates : ndarray of int64, shape (n,), read-only
     weights : ndarray of float64, shape (n,), read-only, or None
     side, relation, queries, targets, unit : Labels or None
+    labels : mapping of str to Labels
+        These, and labels of other names.
     audit : Audit or None
     listed : ndarray of bool, shape (n,), read-only, or None
+    gains : ndarray of float64, shape (n,), read-only, or None
+        In retrieval, the grade of each right answer; None: all are 1.
+    answers : ndarray of int64, shape (n,), read-only, or None
+        In ranks of a report of retrieval, how many right answers the query has.
+    without_answers : ndarray of int64, shape (n,), read-only, or None
+        In retrieval, how many queries without a right answer are counted with a task: all with the
+        first one, so that parts add up.
+    judged : JudgedPlaces or None
+        In retrieval, where the documents are that are judged not to be right answers.
+    origins : tuple of Origin
+        The tasks whose rows the units are; none where units are the user's.
     protocol : Protocol
 
     Raises
@@ -118,6 +129,11 @@ class Ranks(Immutable):
     unit: Labels | None = None
     audit: Audit | None = None
     listed: npt.NDArray[np.bool_] | None = None
+    gains: FloatArray | None = None
+    answers: IntArray | None = None
+    without_answers: IntArray | None = None
+    judged: JudgedPlaces | None
+    origins: tuple[Origin, ...]
     protocol: Protocol = Protocol()
     _arrays: dict[str, npt.NDArray[Any]]  # all of them by name, with tasks along the last axis
     _labels: dict[str, Labels]
@@ -153,41 +169,63 @@ class Ranks(Immutable):
         by_name = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
         given = optional_mapping("labels", labels, "a mapping of names to labels")
         distinct_names("labels", given)
-        named = named_labels(dict(**given, **_present(by_name)), n)
+        typed = _present(by_name)
+        for name in typed:
+            if name in given:
+                raise InputValueError("labels", f"{name!r} is given twice")
+        named = named_labels(typed | dict(given), n)
         self.__dict__.update(vars(Ranks._of(arrays, named, protocol or Protocol())))
 
     @classmethod
-    def _of(cls, arrays: dict[str, Any], labels: dict[str, Labels], protocol: Protocol) -> Ranks:
+    def _of(
+        cls,
+        arrays: dict[str, Any],
+        labels: dict[str, Labels],
+        protocol: Protocol,
+        judged: JudgedPlaces | None = None,
+        origins: tuple[Origin, ...] = (),
+    ) -> Ranks:
         """Take over fresh arrays and labels without a check or a copy; arrays become read-only."""
         for array in arrays.values():
             array.setflags(False)  # by position: by name it takes three times as long
         ranks = cls.__new__(cls)
         attributes = ranks.__dict__
         attributes.update(arrays, _arrays=arrays, _labels=labels, protocol=protocol, _memo={})
+        attributes.update(judged=judged, origins=origins)
         if labels:
             attributes.update((name, labels[name]) for name in LABELS if name in labels)
         if "audit" in arrays:
             attributes["audit"] = Audit(*arrays["audit"])
         return ranks
 
-    def _with(self, protocol: Protocol | None = None, **arrays: npt.NDArray[Any]) -> Ranks:
-        """Return the same ranks with another protocol, or with arrays of our own."""
-        return Ranks._of({**self._arrays, **arrays}, self._labels, protocol or self.protocol)
+    def _with(
+        self,
+        arrays: Mapping[str, npt.NDArray[Any]] = MappingProxyType({}),
+        *,
+        protocol: Protocol | None = None,
+        judged: JudgedPlaces | None = None,
+        origins: tuple[Origin, ...] | None = None,
+    ) -> Ranks:
+        """Return the same ranks with arrays of our own, or with something else replaced."""
+        if origins is None:
+            origins = self.origins
+        all_arrays = {**self._arrays, **arrays}
+        protocol = protocol or self.protocol
+        return Ranks._of(all_arrays, self._labels, protocol, judged or self.judged, origins)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Ranks._of, (self._arrays, self._labels, self.protocol)
+        return Ranks._of, (self._arrays, self._labels, self.protocol, self.judged, self.origins)
 
     @property
     def labels(self) -> Mapping[str, Labels]:
-        """The labels of other names, a read-only mapping that may be empty.
+        """All labels of the tasks by name, a read-only mapping that may be empty.
 
         Examples
         --------
         >>> Ranks([0, 3], [1, 1], 10, labels={"category": ["1-1", "1-n"]}).labels["category"]
         Labels(2 labels: 1-1 1, 1-n 1)
         """
-        others = {name: labels for name, labels in self._labels.items() if name not in LABELS}
-        return MappingProxyType(others)
+        return MappingProxyType(self._labels)
 
     # -- the kinds of rank -----------------------------------------------------------------------
 
@@ -299,7 +337,11 @@ class Ranks(Immutable):
         """
         where = checked_index(index)
         arrays = {name: array[..., where] for name, array in self._arrays.items()}
-        return Ranks._of(arrays, {k: v[where] for k, v in self._labels.items()}, self.protocol)
+        labels = {name: each[where] for name, each in self._labels.items()}
+        judged = self.judged
+        if judged is not None:
+            judged = judged.of_tasks(where)
+        return Ranks._of(arrays, labels, self.protocol, judged, self.origins)
 
     def __eq__(self, other: object) -> bool:
         """Whether all but the provenance of both is equal: counts, labels, weights, protocol."""
@@ -310,6 +352,7 @@ class Ranks(Immutable):
             and self._labels.keys() == other._labels.keys()
             and all(np.array_equal(v, other._arrays[k]) for k, v in self._arrays.items())
             and all(v.same_as(other._labels[k]) for k, v in self._labels.items())
+            and _same_judged(self.judged, other.judged)
             and not self.protocol.differences(other.protocol)
         )
 
@@ -363,12 +406,17 @@ class Ranks(Immutable):
         >>> ranks = Ranks([0, 3], [1, 1], 10).with_labels(side="tail", degree=[7, 1])
         >>> ranks.side, ranks.labels["degree"]
         (Labels(2 labels: tail 2), Labels(2 ids))
-        >>> dict(ranks.with_labels(degree=None).labels)
-        {}
+        >>> list(ranks.with_labels(degree=None).labels)
+        ['side']
         """
         first = dict.fromkeys(LABELS)  # so that these come first
         kept = {**first, **self._labels, **labels, **named_labels(labels, len(self))}
-        return Ranks._of(self._arrays, _present(kept), self.protocol)
+        origins = self.origins
+        if "unit" in labels:  # which are the user's, whatever task ranks come from
+            origins = ()
+        elif "queries" in labels:
+            origins = tuple(origin._replace(queries=0) for origin in origins)
+        return Ranks._of(self._arrays, _present(kept), self.protocol, self.judged, origins)
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
         """Return the same ranks with other weights; None removes them.
@@ -379,9 +427,9 @@ class Ranks(Immutable):
         array([1., 3.])
         """
         if weights is not None:
-            return self._with(weights=nonzero_weights(weights, len(self)))
+            return self._with({"weights": nonzero_weights(weights, len(self))})
         arrays = {name: array for name, array in self._arrays.items() if name != "weights"}
-        return Ranks._of(arrays, self._labels, self.protocol)
+        return Ranks._of(arrays, self._labels, self.protocol, self.judged, self.origins)
 
     def with_protocol(self, **fields: Any) -> Ranks:
         """Return the same ranks with some fields of the protocol changed.
@@ -391,7 +439,7 @@ class Ranks(Immutable):
         >>> Ranks([0], [1], 10).with_protocol(filter=("train",)).protocol.filter
         ('train',)
         """
-        return self._with(dataclasses.replace(self.protocol, **fields))
+        return self._with(protocol=dataclasses.replace(self.protocol, **fields))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ranks to a file, exactly at `path`, in the format of `truerank.ranks.storage`.
@@ -414,7 +462,8 @@ class Ranks(Immutable):
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     Ranks([0], [1], 10).save(f"{folder}/ranks.npz")
         """
-        write_archive(path, KIND, *archived(self._arrays, self._labels, self.protocol))
+        _, parts = self.__reduce__()
+        write_archive(path, KIND, *archived(*parts))
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with a row for each task.
@@ -423,8 +472,8 @@ class Ranks(Immutable):
         -------
         pandas.DataFrame
             The columns above, tied, candidates, optimistic, realistic and pessimistic; weights,
-            side, relation, queries, targets, unit and labels of other names, and listed, where the
-            ranks have them. Labels are decoded.
+            listed, gains, answers and labels, where the ranks have them. Labels are decoded; one
+            with the name of another column is called as in "labels.above".
 
         Raises
         ------
@@ -441,9 +490,15 @@ class Ranks(Immutable):
         """
         frame = import_extra("pandas", "Ranks.to_pandas").DataFrame
         kinds = {name: getattr(self, name) for name in RANK_KINDS}
-        counts = {name: self._arrays[name] for name in COUNTS}
-        labels = {"weights": self.weights, **self._labels, "listed": self.listed}
-        columns = {**counts, **kinds, **_present(labels)}
+        columns = {name: self._arrays[name] for name in COUNTS} | kinds
+        for name in ("weights", "listed", "gains", "answers"):
+            if name in self._arrays:
+                columns[name] = self._arrays[name]
+        for name, labels in self._labels.items():
+            title = name
+            if name in columns:
+                title = f"labels.{name}"
+            columns[title] = labels.values
         return frame({name: np.array(value) for name, value in columns.items()})
 
 
@@ -479,15 +534,24 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     ...     load(f"{folder}/ranks.npz")
     Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
-    with open_archive("path", path, KIND) as content:
-        arguments = unarchived(*content)
-        weights = arguments.pop("weights", None)
-        ranks = Ranks(**arguments)
-        if weights is None:
-            return ranks
-        # a slice of weighted ranks may have only weights of 0, and is saved as it is
-        return ranks._with(weights=checked_weights(weights, length=len(ranks)))
+    with open_archive("path", path, KIND, MEMBERS) as content:
+        saved = unarchived(*content)
+        ranks = Ranks(**saved.arguments)
+        arrays = checked_fields(saved.arrays, len(ranks))
+        if saved.weights is not None:
+            # a slice of weighted ranks may have only weights of 0, and is saved as it is
+            arrays["weights"] = checked_weights(saved.weights, length=len(ranks))
+        judged = None
+        if saved.judged is not None:
+            judged = saved.judged.checked(len(ranks))
+        return ranks._with(arrays, judged=judged, origins=saved.origins)
 
 
 def _present(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _same_judged(one: JudgedPlaces | None, two: JudgedPlaces | None) -> bool:
+    if one is None or two is None:
+        return one is two
+    return one.same_as(two)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
 
 COUNTS = ("above", "tied", "candidates")
+# What tasks may have beside counts and labels, and what it is of those that do not say it where
+# they are joined with others that do.
+DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0}
+MOST_CANDIDATES = 1 << 52  # so that every rank, and half of one, is a float64
 
 
 @public("truerank.ranks")
@@ -59,6 +64,12 @@ def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, In
         one = as_array(candidates, "candidates").reshape(1)
         candidates = np.repeat(integers("candidates", one), n)
     candidates = _counts("candidates", candidates, n, 1)
+    if (candidates > MOST_CANDIDATES).any():
+        i = int((candidates > MOST_CANDIDATES).argmax())
+        expected = "at most 2**52, up to which every rank is a float64"
+        raise InputValueError(
+            "candidates", expected=expected, got=f"{candidates[i]} at position {i}"
+        )
     wrong = tied > candidates - above  # a sum could overflow
     if wrong.any():
         i = int(wrong.argmax())
@@ -103,6 +114,23 @@ def checked_listed(value: object, length: int) -> npt.NDArray[np.bool_]:
         raise InputTypeError("listed", expected="booleans", got=f"dtype {array.dtype}")
     check_shape("listed", array.shape, (length,), f"{length} booleans, one for each task")
     return array.astype(bool)
+
+
+def checked_fields(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDArray[Any]]:
+    """Check what queries say of their tasks: gains, right answers, and queries without any.
+
+    Examples
+    --------
+    >>> checked_fields({"gains": [3, 1], "answers": [2, 2]}, 2)
+    {'gains': array([3., 1.]), 'answers': array([2, 2])}
+    """
+    checked: dict[str, npt.NDArray[Any]] = {}
+    for name, values in arrays.items():
+        if name == "gains":
+            checked[name] = checked_weights(values, length=length, name=name)
+        else:
+            checked[name] = _counts(name, values, length, int(name == "answers"))
+    return checked
 
 
 def ties_of(tied: IntArray, listed: npt.NDArray[np.bool_] | None) -> IntArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import codes_of
-from .labels import LABEL_ALIASES, LABEL_WORDS, RIGHT_ANSWERS, Labels, as_labels
+from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -129,8 +129,7 @@ def of_single_tasks(name: str, ranks: Ranks) -> Ranks:
     >>> of_single_tasks("ranks", Ranks([0, 3], [1, 1], 10, queries=[7, 7]))
     Ranks(2 tasks, 0 tied, 10 candidates, queries; unfiltered, all candidates, nan raise)
     """
-    answers_of_query = ranks.labels.get(RIGHT_ANSWERS)
-    if answers_of_query is not None and (answers_of_query.codes > 1).any():
+    if ranks.answers is not None and (ranks.answers > 1).any():
         got = "those of retrieval, several for a query; truerank.retrieval.report(ranks) is their "
         got += "report: compare such reports, and take their metrics and intervals from them"
         raise InputValueError(name, expected="ranks of tasks that count on their own", got=got)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,41 +12,36 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.row_keys import distinct, first_equals, row_keys
 from .container import Ranks
-from .counts import COUNTS
-from .labels import (
-    POSITION,
-    WHOLE,
-    WITHOUT_ANSWERS,
-    Labels,
-    describe_task,
-    join_labels,
-    with_defaults,
-)
+from .counts import COUNTS, DEFAULTS
+from .judged import JudgedPlaces
+from .labels import describe_task, join_labels
+from .origins import join_origins, numbered_apart, origin_of
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    from ..inputs.arrays import IntArray
+    from .protocol import Protocol
 
     RepeatRule: TypeAlias = Literal["refuse", "drop", "keep"]
 
-# Two tasks that agree in all of these labels are one task, counted twice.
-REPEAT_LABELS = ("unit", "side", "queries", "targets")
+# Two tasks that agree in all of these labels are one fact, ranked twice.
+FACT = ("unit", "side", "relation", "time", "qualifiers", "queries", "targets")
 REPEAT_RULES = ("refuse", "drop", "keep")
 
 
 @public("truerank")
 def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ranks:
-    """Join ranks over tasks, in the given order; parts of one task in the order of the whole.
+    """Join ranks over tasks, in the given order; those of tasks by task, side and unit.
 
     Vocabularies of labels are merged, weights stay as they are. A provenance field in which the
-    parts differ becomes "mixed". Ranks of ``task[p::n]`` know where their tasks stand in the whole:
-    whatever the order of the parts, they are joined in that of the whole, and once all tasks are
-    there, the result equals the ranks of the whole.
+    parts differ becomes "mixed".
 
-    Equal units are one unit, in whichever part they stand: those of a `Task` are rows of the test
-    set, so that head and tail ranks of one test set share them. Before ranks of two test sets are
-    joined, add the number of rows of the first to the units of the second.
+    A unit of the ranks of a `Task` is a row of the facts that it ranks. Ranks of one task, as of
+    ``task[p::n]``, are joined in the order of these rows, whatever the order of the parts, and
+    equal those of the whole once all are there. Tails and heads of one test share their units.
+    Ranks of tasks of other facts are of other units: theirs are numbered on. Queries of retrieval
+    and of alignment are one query where they have one name. Where ranks are of no task, equal units
+    are one unit, in whichever part they stand.
 
     Parameters
     ----------
@@ -55,11 +50,11 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ra
         Where only some are from lists, the others have no misses; where only some have gains of
         retrieval, those of the others are 1.
     repeats : {"refuse", "drop", "keep"}
-        What to do where the same task comes twice: the same unit, side, query and target, if the
-        ranks have all of these labels (those of retrieval have no side). A sampler that fills its
-        last batch hands some rows out again, and every mean would count them twice. "drop" keeps
-        the first of each, and requires that all have the same counts; "keep" keeps all in the given
-        order, as for several runs of one model.
+        What to do where the same fact comes twice in one unit: the same side, relation, time,
+        qualifiers, query and target, if the ranks have labels of side, query and target (those of
+        retrieval have no side). A sampler that fills its last batch hands some rows out again, and
+        every mean would count them twice. "drop" keeps the first of each, and requires that all
+        have the same counts; "keep" keeps all in the given order, as for several runs of one model.
 
     Returns
     -------
@@ -69,8 +64,9 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ra
     ------
     ValueError
         If there are no parts, if parts were counted under different protocols (the error lists the
-        differences), and if only some have weights, labels of a name, or an audit. For repeats,
-        unless they are kept or dropped, and for dropped ones whose counts differ.
+        differences), and if only some have weights, labels of a name, an audit, or units that are
+        rows of a task. For repeats, unless they are kept or dropped, and for dropped ones whose
+        counts differ.
     TypeError
         If a part is not Ranks.
 
@@ -86,11 +82,9 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ra
     """
     choice("repeats", repeats, REPEAT_RULES)
     joined = join_ranks(parts)
-    order = _order_in_whole(joined)
-    if order is None and repeats != "keep":
-        joined = _without_repeats(joined, repeats)
-        order = _order_in_whole(joined)
-    return _in_order_of_the_whole(joined, order)
+    if repeats == "keep":
+        return joined
+    return _in_order_of_tasks(_without_repeats(joined, repeats))
 
 
 def join_ranks(parts: Iterable[Ranks]) -> Ranks:
@@ -105,36 +99,58 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
     if not parts or not all(isinstance(part, Ranks) for part in parts):
         got = sorted({type(part).__name__ for part in parts})
         raise InputTypeError("parts", expected="at least one Ranks, and nothing else", got=got)
-    protocol = parts[0].protocol
-    for i, part in enumerate(parts):
-        protocol = protocol.joined(part.protocol, f"parts: number {i}")
-    labels_of_parts = [part._labels for part in parts]
-    if not all(POSITION in each for each in labels_of_parts):  # not all of them are parts of a task
-        labels_of_parts = [_without_positions(each) for each in labels_of_parts]
-    labels_of_parts = with_defaults(labels_of_parts, [len(part) for part in parts])
+    protocol = _joined_protocol(parts)
+    origins = join_origins(part.origins for part in parts)
+    if origins:
+        _refuse_other_units(parts)
+    labels_of_parts = [numbered_apart(part._labels, part.origins, origins) for part in parts]
     labels = {}
     for name, values in _in_all_parts(labels_of_parts):
         labels[name] = join_labels(name, values)
-    arrays_of_parts = [dict(part._arrays) for part in parts]
-    if any("listed" in arrays for arrays in arrays_of_parts):
-        for part, arrays in zip(parts, arrays_of_parts, strict=True):
-            arrays.setdefault("listed", np.ones(len(part), bool))  # those without lists have all
-    joined = {}
-    for name, values in _in_all_parts(arrays_of_parts):
-        joined[name] = np.concatenate(values, -1)
-    return Ranks._of(joined, labels, protocol)
+    fields_of_parts: list[dict[str, Any]] = []
+    for part in parts:
+        fields: dict[str, Any] = dict(part._arrays)
+        if part.judged is not None:
+            fields["judged"] = part.judged
+        fields_of_parts.append(fields)
+    for name, default in DEFAULTS.items():
+        if any(name in fields for fields in fields_of_parts):
+            for part, fields in zip(parts, fields_of_parts, strict=True):
+                fields.setdefault(name, np.full(len(part), default))
+    joined = dict(_in_all_parts(fields_of_parts))
+    judged = None
+    if "judged" in joined:
+        judged = JudgedPlaces.joined(joined.pop("judged"))
+    arrays = {name: np.concatenate(values, -1) for name, values in joined.items()}
+    return Ranks._of(arrays, labels, protocol, judged, origins)
 
 
-def _without_positions(labels: Mapping[str, Labels]) -> dict[str, Labels]:
-    return {name: each for name, each in labels.items() if name not in (POSITION, WHOLE)}
+def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
+    """Join protocols; of where ranks come from, those of no tasks say nothing."""
+    protocol = next((part.protocol for part in parts if len(part)), parts[0].protocol)
+    for i, part in enumerate(parts):
+        joined = protocol.joined(part.protocol, f"parts: number {i}")
+        if len(part):
+            protocol = joined
+    return protocol
+
+
+def _refuse_other_units(parts: Sequence[Ranks]) -> None:
+    """Refuse units that may or may not be those of a task."""
+    for i, part in enumerate(parts):
+        if len(part) and not part.origins and part.unit is not None:
+            problem = f"units of part {i} are given, and those of others are rows of tasks"
+            advice = "label all parts, with ranks.with_labels(unit=...), or none"
+            raise InputValueError("parts", f"{problem}: {advice}")
 
 
 def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     """Refuse tasks that come twice, or leave all but the first of each out."""
-    identity = {name: ranks._labels[name] for name in REPEAT_LABELS if name in ranks._labels}
-    needed = set(REPEAT_LABELS)
-    if WITHOUT_ANSWERS in ranks._labels:  # ranks of retrieval have one side, without a label
+    needed = {"side", "queries", "targets"}
+    identity = {name: ranks._labels[name] for name in FACT if name in ranks._labels}
+    if ranks.without_answers is not None:  # of retrieval: one side, and queries have names
         needed.remove("side")
+        identity.pop("unit", None)
     if not needed <= identity.keys() or len(ranks) < 2:
         return ranks
     keys = row_keys([each.codes for each in identity.values()])
@@ -164,35 +180,18 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     return ranks[~is_again]
 
 
-def _order_in_whole(ranks: Ranks) -> IntArray | None:
-    """Return the order of the positions of tasks in a whole; None: they are not of one whole.
-
-    Positions that two tasks share, or of wholes of unlike sizes, are those of several tasks, or of
-    repeats that are kept.
-    """
-    if not len(ranks) or not {POSITION, WHOLE} <= ranks._labels.keys():
-        return None
-    positions = ranks._labels[POSITION].codes
-    sizes = ranks._labels[WHOLE].codes
-    order: IntArray = np.argsort(positions, kind="stable")
-    are_distinct = bool((np.diff(positions[order]) > 0).all())
-    if are_distinct and (sizes == sizes[0]).all():
-        return order
-    return None
-
-
-def _in_order_of_the_whole(ranks: Ranks, order: IntArray | None) -> Ranks:
-    """Put the tasks of parts in the order of the whole; once all are there, positions go.
-
-    Where there is no such order, positions mean nothing any more, and the given order stays.
-    """
-    if POSITION not in ranks._labels or not len(ranks):
+def _in_order_of_tasks(ranks: Ranks) -> Ranks:
+    """Put ranks of tasks in the order of their whole: by task, side and unit."""
+    if not ranks.origins or not len(ranks):
         return ranks
-    if order is not None and (np.diff(order) != 1).any():
-        ranks = ranks[order]
-    if order is None or len(ranks) == ranks._labels[WHOLE].codes[0]:
-        return Ranks._of(ranks._arrays, _without_positions(ranks._labels), ranks.protocol)
-    return ranks
+    unit = ranks._labels["unit"].codes
+    columns = [origin_of(unit, ranks.origins), unit]
+    if ranks.side is not None:
+        columns.insert(1, ranks.side.codes)
+    keys = row_keys(columns)
+    if (np.diff(keys) >= 0).all():
+        return ranks
+    return ranks[np.argsort(keys, kind="stable")]
 
 
 def _in_all_parts(parts: list[dict[str, Any]]) -> Iterator[tuple[str, list[Any]]]:

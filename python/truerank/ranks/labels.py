@@ -32,38 +32,6 @@ LABELS = ("side", "relation", "queries", "targets", "unit")
 LABEL_WORDS = dict(zip(LABELS, ("side", "relation", "query", "target", "unit"), strict=True))
 # The names of these labels in `by` and `weights`, and the attribute that each name means.
 LABEL_ALIASES = {name: label for label in LABELS for name in (label, LABEL_WORDS[label])}
-# How many right answers the query of a task has: a label of ranks of retrieval alone.
-RIGHT_ANSWERS = "retrieval_answers"
-# Of the documents that are judged not to be right answers of its query, how many are above the
-# target of a task, tied with it, and how many there are: labels of the same ranks.
-JUDGED = ("judged_above", "judged_tied", "judged")
-# Where these documents are, each as "above:tied", and "above:tied?" where a list misses it.
-JUDGED_PLACES = "judged_places"
-# What a right answer counts for, a number in text; what becomes of it where it is not counted as it
-# is ("exponential", "binary"); what it counts for where its list misses it, where that is not
-# nothing ("bounds", "expected"); and of the queries without a right answer those that are counted
-# with a task (all with the first, so that slices and joined parts add up): labels of retrieval.
-GAIN = "gain"
-GAIN_RULE = "gain_rule"
-MISSES_RULE = "misses_rule"
-WITHOUT_ANSWERS = "without_answers"
-# From which gain on an answer is right (0: all that have one are), and what becomes of queries
-# without a right answer ("omit", "zero"): labels of retrieval that say a rule, as that of gains.
-RELEVANCE_LEVEL = "relevance_level"
-ANSWERLESS = "answerless"
-# Where a task of a part stands among those of the whole task, and how many these are: joined parts
-# have the order of the whole, and lose both labels when all tasks are there.
-POSITION = "position_in_whole"
-WHOLE = "tasks_in_whole"
-# What tasks without these labels have where they are joined with others: the code 0 of this.
-DEFAULTS = {
-    GAIN: ("1",),
-    GAIN_RULE: ("linear",),
-    MISSES_RULE: ("zero",),
-    WITHOUT_ANSWERS: None,
-    RELEVANCE_LEVEL: ("0",),
-    ANSWERLESS: ("omit",),
-}
 
 
 class Immutable:
@@ -377,25 +345,6 @@ def describe_task(labels: Mapping[str, Labels], i: int) -> str:
     for name, of_tasks in labels.items():
         words.append(f"{LABEL_WORDS.get(name, name)} {of_tasks[i : i + 1].values[0]}")
     return ", ".join(words)
-
-
-def with_defaults(parts: Sequence[Mapping[str, Labels]], sizes: Sequence[int]) -> list[Any]:
-    """Return the labels of parts, with those of `DEFAULTS` in all of them if one part has them.
-
-    Examples
-    --------
-    >>> with_defaults([{"gain": Labels([0], ("2",))}, {}], [1, 2])[1]["gain"].values
-    array(['1', '1'], dtype='<U1')
-    """
-    present = set().union(*parts)
-    filled: list[Any] = []
-    for labels, size in zip(parts, sizes, strict=True):
-        labels_of_part = dict(labels)
-        for name, vocabulary in DEFAULTS.items():
-            if name in present and name not in labels:
-                labels_of_part[name] = Labels._trusted(np.zeros(size, np.int64), vocabulary)
-        filled.append(labels_of_part)
-    return filled
 
 
 def _of_codes(name: str, codes: object, vocabulary: object) -> Labels:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..inputs.checks import NAN_RULES, ORDERS, choice, flag, instance, several
+from ..inputs.checks import NAN_RULES, ORDERS, choice, flag, instance, number, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 
-COMPARABLE = ("filter", "filter_rule", "candidates", "sampled", "nan", "split")
+# How the answers of queries count, where it is not the usual way.
+ANSWER_RULES = ("gain", "misses", "relevance_level", "answerless")
+COMPARABLE = ("filter", "filter_rule", "candidates", "sampled", "nan", "split", *ANSWER_RULES)
 PROVENANCE = ("order", "dtype", "similarity", "lists", "device", "version", "files")
 MIXED = "mixed"
+_NAMES = ["filter_rule", "split", "gain", "misses", "answerless"]
+_NAMES += ["dtype", "similarity", "lists", "device", "version"]
 
 
 @public("truerank")
@@ -39,6 +43,11 @@ class Protocol:
         Comparable. The rule for NaN.
     split : str, optional
         Comparable. The split that was evaluated, such as "test".
+    gain, misses, answerless : str, optional
+        Comparable. How the answers of queries count, as `truerank.retrieval.report` takes it. None:
+        as usual.
+    relevance_level : float, optional
+        Comparable. From which gain on an answer is right. None: all that have one are.
     order : {"descending", "ascending", "mixed"}
         Provenance. "descending": higher scores are better. "mixed": joined parts differ.
     dtype, similarity, version : str, optional
@@ -75,6 +84,10 @@ class Protocol:
     sampled: bool = False
     nan: str = "raise"
     split: str | None = None
+    gain: str | None = None
+    misses: str | None = None
+    relevance_level: float | None = None
+    answerless: str | None = None
     order: str = "descending"
     dtype: str | None = None
     similarity: str | None = None
@@ -96,9 +109,13 @@ class Protocol:
         choice("nan", self.nan, NAN_RULES)
         choice("order", self.order, (*ORDERS, MIXED))
         _check_name("candidates", self.candidates)
-        for name in ("filter_rule", "split", "dtype", "similarity", "lists", "device", "version"):
+        for name in _NAMES:
             if getattr(self, name) is not None:
                 _check_name(name, getattr(self, name))
+        if self.relevance_level is not None:
+            object.__setattr__(
+                self, "relevance_level", number("relevance_level", self.relevance_level)
+            )
 
     @property
     def fingerprint(self) -> str:
@@ -115,8 +132,9 @@ class Protocol:
         import json
 
         comparable = {name: self._comparable(name) for name in COMPARABLE}
-        if self.filter_rule is None:  # as before there were rules
-            del comparable["filter_rule"]
+        for name in COMPARABLE:  # what few protocols have
+            if comparable[name] is None and name != "split":
+                del comparable[name]
         text = json.dumps(comparable, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

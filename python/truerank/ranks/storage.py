@@ -4,10 +4,11 @@ A file is what `numpy.savez` writes: a zip archive of uncompressed `.npy` member
 CRC-32, without pickles. The member `truerank` is its header: a JSON object as text in uint8, whose
 `kind` and `format` say what the file holds. It is written whole or not at all.
 
-The header of saved ranks (kind "truerank.ranks", format 1) has
+The header of saved ranks (kind "truerank.ranks", format 2) has
 
 - `protocol`: an object of the objects `comparable` and `provenance`, with the fields of `Protocol`;
-- `labels`: for each name of labels its vocabulary, a list of str, or null where labels are ids.
+- `labels`: for each name of labels its vocabulary, a list of str, or null where labels are ids;
+- `origins`: for each task that the units are rows of, the fields of `Origin` as a list.
 
 The members are
 
@@ -18,44 +19,52 @@ above, tied, candidates   int64, (n,)        the counts
 weights                   float64, (n,)      optional
 listed                    bool, (n,)         optional
 audit                     int64, (5, n)      optional; the counts of `Audit`, in their order
+gains                     float64, (n,)      optional, of retrieval, as `Ranks` has it
+answers, without_answers  int64, (n,)        likewise
+judged.lists              int64, (n,)        likewise; the fields of `JudgedPlaces`
+judged.indptr             int64, (m + 1,)
+judged.places             int64, (3, p)
 labels.<name>             int64, (n,)        the codes of each labels that the header names
 ========================  =================  =====================================================
 
-Ranks of retrieval are saved alike. Labels say that they are: `retrieval_answers`, how many right
-answers the query of a task has, and, where there are such, its gain and what becomes of it (`gain`,
-`gain_rule`), what misses count for (`misses_rule`), where judged documents are (`judged_above`,
-`judged_tied`, `judged`) and how many queries have no right answer (`without_answers`).
-
-Semantic versioning covers this format: every later version reads format 1. Within format 1 a later
-version may add members and provenance fields that a reader does not need, and this version ignores
-them. It refuses a comparable field that it does not know, because it could not tell ranks apart
-that differ in it. Any other change makes a new format.
+Once a version is released, semantic versioning covers this format: every later version reads it.
+Provenance fields that a reader does not know are ignored. A comparable field and a member that it
+does not know are refused, because it could not tell ranks apart that differ in them, and so is a
+member that is compressed: what is read takes no more memory than its file has bytes.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.arrays import integers
+from ..inputs.checks import check_range
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import path_name, report_damage
 from ..inputs.npy_files import read_npz
 from .counts import COUNTS
-from .labels import Labels
+from .judged import JudgedPlaces
+from .origins import Origin
 from .protocol import COMPARABLE, PROVENANCE, Protocol
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .labels import Labels
+
     Members = dict[str, npt.NDArray[Any]]
 
 KIND = "truerank.ranks"
+# The members of saved ranks, or what stands before the dot in their names.
+FIELDS = ("gains", "answers", "without_answers")
+MEMBERS = {"weights", "listed", "audit", "judged", "labels"}.union(COUNTS, FIELDS)
 HEADER = "truerank"  # the member that every archive of truerank has
-_FORMAT = 1  # of each kind: the newest that this version knows
+_FORMAT = 2  # of each kind: the only one that this version knows
 _READABLE = "a file of truerank (Report.from_json reads reports)"
 
 
@@ -81,25 +90,28 @@ def write_archive(
 
 @contextmanager
 def open_archive(
-    argument: str, path: str | os.PathLike[str], kind: str
+    argument: str, path: str | os.PathLike[str], kind: str, known: Collection[str]
 ) -> Iterator[tuple[dict[str, Any], Members]]:
     """Read the header and the members of a file; errors of the block name the file.
+
+    `known` are the names of members that a file of its kind may have, or what stands before the dot
+    in these. Nothing but the header is read of a file that has others.
 
     Raises
     ------
     ValueError
-        If the file is truncated, damaged, of another kind or format, and for a ValueError, a
-        TypeError and a missing member (KeyError) in the block.
+        If the file is truncated, damaged, compressed, of another kind or format, and for a
+        ValueError, a TypeError and a missing member (KeyError) in the block.
     """
     import json
 
     name = path_name(argument, path)
-    _, members = read_npz(argument, name, what=_READABLE)
+    names, head = read_npz(argument, name, (HEADER,), what=_READABLE, compressed=False)
     try:
-        if HEADER not in members:
+        if HEADER not in head:
             raise ValueError(f"not a file of truerank: it has no member {HEADER!r}")
         with report_damage("damaged header"):
-            header = json.loads(members.pop(HEADER).tobytes())
+            header = json.loads(head[HEADER].tobytes())
         checked_fields("header", header, {"kind": (str,), "format": (int,)})
         if header["kind"] != kind:
             raise ValueError(f"expected a file of kind {kind!r}, got {header['kind'][:80]!r}")
@@ -108,7 +120,11 @@ def open_archive(
                 f"written by another truerank, format {header['format']}; this version reads "
                 f"format {_FORMAT}"
             )
-        yield header, members
+        names.remove(HEADER)
+        unknown = [member for member in names if member.partition(".")[0] not in known]
+        if unknown:
+            raise ValueError(f"expected no member {unknown[0][:80]!r}")
+        yield header, read_npz(argument, name, names, what=_READABLE, compressed=False)[1]
     except KeyError as error:
         raise InputValueError(argument, f"damaged: no member {error}", place=name) from error
     except (ValueError, TypeError) as error:
@@ -138,7 +154,11 @@ def checked_fields(place: str, value: Any, types: Mapping[str, tuple[type, ...]]
 
 
 def archived(
-    arrays: Members, labels: Mapping[str, Labels], protocol: Protocol
+    arrays: Members,
+    labels: Mapping[str, Labels],
+    protocol: Protocol,
+    judged: JudgedPlaces | None,
+    origins: tuple[Origin, ...],
 ) -> tuple[dict[str, Any], Members]:
     """Return the header and the members of a file of ranks."""
     header = {
@@ -147,19 +167,45 @@ def archived(
             "provenance": {name: getattr(protocol, name) for name in PROVENANCE},
         },
         "labels": {name: each.vocabulary for name, each in labels.items()},
+        "origins": origins,
     }
     members = dict(arrays)
     for name, each in labels.items():
         members[f"labels.{name}"] = each.codes
+    if judged is not None:
+        for name, array in judged._asdict().items():
+            members[f"judged.{name}"] = array
     return header, members
 
 
-def unarchived(header: dict[str, Any], members: Members) -> dict[str, Any]:
-    """Return the arguments of `Ranks` that a file has, which checks them."""
-    checked_fields("header", header, {"labels": (dict,), "protocol": (dict,)})
+class SavedRanks(NamedTuple):
+    """What a file has of ranks, unchecked.
+
+    Attributes
+    ----------
+    arguments : dict
+        Those of `Ranks`, which checks them.
+    weights : array, or None
+    arrays : dict of str to array
+        What tasks of retrieval have beside counts.
+    judged : JudgedPlaces, or None
+    origins : tuple of Origin
+    """
+
+    arguments: dict[str, Any]
+    weights: npt.NDArray[Any] | None
+    arrays: Members
+    judged: JudgedPlaces | None
+    origins: tuple[Origin, ...]
+
+
+def unarchived(header: dict[str, Any], members: Members) -> SavedRanks:
+    """Return what a file of ranks has."""
+    types = {"labels": (dict,), "protocol": (dict,), "origins": (list,)}
+    checked_fields("header", header, types)
     labels = {}
     for name, vocabulary in header["labels"].items():
-        labels[name] = (members[f"labels.{name}"], vocabulary)
+        labels[name] = (members.pop(f"labels.{name}"), vocabulary)
     parts = {"comparable": (dict,), "provenance": (dict,)}
     saved = checked_fields("protocol", header["protocol"], parts)
     unknown = saved["comparable"].keys() - set(COMPARABLE)
@@ -171,8 +217,32 @@ def unarchived(header: dict[str, Any], members: Members) -> dict[str, Any]:
             fields[name] = value
     arguments: dict[str, Any] = {"labels": labels, "protocol": Protocol(**fields)}
     for name in COUNTS:
-        arguments[name] = members[name]
-    for name in ("weights", "listed", "audit"):
+        arguments[name] = members.pop(name)
+    for name in ("listed", "audit"):
         if name in members:
-            arguments[name] = members[name]
-    return arguments
+            arguments[name] = members.pop(name)
+    weights = members.pop("weights", None)
+    judged = None
+    if "judged.lists" in members:
+        judged = JudgedPlaces._make(members.pop(f"judged.{name}") for name in JudgedPlaces._fields)
+    arrays = {name: members.pop(name) for name in FIELDS if name in members}
+    if members:
+        raise ValueError(f"expected no member {min(members)[:80]!r}")
+    origins = _origins(header["origins"], labels.get("unit"))
+    return SavedRanks(arguments, weights, arrays, judged, origins)
+
+
+def _origins(saved: list[Any], unit: Any) -> tuple[Origin, ...]:
+    """Read the tasks that units are rows of."""
+    origins = []
+    for fields in saved:
+        types = dict.fromkeys(Origin._fields, (int,)) | {"fingerprint": (str,)}
+        named = dict(zip(Origin._fields, fields, strict=True))
+        origins.append(Origin(**checked_fields("origins", named, types)))
+    if not origins:
+        return ()
+    if unit is None:
+        raise ValueError("damaged: header.origins without a member 'labels.unit'")
+    numbers = integers("labels.unit", unit[0])
+    check_range("labels.unit", numbers, sum(origin.rows for origin in origins), "units")
+    return tuple(origins)

@@ -16,20 +16,16 @@ from ..inputs.row_keys import codes_of
 from ..inputs.words import AnswerOrder
 from ..metrics.keys import quote
 from ..ranks.container import Ranks
-from ..ranks.labels import ANSWERLESS as ANSWERLESS_RULE
-from ..ranks.labels import GAIN, GAIN_RULE, RELEVANCE_LEVEL
 from ..reporting.keyed_values import KeyedValues
-from ..splits.grades import gain_labels, gains_of
 from ..tables.cells import format_count, percent
 from .answer_metrics import ORDER_KINDS
-from .answer_ties import GAINS, LEVELS, counted_gains, linear_gains, said_rule
+from .answer_ties import GAINS, LEVELS, counted_gains, linear_gains
 from .answered_queries import (
     ANSWER_REPORTS,
     FEW_METRICS,
     MISSES,
     AnsweredQueries,
     Rules,
-    read_misses,
     right_answers,
 )
 from .graded_answers import ANSWERLESS
@@ -161,7 +157,10 @@ class RetrievalReport(KeyedValues):
         instance("ranks", ranks, Ranks)
         if gains is not None:
             gains = checked_weights(gains, length=len(ranks), name="gains", each="right answer")
-        self._tell(AnsweredQueries(ranks, gains, by, Rules(read_misses(ranks, misses))))
+        rules = Rules.of(ranks.protocol)
+        if misses is not None:
+            rules = rules._replace(misses=misses)
+        self._tell(AnsweredQueries(ranks, gains, by, rules))
 
     @property
     def _answered(self) -> AnsweredQueries:
@@ -444,8 +443,6 @@ def report(
     """
     if not isinstance(ranks, Ranks):
         raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
-    if gain is not None:
-        choice("gain", gain, GAINS)
     if ranks.weights is not None:
         raise InputValueError("ranks", expected="no weights, as every query counts once")
     if queries is not None:
@@ -458,46 +455,22 @@ def report(
         raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
     if gains is not None:
         ranks = _with_gains(ranks, gains)
-    counted = counted_gains(ranks.labels, gain)
-    if gain is not None and GAIN in ranks.labels:
-        rule = None  # linear is the default
-        if gain != GAINS[0]:
-            rule = gain
-        ranks = ranks.with_labels(**{GAIN_RULE: rule})
-    ranks, rules = _with_rules(ranks, misses, relevance_level, answerless)
+    if relevance_level is not None:
+        _check_reached(ranks, check_level("relevance_level", relevance_level))
+    given: dict[str, Any] = {"gain": gain, "misses": misses, "answerless": answerless}
+    given["relevance_level"] = relevance_level
+    said = {name: rule for name, rule in given.items() if rule is not None}
+    rules = Rules.of(ranks.protocol)._replace(**said)
+    choice("gain", rules.gain, GAINS)
+    choice("answerless", rules.answerless, ANSWERLESS)
+    counted = counted_gains(ranks.gains, rules.gain)
+    fields = rules.fields()
+    if ranks.gains is None:
+        fields["gain"] = None  # there is nothing that it is the rule of, and likewise
+    if ranks.listed is None:
+        fields["misses"] = None
+    ranks = ranks.with_protocol(**fields)
     return RetrievalReport._of(AnsweredQueries(ranks, counted, by, rules))
-
-
-def _with_rules(
-    ranks: Ranks, misses: str | None, level: float | None, answerless: str | None
-) -> tuple[Ranks, Rules]:
-    """Label ranks with the rules that are given, and read the others of their labels."""
-    labels: dict[str, Any] = {}
-    if level is not None:
-        check_level("relevance_level", level)
-        if len(ranks) and not right_answers(ranks, level).any():
-            expected = "a level that the gain of an answer reaches"
-            raise InputValueError("relevance_level", expected=expected, got=f"{level:g}")
-        ranks = with_level(ranks, level)
-    if answerless is not None:
-        choice("answerless", answerless, ANSWERLESS)
-        labels[ANSWERLESS_RULE] = [answerless] * len(ranks)
-    ranks = ranks.with_labels(**labels)
-    read_level = float(said_rule(ranks.labels, RELEVANCE_LEVEL, "relevance_level", "0"))
-    rule = str(said_rule(ranks.labels, ANSWERLESS_RULE, "answerless", ANSWERLESS[0]))
-    answerless_rule = choice("answerless", rule, ANSWERLESS)
-    return ranks, Rules(read_misses(ranks, misses), read_level, answerless_rule)
-
-
-def with_level(ranks: Ranks, level: float) -> Ranks:
-    """Label ranks with the gain from which on answers are right.
-
-    Examples
-    --------
-    >>> with_level(Ranks([0, 3], [1, 1], 10), 2).labels["relevance_level"]
-    Labels(2 labels: 2.0 2)
-    """
-    return ranks.with_labels(**{RELEVANCE_LEVEL: [repr(float(level))] * len(ranks)})
 
 
 def check_level(argument: str, level: object) -> float:
@@ -514,12 +487,19 @@ def check_level(argument: str, level: object) -> float:
     return value
 
 
+def _check_reached(ranks: Ranks, level: float) -> None:
+    """Refuse a level that no gain reaches."""
+    if len(ranks) and not right_answers(ranks, level).any():
+        expected = "a level that the gain of an answer reaches"
+        raise InputValueError("relevance_level", expected=expected, got=f"{level:g}")
+
+
 def _with_gains(ranks: Ranks, gains: npt.ArrayLike) -> Ranks:
-    """Label ranks with gains; refuse others than those that they carry."""
+    """Return ranks with gains; refuse others than those that they carry."""
     given = linear_gains(gains, len(ranks))
-    carried = gains_of(ranks.labels)
+    carried = ranks.gains
     if carried is None:
-        return ranks.with_labels(**{GAIN: gain_labels(given)})
+        return ranks._with({"gains": given})
     unlike = given != carried
     if unlike.any():
         i = int(unlike.argmax())

@@ -10,14 +10,12 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..inputs.frames import Axis, by_position
 from ..inputs.row_keys import are_among, distinct_in_place, look_up
-from ..ranks.labels import GAIN, GAIN_RULE, WITHOUT_ANSWERS, Labels, as_labels
-from ..splits.grades import first_task_counts, gain_labels
+from ..ranks.labels import Labels, as_labels
 from ..splits.vocabularies import Vocabulary
 from ..tasks.keyed_candidates import KeyedLists
 from ..tasks.side_tasks import SideTasks
 from .answer_candidates import ChosenCandidates, draw_for_queries
 from .answer_sets import AnswerSets, PairCodes
-from .answer_ties import GAINS
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -25,9 +23,7 @@ if TYPE_CHECKING:
 SIDE = "answers"
 
 
-def make_side(
-    sets: AnswerSets, groups: Any, candidates: ChosenCandidates, gain: str = GAINS[0]
-) -> SideTasks:
+def make_side(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) -> SideTasks:
     """Make the tasks: one for each right answer, which is never in the filter of its query.
 
     One for each judged document that is a candidate of a query with right answers follows.
@@ -54,11 +50,11 @@ def make_side(
     query = queries[rows]
 
     labels = {"queries": sets.queries.labels(query), "targets": sets.entities.labels(targets)}
+    without_answers = np.zeros(len(rows), np.int64)
+    without_answers[0] = sets.asked - len(queries)  # with one task, so that parts add up
+    arrays: dict[str, Any] = {"without_answers": without_answers}
     if sets.gains is not None:
-        labels[GAIN] = gain_labels(np.append(sets.gains, np.zeros(len(judged))))
-        if gain != GAINS[0]:
-            labels[GAIN_RULE] = as_labels(GAIN_RULE, gain, len(rows))
-    labels[WITHOUT_ANSWERS] = first_task_counts(sets.asked - len(queries), len(rows))
+        arrays["gains"] = np.append(sets.gains, np.zeros(len(judged)))
     if groups is not None:
         labels["group"] = _read_groups(groups, sets.queries, queries)[rows]
 
@@ -77,6 +73,7 @@ def make_side(
         filter=filter,
         candidates=among,
         labels=labels,
+        arrays=arrays,
         test_rows=query,
         height=sets.queries.size,
         names=names,

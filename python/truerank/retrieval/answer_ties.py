@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.arrays import checked_weights, read_only
-from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import row_keys
 from ..inputs.words import LISTED
 from ..ranks.grouping import group_codes
-from ..ranks.labels import GAIN_RULE, JUDGED
-from ..splits.grades import gains_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,7 +19,6 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..metrics.keys import Key
     from ..ranks.container import Ranks
-    from ..splits.grades import LabelsByName
 
 LEVELS = ("chance", "optimum")  # what a value is compared with; they are no kinds, but have none
 GAINS = ("linear", "exponential", "binary")  # what becomes of gains
@@ -171,7 +167,9 @@ class RankedAnswers:
         self.first = order[self._starts]
         self.answers = np.diff(self._starts, append=len(order))
         self.candidates = candidates[self.first]
-        self._judged = [ranks.labels[name].codes[order] for name in JUDGED if name in ranks.labels]
+        self._judged: IntArray | None = None
+        if ranks.judged is not None:
+            self._judged = ranks.judged.counts(ranks.above)[:, order]
         self._ties_by_order: dict[str, Ties] = {}
         self._values: dict[tuple[Key, str], FloatArray] = {}
         self._check(candidates[order], last[order], ranks.protocol.nan)
@@ -239,9 +237,9 @@ class RankedAnswers:
 
     def _judged_under(self, order: str, tasks: IntArray, size: IntArray) -> IntArray:
         """What `Ties.judged` is under an order, for ties that begin with some tasks."""
-        if not self._judged:
+        if self._judged is None:
             return np.zeros((3, 0), np.int64)
-        above, tied, in_all = (column[tasks] for column in self._judged)
+        above, tied, in_all = self._judged[:, tasks]
         if order == "chance":
             above = np.zeros_like(in_all)
             tied = in_all
@@ -410,69 +408,14 @@ def _refuse_infinite_sum(counted: FloatArray, gains: FloatArray) -> None:
         raise InputValueError("gains", expected="numbers whose sum is finite", got=got)
 
 
-def counted_gains(labels_by_name: LabelsByName, gain: str | None = None) -> FloatArray | None:
-    """Return what right answers with these labels count for; None: all the same.
-
-    Parameters
-    ----------
-    labels_by_name : mapping of str to Labels
-    gain : {"linear", "exponential", "binary"}, optional
-        What becomes of gains. Default: what the label "gain_rule" says, or linear.
-
-    Raises
-    ------
-    ValueError
-        For labels that are no gains, and for several rules.
+def counted_gains(gains: FloatArray | None, gain: str) -> FloatArray | None:
+    """Return what right answers with some grades count for, by a rule; None: all the same.
 
     Examples
     --------
-    >>> from truerank.ranks.labels import Labels
-    >>> rule = Labels([0, 0], ("exponential",))
-    >>> counted_gains({"gain": Labels([1, 3]), "gain_rule": rule})
+    >>> counted_gains(np.array([1.0, 3.0]), "exponential")
     array([1., 7.])
     """
-    gains = gains_of(labels_by_name)
-    if gain is None:
-        gain = rule_of(labels_by_name, GAIN_RULE, "gain", GAINS)
     if gains is None:
         return None
     return read_gains(gains, len(gains), gain)
-
-
-def rule_of(labels_by_name: LabelsByName, label: str, argument: str, rules: tuple[str, ...]) -> str:
-    """Return the rule that a label of all tasks says; without the label it is the first.
-
-    Raises
-    ------
-    ValueError
-        For several rules, and an unknown one.
-
-    Examples
-    --------
-    >>> rule_of({}, "gain_rule", "gain", GAINS)
-    'linear'
-    """
-    return choice(argument, said_rule(labels_by_name, label, argument, rules[0]), rules)
-
-
-def said_rule(labels_by_name: LabelsByName, label: str, argument: str, default: str) -> Any:
-    """Return what a label says of all tasks; without the label, the default.
-
-    Raises
-    ------
-    ValueError
-        Where tasks have several.
-
-    Examples
-    --------
-    >>> said_rule({}, "relevance_level", "relevance_level", "0")
-    '0'
-    """
-    labels = labels_by_name.get(label)
-    if labels is None or not len(labels):
-        return default
-    present = [rule for rule, tasks in labels.counts().items() if tasks]
-    if len(present) > 1:
-        some = ", ".join(map(str, present))
-        raise InputValueError(argument, f"the ranks have several ({some}): say which")
-    return present[0]

@@ -18,7 +18,6 @@ from ..metrics.keys import ALL_SIDES, MACRO, Key, Sides
 from ..metrics.kinds import EXPECTED_KIND, Sample, take
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from ..ranks.labels import MISSES_RULE, RIGHT_ANSWERS, WITHOUT_ANSWERS
 from ..reporting.audit import findings
 from ..reporting.summaries import (
     Counted,
@@ -30,10 +29,9 @@ from ..reporting.summaries import (
     summary_of,
 )
 from ..splits.elements import first_names
-from ..splits.grades import count_without_answers, gains_of
 from ..tables.cells import format_count
 from .answer_metrics import ORDER_KINDS, read_key
-from .answer_ties import LEVELS, rule_of
+from .answer_ties import GAINS, LEVELS
 from .graded_answers import ANSWERLESS, GradedAnswers
 
 if TYPE_CHECKING:
@@ -129,10 +127,12 @@ ANSWER_REPORTS = ReportForm(
 
 
 class Rules(NamedTuple):
-    """How the answers of queries count.
+    """How the answers of queries count: as the protocol of their ranks says, where it does.
 
     Attributes
     ----------
+    gain : str
+        What becomes of gains.
     misses : str
         What answers count for that their lists miss.
     relevance_level : float
@@ -141,9 +141,29 @@ class Rules(NamedTuple):
         What becomes of queries without a right answer: "omit" or "zero".
     """
 
+    gain: str = GAINS[0]
     misses: str = "zero"
     relevance_level: float = 0.0
     answerless: str = ANSWERLESS[0]
+
+    @classmethod
+    def of(cls, protocol: Protocol) -> Rules:
+        """Return the rules of a protocol.
+
+        Examples
+        --------
+        >>> Rules.of(Ranks([0], [1], 10).with_protocol(gain="binary").protocol)
+        Rules(gain='binary', misses='zero', relevance_level=0.0, answerless='omit')
+        """
+        said = {name: getattr(protocol, name) for name in cls._fields}
+        return cls(**{name: rule for name, rule in said.items() if rule is not None})
+
+    def fields(self) -> dict[str, Any]:
+        """Return the rules as fields of a protocol, which does not name the usual ones."""
+        return {
+            name: None if rule == DEFAULT_RULES[place] else rule
+            for place, (name, rule) in enumerate(self._asdict().items())
+        }
 
 
 DEFAULT_RULES = Rules()
@@ -183,16 +203,12 @@ class AnsweredQueries(Measured):
         self.is_right = right_answers(ranks, rules.relevance_level)
         zeros = None
         if rules.answerless == "zero":
-            zeros = count_without_answers(ranks.labels)
+            zeros = count_without_answers(ranks)
         self.ranked = GradedAnswers(ranks, gains, rules.misses, self.is_right, zeros)
         self.answers = read_only(self.ranked.answers)
         self.candidates = read_only(self.ranked.candidates)
         in_all = read_only(self.ranked.graded.answers)
-        labels: dict[str, Any] = {RIGHT_ANSWERS: in_all[self.ranked.codes]}
-        labels[MISSES_RULE] = None
-        if rules.misses != "zero" and ranks.listed is not None:
-            labels[MISSES_RULE] = rules.misses
-        self.ranks = ranks.with_labels(**labels)
+        self.ranks = ranks._with({"answers": in_all[self.ranked.codes]})
         self.tasks = self.ranks
         self.protocol = ranks.protocol
         self.seed = 0
@@ -280,7 +296,8 @@ class AnsweredQueries(Measured):
         """Return the queries of one group."""
         group_of_query: Any = self.group_of_query
         (chosen,) = np.nonzero(group_of_query[self.ranked.codes] == place)
-        ranks = self.ranks[chosen].with_labels(**{WITHOUT_ANSWERS: None})  # they have no group
+        none = np.zeros(len(chosen), np.int64)  # of the queries without answers has a group
+        ranks = self.ranks[chosen]._with({"without_answers": none})
         return self._with_ranks(ranks, chosen)
 
     def _with_ranks(self, ranks: Ranks, places: IntArray) -> AnsweredQueries:
@@ -315,7 +332,7 @@ class AnsweredQueries(Measured):
         below_level = len(self.ranked.queries) - len(self.ranked.right.queries)
         return {
             "queries": self.sides.counts[ALL_SIDES],
-            "without_answers": count_without_answers(self.ranks.labels) + below_level,
+            "without_answers": count_without_answers(self.ranks) + below_level,
             "misses": self.rules.misses,
             "answers": answers,
             "missed": missed,
@@ -341,8 +358,7 @@ class AnsweredQueries(Measured):
         groups = None
         if self.group_of_query is not None:
             groups = self.group_of_query[self.ranked.codes]
-        rules: dict[str, Any] = {"gains": self.gains, **self.rules._asdict()}
-        rules["queries without answers"] = self.ranked.zeros
+        rules = {"gains": self.gains, "queries without answers": self.ranked.zeros}
         return TaskLabels(self.ranks, groups, rules)
 
     def in_order(self, ranks: Ranks, order: IntArray | None = None) -> AnsweredQueries:
@@ -410,21 +426,26 @@ def right_answers(ranks: Ranks, level: float) -> npt.NDArray[np.bool_]:
 
     Examples
     --------
-    >>> ranks = Ranks([0, 3], [1, 1], 10).with_labels(gain=["1", "2"])
-    >>> right_answers(ranks, 2.0)
-    array([False,  True])
+    >>> right_answers(Ranks([0, 3], [1, 1], 10), 2.0)
+    array([False, False])
     """
-    gains = gains_of(ranks.labels)
+    gains = ranks.gains
     if gains is None:
         gains = np.ones(len(ranks))
     return gains >= level
 
 
-def read_misses(ranks: Ranks, misses: str | None) -> str:
-    """Return what misses count for: as is said, or as the report whose ranks they are had it."""
-    if misses is None:
-        return rule_of(ranks.labels, MISSES_RULE, "misses", tuple(MISSES))
-    return misses
+def count_without_answers(ranks: Ranks) -> int:
+    """Return how many queries had no right answer when the ranks were made.
+
+    Examples
+    --------
+    >>> count_without_answers(Ranks([0, 3], [1, 1], 10))
+    0
+    """
+    if ranks.without_answers is None:
+        return 0
+    return int(ranks.without_answers.sum())
 
 
 def check_misses(misses: str, protocol: Protocol) -> None:

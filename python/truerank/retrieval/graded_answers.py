@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from ..inputs.errors import UnknownKeyError
+from ..inputs.row_keys import codes_of
 from ..metrics.keys import NO_ADJUSTMENT
 from ..ranks.container import Ranks
-from ..ranks.labels import JUDGED, Labels
-from ..splits.grades import judged_places, with_judged
+from ..ranks.judged import JudgedPlaces
+from ..ranks.labels import Labels
 from .answer_ties import LEVELS, RankedAnswers
 
 if TYPE_CHECKING:
@@ -86,8 +88,11 @@ class GradedAnswers:
     def judged(self) -> RankedAnswers:
         """All judged documents as if each were a right answer."""
         ranks = self._ranks
-        query, places = judged_places(ranks, self.graded.first)
-        above, tied, is_listed = places.T
+        if ranks.judged is None:
+            advice = "it needs documents judged with a gain of 0, and Task(..., judged=True)"
+            raise UnknownKeyError("'judged'", advice)
+        query, places = ranks.judged.documents(self.graded.first)
+        above, tied, is_listed = places
         added = {
             "above": above,
             "tied": tied,
@@ -169,11 +174,33 @@ class GradedAnswers:
 
 def _right_among(ranks: Ranks, is_right: npt.NDArray[np.bool_]) -> Ranks:
     """Return the right answers; what has a lower grade is judged not to be right."""
-    right = ranks[is_right]
-    if JUDGED[0] not in ranks.labels:  # nothing is known of a gain of 0
-        return right
-    of_lower = with_judged(ranks, is_right).labels
-    counts = {}
-    for name in JUDGED:
-        counts[name] = right.labels[name].codes + of_lower[name].codes
-    return right.with_labels(**counts)
+    if ranks.judged is None:  # nothing is known of a gain of 0
+        return ranks[is_right]
+    return with_judged(ranks, is_right)
+
+
+def with_judged(ranks: Ranks, is_right: npt.NDArray[np.bool_]) -> Ranks:
+    """Return the ranks of right answers, with where the other judged documents are.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> ranks = Ranks([1, 0, 1], [2, 1, 2], 4, queries=["q"] * 3)
+    >>> with_judged(ranks, np.array([True, False, False])).judged.places
+    array([[0, 1],
+           [1, 2],
+           [1, 1]])
+    """
+    query = cast("Labels", ranks.queries).codes
+    listed = ranks.listed
+    if listed is None:
+        listed = np.ones(len(ranks), np.bool_)
+    places = np.stack([ranks.above, ranks.tied, listed])[:, ~is_right]
+    query_of_document = query[~is_right]
+    if ranks.judged is not None:  # and those that were no tasks
+        first = codes_of(query).first()
+        of_query, more = ranks.judged.documents(first)
+        query_of_document = np.append(query_of_document, query[first[of_query]])
+        places = np.append(places, more, axis=1)
+    judged = JudgedPlaces.of_queries(query[is_right], query_of_document, places)
+    return ranks[is_right]._with(judged=judged)

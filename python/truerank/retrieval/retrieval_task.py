@@ -16,16 +16,8 @@ from ..inputs.row_keys import are_among, distinct
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..inputs.words import LISTED
 from ..ranks.container import Ranks
-from ..ranks.labels import GAIN, GAIN_RULE, JUDGED_PLACES
 from ..ranks.protocol import Protocol
 from ..splits.elements import read_elements
-from ..splits.grades import (
-    NO_PLACES,
-    count_without_answers,
-    gains_of,
-    with_files,
-    with_judged,
-)
 from ..splits.split_audit import check_rules
 from ..splits.vocabularies import Vocabulary
 from ..tasks.one_sided_task import OneSidedTask
@@ -38,11 +30,12 @@ from .answer_lists import (
     lists_of_ids,
     read_lists,
 )
-from .answer_report import RetrievalReport, check_level, report, with_level
+from .answer_report import RetrievalReport, check_level, report
 from .answer_sets import check_number_of_names, read_answer_sets, without_leaks
 from .answer_side import SIDE, make_side
 from .answer_ties import GAINS, counted_gains, read_gains
-from .answered_queries import check_misses
+from .answered_queries import Rules, check_misses
+from .graded_answers import with_judged
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -213,13 +206,12 @@ class Task(OneSidedTask[RetrievalReport]):
         self._all_queries_known = queries is not None
         if groups is not None and not isinstance(groups, Mapping):
             self._check_order_of_queries("groups")
-        side = make_side(sets, groups, chosen, gain)
+        side = make_side(sets, groups, chosen)
         self.entities = side.names
         self._query_vocabulary = Vocabulary(side.height, self.queries, "queries")
         self._names_alone: Vocabulary | None = None
         if sets.names_alone:
             self._names_alone = sets.entities
-        self._has_judged = len(side) > len(sets.pairs)
         self._are_all_judged = judged  # all that is judged is ranked
         self._has_groups = groups is not None
         protocol = Protocol(
@@ -228,8 +220,10 @@ class Task(OneSidedTask[RetrievalReport]):
             candidates=chosen.name,
             sampled=is_drawn,
             files=sets.sources,
+            **Rules(gain, relevance_level=self._level).fields(),
         )
-        super().__init__({SIDE: side}, protocol)
+        names = (sets.queries.names, sets.entities.names)
+        super().__init__({SIDE: side}, protocol, facts=zip(sets.pairs.T, names, strict=True))
 
     @property
     def gains(self) -> FloatArray | None:
@@ -240,10 +234,10 @@ class Task(OneSidedTask[RetrievalReport]):
         >>> Task({"u": {"b": 1, "d": 3}}, entities=["a", "b", "c", "d"], gain="exponential").gains
         array([1., 7.])
         """
-        labels = self.answers.labels
-        is_right = self._is_right()
-        of_answers = {name: labels[name][is_right] for name in (GAIN, GAIN_RULE) if name in labels}
-        return counted_gains(of_answers)
+        gains = self.answers.arrays.get("gains")
+        if gains is None:
+            return None
+        return counted_gains(gains[self._is_right()], Rules.of(self.protocol).gain)
 
     @property
     def without_answers(self) -> int:
@@ -255,8 +249,8 @@ class Task(OneSidedTask[RetrievalReport]):
         1
         """
         answers = self.answers
-        number = count_without_answers(answers.labels)
-        gains = gains_of(answers.labels)
+        number = int(answers.arrays["without_answers"].sum())
+        gains = answers.arrays.get("gains")
         if self._level and gains is not None:
             with_right = distinct(answers.rows[gains >= self._level])
             number += len(distinct(answers.rows[gains > 0])) - len(with_right)
@@ -273,9 +267,7 @@ class Task(OneSidedTask[RetrievalReport]):
 
     def _is_right(self) -> npt.NDArray[np.bool_]:
         """Return which tasks are right answers, and not other judged documents."""
-        gains = gains_of(self.answers.labels)
-        if gains is None:
-            return np.ones(len(self.answers), np.bool_)
+        gains = self.answers.arrays.get("gains", np.ones(len(self.answers)))
         return gains > 0
 
     @with_options(ListOptions)
@@ -451,17 +443,16 @@ class Task(OneSidedTask[RetrievalReport]):
     def _report_lists(self, ranks: Ranks, misses: str, source: str) -> RetrievalReport:
         """Report the ranks of all sides, of lists with their rule of misses and their file."""
         ranks = ranks.with_labels(side=None)
-        gains = gains_of(ranks.labels)
-        if self._has_judged and gains is not None:
-            ranks = with_judged(ranks, gains > 0)
-        elif self._are_all_judged:
-            ranks = ranks.with_labels(**{JUDGED_PLACES: [NO_PLACES] * len(ranks)})
-        if self._level:
-            ranks = with_level(ranks, self._level)
+        if self._are_all_judged:
+            ranks = with_judged(ranks, self._is_right())
+        if source:
+            files = list(ranks.protocol.files)
+            files.append(source)
+            ranks = ranks.with_protocol(files=files)
         by = None
         if self._has_groups:
             by = "group"
-        return report(with_files(ranks, [source]), by=by, misses=misses)
+        return report(ranks, by=by, misses=misses)
 
     def __repr__(self) -> str:
         side = self.answers

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
 import numpy as np
 
+from ..counting.ranking import rank
 from ..counting.row_blocks import rank_named_blocks
 from ..inputs.checks import integer
 from ..inputs.errors import InputValueError
@@ -76,8 +77,10 @@ def rank_batches(
     size, as_input, rules = read_batch_options(options, usual)
     rules["progress"] = lambda blocks: report_progress(min(blocks.done * size, height))
     report_progress(0)
+    if not height:
+        return rank_no_tasks(columns, rules)
     ordered = np.argsort(side.rows, kind="stable")  # the tasks of a batch are neighbours
-    starts = range(0, max(height, 1), size)  # without queries, one empty batch
+    starts = range(0, height, size)
     row_of_task = side.rows[ordered]
     queries_of_side = side.queries  # a copy each time
 
@@ -109,6 +112,18 @@ def rank_batches(
         return f"{batch}: {argument}"
 
     return rank_named_blocks(batches(), name, **rules)[np.argsort(ordered, kind="stable")]
+
+
+def rank_no_tasks(columns: int, rules: RuleOptions) -> Ranks:
+    """Return the ranks of a part of no tasks, for which nobody is asked.
+
+    Examples
+    --------
+    >>> len(rank_no_tasks(3, {"nan": "worst"}))
+    0
+    """
+    others: RuleOptions = {**rules, "progress": None, "dtype": None}
+    return rank(np.zeros((0, columns), np.float32), np.zeros(0, np.int64), **others)
 
 
 class ReadBatchOptions(NamedTuple):

@@ -12,7 +12,7 @@ from ..inputs.arrays import as_array, is_tensor
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.row_keys import are_among, codes_of, distinct
 from ..inputs.selection import indptr_of
-from .batches import read_batch_options
+from .batches import rank_no_tasks, read_batch_options
 from .listed_candidates import Selections, distinct_selections
 from .sampling import batches_of
 from .task_lists import TaskLists
@@ -96,9 +96,10 @@ def rank_pairs(
     array([3, 3, 1])
     """
     size, as_input, rules = read_batch_options(options, BATCH_PAIRS)
+    if not len(side):
+        report_progress(0)
+        return rank_no_tasks(side.columns, rules)
     groups = list(batches_of(_count_pairs(side), _PAIRS_AT_ONCE))
-    if not groups:
-        groups = [slice(0, 0)]
 
     def report_queries(progress: Progress) -> None:
         if progress.done:

@@ -14,7 +14,6 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import Axis
 from ..inputs.row_keys import codes_of, distinct
 from ..inputs.selection import join_ranges
-from ..ranks.labels import POSITION, WHOLE, Labels
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -24,6 +23,41 @@ if TYPE_CHECKING:
 def units_of(sides: Iterable[SideTasks]) -> IntArray:
     """Return the units of a task in ascending order, each once: an array of int64."""
     return distinct(np.concatenate([side.labels["unit"].codes for side in sides]))
+
+
+def fingerprint_of(columns: Iterable[tuple[IntArray, Any]]) -> str:
+    """Return the first 16 hex digits of the SHA-256 of facts, by what their elements are called.
+
+    Parameters
+    ----------
+    columns : iterable of (ndarray of int64, names)
+        The ids of each column of the facts, and the names of the ids; None: ids are what they are.
+
+    Examples
+    --------
+    >>> one = fingerprint_of([(np.array([0, 1, 0]), ("a", "b"))])
+    >>> one == fingerprint_of([(np.array([1, 0, 1]), ("b", "a"))])
+    True
+    >>> one == fingerprint_of([(np.array([0, 1, 0]), None)])
+    False
+    """
+    import hashlib
+
+    sha = hashlib.sha256()
+    for ids, names in columns:
+        numbers = ids
+        if names is not None:
+            found = codes_of(ids)
+            first = found.first()
+            order = np.argsort(first)  # of the names, as they come
+            place = np.empty_like(order)
+            place[order] = np.arange(len(order))
+            numbers = place[found.codes]
+            words = [f"{type(names[i]).__name__} {names[i]}" for i in ids[first[order]].tolist()]
+            sha.update("\n".join(words).encode("utf-8", "surrogatepass"))
+        sha.update(f"{len(numbers)}".encode())
+        sha.update(np.ascontiguousarray(numbers, np.int64).data)
+    return sha.hexdigest()[:16]
 
 
 def chosen_positions(number: int, index: Any) -> IntArray:
@@ -72,9 +106,7 @@ def chosen_positions(number: int, index: Any) -> IntArray:
     return positions
 
 
-def part_of_side(
-    side: SideTasks, units: IntArray, tasks: int, *, first: int, of_all: int
-) -> SideTasks:
+def part_of_side(side: SideTasks, units: IntArray, tasks: int) -> SideTasks:
     """Return the tasks of some units of a side, unit after unit.
 
     Parameters
@@ -85,9 +117,6 @@ def part_of_side(
     tasks : int
         How many tasks the side has; those after them (judged documents of retrieval, whose counts
         are read beside those of the right answers) come last in the part, too.
-    first, of_all : int
-        The position of its first task among those of all sides, and how many these are. A side that
-        is itself one of a part has the positions of its tasks in the whole.
 
     Returns
     -------
@@ -106,10 +135,6 @@ def part_of_side(
     other_filters = {}
     for name, lists in side.other_filters.items():
         other_filters[name] = side.filter_of(lists, chosen)
-    labels = {name: each[chosen] for name, each in side.labels.items()}
-    if POSITION not in labels:
-        labels[POSITION] = Labels._trusted(chosen + first, None)
-        labels[WHOLE] = Labels._trusted(np.full(len(chosen), of_all), None)
     rows_of_whole = side.test_rows[chosen[given.first()]]
     if side.row_axis.some is not None:
         rows_of_whole = side.row_axis.some[rows_of_whole]
@@ -120,7 +145,8 @@ def part_of_side(
         targets=side.targets[chosen],
         filter=filter_lists,
         candidates=candidates,
-        labels=labels,
+        labels={name: each[chosen] for name, each in side.labels.items()},
+        arrays={name: each[chosen] for name, each in side.arrays.items()},
         test_rows=given.codes,
         height=len(given.distinct),
         row_axis=Axis(side.row_axis.whole, f"task.{side.side}.row_axis.labels", rows_of_whole),

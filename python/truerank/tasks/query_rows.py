@@ -30,7 +30,7 @@ def with_mismatched(ranks: Ranks, mismatched: Flags) -> Ranks:
     """Return audited ranks whose audit counts the mismatched rows of tasks."""
     assert ranks.audit is not None
     audit = ranks.audit._replace(mismatched=mismatched.astype(np.int64))
-    return ranks._with(audit=np.array(audit))
+    return ranks._with({"audit": np.array(audit)})
 
 
 def mismatched_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -> Flags:

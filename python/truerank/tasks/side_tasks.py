@@ -18,6 +18,8 @@ from ..ranks.labels import Labels
 from .task_lists import TaskLists, stack_lists
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..inputs.arrays import IntArray
     from ..splits.vocabularies import Names
 
@@ -230,6 +232,8 @@ class SideTasks:
     labels : dict of str to Labels
         "relation", "queries", "targets" and perhaps others, n labels each. "unit" is `test_rows`
         where it is not among them.
+    arrays : dict of str to ndarray, shapes (n,)
+        What ranks of the tasks carry beside labels: "gains" and "without_answers" of retrieval.
     test_rows : ndarray of int64, shape (n,)
         The row of each task's triple (or pair, or query) in the test split as it was given.
     height : int
@@ -252,6 +256,7 @@ class SideTasks:
     filter: tuple[IntArray, ...] | None = None
     candidates: Any | None = None
     labels: dict[str, Labels] = field(default_factory=dict)
+    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     test_rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     height: int = -1
     names: Names = None
@@ -263,7 +268,7 @@ class SideTasks:
         if self.height < 0:
             vars(self).update(height=len(self.targets), test_rows=np.arange(len(self.targets)))
         arrays = ["_queries", "rows", "targets", "test_rows"]
-        arrays.extend(["filter", "candidates", "other_filters"])
+        arrays.extend(["filter", "candidates", "other_filters", "arrays"])
         vars(self).update({name: _read_only(vars(self)[name]) for name in arrays})
         labels = {"unit": Labels._trusted(self.test_rows, None)}
         labels.update(self.labels)
@@ -350,9 +355,9 @@ class SideTasks:
         return [self.labelled(ranks[start : start + len(self)]) for start in starts]
 
     def labelled(self, ranks: Ranks) -> Ranks:
-        """Return ranks of all tasks with their labels."""
+        """Return ranks of all tasks with their labels, and with what they carry beside these."""
         labels: dict[str, Any] = {"side": self.side, **self.labels}
-        return ranks.with_labels(**labels)
+        return ranks.with_labels(**labels)._with(self.arrays)
 
 
 # After the class was made, as it is no default of the field.

@@ -12,6 +12,7 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
 
 import numpy as np
@@ -39,13 +40,14 @@ from ..inputs.rules import (
 from ..inputs.words import LISTED
 from ..ranks.container import Ranks
 from ..ranks.joining import join_ranks
+from ..ranks.origins import Origin
 from ..reporting import report
 from ..splits.vocabularies import Vocabulary
 from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .listed_candidates import candidates_of_lists
 from .pair_batches import rank_pairs
-from .parts import chosen_positions, part_of_side, units_of
+from .parts import chosen_positions, fingerprint_of, part_of_side, units_of
 from .query_rows import mismatched_rows, mismatched_stored_rows, with_mismatched
 from .side_tasks import SideTasks
 
@@ -74,7 +76,7 @@ class VectorOptions(EmbeddingOptions, total=False):
 
 
 # What the task knows of the protocol of its ranks; counting knows the rest.
-_FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split")
+_FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split", "gain", "relevance_level")
 
 
 class Task(Generic[AnyReport]):
@@ -92,22 +94,40 @@ class Task(Generic[AnyReport]):
         The filter's splits, the candidates by name, whether they are sampled, and the split.
     protocols : mapping of str to Protocol, optional
         By the name of the filter if the sides have several: the first one is `protocol`.
+    facts : iterable of (ndarray of int64, names), optional
+        The columns of the facts that are ranked, whatever the sides are, as `fingerprint_of` takes
+        them. Default: the tasks of all sides.
     """
 
     sides: dict[str, SideTasks]
     protocol: Protocol
     protocols: dict[str, Protocol]
+    _numbers_queries = False  # whether labels of queries are their numbers in this task alone
 
     def __init__(
         self,
         sides: Mapping[str, SideTasks],
         protocol: Protocol,
         protocols: Mapping[str, Protocol] | None = None,
+        facts: Iterable[tuple[IntArray, Any]] | None = None,
     ) -> None:
         self.sides = dict(sides)
         self.protocol = protocol
         self.protocols = dict(protocols or {})
         vars(self).update(self.sides)
+        if facts is None:
+            facts = [(each, None) for side in sides.values() for each in (side.rows, side.targets)]
+        self._origin = self._make_origin(facts)
+
+    def _make_origin(self, facts: Iterable[tuple[IntArray, Any]]) -> Origin:
+        """Return what ranks say of this task, by which their units are told from others."""
+        fingerprint = fingerprint_of(chain([(self._units, None)], facts))
+        queries = 0
+        if self._numbers_queries:
+            numbers = [side.labels["queries"].codes for side in self.sides.values()]
+            queries = 1 + max(int(codes.max(initial=-1)) for codes in numbers)
+        rows = 1 + int(self._units.max(initial=-1))
+        return Origin(fingerprint, rows, len(self._units), queries)
 
     def _report(self, ranks: Ranks) -> AnyReport:
         """Report the ranks of all sides; a protocol may weight or group them."""
@@ -130,8 +150,8 @@ class Task(Generic[AnyReport]):
 
         What the parts give joins exactly to what the whole gives: ``task[p::n]`` is evaluated by
         process p of n, and `truerank.concatenate` joins the ranks in the order of the whole,
-        whatever the order of the parts. Units, labels, protocol and sampled negatives are those of
-        the whole; nothing is drawn or warned of again.
+        whatever the order of the parts. An empty part asks nobody. Units, labels, protocol and
+        sampled negatives are those of the whole; nothing is drawn or warned of again.
 
         Parameters
         ----------
@@ -172,13 +192,8 @@ class Task(Generic[AnyReport]):
         part = copy.copy(self)  # and no reference to the whole, so that a part is cheap to send
         part._units = self._units[positions]
         part.sides = {}
-        numbers = {name: self._count_joined(side) for name, side in self.sides.items()}
-        of_all = sum(numbers.values())
-        first = 0
         for name, side in self.sides.items():
-            number = numbers[name]
-            part.sides[name] = part_of_side(side, part._units, number, first=first, of_all=of_all)
-            first += number
+            part.sides[name] = part_of_side(side, part._units, self._count_joined(side))
         vars(part).update(part.sides)
         part._become_part(self, positions)
         return part
@@ -427,6 +442,7 @@ class Task(Generic[AnyReport]):
         for (name, protocol), ranks in zip(protocols.items(), ranks_of_filters, strict=True):
             fields = {field: getattr(protocol, field) for field in _FIELDS}
             joined = join_ranks([each.with_protocol(**fields) for each in ranks])
+            joined = joined._with(origins=(self._origin,))
             if protocol.files:  # those of the task, before those of its scores
                 joined = joined.with_protocol(files=protocol.files + joined.protocol.files)
             reports[name] = report_of(joined)
