@@ -103,7 +103,9 @@ def retrieval_calls(folder: Path) -> list[Call]:
         Call("read_qrels", tr.read_qrels, {"path": folder / "qrels.txt"}),
         Call("read_json_lists", tr.read_json_lists, {"path": folder / "lists.json"}),
         Call(
-            "NamedLists.of", tr.NamedLists.of, {"value": ROWS, "columns": ["qid", "docno", "score"]}
+            "NamedLists.of",
+            tr.NamedLists.of,
+            {"value": ROWS, "columns": {"query": "qid", "document": "docno", "score": "score"}},
         ),
         Call("write_run", tr.write_run, written),
         Call("Qrels.of", tr.Qrels.of, {"value": QRELS}),

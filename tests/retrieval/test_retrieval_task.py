@@ -107,7 +107,9 @@ def test_queries_and_filters_by_their_definition(
     right = [(i, j) for i, grades in enumerate(qrels) for j, gain in grades.items() if gain]
     assert found.ranks.unit.codes.tolist() == [i for i, _ in right]
     assert found.per_query(key).tolist() == pytest.approx(list(expected.values()), rel=1e-12)
-    without = sum(map(bool, qrels)) - len(expected)
+    without = n - len(expected)  # rows do not name queries that have no answer
+    if form in ("dicts", "text", "gzipped"):
+        without = sum(map(bool, qrels)) - len(expected)
     assert found.without_answers == task.without_answers == without
     assert found.protocol.filter == ("train",)
     assert task.leaked == sum(pair in known for pair in right)
@@ -137,7 +139,7 @@ def test_forms_of_pairs(tmp_path: Path) -> None:
     ("known", "is_one"),
     [
         ({"q": {"a": 1}}, True),
-        ({"q": [], "r": {"a"}}, True),
+        ({"q": {"a"}, "r": []}, True),
         ({7: np.array([1, 2])}, True),
         ({"train": []}, False),
         ({"train": {"q": {"a": 1}}}, False),
@@ -295,9 +297,9 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     ({"q": {"a": np.nan}}, {}, "grades that are finite numbers, got nan in row 0"),
     ({"q": {"a": "1"}}, {}, "qrels: expected grades that are finite numbers, got '1' in row 0"),
     ([("q", "a", 1), ("q", "a", 2)], {}, "got 1.0 and 2.0 for 'a' of query 'q'"),
-    ({"q": ["a"], "r": {"a": 1}}, {}, r"expected \{entity: gain\} .*got list for 'q'"),
+    ({"q": ["a"], "r": {"a": 1}}, {}, r"qrels: .* \{item: grade\}.* got 'q': \['a'\]"),
     ({"q": ["a"], 1: ["a"]}, {}, "qrels: .* got 1 in row 1"),
-    ((np.array([0, 1]), np.array([1])), {}, "qrels: .* got columns of 2, 1"),
+    ((np.array([0, 1]), np.array([1])), {}, "qrels: .* of one length.* got lengths 2, 1"),
     (7, {}, r"qrels: .* got int of shape \(\)"),
     ({0: [2]}, {"entities": 2}, "expected .* got 2 in column 1 of row 0"),
     ({1: [0]}, {"queries": 1}, "expected .* got 1 in column 0 of row 0"),
@@ -463,7 +465,7 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
         ({"u": ["a"], "v": {"a": 1}}, None, ValueError, "ids: expected .*, got 'v': {'a': 1}"),
         ({"u": ["a", "a"]}, None, ValueError, "ids: the list of 'u' has 'a' twice"),
         ([["a"]], None, ValueError, "ids: expected 2 lists, one for each query of"),
-        ([[0], [9]], None, ValueError, "ids: .* or ids from 0 to 4, got 9 at position 1"),
+        ([[0], [9]], None, ValueError, "ids: .* or ids from 0 to 4, got 9 in list 1"),
     ],
 )
 def test_wrong_lists(ids: Any, scores: Any, error: type[Exception], message: str) -> None:

@@ -36,6 +36,18 @@ class CandidateLists(NamedTuple):
     scores: Scores | None
     name: str = "ids"
 
+    def without_pads(self) -> CandidateLists:
+        """Leave out pads, -1, wherever they are."""
+        is_id = self.ids != PAD
+        if is_id.all():
+            return self
+        numbers = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        indptr = indptr_of(np.bincount(numbers[is_id], minlength=len(self.indptr) - 1))
+        scores = self.scores
+        if scores is not None:
+            scores = scores.with_array(scores.array[is_id])
+        return CandidateLists(indptr, self.ids[is_id], scores, self.name)
+
     def place(self, position: int) -> tuple[int, int]:
         """Return the list that has a position of the ids, and the position within that list."""
         row = int(np.searchsorted(self.indptr, position, side="right")) - 1

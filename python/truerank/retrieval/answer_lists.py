@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..embeddings.scoring import TopK
 from ..inputs.errors import InputTypeError
 from ..inputs.row_keys import are_among
 from ..inputs.selection import indptr_of, join_ranges
@@ -19,7 +17,6 @@ from ..splits.list_files import lists_of_file
 from ..splits.list_use import ListUse, lists_in_use
 from ..splits.named_lists import NamedLists, named_lists_of
 from ..splits.text import is_path
-from ..splits.vocabularies import code_names
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -27,11 +24,13 @@ if TYPE_CHECKING:
     from ..splits.vocabularies import Vocabulary
 
 
-def read_lists(argument: str, value: Any) -> NamedLists | None:
+def read_lists(
+    argument: str, value: Any, columns: Any = None, *, has_pads: bool = False
+) -> NamedLists | None:
     """Return lists by name of a file, or as `NamedLists.of` takes them; else None."""
     if is_path(value):
-        return lists_of_file(argument, os.fsdecode(value))
-    return named_lists_of(argument, value)
+        return lists_of_file(argument, os.fsdecode(value), columns)
+    return named_lists_of(argument, value, columns, has_pads=has_pads)
 
 
 class OrderedLists(NamedTuple):
@@ -139,73 +138,30 @@ def _ids_in_use(
     return ids
 
 
-def lists_of_ids(
-    ids: Any, scores: Any, ids_of_names: Callable[[Any, bool], IntArray]
-) -> tuple[Any, Any]:
-    """Return ids and scores of lists without queries, one for each row.
+def scored_lists(ids: Any, scores: Any) -> ScoredNames:
+    """Return lists of pairs with scores as lists of names and of scores; others as they are.
 
-    Parameters
-    ----------
-    ids : TopK, list of lists of labels or ids, or lists as `rank_lists` takes them
-        Lists of pairs (name, score), or of ``{"corpus_id": name, "score": score}``, have scores.
-    scores : as `rank_lists` takes them, or None
-    ids_of_names : callable
-        f(names, is_text) -> the ids of entities; the names are distinct.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For unknown labels, and for what is no list.
+    Examples
+    --------
+    >>> scored_lists([[("d7", 2.5)], []], None)
+    ScoredNames(names=[['d7'], []], scores=[[2.5], []])
     """
-    if isinstance(ids, TopK) and scores is not None:
-        ids = ids.ids
-    if not is_list_of_lists(ids):
-        return ids, scores
-    scored = _scored_lists(ids)
-    if scored is not None:
-        if scores is not None:
-            raise InputTypeError("scores", expected="None, as the lists are pairs with scores")
-        ids = scored.names
-        scores = scored.scores
-    flat = read_elements("ids", list(chain.from_iterable(ids)), "labels or ids of entities")
-    if isinstance(flat, np.ndarray):
-        codes = ids_of_names(flat, False)
-    else:
-        numbers, names = code_names(flat)
-        codes = ids_of_names(names, False)[numbers]
-    indptr = indptr_of(list(map(len, ids)))
-    return (indptr, codes), scores
-
-
-def _scored_lists(ids: Any) -> ScoredNames | None:
-    """Return lists of names and lists of scores, of lists of pairs; None for lists of names."""
+    if not isinstance(ids, list):
+        return ScoredNames(ids, scores)
     read = [read_pairs(row) for row in ids]
     if all(pairs is None for pairs in read):
-        return None
+        return ScoredNames(ids, scores)
+    if scores is not None:
+        raise InputTypeError("scores", expected="None, as the lists are pairs with scores")
     scored = ScoredNames([], [])
     for i, pairs in enumerate(read):
         if pairs is not None:
             scored.names.append(pairs.names)
             scored.scores.append(pairs.scores)
-        elif ids[i]:
+        elif len(ids[i]):
             got = f"{ids[i]!r} in list {i}"
             raise InputTypeError("ids", expected="pairs (name, score) in all lists", got=got)
         else:
             scored.names.append([])
             scored.scores.append([])
     return scored
-
-
-def is_list_of_lists(ids: Any) -> bool:
-    """Whether these are lists of names in Python, and no positions: a matrix, a TopK or a pair.
-
-    Examples
-    --------
-    >>> is_list_of_lists([["a"], []]), is_list_of_lists(([0, 2], [2, 0]))
-    (True, False)
-    """
-    if not isinstance(ids, (list, tuple)) or isinstance(ids, TopK):
-        return False
-    rows = [row for row in ids if isinstance(row, (list, tuple))]
-    has_names = any(isinstance(row[0], str) for row in rows if row)
-    return len(rows) == len(ids) and (isinstance(ids, list) or has_names)

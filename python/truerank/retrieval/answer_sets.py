@@ -13,7 +13,7 @@ from ..inputs.row_keys import distinct, find_by_block, look_up, row_keys, sorted
 from ..splits.column_ids import IdColumn, encode_columns
 from ..splits.split_columns import SplitReader, name_splits
 from ..splits.vocabularies import Vocabulary
-from .qrels import FORM, is_one_split, read_judged
+from .qrels import FORM, JudgedPairs, is_one_split, read_judged
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -85,7 +85,9 @@ class AnswerSets(NamedTuple):
         Whether entities have names and a number, but no order: the first of the ids are those that
         the qrels name, and any other name may stand for one of the others.
     sources : tuple of str
-        The files of qrels and known right answers, and their forms.
+        The files of qrels and known right answers, and their forms; columns that were left out.
+    audit : tuple of str
+        A line for each known split of which some rows do not meet the task.
     """
 
     queries: Vocabulary
@@ -97,6 +99,7 @@ class AnswerSets(NamedTuple):
     judged: IntArray = np.zeros((0, 2), np.int64)
     names_alone: bool = False
     sources: tuple[str, ...] = ()
+    audit: tuple[str, ...] = ()
 
     def select(self, where: Any) -> AnswerSets:
         """Return some of the right answers, in this order."""
@@ -127,67 +130,103 @@ def read_answer_sets(
     queries: Any,
     split: str,
     exclude: str | None = None,
+    *,
+    columns: Any = None,
 ) -> AnswerSets:
     """Read the right answers and the known ones; with `exclude` each query itself is known.
 
     Raises
     ------
     TypeError, ValueError, OSError
-        As `read_judged` and `encode_columns` do; for a pair with several gains.
+        As `read_judged` and `encode_columns` do; for a pair with several gains, and for known
+        answers none of which has a query of the task.
     """
     splits = _name_known_splits(qrels, known, split, exclude)
     reader = SplitReader(FORM)
-    tested = read_judged("qrels", qrels, reader)
-    query_names = queries
-    if queries is None and tested.asked.label_index is not None:
-        # without a vocabulary of queries, those of the qrels are all
-        query_names = tuple(reader.index(0).codes) or None
+    tested = read_judged("qrels", qrels, reader, columns, entities)
+    query_names = _query_names(tested, queries, reader)
     query_ids, (asked, tasks) = encode_columns(
         "queries", query_names, [tested.asked, tested.queries]
     )
+    number_of_asked = query_ids.size  # rows do not name queries without an answer
+    if not tested.is_table:
+        number_of_asked = len(distinct(asked))
 
-    known_queries = {}
-    columns = [tested.entities]
-    sources = [tested.source]
+    known_splits = {}
     for name, (title, value) in splits.items():
-        judged = read_judged(title, value, reader)
-        sources.append(judged.source)
-        found = _find_queries(judged.queries, query_ids, queries is None)
-        stays = (found >= 0) & (found < query_ids.size)
-        if judged.gains is not None:
-            stays &= judged.gains > 0
-        entities_of_split = judged.entities
-        if not stays.all():
-            found = found[stays]
-            entities_of_split = entities_of_split._replace(values=entities_of_split.values[stays])
-        known_queries[name] = found
-        columns.append(entities_of_split)
-
-    names_alone = is_integer(entities) and any(map(_has_names, columns))
+        judged = read_judged(title, value, reader, columns, entities)
+        known_splits[name] = _among_queries(judged, query_ids, queries is None)
+    columns_of_entities = [tested.entities]
+    columns_of_entities += [each.entities for each in known_splits.values()]
+    names_alone = is_integer(entities) and any(map(_has_names, columns_of_entities))
     if names_alone:
-        named_columns = list(columns)
+        named_columns = list(columns_of_entities)
         if exclude is not None:  # lists may name them
             named_columns.append(tested.asked)
         entity_ids = _read_names_alone(entities, named_columns)
-        columns_of_ids = [column.values for column in columns]
+        columns_of_ids = [column.values for column in columns_of_entities]
     else:
-        entity_ids, columns_of_ids = encode_columns("entities", entities, columns)
+        entity_ids, columns_of_ids = encode_columns("entities", entities, columns_of_entities)
     known_pairs = {}
-    for (name, found), ids in zip(known_queries.items(), columns_of_ids[1:], strict=True):
-        known_pairs[name] = (found, ids)
+    given = {}
+    for (name, each), ids in zip(known_splits.items(), columns_of_ids[1:], strict=True):
+        known_pairs[name] = (each.queries, ids)
+        given[name] = each.given
+    audit = _count_strangers("known", given, known_pairs)
     if exclude is not None:
-        known_pairs[exclude] = _queries_themselves(query_ids, entity_ids)
+        themselves = _queries_themselves(query_ids, entity_ids)
+        audit += _count_strangers("exclude", {exclude: query_ids.size}, {exclude: themselves})
+        known_pairs[exclude] = themselves
     sets = AnswerSets(
         queries=query_ids,
         entities=entity_ids,
         pairs=_as_pairs(tasks, columns_of_ids[0]),
         gains=tested.gains,
         known=known_pairs,
-        asked=len(distinct(asked)),
+        asked=number_of_asked,
         names_alone=names_alone,
-        sources=tuple(filter(None, sources)),
+        sources=tuple(filter(None, [tested.source, *(e.source for e in known_splits.values())])),
+        audit=tuple(audit),
     )
     return _distinct_answers(sets)
+
+
+def _query_names(tested: JudgedPairs, queries: Any, reader: SplitReader) -> Any:
+    """Return the vocabulary of queries: the given one, or what the qrels say of it."""
+    if tested.rows is not None:
+        if queries is None:
+            return tested.rows
+        _check_height(tested, Vocabulary.read("queries", queries))
+    if queries is None and tested.asked.label_index is not None:
+        return tuple(reader.index(0).codes) or None  # those of the qrels are all
+    return queries
+
+
+class _KnownSplit(NamedTuple):
+    """What a known split has of the queries of a task, of how many right answers in all."""
+
+    queries: IntArray
+    entities: IdColumn
+    given: int
+    source: str
+
+
+def _among_queries(judged: JudgedPairs, queries: Vocabulary, of_qrels: bool) -> _KnownSplit:
+    """Return the right answers of a known split whose queries are those of the task.
+
+    `of_qrels` says that the vocabulary is made of the qrels alone, so that nobody gave an order.
+    """
+    found = _find_queries(judged, queries, of_qrels)
+    stays = np.ones(len(found), np.bool_)
+    if judged.gains is not None and judged.rows is None:  # the values of a matrix say nothing
+        stays = judged.gains > 0
+    given = int(np.count_nonzero(stays))
+    stays &= (found >= 0) & (found < queries.size)
+    entities = judged.entities
+    if not stays.all():
+        found = found[stays]
+        entities = entities._replace(values=entities.values[stays])
+    return _KnownSplit(found, entities, given, judged.source)
 
 
 def _as_pairs(queries: IntArray, entities: IntArray) -> IntArray:
@@ -215,7 +254,8 @@ def _queries_themselves(queries: Vocabulary, entities: Vocabulary) -> tuple[IntA
     """Return each query beside the entity of its name, or of its number where none have names."""
     have_names = queries.names is not None
     if have_names != (entities.names is not None):
-        expected = "None, or queries and entities that both have names, or are both numbered"
+        expected = "None, or queries and entities that both have names, or are both numbered; "
+        expected += "queries= and entities= give them names"
         raise InputValueError("exclude", expected=expected, got="'self'")
     elements: Any = np.arange(queries.size)
     if queries.holds_ints:
@@ -225,6 +265,26 @@ def _queries_themselves(queries: Vocabulary, entities: Vocabulary) -> tuple[IntA
     found = entities.find("exclude", elements)
     (named,) = np.nonzero(found >= 0)
     return named, found[named]
+
+
+def _count_strangers(
+    argument: str, given: Mapping[str, int], meeting: Mapping[str, tuple[IntArray, IntArray]]
+) -> list[str]:
+    """Return a line for each split of which some rows do not meet the task.
+
+    Raises
+    ------
+    InputValueError
+        If none does in all of them: names that never meet are names of something else.
+    """
+    lines = []
+    for name, (found, _) in meeting.items():
+        if len(found) < given[name]:
+            lines.append(f"{name}: {len(found):,} of {given[name]:,} rows have a query of the task")
+    if any(given.values()) and not any(len(found) for found, _ in meeting.values()):
+        problem = "no row has a query and an entity of the task; their names may be written unlike"
+        raise InputValueError(argument, problem)
+    return lines
 
 
 def _has_names(column: IdColumn) -> bool:
@@ -263,11 +323,13 @@ def check_number_of_names(size: int, names: int) -> None:
         raise InputValueError("entities", expected=expected, got=size)
 
 
-def _find_queries(column: IdColumn, queries: Vocabulary, of_qrels: bool) -> IntArray:
+def _find_queries(judged: JudgedPairs, queries: Vocabulary, of_qrels: bool) -> IntArray:
     """Return the ids of known queries, -1 for those that are not in the task.
 
     `of_qrels` says that the vocabulary is made of the qrels alone, so that nobody gave an order.
     """
+    column = judged.queries
+    _check_height(judged, queries)
     values = column.values
     if not len(values):
         return values
@@ -280,7 +342,17 @@ def _find_queries(column: IdColumn, queries: Vocabulary, of_qrels: bool) -> IntA
         raise InputValueError(column.split, expected=expected, got=got)
     if queries.names is None and values.min() < 0:
         raise InputValueError(column.split, expected="query ids from 0 on", got=values.min())
+    if column.are_positions:
+        return values
     return queries.find(column.split, values, where=column.where)
+
+
+def _check_height(judged: JudgedPairs, queries: Vocabulary) -> None:
+    """Refuse a matrix that has more rows than there are queries."""
+    if judged.rows is not None and judged.rows > queries.size:
+        expected = f"a matrix with a row for each of the {queries.size} queries"
+        got = f"{judged.rows} rows (queries={judged.rows} says that there are so many)"
+        raise InputValueError(judged.queries.split, expected=expected, got=got)
 
 
 def _distinct_answers(sets: AnswerSets) -> AnswerSets:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence, Set, Sized
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sized
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.candidate_lists import PAD
+from ..inputs.checks import is_number, is_sparse
+from ..inputs.errors import InputTypeError
 from ..inputs.npy_files import read_npy
 from ..splits.column_ids import IdColumn
-from ..splits.grades import read_grades
-from ..splits.judgements import Qrels, without_ranx
+from ..splits.column_tables import is_column
+from ..splits.elements import without_pads
+from ..splits.judgements import Qrels, plain_rows, read_judgements
 from ..splits.list_files import qrels_of_file
-from ..splits.long_rows import as_list, read_long_rows
-from ..splits.split_columns import SplitReader, is_split
+from ..splits.split_columns import SplitReader
 from ..splits.text import RowForm, is_path
+from ..splits.vocabularies import Vocabulary
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
@@ -37,7 +39,11 @@ class JudgedPairs(NamedTuple):
     asked : IdColumn
         The queries that occur, also those without a pair; some of them perhaps several times.
     source : str
-        The file and its form; "": they are from Python.
+        The file and its form, or what was left out; "": nothing, and they are from Python.
+    is_table : bool
+        Whether they are rows or columns, which do not name queries without a pair.
+    rows : int or None
+        Of a sparse matrix: how many it has, a row for each query.
     """
 
     queries: IdColumn
@@ -45,9 +51,13 @@ class JudgedPairs(NamedTuple):
     gains: FloatArray | None
     asked: IdColumn
     source: str = ""
+    is_table: bool = False
+    rows: int | None = None
 
 
-def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
+def read_judged(
+    title: str, value: Any, reader: SplitReader, columns: Any, order: Any
+) -> JudgedPairs:
     """Read qrels.
 
     Parameters
@@ -55,88 +65,90 @@ def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
     title : str
         The argument, for messages.
     value : object
-        A mapping of queries to mappings of entities to gains, or to lists of entities; rows, as an
-        array of int of shape (n, 2) or (n, 3) or a list of tuples; a tuple of two or three columns;
-        a frame, a data set, or rows with named fields, as `Qrels.of` takes them; Qrels; or a path:
-        a .npy file of rows, any other is text that `read_qrels` reads.
+        As `read_judgements` takes it; Qrels; or a path: a .npy file of rows, any other is text that
+        `read_qrels` reads.
     reader : SplitReader
         Of the form `FORM`; all that belongs to one task is read by one.
+    columns : mapping or None
+        As `read_judgements` takes it.
+    order : object
+        The entities, as `Vocabulary.read` takes them: whether -1 is one, and no pad.
 
     Raises
     ------
     TypeError, ValueError, OSError
         For anything else, and for gains that are NaN or infinite.
     """
-    value = as_list(without_ranx(value))
+    value = plain_rows(value)
     if is_path(value):
         path = os.fsdecode(value)
         if path.endswith(".npy"):
             value = read_npy(title, path)
             title = f"{title}: {path}"
         else:
-            value = qrels_of_file(title, path)
-    if isinstance(value, Mapping):
-        return _read_mapping(title, value, reader)
+            value = qrels_of_file(title, path, columns)
     if isinstance(value, Qrels):
         queries = reader.column(title, 0, value.queries, is_text=value.is_text)
         entities = reader.column(title, 1, value.documents, is_text=value.is_text)
-        gains = value.relevance.astype(np.float64)
-        return JudgedPairs(queries, entities, gains, queries, value.source)
-    rows = read_long_rows(title, value, judged=True)
-    if rows is not None:
-        columns = [rows.queries, rows.documents]
-        if rows.values is not None:
-            columns.append(rows.values)
-        return _pairs_of_columns(title, columns, reader)
-    return _pairs_of_columns(title, reader.columns(title, value), reader)
+        relevance: FloatArray = value.relevance.astype(np.float64)
+        return JudgedPairs(queries, entities, relevance, queries, value.source)
+    found = read_judgements(title, value, columns)
+    are_positions = found.matrix is not None
+    asked = reader.column(title, 0, found.queries)._replace(are_positions=are_positions)
+    entities = reader.column(title, 1, found.documents)._replace(are_positions=are_positions)
+    counts = found.counts
+    queries = asked
+    if counts is not None:
+        may_have_pads = found.relevance is None and entities.label_index is None
+        has_pads = may_have_pads and bool((entities.values == PAD).any())
+        if has_pads and not Vocabulary.read("entities", order).names_pad():
+            counts, values = without_pads(title, counts, entities.values)
+            entities = entities._replace(values=np.asarray(values))
+        queries = asked._replace(values=np.repeat(asked.values, counts))
+    gains: FloatArray | None = None
+    if found.relevance is not None:
+        gains = found.relevance.astype(np.float64)
+    rows = None
+    is_table = counts is None
+    if found.matrix is not None:
+        rows, _ = found.matrix
+    return JudgedPairs(queries, entities, gains, asked, found.source, is_table, rows)
 
 
-def is_one_split(known: object) -> bool:
-    """Whether known right answers are those of one split, and not splits by name or in a list.
+def is_one_split(known: Mapping[Any, Any]) -> bool:
+    """Return whether known right answers are those of one split, and not splits by their names.
+
+    Raises
+    ------
+    InputTypeError
+        For a mapping that has both.
 
     Examples
     --------
     >>> is_one_split({"q1": ["a", "b"]}), is_one_split({"train": {"q1": ["a", "b"]}})
     (True, False)
     """
-    if not isinstance(known, Mapping):
-        return True
-    filled = (value for value in known.values() if not isinstance(value, Sized) or len(value))
-    for first in filled:
-        return not is_split(first)
-    return not all(isinstance(name, str) for name in known)  # no pairs at all
+    kinds = {_are_items(value) for value in known.values() if not _is_empty(value)}
+    if len(kinds) > 1:
+        expected = 'splits by their names, known={"train": {query: [items]}, ...}, or one split, '
+        expected += "known={query: [items], ...}"
+        raise InputTypeError("known", expected=expected, got="a mapping that has both")
+    if not kinds:  # no pairs at all
+        return not all(isinstance(name, str) for name in known)
+    return True in kinds
 
 
-def _pairs_of_columns(title: str, columns: list[Any], reader: SplitReader) -> JudgedPairs:
-    if not columns:
-        columns = [np.zeros(0, np.int64), np.zeros(0, np.int64)]
-    lengths = list(map(len, columns))
-    if len(columns) not in (2, 3) or len(set(lengths)) > 1:
-        expected = "columns (queries, entities) or (queries, entities, gains) of one length"
-        got = f"columns of {', '.join(map(str, lengths))}"
-        raise InputValueError(title, expected=expected, got=got)
-    gains = None
-    if len(columns) == 3:
-        gains = read_grades(title, columns[2]).astype(np.float64)
-    queries = reader.column(title, 0, columns[0])
-    entities = reader.column(title, 1, columns[1])
-    return JudgedPairs(queries, entities, gains, queries)
+def _is_empty(value: Any) -> bool:
+    """Return whether this has no members, so that it could be anything."""
+    return isinstance(value, Sized) and not is_sparse(value) and not len(value)
 
 
-def _read_mapping(title: str, value: Mapping[Any, Any], reader: SplitReader) -> JudgedPairs:
-    lists = list(value.values())
-    are_graded = {isinstance(listed, Mapping) for listed in lists}
-    for query, listed in value.items():
-        is_list = isinstance(listed, (Mapping, Sequence, Set, np.ndarray))
-        if not is_list or isinstance(listed, (str, bytes)) or len(are_graded) > 1:
-            expected = "{entity: gain} for each query, or [entities] for each"
-            got = f"{type(listed).__name__} for {query!r}"
-            raise InputTypeError(title, expected=expected, got=got)
-    asked = reader.column(title, 0, list(value))
-    entities = reader.column(title, 1, list(chain.from_iterable(lists)))
-    queries = asked._replace(values=np.repeat(asked.values, list(map(len, lists))))
-    gains = None
-    if True in are_graded:
-        grades = [grade for listed in lists for grade in listed.values()]
-        gains = read_grades(title, grades).astype(np.float64)
-    return JudgedPairs(queries, entities, gains, asked)
+def _are_items(value: Any) -> bool:
+    """Return whether this is what one query has, items or their grades, and no split."""
+    if isinstance(value, Mapping):
+        return is_number(next(iter(value.values())))
+    has_fields = getattr(getattr(value, "dtype", None), "names", None)
+    if isinstance(value, Iterator) or has_fields or not is_column(value):
+        return False
+    first = next(iter(value))
+    return not isinstance(first, (Mapping, tuple)) and not is_column(first)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -19,16 +19,15 @@ from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
 from ..splits.elements import read_elements
 from ..splits.split_audit import check_rules
-from ..splits.vocabularies import Vocabulary
+from ..splits.vocabularies import Vocabulary, code_names, ids_of_lists
 from ..tasks.one_sided_task import OneSidedTask
 from ..tasks.side_tasks import SideTasks
 from .answer_candidates import ALL, read_candidates
 from .answer_lists import (
     OrderedLists,
-    is_list_of_lists,
     lists_in_order,
-    lists_of_ids,
     read_lists,
+    scored_lists,
 )
 from .answer_report import RetrievalReport, check_level, report
 from .answer_sets import check_number_of_names, read_answer_sets, without_leaks
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
+    from ..splits.elements import Elements
     from ..splits.named_lists import NamedLists
     from ..splits.vocabularies import Names
 
@@ -54,17 +54,18 @@ class Task(OneSidedTask[RetrievalReport]):
 
     Parameters
     ----------
-    qrels : mapping, array, list of tuples, tuple of columns, or path
+    qrels : mapping, table, array, list of tuples, tuple of columns, sparse matrix, or path
         The right answers of each query: ``{query: {entity: gain}}``, ``{query: [entities]}``, rows
-        ``(query, entity)`` or ``(query, entity, gain)`` as a list of tuples or an array of int,
-        columns ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple of arrays, a
-        frame, a data set or rows with named fields, as `Qrels.of` takes them, `Qrels`, or the path
-        of a .npy file of rows or of what `truerank.read_qrels` reads, gzipped if its name ends in
-        .gz. Without names of columns that say more, those of frames count by position. What a str
-        and an int name is decided by `entities` and
-        `queries`; arrays may be Series and categoricals. A gain of 0 is no right answer,
-        and one below 0 says that the pair is not judged. A query without a right answer is left out
-        of all means, and counted in `without_answers`; ``report(ranks, answerless="zero")`` counts
+        ``(query, entity)`` or ``(query, entity, gain)`` as a list of tuples or an array of two
+        dimensions, columns ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple, a
+        frame, a data set or rows with named fields, whose columns are found by their names, as
+        `Qrels.of` takes them, `Qrels`, or the path of a .npy file of rows or of what
+        `truerank.read_qrels` reads, gzipped if its name ends in .gz. A sparse matrix of scipy has a
+        row for each query and a column for each entity, and gains as its stored values. What a str
+        and an int name is decided by `entities` and `queries`, in any container. A gain of 0 is no
+        right answer, and one below 0 says that the pair is not judged. A query without a right
+        answer is left out of all means, and counted in `without_answers`;
+        ``report(ranks, answerless="zero")`` counts
         it as 0.
     entities : int, sequence of str or int, or mapping of these to int
         How many entities, documents or items there are, or their labels in the order of the columns
@@ -75,11 +76,13 @@ class Task(OneSidedTask[RetrievalReport]):
         what no list names then needs no name, and only lists by name can be evaluated.
     queries : int, sequence of str, or mapping of str to int, optional
         The same for queries, and the rows of scores or of embeddings. Default: labels in the order
-        in which `qrels` first has them, or ids from 0 to the largest. Rows and lists without names
-        are refused where queries have labels and `queries` does not say their order.
+        in which `qrels` first has them, or ids from 0 to the largest. Where qrels are rows or
+        columns, which do not name queries without an answer, these are all queries. Rows and lists
+        without names are refused where queries have labels and `queries` does not say their order.
     known : dict of str to split, list of splits, one split, or None
         Right answers of other splits, each in any form of `qrels`: they are left out of the
-        candidates of their query. Those of queries without a row are ignored.
+        candidates of their query; stored values of a sparse matrix say nothing. Those of other
+        queries are ignored, and named in `audit`.
     groups : labels or mapping, optional
         The group of each query, of all in the order of their ids (which the index of a Series must
         have), or by query.
@@ -112,6 +115,10 @@ class Task(OneSidedTask[RetrievalReport]):
         "self": the entity of the same name as a query, or of the same number where neither have
         names, is no candidate of it, as where a corpus holds the queries (ArguAna, Quora). It is a
         known split of that name.
+    columns : mapping of str to (str or int), optional
+        The name or number of the column of each role in qrels and known, ``{"query": "who",
+        "document": 2}``, and perhaps "relevance", for what has columns. Default: by their names, or
+        in this order where they have none.
 
     Attributes
     ----------
@@ -123,9 +130,11 @@ class Task(OneSidedTask[RetrievalReport]):
     queries, entities : tuple of str, or None
         The labels of the ids.
     without_answers : int
-        The number of queries of `qrels` that have no right answer.
+        The number of queries that have no right answer.
     leaked : int
         The number of right answers that a known split has, too.
+    audit : tuple of str
+        A line for each known split of which some rows do not meet the task, with their number.
 
     Raises
     ------
@@ -181,6 +190,7 @@ class Task(OneSidedTask[RetrievalReport]):
         judged: bool = False,
         relevance_level: float | None = None,
         exclude: str | None = None,
+        columns: Any = None,
     ) -> None:
         rules = check_rules(leaks=leaks)
         choice("gain", gain, GAINS)
@@ -192,7 +202,8 @@ class Task(OneSidedTask[RetrievalReport]):
         if entities is None:  # those that are judged would be too few
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
-        sets = read_answer_sets(qrels, known, entities, queries, split, exclude)
+        sets = read_answer_sets(qrels, known, entities, queries, split, exclude, columns=columns)
+        self.audit = sets.audit
         sets, self.leaked = without_leaks(sets, rules["leaks"])
         self._check_level(sets.gains)
         chosen = read_candidates(candidates, sets)
@@ -272,7 +283,13 @@ class Task(OneSidedTask[RetrievalReport]):
 
     @with_options(ListOptions)
     def evaluate_lists(
-        self, ids: Any, scores: Any = None, *, misses: str = "zero", **options: Unpack[ListOptions]
+        self,
+        ids: Any,
+        scores: Any = None,
+        *,
+        columns: Any = None,
+        misses: str = "zero",
+        **options: Unpack[ListOptions],
     ) -> RetrievalReport:
         """Evaluate lists of the best entities, which may miss right answers.
 
@@ -281,21 +298,23 @@ class Task(OneSidedTask[RetrievalReport]):
 
         Parameters
         ----------
-        ids : mapping, NamedLists, path, TopK, or lists as `truerank.rank_lists` takes them
+        ids : mapping, table, NamedLists, path, TopK, array, or list of lists
             ``{query: {entity: score}}``, ``{query: [(entity, score)]}``, or ``{query: [entities]}``
             in order alone, by labels or ids, as `qrels` name them: none is converted; or frames,
-            data sets, rows and tuples of three columns, as `NamedLists.of` takes them. A query
-            without a list has an empty one;
-            lists of queries that `qrels` does not have are not used, unless the task was made with
-            `queries`, where they are an error.
+            data sets, rows with names, and tuples of columns, as `NamedLists.of` takes them. A
+            query without a list has an empty one; lists of queries that `qrels` does not have are
+            not used, unless the task was made with `queries`, where they are an error.
             `NamedLists`, or the path of a file that `truerank.read_run` reads, or, if it ends in
             .json or .jsonl (or these with .gz), `truerank.read_json_lists`; ``protocol.files`` of
-            the report names the form. Or a list for each
-            query, in the order of their ids: what `truerank.topk_embeddings` returns, a matrix
-            (queries, width) padded with -1, ``(indptr, values)``, or a list of lists of ids or
-            labels, or of pairs (entity, score).
-        scores : array_like, (indptr, values), list of lists, or None
+            the report names the form. Or a list for each query, in their order, of labels or ids:
+            an array of two dimensions, perhaps padded with -1, a list of lists or of arrays, or of
+            lists of pairs (entity, score). What `truerank.topk_embeddings` returns, a `TopK`, has
+            positions.
+        scores : array_like, list of lists, or None
             Their scores, of the same form; None: they are by name, or the order says all.
+        columns : mapping of str to (str or int), optional
+            The name or number of the column of each role, for what has columns, as `NamedLists.of`
+            takes it.
         misses : {"zero", "bounds", "expected"}
             What a right answer counts for that its list misses, as in `report`: nothing, or the
             mean over all places that the list leaves, whose first and last are bounds, or not.
@@ -331,22 +350,29 @@ class Task(OneSidedTask[RetrievalReport]):
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
         check_misses(misses, self.protocol)
-        named = read_lists("ids", ids)
+        has_pads = not Vocabulary(self.answers.columns, self.entities).names_pad()
+        named = read_lists("ids", ids, columns, has_pads=has_pads)
+        dtype = options.get("dtype")
         use = None
         source = ""
-        if named is None:
-            if not is_list_of_lists(ids):
-                self._check_columns_of("ids")
-            self._check_order_of_queries("ids")
-            ids, scores = lists_of_ids(ids, scores, self._ids_of_names)
-        else:
+        if named is not None:
             if scores is not None:
                 raise InputTypeError("scores", expected="None, as the lists have names")
             ids, scores, use = self._lists_by_query(named)
+            lists = as_lists(ids, scores, dtype, "ids")
             source = named.source
-        if isinstance(ids, TopK) and scores is None:
-            ids, scores = ids
-        lists = as_lists(ids, scores, options.get("dtype"), "ids")
+        elif isinstance(ids, TopK):  # whose ids are positions
+            self._check_columns_of("ids")
+            self._check_order_of_queries("ids")
+            if scores is None:
+                scores = ids.scores
+            lists = as_lists(ids.ids, scores, dtype, "ids")
+        else:
+            self._check_order_of_queries("ids")
+            names, scores = scored_lists(ids, scores)
+            lists = ids_of_lists(
+                "ids", names, scores, dtype, self._ids_of_elements, has_pads=has_pads
+            )
         opened = TopK(lists, None)  # type: ignore[arg-type]  # open lists have their scores
         counted = self._rank_lists({SIDE: opened}, "ids", **options)
         report = self._make_report(counted, lambda ranks: self._report_lists(ranks, misses, source))
@@ -388,6 +414,15 @@ class Task(OneSidedTask[RetrievalReport]):
     def _become_part(self, source: Self, positions: IntArray) -> None:
         if self._asked_by_whole is None:
             self._asked_by_whole = source.answers.queries[:, 0]
+
+    def _ids_of_elements(self, elements: Elements, where: Callable[[int], str]) -> IntArray:
+        """Return the ids of what lists have, from Python."""
+        if self._names_alone is None:
+            return Vocabulary(self.answers.columns, self.entities).ids_of("ids", elements, where)
+        if isinstance(elements, np.ndarray):
+            return _ids_of_names_alone(self._names_alone, elements)
+        numbers, names = code_names(elements)
+        return _ids_of_names_alone(self._names_alone, names)[numbers]
 
     def _ids_of_names(self, names: Any, is_text: bool) -> IntArray:
         """Return the ids of distinct names, any of which may be new where names are alone."""

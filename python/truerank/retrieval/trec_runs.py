@@ -80,14 +80,17 @@ def write_run(
     q1 Q0 d7 1 2 truerank
     q1 Q0 d3 2 1 truerank
     """
-    named = read_lists("top", top)
+    named = None
+    is_pair = isinstance(top, tuple) and len(top) == 2  # a TopK, or (ids, scores)
+    if not is_pair:
+        named = read_lists("top", top)
     if named is not None:
         if queries is not None or entities is not None:
             raise InputTypeError("queries, entities", expected="None, as the lists have names")
         queries = named.queries
         entities = named.names
         top = named.entries
-    if not isinstance(top, tuple) or len(top) != 2:
+    elif not is_pair:
         expected = "(ids, scores), TopK, lists by query, or their file"
         raise InputTypeError("top", expected=expected, got=type(top).__name__)
     lists = as_lists(*top)

@@ -13,6 +13,7 @@ import numpy as np
 from ..inputs.checks import is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
+from .column_roles import Door, find_roles
 
 
 class ColumnTable(NamedTuple):
@@ -28,6 +29,41 @@ class ColumnTable(NamedTuple):
 
     columns: list[Any]
     names: list[Any] | None = None
+
+    def by_role(
+        self, argument: str, door: Door, said: Mapping[str, str | int] | None = None
+    ) -> ColumnsByRole:
+        """Return the columns by their roles, as `find_roles` finds them.
+
+        Examples
+        --------
+        >>> from truerank.splits.column_roles import PAIRS
+        >>> ColumnTable([[5, 6], [3, 4]], ["right", "left"]).by_role("test", PAIRS).columns
+        {'left': [3, 4], 'right': [5, 6]}
+        """
+        roles = find_roles(argument, self.names, len(self.columns), door, said)
+        columns = {role: self.columns[place] for role, place in roles.places.items()}
+        return ColumnsByRole(columns, roles.left_out)
+
+
+class ColumnsByRole(NamedTuple):
+    """The columns of a table by their roles.
+
+    Attributes
+    ----------
+    columns : dict of str to column
+    left_out : tuple of str
+        The names of columns that are not read.
+    """
+
+    columns: dict[str, Any]
+    left_out: tuple[str, ...] = ()
+
+    def source(self, argument: str) -> str:
+        """Say what was left out, as the sources of files do; "" if nothing was."""
+        if not self.left_out:
+            return ""
+        return f"{argument} (left out: columns {', '.join(self.left_out)})"
 
 
 def read_table(argument: str, value: Any) -> ColumnTable | None:

@@ -6,7 +6,7 @@ Each element is looked at, and none is converted: what is no `str` and no intege
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,14 @@ import numpy as np
 
 from .. import _core
 from ..inputs.arrays import as_array, device_of, index_array, refuse_mask
+from ..inputs.candidate_lists import PAD
 from ..inputs.checks import check_length, check_shape, is_iterable, plain_names
-from ..inputs.errors import InputTypeError
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import without_index
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..inputs.arrays import IntArray
 
     Elements = IntArray | Sequence[str]
@@ -176,6 +179,87 @@ def checked_names(argument: str, values: Any) -> Names:
     if isinstance(elements, np.ndarray):
         return tuple(elements.tolist())
     return plain_names(elements)
+
+
+def joined_rows(
+    name: str,
+    rows: Iterable[Any],
+    expected: str,
+    row_name: Callable[[int], str] = "in list {}".format,
+) -> tuple[IntArray, Elements]:
+    """Return how many elements each row has, and those of all rows, one row after another.
+
+    Parameters
+    ----------
+    name, expected : str
+        For messages.
+    rows : iterable
+        Of what `read_elements` takes.
+    row_name : callable, optional
+        The place of a row, for messages.
+
+    Examples
+    --------
+    >>> joined_rows("known", [["b", "a"], ("c",)], "labels")
+    (array([2, 1]), ['b', 'a', 'c'])
+    """
+    read = []
+    for i, row in enumerate(rows):
+        elements = row
+        if not isinstance(row, (list, tuple)):
+            elements = read_elements(name, row, f"{expected} {row_name(i)}")
+        read.append(elements)
+    lengths = np.array(list(map(len, read)), dtype=np.int64)
+    filled = [row for row in read if len(row)]  # an empty array says nothing of the others
+    if filled and all(isinstance(row, np.ndarray) for row in filled):
+        return lengths, np.concatenate(filled)
+    joined: list[Any] = []
+    for row in filled:
+        if isinstance(row, np.ndarray):
+            joined.extend(row.tolist())
+        else:
+            joined.extend(row)
+    ends = np.cumsum(lengths)
+
+    def where(i: int) -> str:
+        return row_name(int(np.searchsorted(ends, i, side="right")))
+
+    return lengths, read_elements(name, joined, expected, where)
+
+
+def find_pads(name: str, lengths: IntArray, elements: Elements) -> npt.NDArray[np.bool_]:
+    """Return which elements of joined rows are pads, -1, which only stand at the end of a row.
+
+    Examples
+    --------
+    >>> find_pads("known", np.array([2, 1]), np.array([7, -1, 8]))
+    array([False,  True, False])
+    """
+    if not isinstance(elements, np.ndarray):
+        return np.zeros(len(elements), np.bool_)
+    is_pad: npt.NDArray[np.bool_] = elements == PAD
+    if is_pad.any():
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        is_wrong = is_pad[:-1] & ~is_pad[1:] & (row[1:] == row[:-1])
+        if is_wrong.any():
+            got = f"an id after a pad in list {row[is_wrong.argmax()]}"
+            raise InputValueError(name, expected=f"pads ({PAD}) only at the end", got=got)
+    return is_pad
+
+
+def without_pads(name: str, lengths: IntArray, elements: Elements) -> tuple[IntArray, Elements]:
+    """Return joined rows without their pads.
+
+    Examples
+    --------
+    >>> without_pads("known", np.array([2, 1]), np.array([7, -1, 8]))
+    (array([1, 1]), array([7, 8]))
+    """
+    is_pad = find_pads(name, lengths, elements)
+    if not isinstance(elements, np.ndarray) or not is_pad.any():
+        return lengths, elements
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    return np.bincount(row[~is_pad], minlength=len(lengths)), elements[~is_pad]
 
 
 def first_names(names: Sequence[Name]) -> str:

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import read_only
-from ..inputs.checks import instance, is_integer, mapping, several
+from ..inputs.arrays import as_array, read_only, refuse_mask
+from ..inputs.checks import instance, is_sparse
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from .elements import checked_names
+from .column_roles import JUDGEMENTS, check_columns
+from .column_tables import ColumnTable, is_column, read_table
+from .elements import checked_names, joined_rows
 from .grades import read_grades
-from .long_rows import LongRows, as_list, read_long_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .elements import Name, Names
+    from ..inputs.arrays import IntArray
+    from .elements import Names
 
 
-def without_ranx(value: Any) -> Any:
-    """Return the dicts of a Qrels or Run of ranx; anything else stays as it is.
+def plain_rows(value: Any) -> Any:
+    """Return the dicts of a Qrels or Run of ranx, and the rows of an iterator as a list.
+
+    Anything else stays as it is.
 
     Examples
     --------
-    >>> without_ranx({"q1": {"d3": 0.5}})
-    {'q1': {'d3': 0.5}}
+    >>> plain_rows(iter([("q1", "d3")]))
+    [('q1', 'd3')]
     """
     if type(value).__module__.startswith("ranx."):
         return value.to_dict()
+    if isinstance(value, Iterator):
+        return list(value)
     return value
 
 
@@ -92,63 +100,47 @@ class Qrels:
         Parameters
         ----------
         value : Qrels, mapping, frame, data set, rows, or tuple of columns
-            ``{query: {name: relevance}}``, ``{query: [names]}``, ``{query: name}``; or a row for
-            each judgement, in the forms that `NamedLists.of` takes. Rows without relevance are
-            right answers. Relevance is a finite number.
+            ``{query: {name: relevance}}``, ``{query: [names]}``; or a row for each judgement, in
+            the forms that `NamedLists.of` takes, or as a list of tuples, or an array of two
+            dimensions. Rows without relevance are right answers. Relevance is a finite number.
         argument : str
             What messages call it.
-        columns : sequence of str, optional
-            The names of the columns of queries, documents and, perhaps, relevance, as in
-            `NamedLists.of`.
+        columns : mapping of str to (str or int), optional
+            The name or number of the column of each role, ``{"query": "who", "document": 2}``, and
+            perhaps "relevance". Default: by their names, or in this order where they have none.
 
         Raises
         ------
         TypeError, ValueError
-            For another form, and for columns that are not found, or two of a kind.
+            For another form; for a role whose column is missing or there twice, and for other
+            columns, unless they are known to say nothing (text, title, iteration, timestamp, ...).
 
         Examples
         --------
-        >>> Qrels.of({"q1": {"d3": 1, "d9": 0}, "q2": ["d3"]})
+        >>> Qrels.of({"q1": {"d3": 1, "d9": 0}, "q2": {"d3": 2}})
         Qrels(3 judgements of 2 queries, 2 relevant)
         >>> Qrels.of([{"query-id": "q1", "corpus-id": "d3", "score": 1}])
         Qrels(1 judgements of 1 queries, 1 relevant)
         """
         instance("argument", argument, str)
-        value = as_list(without_ranx(value))
+        value = plain_rows(value)
         if isinstance(value, Qrels):
             return value
-        rows = read_long_rows(argument, value, judged=True, columns=columns)
-        if rows is not None:
-            return cls._of_long_rows(argument, rows)
-        expected = "Qrels, a mapping of queries to answers, or rows with columns such as query_id"
-        answers = mapping(argument, value, f"{expected}, doc_id and relevance")
-        queries: list[Any] = []
-        documents: list[Any] = []
-        relevance: list[Any] = []
-        for query, judged in answers.items():
-            grades = _grades_by_name(argument, judged)
-            queries.extend([query] * len(grades))
-            documents.extend(grades)
-            relevance.extend(grades.values())
-        return cls._trusted(
-            checked_names(argument, queries),
-            checked_names(argument, documents),
-            read_grades(argument, relevance),
-            is_text=False,
-        )
-
-    @classmethod
-    def _of_long_rows(cls, argument: str, rows: LongRows) -> Qrels:
-        """Make judgements of columns of queries, documents and relevance."""
-        relevance: npt.NDArray[Any] = np.ones(len(rows.queries), np.int64)
-        if rows.values is not None:
-            relevance = read_grades(argument, rows.values)
-        return cls._trusted(
-            checked_names(argument, rows.queries),
-            checked_names(argument, rows.documents),
-            relevance,
-            is_text=False,
-        )
+        read = read_judgements(argument, value, columns)
+        if read.matrix is not None:
+            expected = "judgements with names, as a matrix has positions alone; a Task takes it"
+            raise InputTypeError(argument, expected=expected, got=type(value).__name__)
+        queries = checked_names(argument, read.queries)
+        if read.counts is not None:
+            numbered = np.repeat(np.arange(len(queries)), read.counts)
+            queries = tuple(map(queries.__getitem__, numbered.tolist()))
+        relevance = read.relevance
+        if relevance is None:
+            relevance = np.ones(len(read.documents), np.int64)
+        documents = checked_names(argument, read.documents)
+        qrels = cls._trusted(queries, documents, relevance, is_text=False)
+        qrels.source = read.source
+        return qrels
 
     @classmethod
     def _trusted(
@@ -164,11 +156,125 @@ class Qrels:
         return qrels
 
 
-def _grades_by_name(argument: str, judged: Any) -> Mapping[Name, Any]:
-    """Return what a query is given of each document, by the document's name."""
-    if isinstance(judged, str) or is_integer(judged):
-        return {judged: 1}
-    if isinstance(judged, Mapping):
-        return judged
-    names = several(argument, judged, "names for each query")
-    return dict.fromkeys(checked_names(argument, names), 1)
+class Judgements(NamedTuple):
+    """Judgements in columns, whose names are not read yet.
+
+    Attributes
+    ----------
+    queries : column of names
+        The query of each judgement; with counts, each query once.
+    documents : column of names
+    relevance : ndarray, shape (n,), or None
+        None: all are right answers.
+    counts : ndarray of int64, or None
+        Of judgements by query: how many each query has.
+    matrix : (int, int), or None
+        The shape of a matrix, whose rows are queries and whose columns are documents, as positions.
+    source : str
+        What was left out; "": nothing was.
+    """
+
+    queries: Any
+    documents: Any
+    relevance: npt.NDArray[Any] | None
+    counts: IntArray | None = None
+    matrix: tuple[int, int] | None = None
+    source: str = ""
+
+
+_FORMS = (
+    "rows [(query, item), ...], columns (queries, items), or items by query {query: [item, ...]}; "
+    "a list of lists, or of arrays, could be rows or the items of each query"
+)
+
+
+def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgements:
+    """Read judgements in any form that Python has, but `Qrels`.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    value : object
+        ``{query: {item: grade}}``, ``{query: [items]}``; whatever `read_table` takes; a list of
+        tuples, or an array of two dimensions, whose rows are (query, item) or (query, item, grade);
+        a sparse matrix of scipy.
+    columns : mapping of str to (str or int), optional
+        As `check_columns` takes it, for what has columns.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> read_judgements("qrels", [{"user": "ann", "item": "tea", "text": "!"}]).source
+    'qrels (left out: columns text)'
+    >>> read_judgements("qrels", [["ann", "tea"]])
+    Traceback (most recent call last):
+    truerank.inputs.errors.InputTypeError: qrels: expected rows [(query, item), ...], columns \
+(queries, items), or items by query {query: [item, ...]}; a list of lists, or of arrays, could be \
+rows or the items of each query, got ['ann', 'tea'] in row 0
+    """
+    said = check_columns(columns, JUDGEMENTS)
+    if isinstance(value, Mapping):
+        return _of_mapping(argument, value)
+    if is_sparse(value):
+        return _of_matrix(argument, value)
+    table = read_table(argument, value) or _table_of_rows(argument, value)
+    found = table.by_role(argument, JUDGEMENTS, said)
+    relevance = found.columns.get("relevance")
+    if relevance is not None:
+        relevance = read_grades(argument, relevance)
+    queries = found.columns["query"]
+    return Judgements(queries, found.columns["document"], relevance, source=found.source(argument))
+
+
+def _of_mapping(argument: str, value: Mapping[Any, Any]) -> Judgements:
+    """Read {query: {item: grade}}, or {query: [items]}."""
+    judged = list(value.values())
+    are_graded = {isinstance(each, Mapping) for each in judged}
+    for query, each in value.items():
+        if len(are_graded) > 1 or not (isinstance(each, Mapping) or is_column(each)):
+            expected = "{query: {item: grade}}, or {query: [items]} for all queries"
+            raise InputTypeError(argument, expected=expected, got=f"{query!r}: {each!r}")
+    queries = list(value)
+    if True in are_graded:
+        counts = np.array(list(map(len, judged)), np.int64)
+        grades = list(chain.from_iterable(each.values() for each in judged))
+        items = list(chain.from_iterable(judged))
+        return Judgements(queries, items, read_grades(argument, grades), counts)
+    counts, listed = joined_rows(argument, judged, "items of each query")
+    return Judgements(queries, listed, None, counts)
+
+
+def _of_matrix(argument: str, value: Any) -> Judgements:
+    """Read a sparse matrix: stored entries are judged, and their values are grades."""
+    csr = value.tocsr()
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    queries = np.arange(csr.shape[0])
+    grades = read_grades(argument, csr.data)
+    return Judgements(queries, csr.indices, grades, np.diff(csr.indptr), csr.shape)
+
+
+def _table_of_rows(argument: str, value: Any) -> ColumnTable:
+    """Return the columns of a list of tuples, or of an array of two dimensions."""
+    if not isinstance(value, list):
+        refuse_mask(argument, value, _FORMS)
+        array = as_array(value, argument, _FORMS)
+        if array.ndim != 2:
+            got = f"{type(value).__name__} of shape {array.shape}"
+            raise InputTypeError(argument, expected=_FORMS, got=got)
+        return ColumnTable(list(array.T))
+    for i, row in enumerate(value):
+        if not isinstance(row, tuple) or any(map(is_column, row)):
+            raise InputTypeError(argument, expected=_FORMS, got=f"{row!r} in row {i}")
+        if len(row) != len(value[0]):
+            expected = "rows of one length"
+            raise InputValueError(argument, expected=expected, got=f"{row!r} in row {i}")
+    if not value:
+        return ColumnTable([[], []])
+    return ColumnTable(list(zip(*value, strict=True)))

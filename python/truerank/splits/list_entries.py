@@ -11,7 +11,7 @@ from .. import _core
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import codes_of
 from ..inputs.selection import indptr_of
-from .named_columns import find_document
+from .column_roles import LISTS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -180,7 +180,7 @@ def read_pairs(listed: Any) -> ScoredNames | None:
     if not isinstance(listed, (list, tuple)) or not listed:
         return None
     if all(isinstance(entry, Mapping) for entry in listed):
-        name = find_document("lists", list(listed[0]))
+        name = next((key for key in listed[0] if LISTS.role_of(key) == "document"), None)
         if name is None or any(name not in entry or "score" not in entry for entry in listed):
             return None
         return ScoredNames([entry[name] for entry in listed], [entry["score"] for entry in listed])

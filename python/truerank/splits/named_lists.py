@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..inputs.arrays import read_only
+from ..inputs.arrays import as_array, read_only
+from ..inputs.candidate_lists import PAD
 from ..inputs.checks import instance, is_number, refuse_repeated
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
+from ..inputs.frames import is_frame, without_index
 from ..inputs.naming import public
 from ..inputs.scores import exact_array
 from ..inputs.selection import indptr_of
+from .column_roles import LISTS, check_columns
+from .column_tables import ColumnsByRole, is_column, read_table
 from .elements import checked_names, is_integer_type
-from .judgements import without_ranx
+from .judgements import plain_rows
 from .list_entries import ListEntries, distinct_entries, read_pairs, refuse_repeats
-from .long_rows import LongRows, as_list, ranks_of, read_long_rows, scores_of
 from .vocabularies import LabelIndex, code_names
 
 if TYPE_CHECKING:
@@ -139,34 +142,36 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
             ``{query: {name: score}}``, ``{query: [(name, score)]}``, ``{query: [{"corpus_id": name,
             "score": score}]}``, ``{query: [names]}`` in order alone; a `Run` of ranx. Or a row for
             each document of each query: a frame of pandas or polars, a data set of Hugging Face or
-            a table of pyarrow, rows with named fields (as ir_datasets has them) or keys, or a tuple
-            of three columns (Series or arrays). Without a column of scores, one of ranks, or else
-            the order of rows, says all.
+            a table of pyarrow, a structured array, rows with named fields (as ir_datasets has them)
+            or keys, or a tuple of columns: queries, documents and, perhaps, scores. Without a
+            column of scores, one of ranks, or else the order of rows, says all.
         argument : str
             What messages call it.
-        columns : sequence of str, optional
-            The names of the columns of queries, of documents and, perhaps, of scores. Default: they
-            are found by usual names, such as query_id or qid, doc_id, docno or corpus-id, score.
+        columns : mapping of str to (str or int), optional
+            The name or number of the column of each role, ``{"query": "who", "document": 2}``, and
+            perhaps "score" or "rank". Default: by their names, such as query_id or qid, doc_id,
+            docno or corpus-id, score; or in this order where a tuple has none.
 
         Raises
         ------
         TypeError, ValueError
-            For another form; for columns that are not found, or two of a kind; and for a document
-            that a query has twice with unlike scores.
+            For another form; for a role whose column is missing or there twice, and for other
+            columns, unless they are known to say nothing (text, title, iteration, ...); and for a
+            document that a query has twice with unlike scores.
 
         Examples
         --------
         >>> NamedLists.of({"q1": [("d7", 2.5), ("d3", 1.5)]})["q1"]
         {'d7': 2.5, 'd3': 1.5}
         >>> rows = [{"user": "ann", "film": "heat", "stars": 5}]
-        >>> NamedLists.of(rows, columns=("user", "film", "stars"))["ann"]
+        >>> columns = {"query": "user", "document": "film", "score": "stars"}
+        >>> NamedLists.of(rows, columns=columns)["ann"]
         {'heat': 5}
         """
         instance("argument", argument, str)
         lists = named_lists_of(argument, value, columns)
         if lists is None:
-            expected = "lists by query, or rows with columns such as query_id, doc_id and score"
-            expected += " (columns= gives their names)"
+            expected = "lists by query, or columns query, document and, perhaps, score"
             raise InputTypeError(argument, expected=expected, got=type(value).__name__)
         return lists
 
@@ -200,45 +205,67 @@ def lists_of_entries(
     return lists, found.repeated
 
 
-def lists_of_long_rows(argument: str, rows: LongRows) -> NamedLists:
-    """Make lists of columns: of queries, documents, and scores or ranks.
+def named_lists_of(
+    argument: str, value: Any, columns: Any = None, *, has_pads: bool = False
+) -> NamedLists | None:
+    """Read lists in Python as `NamedLists.of` does; None for what has no names of queries.
 
-    Examples
-    --------
-    >>> lists_of_long_rows("ids", LongRows(["q1", "q1"], [7, 3], [0.5, 0.25]))["q1"]
-    {7: 0.5, 3: 0.25}
+    `has_pads` says whether -1 at the end of what a query has is no name.
     """
+    said = check_columns(columns, LISTS)
+    value = plain_rows(value)
+    if isinstance(value, NamedLists):
+        return value
+    if isinstance(value, Mapping):
+        lists = _lists_of_dicts(value)
+        if lists is None:
+            lists = lists_of_rows(argument, value.items(), has_pads=has_pads)
+        return lists
+    table = read_table(argument, value)
+    if table is None:
+        return None
+    if is_frame(value) and table.names is None and said is None:
+        expected = "columns with names, .to_numpy() for a list of each query, or columns="
+        raise InputValueError(argument, expected=expected, got="a frame whose columns are numbered")
+    return _lists_of_columns(argument, table.by_role(argument, LISTS, said))
+
+
+def _lists_of_columns(argument: str, found: ColumnsByRole) -> NamedLists:
+    """Make lists of columns: of queries, documents, and scores or ranks."""
     scores = None
     ranks = None
-    if rows.values is not None:
-        scores = scores_of(argument, rows.values)
-    elif rows.ranks is not None:
-        ranks = ranks_of(argument, rows.ranks)
-    queries, query_names = code_names(checked_names(argument, rows.queries))
-    documents, names = code_names(checked_names(argument, rows.documents))
+    columns = found.columns
+    if "score" in columns:
+        scores = _numbers(argument, columns["score"], "iuf", "numbers as scores")
+    elif "rank" in columns:
+        ranks = _numbers(argument, columns["rank"], "iu", "integers as ranks").astype(np.int64)
+    queries, query_names = code_names(checked_names(argument, columns["query"]))
+    documents, names = code_names(checked_names(argument, columns["document"]))
     entries = ListEntries(queries, documents, scores, ranks)
     lists, _ = lists_of_entries(argument, query_names, names, entries)
+    lists.source = found.source(argument)
     return lists
 
 
-def named_lists_of(argument: str, value: Any, columns: Any = None) -> NamedLists | None:
-    """Read lists in Python as `NamedLists.of` does; None for what has no names of queries."""
-    value = as_list(without_ranx(value))
-    if isinstance(value, NamedLists):
-        return value
-    if isinstance(value, Mapping) and not hasattr(value, "column_names"):
-        lists = _lists_of_dicts(value)
-        if lists is None:
-            lists = lists_of_rows(argument, value.items())
-        return lists
-    rows = read_long_rows(argument, value, judged=False, columns=columns)
-    if rows is None:
-        return None
-    return lists_of_long_rows(argument, rows)
+def _numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:
+    """Return a column of numbers of some kinds of dtype."""
+    array = as_array(without_index(values), argument, expected)
+    if array.dtype.kind == "O":  # a column of Python's numbers
+        array = as_array(array.tolist(), argument, expected)
+    if not len(array):
+        return np.zeros(0, np.int64)
+    if array.dtype.kind not in kinds or array.ndim != 1:
+        raise InputTypeError(argument, expected=expected, got=f"a column of {array.dtype}")
+    return array
 
 
 def lists_of_rows(
-    argument: str, rows: Iterable[tuple[Any, Any]], place: str = "", dtype: Any = None
+    argument: str,
+    rows: Iterable[tuple[Any, Any]],
+    place: str = "",
+    dtype: Any = None,
+    *,
+    has_pads: bool = False,
 ) -> NamedLists:
     """Join the lists of queries, all with scores or all in order alone.
 
@@ -253,6 +280,8 @@ def lists_of_rows(
         The file that has them.
     dtype : dtype, optional
         That of the scores. Default: as numpy has them.
+    has_pads : bool
+        Whether -1 at the end of names in their order is none of them.
 
     Examples
     --------
@@ -276,6 +305,8 @@ def lists_of_rows(
             expected = "{query: {name: number}}, or {query: [name]} for all queries, each of them "
             got = f"{key!r}: {listed!r}"  # the query first, for a long list is cut
             raise InputValueError(argument, expected=f"{expected}once", got=got, place=place)
+        while has_pads and read.names and read.names[-1] == PAD:
+            read.names.pop()
         queries[key] = None
         ids.append(index.encode(read.names))
         if read.scores is not None:
@@ -340,10 +371,10 @@ def _read_list(listed: Any, may_be_int: bool) -> _ReadList | None:
         scores = exact_array(values)
         if scores.dtype == object:
             return None
-    elif isinstance(listed, np.ndarray) and listed.ndim == 1:
-        names = listed.tolist()
-    elif isinstance(listed, Sequence) and not isinstance(listed, (str, bytes)):
+    elif isinstance(listed, (list, tuple)):
         names = list(listed)
+    elif is_column(listed) and not isinstance(listed, Set):
+        names = list(checked_names("lists", listed))
     else:
         return None
     if not _are_names(names, may_be_int):

@@ -6,31 +6,37 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import compress, count
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
 from .. import _core
-from ..inputs.arrays import as_array
-from ..inputs.candidate_lists import PAD
+from ..inputs.arrays import as_array, refuse_mask
+from ..inputs.candidate_lists import PAD, CandidateLists, as_lists
 from ..inputs.checks import (
     are_unlike,
+    check_shape,
     integer,
     is_integer,
     is_iterable,
+    is_sparse,
     plain_names,
     refuse_repeated,
 )
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.frames import is_frame
 from ..inputs.row_keys import distinct, look_up, occurrences_of, sorted_with_order
 from ..inputs.selection import indptr_of, refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
+from .column_tables import is_column
 from .elements import (
     at_position,
+    find_pads,
     first_like_an_integer,
     is_integer_text,
+    joined_rows,
     read_elements,
     without_blanks,
 )
@@ -397,56 +403,88 @@ class Vocabulary:
             refuse_mask_of_integers(name, elements, self.size)
         return distinct(ids)
 
-    def lists_of(self, name: str, lists: Any) -> Any:
-        """Return lists of labels or ids as lists of ids, in a form that `rank_lists` takes.
-
-        Rows of a list or of a matrix, which may end in pads of -1, name things as `find` says. What
-        is no such thing stays as it is: a pair (indptr, ids) has positions.
+    def names_pad(self) -> bool:
+        """Return whether -1 is a label, so that it is no pad.
 
         Examples
         --------
-        >>> Vocabulary(3, ("a", "b", "c")).lists_of("tail", [["b", "a"], ["c"]])
-        (array([0, 2, 3]), array([1, 0, 2]))
-        >>> Vocabulary(2, (8, 9)).lists_of("tail", np.array([[9, 8], [9, -1]]))
-        array([[ 1,  0],
-               [ 1, -1]])
+        >>> Vocabulary(2, (8, -1)).names_pad(), Vocabulary(2, ("8", "9")).names_pad()
+        (True, False)
         """
-        if isinstance(lists, list) and all(map(_is_row, lists)):
-            return self._ids_of_rows(name, lists)
-        if self.names is None or isinstance(lists, (tuple, list)):
-            return lists
-        matrix = as_array(lists, name)
-        if matrix.ndim != 2 or matrix.dtype.kind not in "iuOUT":
-            return lists
-        is_element = np.full(matrix.shape, True)
-        pad_is_label = self.holds_ints and PAD in self.names
-        if matrix.dtype.kind in "iu" and not pad_is_label:
-            is_element = matrix != PAD
-        ids = np.full(matrix.shape, PAD)
-        row_of = np.repeat(np.arange(len(matrix)), is_element.sum(axis=1))
-        ids[is_element] = self.ids_of(name, matrix[is_element], lambda i: f"in list {row_of[i]}")
-        return ids
+        return self.holds_ints and PAD in (self.names or ())
 
-    def _ids_of_rows(self, name: str, rows: Sequence[Any]) -> tuple[IntArray, IntArray]:
-        """Return the ids of rows of unlike lengths as (indptr, ids)."""
-        indptr = indptr_of(list(map(len, rows)))
-        elements: list[Any] = []
-        for row in rows:
-            if isinstance(row, np.ndarray):
-                elements.extend(row.tolist())
-            else:
-                elements.extend(row)
+    def lists_of(self, name: str, lists: Any, scores: Any = None, dtype: Any = None) -> Any:
+        """Return a list for each query, of labels or ids, as a list of ids for each query.
 
-        def where(i: int) -> str:
-            row = int(np.searchsorted(indptr, i, side="right")) - 1
-            return f"in list {row}"
+        Examples
+        --------
+        >>> Vocabulary(3, ("a", "b", "c")).lists_of("tail", [["b", "a"], ["c"]]).ids
+        array([1, 0, 2])
+        >>> Vocabulary(2, (8, 9)).lists_of("tail", np.array([[9, 8], [9, -1]])).ids
+        array([1, 0, 1])
+        """
+        ids_of = partial(self.ids_of, name)
+        return ids_of_lists(name, lists, scores, dtype, ids_of, has_pads=not self.names_pad())
 
-        return indptr, self.ids_of(name, elements, where)
+
+def ids_of_lists(
+    name: str,
+    lists: Any,
+    scores: Any,
+    dtype: Any,
+    ids_of: Callable[[Any, Callable[[int], str]], IntArray],
+    *,
+    has_pads: bool,
+) -> CandidateLists:
+    """Return the ids of a list for each query: an array of two dimensions, lists or arrays.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    lists, scores, dtype : object
+        As `as_lists` takes them; a pair of arrays is none of it.
+    ids_of : callable
+        f(elements, where) -> the ids of labels or ids.
+    has_pads : bool
+        Whether -1 at the end of a list is no element of it.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For another form, a pad that is not at the end, and what names nothing.
+    """
+    expected = "a list for each query: an array of two dimensions, lists, or arrays"
+    elements: Any
+    if isinstance(lists, list) and all(map(_is_row, lists)):
+        lengths, elements = joined_rows(name, lists, "labels or ids")
+    elif isinstance(lists, (list, tuple)) or is_frame(lists) or is_sparse(lists):
+        got = type(lists).__name__
+        if isinstance(lists, list):
+            got = f"{next(row for row in lists if not _is_row(row))!r} among them"
+        raise InputTypeError(name, expected=f"{expected} (a tuple is columns)", got=got)
+    else:
+        refuse_mask(name, lists, expected)
+        matrix = as_array(lists, name, expected)
+        check_shape(name, matrix.shape, 2, expected)
+        lengths = np.full(len(matrix), matrix.shape[1])
+        elements = []  # where there are none, their dtype says nothing
+        if matrix.size:
+            elements = read_elements(name, matrix.reshape(-1), "labels or ids")
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    codes = np.full(len(elements), PAD)
+    places = np.arange(len(elements))
+    if has_pads:
+        places = np.flatnonzero(~find_pads(name, lengths, elements))
+    if len(places) < len(elements):
+        elements = elements[places]
+    codes[places] = ids_of(elements, lambda i: f"in list {row[places[i]]}")
+    return as_lists((indptr_of(lengths), codes), scores, dtype, name).without_pads()
 
 
 def _is_row(value: Any) -> bool:
     """Return whether this is a list of candidates."""
-    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
+    return is_column(value) and not isinstance(value, (tuple, Set))
 
 
 def _in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:

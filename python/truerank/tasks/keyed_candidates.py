@@ -12,7 +12,7 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import are_among, codes_of, distinct, distinct_rows
 from ..inputs.selection import indptr_of, join_ranges
-from ..splits.elements import first_names, read_elements
+from ..splits.elements import first_names, joined_rows, without_pads
 from ..splits.vocabularies import Vocabulary
 
 if TYPE_CHECKING:
@@ -151,37 +151,23 @@ def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabu
     """
     ids = keys.ids_of(ARGUMENT, list(value), lambda i: f"among the {keys.of} of its lists")
     names = list(value)
-    rows = []
-    for name, row in value.items():
-        if not isinstance(row, (list, tuple)):
-            row = read_elements(f"{ARGUMENT}[{name!r}]", row, "labels or ids")
-        rows.append(row)
-    lengths = np.array(list(map(len, rows)), dtype=np.int64)
+    lengths, elements = joined_rows(
+        ARGUMENT, value.values(), "labels or ids", lambda i: f"in the list of {names[i]!r}"
+    )
+    if not members.names_pad():
+        lengths, elements = without_pads(ARGUMENT, lengths, elements)
     ends = np.cumsum(lengths)
 
     def where(i: int) -> str:
         return f"in the list of {names[int(np.searchsorted(ends, i, side='right'))]!r}"
 
-    found = members.ids_of(ARGUMENT, _joined(rows), where)
+    found = members.ids_of(ARGUMENT, elements, where)
     in_order = np.argsort(ids, kind="stable")
     new_number = np.empty(len(ids), dtype=np.int64)  # of each list as it was given
     new_number[in_order] = np.arange(len(ids))
     list_of_entry, indices = distinct_rows([np.repeat(new_number, lengths), found])
     indptr = indptr_of(np.bincount(list_of_entry, minlength=len(ids)))
     return KeyedLists(ids[in_order], indptr, indices)
-
-
-def _joined(rows: Sequence[Sequence[Any] | IntArray]) -> Any:
-    """Return all lists one after another, arrays of integers without a loop over their entries."""
-    if rows and all(isinstance(row, np.ndarray) for row in rows):
-        return np.concatenate(rows)
-    joined: list[Any] = []
-    for row in rows:
-        if isinstance(row, np.ndarray):
-            joined.extend(row.tolist())
-        else:
-            joined.extend(row)
-    return joined
 
 
 def selection_name(*lists: IntArray) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ..embeddings.scoring import TopK
 from ..inputs.rules import BatchOptions, ListOptions, with_options
+from ..splits.vocabularies import Vocabulary
 from .task import AnyReport, ScoreOptions, Task, VectorOptions
 
 if TYPE_CHECKING:
@@ -140,9 +141,11 @@ class OneSidedTask(Task[AnyReport]):
 
         Parameters
         ----------
-        ids : TopK, or lists as `truerank.rank_lists` takes them
-            A list for each query, in the order of their ids or positions.
-        scores : array_like, (indptr, values), list of lists, or None
+        ids : TopK, array_like, or list of lists
+            A list for each query, in their order: what `truerank.topk_embeddings` returns, whose
+            ids are positions, or labels or ids from the best on, in an array of two dimensions
+            that is padded with -1, lists, or arrays.
+        scores : array_like, list of lists, or None
             Their scores, of the same form; None: a `TopK` has them, or the order says all.
         order, nan, dtype, threads, progress : optional
             As in `truerank.rank_lists`.
@@ -166,5 +169,7 @@ class OneSidedTask(Task[AnyReport]):
         """
         lists = ids
         if not isinstance(ids, TopK):
-            lists = TopK(ids, scores)
+            side = self.answers
+            columns = Vocabulary(side.columns, side.names, side.candidate_kind)
+            lists = columns.lists_of("ids", ids, scores, options.get("dtype"))
         return self._evaluate_lists({"answers": lists}, "ids", **options)

@@ -24,7 +24,7 @@ from ..counting.sources import StoreSource
 from ..embeddings.scoring import TopK, rank_open_embeddings
 from ..embeddings.vectors import QUERIES, Embeddings
 from ..embeddings.watching import watch_of_part, watching
-from ..inputs.candidate_lists import as_lists
+from ..inputs.candidate_lists import CandidateLists, as_lists
 from ..inputs.checks import flag
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import by_position
@@ -367,15 +367,12 @@ class Task(Generic[AnyReport]):
         for key, value in self._by_side(lists, "lists", name).items():
             side = self.sides[key].under_all_filters()
             title = name or key
-            listed = value
-            scores = None
-            if isinstance(value, TopK):
-                listed = value.ids
-                scores = value.scores
-            else:
+            lists_of_ids = value
+            if isinstance(value, TopK):  # whose ids are positions
+                lists_of_ids = as_lists(value.ids, value.scores, rules.dtype, title)
+            elif not isinstance(value, CandidateLists):
                 columns = Vocabulary(side.columns, side.names, side.candidate_kind)
-                listed = columns.lists_of(title, value)
-            lists_of_ids = as_lists(listed, scores, rules.dtype, title)
+                lists_of_ids = columns.lists_of(title, value)
             given = side.rows_of(unique)
             number = len(lists_of_ids.indptr) - 1
             if number != given.height:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from support.outcomes import quietly
+from support.refusals import refusal
 from truerank.splits.named_lists import lists_of_rows
 
 RUN = {"q1": {"d7": 2.5, "d3": 1.5}, "q2": {"d3": 0.5}}
@@ -145,48 +148,52 @@ def test_long_forms_of_runs_and_qrels(table: str, names: tuple[str, ...]) -> Non
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_names_of_columns_are_given_or_asked_for(library: str) -> None:
+def test_columns_are_said_or_asked_for(library: str) -> None:
     frame = frame_of(library)(columns_of(ENTRIES, ["a", "b", "c"]))
-    lists = tr.NamedLists.of(frame, columns=["a", "b", "c"])
-    assert lists["q1"] == RUN["q1"]
-    in_order = tr.NamedLists.of(frame, columns=["a", "b"])
+    said = {"query": "a", "document": "b"}
+    assert tr.NamedLists.of(frame, columns={**said, "score": "c"})["q1"] == RUN["q1"]
+    assert tr.NamedLists.of(frame, columns={"score": 2, "document": 1, "query": 0})["q1"]["d7"]
+    in_order = tr.NamedLists.of(frame, columns=said)
     assert list(in_order["q1"]) == ["d7", "d3"]
     assert in_order.scores is None
     judged = frame_of(library)(columns_of(JUDGED, ["a", "b", "c"]))
-    assert tr.Qrels.of(judged, columns=("a", "b", "c")).relevance.tolist() == [1, 0, 2]
-    for value in (frame, judged):
-        with pytest.raises(tr.InputValueError, match=r"columns such as query_id, .* columns="):
-            tr.NamedLists.of(value)
-    with pytest.raises(tr.InputTypeError, match="rows with columns such as query_id"):
-        tr.Qrels.of(judged)
-    assert len(tr.retrieval.Task(judged, entities=9).answers) == 2  # by position
-    with pytest.raises(tr.InputValueError, match=r"^columns: expected names among 'a', 'b', 'c'"):
-        tr.NamedLists.of(frame, columns=["a", "b", "d"])
-    for columns in (["a"], ["a", "b", "c", "d"], [0, 1]):
-        with pytest.raises(tr.InputTypeError, match=r"^columns: expected two or three names"):
-            tr.NamedLists.of(frame, columns=columns)
+    of_grades = {**said, "relevance": "c"}
+    assert tr.Qrels.of(judged, columns=of_grades).relevance.tolist() == [1, 0, 2]
+    facts: dict[str, Any] = {"entities": DOCUMENTS, "known": judged, "columns": of_grades}
+    task = quietly(tr.retrieval.Task, judged, **facts)
+    assert task.leaked == len(task.answers) == 2
+    report = task.evaluate_lists(frame, columns={**said, "score": "c"})
+    assert report["mrr"] == 0.75
+    words = r"expected columns query, document, .* columns=\{"
+    for read, value in ((tr.NamedLists.of, frame), (tr.Qrels.of, judged)):
+        refusal(ValueError, words, read, value)
+        refusal(ValueError, "expected a column 'd'", read, value, columns={**said, "query": "d"})
+        for columns in (["a", "b"], {"query": "a"}, {"query": "a", "document": "a"}, {"head": 0}):
+            refusal((ValueError, TypeError), "^columns: ", read, value, columns=columns)
+    refusal(ValueError, words, tr.retrieval.Task, judged, entities=9)
+    refusal(ValueError, words, task.evaluate_lists, frame)
     both = frame_of(library)(columns_of(ENTRIES, ["qid", "query_id", "doc_id"]))
-    with pytest.raises(tr.InputValueError, match="'qid' and 'query_id'"):
-        tr.NamedLists.of(both)
+    refusal(ValueError, "'qid', 'query_id', 'doc_id'", tr.NamedLists.of, both)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("user", "item", "stars"),  # gains, perhaps
-        ("what", "user", "n"),  # the second are no documents
-        ("a", "b", "c", "d"),
-    ],
-)
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_columns_that_may_be_others_are_refused(library: str, names: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("names", [("user", "item", "stars"), ("what", "user", "n"), "abcd"])
+@pytest.mark.parametrize("table", TABLES)
+def test_other_columns_are_refused(table: str, names: Sequence[str]) -> None:
     rows = [(*row, 1) for row in JUDGED]
-    frame = frame_of(library)(columns_of(rows, names))
-    message = r"columns such as .*(NamedLists|Qrels)\.of\(\.\.\., columns="
-    with pytest.raises(tr.InputValueError, match=message):
-        tr.retrieval.Task(frame, entities=9)
-    with pytest.raises(tr.InputValueError, match=message):
-        tr.NamedLists.of(frame)
+    value = columns_of(rows, names)
+    words = r"expected columns query, document, .* columns=\{"
+    for call in (tr.NamedLists.of, partial(tr.retrieval.Task, entities=9)):
+        refusal(ValueError, words, call, TABLES[table](value))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_columns_beside_are_left_out_and_named(table: str) -> None:
+    mixed = columns_of([(*row, "text") for row in JUDGED], ["qid", "docno", "label", "title"])
+    task = tr.retrieval.Task(TABLES[table](mixed), entities=DOCUMENTS)
+    listed = columns_of([(*row, 7) for row in ENTRIES], ["qid", "docno", "score", "iteration"])
+    audit = str(task.evaluate_lists(TABLES[table](listed)).audit())
+    assert "qrels (left out: columns title)" in audit
+    assert "ids (left out: columns iteration)" in audit
 
 
 def test_times_are_no_gains() -> None:
@@ -214,7 +221,7 @@ def test_tuples_of_series(library: str) -> None:
     task = tr.retrieval.Task(tuple(judged), entities=DOCUMENTS)
     assert task.evaluate_lists(tuple(series))["mrr"] == 0.75
     assert tr.Qrels.of(tuple(judged[:2])).relevance.tolist() == [1, 1, 1]
-    with pytest.raises(tr.InputValueError, match="columns of one length, got columns of 3, 3, 2"):
+    with pytest.raises(tr.InputValueError, match=r"of one length.* got lengths 3, 3, 2"):
         tr.NamedLists.of((*series[:2], series[2][:2]))
 
 
@@ -301,7 +308,11 @@ def test_scores_keep_their_dtype() -> None:
         tr.NamedLists.of((np.array(["q"]), np.array(["a"]), np.array(["high"])))
 
 
-def test_numbered_frames_stay_matrices_of_ids() -> None:
+def test_numbered_frames_could_be_columns_or_lists() -> None:
     frame = pytest.importorskip("pandas").DataFrame([[2, 1], [1, 0]])
     task = tr.retrieval.Task({0: [2], 1: [0]}, entities=3)
-    assert task.evaluate_lists(frame)["mrr"] == 0.75
+    refusal(ValueError, r"ids: .*\.to_numpy\(\) for a list of each", task.evaluate_lists, frame)
+    assert task.evaluate_lists(frame.to_numpy())["mrr"] == 0.75
+    frame[1] = [0, 1]
+    columns = {"query": 1, "document": 0}
+    assert task.evaluate_lists(frame, columns=columns).per_query("mrr").tolist() == [1, 0]

@@ -1,0 +1,341 @@
+"""One shape has one meaning: what container has the ids makes no difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import truerank as tr
+from support.outcomes import quietly
+from support.refusals import refusal
+from truerank.retrieval import Task, report
+
+pytestmark = pytest.mark.python_only
+
+PERMUTED = Task({0: [1]}, entities=[1, 2, 0])
+SCORES = [[1, 5, 9, 9, 9.0]]
+ZERO, ROWS = np.array([0, 0]), np.array([2, 3])
+
+
+# -- what each shape is ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        [[1, 2]],
+        np.array([[1, 2]]),
+        np.array([[1, 2, -1]], np.int32),
+        [np.array([1, 2])],
+        [np.array([1, 2, -1])],
+        {0: [1, 2]},
+        {0: np.array([1, 2, -1])},
+        ([0, 0], [1, 2]),
+        (np.array([0, 0]), np.array([1, 2]), np.array([0.5, 0.25])),
+        tr.TopK(np.array([[0, 1]]), np.array([[0.5, 0.25]])),  # positions
+    ],
+    ids=repr,
+)
+def test_lists_of_item_numbers_are_labels(lists: Any) -> None:
+    assert PERMUTED.evaluate_lists(lists)["mrr"] == 1
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [((1, 2),), [(1, 2)], [[(1, 2)], [3]], sparse.csr_array(np.eye(2)), np.array([1, 2]), 7],
+    ids=repr,
+)
+def test_other_lists_are_refused(lists: Any) -> None:
+    refusal((ValueError, TypeError), "^ids: expected", PERMUTED.evaluate_lists, lists)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        (ZERO, ROWS),
+        ([0, 0], [2, 3]),
+        (ZERO.tolist(), ROWS),
+        [(0, 2), (0, 3)],
+        np.array([[0, 2], [0, 3]]),
+        {0: [2, 3]},
+        {0: {2: 1, 3: 2}},
+        {0: np.array([2, 3, -1])},
+        {0: {2, 3}},
+        sparse.csr_array(np.array([[0, 0, 1, 5, 0]])),
+        sparse.coo_matrix(np.array([[0, 0, -1, 0.5, 0]])),
+    ],
+    ids=repr,
+)
+def test_known_answers_in_any_shape(known: Any) -> None:
+    for given_known in (known, {"train": known}):
+        task = Task({0: [1]}, entities=5, known=given_known)
+        assert task.evaluate_scores(SCORES)["mrr"] == 0.5
+        assert len(task.audit) == 0
+    task = Task({0: [1]}, entities=[0, 1, 2, 3, 4], queries=[0], known={"train": known})
+    assert task.evaluate_scores(SCORES)["mrr"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "rows", [[[3, 4], [4, 5]], [(ZERO, ROWS)], [ZERO, ROWS], [{3, 4}, {5}], [(ZERO, 3)]]
+)
+def test_rows_or_items_by_query(rows: Any) -> None:
+    """The message shows both ways to say it."""
+    words = r"expected rows \[\(query, item\).* items by query \{query: \[item"
+    refusal(TypeError, words, Task, rows, entities=6)
+    refusal(TypeError, words, Task, {0: [1], 1: [2]}, entities=6, known={"train": rows})
+
+
+def test_a_tuple_is_columns() -> None:
+    words = "expected columns query, document, relevance .* got 1 columns"
+    refusal(ValueError, words, Task, ((3, 4),), entities=6)
+    words = "expected columns, one-dimensional and of one length"
+    for rows in ((ZERO, ROWS[:1]), (3, 4), (np.eye(2), np.eye(2))):
+        refusal((ValueError, TypeError), words, Task, rows, entities=6)
+        refusal((ValueError, TypeError), words, PERMUTED.evaluate_lists, rows)
+
+
+def test_series_are_columns_like_arrays() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"item": [7, 2, 3], "user": [9, 0, 0]})
+    filtered = frame[frame["user"] == 0]  # whose index is 1, 2
+    columns = (filtered["user"], filtered["item"])
+    for known in (
+        columns,
+        {"t": columns},
+        {"t": filtered},
+        {"t": filtered.to_records(index=False)},
+    ):
+        assert Task({0: [1]}, entities=5, known=known).evaluate_scores(SCORES)["mrr"] == 0.5
+    assert Task(filtered, entities=5).answers.targets.tolist() == [2, 3]
+
+
+def test_splits_and_items_of_queries_are_told_apart_or_refused() -> None:
+    words = r'known: expected splits by their names, known=\{"train": \{query: \[items\]\}'
+    refusal(TypeError, words, Task, {"q": ["a"]}, entities=9, known={"q": ["b"], "t": {"q": ["c"]}})
+    for known, name in (({"q": ["b"]}, "known_0"), ({"q": {"q": ["b"]}}, "q")):
+        assert Task({"q": ["a"]}, entities=9, known=known).protocol.filter == (name,)
+
+
+# -- matrices, and queries without an answer -------------------------------------------------------
+
+MATRIX = np.array([[0, 1], [0, 0], [1, 0]])
+
+
+def test_queries_in_columns_count_those_without_an_answer() -> None:
+    scores = np.array([[0.0, 1], [0, 1], [1, 0]])
+    matrix = sparse.csr_array(MATRIX)
+    rows = list(zip(*np.nonzero(MATRIX), strict=True))
+    for qrels in (np.nonzero(MATRIX), matrix, rows, np.argwhere(MATRIX)):
+        task = Task(qrels, entities=2)
+        assert task.without_answers == 1
+        ranks = task.evaluate_scores(scores).ranks
+        assert report(ranks, answerless="zero")["mrr"] == pytest.approx(2 / 3)
+    assert Task(np.nonzero(MATRIX), entities=2, queries=5).without_answers == 3
+    labels = ["u", "v", "w"]
+    assert Task((["u"], [0]), entities=2, queries=labels).without_answers == 2
+    assert Task(matrix, entities=["a", "b"], queries=labels).without_answers == 1
+
+
+def test_a_matrix_has_positions_and_a_row_for_each_query() -> None:
+    matrix = sparse.csr_array(MATRIX)
+    task = Task(matrix, entities=[7, 0], queries=[9, 0, 1])
+    assert task.answers.targets.tolist() == [1, 0]
+    assert task.answers.labels["targets"].values.tolist() == [0, 7]
+    words = r"expected a matrix with a row for each of the 2 queries, got 3 rows \(queries=3"
+    refusal(ValueError, f"qrels: {words}", Task, matrix, entities=2, queries=2)
+    refusal(ValueError, f"known: {words}", Task, {1: [1]}, entities=2, known=matrix)
+    refusal(TypeError, "judgements with names", tr.Qrels.of, matrix)
+    refusal(
+        TypeError,
+        "names that are str",
+        Task,
+        {"q": ["a"]},
+        entities=2,
+        queries=["q"],
+        known=matrix[:1],
+    )
+
+
+def test_explicit_zeros_are_grades_of_qrels_and_say_nothing_in_known() -> None:
+    stored = sparse.csr_array((np.array([1, 0, 2.5]), np.array([0, 1, 2]), np.array([0, 3])))
+    task = Task(stored, entities=3, judged=True)
+    assert np.asarray(task.gains).tolist() == [1, 2.5]
+    assert len(task.answers) == 3
+    known = Task({0: [3]}, entities=4, known=stored)
+    assert known.answers.filter[1].tolist() == [0, 1, 2]
+
+
+# -- names that never meet -------------------------------------------------------------------------
+
+
+def test_known_answers_of_other_queries_are_counted_or_refused() -> None:
+    known = {"train": {"u": ["b", "c"], "v": ["b"]}, "more": {"v": ["a"]}}
+    task = Task({"u": ["a"]}, entities=list("abc"), known=known)
+    assert task.audit == (
+        "train: 2 of 3 rows have a query of the task",
+        "more: 0 of 1 rows have a query of the task",
+    )
+    words = "known: no row has a query and an entity of the task"
+    refusal(ValueError, words, Task, {"u": ["a"]}, entities=list("abc"), known={"v": ["b"]})
+    refusal(ValueError, words, Task, {"u": ["a"]}, entities=9, known={"U": ["b"]})
+
+
+def test_queries_that_are_documents() -> None:
+    labels = ["a", "b"]
+    for queries in (None, ["a"]):
+        task = Task({"a": ["b"]}, entities=labels, queries=queries, exclude="self")
+        assert task.answers.filter[1].tolist() == [0]
+    assert Task({0: ["b"]}, entities=labels, queries=["a"], exclude="self").answers.filter[1] == [0]
+    words = "exclude: .*queries= and entities= give them names"
+    refusal(ValueError, words, Task, {0: [1]}, entities=labels, exclude="self")
+    task = Task({"a": ["b"], "z": ["b"]}, entities=labels, exclude="self")
+    assert task.audit == ("self: 1 of 2 rows have a query of the task",)
+    words = "exclude: no row has a query and an entity of the task"
+    refusal(ValueError, words, Task, {"z": ["b"]}, entities=labels, exclude="self")
+
+
+def test_a_count_alone_takes_names_or_positions_and_no_rows_of_names() -> None:
+    named = Task({"q": ["7"]}, entities=9)
+    words = "^(ids|scores|queries|scorer): entities=9 beside names"
+    top = tr.TopK(np.array([[7]]), np.array([[1.0]]))
+    vectors = np.ones((1, 2)), np.ones((9, 2))
+    refusal(ValueError, words, named.evaluate_lists, top)
+    refusal(ValueError, words, named.evaluate_scores, np.ones((1, 9)))
+    refusal(ValueError, words, named.evaluate_embeddings, *vectors)
+    refusal(ValueError, words, named.evaluate, lambda _: np.ones((1, 9)))
+    for both in ({"q": ["7", 7]}, {"q": [7], "r": ["7"]}):
+        refusal(TypeError, "all of one type|got", Task, both, entities=9)
+    assert Task({0: [7]}, entities=9).evaluate_lists(top)["mrr"] == 1
+
+
+# -- any container of the same ids -----------------------------------------------------------------
+
+
+def objects(column: list[Any]) -> Any:
+    """Return an array of objects."""
+    return np.array([*column, None], dtype=object)[:-1]
+
+
+def of_library(library: str, make: Callable[[Any, list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    return lambda column: make(pytest.importorskip(library), column)
+
+
+COLUMNS: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "int32 or str_": lambda column: _array(column, np.int32),
+    "int64 or str_": lambda column: _array(column, np.int64),
+    "object": objects,
+    "tensor": of_library("torch", lambda torch, column: torch.tensor(column)),
+    "Series": of_library(
+        "pandas", lambda pandas, column: pandas.Series(column, range(5, 5 + len(column)))
+    ),
+    "categorical": of_library(
+        "pandas", lambda pandas, column: pandas.Series(column, dtype="category")
+    ),
+    "polars": of_library("polars", lambda polars, column: polars.Series(column)),
+}
+
+
+def _array(column: list[Any], dtype: Any) -> Any:
+    if column and isinstance(column[0], str):
+        dtype = np.str_
+    return np.array(column, dtype)
+
+
+# What makes a table of two columns.
+TABLES: dict[str, Callable[[Any, Any], Any]] = {
+    "columns": lambda queries, items: (queries, items),
+    "rows": lambda queries, items: list(zip(queries, items, strict=True)),
+    "dict rows": lambda queries, items: [
+        {"item": item, "user": query} for query, item in zip(queries, items, strict=True)
+    ],
+    "frame": lambda queries, items: pytest.importorskip("pandas").DataFrame(
+        {"item": list(items), "user": list(queries)}
+    ),
+    "Arrow": lambda queries, items: pytest.importorskip("pyarrow").table(
+        {"item": list(items), "user": list(queries)}
+    ),
+    "polars": lambda queries, items: pytest.importorskip("polars").DataFrame(
+        {"item": list(items), "user": list(queries)}
+    ),
+    "object array": lambda queries, items: np.stack([objects(queries), objects(items)], axis=1),
+}
+VOCABULARIES: dict[str, tuple[Any, Any]] = {
+    "str": (["u", "v", "w"], ["d", "b", "c", "a"]),
+    "int": ([30, 10, 20], [3, 1, 2, 0]),
+    "count": (3, 4),
+}
+PAIRS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=6, unique=True
+)
+
+
+def named(order: Any, place: int) -> Any:
+    """Return what names a position."""
+    return place if isinstance(order, int) else order[place]
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """Return a result, or None for what is refused."""
+    try:
+        return quietly(call)
+    except tr.InputError:
+        return None
+
+
+@given(PAIRS, PAIRS, st.sampled_from(list(VOCABULARIES)), st.sampled_from(list(COLUMNS)), st.data())
+def test_any_container_of_the_same_ids_gives_the_same_or_is_refused(
+    right: list[tuple[int, int]],
+    known: list[tuple[int, int]],
+    vocabulary: str,
+    column: str,
+    data: st.DataObject,
+) -> None:
+    """Of qrels, of known answers and of lists."""
+    queries, entities = VOCABULARIES[vocabulary]
+    if column == "tensor" and vocabulary == "str":
+        return
+    table = data.draw(st.sampled_from(list(TABLES)))
+    scores = np.arange(12.0).reshape(3, 4) % 5
+
+    def in_container(pairs: list[tuple[int, int]]) -> Any:
+        columns = [
+            COLUMNS[column]([named(order, place) for place in places])
+            for order, places in zip((queries, entities), zip(*pairs, strict=True), strict=True)
+        ]
+        return TABLES[table](*columns)
+
+    def task_of(qrels: Any, others: Any) -> Task:
+        return Task(qrels, entities=entities, queries=queries, known={"train": others})
+
+    plain = [
+        [(named(queries, q), named(entities, e)) for q, e in pairs] for pairs in (right, known)
+    ]
+    expected = quietly(task_of, *plain)
+    of_scores = expected.evaluate_scores(scores).ranks
+    for facts in ((in_container(right), plain[1]), (plain[0], in_container(known))):
+        found = outcome(lambda facts=facts: task_of(*facts).evaluate_scores(scores).ranks)
+        assert found is None or found == of_scores
+        assert found is not None or table == "object array" or column == "tensor"
+    by_query: dict[Any, list[Any]] = {}
+    for query, item in plain[1]:
+        by_query.setdefault(query, []).append(item)
+    of_lists = quietly(expected.evaluate_lists, by_query).ranks
+    if table not in ("rows", "object array"):  # which are no lists, or a list for each query
+        assert outcome(lambda: expected.evaluate_lists(in_container(known)).ranks) in (
+            None,
+            of_lists,
+        )
+    in_rows = [by_query.get(named(queries, i), []) for i in range(3)]
+    rows = [COLUMNS[column](row) if row else row for row in in_rows]
+    assert outcome(lambda: expected.evaluate_lists(rows).ranks) in (None, of_lists)
+    mapped = {query: COLUMNS[column](row) for query, row in by_query.items()}
+    assert quietly(expected.evaluate_lists, mapped).ranks == of_lists
+    assert quietly(task_of, plain[0], mapped).evaluate_scores(scores).ranks == of_scores
