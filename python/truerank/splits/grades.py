@@ -51,6 +51,8 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
         odd = [(value, row) for row, value in enumerate(values) if not is_number(value)]
         value, row = odd[0]
         raise InputTypeError(argument, expected=expected, got=f"{value!r} in row {row}")
+    if array.dtype.kind in "bi":
+        return array.astype(np.int64, copy=False)
     grades = array.astype(np.float64)
     is_odd = ~np.isfinite(grades)
     if is_odd.any():

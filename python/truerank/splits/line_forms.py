@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,18 +20,13 @@ if TYPE_CHECKING:
 
     Fault = tuple[int, str]  # a line of a block, from 0, and what is wrong with it
 
-_NAMED = 'or a header of names as query_id, doc_id and {}, or columns={{"query": 0, ...}}'
 _FORMS = {
-    LISTS.kind: (
-        "expected six fields: query, Q0, document, rank, score and tag (TREC); four: query,"
-        " document, rank and score; three: query, document and rank or score; "
-        + _NAMED.format("score")
-    ),
-    JUDGEMENTS.kind: (
-        "expected four fields: query, iteration, document and relevance (TREC); "
-        + _NAMED.format("relevance")
-    ),
+    LISTS.kind: "six fields (TREC: query, Q0, document, rank, score, tag); three or four (query, "
+    "document, and rank, score or both); or a header of names as query_id, doc_id and score",
+    JUDGEMENTS.kind: "four fields (TREC: query, iteration, document, relevance); or a header of "
+    "names as query_id, doc_id and relevance",
 }
+_SAYS = 'or columns={"query": 0, "document": ...}, which says what they are'
 _JSON = "this is JSON: the name of the file ends in .json or .jsonl, and read_json_lists reads it"
 _JSON_BEGINS = ('{"', '["', "[{", "[[")
 _COMMENT = re.compile(r"^[ \t]*#", re.MULTILINE)
@@ -41,8 +36,7 @@ _HASH_ROW = (
 )
 _BLANKS = re.compile("[ \t]+")
 _WIDTH = "expected another number of fields"  # as the core says it
-_NO_SCORE = "expected a number as the score"
-_NO_GRADE = "expected a finite number as the relevance"
+_NO_NUMBER = "expected a number as the score"
 _RANK_OR_SCORE = (
     "whole numbers may be ranks or scores, and ranks would read 1, 2, 3, ... in the order of the"
     ' lines of each query: columns={"query": 0, "document": 1, "rank": 2} or {..., "score": 2} says'
@@ -53,13 +47,14 @@ _RANK_AND_SCORE = (
     " order of the lines of each query, and the scores never rise, or score and rank the other way"
     ' round: columns={"query": 0, "document": 1, "score": 2} says what these are'
 )
-_NOT_OF_TREC = (
+NOT_OF_TREC = (
     "four columns are those of TREC (query, iteration, document, relevance) where the second has"
     " one value, or fewer than the third: columns="
     '{"query": 0, "document": 2, "relevance": 3} or {"query": 0, "document": 1, "relevance": 2}'
     " says what these are"
 )
-_LEAST_TIME = 1000  # no grade of a test collection is as large, and any year or time is
+LEAST_TIME = 1000  # no grade of a test collection is as large, and any year or time is
+_UNSAID = "rank or score"  # numbers of which nobody said what they are
 
 
 class LineForm(NamedTuple):
@@ -76,9 +71,7 @@ class LineForm(NamedTuple):
     numbers : tuple of int
         The fields of numbers.
     role : str
-        What the numbers are: relevance, score or rank; "order": there are none; "": nobody said it.
-    expected : str
-        What a line of another number of fields is told; "": it is said by the width and the name.
+        What the numbers are: "relevance", "score", "rank", or "rank or score"; "": there are none.
     header : bool
         Whether the first line names the columns.
     tabs : bool
@@ -92,18 +85,10 @@ class LineForm(NamedTuple):
     query: int = 0
     document: int = 1
     numbers: tuple[int, ...] = ()
-    role: str = ""
-    expected: str = ""
+    role: str = _UNSAID
     header: bool = False
     tabs: bool = False
     left_out: tuple[str, ...] = ()
-
-    def row_form(self, number: int | None) -> _core.RowForm:
-        """Return what the core reads: names and one of the numbers, or none."""
-        rank = None
-        if self.role == "rank":
-            number, rank = rank, number
-        return _core.RowForm(self.width, self.query, self.document, number, rank, self.tabs)
 
     def fields(self, line: str) -> list[str]:
         """Return the fields of a line."""
@@ -112,11 +97,9 @@ class LineForm(NamedTuple):
         return fields_of(line)
 
 
-_TREC_FIELDS = "expected six fields: query, Q0, document, rank, score and tag"
-_QRELS_FIELDS = "expected four fields: query, iteration, document and relevance"
-TREC_RUN_FORM = LineForm("TREC run", 6, 0, 2, (4,), "score", _TREC_FIELDS)
-TREC_QRELS_FORM = LineForm("TREC qrels", 4, 0, 2, (3,), "relevance", _QRELS_FIELDS)
-_ITERATIONS = _core.RowForm(4, 1, 1)
+TREC_RUN_FORM = LineForm("TREC run", 6, 0, 2, (4,), "score")
+TREC_QRELS_FORM = LineForm("TREC qrels", 4, 0, 2, (3,), "relevance")
+_ITERATIONS_FORM = LineForm("TREC qrels", 4, 1, 1, role="")
 _BY_WIDTH = {
     LISTS.kind: {
         3: LineForm("run: query, document, number", 3, numbers=(2,)),
@@ -193,19 +176,21 @@ def form_of_file(
     number, line = next(data_lines(argument, path), (0, ""))
     if not number:
         return forms[max(forms)]  # of a file without lines
-    form = _form_of_columns(f"{argument}: {path}: line {number}", line, door, columns)
-    width = len(fields_of(line))
-    if door is LISTS and width > 6:  # the tag has blanks
-        width = 6
-    form = form or forms.get(width)
-    is_json = width < 6 and line.lstrip().startswith(_JSON_BEGINS)
-    if form is None or is_json:
-        problem = _FORMS[door.kind]
-        if is_json:
-            problem = _JSON
-        raise InputValueError(
-            argument, f"line {number}: {problem}; it reads {shown(line)}", place=path
-        )
+    place = f"{path}: line {number}"
+    form = _form_of_columns(f"{argument}: {place}", line, door, columns)
+    if form is not None:
+        return form
+    fields = fields_of(line)
+    width = len(fields)
+    if door is LISTS:
+        width = min(width, 6)  # the tag may have blanks
+    form = forms.get(width)
+    is_row = form is not None and all(_is_number(fields[j]) for j in form.numbers)
+    if not is_row and line.lstrip().startswith(_JSON_BEGINS):
+        raise InputValueError(argument, f"{_JSON}; it reads {shown(line)}", place=place)
+    if form is None:
+        expected = f"{_FORMS[door.kind]}, {_SAYS}"
+        raise InputValueError(argument, expected=expected, got=shown(line), place=place)
     return form
 
 
@@ -225,30 +210,27 @@ def _form_of_columns(
     if has_names:
         names = fields
     roles = find_roles(title, names, len(fields), door, columns)
-    places = roles.places
-    number = next((role for role in ("relevance", "score", "rank") if role in places), "")
-    numbers: tuple[int, ...] = ()
-    used = ["query", "document"]
-    if number:
-        numbers = (places[number],)
-        used.append(number)
-    if names is None:
-        name = f"columns {', '.join(f'{role} {places[role]}' for role in used)}"
-    else:
-        name = f"a header: {', '.join(names[places[role]] for role in used)}"
-    return form._replace(
-        name=f"{_KINDS[door.kind]} with {name}",
-        width=len(fields),
-        query=places["query"],
-        document=places["document"],
-        numbers=numbers,
-        role=number or "order",
-        header=has_names,
-        left_out=roles.left_out,
+    places = dict(roles.places)
+    query = places.pop("query")
+    document = places.pop("document")
+    role = next((role for role in ("score", *places) if role in places), "")
+    numbers = tuple(places[each] for each in places if each == role)
+    used = (query, document, *numbers)
+    name = f"columns {', '.join(map(str, used))}"
+    if names is not None:
+        name = f"a header: {', '.join(names[place] for place in used)}"
+    kind = {LISTS.kind: "run", JUDGEMENTS.kind: "qrels"}[door.kind]
+    return LineForm(
+        f"{kind} with {name}",
+        len(fields),
+        query,
+        document,
+        numbers,
+        role,
+        has_names,
+        form.tabs,
+        roles.left_out,
     )
-
-
-_KINDS = {LISTS.kind: "run", JUDGEMENTS.kind: "qrels"}
 
 
 class LineReader:
@@ -269,7 +251,8 @@ class LineReader:
         self.comments = 0
         self._header_is_next = form.header
         self._reader = _core.ListReader()
-        self._iterations = _core.ListReader()
+        self._iteration = ""
+        self._may_vary = False
 
     def read(self, text: str) -> tuple[Any, ...]:
         """Read a block of lines: the fault of one, or None; queries, documents, and numbers.
@@ -277,37 +260,24 @@ class LineReader:
         Queries and documents are codes of names. Where there are no numbers, there are ones.
         """
         fault, text = self._without_comments(text)
-        if fault is not None:
-            return (fault,)
         form = self.form
-        if form.role == "rank":
-            return self._said(self._reader.ranked_rows(text, form.row_form(*form.numbers)))
-        if not form.numbers:
-            return self._said(self._reader.judged_rows(text, form.row_form(None)))
-        if form.role == "relevance":
-            judged = self._reader.judged_rows(text, form.row_form(*form.numbers))
+        if form.role in ("", "relevance"):
+            judged = self._reader.judged_rows(text, self._row_form(*form.numbers or (None,)))
             if form is TREC_QRELS_FORM:
-                self._iterations.judged_rows(text, _ITERATIONS)
-            if judged[0] is None:  # else one has a fraction
-                return judged
-        return self._numbers(text)
-
-    def _numbers(self, text: str) -> tuple[Any, ...]:
-        """Read lines of names and of one or two numbers, which may have fractions."""
-        form = self.form
+                self._note_iterations(text, len(judged[1]))
+            if fault or judged[0] is None or not form.numbers:
+                return (fault or self._said(judged[0]), *judged[1:])
         columns: list[npt.NDArray[np.float64]] = []
         for number in form.numbers:
-            rows = self._reader.run_rows(text, form.row_form(number))
+            rows = self._reader.run_rows(text, self._row_form(number))
             if rows[0] is not None and form is TREC_RUN_FORM:
                 text = _with_plain_tags(text)
-                rows = self._reader.run_rows(text, form.row_form(number))
-            fault, queries, documents, values = rows
+                rows = self._reader.run_rows(text, self._row_form(number))
+            fault = fault or self._said(rows[0])
             if fault is None:
-                fault = first_rounded(text, number, values, tabs=form.tabs)
-            if fault is not None:
-                return self._said((fault,))
-            columns.append(values)
-        return (None, queries, documents, *columns)
+                fault = first_rounded(text, number, rows[3], tabs=form.tabs)
+            columns.append(rows[3])
+        return (fault, *rows[1:3], *columns)
 
     def queries(self) -> tuple[str, ...]:
         """Return the names of queries in the order of their codes."""
@@ -317,23 +287,39 @@ class LineReader:
         """Return the names of documents in the order of their codes."""
         return tuple(self._reader.names())
 
-    def iterations(self) -> tuple[str, ...]:
-        """Return what stands in the second field of qrels of TREC, each once."""
-        return tuple(self._iterations.names())
+    def iterations(self, read_again: Callable[[LineReader], object]) -> tuple[str, ...]:
+        """Return what stands in the second field of qrels of TREC, each once.
 
-    def _said(self, rows: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return rows, whose fault is said in the words of the form."""
-        fault = rows[0]
-        if fault is None:
-            return rows
+        `read_again` reads the file with another reader, where a fast look does not say it.
+        """
+        if not self._may_vary and self._iteration not in self.documents():
+            return (self._iteration,)
+        reader = LineReader(_ITERATIONS_FORM)
+        read_again(reader)
+        return reader.documents()
+
+    def _note_iterations(self, text: str, rows: int) -> None:
+        """Note whether all lines may have the second field of the first line."""
+        if rows and not self._iteration:
+            self._iteration = text.split(None, 2)[1]
+        found = text.count(f" {self._iteration} ") + text.count(f"\t{self._iteration}\t")
+        has_ends = any(ends in f"\n{text}\n" for ends in (" \n", "\t\n", "\n ", "\n\t"))
+        self._may_vary |= has_ends or found != rows
+
+    def _row_form(self, number: int | None) -> _core.RowForm:
         form = self.form
+        return _core.RowForm(form.width, form.query, form.document, number, None, form.tabs)
+
+    def _said(self, fault: Fault | None) -> Fault | None:
+        """Return a fault in the words of the form."""
+        if fault is None:
+            return None
+        words = {
+            _WIDTH: f"expected {self.form.width} fields, with a query and a document",
+            _NO_NUMBER: f"expected a number as the {self.form.role}",
+        }
         line, problem = fault
-        if problem == _WIDTH:
-            problem = f"expected {form.width} fields, with a query and a document ({form.name})"
-            problem = form.expected or problem
-        elif problem == _NO_SCORE and form.role == "relevance":
-            problem = _NO_GRADE
-        return ((line, problem),)
+        return line, f"{words.get(problem, problem)} ({self.form.name})"
 
     def _without_comments(self, text: str) -> tuple[Fault | None, str]:
         """Return lines of which comments, and a header, are empty; or a fault."""
@@ -405,7 +391,7 @@ def numbers_said(
     >>> numbers_said("path", "run", form, queries, [np.array([1, 0.5, 2])]).role
     'score'
     """
-    if form.role:
+    if form.role != _UNSAID:
         return form
     rows = np.argsort(queries, kind="stable")
     indptr = indptr_of(np.bincount(queries))
@@ -415,7 +401,7 @@ def numbers_said(
         values = ordered[0]
         if _are_ranks(values, places):
             return form._replace(name="run: query, document, rank", role="rank")
-        if not (values == np.floor(values)).all() or np.isinf(values).any():
+        if not are_whole(values):
             return form._replace(name="run: query, document, score", role="score")
         raise InputValueError(argument, _RANK_OR_SCORE, place=path)
     first, second = ordered
@@ -439,22 +425,12 @@ def _never_rise(values: npt.NDArray[Any], places: npt.NDArray[Any]) -> bool:
     return not ((values[1:] > values[:-1]) & (places[1:] > 0)).any()
 
 
-def check_relevance(
-    argument: str, path: str, reader: LineReader, relevance: npt.NDArray[Any]
-) -> None:
-    """Refuse relevance that is not finite, and four columns that may not be those of TREC."""
-    is_odd = ~np.isfinite(relevance)
-    if is_odd.any():
-        row = int(is_odd.argmax())
-        problem = f"line {line_of_row(path, reader.form, row)}: {_NO_GRADE}, got {relevance[row]}"
-        raise InputValueError(argument, problem, place=path)
-    if reader.form is not TREC_QRELS_FORM or not len(relevance):
-        return
-    iterations = reader.iterations()
-    if len(iterations) == 1:
-        is_of_trec = len(relevance) > 1 or iterations[0] in ("0", "Q0")
-    else:
-        is_few = len(iterations) < len(reader.documents())
-        is_of_trec = is_few and relevance.max() < _LEAST_TIME
-    if not is_of_trec:
-        raise InputValueError(argument, _NOT_OF_TREC, place=path)
+def are_whole(values: npt.NDArray[Any]) -> bool:
+    """Return whether all values are whole numbers.
+
+    Examples
+    --------
+    >>> are_whole(np.array([1.0, 7.0])), are_whole(np.array([1.0, np.inf]))
+    (True, False)
+    """
+    return bool((np.isfinite(values) & (values == np.floor(values))).all())

@@ -18,14 +18,16 @@ from ..inputs.input_files import path_name
 from ..inputs.naming import public
 from ..inputs.scores import exact_number
 from ..tables.cells import format_count
-from .column_roles import JUDGEMENTS, LISTS, check_columns
+from .column_roles import JUDGEMENTS, LISTS, Door, check_columns
 from .elements import is_integer_text, without_blanks
 from .grades import read_grades
 from .judgements import Qrels
 from .line_forms import (
+    LEAST_TIME,
+    NOT_OF_TREC,
+    TREC_QRELS_FORM,
     LineForm,
     LineReader,
-    check_relevance,
     form_of_file,
     line_of_row,
     numbers_said,
@@ -231,15 +233,14 @@ def read_qrels(
 
 def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
     """Read judgements as `read_qrels` does; messages name the argument."""
-    said = check_columns(columns, JUDGEMENTS)
-    _refuse_packed(argument, path)
+    said = _check_columns(argument, path, columns, JUDGEMENTS)
     if is_json(path):
-        refuse_columns(columns, path)
         return _qrels_of_json(argument, path)
     form = form_of_file(argument, path, JUDGEMENTS, said)
     reader = LineReader(form)
     queries, documents, relevance = read_blocks(argument, path, None, reader.read)
-    check_relevance(argument, path, reader, relevance)
+    _refuse_other_columns(argument, path, reader, relevance)
+    relevance = read_grades(f"{argument}: {path}", relevance)
     names = reader.documents()
     asked = np.array(reader.queries(), object)[queries]
     judged = np.array(names, object)[documents]
@@ -261,6 +262,22 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
     return Qrels(
         tuple(asked.tolist()), tuple(judged.tolist()), relevance, is_text=True, source=source
     )
+
+
+def _refuse_other_columns(
+    argument: str, path: str, reader: LineReader, relevance: npt.NDArray[Any]
+) -> None:
+    """Refuse four columns without names that may not be those of TREC."""
+    if reader.form is not TREC_QRELS_FORM or not len(relevance):
+        return
+    iterations = reader.iterations(lambda other: read_blocks(argument, path, None, other.read))
+    if len(iterations) == 1:
+        is_of_trec = len(relevance) > 1 or iterations[0] in ("0", "Q0")
+    else:
+        is_few = len(iterations) < len(reader.documents())
+        is_of_trec = is_few and relevance.max() < LEAST_TIME
+    if not is_of_trec:
+        raise InputValueError(argument, NOT_OF_TREC, place=path)
 
 
 def _qrels_of_json(argument: str, path: str) -> Qrels:
@@ -315,17 +332,9 @@ def source_of(path: str, form: LineForm, comments: int = 0, repeated: int = 0) -
 
 def lists_of_file(argument: str, path: str, columns: Any = None) -> NamedLists:
     """Read a run or a JSON file, which its name tells; messages name the argument."""
-    if is_json(path):
-        refuse_columns(columns, path)
+    if is_json(path) and columns is None:
         return _lists_of_json(argument, path)
     return _lists_of_run(argument, path, columns)
-
-
-def refuse_columns(columns: Any, path: str) -> None:
-    """Refuse the option `columns` beside what has none."""
-    if columns is not None:
-        expected = f"None, as {path} is JSON, which has no columns"
-        raise InputValueError("columns", expected=expected, got=repr(columns))
 
 
 def is_json(path: str) -> bool:
@@ -333,35 +342,36 @@ def is_json(path: str) -> bool:
     return path.endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz"))
 
 
-def _refuse_packed(argument: str, path: str) -> None:
-    """Refuse files that other programs unpack, with the line that does it."""
+def _check_columns(
+    argument: str, path: str, columns: Any, door: Door
+) -> dict[str, str | int] | None:
+    """Check the option `columns`; and refuse files that other programs unpack, and say how."""
     stem, suffix = os.path.splitext(path)
-    remedy = ""
-    if suffix == ".lz4":
-        unpacked = stem
-        if not is_json(stem):
-            unpacked = f"{stem}.json"
-        remedy = f"`lz4 -d {path} {unpacked}` unpacks it"
-    elif suffix in (".parquet", ".parq"):
-        remedy = f"`pandas.read_parquet({path!r})` makes a frame of it, which is taken as it is"
-    elif suffix in (".pkl", ".pickle"):
-        remedy = "a pickle can run any code when it is loaded, and is not read"
-    if remedy:
-        raise InputValueError(argument, f"expected text or JSON; {remedy}", place=path)
+    if not is_json(stem):
+        stem += ".json"
+    as_frame = f"`pandas.read_parquet({path!r})` makes a frame of it, which is taken as it is"
+    pickled = "a pickle can run any code when it is loaded, and is not read"
+    remedies = {".lz4": f"`lz4 -d {path} {stem}` unpacks it", ".parquet": as_frame}
+    remedies |= {".parq": as_frame, ".pkl": pickled, ".pickle": pickled}
+    if suffix in remedies:
+        raise InputValueError(argument, f"expected text or JSON; {remedies[suffix]}", place=path)
+    if is_json(path) and columns is not None:
+        expected = f"None, as {path} is JSON, which has no columns"
+        raise InputValueError("columns", expected=expected, got=repr(columns))
+    return check_columns(columns, door)
 
 
 def _lists_of_run(
     argument: str, path: str, columns: Any = None, progress: bool | Listener | None = None
 ) -> NamedLists:
-    said = check_columns(columns, LISTS)
-    _refuse_packed(argument, path)
+    said = _check_columns(argument, path, columns, LISTS)
     reader = LineReader(form_of_file(argument, path, LISTS, said))
     queries, documents, *numbers = read_blocks(argument, path, progress, reader.read)
     form = numbers_said(argument, path, reader.form, queries, numbers)
     entries = ListEntries(queries, documents)
     if form.role == "rank":
-        entries = entries._replace(ranks=numbers[0].astype(np.int64))
-    elif form.role == "score":
+        entries = entries._replace(ranks=read_grades(argument, numbers[0]))
+    elif form.numbers:
         entries = entries._replace(scores=numbers[reader.form.numbers.index(*form.numbers)])
     lists, repeated = lists_of_entries(
         argument, reader.queries(), reader.documents(), entries, place=path
@@ -423,7 +433,7 @@ def _lists_of_json(
     progress: bool | Listener | None = None,
     part: str | None = None,
 ) -> NamedLists:
-    _refuse_packed(argument, path)
+    _check_columns(argument, path, None, LISTS)
     forms: dict[str, None] = {}
     rows = _json_lists(argument, path, progress, partial(_known_form, argument, path, part, forms))
     lists = lists_of_rows(argument, rows, path, np.float64)
