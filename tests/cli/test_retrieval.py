@@ -116,3 +116,17 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
 )
 def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
     run("retrieval", *line.split()).refuses(code, message)
+
+
+def test_columns_of_judgements_and_of_lists(run: Run) -> None:
+    """What text has without names is said by roles, for known splits alike."""
+    Path("rated.txt").write_text("a q1 2 7\nb q1 1 8\na q2 1 9\nd q3 1 7\n")
+    Path("seen.txt").write_text("c q1 1 7\n")
+    rows = [f"{name} {x} {q}" for q, scores in LISTS.items() for name, x in scores.items()]
+    Path("scored.txt").write_text("\n".join(rows))
+    line = ["retrieval", "--qrels", "rated.txt", "--lists", "scored.txt", "--candidates", "5"]
+    line += ["--train", "seen.txt", "--columns", "query=1,document=0,relevance=2", "--json"]
+    outcome = run(*line, "--metrics", "map", "--list-columns", "query=2,document=0,score=1")
+    task = Task(QRELS, entities=NAMES, known={"train": {"q1": ["c"]}})
+    assert json.loads(outcome.out)["metrics"]["map"] == task.evaluate_lists(LISTS)["map"]
+    assert run(*line, "--list-columns", "who=2").code == 1

@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 from ..embeddings.vectors import SIMILARITIES
 from ..inputs.checks import LAYOUTS, NAN_RULES, ORDERS
 from ..inputs.naming import printable
+from ..splits.elements import is_id
 from . import files
 
 Given = dict[str, Any]
@@ -78,6 +79,19 @@ def _split(option: str, text: str) -> tuple[str, str]:
     return name, files.note_file(path)
 
 
+def _roles(option: str, text: str) -> dict[str, str | int]:
+    columns: dict[str, str | int] = {}
+    for part in text.split(","):
+        role, _, column = (word.strip() for word in part.partition("="))
+        if not role or not column or role in columns:
+            expected = "ROLE=COLUMN,..., each role once, as head=0,relation=2,tail=1"
+            raise click.BadParameter(f"expected {expected}, got {text!r}", param_hint=option)
+        columns[role] = column
+        if is_id(column):
+            columns[role] = int(column[:20])
+    return columns
+
+
 WORD = Value(lambda _, text: text, "name")
 WORDS = Value(_words, "name,...")
 INPUT = Value(lambda _, path: files.note_file(path))
@@ -85,6 +99,7 @@ OUTPUT = Value(lambda _, path: Path(path))
 ARRAY = Value(files.read_array)
 SELECTION = Value(files.read_selection)
 CANDIDATES = Value(files.read_candidates, "number|file")
+ROLES = Value(_roles, "role=column,...")
 COLUMNS = Value(files.read_columns, "number|file")
 LABEL = Value(files.read_label, "label|file")
 NAMES = Value(files.read_names)
@@ -159,6 +174,17 @@ OPTIONS: dict[str, Decorator] = {
         Value(_split, "name=file"),
         "The same for a split of any name. It may be given several times.",
         multiple=True,
+    ),
+    "columns": option(
+        "--columns",
+        ROLES,
+        "The columns of --test and the known splits, by their numbers from 0 on or their names, as "
+        "head=0,relation=2,tail=1. Others are left out. Default: by names, or in this order.",
+    ),
+    "header": flag(
+        "--header/--no-header header",
+        "Whether the first line of each text file names its columns. Default: if it has known "
+        "names.",
     ),
     "split": option("--split", WORD, "Name of the evaluated split."),
     "duplicates": option(

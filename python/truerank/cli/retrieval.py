@@ -22,6 +22,7 @@ from .options import (
     INPUT,
     NAMES,
     REPORTED,
+    ROLES,
     WORD,
     Given,
     Value,
@@ -51,6 +52,17 @@ from .report_output import show_report
     "--lists",
     INPUT,
     "Lists of the best candidates, perhaps gzipped: a TREC run, or JSON, which its name says.",
+)
+@option(
+    "--columns",
+    ROLES,
+    "The columns of --qrels and the known splits, by their numbers from 0 on or their names, as "
+    "query=0,document=1,relevance=2. Others are left out. Default: by names, or as TREC has them.",
+)
+@option(
+    "--list-columns",
+    ROLES,
+    "The same for --lists, as query=0,document=1,score=2; rank in place of score is their order.",
 )
 @option(
     "--misses",
@@ -86,9 +98,10 @@ def retrieve(given: Given) -> None:
     \b
     truerank retrieval --qrels qrels.txt --lists run.txt.gz --candidates names.txt
     truerank retrieval --qrels qrels.txt --lists run.txt --candidates 8841823 --save bm25.npz
+    truerank retrieval --qrels u.data --columns query=0,document=1,relevance=2 --scores S.npy
     truerank retrieval --qrels qrels.npy --queries Q.npy --entities E.npy --metrics ndcg@10,map
     """
-    facts = take(given, "qrels split leaks gain judged")
+    facts = take(given, "qrels columns split leaks gain judged")
     if isinstance(given.get("by"), dict):
         facts["groups"] = given.pop("by")
     facts["known"] = known_splits(given)
@@ -101,7 +114,7 @@ def retrieve(given: Given) -> None:
         if candidates is None:
             candidates = model.sizes({"scores": "entities"}).get("entities")
         if isinstance(candidates, int) and not facts["qrels"].endswith(".npy"):
-            check_digits(facts["qrels"])
+            check_digits(facts["qrels"], facts.get("columns"))
         task = Task(**facts, entities=_in_columns(candidates, facts))
         count = model.counter(task, given)
     else:
@@ -112,6 +125,7 @@ def retrieve(given: Given) -> None:
             candidates = _in_columns(candidates, facts, lists)
         task = Task(**facts, entities=candidates)
         rules = take(given, f"{COUNTING} misses")
+        rules["columns"] = given.pop("list_columns", None)
         count = partial(task.evaluate_lists, lists, **rules, progress=bar())
     check_label(given.get("by"), task)
     show_report(
@@ -119,9 +133,9 @@ def retrieve(given: Given) -> None:
     )
 
 
-def check_digits(qrels: str) -> None:
+def check_digits(qrels: str, columns: Any) -> None:
     """Refuse names of documents beside scores or vectors: a number does not say their columns."""
-    names = qrels_of_file("--qrels", qrels).documents
+    names = qrels_of_file("--qrels", qrels, columns).documents
     named = [name for name in names if not is_integer_text(str(name))]
     if named:
         raise click.UsageError(
