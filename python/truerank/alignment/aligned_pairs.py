@@ -16,10 +16,10 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.row_keys import distinct, without
 from ..splits.column_ids import encode_columns
-from ..splits.column_roles import PAIRS
+from ..splits.column_roles import FACTS, PAIRS
 from ..splits.split_audit import SplitAudit
 from ..splits.split_columns import SplitReader, stack_splits
-from ..splits.text import RowForm
+from ..splits.text import TRIPLE, RowForm, is_path
 from ..splits.vocabularies import Vocabulary
 from ..tasks.keyed_candidates import selection_name
 
@@ -86,25 +86,27 @@ def as_ids(name: str, value: Any, size: int) -> IntArray:
     return Vocabulary(size, None).set_of(name, value)
 
 
-def as_rows(name: str, value: Any, least: int, most: int, expected: str) -> IntArray:
-    """Check rows of integers with a number of columns, and return them as new, read-only int64.
+PAIR_FORM = RowForm(GRAPHS, (0, 1), door=PAIRS)
+GRAPH_FORM = RowForm(TRIPLE, (0, 1, 0), door=FACTS)
+
+
+def as_rows(name: str, value: Any, form: RowForm, columns: Any = None) -> IntArray:
+    """Check rows of integers in any form, and return them as new, read-only int64.
 
     Examples
     --------
-    >>> as_rows("triples", [(0, 3, 1)], 3, 9, "shape (n, 3) or wider")
+    >>> as_rows("triples", {"tail": [1], "head": [0], "relation": [3]}, GRAPH_FORM)
     array([[0, 3, 1]])
     """
-    rows = index_array(name, value)
-    if rows.shape == (0,):
-        rows = rows.reshape(0, least)
-    if rows.ndim != 2 or not least <= rows.shape[1] <= most:
-        raise InputValueError(name, expected=expected, got=f"shape {rows.shape}")
-    return read_only(rows)
+    if is_path(value):
+        raise InputTypeError(name, expected="ids, and no file", got=repr(value))
+    read = [index_array(name, column) for column in SplitReader(form, columns).columns(name, value)]
+    if not read:
+        return read_only(np.zeros((0, len(form.columns)), np.int64))
+    return read_only(np.stack(read, axis=1))
 
 
-def as_pairs(
-    name: str, value: Any, sizes: Iterable[int] = (), expected: str = "shape (n, 2)"
-) -> IntArray:
+def as_pairs(name: str, value: Any, sizes: Iterable[int] = (), *, columns: Any = None) -> IntArray:
     """Check pairs of a left and a right id, and return them as new, read-only int64.
 
     Examples
@@ -112,7 +114,7 @@ def as_pairs(
     >>> as_pairs("pairs", [(0, 3)])
     array([[0, 3]])
     """
-    pairs = as_rows(name, value, 2, 2, expected)
+    pairs = as_rows(name, value, PAIR_FORM, columns)
     for graph, column, size in zip(GRAPHS, pairs.T, sizes, strict=False):
         check_ids(name, column, size, f"{graph} ids", "in pair")
     return pairs
@@ -137,7 +139,6 @@ def as_ids_of_both(value: Any, sizes: Iterable[int]) -> tuple[IntArray, IntArray
     return left_ids, right_ids
 
 
-PAIR_FORM = RowForm(("left", "right"), (0, 1), door=PAIRS)
 CANDIDATE_NAMES = ("all", "test", "unaligned")  # sets of candidates
 
 

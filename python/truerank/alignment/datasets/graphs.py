@@ -25,8 +25,7 @@ from ...inputs.checks import (
 from ...inputs.errors import InputValueError
 from ...inputs.naming import printable, public
 from ...inputs.row_keys import codes_of, distinct, distinct_rows
-from ...splits.text import MAX_COLUMNS
-from ..aligned_pairs import as_pairs, as_rows, check_ids
+from ..aligned_pairs import GRAPH_FORM, as_pairs, as_rows, check_ids
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
@@ -76,13 +75,15 @@ class Graph:
 
     def __init__(
         self,
-        triples: Any = (),
+        triples: Any = None,
         size: int = 0,
         entities: Sequence[str] | None = None,
         relations: Sequence[str] | None = None,
         ids: Any = None,
         relation_ids: Any = None,
     ) -> None:
+        if triples is None:
+            triples = []
         rows = _as_triples(triples, size, "size")
         fields: dict[str, Any] = {
             "triples": rows.copy(),
@@ -109,7 +110,9 @@ class Graph:
 
 
 @public("truerank.alignment")
-def degrees(triples: Any, entities: int) -> IntArray:
+def degrees(
+    triples: Any, entities: int, *, columns: Mapping[str, str | int] | None = None
+) -> IntArray:
     """Count for every entity the distinct triples in which it is head or tail.
 
     The degree is ``d(e) = #{(h, r, t) distinct: h = e or t = e}``: a triple of an entity with
@@ -121,9 +124,11 @@ def degrees(triples: Any, entities: int) -> IntArray:
     Parameters
     ----------
     triples : array of int, shape (n, 3)
-        Head, relation, tail. Further columns also distinguish triples.
+        Head, relation, tail, in any form that `truerank.link_prediction.Task` takes, but no file.
     entities : int
         The number of entities; ids start at 0.
+    columns : dict of str to (str or int), optional
+        The name or the number of the column of "head", "relation" and "tail".
 
     Returns
     -------
@@ -142,19 +147,18 @@ def degrees(triples: Any, entities: int) -> IntArray:
     >>> degrees([(0, 0, 1), (0, 0, 1), (0, 1, 1), (1, 0, 1)], 3)
     array([2, 3, 0])
     """
-    columns = distinct_rows(list(_as_triples(triples, entities, "entities").T))
-    heads = columns[0]
-    tails = columns[2]
+    rows = _as_triples(triples, entities, "entities", columns)
+    heads, _, tails = distinct_rows(list(rows.T))
     counts = np.bincount(heads, minlength=int(entities))
     counts += np.bincount(tails[tails != heads], minlength=int(entities))
     return counts.astype(np.int64, copy=False)
 
 
-def _as_triples(triples: Any, entities: Any, name: str) -> IntArray:
+def _as_triples(triples: Any, entities: Any, name: str, columns: Any = None) -> IntArray:
     """Check triples over a number of entities, and return them as new, read-only int64."""
     size = integer(name, entities, least=0, expected="how many there are")
     check_size(name, size)
-    rows = as_rows("triples", triples, 3, MAX_COLUMNS, "shape (n, 3) or wider")
+    rows = as_rows("triples", triples, GRAPH_FORM, columns)
     for column, kind in ((0, "heads"), (2, "tails")):
         check_ids("triples", rows[:, column], size, kind, "in triple")
     return rows
@@ -275,7 +279,11 @@ SHARES: dict[str, dict[str, float]] = {
 
 @public("truerank.alignment")
 def split_pairs(
-    pairs: Any, shares: str | Mapping[str, float] = "20/10/70", *, seed: int
+    pairs: Any,
+    shares: str | Mapping[str, float] = "20/10/70",
+    *,
+    seed: int,
+    columns: Mapping[str, str | int] | None = None,
 ) -> dict[str, IntArray]:
     """Split pairs at random.
 
@@ -287,7 +295,7 @@ def split_pairs(
 
     Parameters
     ----------
-    pairs : array of int, shape (m, 2)
+    pairs : array of int, shape (m, 2), rows, columns, or a frame
         The pairs, each of them once.
     shares : {"20/10/70", "30/70", "24/6/70"}, or dict of str to float
         "20/10/70": train, valid and test as in OpenEA; see also `five_folds`. "30/70": train and
@@ -297,6 +305,8 @@ def split_pairs(
         names the splits and their shares, which add up to 1.
     seed : int
         The seed, at least 0.
+    columns : dict of str to (str or int), optional
+        The name or the number of the column of "left" and "right".
 
     Returns
     -------
@@ -335,7 +345,7 @@ def split_pairs(
     if not are_positive or not abs(sum(checked.values()) - 1) < 1e-9:  # NaN is refused, too
         expected = "shares from 0 to 1 that add up to 1"
         raise InputValueError("shares", expected=expected, got=list(checked.values()))
-    rows, places = _random_places(pairs, seed)
+    rows, places = _random_places(pairs, seed, columns)
     quotas = [Fraction(repr(share)) * len(rows) for share in checked.values()]
     sizes = list(map(floor, quotas))  # of decimal numbers as they are written: 0.1 is a tenth
     by_rest = sorted(range(len(sizes)), key=lambda i: sizes[i] - quotas[i])  # a stable sort
@@ -346,7 +356,12 @@ def split_pairs(
 
 @public("truerank.alignment")
 def five_folds(
-    pairs: Any, *, seed: int, folds: int = 5, valid: float = 0.1
+    pairs: Any,
+    *,
+    seed: int,
+    folds: int = 5,
+    valid: float = 0.1,
+    columns: Mapping[str, str | int] | None = None,
 ) -> list[dict[str, IntArray]]:
     """Split pairs into folds as OpenEA does: each fold is the training split once.
 
@@ -359,7 +374,7 @@ def five_folds(
 
     Parameters
     ----------
-    pairs : array of int, shape (m, 2)
+    pairs : array of int, shape (m, 2), rows, columns, or a frame
         The pairs, each of them once; at least one for each fold.
     seed : int
         The seed, at least 0.
@@ -369,6 +384,8 @@ def five_folds(
     valid : float
         The share of all pairs for validation, rounded to whole pairs, half up; it must leave pairs
         for the test. 0: there is no validation split.
+    columns : dict of str to (str or int), optional
+        The name or the number of the column of "left" and "right".
 
     Returns
     -------
@@ -389,7 +406,7 @@ def five_folds(
     >>> sorted(int(pair[0]) for fold in folds for pair in fold["train"]) == list(range(20))
     True
     """
-    rows, places = _random_places(pairs, seed)
+    rows, places = _random_places(pairs, seed, columns)
     n = len(rows)
     count = integer("folds", folds, least=2, most=n)
     share = number("valid", valid)
@@ -416,9 +433,9 @@ def _deal(rows: IntArray, places: IntArray, ends: Mapping[str, int]) -> dict[str
     return {name: rows[part == i] for i, name in enumerate(ends)}
 
 
-def _random_places(pairs: Any, seed: int) -> tuple[IntArray, IntArray]:
+def _random_places(pairs: Any, seed: int, columns: Any) -> tuple[IntArray, IntArray]:
     """Check pairs, and return them with their places in random order."""
-    rows = as_pairs("pairs", pairs)
+    rows = as_pairs("pairs", pairs, columns=columns)
     if not len(rows):
         raise InputValueError("pairs", expected="at least one pair", got="none")
     repeated = np.delete(np.arange(len(rows)), codes_of(*rows.T).first())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
@@ -410,7 +410,13 @@ class Alignment(AsTable):
         table = Table(columns, [list(numbers.values())], names=texts)
         return table.table(metrics, **options)
 
-    def evaluate(self, reference: Any, *, direction: str | None = None) -> Agreement:
+    def evaluate(
+        self,
+        reference: Any,
+        *,
+        direction: str | None = None,
+        columns: Mapping[str, str | int] | None = None,
+    ) -> Agreement:
         """Compare the pairs with reference pairs.
 
         Parameters
@@ -422,6 +428,8 @@ class Alignment(AsTable):
             Whether `hits_at_1` takes the partners of left or of right entities. Default: the
             direction of a greedy alignment, else "left_to_right". Pairs have no direction, and so
             neither have precision, recall and F1.
+        columns : dict of str to (str or int), optional
+            The name or the number of the column of "left" and "right" of the reference.
 
         Returns
         -------
@@ -463,7 +471,7 @@ class Alignment(AsTable):
             if self.solved in DIRECTIONS:
                 direction = self.solved
         side = DIRECTIONS.index(choice("direction", direction, DIRECTIONS))  # of the queries
-        wanted, left_out = self._reference_pairs(reference)
+        wanted, left_out = self._reference_pairs(reference, columns)
         correct = are_among(self._keys_of(self.pairs), self._keys_of(wanted))
         # of several partners, the best one counts; equal scores go by the lower id
         order = np.lexsort((self.pairs[:, 1 - side], -self.scores, self.pairs[:, side]))
@@ -484,7 +492,14 @@ class Alignment(AsTable):
             direction=direction,
         )
 
-    def compare(self, other: Alignment, reference: Any, *, level: float = 0.95) -> Comparison:
+    def compare(
+        self,
+        other: Alignment,
+        reference: Any,
+        *,
+        level: float = 0.95,
+        columns: Mapping[str, str | int] | None = None,
+    ) -> Comparison:
         """Test whether this alignment and another one find different shares of reference pairs.
 
         Parameters
@@ -495,6 +510,8 @@ class Alignment(AsTable):
             As `evaluate` takes it.
         level : float
             The level of the interval.
+        columns : dict of str to (str or int), optional
+            As in `evaluate`.
 
         Returns
         -------
@@ -533,7 +550,7 @@ class Alignment(AsTable):
         if not is_same or not np.array_equal(self.right_ids, other.right_ids):
             expected = "an alignment of the same entities"
             raise InputValueError("other", expected=expected, got="one of others")
-        wanted, _ = self._reference_pairs(reference)
+        wanted, _ = self._reference_pairs(reference, columns)
         if not len(wanted):
             expected = "at least one pair of entities that took part"
             raise InputValueError("reference", expected=expected, got="none")
@@ -546,9 +563,9 @@ class Alignment(AsTable):
         tested = compare(*models, metric="hits@1", level=level)
         return tested._replace(metric="recall", title="recall", by="pair", pairing="pair")
 
-    def _reference_pairs(self, reference: Any) -> tuple[IntArray, int]:
+    def _reference_pairs(self, reference: Any, columns: Any) -> tuple[IntArray, int]:
         """Read reference pairs, each once, of entities that took part; count those of others."""
-        array = as_pairs("reference", reference, self.shape, "pairs of shape (m, 2)")
+        array = as_pairs("reference", reference, self.shape, columns=columns)
         array = np.stack(distinct_rows(list(array.T)), axis=1)
         takes_part = are_among(array[:, 0], self.left_ids)
         takes_part &= are_among(array[:, 1], self.right_ids)

@@ -1,0 +1,122 @@
+"""Pairs are read by the names of their columns at every door of alignment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.examples import examples
+from support.named_columns import NAMED, UNNAMED
+from support.refusals import refusal
+from truerank import alignment
+from truerank.alignment import Task, degrees, five_folds, split_pairs
+
+pytestmark = pytest.mark.python_only
+TEST = [[0, 3, 1, 2], [1, 2, 4, 0]]
+TRAIN = [[4, 5], [3, 3]]
+SCORES = np.random.default_rng(7).random((6, 5), dtype=np.float32)
+NAMES = [["left", "right"], ["source", "target"], ["Left-ID", "right_id"]]
+
+
+def ranks_of(test: Any, train: Any, **options: Any) -> Any:
+    task = Task(test, left=6, right=5, known={"train": train}, **options)
+    return task.evaluate_scores(SCORES).ranks
+
+
+RANKS = ranks_of(UNNAMED["rows"](TEST), UNNAMED["rows"](TRAIN))
+
+
+@pytest.mark.parametrize("kind", NAMED)
+@examples(5)
+@given(data=st.data())
+def test_any_order_of_named_columns_gives_the_same_ranks(kind: str, data: Any) -> None:
+    """Pairs of a frame right, left were read as their opposites."""
+    tables = []
+    for columns in (TEST, TRAIN):
+        order = data.draw(st.permutations(range(2)))
+        names = data.draw(st.sampled_from(NAMES[: 2 + (kind != "named tuples")]))
+        tables.append(NAMED[kind]([names[j] for j in order], [columns[j] for j in order]))
+    assert ranks_of(*tables) == RANKS
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_columns_are_found_as_columns_says(kind: str) -> None:
+    tables = []
+    for pairs in (TEST, TRAIN):
+        similarities = np.linspace(0, 1, len(pairs[0])).tolist()
+        tables.append(NAMED[kind](["sim", "wien", "vienna"], [similarities, *pairs[::-1]]))
+    for columns in ({"left": "vienna", "right": "wien"}, {"left": 2, "right": 1}):
+        assert ranks_of(*tables, columns=columns) == RANKS
+        task = Task(tables[0], left=6, right=5, columns=columns)
+        assert task.audit.left_out == ("test: sim",)
+        assert "left out of test: sim" in str(task.audit).splitlines()
+    words = r'^test: expected columns left, right, .* columns=\{"left": .*, got columns \'sim\''
+    refusal(ValueError, words, Task, tables[0], left=6, right=5)
+
+
+@pytest.mark.parametrize("kind", UNNAMED)
+def test_what_has_no_names_is_in_the_order_of_the_roles(kind: str) -> None:
+    assert ranks_of(UNNAMED[kind](TEST), UNNAMED[kind](TRAIN)) == RANKS
+
+
+def test_two_columns_of_two_are_columns() -> None:
+    for two in (([0, 1], [2, 3]), (np.array([0, 1]), np.array([2, 3])), ((0, 1), (2, 3))):
+        assert Task(two, left=4, right=4).pairs.tolist() == [[0, 2], [1, 3]]
+        assert split_pairs(two, {"a": 1.0}, seed=0)["a"].tolist() == [[0, 2], [1, 3]]
+    for wrong in ([np.array([0, 1]), np.array([2, 3])], [(np.array([0, 1]), np.array([2, 3]))]):
+        words = r"columns \(left, right\) or rows \[\(left, right\), \.\.\.\] of scalars"
+        refusal(TypeError, words, Task, wrong, left=4, right=4)
+        refusal(TypeError, words, five_folds, wrong, seed=0)
+
+
+def test_all_doors_of_pairs_read_names(tmp_path: Path) -> None:
+    rows = UNNAMED["rows"](TEST)
+    frame = NAMED["frame"](["right", "left"], TEST[::-1])
+    other = NAMED["frame"](["b", "a"], TEST[::-1])
+    columns = {"left": "a", "right": "b"}
+    found = alignment.infer(SCORES, None)
+
+    def folds(pairs: Any, **options: Any) -> Any:
+        return [
+            {name: part.tolist() for name, part in fold.items()}
+            for fold in five_folds(pairs, seed=3, folds=2, **options)
+        ]
+
+    def parts(pairs: Any, **options: Any) -> Any:
+        halves = {"train": 0.5, "test": 0.5}
+        dealt = split_pairs(pairs, halves, seed=3, **options)
+        return {name: part.tolist() for name, part in dealt.items()}
+
+    def evaluated(pairs: Any, **options: Any) -> Any:
+        return alignment.evaluate(SCORES, None, pairs, **options).ranks
+
+    def agreement(pairs: Any, **options: Any) -> Any:
+        return found.evaluate(pairs, **options)
+
+    for door in (folds, parts, evaluated, agreement):
+        assert door(frame) == door(other, columns=columns) == door(rows)
+        refusal(ValueError, r"columns=\{", door, other)
+    refusal(TypeError, "^pairs: expected ids, and no file", five_folds, tmp_path / "x", seed=0)
+
+
+def test_triples_of_graphs_are_read_by_names() -> None:
+    triples = [[0, 0, 1], [0, 1, 0], [1, 1, 2]]  # heads, relations and tails
+    expected = degrees(UNNAMED["rows"](triples), 3).tolist()
+    frame = NAMED["frame"](["t", "h", "r"], [triples[j] for j in (2, 0, 1)])
+    assert degrees(frame, 3).tolist() == expected
+    assert degrees(tuple(triples), 3).tolist() == expected
+    other = NAMED["frame"](["u", "v", "w"], triples)
+    columns = {"head": "u", "relation": "v", "tail": "w"}
+    assert degrees(other, 3, columns=columns).tolist() == expected
+    refusal(ValueError, "^triples: expected columns head, relation, tail", degrees, other, 3)
+
+
+def test_known_pairs_that_share_no_entity_are_in_the_audit() -> None:
+    task = Task(UNNAMED["rows"](TEST), left=6, right=5, known={"train": [(4, 3), (0, 3)]})
+    assert task.audit.meeting == {"train": 1}
+    assert "train: 1 of 2 pairs share a query with test" in str(task.audit).splitlines()

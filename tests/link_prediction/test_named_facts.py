@@ -1,0 +1,250 @@
+"""Facts are read by the names of their columns; what has no role is refused, or in the audit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.examples import examples
+from support.named_columns import NAMED, UNNAMED
+from support.refusals import refusal
+from truerank.link_prediction import Task, read_triples
+from truerank.splits.column_roles import FACTS
+
+pytestmark = pytest.mark.python_only
+ENTITIES = ["a", "b", "c", "d", "e"]
+TEST = [["a", "b", "d", "a"], ["in", "by", "in", "by"], ["b", "c", "a", "e"]]
+TRAIN = [["a", "c", "b"], ["in", "in", "by"], ["c", "b", "a"]]
+ROLES = list(FACTS.roles)
+SCORES = np.random.default_rng(5).random((2, 4, 5), dtype=np.float32)
+NAMES = [["h", "r", "t"], ["s", "p", "o"], ["node1", "label", "node2"], ["Head-ID", "edge", "to"]]
+
+
+def ranks_of(test: Any, train: Any, **options: Any) -> Any:
+    task = Task(test, {"train": train}, entities=ENTITIES, relations=["by", "in"], **options)
+    return task.evaluate_scores(SCORES[0], SCORES[1]).ranks
+
+
+RANKS = ranks_of(UNNAMED["rows"](TEST), UNNAMED["rows"](TRAIN))
+
+
+def in_order(order: list[int], columns: list[Any]) -> list[Any]:
+    return [columns[j] for j in order]
+
+
+@pytest.mark.parametrize("kind", NAMED)
+@examples(10)
+@given(data=st.data())
+def test_any_order_of_named_columns_gives_the_same_ranks(kind: str, data: Any) -> None:
+    """The splits may have other names and another order each."""
+    tables = []
+    for columns in (TEST, TRAIN):
+        order = data.draw(st.permutations(range(3)))
+        names = data.draw(st.sampled_from(NAMES))
+        if kind == "named tuples":
+            names = names if names[0].isidentifier() else NAMES[0]
+        tables.append(NAMED[kind](in_order(order, names), in_order(order, columns)))
+    assert ranks_of(*tables) == RANKS
+
+
+@pytest.mark.parametrize("kind", NAMED)
+@examples(10)
+@given(order=st.permutations(range(4)), named=st.booleans())
+def test_columns_are_found_as_columns_says(kind: str, order: list[int], named: bool) -> None:
+    """The fourth column, a weight, is left out of both splits, and the audit says so."""
+    names = in_order(order, ["u", "v", "w", "weight"])
+    tables = []
+    for columns in (TEST, TRAIN):
+        weights = np.linspace(0, 1, len(columns[0])).tolist()
+        tables.append(NAMED[kind](names, in_order(order, [*columns, weights])))
+    columns: dict[str, Any] = dict(zip(ROLES, ["u", "v", "w"], strict=True))
+    if not named:
+        columns = {role: order.index(j) for j, role in enumerate(ROLES)}
+    assert ranks_of(*tables, columns=columns) == RANKS
+    task = Task(tables[0], {"train": tables[1]}, columns=columns)
+    assert task.audit.left_out == ("test: weight", 'known["train"]: weight')
+    assert 'left out of known["train"]: weight' in str(task.audit).splitlines()
+    assert task.audit.to_dict()["left_out"] == ["test: weight", 'known["train"]: weight']
+
+
+@pytest.mark.parametrize("kind", UNNAMED)
+@examples(5)
+@given(order=st.permutations(range(4)))
+def test_what_has_no_names_is_in_the_order_of_the_roles(kind: str, order: list[int]) -> None:
+    assert ranks_of(UNNAMED[kind](TEST), UNNAMED[kind](TRAIN)) == RANKS
+    wider = [[*TEST, ["x", "y", "x", "y"]], [*TRAIN, ["x", "y", "x"]]]
+    columns = {role: order.index(j) for j, role in enumerate(ROLES)}
+    tables = [UNNAMED[kind](in_order(order, each)) for each in wider]
+    assert ranks_of(*tables, columns=columns) == RANKS
+
+
+def test_files_and_tables_are_read_by_the_same_option(tmp_path: Path) -> None:
+    path = tmp_path / "test.txt"
+    rows = zip(TEST[2], ["1.0"] * 4, TEST[0], TEST[1], strict=True)
+    path.write_text("".join("\t".join(row) + "\n" for row in rows))
+    columns = {"head": 2, "relation": 3, "tail": 0}
+    train = UNNAMED["columns"]([TRAIN[2], [0, 1, 2], TRAIN[0], TRAIN[1]])
+    assert ranks_of(path, train, columns=columns) == RANKS
+
+
+FRAMES_THAT_ARE_REFUSED = {
+    "unknown names": ["u", "v", "r"],
+    "a role twice": ["head", "subject", "r"],
+    "a role that is missing": ["head", "tail", "weight"],
+    "a name of another door": ["user", "item", "rating"],
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+@pytest.mark.parametrize("names", FRAMES_THAT_ARE_REFUSED.values(), ids=FRAMES_THAT_ARE_REFUSED)
+def test_other_names_are_refused(kind: str, names: list[str]) -> None:
+    table = NAMED[kind](names, TEST)
+    words = r"^test: expected columns head, relation, tail, each once .* columns=\{\"head\": \.\.\."
+    message = refusal(ValueError, words, Task, table)
+    assert message.endswith(f"got columns {', '.join(map(repr, names))}")
+    refusal(ValueError, r'^known\["train"\]: ', Task, NAMED[kind](ROLES, TEST), {"train": table})
+
+
+def test_what_stands_beside_is_left_out_and_in_the_audit() -> None:
+    """KGTK's edges have an id, and other files a text or the name of the split."""
+    kgtk = NAMED["frame"](["id", "node1", "label", "node2"], [["e1", "e2", "e3", "e4"], *TEST])
+    train = NAMED["frame"]([*ROLES, "text", "tag"], [*TRAIN, ["x"] * 3, ["y"] * 3])
+    assert ranks_of(kgtk, train) == RANKS
+    audit = Task(kgtk, {"train": train}).audit
+    assert audit.left_out == ("test: id", 'known["train"]: text, tag')
+    assert 'left out of known["train"]: text, tag' in str(audit).splitlines()
+
+
+WEIGHTS = [0.5, 0.25, 0.5, 1.0]
+FURTHER = "keys=, time= or statements=True say what others are, and columns="
+
+
+@pytest.mark.parametrize(
+    ("names", "further"),
+    [
+        (["h", "r", "t", "y"], [1, -1, 1, -1]),  # WN11's labels of true and false
+        (["h", "r", "t", "year"], ["1990", "1991", "1990", "1990"]),
+    ],
+)
+def test_a_further_column_is_read_only_where_that_is_said(
+    names: list[str], further: list[Any], tmp_path: Path
+) -> None:
+    rows = list(zip(*TEST, further, strict=True))
+    path = tmp_path / "test.txt"
+    path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+    frame = NAMED["frame"](names, [*TEST, further])
+    for test in (rows, frame, path, tuple(zip(*rows, strict=True))):
+        words = rf"^test: expected 3 columns .head, relation, tail.; {FURTHER}.* got "
+        message = refusal(ValueError, words, Task, test, entities=ENTITIES)
+        assert f"as {str(further[0])!r} and" in message or f"as {further[0]!r} and" in message
+        assert Task(test, entities=ENTITIES, keys=[3]).tail.queries.shape[1] == 3
+        assert Task(test, entities=ENTITIES, time=3).tail.queries.shape[1] == 3
+        said = Task(test, entities=ENTITIES, columns=dict(zip(ROLES, range(3), strict=True)))
+        assert said.test.shape == (4, 3)
+    assert "got 'y'" in refusal(ValueError, FURTHER, Task, frame) or names[3] == "year"
+
+
+def test_a_weight_is_no_qualifier() -> None:
+    test = list(zip(*TEST, WEIGHTS, strict=True))
+    refusal(TypeError, "^test: .* got 0.5 in row 0", Task, test)
+    columns = {"head": 0, "relation": 1, "tail": 2}
+    assert Task(test, columns=columns).audit.left_out == ("test: column 3",)
+
+
+def test_a_column_of_one_value_is_left_out_of_all_splits() -> None:
+    """ICEWS18's quadruples have a fifth column of zeros."""
+    days = [[24, 24, 48, 72], [0, 24, 24]]
+    test, train = (
+        list(zip(*c, d, [0] * len(d), strict=True))
+        for c, d in zip((TEST, TRAIN), days, strict=True)
+    )
+    task = Task(test, {"train": train}, time=3)
+    assert task.audit.left_out == ("all splits: column 4, which has one value",)
+    assert task.test.shape == (4, 4)
+    assert (
+        task.protocol
+        == Task([row[:4] for row in test], {"train": [row[:4] for row in train]}, time=3).protocol
+    )
+    swapped = [(*row[:3], 0, row[3]) for row in test]
+    other = Task(swapped, {"train": [(*row[:3], 0, row[3]) for row in train]}, time=4)
+    assert other.test.tolist() == task.test.tolist()
+    test[0] = (*test[0][:4], 1)
+    refusal(ValueError, r"^test: .* got column 4, as 1 and", Task, test, {"train": train}, time=3)
+
+
+def test_further_columns_of_all_splits_have_one_order() -> None:
+    years, places = [1, 2, 3, 4], [5, 6, 7, 8]
+    test = NAMED["frame"]([*ROLES, "year", "place"], [*TEST, years, places])
+    train = NAMED["frame"]([*ROLES, "place", "year"], [*TEST, places, years])
+    words = r'^known\["train"\]: expected further columns year, place, as .* got place, year'
+    refusal(ValueError, words, Task, test, {"train": train}, keys=[3, 4])
+    assert Task(test, {"train": test[:0]}, keys=[3]).test.shape == (4, 5)
+
+
+def test_a_row_has_members_that_are_scalars() -> None:
+    a, b, c = (np.array([0, 1]), np.array([0, 0]), np.array([1, 2]))
+    columns = r"columns \(head, relation, tail\) or rows \[\(head, relation, tail\), \.\.\.\]"
+    for wrong in ([a, b, c], [(a, b, c)], [([0, 1], [0, 0], [1, 2])]):
+        refusal(TypeError, f"^test: expected .* {columns} of scalars, got ", Task, wrong)
+    assert Task((a, b, c)).test.tolist() == [[0, 0, 1], [1, 0, 2]]
+    refusal(
+        ValueError, "a tuple is columns, a list of tuples is rows, got 2", Task, ((0, 1), (2, 3))
+    )
+    refusal(TypeError, "a tuple is columns, a list is rows, got 0 among them", Task, (0, 1, 2))
+    refusal(ValueError, "of one length.* got lengths 2, 2, 1", Task, ([0, 1], [0, 1], [0]))
+
+
+def test_three_columns_of_length_three_are_columns() -> None:
+    test = (np.array([0, 1, 2]), np.array([0, 0, 0]), np.array([1, 2, 0]))
+    task = Task(test, entities=3, sides=["tail"])
+    assert task.tail.targets.tolist() == [1, 2, 0]
+
+
+def test_known_triples_that_share_no_query_are_in_the_audit() -> None:
+    """Splits of inductive facts are disjoint by design."""
+    train = [("x", "in", "y"), ("a", "in", "z"), ("b", "by", "e")]
+    audit = Task(UNNAMED["rows"](TEST), {"train": train, "valid": TRAIN_ROWS[:0]}).audit
+    assert audit.meeting == {"train": 2, "valid": 0}
+    assert "train: 2 of 3 triples share a query with test" in str(audit).splitlines()
+    inductive = Task(UNNAMED["rows"](TEST), {"graph": [("x", "in", "y")]}).audit
+    assert "graph: 0 of 1 triples share a query with test" in str(inductive).splitlines()
+
+
+TRAIN_ROWS = UNNAMED["rows"](TRAIN)
+
+
+def test_statements_are_a_list_of_rows() -> None:
+    won = [("curie", "won", "nobel", "with", "pierre")]
+    assert Task(won, statements=True).sets is not None
+    words = "expected a path, or a list of tuples"
+    refusal(TypeError, words, Task, tuple(zip(*won, strict=True)), statements=True)
+    refusal(TypeError, words, Task, NAMED["frame"](ROLES, TEST), statements=True)
+    named = NAMED["named tuples"](ROLES, TEST)
+    refusal(ValueError, "^test: .* in statement 0", Task, named, statements=True)
+    columns = dict(zip(ROLES, range(3), strict=True))
+    refusal(
+        ValueError, "^columns: .*None for statements", Task, won, columns=columns, statements=True
+    )
+
+
+def test_readers_of_triples_take_the_same_tables() -> None:
+    frame = NAMED["frame"](["t", "w", "h", "r"], [TEST[2], WEIGHTS, TEST[0], TEST[1]])
+    columns = {"head": "h", "relation": "r", "tail": "t"}
+    assert (
+        read_triples(frame, columns=columns).ids.tolist()
+        == read_triples(UNNAMED["rows"](TEST)).ids.tolist()
+    )
+
+
+def test_options_of_columns_are_checked() -> None:
+    rows = UNNAMED["rows"](TEST)
+    refusal(TypeError, "^columns: expected a name or a number for each role", Task, rows, columns=3)
+    for wrong in ({"head": 0, "tail": 2}, {"head": 0, "relation": 0, "tail": 2}):
+        refusal(ValueError, "^columns: ", Task, rows, columns=wrong)
+    words = "^test: expected a column 'h', the head, as columns= says, got 3 columns without names"
+    refusal(ValueError, words, Task, rows, columns={"head": "h", "relation": 1, "tail": 2})
