@@ -111,7 +111,7 @@ def parse_candidates(name: str, text: str) -> Any:
     "--keys",
     Value(parse_columns, "column,..."),
     "Further columns of the triples, from 3 on, that belong to each query (such as a time), or "
-    "none. Default: all of them.",
+    "none. Default: those of --time.",
 )
 @option(
     "--time",
