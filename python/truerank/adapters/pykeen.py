@@ -30,7 +30,7 @@ from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
 from ..reporting import Report
 from ..reporting import report as make_report
-from ..splits.split_columns import Positions, name_known_splits
+from ..splits.split_columns import ForeignSplit, name_known_splits
 from ..tasks.batches import rank_batches
 from ..tasks.side_tasks import SideTasks
 from ..tasks.task import split_progress
@@ -497,7 +497,7 @@ def as_positions(triples: Any) -> Any:
     if isinstance(ids, list) and all(isinstance(split, np.ndarray) for split in ids):
         return list(map(as_positions, ids))
     if isinstance(ids, np.ndarray):
-        return Positions(ids)
+        return ForeignSplit(ids, are_positions=True)
     return ids
 
 

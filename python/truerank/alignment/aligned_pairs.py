@@ -213,7 +213,7 @@ def read_pair_splits(
         sizes=sizes,
         graphs=(graphs[0], graphs[1]),
         notes=tuple(reader.notes),
-        left_out=reader.lines_left_out(),
+        left_out=tuple(reader.left_out),
     )
 
 
@@ -243,8 +243,8 @@ class PairAudit(SplitAudit):
     known_shared : dict of str to SplitFinding
         Distinct pairs that two known splits have, by the names of both, as "train and valid".
     meeting : dict of str to int
-        How many pairs of each known split share an entity with one of the evaluated split: others
-        filter neither direction.
+        How many pairs of each known split share a query of the task, an entity: others are known
+        answers of none.
     headers : tuple of str
         A line about each file whose header was left out.
     left_out : tuple of str

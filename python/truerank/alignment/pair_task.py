@@ -39,6 +39,8 @@ from .both_directions import rank_both
 from .local_scaling import scale
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..inputs.arrays import IntArray
     from ..inputs.rules import Rules
     from ..inputs.words import IoMode, Similarity
@@ -169,7 +171,6 @@ class Task(tasks.Task[Report]):
             splits.sizes,
             rules,
             splits.labels_of,
-            queries=((0,), (1,)),
             headers=splits.notes,
             left_out=splits.left_out,
         )
@@ -182,8 +183,11 @@ class Task(tasks.Task[Report]):
                 read_only(ids)
         filtered_by = list(named_splits)[1:]  # the known splits; the evaluated one comes first
         filtered_by.append(split)
+        is_asked = np.zeros(len(splits.pairs), dtype=bool)
+        sides = {side: _make_side(side, splits, kept, self.candidates, is_asked) for side in SIDES}
+        self.audit = self.audit.with_meeting(is_asked)
         super().__init__(
-            {side: _make_side(side, splits, kept, self.candidates) for side in SIDES},
+            sides,
             Protocol(filter=tuple(filtered_by), candidates=name, split=split),
             facts=zip(self.pairs.T, (self.left, self.right), strict=True),
         )
@@ -414,12 +418,16 @@ class Task(tasks.Task[Report]):
 
 
 def _make_side(
-    side: str, splits: PairSplits, kept: IntArray, candidates: Candidates | None
+    side: str,
+    splits: PairSplits,
+    kept: IntArray,
+    candidates: Candidates | None,
+    is_asked: npt.NDArray[np.bool_],
 ) -> SideTasks:
-    """Make the tasks of one direction."""
+    """Make the tasks of one direction, and mark the pairs of its queries."""
     query_column, answer_column = SIDES[side]
     queries, rows, targets, answers = make_queries(
-        splits.pairs, kept, (query_column,), answer_column
+        splits.pairs, kept, (query_column,), answer_column, is_asked
     )
     left, right = splits.graphs
     # labels of one direction are joined with those of the other: all of them are of one kind

@@ -27,7 +27,6 @@ from .query_answers import (
     answers_by_query,
     check_queries,
     check_structures,
-    is_pair,
     read_queries,
 )
 
@@ -55,11 +54,10 @@ class ComplexQueries(OneSidedTask[Report]):
         The path of a file that `read_queries` reads, or what it returns. Or the queries: anything
         hashable, as labels, ids or nested tuples of them, all different. They tell queries apart,
         and mean nothing else.
-    easy, hard : mapping, sequence, or (indptr, indices)
+    easy, hard : mapping, or sequence
         The answers of each query, as labels or ids of entities: a mapping of queries to lists or
-        sets (a query that it lacks has none, and other queries are ignored), a sequence with a list
-        or set for each query, or two arrays with the lists one after the other. Repeats count once.
-        ``easy=None``: no query has easy answers.
+        sets (a query that it lacks has none, and other queries are ignored), or a sequence with a
+        list or set for each query. Repeats count once. ``easy=None``: no query has easy answers.
     structures : sequence of str, or str
         The structure of each query, as "2p" or "pni"; one str if it is that of all.
     entities : int, sequence of str or of int, or mapping of these to int
@@ -227,8 +225,6 @@ def _answer_keys(
 ) -> IntArray:
     """Return query times entities plus answer for all answers, ascending and distinct."""
     lists = answers_by_query(argument, value, queries)
-    if is_pair(value) and value[1].dtype.kind in "iu":  # positions, whatever the labels are
-        vocabulary = Vocabulary(vocabulary.size, None, vocabulary.of)
     query_of_answer = np.repeat(np.arange(len(queries)), list(map(len, lists)))
     answers = list(chain.from_iterable(lists))
     ids = vocabulary.ids_of(

@@ -20,6 +20,8 @@ from ..tasks.sampling import batches_of
 from ..tasks.side_tasks import make_queries
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..inputs.arrays import IntArray
     from ..tasks.side_tasks import SideQueries
     from .times import Times
@@ -148,9 +150,11 @@ class SideFacts(NamedTuple):
     keys: tuple[int, ...] = ()
     times: Times | None = None
 
-    def queries(self, columns: Sequence[int]) -> SideQueries:
+    def queries(
+        self, columns: Sequence[int], is_asked: npt.NDArray[np.bool_] | None = None
+    ) -> SideQueries:
         """Return the queries that some columns make, with their known answers."""
-        return make_queries(self.facts, self.ranked, columns, self.answer_column)
+        return make_queries(self.facts, self.ranked, columns, self.answer_column, is_asked)
 
     def filter(self, name: str, queries: SideQueries) -> Any:
         """Make the filter that a word of `FILTERS` stands for, as `SideTasks` takes it.

@@ -21,7 +21,7 @@ from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
 from ..splits.list_entries import refuse_repeats
 from ..splits.list_files import read_blocks
-from ..splits.split_columns import TextColumns
+from ..splits.split_columns import ForeignSplit
 from ..splits.vocabularies import Vocabulary
 from .triple_task import Task
 
@@ -127,13 +127,12 @@ class Predictions:
         (1.0, 2.0, 10.0)
         """
         heads, between, tails = self.triples.T.tolist()
-        test = TextColumns(
-            [
-                [self.entities[code] for code in heads],
-                [self.relations[code] for code in between],
-                [self.entities[code] for code in tails],
-            ]
+        fields = (
+            [self.entities[code] for code in heads],
+            [self.relations[code] for code in between],
+            [self.entities[code] for code in tails],
         )
+        test = ForeignSplit(fields, is_text=True)
         task = Task(test, known, entities=entities, relations=relations, sides=sides, split=split)
         columns = next(iter(task.sides.values())).columns
         vocabulary = Vocabulary(columns, task.entities)

@@ -6,18 +6,14 @@ import json
 import os
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence, Set
-from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ..inputs.arrays import as_array, index_array
+from ..inputs.arrays import as_array
 from ..inputs.checks import check_length, is_integer, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import without_index
 from ..inputs.input_files import path_name
 from ..inputs.naming import public
-from ..inputs.selection import check_indptr
 from ..splits.elements import is_label
 from ..splits.list_files import json_lines
 from ..tables.writing import replace_text
@@ -205,9 +201,9 @@ def answers_by_query(title: str, value: Any, queries: Sequence[Hashable]) -> lis
     ----------
     title : {"easy", "hard"}
         The argument.
-    value : mapping, sequence, (indptr, indices) or None
-        A mapping of queries to their answers (those that it lacks have none), a sequence with the
-        answers of each query, or the lists one after the other; None: no answers.
+    value : mapping, sequence or None
+        A mapping of queries to their answers (those that it lacks have none), or a sequence with
+        the answers of each query; None: no answers.
     queries : sequence
         The queries.
 
@@ -223,11 +219,6 @@ def answers_by_query(title: str, value: Any, queries: Sequence[Hashable]) -> lis
     """
     if value is None:
         return [[] for _ in queries]
-    if is_pair(value):
-        starts, entities = value
-        indptr = index_array(f"{title}: indptr", starts)
-        check_indptr(title, indptr, len(queries), len(entities))
-        return [entities[start:end].tolist() for start, end in pairwise(indptr.tolist())]
     expected = f"the answers of each of {len(queries)} queries, as lists or sets of entities"
     if isinstance(value, Mapping):
         value = [value.get(query, ()) for query in queries]
@@ -240,19 +231,6 @@ def answers_by_query(title: str, value: Any, queries: Sequence[Hashable]) -> lis
         where = f" for {query!r}"
         listed.append(_items(title, items, expected, refused=(str, bytes, Mapping), where=where))
     return listed
-
-
-def is_pair(value: Any) -> bool:
-    """Return whether these are lists one after the other, as (indptr, answers).
-
-    Examples
-    --------
-    >>> is_pair((np.array([0, 1]), np.array([7]))), is_pair(([0, 1], [7]))
-    (True, False)
-    """
-    if not isinstance(value, tuple) or len(value) != 2:
-        return False
-    return all(isinstance(part, np.ndarray) and part.ndim == 1 for part in value)
 
 
 # -- JSON ------------------------------------------------------------------------------------------

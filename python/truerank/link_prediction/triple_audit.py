@@ -98,8 +98,8 @@ class TaskAudit(SplitAudit):
     known_shared : dict of str to SplitFinding
         Distinct triples that two known splits have, by the names of both, as "train and valid".
     meeting : dict of str to int
-        How many triples of each known split share head and relation, or relation and tail, with one
-        of the evaluated split: others filter neither side.
+        How many triples of each known split share a query of the task, with all that it has (the
+        times and qualifiers among `keys`): others are known answers of none.
     headers : tuple of str
         A line about each file whose header was left out.
     left_out : tuple of str
@@ -215,8 +215,7 @@ def audit_triples(
         splits.sizes,
         rules,
         splits.labels_of,
-        queries=((0, 1), (1, 2)),
-        more_cases=cases,
+        cases,
         times=times,
         unfiltered=unfiltered,
         headers=splits.notes,

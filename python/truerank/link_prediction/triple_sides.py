@@ -23,6 +23,8 @@ from .known_answers import SideFacts
 from .triples import KINDS, QUALIFIER, SIDES, TIME
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..inputs.arrays import IntArray
     from .triples import TripleSplits
 
@@ -121,6 +123,7 @@ def make_sides(
     keys: tuple[int, ...],
     filters: Sequence[str],
     candidates: CandidateSet,
+    is_asked: npt.NDArray[np.bool_],
 ) -> dict[str, SideTasks]:
     """Make the tasks of some sides, of triples or of statements.
 
@@ -138,6 +141,8 @@ def make_sides(
         The rules by which known answers are left out: words of `FILTERS`.
     candidates : CandidateSet
         The candidate set.
+    is_asked : ndarray of bool
+        The triples of all splits that share a query of the task are marked in it.
     """
     counts = TripleCounts(splits.triples, splits.tested)
     labels = _labels_of_triples(splits, kept, counts)
@@ -146,7 +151,8 @@ def make_sides(
     made = {}
     for side in sides:
         facts, rows, height = _read_facts(side, splits, kept, keys)
-        queries = facts.queries(facts.query_columns + facts.keys)
+        marks = is_asked if side != QUALIFIER else None  # whose facts are no triples
+        queries = facts.queries(facts.query_columns + facts.keys, marks)
         labels_of_side = labels
         if side == QUALIFIER:  # a triple has a task for each of its qualifiers
             places = np.searchsorted(kept, rows)

@@ -260,6 +260,7 @@ class Task(SidedTask[Report]):
         self._relations = splits.relations.names
         self._unread_orders = _unsaid_orders(splits, entities=entities, relations=relations)
         filter_names = list(rules_by_filter)
+        is_asked = np.zeros(len(splits.triples), dtype=bool)
         sides_of_task = make_sides(
             chosen_sides,
             splits,
@@ -267,7 +268,9 @@ class Task(SidedTask[Report]):
             keys=key_columns,
             filters=filter_names,
             candidates=chosen,
+            is_asked=is_asked,
         )
+        self.audit = self.audit.with_meeting(is_asked)
         self.test = np.ascontiguousarray(splits.triples[kept])
         protocols = _make_protocols(rules_by_filter, splits, chosen)
         facts = splits.facts_of(kept)

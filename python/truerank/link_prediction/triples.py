@@ -322,7 +322,7 @@ def _find_further(
             )
             got = f"{name}, as {of_splits[0].entry(0)!r} and others"
             raise InputValueError(of_splits[0].split, expected=expected, got=got)
-        reader.left_out["all splits"] = f"{name}, which has one value"
+        reader.left_out.append(f"all splits: {name}, which has one value")
     return Further(tuple(sorted(times)), times)
 
 
@@ -371,7 +371,7 @@ def _encode_splits(
         qualifiers=tuple(labels_of_columns[j] for j in further.columns),
         times=times,
         notes=tuple(reader.notes),
-        left_out=reader.lines_left_out(),
+        left_out=tuple(reader.left_out),
     )
 
 

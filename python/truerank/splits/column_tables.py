@@ -12,7 +12,7 @@ import numpy as np
 
 from ..inputs.checks import is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.frames import is_frame
+from ..inputs.frames import NUMBERED, columns_of, is_frame
 from .column_roles import Door, find_roles
 
 
@@ -128,17 +128,17 @@ def _of_tuple(argument: str, value: Any) -> ColumnTable | None:
     return _of_one_length(argument, ColumnTable(list(value)))
 
 
-def _of_frame(_: str, value: Any) -> ColumnTable | None:
-    """Return the columns of a frame, each of its own type; 0, 1, 2, ... are no names."""
+def _of_frame(argument: str, value: Any) -> ColumnTable | None:
+    """Return the columns of a frame, each of its own type; what only counts them is no name."""
     if not is_frame(value):
         return None
     names: list[Any] | None = list(value.columns)
+    if columns_of(argument, value) is NUMBERED or names == list(range(value.shape[1])):
+        names = None
     if hasattr(value, "iloc"):
         columns = [value.iloc[:, j] for j in range(value.shape[1])]
     else:
         columns = list(value.get_columns())
-    if names == list(range(len(columns))):
-        names = None
     return ColumnTable(columns, names)
 
 

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations, islice, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from ..inputs.row_keys import (
-    RowKeys,
-    are_among,
-    distinct,
-    first_equals,
-    first_rows,
-    look_up,
-    row_keys,
-)
+from ..inputs.row_keys import RowKeys, distinct, first_equals, first_rows, look_up
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -96,7 +88,7 @@ class SplitAudit:
     rules: dict[str, str]
     known_duplicates: dict[str, SplitFinding]
     known_shared: dict[str, SplitFinding]
-    meeting: dict[str, int]
+    meeting: dict[str, int] = field(default_factory=dict)
     headers: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
@@ -138,6 +130,15 @@ class SplitAudit:
             return ", dropped"
         return ", kept"
 
+    def with_meeting(self, is_asked: Mask) -> Self:
+        """Return it with the number of rows of each known split that share a query of the task.
+
+        `is_asked` says which rows of all splits do.
+        """
+        ends = np.cumsum([self.given, *self.known.values()]).tolist()
+        counts = [int(np.count_nonzero(is_asked[start:end])) for start, end in pairwise(ends)]
+        return replace(self, meeting=dict(zip(self.known, counts, strict=True)))
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dicts, lists, numbers and str."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # lists in place of tuples
@@ -155,8 +156,6 @@ def audit_split(
     sizes: Mapping[str, int],
     rules: Mapping[str, str],
     labels_of: Callable[[int], Any],
-    *,
-    queries: Sequence[Sequence[int]],
     more_cases: Mapping[str, tuple[Mask, str]] | None = None,
     **fields: Any,
 ) -> Audited[A]:
@@ -174,8 +173,6 @@ def audit_split(
         For "duplicates", "leaks" and the other cases.
     labels_of : callable
         Returns the labels of a row of all splits.
-    queries : sequence of sequence of int
-        The columns that make the query of each side: what known rows share with the evaluated ones.
     more_cases : mapping of str to (ndarray of bool, str), optional
         Further cases, of which no note is made: by the name of the rule, which is also the name of
         a field of the audit, the rows and what these do, as in "repeat an earlier one".
@@ -228,24 +225,12 @@ def audit_split(
         leaks={name: finding(mask) for name, mask in leaks.items()},
         leaked=int(np.count_nonzero(is_leak)),
         rules=dict(rules),
-        meeting=_count_meeting([[columns[j] for j in query] for query in queries], tested, rows_of),
         known_duplicates=known_duplicates,
         known_shared=known_shared,
         **findings,
         **fields,
     )
     return kept, notes, audit
-
-
-def _count_meeting(
-    queries: Sequence[Sequence[IntArray]], tested: int, rows_of: Mapping[str, slice]
-) -> dict[str, int]:
-    """Count the rows of each known split that share the query of some side with evaluated ones."""
-    meets = np.zeros(len(queries[0][0]), dtype=bool)
-    for columns in queries:
-        keys = row_keys(columns)
-        meets |= are_among(keys, keys[:tested])
-    return {name: int(np.count_nonzero(meets[rows])) for name, rows in rows_of.items()}
 
 
 def _describe_leaks(leaks: Mapping[str, Mask]) -> str:

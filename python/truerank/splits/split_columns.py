@@ -33,17 +33,15 @@ CANDIDATE_WORDS = ("all", LISTED)  # of every protocol, which no split may have 
 
 
 @dataclass(frozen=True)
-class TextColumns:
-    """A split that was read from text: the fields of each column, which have no type."""
+class ForeignSplit:
+    """A split of another program: fields of its text, which have no type, or positions.
 
-    columns: Sequence[Sequence[str]]
-
-
-@dataclass(frozen=True)
-class Positions:
-    """A split whose integers are positions, under every vocabulary, as those of other toolkits."""
+    Positions are such under every vocabulary.
+    """
 
     rows: Any
+    is_text: bool = False
+    are_positions: bool = False
 
 
 class SplitReader:
@@ -67,8 +65,8 @@ class SplitReader:
         The labels that were read so far, by the first column of each kind.
     notes : list of str
         A line about every file whose header was left out.
-    left_out : dict of str to str
-        The names of the columns that were not read, by the title of the split.
+    left_out : list of str
+        A line for each split of which columns were not read, for audits.
     further : list of str
         The names of the columns behind those of the form; empty where no split has names.
 
@@ -100,7 +98,7 @@ class SplitReader:
         self._without_header: list[list[IdColumn]] = []
         self.indexes: dict[int, LabelIndex] = {}
         self.notes: list[str] = []
-        self.left_out: dict[str, str] = {}
+        self.left_out: list[str] = []
         self.further: list[str] = []
 
     def index(self, j: int) -> LabelIndex:
@@ -131,12 +129,9 @@ class SplitReader:
                 return self._read_text(title, path)
             split = read_npy(title, path)
             title = f"{title}: {path}"
-        if isinstance(split, Positions):
-            columns = self.read(title, split.rows)
-            return [column._replace(are_positions=True) for column in columns]
-        if isinstance(split, TextColumns):
-            fields = enumerate(split.columns)
-            return [self.column(title, j, each, is_text=True) for j, each in fields]
+        if isinstance(split, ForeignSplit):
+            kinds: dict[str, Any] = {"is_text": split.is_text, "are_positions": split.are_positions}
+            return [column._replace(**kinds) for column in self.read(title, split.rows)]
         values = enumerate(self.columns(title, split))
         return [self.column(title, j, each) for j, each in values]
 
@@ -181,7 +176,7 @@ class SplitReader:
             may_have_further=self.has_further,
         )
         if roles.left_out:
-            self.left_out[title] = ", ".join(roles.left_out)
+            self.left_out.append(f"{title}: {', '.join(roles.left_out)}")
         if names is not None and roles.further:
             further = [str(names[j]) for j in roles.further]
             self.further = self.further or further
@@ -233,10 +228,6 @@ class SplitReader:
                 raise InputValueError(title, expected=expected, got=f"{row!r} in row {i}")
         if rows and any(map(is_column, rows[0])):
             raise InputTypeError(title, expected=expected, got=f"{rows[0]!r} in row 0")
-
-    def lines_left_out(self) -> tuple[str, ...]:
-        """Return a line for each split of which columns were not read, for audits."""
-        return tuple(f"{title}: {names}" for title, names in self.left_out.items())
 
     def read_all(self, splits: Splits) -> dict[str, list[IdColumn]]:
         """Read splits, by name their title and themselves, which have the same number of columns.
@@ -321,7 +312,7 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
 
 def _has_rows(value: object) -> bool:
     """Return whether this has rows of its own, and is no row: a path, a table, a 2-d array."""
-    if isinstance(value, (Qrels, TextColumns, Positions)) or is_path(value):
+    if isinstance(value, (Qrels, ForeignSplit)) or is_path(value):
         return True
     has_names = is_frame(value) or hasattr(value, "column_names")
     return has_names or getattr(value, "ndim", None) == 2
@@ -386,6 +377,6 @@ def is_split(value: object) -> bool:
         return not is_number(next(iter(value.values()), None))
     if isinstance(value, (list, tuple)):
         return not value or isinstance(value[0], (list, tuple, np.ndarray))
-    if isinstance(value, (Qrels, TextColumns, Positions)) or is_path(value):
+    if isinstance(value, (Qrels, ForeignSplit)) or is_path(value):
         return True
     return is_frame(value) or getattr(value, "ndim", None) == 2

@@ -46,7 +46,11 @@ class SideQueries(NamedTuple):
 
 
 def make_queries(
-    facts: IntArray, ranked: IntArray, query_columns: Sequence[int], answer_column: int
+    facts: IntArray,
+    ranked: IntArray,
+    query_columns: Sequence[int],
+    answer_column: int,
+    is_asked: npt.NDArray[np.bool_] | None = None,
 ) -> SideQueries:
     """Make the queries of one side.
 
@@ -60,6 +64,8 @@ def make_queries(
         The columns that make a query.
     answer_column : int
         The column of the answers.
+    is_asked : ndarray of bool, shape (n,), optional
+        The facts of these queries are marked in it.
 
     Returns
     -------
@@ -81,6 +87,8 @@ def make_queries(
         of_block = slice(end, end + len(where))
         pairs[0, of_block] = query
         pairs[1, of_block] = facts[block, answer_column][where]
+        if is_asked is not None:
+            is_asked[block][where] = True
         end += len(where)
     del keys
     query_of_answer, answers = distinct_rows(list(pairs[:, :end]))
