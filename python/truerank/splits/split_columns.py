@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.arrays import as_array
-from ..inputs.checks import is_number
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
@@ -363,20 +362,3 @@ def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, An
                 expected = "another name of a split, as this one is that of a set of candidates"
                 raise InputValueError(argument, expected=expected, got=repr(name))
     return {split: (split, rows), **others}
-
-
-def is_split(value: object) -> bool:
-    """Return whether this is a split, or the answers of queries, and not one row or one answer.
-
-    Examples
-    --------
-    >>> is_split([(0, 1, 2)]), is_split((0, 1, 2)), is_split({"q": ["a"]}), is_split({"a": 0.5})
-    (True, False, True, False)
-    """
-    if isinstance(value, Mapping):
-        return not is_number(next(iter(value.values()), None))
-    if isinstance(value, (list, tuple)):
-        return not value or isinstance(value[0], (list, tuple, np.ndarray))
-    if isinstance(value, (Qrels, ForeignSplit)) or is_path(value):
-        return True
-    return is_frame(value) or getattr(value, "ndim", None) == 2
