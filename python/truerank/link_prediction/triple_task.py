@@ -28,6 +28,7 @@ from .triples import QUALIFIER, SIDES, TIME, read_splits
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from ..splits.split_columns import Splits
     from ..splits.vocabularies import Names
     from ..tasks.side_tasks import SideTasks
     from .candidate_sets import CandidateSet
@@ -234,16 +235,9 @@ class Task(SidedTask[Report]):
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
         chosen_sides = _read_sides(sides, flag("statements", statements))
         named_splits = name_splits(split, test, known)
-        self.sets = None
-        if statements:
-            _refuse_beside_statements(time=time, columns=columns)
-            splits = read_statement_splits(named_splits, entities, relations)
-            self.sets = splits.beside.sets
-        else:
-            options = {"time": time, "keys": keys, "columns": columns}
-            splits = read_splits(named_splits, entities, relations, **options)
-        if not splits.tested:
-            raise InputValueError(split, expected="at least one triple", got="none")
+        options = {"time": time, "keys": keys, "columns": columns}
+        splits = _read_facts(named_splits, statements, entities, relations, options)
+        self.sets = splits.beside.sets if statements else None
         _check_time_side(chosen_sides, splits)
         width = splits.triples.shape[1]
         key_columns = _read_keys(keys, width)
@@ -540,12 +534,21 @@ def _read_sides(sides: Any, has_qualifiers: bool) -> list[str]:
     return sorted(check_words("sides", sides, names), key=names.index)
 
 
-def _refuse_beside_statements(**options: Any) -> None:
-    """Refuse options about the columns of facts, which statements have not."""
-    for name, option in options.items():
-        if option is not None:
-            got = f"{option!r}; a time is the value of a qualifier"
-            raise InputValueError(name, expected="None for statements", got=got)
+def _read_facts(
+    named_splits: Splits, statements: bool, entities: Any, relations: Any, options: dict[str, Any]
+) -> TripleSplits:
+    """Read triples, or statements, whose form leaves nothing to say about columns."""
+    if statements:
+        for name in ("time", "columns"):
+            if options[name] is not None:
+                got = f"{options[name]!r}; a time is the value of a qualifier"
+                raise InputValueError(name, expected="None for statements", got=got)
+        splits = read_statement_splits(named_splits, entities, relations)
+    else:
+        splits = read_splits(named_splits, entities, relations, **options)
+    if not splits.tested:
+        raise InputValueError(next(iter(named_splits)), expected="at least one triple", got="none")
+    return splits
 
 
 def _check_time_side(sides: Sequence[str], splits: TripleSplits) -> None:
