@@ -329,7 +329,7 @@ def test_wrong_arguments(qrels: Any, arguments: dict[str, Any], words: str) -> N
 @pytest.mark.python_only
 def test_wrong_files_and_scores(tmp_path: Path) -> None:
     for text, words in (
-        ("q 0 a\n", "qrels: .*line 1: expected four fields: query, iteration"),
+        ("q 0 a\n", "qrels: .*line 1: expected four fields .TREC: query, iteration"),
         ("q 0 a 1\n\nq 0 b one\n", "qrels: .*line 3: expected a number as the relevance"),
     ):
         (tmp_path / "qrels").write_text(text)

@@ -444,6 +444,15 @@ def _read_lists(lists: tr.NamedLists) -> Any:
     return [(query, repr(lists[query])) for query in lists.queries]
 
 
+def _read_qrels(path: Path) -> Any:
+    """Return what was read, whose grades are finite and of pairs that each occur once."""
+    qrels = tr.read_qrels(path)
+    assert np.isfinite(qrels.relevance).all()
+    rows = list(zip(qrels.queries, qrels.documents, qrels.relevance.tolist(), strict=True))
+    assert len({row[:2] for row in rows}) == len(rows)
+    return rows
+
+
 def _read_predictions(path: Path) -> Any:
     found = read_predictions(path)
     assert int(found.ids.max(initial=-1)) < len(found.entities)
@@ -563,6 +572,7 @@ PARSERS: Mapping[str, Parser] = {
     "openea": Parser(".txt", _read_openea),
     "report": Parser(".json", _read_report),
     "run": Parser(".txt", lambda path: _read_lists(tr.read_run(path))),
+    "qrels": Parser(".txt", _read_qrels),
     "json_lists": Parser(".json", lambda path: _read_lists(tr.read_json_lists(path))),
     "predictions": Parser(".txt", _read_predictions),
     "queries": Parser(".jsonl", _read_queries),
