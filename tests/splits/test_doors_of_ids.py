@@ -585,16 +585,15 @@ def test_the_message_names_both_ways_out() -> None:
 
 
 @pytest.mark.parametrize("kind", VOCABULARIES)
-def test_pairs_and_the_best_hold_positions(kind: str) -> None:
+def test_the_best_hold_positions_and_two_arrays_are_those_of_two_queries(kind: str) -> None:
     order = VOCABULARIES[kind]
     task = task_of(order, [])
     best = tr.TopK(np.array([[2, 0, -1]]), np.array([[3.0, 2.0, np.nan]]))
     assert counted(task.evaluate_lists(best).ranks) == [1, 1]
     pair = np.array([0, 2]), np.array([2, 0])
     refusal(TypeError, "a list for each query", task.evaluate_lists, pair)
-    pair = np.array([0, 1]), np.array([1])
-    complex_task = ComplexQueries(["q"], None, pair, structures="1p", entities=order)
-    assert complex_task.answers.targets.tolist() == [1]
+    options: Any = {"structures": "1p", "entities": order}
+    refusal(ValueError, "^hard: .* got 2 lists", ComplexQueries, ["q"], None, pair, **options)
 
 
 def test_labels_that_are_int_stay_int(tmp_path: Path) -> None:
