@@ -113,6 +113,24 @@ def test_options_are_keywords_of_the_task(
     assert ranks.with_protocol(files=()) == expected.with_protocol(files=())
 
 
+@pytest.mark.parametrize(
+    ("header", "line"),
+    [
+        ("", "--columns left=1,right=0"),
+        ("right\tleft\n", ""),
+        ("x\ty\n", "--columns left=y,right=x"),
+    ],
+)
+def test_columns_and_headers(header: str, line: str, align: Align) -> None:
+    pairs = "".join(f"{right}\t{left}\n" for left, right in PAIRS["test"])
+    Path("swapped.tsv").write_text(header + pairs)
+    model = MODEL.replace("test.tsv", "swapped.tsv")
+    assert align(f"{model} {line} --save ranks.npz").code == 0
+    task = Task(PAIRS["test"], left=LEFT, right=RIGHT)
+    expected = task.evaluate_embeddings(*VECTORS.values(), **DOT).ranks
+    assert tr.load("ranks.npz").with_protocol(files=()) == expected.with_protocol(files=())
+
+
 # -- data sets -------------------------------------------------------------------------------------
 
 
@@ -273,6 +291,8 @@ def test_findings(align: Align) -> None:
         (f"{MODEL} --test test.tsv", 2, "expected LEFT RIGHT, got L.npy R.npy test.tsv"),
         ("o1.npy o2.npy --data oea --left-labels left.txt", 2, "--left-labels cannot apply"),
         (f"{MODEL} --fold 1", 2, "--fold cannot apply to vectors"),
+        ("o1.npy o2.npy --data oea --no-header", 2, "--header cannot apply to a data set"),
+        ("o1.npy o2.npy --data oea --columns left=0,right=1", 2, "--columns cannot apply"),
         ("--scores S.npy test.tsv --similarity l1", 2, "--similarity cannot apply to scores"),
         ("d1.npy d2.npy --data dbp --fold 1", 2, "--fold cannot apply to the layout dbp15k"),
         ("test.tsv R.npy test.tsv", 1, "LEFT: test.tsv: expected a .npy file, the header"),

@@ -200,7 +200,7 @@ def test_keys_times_and_filters(predict: Callable[..., Outcome]) -> None:
         Path(f"{name}.timed").write_text(text)
     np.save("four.npy", np.array([[0, 1, 2, 3]] * 2, dtype=np.float32))
     timed = "--train train.timed --test test.timed --sides tail --scores-tail four.npy"
-    for keys, candidates in (("", [3, 3]), ("--keys 4,3", [3, 3]), ("--keys none", [2, 2])):
+    for keys, candidates in (("--keys 3", [3, 3]), ("--keys 4,3", [3, 3]), ("--keys none", [2, 2])):
         assert predict(f"{timed} {keys} --save ranks.npz --force").code == 0
         assert tr.load("ranks.npz").candidates.tolist() == candidates
     Path("train.timed").write_text("a\tlikes\tb\t1984\t1986\na\tlikes\tc\t1990\t####\n")
@@ -213,7 +213,8 @@ def test_keys_times_and_filters(predict: Callable[..., Outcome]) -> None:
     assert {name: under["mr"] for name, under in report.filters.items()} == dict(
         zip(names, [2.0, 3.0, 1.0, 3.0], strict=True)
     )
-    assert predict(f"{timed} --time 3 --filters fact --by relation").code == 0
+    assert predict(f"{timed} --time 3 --keys none --filters fact --by relation").code == 0
+    predict(f"{timed} --time 3 --filters fact").refuses(1, "test: expected 3 columns")
 
 
 @pytest.mark.parametrize(
@@ -239,6 +240,44 @@ def test_predictions(
     assert predict(f"--lists predictions {line} --save ranks.npz").code == 0
     expected = read_predictions("predictions").evaluate(known, **options).ranks
     assert tr.load("ranks.npz").with_protocol(files=()) == expected
+
+
+def test_columns_and_headers(predict: Callable[..., Outcome]) -> None:
+    """By numbers, by the names of a header, and by the words that every table knows."""
+    expected = counts_of(expected_ranks())
+    for header, line in (
+        (None, "--columns head=2,relation=1,tail=0 --no-header"),
+        ("t\tr\th", ""),
+        ("t\tr\th", "--header"),
+        ("to\tof it\tu", "--columns tail=to,relation=1,head=u"),
+        ("a\tb\tc", "--columns tail=0,relation=1,head=2 --header"),
+    ):
+        for name, rows in SPLITS.items():
+            lines = [f"{NAMES[t]}\t{RELATIONS[r]}\t{NAMES[h]}\n" for h, r, t in rows.tolist()]
+            if header is not None:
+                lines.insert(0, f"{header}\n")
+            Path(f"{name}.txt").write_text("".join(lines))
+        outcome = predict(f"{KNOWN} {VECTORS} {line} --save ranks.npz --force")
+        assert outcome.code == 0, outcome.err
+        assert counts_of(tr.load("ranks.npz")) == expected
+    predict(f"{KNOWN} {VECTORS}").refuses(1, "header=True says that it names the columns")
+
+
+def test_files_of_labels_and_ids(predict: Callable[..., Outcome]) -> None:
+    rows = [f"{i}\t{name}\n" for i, name in reversed(list(enumerate(NAMES)))]
+    Path("entities.dict").write_text("".join(rows))
+    Path("relation2id.txt").write_text("3\nof\t2\nknows\t0\nlikes\t1\n")
+    line = f"{KNOWN} {VECTORS} --entity-labels entities.dict --relation-labels relation2id.txt"
+    assert predict(f"{line} --save ranks.npz").code == 0
+    assert counts_of(tr.load("ranks.npz")) == counts_of(expected_ranks())
+
+
+def test_numbers_as_labels_are_said_to_be_ids_by_an_option(
+    predict: Callable[..., Outcome],
+) -> None:
+    Path("test.txt").write_text("0\tlikes\t10\n2\tlikes\t1\n")
+    words = "all labels of entities are numbers, as '0'; --ids says that they are ids, "
+    predict(f"--test test.txt {SCORES}").refuses(2, f"{words}--entity-labels their order")
 
 
 def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
@@ -283,6 +322,11 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
         (f"{KNOWN} {SCORES} --similarity l2 --bias bias.npy", 2, "--similarity, --bias cannot"),
         (f"{KNOWN} {VECTORS} --known other.txt", 2, "expected NAME=FILE, got 'other.txt'"),
         (f"{KNOWN} {VECTORS} --known train=train.txt", 2, "expected a file for each split"),
+        (f"{KNOWN} {VECTORS} --columns head", 2, "expected ROLE=COLUMN,..., each role once"),
+        (f"{KNOWN} {VECTORS} --columns head=0,tail=1", 1, "columns: expected a name or a number"),
+        (f"{KNOWN} {VECTORS} --columns head=0,relation=0,tail=1", 1, "none twice"),
+        (f"{KNOWN} {VECTORS} --columns head=0,relation=1,tail=7", 1, "a column 7, the tail"),
+        (f"{KNOWN} {VECTORS} --header", 1, "columns head, relation, tail, each once"),
         (f"{KNOWN} --lists test.txt", 2, "--test cannot apply to predictions"),
     ],
 )

@@ -172,7 +172,10 @@ class PairSplits(NamedTuple):
 
 
 def read_pair_splits(
-    splits: Mapping[str, tuple[str, Any]], entities: Sequence[Any], columns: Any = None
+    splits: Mapping[str, tuple[str, Any]],
+    entities: Sequence[Any],
+    columns: Any = None,
+    header: bool | None = None,
 ) -> PairSplits:
     """Read splits of an alignment.
 
@@ -185,6 +188,8 @@ def read_pair_splits(
         The number of entities of each graph, or their labels in order or as a mapping to ids.
     columns : dict of str to (str or int), optional
         The name or the number of the column of "left" and "right".
+    header : bool, optional
+        Whether the first line of a file names its columns.
 
     Returns
     -------
@@ -195,7 +200,7 @@ def read_pair_splits(
     TypeError, ValueError, OSError
         For anything but pairs, ids out of range, unknown labels, and entities of another type.
     """
-    reader = SplitReader(PAIR_FORM, columns)
+    reader = SplitReader(PAIR_FORM, columns, header=header)
     columns_of_split = reader.read_all(splits)
     ids_of_graphs = []
     graphs = []

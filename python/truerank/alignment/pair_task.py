@@ -62,15 +62,15 @@ class Task(tasks.Task[Report]):
     pairs : array of int or str, shape (m, 2), rows, columns, a frame, or path
         The pairs to rank: an entity of the left graph and its counterpart in the right one. A list
         of tuples is rows, a tuple is columns, and columns with names are found by these. A path
-        ending in .npy is an array of integers, any other file is tab-separated text, gzipped
-        if its name ends in .gz. What an element names is said by `left` and `right`: a str is a
-        label, an int a label where labels are int, else a position, which is refused if any label
-        is written like an integer. Text holds labels, or integers where `left` (or `right`) is an
-        int or has labels that are int.
-    left, right : int, sequence of str or of int, or mapping of these to int
+        ending in .npy is an array of integers, one ending in .csv has commas and csv's quoting, any
+        other file is tab-separated text; gzipped if its name ends in .gz. What an element names is
+        said by `left` and `right`: a str is a label, an int a label where labels are int, else a
+        position, which is refused if any label is written like an integer. Text holds labels, or
+        integers where `left` (or `right`) is an int or has labels that are int.
+    left, right : int, sequence of str or of int, mapping of these to int, or path
         The number of entities of each graph, including those without a counterpart: the
         number of vectors, or of rows and columns of scores. Or their labels in that order, or a
-        mapping to ids.
+        mapping to ids, or a file of labels, or of labels and ids, as ``entity2id.txt``.
     candidates : {"all", "test", "unaligned"}, (left_ids, right_ids), or mapping
         The entities of the other graph among which a counterpart is ranked. "all": every entity,
         including exclusive ones. "test": those of the test pairs; the fewer they are, the easier
@@ -91,6 +91,9 @@ class Task(tasks.Task[Report]):
     columns : dict of str to (str or int), optional
         The name or the number of the column of "left" and "right", in all splits; others are left
         out. Default: by names, and in this order where columns have none.
+    header : bool, optional
+        Whether the first line of a text file names its columns. Default: if its words are names of
+        columns.
 
     Attributes
     ----------
@@ -159,10 +162,11 @@ class Task(tasks.Task[Report]):
         duplicates: str = "keep",
         leaks: str = "keep",
         columns: Mapping[str, str | int] | None = None,
+        header: bool | None = None,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks)
         named_splits = name_splits(split, pairs, known)
-        splits = read_pair_splits(named_splits, (left, right), columns)
+        splits = read_pair_splits(named_splits, (left, right), columns, header)
         if not splits.sizes[split]:
             raise InputValueError(split, expected="at least one pair", got="none")
         kept, notes, self.audit = audit_split(
@@ -474,6 +478,7 @@ def evaluate(
     duplicates: str = "keep",
     leaks: str = "keep",
     columns: Mapping[str, str | int] | None = None,
+    header: bool | None = None,
     block: int | None = None,
     io: IoMode | None = None,
     **options: Unpack[MatrixOptions],
@@ -487,7 +492,7 @@ def evaluate(
         is a matrix of similarities (n1, n2), in memory or in files, and `right` is None.
     pairs : array of int, shape (m, 2), rows, columns, a frame, or path
         The pairs to rank, as ids: rows of `left` and `right`.
-    candidates, known, split, duplicates, leaks, columns : optional
+    candidates, known, split, duplicates, leaks, columns, header : optional
         As in `Task`.
     similarity, layout, block : optional
         As in `Task.evaluate_embeddings`; only for embeddings.
@@ -558,5 +563,6 @@ def evaluate(
             duplicates=duplicates,
             leaks=leaks,
             columns=columns,
+            header=header,
         )
         return task._evaluate_similarities(opened, csls, rules, block=block, io=io)

@@ -53,7 +53,8 @@ def parse_candidates(name: str, text: str) -> Any:
 
 @command(
     "alignment",
-    f"train valid known split duplicates leaks similarity complex_layout {COUNTING} io {REPORTING}",
+    "train valid known columns header split duplicates leaks similarity complex_layout "
+    f"{COUNTING} io {REPORTING}",
     short_help="Evaluate entity alignment, in both directions.",
 )
 @click.argument("files", type=WORD, nargs=-1, metavar="[LEFT RIGHT] [PAIRS]")
@@ -128,6 +129,7 @@ def align(given: Given) -> None:
         source = given["pairs"]
         facts["pairs"] = given.pop("pairs")
         facts["known"] = known_splits(given) or None
+        facts |= take(given, "columns header")
         facts["left"] = given.pop("left_labels", sizes[0])
         facts["right"] = given.pop("right_labels", sizes[1])
     else:

@@ -34,6 +34,7 @@ from .report_output import show_report
 if TYPE_CHECKING:
     from .. import Report
 
+FACTS = "columns header sides split candidates keys time filters duplicates leaks unseen"
 VECTORS = "entities relations queries_tail queries_head queries_relation"
 LABELS = {"entities": "entity_labels", "relations": "relation_labels"}
 CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
@@ -79,7 +80,7 @@ def parse_candidates(name: str, text: str) -> Any:
 
 @command(
     "link-prediction",
-    "train valid known split duplicates leaks unseen similarity complex_layout bias "
+    "train valid known columns header split duplicates leaks unseen similarity complex_layout bias "
     f"{COUNTING} io {REPORTING}",
     short_help="Evaluate link prediction, from triples to the table.",
 )
@@ -162,13 +163,21 @@ def predict_links(given: Given) -> None:
     if given.pop("ids", test.endswith(".npy")):
         sizes = model.sizes(CANDIDATE_KIND)
     vocabularies = {name: given.pop(key, sizes.get(name)) for name, key in LABELS.items()}
-    facts = take(given, "sides split candidates keys time filters duplicates leaks unseen")
+    facts = take(given, FACTS)
     if len(facts.get("time", ())) == 1:
         facts["time"] = facts["time"][0]
     candidates = facts.get("candidates")
     if isinstance(candidates, Sampled):
         facts["candidates"] = candidates._replace(seed=given.get("seed", 0))
-    task = Task(test, known, **vocabularies, **facts)
+    try:
+        task = Task(test, known, **vocabularies, **facts)
+    except InputValueError as error:
+        name = error.argument
+        if name not in LABELS or vocabularies[name] is not None:
+            raise
+        problem, _, _ = error.problem.partition(";")  # that all labels are numbers
+        ways = f"--ids says that they are ids, --{LABELS[name].replace('_', '-')} their order"
+        raise click.UsageError(f"{problem}; {ways}") from error
     if not known and task.protocol.filter:
         warn_user(
             "no --train, --valid or --known: only the answers in --test are left out, so that "

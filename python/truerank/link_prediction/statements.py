@@ -12,15 +12,16 @@ import numpy as np
 
 from ..inputs.arrays import index_array, read_only
 from ..inputs.checks import is_iterable
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.row_keys import codes_of
 from ..inputs.selection import indptr_of
-from ..splits.column_ids import IdColumn
+from ..splits.column_ids import IdColumn, refuse_unsaid_header
+from ..splits.column_roles import FACTS, is_header
 from ..splits.elements import without_blanks
 from ..splits.list_files import is_json, json_lines
 from ..splits.split_columns import SplitReader, stack_splits
-from ..splits.text import MAX_COLUMNS, RowForm, is_path, text_lines
+from ..splits.text import MAX_COLUMNS, RowForm, csv_fields, is_csv, is_path, text_lines
 from .triples import TripleSplits, encode_names
 
 if TYPE_CHECKING:
@@ -160,7 +161,9 @@ class QualifierSets:
 
 
 @public("truerank.link_prediction")
-def read_statements(statements: Any, *, entities: Any = None, relations: Any = None) -> Statements:
+def read_statements(
+    statements: Any, *, entities: Any = None, relations: Any = None, header: bool | None = None
+) -> Statements:
     """Read statements with qualifiers into ids.
 
     Parameters
@@ -175,6 +178,8 @@ def read_statements(statements: Any, *, entities: Any = None, relations: Any = N
     entities, relations : None, int, sequence of str or of int, or mapping of these to int
         As in `read_triples`; the values of qualifiers are entities, and their relations are
         relations.
+    header : bool, optional
+        Whether the first line of text names its columns, as in `Task`.
 
     Returns
     -------
@@ -195,7 +200,10 @@ def read_statements(statements: Any, *, entities: Any = None, relations: Any = N
     >>> read.relations
     ('with', 'won')
     """
-    splits = read_statement_splits({"statements": ("statements", statements)}, entities, relations)
+    named = {"statements": ("statements", statements)}
+    splits = read_statement_splits(named, entities, relations, header)
+    for note in splits.notes:
+        warn_user(note)
     flat = splits.beside
     return Statements(
         triples=np.ascontiguousarray(splits.triples[:, :3]),
@@ -207,7 +215,10 @@ def read_statements(statements: Any, *, entities: Any = None, relations: Any = N
 
 
 def read_statement_splits(
-    splits: Mapping[str, tuple[str, Any]], entities: Any, relations: Any
+    splits: Mapping[str, tuple[str, Any]],
+    entities: Any,
+    relations: Any,
+    header: bool | None = None,
 ) -> TripleSplits:
     """Read splits over one vocabulary; a statement's set of qualifiers is its fourth column.
 
@@ -217,13 +228,15 @@ def read_statement_splits(
         By name: the title of the split in messages, and the split as `read_statements` takes it.
     entities, relations : optional
         As `read_statements` takes them.
+    header : bool, optional
+        As `Task` takes it.
 
     Returns
     -------
     TripleSplits
         Its `beside` are the `FlatQualifiers`.
     """
-    reader = SplitReader(_STATEMENT)
+    reader = SplitReader(_STATEMENT, header=header)
     columns: list[list[IdColumn]] = [[] for _ in _COLUMNS]
     lengths: list[int] = []
     sizes = {}
@@ -234,6 +247,10 @@ def read_statement_splits(
         lengths.extend(lengths_of_split)
         sizes[name] = len(lengths_of_split)
     heads, between, tails, qualifier_relations, values = columns
+    if header is None:
+        for triple in zip(heads, between, tails, strict=True):
+            if triple[0].path:
+                refuse_unsaid_header(triple, list(chain.from_iterable(columns)))
     entity, relation, ids, relation_ids = encode_names(
         entities, relations, heads + tails + values, between + qualifier_relations
     )
@@ -247,6 +264,7 @@ def read_statement_splits(
         relations=relation,
         qualifiers=(_name_sets(flat.sets, entity, relation),),
         beside=flat,
+        notes=tuple(reader.notes),
     )
 
 
@@ -257,6 +275,9 @@ def _read_columns(reader: SplitReader, title: str, value: Any) -> tuple[list[IdC
     """
     rows, have_keys = _rows_of(title, value)
     is_text = is_path(value) and not is_json(os.fsdecode(value))
+    path = os.fsdecode(value) if is_text else ""
+    if is_text and rows and reader.header is not False:
+        rows = _without_header(reader, title, path, rows)
     columns = []
     for j, vocabulary in enumerate(_VOCABULARIES):
         if j < 3:
@@ -264,9 +285,22 @@ def _read_columns(reader: SplitReader, title: str, value: Any) -> tuple[list[IdC
         else:
             members = list(chain.from_iterable(row[j::2] for row in rows))
         has_no_type = is_text or (have_keys and vocabulary == 1)
-        columns.append(reader.column(title, j, members, is_text=has_no_type))
+        column = reader.column(title, j, members, is_text=has_no_type)
+        columns.append(column._replace(path=path))
     lengths = [(len(row) - 3) // 2 for row in rows]
     return columns, lengths
+
+
+def _without_header(reader: SplitReader, title: str, path: str, rows: list[Any]) -> list[Any]:
+    """Return the rows of text below a header; one of known names has them in the order of rows."""
+    words = " ".join(rows[0])
+    has_names = is_header(rows[0], FACTS, may_have_further=True)
+    if has_names and [FACTS.role_of(name) for name in rows[0][:3]] != FACTS.needed_roles:
+        raise InputValueError(title, expected=_FORM, got=f'a header "{words}"', place=path)
+    if not has_names and not reader.header:
+        return rows
+    reader.notes.append(f'{title}: {path}: the first line reads "{words}", a header: left out')
+    return rows[1:]
 
 
 def _number_sets(pairs: IntArray, indptr: IntArray) -> tuple[FlatQualifiers, IntArray]:
@@ -329,6 +363,9 @@ def _rows_of_text(title: str, path: str) -> Iterator[tuple[int, list[str]]]:
     delimiter = ""
     # blanks alone make an empty line: one of tabs has empty fields, which are refused
     for number, line in text_lines(title, path, blanks=" "):
+        if is_csv(path):
+            yield number, csv_fields(f"{title}: {path}", number, line)
+            continue
         if not delimiter:
             delimiter = ","
             if "\t" in line:

@@ -45,10 +45,11 @@ class Task(SidedTask[Report]):
     test : array of int or str, shape (n, 3+), rows, columns, a frame, or path
         The triples to rank: head, relation, tail, and behind them what `keys` and `time` say. A
         list of tuples is rows, a tuple is columns, and columns with names are found by these. A
-        path ending in .npy is an array of integers, any other file is tab-separated text, gzipped
-        if its name ends in .gz. What an element names is said by `entities` and `relations`: a str
-        is a label, an int a label where labels are int, else a position, which is refused if any
-        label is written like an integer. Text holds labels, or integers where `entities` is an int
+        path ending in .npy is an array of integers, one ending in .csv has commas and csv's
+        quoting, any other file is tab-separated text; gzipped if its name ends in .gz. What an
+        element names is said by `entities` and `relations`: a str is a label, an int a label where
+        labels are int, else a position, which is refused if any label is written like an integer.
+        Text holds labels, or integers where `entities` is an int
         or has labels that are int, and integers of relations too unless `relations` names them. If
         `entities` is None, labels that are all numbers ("0", "17") are an error.
     known : dict of str to split, list of splits, one split, or None
@@ -58,9 +59,10 @@ class Task(SidedTask[Report]):
         which the audit and the protocol say. An empty dict: the test's own answers alone, as on the
         command line. The split named "train" is the one that `unseen` refers to. The audit counts
         the test triples that occur in these splits, and lists each example once.
-    entities, relations : None, int, sequence of str or of int, or mapping of these to int
+    entities, relations : None, int, sequence of str or of int, mapping of these to int, or path
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
-        number of ids. Labels in the order of the columns of scores, or a mapping to ids.
+        number of ids. Labels in the order of the columns of scores, or a mapping to ids. A file
+        of labels, a line each, or of labels and ids, as ``entities.dict`` and ``entity2id.txt``.
     sides : sequence of {"head", "tail", "relation", "qualifier", "time"}
         The sides to predict; in Ranks, head comes before tail, tail before relation, and that
         before time. Only statements have qualifiers. "time": the time of a fact among all distinct
@@ -110,6 +112,10 @@ class Task(SidedTask[Report]):
         The name or the number of the column of "head", "relation" and "tail", in all splits. Others
         are left out, unless `keys` or `time` is given: they follow in their order. Default: by
         names, and in this order where columns have none.
+    header : bool, optional
+        Whether the first line of each text file names its columns. Default: if its words are names
+        of columns, or those that `columns` has. In a file of ten lines and more, whose relations
+        mostly recur, a first line of which no field occurs anywhere else is refused.
 
     Attributes
     ----------
@@ -231,11 +237,12 @@ class Task(SidedTask[Report]):
         unseen: str = "keep",
         statements: bool = False,
         columns: Mapping[str, str | int] | None = None,
+        header: bool | None = None,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
         chosen_sides = _read_sides(sides, flag("statements", statements))
         named_splits = name_splits(split, test, known)
-        options = {"time": time, "keys": keys, "columns": columns}
+        options = {"time": time, "keys": keys, "columns": columns, "header": header}
         splits = _read_facts(named_splits, statements, entities, relations, options)
         self.sets = splits.beside.sets if statements else None
         _check_time_side(chosen_sides, splits)
@@ -543,7 +550,7 @@ def _read_facts(
             if options[name] is not None:
                 got = f"{options[name]!r}; a time is the value of a qualifier"
                 raise InputValueError(name, expected="None for statements", got=got)
-        splits = read_statement_splits(named_splits, entities, relations)
+        splits = read_statement_splits(named_splits, entities, relations, options["header"])
     else:
         splits = read_splits(named_splits, entities, relations, **options)
     if not splits.tested:

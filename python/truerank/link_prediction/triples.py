@@ -196,6 +196,7 @@ def read_triples(
     entities: Any = None,
     relations: Any = None,
     columns: Mapping[str, str | int] | None = None,
+    header: bool | None = None,
 ) -> Triples:
     """Read triples of any form into ids.
 
@@ -203,18 +204,21 @@ def read_triples(
     ----------
     triples : array of int or str, shape (n, 3+), rows, columns, a frame, or path
         Head, relation, tail, then any qualifiers; columns with names are found by these. A path
-        ending in .npy is an array of integers; any other file is tab-separated text in UTF-8,
-        gzipped if the name ends in .gz, perhaps with a header; or a file of OpenKE
+        ending in .npy is an array of integers; any other file is text in UTF-8 with tabs between
+        fields, or commas and csv's quoting if its name ends in .csv, gzipped if it ends in .gz,
+        perhaps with a header; or a file of OpenKE
         (``train2id.txt``), whose first line counts the others, of head, tail and relation in this
         order. What an element names is said by `entities` and `relations`, as in `Task`. Text holds
         labels, unless `entities` is an int or has labels that are int: then it holds integers, and
         integers of relations too unless `relations` names them.
-    entities, relations : None, int, sequence of str or of int, or mapping of these to int
+    entities, relations : None, int, sequence of str or of int, mapping of these to int, or path
         None: the labels that occur, in ascending order (by code point), or ids from 0 to the
         largest; an error if all labels are numbers written like ids. An int: the number of ids.
-        Labels in the order of their ids, or a mapping to ids.
+        Labels in the order of their ids, a mapping to ids, or a file of them, as in `Task`.
     columns : dict of str to (str or int), optional
         The name or the number of the column of "head", "relation" and "tail"; no others are read.
+    header : bool, optional
+        Whether the first line of a file names its columns, as in `Task`.
 
     Returns
     -------
@@ -247,7 +251,7 @@ def read_triples(
     >>> triples.entities, triples.relations
     (('a', 'b'), ('knows', 'likes'))
     """
-    reader = SplitReader(TRIPLE_FORM, columns, has_further=False)
+    reader = SplitReader(TRIPLE_FORM, columns, has_further=False, header=header)
     columns_of_triples = reader.read_all({"triples": ("triples", triples)})
     further = Further(tuple(range(3, len(columns_of_triples["triples"]))))
     splits = _encode_splits(reader, columns_of_triples, entities, relations, further)
@@ -279,6 +283,7 @@ def read_splits(
     time: Any = None,
     keys: Any = None,
     columns: Any = None,
+    header: bool | None = None,
 ) -> TripleSplits:
     """Read splits over one vocabulary.
 
@@ -286,14 +291,14 @@ def read_splits(
     ----------
     splits : dict of str to (str, object)
         By name: the title of the split in messages, and the split as `read_triples` takes it.
-    entities, relations, columns : optional
+    entities, relations, columns, header : optional
         As `read_triples` takes them.
     time, keys : optional
         As `Task` takes them. A further column that neither of them names is refused, or left out
         where it has one value in all splits.
     """
     has_further = time is not None or keys is not None
-    reader = SplitReader(TRIPLE_FORM, columns, has_further=has_further)
+    reader = SplitReader(TRIPLE_FORM, columns, has_further=has_further, header=header)
     columns_by_split = reader.read_all(splits)
     further = _find_further(reader, columns_by_split, time, keys)
     return _encode_splits(reader, columns_by_split, entities, relations, further)

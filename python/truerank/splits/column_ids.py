@@ -63,8 +63,8 @@ class IdColumn(NamedTuple):
 def refuse_unsaid_header(columns: Sequence[IdColumn], others: Sequence[IdColumn]) -> None:
     """Refuse the first line of a file of facts if it looks like a header of unknown names.
 
-    It does if none of its fields occurs anywhere else, in a file of ten lines and more of which
-    most have a relation that another line has, too.
+    It does if none of its fields occurs below the first line of any file, in a file of ten lines
+    and more of which most have a relation that another line has, too.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def refuse_unsaid_header(columns: Sequence[IdColumn], others: Sequence[IdColumn]
                 is_it = other.values == int(field)
             else:
                 continue
-            if other.path == column.path:
+            if other.path:  # all files of a task may begin with the same header
                 is_it = is_it[1:]
             if is_it.any():
                 return
-    ways = "header=True says that they name the columns, header=False that they are a fact"
-    expected = f"fields that occur elsewhere, too, or names of columns ({ways})"
-    got = "\t".join(first)
-    raise InputValueError(columns[0].split, expected=expected, got=repr(got), place="line 1")
+    ways = "header=True says that it names the columns, header=False that it is a fact"
+    expected = f"a first line with a field that occurs elsewhere, too, or with known names ({ways})"
+    title = f"{columns[0].split}: {columns[0].path}"
+    raise InputValueError(title, expected=expected, got=repr("\t".join(first)))
 
 
 def encode_columns(

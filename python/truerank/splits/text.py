@@ -198,7 +198,7 @@ def read_rows(
         For a file that is missing or damaged.
     """
     needed = order[: len(rows.form.columns)]
-    if rows.begins_with == "count" or _is_csv(rows.path):
+    if rows.begins_with == "count" or is_csv(rows.path):
         columns_of_blocks = _split_lines(rows, needed)
     else:
         columns_of_blocks = _split_blocks(rows, needed)
@@ -266,7 +266,7 @@ def _fields_of(rows: TextRows, number: int, line: str) -> list[str]:
     """Return the fields of a line, without blanks at their ends."""
     if rows.begins_with == "count":
         return line.split()
-    if _is_csv(rows.path):
+    if is_csv(rows.path):
         return csv_fields(rows.title, number, line)
     return list(map(without_blanks, line.split("\t", MAX_COLUMNS)))
 
@@ -295,7 +295,7 @@ def csv_fields(title: str, number: int, line: str) -> list[str]:
     return list(map(without_blanks, fields[: MAX_COLUMNS + 1]))
 
 
-def _is_csv(path: str) -> bool:
+def is_csv(path: str) -> bool:
     """Return whether a file has commas between its fields, as its name says."""
     return path.removesuffix(".gz").endswith(".csv")
 
@@ -306,7 +306,7 @@ def _wrong_row(rows: TextRows, number: int, line: str) -> InputValueError:
         columns = ", ".join(rows.first)
         expected = f"{len(rows.first)} integers ({columns}), as OpenKE has below a count"
     else:
-        between = "commas" if _is_csv(rows.path) else "tabs"
+        between = "commas" if is_csv(rows.path) else "tabs"
         columns = f"{rows.form.expected}, as many in all lines"
         expected = f"{columns}, with {between} between them and none empty"
     return InputValueError(rows.title, expected=expected, got=repr(line), place=f"line {number}")

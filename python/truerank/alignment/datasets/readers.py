@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...inputs.checks import instance, integer
-from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.errors import InputTypeError, InputValueError, warn_user
 from ...inputs.input_files import path_name
 from ...inputs.naming import public
 from ...inputs.row_keys import first_rows, row_keys
 from ...splits.column_ids import IdColumn, distinct_labels, encode_columns
+from ...splits.column_roles import FACTS, PAIRS, Door, find_roles
 from ...splits.elements import is_id, is_integer_text
 from ...splits.text import TRIPLE, RowForm, is_path, line_of, open_rows, read_rows
 from ...splits.vocabularies import LabelIndex
@@ -264,24 +265,27 @@ def read_pairs(
            [0, 1]]))
     """
     if isinstance(pairs, Mapping):
-        links = {split: _File(f'pairs["{split}"]', path) for split, path in pairs.items()}
+        links = {}
+        for split, path in pairs.items():
+            links[split] = _File(f'pairs["{split}"]', path, PAIRS)
     else:
-        links = {_ALL: _File("pairs", pairs)}
+        links = {_ALL: _File("pairs", pairs, PAIRS)}
     if not links:
         raise InputValueError("pairs", expected="at least one file", got="none")
     sides = [_Side(None, _Labels("left", left)), _Side(None, _Labels("right", right))]
     if left_triples is not None:
-        sides[0] = sides[0]._replace(triples=_File("left_triples", left_triples))
+        sides[0] = sides[0]._replace(triples=_File("left_triples", left_triples, FACTS))
     if right_triples is not None:
-        sides[1] = sides[1]._replace(triples=_File("right_triples", right_triples))
+        sides[1] = sides[1]._replace(triples=_File("right_triples", right_triples, FACTS))
     return _read_data(links, sides)
 
 
 class _File(NamedTuple):
-    """A file, and the argument that messages name."""
+    """A file, the argument that messages name, and the names that its columns may have."""
 
     argument: str
     path: Any
+    door: Door | None = None
 
 
 class _Labels(NamedTuple):
@@ -372,10 +376,15 @@ def _read_columns(
     path = os.fsdecode(file.path)
     title = f"{file.argument}: {path}"
     indexes = [LabelIndex() for _ in fields]
-    rows = open_rows(file.argument, path, RowForm(tuple(fields)))
+    rows = open_rows(file.argument, path, RowForm(tuple(fields), door=file.door))
     columns = []
     if rows is not None:
-        order = range(len(fields))
+        order: Sequence[int] = range(len(fields))
+        if file.door is not None:
+            roles = find_roles(title, rows.names, len(rows.first), file.door)
+            order = list(roles.places.values())
+        if rows.note:
+            warn_user(rows.note)
         columns = read_rows(rows, order, lambda j, texts: indexes[j].encode(texts))
     if not columns:
         if not may_be_empty:
