@@ -27,7 +27,9 @@ def rankings(scores: Sequence[float], gains: Sequence[int]) -> Iterator[list[int
 
 def value(metric: str, ranking: Sequence[int]) -> Value:
     """Return the value of a metric, such as "map" or "ndcg@3", for one ranking."""
-    name, _, parameter = metric.replace(":", "@").partition("@")
+    name, _, parameter = metric.partition("@")
+    if not parameter:
+        name, _, parameter = metric.partition(":")
     hits = [place for place, gain in enumerate(ranking, 1) if gain]
     if name == "rbp":
         p = Fraction(parameter)
@@ -37,13 +39,8 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
         most = max(min(len(hits), len(wrong)), 1)
         above = (min(sum(other < place for other in wrong), most) for place in hits)
         return 1 - Fraction(sum(above), most * len(hits))
-    if name in ("auc", "gauc"):
-        others = len(ranking) - len(hits)
-        wrong = sum(place - i for i, place in enumerate(hits, 1))
-        return 1 - Fraction(wrong, len(hits) * max(others, 1))
-    if name == "fallout":  # less is better
-        wrong = [gain for gain in ranking[: int(parameter)] if not gain]
-        return Fraction(len(wrong), max(len(ranking) - len(hits), 1))
+    if name in ("auc", "gauc", "fallout", "sampled_hits"):
+        return value_of_wrong(name, parameter, ranking)
     k = len(ranking)
     if parameter:
         k = int(parameter)
@@ -78,6 +75,22 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
     if name == "dcg":
         return total
     return total / gained(sorted(ranking, reverse=True), k)
+
+
+def value_of_wrong(name: str, parameter: str, ranking: Sequence[int]) -> Fraction:
+    """Return the value of a metric that is about the candidates that are no right answers."""
+    hits = [place for place, gain in enumerate(ranking, 1) if gain]
+    wrong = [place for place, gain in enumerate(ranking, 1) if not gain]
+    if name == "fallout":  # less is better
+        within = [place for place in wrong if place <= int(parameter)]
+        return Fraction(len(within), max(len(wrong), 1))
+    if name == "sampled_hits":  # of all sets of n that may be drawn
+        k, n = map(int, parameter.split(":"))
+        draws = list(itertools.combinations(wrong, min(n, len(wrong))))
+        few = [sum(place < hits[0] for place in drawn) < k for drawn in draws]
+        return Fraction(sum(few), len(draws))
+    out_of_order = sum(place - i for i, place in enumerate(hits, 1))
+    return 1 - Fraction(out_of_order, len(hits) * max(len(wrong), 1))
 
 
 def gained(ranking: Sequence[int], k: int) -> float:

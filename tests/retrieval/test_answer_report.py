@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import retrieval as oracle
+from support.examples import examples
 from support.hostile_members import values_like
 from support.refusals import refusal
 from truerank.retrieval import RetrievalReport, report
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.python_only
 
 CUT = [f"@{k}" for k in (1, 2, 3, 9)]
 FORMS = {"": [""], "@k": CUT, "[@k]": ["", *CUT], ":p": [":0.75"]}
+FORMS["@k:n"] = ["@1:1", "@2:3", "@1:9"]
 METRICS = [
     name + form
     for name, row in ANSWER_METRICS.items()
@@ -560,3 +562,23 @@ def test_rules_of_misses_that_are_refused(candidates: str, misses: str, expected
     for make in (tr.retrieval.report, tr.retrieval.RetrievalReport):
         with pytest.raises(ValueError, match=f"^misses: expected .*{expected}"):
             make(ranks, misses=misses)
+
+
+@given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 90)), min_size=1, max_size=4))
+@examples(20)
+def test_sampled_hits_of_one_right_answer_are_those_of_ranks(counts: list[tuple[int, int]]) -> None:
+    above, tied = np.array(counts).T
+    ranks = tr.Ranks(above, tied, 200, queries=range(len(counts)))
+    for cutoff in ("1:3", "10:50", "5:1000", "3:199"):
+        for kind in ("expected", "optimistic", "pessimistic"):
+            key = f"{kind}.sampled_hits@{cutoff}"
+            assert report(ranks)[key] == pytest.approx(tr.report(ranks)[key], rel=1e-9)
+        chance = tr.chance(f"sampled_hits@{cutoff}", ranks.candidates)[0]
+        assert report(ranks)[f"chance.sampled_hits@{cutoff}"] == pytest.approx(chance, rel=1e-9)
+
+
+def test_a_list_without_a_right_answer_has_no_sampled_hit() -> None:
+    task = tr.retrieval.Task({"q": ["a", "b"], "r": ["c"]}, entities=list("abcdefgh"))
+    found = task.evaluate_lists({"q": ["h", "g"], "r": ["h", "c"]})
+    assert found.per_query("sampled_hits@3:2").tolist() == [0, 1]  # of 2 no 3 are above
+    assert found.per_query("sampled_hits@1:1").tolist() == pytest.approx([0, 6 / 7])

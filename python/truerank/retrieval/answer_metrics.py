@@ -16,7 +16,8 @@ import numpy as np
 
 from ..metrics.keys import NO_ADJUSTMENT, Field, Grammar, Key, fail
 from ..metrics.kinds import EXPECTED_KIND
-from ..metrics.metric_table import Row
+from ..metrics.metric_table import METRICS, Row
+from ..metrics.sampled_hits import DrawnCutoff, Draws
 from .answer_ties import BEYOND, LEVELS, Ties
 from .tie_sums import discount_sums, first_reciprocals, hit_chances, reciprocal_sums
 
@@ -75,6 +76,30 @@ def _r_precision(ties: Ties, k: int) -> FloatArray:
 def _success(ties: Ties, k: int) -> FloatArray:
     first = ties.starts  # a query's first tie decides: the others are below a right answer
     return hit_chances(ties.size[first], ties.right[first], _places_within(ties, k)[first])
+
+
+def _sampled_hits(ties: Ties, cutoff: DrawnCutoff) -> FloatArray:
+    """How likely fewer than k of n drawn other candidates are above a query's first right answer.
+
+    Let i of those above its tie be drawn, and T of the w that tie: one of its r right answers is
+    among the first k - i places of T + r in random order.
+    """
+    first = ties.starts
+    others = (ties.candidates - ties.answers).astype(np.float64)
+    drawn = np.minimum(others, min(cutoff.negatives, BEYOND))
+    right = ties.right[first]
+    wrong = (ties.size[first] - right).astype(np.float64)
+    of_above = Draws(np.minimum(ties.above[first], others), others, drawn)
+    found = np.zeros(len(first))
+    for count, shares in of_above.shares(min(cutoff.k, BEYOND) - 1):
+        left = np.clip(drawn - count, 0, others - of_above.marked)
+        of_tie = Draws(wrong, np.maximum(others - of_above.marked, wrong), left)
+        room = (min(cutoff.k, BEYOND) - count).astype(np.int64)
+        for tied, tied_shares in of_tie.shares(np.inf):
+            chances = hit_chances(tied.astype(np.int64) + right, right, np.maximum(room, 0))
+            found += shares * tied_shares * chances
+    found[ties.above[first] == BEYOND] = 0.0  # a list misses all right answers
+    return np.minimum(found, 1.0)
 
 
 def _reciprocal_rank(ties: Ties, k: int) -> FloatArray:
@@ -182,6 +207,7 @@ def _pairs_in_order(ties: Ties, k: int) -> FloatArray:
 
 
 _EXAMPLES = {"": ("",), "@k": ("@1", "@7"), "[@k]": ("", "@7"), ":p": (":0.8", ":.25")}
+_EXAMPLES["@k:n"] = ("@1:3", "@3:20")
 _TREC = "trec_eval"
 _RECBOLE = "RecBole, sentence-transformers, PyTorch Geometric"
 _MUSGRAVE = "Musgrave, Belongie, Lim, A Metric Learning Reality Check (2020)"
@@ -193,6 +219,7 @@ _HANLEY = "Hanley, McNeil, The meaning and use of the area under a ROC curve (19
 _BEIR = "Thakur et al., BEIR: A heterogeneous benchmark (2021); ir_measures"
 _FALLOUT = "van Rijsbergen, Information Retrieval (1979); torchmetrics"
 _ZHOU = "Zhou et al., Deep Interest Network for Click-Through Rate Prediction (2018); RecBole"
+_ZHU = METRICS["sampled_hits"].source
 _ROWS: tuple[tuple[str, str, str, Callable[[Ties, Any], FloatArray], str], ...] = (
     ("MRR", "[@k]", "mean reciprocal rank", _reciprocal_rank, _TREC),
     ("MAP", "[@k]", "mean average precision", _average_precision, _TREC),
@@ -209,6 +236,7 @@ _ROWS: tuple[tuple[str, str, str, Callable[[Ties, Any], FloatArray], str], ...] 
     ("Precision", "@k", "precision at k", lambda ties, k: _hits(ties, k) / k, _TREC),
     ("F1", "@k", "harmonic mean of precision and recall at k", _f1, _PYG),
     ("Success", "@k", "success at k", _success, _TREC),
+    ("Sampled-Hits", "@k:n", "hits at k among n drawn negatives", _sampled_hits, _ZHU),
     ("Fallout", "@k", "share of the other candidates among the first k", _fallout, _FALLOUT),
     ("Judged", "@k", "share of judged ones among the first k", lambda t, k: _hits(t, k) / k, _BEIR),
     ("AUC", "", "area under the ROC curve", _pairs_in_order, _HANLEY),

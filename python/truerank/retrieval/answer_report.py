@@ -49,8 +49,9 @@ class RetrievalReport(KeyedValues):
 
     - metric: ``mrr`` (of the first right answer), ``map``, ``ndcg``, ``dcg``, each also with a
       cutoff, as ``map@10``; ``recall@k``, ``precision@k``, ``success@k``, ``f1@k``, ``map_min@k``,
-      ``weighted_recall@k``, ``fallout@k``, ``judged@k``; ``r_precision``, ``map_at_r``; ``bpref``;
-      ``rbp:p``; ``auc``, ``gauc``; ``err@k``, where answers do not tie or in the other two kinds.
+      ``weighted_recall@k``, ``fallout@k``, ``judged@k``; ``sampled_hits@k:n``; ``r_precision``,
+      ``map_at_r``; ``bpref``; ``rbp:p``; ``auc``, ``gauc``; ``err@k``, where answers do not tie or
+      in the other two kinds.
       Other names are read, too: ``RR@10``, ``AP@10``, ``P@5``, ``R@100``, ``H@10``.
     - kind: the expectation over all orders of the ties, exactly (no word, or ``expected``);
       ``optimistic``: within a tie right answers come first, those of the highest gains before
@@ -94,10 +95,12 @@ class RetrievalReport(KeyedValues):
     -----
     For a query with R right answers: recall@k = hits among the first k / R; precision@k = hits / k,
     even if there are fewer than k candidates; r_precision = precision@R; success@k = 1 if there is
-    a hit; mrr = 1 / place of the first hit; map = the mean over right answers of the precision at
-    their places (those beyond k add 0 to map@k, and R divides all the same); dcg = the sum of
-    gain / log2(place + 1); ndcg = dcg / that of the best order (Järvelin, Kekäläinen: Cumulated
-    gain-based evaluation of IR techniques, 2002). These are the definitions of trec_eval.
+    a hit; sampled_hits@k:n = the share of draws of n candidates that are no right answers of which
+    fewer than k are above the first right one; mrr = 1 / place of the first hit; map = the mean
+    over right answers of the precision at their places (those beyond k add 0 to map@k, and R
+    divides all the same); dcg = the sum of gain / log2(place + 1); ndcg = dcg / that of the best
+    order (Järvelin, Kekäläinen: Cumulated gain-based evaluation of IR techniques, 2002). These are
+    the definitions of trec_eval.
 
     Those of others: map_min@k divides by min(k, R) (RecBole, sentence-transformers, PyTorch
     Geometric); map_at_r = map@R (Musgrave, Belongie, Lim: A metric learning reality check, 2020);

@@ -260,7 +260,7 @@ class RankedAnswers:
     def _compute(self, key: Key, order: str) -> FloatArray:
         metric = key.row
         parameter = key.parameter
-        if metric.mark != ":":  # a cutoff, and 0 where there is none
+        if metric.parameter.strip("[]") in ("", "@k"):  # a cutoff, and 0 where there is none
             parameter = int(min(parameter or BEYOND, BEYOND))
         if order not in self._ties_by_order:
             self._ties_by_order[order] = self.ties(order)
