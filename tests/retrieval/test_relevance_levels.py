@@ -147,7 +147,11 @@ def test_judged_documents_among_the_first(
     all_right = {query: dict.fromkeys(qrels[query], 1) for query in queries}
     precision = Task(all_right, entities=DOCUMENTS).evaluate_lists(run)
     for kind in ("", "optimistic.", "pessimistic.", "chance.", "index."):
-        expected = plain(precision.per_query(f"{kind}precision@{k}"), precision.queries)
+        expected = {}
+        for query in queries:  # a list that is shorter is divided by its length, as by ir_measures
+            places = max(min(k, len(run[query])), 1)
+            values = precision.per_query(f"{kind}precision@{places}")
+            expected |= {query: plain(values, precision.queries)[query]}
         values = plain(found.per_query(f"{kind}judged@{k}"), queries)
         assert values == pytest.approx(expected, rel=1e-13, nan_ok=True), kind
     joined = tr.concatenate([found.ranks[::2], found.ranks[1::2]])
@@ -280,3 +284,48 @@ def test_parts_of_a_task_join_with_their_level() -> None:
     for key in ("map", "ndcg", "bpref", "judged@4"):
         assert report(joined)[key] == whole[key]
     assert np.isnan(parts[0]["map"])  # whose queries have gains of 1 alone
+
+
+@pytest.mark.parametrize(
+    ("grades", "listed", "expected"),
+    [
+        ({"d1": 1, "d2": 1}, ["d9", "d1"], 0.5),  # none is judged wrong: what is listed counts
+        ({"d1": 1, "d5": -1}, ["d5", "d1"], 1.0),  # a grade below 0 is no judgement
+        ({"d1": 1, "d5": 0}, ["d5", "d1"], 0.0),
+        ({"d1": 1, "d5": 0, "d6": -2}, ["d6", "d1", "d5"], 1.0),
+    ],
+)
+def test_bpref_is_that_of_trec_eval(
+    grades: dict[str, int], listed: list[str], expected: float
+) -> None:
+    task = Task({"q": grades}, entities=DOCUMENTS, judged=True)
+    assert task.evaluate_lists({"q": listed})["bpref"] == expected
+
+
+def test_bpref_is_that_of_pytrec_eval_whatever_the_grades() -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        grades = dict(zip(DOCUMENTS, rng.integers(-2, 3, len(DOCUMENTS)).tolist(), strict=True))
+        some = rng.permutation(DOCUMENTS)
+        qrels = {"q": {str(name): grades[name] for name in some[:6]} | {"d1": 2}}
+        run = {"q": {str(name): 20.0 - i for i, name in enumerate(some[3:10])}}
+        theirs = pytrec_eval.RelevanceEvaluator(qrels, {"bpref"}).evaluate(run)["q"]["bpref"]
+        found = Task(qrels, entities=DOCUMENTS, judged=True).evaluate_lists(run)
+        assert found["bpref"] == pytest.approx(theirs)
+
+
+def test_judged_of_a_shorter_list_is_divided_by_its_length(tmp_path: Path) -> None:
+    """As in ir_measures; all judged documents are listed, so that only the list says its length."""
+    qrels = {"q": {"d1": 2, "d2": 0}, "r": {"d3": 1}}
+    task = Task(qrels, entities=DOCUMENTS, judged=True)
+    found = task.evaluate_lists({"q": ["d2", "d9", "d1"], "r": []})
+    assert found.per_query("judged@10").tolist() == pytest.approx([2 / 3, 0])
+    assert found.per_query("judged@2").tolist() == pytest.approx([1 / 2, 0])
+    found.ranks.save(tmp_path / "ranks.npz")
+    read = tr.load(tmp_path / "ranks.npz")
+    assert report(read)["judged@10"] == found["judged@10"]
+    assert report(tr.concatenate([read[1:], read[:1]]))["judged@10"] == found["judged@10"]
+    # bounds rank all candidates, and so do scores
+    bounds = task.evaluate_lists({"q": ["d2", "d9", "d1"], "r": []}, misses="bounds")
+    assert bounds.per_query("pessimistic.judged@10").tolist()[0] == pytest.approx(2 / 10)

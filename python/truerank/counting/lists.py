@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -206,20 +207,12 @@ def rank_open_lists(
         raise _error_of_id(lists, n, *fault)
     if score_bytes:
         report_progress(lists.ids.nbytes)
-    tasks = ListedTasks(
-        places=found["place"],
-        filtered=found["filtered"],
-        filtered_before=found["before"],
-        filtered_listed=found["places"],
-        filtered_places=_core.Selection(
-            found["filtered_indptr"], found["filtered_places"], found["shared"]
-        ),
-    )
+    tasks = _listed_tasks(found)
+    lengths = np.diff(lists.indptr)[job.all_rows] - tasks.filtered_listed
     if sizes is None:
         candidates = n - tasks.filtered
     elif isinstance(sizes, str):  # what is listed, and a miss
-        lengths = np.diff(lists.indptr)[job.all_rows]
-        candidates = lengths - tasks.filtered_listed + ~tasks.are_listed
+        candidates = lengths + ~tasks.are_listed
     else:
         candidates = sizes[by_list]
     if lists.scores is None:
@@ -234,7 +227,21 @@ def rank_open_lists(
     if total_bytes:
         report_progress(total_bytes)
     ranks = job.ranks(final, dtype).with_protocol(lists=given)
-    return ranks._with({"listed": tasks.are_listed})[np.argsort(by_list)]
+    found_in_lists = {"listed": tasks.are_listed, "lengths": lengths}
+    return ranks._with(found_in_lists)[np.argsort(by_list)]
+
+
+def _listed_tasks(found: Mapping[str, Any]) -> ListedTasks:
+    """Name what the core found of each task in its list."""
+    return ListedTasks(
+        places=found["place"],
+        filtered=found["filtered"],
+        filtered_before=found["before"],
+        filtered_listed=found["places"],
+        filtered_places=_core.Selection(
+            found["filtered_indptr"], found["filtered_places"], found["shared"]
+        ),
+    )
 
 
 def _error_of_id(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:

@@ -95,6 +95,8 @@ class Ranks(Immutable):
     without_answers : ndarray of int64, shape (n,), read-only, or None
         In retrieval, how many queries without a right answer are counted with a task: all with the
         first one, so that parts add up.
+    lengths : ndarray of int64, shape (n,), read-only, or None
+        Of lists, how many candidates the list of each task has.
     judged : JudgedPlaces or None
         In retrieval, where the documents are that are judged not to be right answers.
     origins : tuple of Origin
@@ -132,6 +134,7 @@ class Ranks(Immutable):
     gains: FloatArray | None = None
     answers: IntArray | None = None
     without_answers: IntArray | None = None
+    lengths: IntArray | None = None
     judged: JudgedPlaces | None
     origins: tuple[Origin, ...]
     protocol: Protocol = Protocol()

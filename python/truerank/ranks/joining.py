@@ -107,22 +107,30 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
     labels = {}
     for name, values in _in_all_parts(labels_of_parts):
         labels[name] = join_labels(name, values)
+    joined = dict(_in_all_parts(_fields_of(parts)))
+    judged = None
+    if "judged" in joined:
+        judged = JudgedPlaces.joined(joined.pop("judged"))
+    arrays = {name: np.concatenate(values, -1) for name, values in joined.items()}
+    return Ranks._of(arrays, labels, protocol, judged, origins)
+
+
+def _fields_of(parts: Sequence[Ranks]) -> list[dict[str, Any]]:
+    """The arrays of each part, and what it does not say of its tasks, but another part does."""
     fields_of_parts: list[dict[str, Any]] = []
     for part in parts:
         fields: dict[str, Any] = dict(part._arrays)
         if part.judged is not None:
             fields["judged"] = part.judged
         fields_of_parts.append(fields)
-    for name, default in DEFAULTS.items():
+    for name in (*DEFAULTS, "lengths"):
         if any(name in fields for fields in fields_of_parts):
             for part, fields in zip(parts, fields_of_parts, strict=True):
-                fields.setdefault(name, np.full(len(part), default))
-    joined = dict(_in_all_parts(fields_of_parts))
-    judged = None
-    if "judged" in joined:
-        judged = JudgedPlaces.joined(joined.pop("judged"))
-    arrays = {name: np.concatenate(values, -1) for name, values in joined.items()}
-    return Ranks._of(arrays, labels, protocol, judged, origins)
+                values = part.candidates  # of which no list leaves any out
+                if name in DEFAULTS:
+                    values = np.full(len(part), DEFAULTS[name])
+                fields.setdefault(name, values)
+    return fields_of_parts
 
 
 def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:

@@ -21,6 +21,7 @@ listed                    bool, (n,)         optional
 audit                     int64, (5, n)      optional; the counts of `Audit`, in their order
 gains                     float64, (n,)      optional, of retrieval, as `Ranks` has it
 answers, without_answers  int64, (n,)        likewise
+lengths                   int64, (n,)        optional, of lists, as `Ranks` has it
 judged.lists              int64, (n,)        likewise; the fields of `JudgedPlaces`
 judged.indptr             int64, (m + 1,)
 judged.places             int64, (3, p)
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 
 KIND = "truerank.ranks"
 # The members of saved ranks, or what stands before the dot in their names.
-FIELDS = ("gains", "answers", "without_answers")
+FIELDS = ("gains", "answers", "without_answers", "lengths")
 MEMBERS = {"weights", "listed", "audit", "judged", "labels"}.union(COUNTS, FIELDS)
 HEADER = "truerank"  # the member that every archive of truerank has
 _FORMAT = 2  # of each kind: the only one that this version knows

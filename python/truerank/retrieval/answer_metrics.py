@@ -65,6 +65,12 @@ def _hits(ties: Ties, k: int | IntArray) -> FloatArray:
     return ties.sum_by_query(ties.right * (_places_within(ties, k) / ties.size))
 
 
+def _judged(ties: Ties, k: int) -> FloatArray:
+    """The share of judged documents among the first k, or among all of a list that is shorter."""
+    places = np.maximum(np.minimum(ties.lengths, k), 1)
+    return _hits(ties, ties.for_ties(places)) / places
+
+
 def _recall(ties: Ties, k: int | IntArray) -> FloatArray:
     return _hits(ties, k) / ties.answers
 
@@ -238,7 +244,7 @@ _ROWS: tuple[tuple[str, str, str, Callable[[Ties, Any], FloatArray], str], ...] 
     ("Success", "@k", "success at k", _success, _TREC),
     ("Sampled-Hits", "@k:n", "hits at k among n drawn negatives", _sampled_hits, _ZHU),
     ("Fallout", "@k", "share of the other candidates among the first k", _fallout, _FALLOUT),
-    ("Judged", "@k", "share of judged ones among the first k", lambda t, k: _hits(t, k) / k, _BEIR),
+    ("Judged", "@k", "share of judged ones among the first k", _judged, _BEIR),
     ("AUC", "", "area under the ROC curve", _pairs_in_order, _HANLEY),
     ("GAUC", "", "area under the ROC curve, by right answers", _pairs_in_order, _ZHOU),
 )

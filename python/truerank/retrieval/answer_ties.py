@@ -49,6 +49,8 @@ class Ties(NamedTuple):
     judged : ndarray of int64, shape (3, m), or (3, 0) where nothing is known of them
         How many documents that are judged not to be right answers are above the tie, in it, and
         among all candidates of its query.
+    lengths : ndarray of int64, shape (q,)
+        How many candidates the list of each query has; all, where lists are not all there is.
     most : float
         The highest gain of all right answers of all queries.
     """
@@ -61,6 +63,7 @@ class Ties(NamedTuple):
     answers: IntArray
     candidates: IntArray
     judged: IntArray
+    lengths: IntArray
     most: float
 
     def of_queries(self, first: int, stop: int) -> Ties:
@@ -79,6 +82,7 @@ class Ties(NamedTuple):
             answers=self.answers[first:stop],
             candidates=self.candidates[first:stop],
             judged=self.judged[:, ties],
+            lengths=self.lengths[first:stop],
             most=self.most,
         )
 
@@ -167,6 +171,9 @@ class RankedAnswers:
         self.first = order[self._starts]
         self.answers = np.diff(self._starts, append=len(order))
         self.candidates = candidates[self.first]
+        self._lengths = self.candidates
+        if ranks.lengths is not None and misses == "zero":
+            self._lengths = ranks.lengths[self.first]
         self._judged: IntArray | None = None
         if ranks.judged is not None:
             self._judged = ranks.judged.counts(ranks.above)[:, order]
@@ -217,6 +224,7 @@ class RankedAnswers:
             answers=self.answers,
             candidates=self.candidates,
             judged=self._judged_under(order, ties, size),
+            lengths=self._lengths,
             most=self.highest,
         )
 
@@ -232,6 +240,7 @@ class RankedAnswers:
             answers=self.answers,
             candidates=self.candidates,
             judged=self._judged_under("chance", self._starts, size),
+            lengths=self._lengths,
             most=self.highest,
         )
 

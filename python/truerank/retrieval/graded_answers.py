@@ -99,6 +99,8 @@ class GradedAnswers:
             "candidates": self.candidates[query],
             "listed": is_listed.astype(np.bool_),
         }
+        if ranks.lengths is not None:
+            added["lengths"] = ranks.lengths[self.graded.first][query]
         arrays = {}
         for name, values in added.items():
             own = getattr(ranks, name)
