@@ -257,7 +257,7 @@ def test_all_metrics(run: Run, style: str) -> None:
     [
         ("evaluate a.npz --weights query", 1, "--weights: every query of retrieval counts once"),
         ("evaluate a.npz --metrics amri", 1, "'amri': no metric 'amri'"),
-        ("evaluate bare.npz --metrics ndcg@10", 1, "'ndcg@10': no metric"),
+        ("evaluate bare.npz --metrics map@10", 1, "'map@10': no metric"),
         ("compare a.npz bare.npz", 1, "bare: expected ranks of retrieval, as a has"),
         ("compare bare.npz a.npz", 1, "a: expected ranks of tasks with one right answer each"),
         ("evaluate a.npz -q --by queries", 2, "-q gives values of queries, and cannot"),
