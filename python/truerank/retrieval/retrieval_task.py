@@ -506,7 +506,7 @@ def _ids_of_names_alone(entities: Vocabulary, names: Any) -> IntArray:
             return elements
         expected = f"names that are str, as qrels have (entities={entities.size} gives no ids)"
         raise InputTypeError("ids", expected=expected, got=f"{elements[0]} at position 0")
-    ids = entities.codes_of(elements)
+    ids = entities.find(entities.of, elements)
     is_new = ids < 0
     known = len(entities.names or ())
     new = int(np.count_nonzero(is_new))

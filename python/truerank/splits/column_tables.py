@@ -116,6 +116,8 @@ def is_column(value: Any) -> bool:
     >>> is_column([3, 4]), is_column(np.zeros((2, 2))), is_column(3), is_column("ab")
     (True, False, False, False)
     """
+    if isinstance(value, (list, tuple)):
+        return True
     if isinstance(value, (str, bytes, Mapping)) or is_frame(value) or not is_iterable(value):
         return False
     return len(getattr(value, "shape", (0,))) == 1

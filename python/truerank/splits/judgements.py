@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .. import _core
 from ..inputs.arrays import as_array, read_only, refuse_mask
 from ..inputs.checks import instance, is_sparse
 from ..inputs.errors import InputTypeError, InputValueError
@@ -262,19 +263,31 @@ def _of_matrix(argument: str, value: Any) -> Judgements:
 
 def _table_of_rows(argument: str, value: Any) -> ColumnTable:
     """Return the columns of a list of tuples, or of an array of two dimensions."""
-    if not isinstance(value, list):
-        refuse_mask(argument, value, _FORMS)
-        array = as_array(value, argument, _FORMS)
-        if array.ndim != 2:
-            got = f"{type(value).__name__} of shape {array.shape}"
-            raise InputTypeError(argument, expected=_FORMS, got=got)
-        return ColumnTable(list(array.T))
+    if isinstance(value, list):
+        return _table_of_tuples(argument, value)
+    refuse_mask(argument, value, _FORMS)
+    array = as_array(value, argument, _FORMS)
+    if array.ndim != 2:
+        got = f"{type(value).__name__} of shape {array.shape}"
+        raise InputTypeError(argument, expected=_FORMS, got=got)
+    return ColumnTable(list(array.T))
+
+
+def _table_of_tuples(argument: str, value: list[Any]) -> ColumnTable:
+    """Return the columns of a list of tuples of scalars."""
+    if not value:
+        return ColumnTable([[], []])
     for i, row in enumerate(value):
-        if not isinstance(row, tuple) or any(map(is_column, row)):
+        if not isinstance(row, tuple):
             raise InputTypeError(argument, expected=_FORMS, got=f"{row!r} in row {i}")
         if len(row) != len(value[0]):
             expected = "rows of one length"
             raise InputValueError(argument, expected=expected, got=f"{row!r} in row {i}")
-    if not value:
-        return ColumnTable([[], []])
-    return ColumnTable(list(zip(*value, strict=True)))
+    columns = list(zip(*value, strict=True))
+    for column in columns:
+        if _core.types_of(column) <= {int, str, float}:  # as nearly always: no loop over entries
+            continue
+        for i, entry in enumerate(column):
+            if is_column(entry):
+                raise InputTypeError(argument, expected=_FORMS, got=f"{value[i]!r} in row {i}")
+    return ColumnTable(columns)

@@ -55,8 +55,8 @@ def lists_in_use(
     places: IntArray,
     asked: Sequence[Name],
     *,
-    are_known: npt.NDArray[np.bool_] | None = None,
-    elsewhere: npt.NDArray[np.bool_] | None = None,
+    are_known: npt.NDArray[np.bool_],
+    elsewhere: npt.NDArray[np.bool_],
 ) -> ListUse:
     """Give each query that has right answers its list, and say what is left over.
 
@@ -69,11 +69,10 @@ def lists_in_use(
         Their positions among those with right answers; -1: it has none, or is another query.
     asked : sequence of str or int, length q
         The queries with right answers.
-    are_known : ndarray of bool, shape (m,), optional
-        Whether their query belongs to the task, with right answers or without. Default: where
-        `places` says so.
-    elsewhere : ndarray of bool, shape (m,), optional
-        Which lists another part of a task uses. Default: none.
+    are_known : ndarray of bool, shape (m,)
+        Whether their query belongs to the task, with right answers or without.
+    elsewhere : ndarray of bool, shape (m,)
+        Which lists another part of a task uses.
 
     Raises
     ------
@@ -82,19 +81,18 @@ def lists_in_use(
 
     Examples
     --------
-    >>> lists_in_use("ids", ("q9", "q2"), np.array([-1, 0]), ["q2"])
+    >>> places = np.array([-1, 0])
+    >>> elsewhere = np.zeros(2, np.bool_)
+    >>> lists_in_use(
+    ...     "ids", ("q9", "q2"), places, ["q2"], are_known=places >= 0, elsewhere=elsewhere
+    ... )
     ListUse(rows=array([1]), missing=(), unused=('q9',))
     """
     is_used = places >= 0
     rows = np.full(len(asked), len(listed))
     rows[places[is_used]] = np.flatnonzero(is_used)
     missing = tuple(asked[i] for i in np.flatnonzero(rows == len(listed)).tolist())
-    is_left_over = ~is_used
-    if elsewhere is not None:
-        is_left_over &= ~elsewhere
-    unused = tuple(listed[i] for i in np.flatnonzero(is_left_over).tolist())
-    if are_known is None:
-        are_known = is_used
+    unused = tuple(listed[i] for i in np.flatnonzero(~is_used & ~elsewhere).tolist())
     if listed and asked and not are_known.any():
         first_asked = ", ".join(map(repr, asked[:3]))
         first_listed = ", ".join(map(repr, listed[:3]))

@@ -68,11 +68,6 @@ class LabelIndex:
         """Return the number of each label; new labels are added."""
         return np.fromiter(map(self.codes.__getitem__, labels), dtype=np.int64, count=len(labels))
 
-    def find(self, labels: Sequence[str]) -> IntArray:
-        """Return the number of each label, -1 for labels that are new; none is added."""
-        numbers = (self.codes.get(label, -1) for label in labels)
-        return np.fromiter(numbers, dtype=np.int64, count=len(labels))
-
 
 def code_names(names: Sequence[Any]) -> tuple[IntArray, tuple[Any, ...]]:
     """Return the number of each name, in the order in which they first occur, and all names once.
@@ -336,16 +331,6 @@ class Vocabulary:
         where, places = look_up(ordered, ints)
         found[where] = positions[places]
         return found
-
-    def codes_of(self, names: Sequence[str]) -> IntArray:
-        """Return the ids of labels that are str, -1 for those that this does not have.
-
-        Examples
-        --------
-        >>> Vocabulary(2, ("a", "b")).codes_of(["b", "c"])
-        array([ 1, -1])
-        """
-        return self.find(self.of, names)
 
     def ids_of(
         self,
