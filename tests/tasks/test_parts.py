@@ -625,3 +625,87 @@ def test_a_merged_report_is_compared_with_that_of_the_whole() -> None:
     merged = tr.concatenate([evaluate(pairs[p::3]) for p in (2, 0, 1)])
     found = tr.compare(tr.report(merged), tr.report(whole), metric="mrr")
     assert (found.units, found.estimate) == (20, 0)
+
+
+class Evaluated(NamedTuple):
+    """A task, and what gives the ranks of it or of any of its parts."""
+
+    task: Any
+    evaluate: Callable[[Any], tr.Ranks]
+
+
+def link_shards(rng: np.random.Generator, number: int) -> list[Evaluated]:
+    rows = np.unique(rng.integers(0, (6, 2, 6), (20, 3)), axis=0)
+    scores = few_values(rng, 6, 6)
+    models = {"tail": lambda q: scores[q[:, 0]], "head": lambda q: scores[q[:, 1]]}
+    shards = []
+    for p in range(number):
+        task = tr.link_prediction.Task(rows[p::number], {}, entities=6, relations=2)
+        shards.append(Evaluated(task, lambda part: part.evaluate(**models).ranks))
+    return shards
+
+
+def pair_shards(rng: np.random.Generator, number: int) -> list[Evaluated]:
+    pairs = np.stack([rng.permutation(12), rng.permutation(12)], axis=1)
+    left, right = few_values(rng, 2, 12, 3)
+    shards = []
+    for p in range(number):
+        task = tr.alignment.Task(pairs[p::number], left=12, right=12)
+        shards.append(Evaluated(task, lambda part: part.evaluate_embeddings(left, right).ranks))
+    return shards
+
+
+def query_shards(rng: np.random.Generator, number: int) -> list[Evaluated]:
+    items = [f"d{i}" for i in range(ENTITIES)]
+    shards = []
+    for p in range(number):
+        qrels: dict[str, dict[str, float]] = {f"q{p}": {"d0": 0.5, "d1": 0}}
+        for i in range(4):
+            grades = rng.integers(0, 3, ENTITIES).tolist()
+            qrels[f"q{p} {i}"] = dict(zip(items, grades, strict=True))
+        runs = {query: rng.permutation(items)[:3].tolist() for query in qrels}
+        task = tr.retrieval.Task(qrels, entities=items, judged=True)
+        shards.append(Evaluated(task, lambda part, runs=runs: part.evaluate_lists(runs).ranks))
+    return shards
+
+
+@examples(30)
+@given(
+    st.sampled_from([link_shards, pair_shards, query_shards]),
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 3),
+    st.booleans(),
+)
+def test_parts_of_shards_in_any_order(make: Any, seed: int, number: int, is_saved: bool) -> None:
+    """They join to the wholes of the shards, whose units are apart, by whatever ways."""
+    rng = np.random.default_rng(seed)
+    wholes = []
+    parts: list[tuple[int, tr.Ranks]] = []
+    for shard, (task, evaluate) in enumerate(make(rng, number)):
+        wholes.append(labelled_freely(evaluate(task)))
+        order = rng.permutation(len(task))
+        several = int(rng.integers(1, len(task) + 2))
+        for p in range(several):
+            part = labelled_freely(evaluate(task[order[p::several]]))
+            if is_saved:
+                again = saved_and_read(part)
+                assert (again, again.origins) == (part, part.origins)
+                part = again
+            parts.append((shard, part))
+    parts = [parts[i] for i in rng.permutation(len(parts))]
+    joined = tr.concatenate([part for _, part in parts])
+    expected = tr.concatenate([wholes[shard] for shard in dict.fromkeys(s for s, _ in parts)])
+    assert joined == expected
+    assert joined.origins == expected.origins
+    assert len(np.unique(joined.unit.codes)) == sum(origin.units for origin in joined.origins)
+    cut = int(rng.integers(len(parts)))
+    halves = [[part for _, part in parts[:cut]], [part for _, part in parts[cut:]]]
+    assert tr.concatenate([tr.concatenate(half) for half in halves if half]) == expected
+
+
+def labelled_freely(ranks: tr.Ranks) -> tr.Ranks:
+    """Give ranks a label, and weights where they may have them, by what their tasks are."""
+    ranks = ranks.with_labels(parity=ranks.unit.codes % 2)
+    if ranks.without_answers is not None:  # every query counts once
+        return ranks
+    return ranks._with({"weights": 1.5 + ranks.targets.codes % 3})
