@@ -361,7 +361,7 @@ def test_scores_that_change_while_they_are_ranked(
 
 # -- saved counters --------------------------------------------------------------------------------
 
-GOLDEN = Path(__file__).parent / "golden" / "counter_format_1.npz"
+GOLDEN = Path(__file__).parent / "golden" / "counter_format_2.npz"
 FEW = np.array([[3, 1, 2, 5], [1, 1, 0, 4], [2, 7, 1, 2]], np.float32)
 
 

@@ -109,6 +109,6 @@ def ranks_calls(folder: Path) -> list[Call]:
         Call("Protocol", tr.Protocol, {}),
         Call("Protocol.differences", protocol.differences, {"other": tr.Protocol(split="valid")}),
         Call("Protocol.joined", protocol.joined, {"other": protocol, "name": "parts"}),
-        Call("concatenate", tr.concatenate, {"parts": [ranks, ranks]}),
+        Call("concatenate", tr.concatenate, {"parts": [ranks[:2], ranks[2:]]}),
         Call("load", tr.load, {"path": folder / "ranks.npz"}),
     ]

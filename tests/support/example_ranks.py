@@ -61,7 +61,7 @@ def everything() -> Ranks:
     )
     arrays = {
         "gains": np.array([1.0, 0.1, 1e300, 3.0]),
-        "answers": np.array([2, 1, 1, 2]),
+        "answers": np.ones(4, np.int64),
         "without_answers": np.array([7, 0, 0, 0]),
     }
     places = np.array([[0, 2, 2**40], [1, 2, 3], [1, 1, 0]])

@@ -274,7 +274,7 @@ class Task(SidedTask[Report]):
         self.audit = self.audit.with_meeting(is_asked)
         self.test = np.ascontiguousarray(splits.triples[kept])
         protocols = _make_protocols(rules_by_filter, splits, chosen)
-        facts = splits.facts_of(kept)
+        facts = splits.columns_of(self.test)
         super().__init__(sides_of_task, protocols[filter_names[0]], protocols, facts)
 
     _numbers_queries = True

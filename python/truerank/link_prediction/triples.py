@@ -173,11 +173,11 @@ class TripleSplits(NamedTuple):
         place = self.known.index(name)  # the evaluated split comes before the known ones
         return slice(ends[place], ends[place + 1])
 
-    def facts_of(self, kept: IntArray) -> list[tuple[IntArray, Any]]:
+    def columns_of(self, triples: IntArray) -> list[tuple[IntArray, Any]]:
         """Return the columns of some triples, with the labels of their ids."""
         names = [self.entities.names, self.relations.names, self.entities.names]
         names.extend(self.qualifiers)
-        return list(zip(self.triples[kept].T, names, strict=True))
+        return list(zip(triples.T, names, strict=True))
 
     def labels_of(self, row: int) -> tuple[str | int, ...]:
         """Return a triple by its labels, or ids if there are no labels."""

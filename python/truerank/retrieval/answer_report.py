@@ -26,6 +26,7 @@ from .answered_queries import (
     MISSES,
     AnsweredQueries,
     Rules,
+    check_misses,
     right_answers,
 )
 from .graded_answers import ANSWERLESS
@@ -467,6 +468,7 @@ def report(
     rules = Rules.of(ranks.protocol)._replace(**said)
     choice("gain", rules.gain, GAINS)
     choice("answerless", rules.answerless, ANSWERLESS)
+    check_misses(rules.misses, protocol)
     counted = counted_gains(ranks.gains, rules.gain)
     fields = rules.fields()
     if ranks.gains is None:

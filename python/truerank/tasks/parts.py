@@ -53,8 +53,9 @@ def fingerprint_of(columns: Iterable[tuple[IntArray, Any]]) -> str:
             place = np.empty_like(order)
             place[order] = np.arange(len(order))
             numbers = place[found.codes]
-            words = [f"{type(names[i]).__name__} {names[i]}" for i in ids[first[order]].tolist()]
-            sha.update("\n".join(words).encode("utf-8", "surrogatepass"))
+            kind = {type(name).__name__ for name in names[:1]}
+            words = "\n".join(map(str, map(names.__getitem__, ids[first[order]].tolist())))
+            sha.update(f"{kind} {words}".encode("utf-8", "surrogatepass"))
         sha.update(f"{len(numbers)}".encode())
         sha.update(np.ascontiguousarray(numbers, np.int64).data)
     return sha.hexdigest()[:16]

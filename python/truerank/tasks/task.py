@@ -117,11 +117,12 @@ class Task(Generic[AnyReport]):
         vars(self).update(self.sides)
         if facts is None:
             facts = [(each, None) for side in sides.values() for each in (side.rows, side.targets)]
-        self._origin = self._make_origin(facts)
+        self._facts = tuple(facts)
 
-    def _make_origin(self, facts: Iterable[tuple[IntArray, Any]]) -> Origin:
-        """Return what ranks say of this task, by which their units are told from others."""
-        fingerprint = fingerprint_of(chain([(self._units, None)], facts))
+    @cached_property
+    def _origin(self) -> Origin:
+        """What ranks say of this task, by which their units are told from others."""
+        fingerprint = fingerprint_of(chain([(self._units, None)], self._facts))
         queries = 0
         if self._numbers_queries:
             numbers = [side.labels["queries"].codes for side in self.sides.values()]
@@ -189,7 +190,10 @@ class Task(Generic[AnyReport]):
         True
         """
         positions = chosen_positions(len(self), index)
+        origin = self._origin
         part = copy.copy(self)  # and no reference to the whole, so that a part is cheap to send
+        part._facts = ()
+        part._origin = origin
         part._units = self._units[positions]
         part.sides = {}
         for name, side in self.sides.items():
