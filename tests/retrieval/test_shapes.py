@@ -136,6 +136,9 @@ def test_queries_in_columns_count_those_without_an_answer() -> None:
         assert task.without_answers == 1
         ranks = task.evaluate_scores(scores).ranks
         assert report(ranks, answerless="zero")["mrr"] == pytest.approx(2 / 3)
+    task = Task(np.nonzero(MATRIX), entities=2)
+    words = r"a row for each query \(queries= says how many there are\)"
+    refusal(ValueError, words, task.evaluate_scores, np.zeros((5, 2)))
     assert Task(np.nonzero(MATRIX), entities=2, queries=5).without_answers == 3
     labels = ["u", "v", "w"]
     assert Task((["u"], [0]), entities=2, queries=labels).without_answers == 2
@@ -150,6 +153,8 @@ def test_a_matrix_has_positions_and_a_row_for_each_query() -> None:
     words = r"expected a matrix with a row for each of the 2 queries, got 3 rows \(queries=3"
     refusal(ValueError, f"qrels: {words}", Task, matrix, entities=2, queries=2)
     refusal(ValueError, f"known: {words}", Task, {1: [1]}, entities=2, known=matrix)
+    words = "expected a matrix with a column for each of the 2 entities, got 3 columns"
+    refusal(ValueError, words, Task, sparse.csr_array(MATRIX.T), entities=2)
     refusal(TypeError, "judgements with names", tr.Qrels.of, matrix)
     refusal(
         TypeError,

@@ -75,7 +75,15 @@ def test_grades_of_any_dtype(kind: Any) -> None:
     assert grades.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("odd", ["1", None, [1], 1j, np.datetime64(1, "D")])
+@pytest.mark.parametrize(
+    "quoted", [["2", "-1"], ["2", -1], np.array(["2", "-1"]), np.array(["2", -1], object)]
+)
+def test_digits_in_quotes_are_grades(quoted: Any) -> None:
+    """As Python's int writes them, wherever they come from."""
+    assert read_grades("qrels", quoted).tolist() == [2, -1]
+
+
+@pytest.mark.parametrize("odd", ["01", "0.5", "one", None, [1], 1j, np.datetime64(1, "D")])
 def test_what_is_no_number_is_no_grade(odd: Any) -> None:
     with pytest.raises(tr.InputError, match="qrels: expected grades that are finite numbers"):
         read_grades("qrels", [1, odd])

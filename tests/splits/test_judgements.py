@@ -290,7 +290,9 @@ def test_ids_have_their_one_rule() -> None:
     assert named.evaluate_scores([[0.1, 0.5, 0.2], [0.3, 0.2, 0.1]])["mrr"] == 0.5
 
 
-@pytest.mark.parametrize("relevance", [[float("inf"), 1, 1], [float("nan"), 1, 1], ["1", "0", "1"]])
+@pytest.mark.parametrize(
+    "relevance", [[float("inf"), 1, 1], [float("nan"), 1, 1], ["1", "+1", "0"]]
+)
 def test_relevance_is_a_finite_number(relevance: list[Any]) -> None:
     columns = {"qid": ["q"] * 3, "docno": list("abc"), "label": relevance}
     with pytest.raises((tr.InputValueError, tr.InputTypeError), match="that are finite numbers"):

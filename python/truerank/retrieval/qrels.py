@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.candidate_lists import PAD
 from ..inputs.checks import is_number, is_sparse
-from ..inputs.errors import InputTypeError
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.npy_files import read_npy
 from ..splits.column_ids import IdColumn
 from ..splits.column_tables import is_column
@@ -111,7 +111,11 @@ def read_judged(
     rows = None
     is_table = counts is None
     if found.matrix is not None:
-        rows, _ = found.matrix
+        rows, width = found.matrix
+        size = Vocabulary.read("entities", order).size
+        if width > size:
+            expected = f"a matrix with a column for each of the {size} entities"
+            raise InputValueError(title, expected=expected, got=f"{width} columns")
     return JudgedPairs(queries, entities, gains, asked, found.source, is_table, rows)
 
 

@@ -10,6 +10,7 @@ from ..inputs.arrays import as_array
 from ..inputs.checks import is_number
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import without_index
+from .elements import is_integer_text
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,6 +26,7 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
     argument : str
         For messages.
     values : sequence of numbers, shape (n,)
+        Digits in quotes are the int that they write.
 
     Returns
     -------
@@ -43,12 +45,12 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
     """
     expected = "grades that are finite numbers"
     array = as_array(without_index(values), argument, expected)
-    if array.dtype.kind == "O":  # a column of Python's numbers
-        array = as_array(array.tolist(), argument, expected)
+    if array.dtype.kind in "OUT":  # a column of Python's numbers, or of text
+        array = as_array(list(map(_number_of_digits, values)), argument, expected)
     if not len(array):
         return np.zeros(0, np.int64)
     if array.dtype.kind not in "biuf" or array.ndim != 1:
-        odd = [(value, row) for row, value in enumerate(values) if not is_number(value)]
+        odd = [(value, row) for row, value in enumerate(values) if not _is_grade(value)]
         value, row = odd[0]
         raise InputTypeError(argument, expected=expected, got=f"{value!r} in row {row}")
     if array.dtype.kind in "bi":
@@ -62,3 +64,14 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
     if is_whole.all():
         return grades.astype(np.int64)
     return grades
+
+
+def _number_of_digits(value: Any) -> Any:
+    """Return the int that digits in quotes write; anything else as it is."""
+    if isinstance(value, str) and is_integer_text(value):
+        return int(value)
+    return value
+
+
+def _is_grade(value: Any) -> bool:
+    return is_number(_number_of_digits(value))

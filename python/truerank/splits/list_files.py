@@ -19,7 +19,7 @@ from ..inputs.naming import public
 from ..inputs.scores import exact_number
 from ..tables.cells import format_count
 from .column_roles import JUDGEMENTS, LISTS, Door, check_columns
-from .elements import is_integer_text, without_blanks
+from .elements import without_blanks
 from .grades import read_grades
 from .judgements import Qrels
 from .line_forms import (
@@ -296,19 +296,12 @@ def _qrels_of_json(argument: str, path: str) -> Qrels:
         queries.extend([query] * len(judged))
         documents.extend(judged)
         if isinstance(judged, dict):
-            relevance.extend(map(_number_of_digits, judged.values()))
+            relevance.extend(judged.values())
         else:
             relevance.extend([1] * len(judged))
     grades = read_grades(f"{argument}: {path}", relevance)
     source = f"{path} (qrels in JSON)"
     return Qrels(tuple(queries), tuple(documents), grades, is_text=True, source=source)
-
-
-def _number_of_digits(value: Any) -> Any:
-    """Return the int that digits in quotes are, as JSON has no type either; else the value."""
-    if isinstance(value, str) and is_integer_text(value):
-        return int(value)
-    return value
 
 
 def source_of(path: str, form: LineForm, comments: int = 0, repeated: int = 0) -> str:

@@ -290,7 +290,10 @@ class SideTasks:
         """Return what rows a user hands over: of distinct queries, or of the test as given."""
         if flag("unique", unique):
             return GivenRows(self.rows, len(self.queries), "distinct query", NUMBERED)
-        return GivenRows(self.test_rows, self.height, "query of the test as given", self.row_axis)
+        each = "query of the test as given"
+        if self.row_axis.written == "task.queries":
+            each = "query (queries= says how many there are)"
+        return GivenRows(self.test_rows, self.height, each, self.row_axis)
 
     @property
     def column_axis(self) -> Axis:
