@@ -352,7 +352,7 @@ FAR = {"known": [INTS, np.array([[0, 0, 1], [0, 0, 2]])], "entities": 2}
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^test: expected at least one triple, got none", [], {}),
     (TypeError, r'^known\["train"\]: expected int', INTS, {"known": {"train": INTS * 1.0}}),
-    (ValueError, r"^test: .* got ndarray of shape \(1, 2\)", INTS[:, :2], {}),
+    (ValueError, r"^test: .* at least 3 columns .* got 2 columns", INTS[:, :2], {}),
     (ValueError, "^test: .* got 3", INTS, {"known": {"train": np.zeros((1, 4), int)}}),
     (ValueError, r"^known\[1\]: .* got 2 in column 2 of row 1", INTS, FAR),
     (ValueError, "^test: .* got -1 in column 2 of row 0", -INTS, {}),

@@ -176,12 +176,12 @@ BAD_ROWS: list[tuple[type[Exception], str, Any]] = [
     (TypeError, "expected .* got 'a' in row 1", [(0, 0, 1), ("a", 0, 1)]),
     (TypeError, "expected .* got None in row 1", [("a", "r", "b"), (None, "r", "b")]),
     (ValueError, r"^triples: .* got \(0, 0, 1, 2\) in row 1", [(0, 0, 1), (0, 0, 1, 2)]),
-    (ValueError, r"^triples: .* got \(0, 1\) in row 0", [(0, 1)]),
+    (ValueError, r"^triples: .* at least 3 columns .* got 2 columns", [(0, 1)]),
     (TypeError, "expected .* of scalars, got 3 in row 0", [3]),
     (ValueError, "^triples: .* got '' in row 0", [("a", "r", "")]),
     (TypeError, r"^triples: .* got bytes of shape \(\)", b"abc"),
     (TypeError, r"expected .* got b'a' in row 0", np.array([[b"a", b"r", b"b"]])),
-    (ValueError, r"an array.*got ndarray of shape \(1, 1, 3\)", np.zeros((1, 1, 3), int)),
+    (TypeError, r"an array.*got ndarray of shape \(1, 1, 3\)", np.zeros((1, 1, 3), int)),
 ]
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.arrays import as_array, refuse_mask
 from ..inputs.checks import is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import NUMBERED, columns_of, is_frame
@@ -106,6 +107,51 @@ def table_by_role(argument: str, value: Mapping[Any, Any]) -> ColumnTable:
     ['tail', 'head']
     """
     return _of_one_length(argument, ColumnTable(list(value.values()), list(value)))
+
+
+def table_of_rows(
+    argument: str, value: Any, expected: str, *, may_be_lists: bool = False
+) -> ColumnTable:
+    """Return the columns, without names, of a list of rows, or of an array of two dimensions.
+
+    Parameters
+    ----------
+    argument, expected : str
+        For messages.
+    value : object
+        Rows are tuples of scalars. Where there are none, they have two columns.
+    may_be_lists : bool
+        Whether rows may be lists, too.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For anything else, and for rows of unlike lengths.
+
+    Examples
+    --------
+    >>> table_of_rows("test", [(3, "a"), (4, "b")], "rows (id, name)").columns
+    [(3, 4), ('a', 'b')]
+    """
+    if not isinstance(value, list):
+        refuse_mask(argument, value, expected)
+        array = as_array(value, argument, expected)
+        if array.ndim != 2:
+            got = f"{type(value).__name__} of shape {array.shape}"
+            raise InputTypeError(argument, expected=expected, got=got)
+        if len(array):  # a file of a few bytes can declare any number of columns without rows
+            return ColumnTable(list(array.T))
+        value = []
+    for i, row in enumerate(value):
+        is_row = isinstance(row, tuple) or (may_be_lists and isinstance(row, list))
+        if not is_row or hasattr(row, "_fields") or (not i and any(map(is_column, row))):
+            raise InputTypeError(argument, expected=expected, got=f"{row!r} in row {i}")
+        if len(row) != len(value[0]):
+            expected = f"{expected}, all of one length"
+            raise InputValueError(argument, expected=expected, got=f"{row!r} in row {i}")
+    if not value:
+        return ColumnTable([[], []])
+    return ColumnTable(list(zip(*value, strict=True)))
 
 
 def is_column(value: Any) -> bool:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import _core
-from ..inputs.arrays import as_array, read_only, refuse_mask
+from ..inputs.arrays import read_only
 from ..inputs.checks import instance, is_sparse
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError
 from ..inputs.naming import public
 from .column_roles import JUDGEMENTS, check_columns
-from .column_tables import ColumnTable, is_column, read_table
+from .column_tables import is_column, read_table, table_of_rows
 from .elements import checked_names, joined_rows
 from .grades import read_grades
 
@@ -223,7 +222,7 @@ rows or the items of each query, got ['ann', 'tea'] in row 0
         return _of_mapping(argument, value)
     if is_sparse(value):
         return _of_matrix(argument, value)
-    table = read_table(argument, value) or _table_of_rows(argument, value)
+    table = read_table(argument, value) or table_of_rows(argument, value, _FORMS)
     found = table.by_role(argument, JUDGEMENTS, said)
     relevance = found.columns.get("relevance")
     if relevance is not None:
@@ -259,35 +258,3 @@ def _of_matrix(argument: str, value: Any) -> Judgements:
     queries = np.arange(csr.shape[0])
     grades = read_grades(argument, csr.data)
     return Judgements(queries, csr.indices, grades, np.diff(csr.indptr), csr.shape)
-
-
-def _table_of_rows(argument: str, value: Any) -> ColumnTable:
-    """Return the columns of a list of tuples, or of an array of two dimensions."""
-    if isinstance(value, list):
-        return _table_of_tuples(argument, value)
-    refuse_mask(argument, value, _FORMS)
-    array = as_array(value, argument, _FORMS)
-    if array.ndim != 2:
-        got = f"{type(value).__name__} of shape {array.shape}"
-        raise InputTypeError(argument, expected=_FORMS, got=got)
-    return ColumnTable(list(array.T))
-
-
-def _table_of_tuples(argument: str, value: list[Any]) -> ColumnTable:
-    """Return the columns of a list of tuples of scalars."""
-    if not value:
-        return ColumnTable([[], []])
-    for i, row in enumerate(value):
-        if not isinstance(row, tuple):
-            raise InputTypeError(argument, expected=_FORMS, got=f"{row!r} in row {i}")
-        if len(row) != len(value[0]):
-            expected = "rows of one length"
-            raise InputValueError(argument, expected=expected, got=f"{row!r} in row {i}")
-    columns = list(zip(*value, strict=True))
-    for column in columns:
-        if _core.types_of(column) <= {int, str, float}:  # as nearly always: no loop over entries
-            continue
-        for i, entry in enumerate(column):
-            if is_column(entry):
-                raise InputTypeError(argument, expected=_FORMS, got=f"{value[i]!r} in row {i}")
-    return ColumnTable(columns)

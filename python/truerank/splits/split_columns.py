@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.arrays import as_array
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
 from ..inputs.words import LISTED
 from .column_ids import IdColumn, refuse_unsaid_header
 from .column_roles import check_columns, find_roles
-from .column_tables import ColumnTable, is_column, read_table, table_by_role
+from .column_tables import read_table, table_by_role, table_of_rows
 from .elements import is_label, read_elements
 from .judgements import Qrels
 from .text import RowForm, is_path, open_rows, read_rows
@@ -192,41 +191,18 @@ class SplitReader:
         if isinstance(split, Mapping):
             table = table_by_role(title, split)
         else:
-            table = read_table(title, split) or self._table_of_rows(title, split)
+            row = f"({', '.join(self.form.columns)})"
+            expected = f"a path, a frame, an array, columns {row} or rows [{row}, ...] of scalars"
+            table = read_table(title, split) or table_of_rows(
+                title, split, expected, may_be_lists=True
+            )
         if not table.columns or not len(table.columns[0]):
-            return []  # a file of a few bytes can declare any number of columns without rows
+            return []
         width = len(table.columns)
         if table.names is None and not self.form.fits(width):
             expected = f"{self.form.expected}: a tuple is columns, a list of tuples is rows"
             raise InputValueError(title, expected=expected, got=f"{width} columns")
         return [table.columns[j] for j in self.place(title, table.names, width)]
-
-    def _table_of_rows(self, title: str, split: Any) -> ColumnTable:
-        """Return the columns of a list of rows, or of an array of two dimensions."""
-        row = f"({', '.join(self.form.columns)})"
-        expected = f"a path, a frame, an array, columns {row} or rows [{row}, ...] of scalars"
-        if isinstance(split, list):
-            self._check_rows(title, split, expected)
-            return ColumnTable(list(zip(*split, strict=True)))
-        array = as_array(split, title, expected)
-        got = f"{type(split).__name__} of shape {array.shape}"
-        if not array.ndim or isinstance(split, np.ma.MaskedArray):
-            raise InputTypeError(title, expected=expected, got=got)
-        if array.ndim != 2 or not self.form.fits(array.shape[1]):
-            expected = f"{expected}: {self.form.expected}"
-            raise InputValueError(title, expected=expected, got=got)
-        return ColumnTable(list(array.T))
-
-    def _check_rows(self, title: str, rows: Sequence[Any], expected: str) -> None:
-        """Refuse rows of unlike lengths, and what is no row: the members of one are scalars."""
-        for i, row in enumerate(rows):
-            if not isinstance(row, (list, tuple)) or hasattr(row, "_fields"):
-                raise InputTypeError(title, expected=expected, got=f"{row!r} in row {i}")
-            if not self.form.fits(len(row)) or len(row) != len(rows[0]):
-                expected = f"{expected}: {self.form.expected}, as many in each"
-                raise InputValueError(title, expected=expected, got=f"{row!r} in row {i}")
-        if rows and any(map(is_column, rows[0])):
-            raise InputTypeError(title, expected=expected, got=f"{rows[0]!r} in row 0")
 
     def read_all(self, splits: Splits) -> dict[str, list[IdColumn]]:
         """Read splits, by name their title and themselves, which have the same number of columns.
