@@ -263,7 +263,7 @@ WRONG_JSON = [
 ]
 WRONG_QRELS = [
     ("q1 0 d1\n", "path: .*line 1: expected four fields .TREC: query, iteration"),
-    ("q1 0 d1 1\n\n\ufeffq1 0 d2 1\n", "line 3: it begins with a byte order mark, as where f"),
+    ("q1 0 d1 1\n\n\ufeffq1 0 d2 1\n", "line 3: it begins with a byte order mark"),
     ("\ufeff\ufeffq1 0 d1 1\n", "path: .*line 1: it begins with a byte order mark"),
     ("q1 0 d1 1\nq1 0 d2 yes\n", "path: .*line 2: expected a number as the relevance"),
     ("q1 0 d1 1\n\nq1 0 d1 0\n", "path: .*line 3: 'd1' is judged twice for 'q1'"),

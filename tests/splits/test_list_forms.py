@@ -40,7 +40,9 @@ ORDER = {"q1": ["d7", "d3"], "q2": ["d3"]}
 TREC_ROWS = "q1 Q0 d7 1 2.5 {tag}\nq1 Q0 d3 2 1.5 {tag}\nq2 Q0 d3 1 0.5 {tag}\n"
 RUNS = {
     "TREC run": TREC_ROWS.format(tag="tag"),
-    "TREC run; left out: 2 comments": "# by hand\n" + TREC_ROWS.format(tag="t") + " # end of it\n",
+    "TREC run; left out: 2 comments": "# by hand\n"
+    + TREC_ROWS.format(tag="t")
+    + " #q1 Q0 d9 1 3 t\n",
     "TREC run; left out: 1 repeated line": TREC_ROWS.format(tag="t") + "q1 Q0 d7 1 2.50 t\n",
     "run: query, document, rank, score": ("q1\td7\t1\t2.5\nq2\td3\t1\t0.5\nq1\td3\t2\t1.5"),
     "run: query, document, score, rank": "q1 d7 2.5 0\nq1 d3 1.5 1\nq2 d3 0.5 0\n",
@@ -60,12 +62,6 @@ def test_runs_of_every_form(tmp_path: Path, form: str) -> None:
     run = tr.read_run(path)
     assert lists_of(run) == RUN
     assert run.source == f"{path} ({form})"
-
-
-def test_tags_may_have_blanks(tmp_path: Path) -> None:
-    assert lists_of(tr.read_run(written(tmp_path, TREC_ROWS.format(tag="BM25 (k1=0.9)")))) == RUN
-    with pytest.raises(tr.InputValueError, match=r"line 1: expected 6 fields, .* 'q1 Q0 d 7"):
-        tr.read_run(written(tmp_path, "q1 Q0 d 7 1 2.5 tag"))  # a name with a blank
 
 
 @pytest.mark.parametrize(
@@ -249,7 +245,7 @@ def test_all_forms_say_the_same(
         rows.append(repeated)
     random.shuffle(rows)
     lines = {
-        "trec": [f"{q} Q0 {d} 1 {s} a b" for q, d, s in rows],
+        "trec": [f"{q} Q0 {d} 1 {s} a" for q, d, s in rows],
         "header": ["score query_id doc_id", *[f"{s} {q} {d}" for q, d, s in rows]],
     }
     with pytest.MonkeyPatch.context() as patch:
@@ -373,7 +369,8 @@ WRONG_RUNS = [
     ("q1 d7 1 high\n", "line 1: expected a number as the rank or score .*; it reads"),
     ("q1 d7 one 0.5\n", "line 1: expected a number as the rank or score .*; it reads"),
     ("q1 d7 1 1e400\n", "line 1: expected a score that a float64 holds"),
-    ("q1 Q0 d 1 0.5 t\n#q1 Q0 e 2 0.4 t\n", "line 2: a line that begins with # is a comment, and"),
+    ("q1 Q0 d 7 1 2.5 t\n", "line 1: expected six fields .*, got 'q1 Q0 d 7 1 2.5 t'"),
+    ("q1 Q0 d 1 2.5 t\nq1 Q0 e 2 1.5 k=0.9 b=0.4\n", "line 2: expected 6 fields, with a query and"),
     ("q1 d7 1 0.5\nq1 d7 2 0.25\n", "the list of 'q1' has 'd7' twice, with 0.5 and 0.25"),
     ("qid query_id docno score\na b c 1\n", "each once and no others; columns={.*'qid', 'query_i"),
     ("docno doc_id\na b\n", "line 1: expected six fields .*a header of names as query_id, "),
@@ -393,7 +390,6 @@ WRONG_QRELS = [
     ("q1 0 d3 1\nq1 0 d3 1.0\n#\nq1 0 d3 0\n", "line 4: 'd3' is judged twice .*, as 1 and as 0"),
     ("query-id corpus-id score\nq d 1\nq d 2\n", "line 3: 'd' is judged twice for 'q'"),
     ("query-id corpus-id score\nq d x\n", "line 2: expected a number as the relevance"),
-    ("#q1 0 d3 1\n", None),
 ]
 
 
@@ -403,27 +399,11 @@ WRONG_QRELS = [
     + [(tr.read_qrels, *each) for each in WRONG_QRELS],
 )
 def test_other_forms_are_refused_with_their_line(
-    tmp_path: Path, read: Any, text: str, message: str | None
+    tmp_path: Path, read: Any, text: str, message: str
 ) -> None:
     path = written(tmp_path, text)
-    with pytest.raises(tr.InputValueError, match=message or "line 1: a line that begins with #"):
+    with pytest.raises(tr.InputValueError, match=message):
         read(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("run.lz4", "`lz4 -d .*run.lz4 .*run.json` unpacks it"),
-        ("run.parquet", "`pandas.read_parquet"),
-        ("run.pkl", "a pickle can run any code"),
-    ],
-)
-@pytest.mark.parametrize("read", [tr.read_run, tr.read_qrels, tr.read_json_lists])
-def test_packed_files_are_refused_with_what_unpacks_them(
-    tmp_path: Path, read: Any, name: str, words: str
-) -> None:
-    with pytest.raises(tr.InputValueError, match=words):
-        read(tmp_path / name)
 
 
 # -- predictions in JSON ---------------------------------------------------------------------------
@@ -458,19 +438,6 @@ def test_predictions_of_mteb(tmp_path: Path) -> None:
     plain = written(tmp_path, json.dumps(RUN), "plain.json")
     with pytest.raises(tr.InputValueError, match=r"^part: expected None"):
         tr.read_json_lists(plain, part="default/test")
-
-
-def test_lines_of_kilt(tmp_path: Path) -> None:
-    lines = []
-    for query, names in ORDER.items():
-        output = [{"provenance": [{"wikipedia_id": name} for name in names]}]
-        lines.append(json.dumps({"id": query, "output": output}))
-    lists = tr.read_json_lists(written(tmp_path, "\n".join(lines), "run.jsonl"))
-    assert {query: list(lists[query]) for query in lists} == ORDER
-    assert lists.scores is None
-    wrong = '{"id": "q", "output": [{"answer": "yes"}]}'
-    with pytest.raises(tr.InputValueError, match="provenance"):
-        tr.read_json_lists(written(tmp_path, wrong, "wrong.jsonl"))
 
 
 @pytest.mark.parametrize("entry", ['["d7", 2.5], ["d3", 1.5]', '{"corpus_id": "d7", "score": 2.5}'])

@@ -30,10 +30,6 @@ _SAYS = 'or columns={"query": 0, "document": ...}, which says what they are'
 _JSON = "this is JSON: the name of the file ends in .json or .jsonl, and read_json_lists reads it"
 _JSON_BEGINS = ('{"', '["', "[{", "[[")
 _COMMENT = re.compile(r"^[ \t]*#", re.MULTILINE)
-_HASH_ROW = (
-    "a line that begins with # is a comment, and this one is a row otherwise: a blank after the # "
-    "makes it a comment, and JSON has queries of any name"
-)
 _BLANKS = re.compile("[ \t]+")
 _WIDTH = "expected another number of fields"  # as the core says it
 _NO_NUMBER = "expected a number as the score"
@@ -122,7 +118,7 @@ def fields_of(line: str) -> list[str]:
 
 
 def is_comment(line: str) -> bool:
-    """Return whether a line is a comment, or a row that could be taken for one."""
+    """Return whether a line is a comment."""
     return line.lstrip(" \t").startswith("#")
 
 
@@ -181,10 +177,7 @@ def form_of_file(
     if form is not None:
         return form
     fields = fields_of(line)
-    width = len(fields)
-    if door is LISTS:
-        width = min(width, 6)  # the tag may have blanks
-    form = forms.get(width)
+    form = forms.get(len(fields))
     is_row = form is not None and all(_is_number(fields[j]) for j in form.numbers)
     if not is_row and line.lstrip().startswith(_JSON_BEGINS):
         raise InputValueError(argument, f"{_JSON}; it reads {shown(line)}", place=place)
@@ -259,20 +252,18 @@ class LineReader:
 
         Queries and documents are codes of names. Where there are no numbers, there are ones.
         """
-        fault, text = self._without_comments(text)
+        text = self._without_comments(text)
         form = self.form
         if form.role in ("", "relevance"):
             judged = self._reader.judged_rows(text, self._row_form(*form.numbers or (None,)))
             if form is TREC_QRELS_FORM:
                 self._note_iterations(text, len(judged[1]))
-            if fault or judged[0] is None or not form.numbers:
-                return (fault or self._said(judged[0]), *judged[1:])
+            if judged[0] is None or not form.numbers:
+                return (self._said(judged[0]), *judged[1:])
+        fault = None
         columns: list[npt.NDArray[np.float64]] = []
         for number in form.numbers:
             rows = self._reader.run_rows(text, self._row_form(number))
-            if rows[0] is not None and form is TREC_RUN_FORM:
-                text = _with_plain_tags(text)
-                rows = self._reader.run_rows(text, self._row_form(number))
             fault = fault or self._said(rows[0])
             if fault is None:
                 fault = first_rounded(text, number, rows[3], tabs=form.tabs)
@@ -321,44 +312,20 @@ class LineReader:
         line, problem = fault
         return line, f"{words.get(problem, problem)} ({self.form.name})"
 
-    def _without_comments(self, text: str) -> tuple[Fault | None, str]:
-        """Return lines of which comments, and a header, are empty; or a fault."""
+    def _without_comments(self, text: str) -> str:
+        """Return lines of which comments, and a header, are empty."""
         has_comments = "#" in text and _COMMENT.search(text) is not None
         if not has_comments and not self._header_is_next:
-            return None, text
+            return text
         lines = text.split("\n")
         for i, line in enumerate(lines):
             if is_comment(line):
-                if self._is_row(line):
-                    return (i, _HASH_ROW), text
                 self.comments += 1
                 lines[i] = ""
             elif self._header_is_next and line.strip(" \t"):
                 self._header_is_next = False
                 lines[i] = ""
-        return None, "\n".join(lines)
-
-    def _is_row(self, line: str) -> bool:
-        """Return whether a line that begins with # would be a row without it."""
-        form = self.form
-        fields = form.fields(line)
-        if fields[0].startswith("# ") or fields[0] == "#":
-            return False
-        is_whole = len(fields) == form.width
-        if form == TREC_RUN_FORM:
-            is_whole = len(fields) >= form.width and fields[3].isdecimal()
-        return is_whole and all(_is_number(fields[j]) for j in form.numbers)
-
-
-def _with_plain_tags(text: str) -> str:
-    """Return lines of TREC as the core reads them, whose tags have no blanks."""
-    lines = text.split("\n")
-    for i, line in enumerate(lines):
-        fields = fields_of(line)
-        if len(fields) > 6 and fields[3].isdecimal() and not _is_number(fields[5]):
-            # a number in place of the tag: a name before it may have a blank
-            lines[i] = " ".join(fields[:6])
-    return "\n".join(lines)
+        return "\n".join(lines)
 
 
 def _is_number(text: str) -> bool:

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from ..inputs.progress_listeners import Listener, Progress
 
-_MARK = "\ufeff"  # the byte order mark
-
 
 @public("truerank")
 def read_run(
@@ -62,7 +60,7 @@ def read_run(
     ========================  ==================================================================
     fields                    a run
     ========================  ==================================================================
-    six                       of TREC, pyserini and ir_datasets; the tag may have blanks
+    six                       of TREC, pyserini and ir_datasets
     query document n          n are ranks if they read 1, 2, 3, ... (or 0, 1, ...) in the order of
                               the lines of each query, as MS MARCO has them: lists in order alone;
                               they are scores if one is no whole number
@@ -143,8 +141,8 @@ def read_json_lists(
     names ``["d7", "d3"]`` lists in order alone.
 
     Predictions that toolkits save are read, too: those of sentence-transformers (lines with
-    "query_id" and "results"), of MTEB (an object with "mteb_model_meta"), and pyserini's lines of
-    KILT ("id" and "output"), in order alone. ``source`` of the lists says which these are.
+    "query_id" and "results") and of MTEB (an object with "mteb_model_meta"). ``source`` of the
+    lists says which these are.
 
     Parameters
     ----------
@@ -233,7 +231,7 @@ def read_qrels(
 
 def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
     """Read judgements as `read_qrels` does; messages name the argument."""
-    said = _check_columns(argument, path, columns, JUDGEMENTS)
+    said = _check_columns(path, columns, JUDGEMENTS)
     if is_json(path):
         return _qrels_of_json(argument, path)
     form = form_of_file(argument, path, JUDGEMENTS, said)
@@ -335,19 +333,8 @@ def is_json(path: str) -> bool:
     return path.endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz"))
 
 
-def _check_columns(
-    argument: str, path: str, columns: Any, door: Door
-) -> dict[str, str | int] | None:
-    """Check the option `columns`; and refuse files that other programs unpack, and say how."""
-    stem, suffix = os.path.splitext(path)
-    if not is_json(stem):
-        stem += ".json"
-    as_frame = f"`pandas.read_parquet({path!r})` makes a frame of it, which is taken as it is"
-    pickled = "a pickle can run any code when it is loaded, and is not read"
-    remedies = {".lz4": f"`lz4 -d {path} {stem}` unpacks it", ".parquet": as_frame}
-    remedies |= {".parq": as_frame, ".pkl": pickled, ".pickle": pickled}
-    if suffix in remedies:
-        raise InputValueError(argument, f"expected text or JSON; {remedies[suffix]}", place=path)
+def _check_columns(path: str, columns: Any, door: Door) -> dict[str, str | int] | None:
+    """Check the option `columns`, which JSON does not have."""
     if is_json(path) and columns is not None:
         expected = f"None, as {path} is JSON, which has no columns"
         raise InputValueError("columns", expected=expected, got=repr(columns))
@@ -357,7 +344,7 @@ def _check_columns(
 def _lists_of_run(
     argument: str, path: str, columns: Any = None, progress: bool | Listener | None = None
 ) -> NamedLists:
-    said = _check_columns(argument, path, columns, LISTS)
+    said = _check_columns(path, columns, LISTS)
     reader = LineReader(form_of_file(argument, path, LISTS, said))
     queries, documents, *numbers = read_blocks(argument, path, progress, reader.read)
     form = numbers_said(argument, path, reader.form, queries, numbers)
@@ -384,16 +371,16 @@ def read_blocks(
     `read_rows` returns the fault of a block (one of its lines, and what is wrong; or None), and
     then its columns.
 
-    A byte order mark at the beginning of the file belongs to no name, and `text_blocks` drops it.
-    At the beginning of another line, where files were joined, it would make another name of the
-    first field, so it is refused there.
+    A byte order mark at the beginning of another line than the first, where files were joined,
+    would make another name of the first field: it is refused.
     """
     blocks = [read_rows("")[1:]]  # a file without lines has columns, too
     for number, text in enumerate(text_blocks(argument, path, progress)):
-        fault = _fault_of_marks(text)
-        if fault is None:
-            fault, *columns = read_rows(text)
-            blocks.append(tuple(columns))
+        fault, *columns = read_rows(text)
+        blocks.append(tuple(columns))
+        mark = f"\n{text}".find("\n\ufeff")
+        if mark >= 0:
+            fault = text.count("\n", 0, mark), "it begins with a byte order mark: leave it out"
         if fault is not None:  # lines are counted for messages alone
             earlier = islice(text_blocks(argument, path), number)
             line = 1 + sum(block.count("\n") for block in earlier) + fault[0]
@@ -401,17 +388,6 @@ def read_blocks(
             problem = f"line {line}: {fault[1]}; it reads {shown(wrong)}"
             raise InputValueError(argument, problem, place=path)
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]
-
-
-def _fault_of_marks(text: str) -> tuple[int, str] | None:
-    """Return the first line that begins with a byte order mark, and what is wrong; or None."""
-    if _MARK not in text:
-        return None
-    earlier, mark, _ = f"\n{text}".partition(f"\n{_MARK}")
-    if not mark:
-        return None
-    problem = "it begins with a byte order mark, as where files were joined: leave the mark out"
-    return earlier.count("\n"), problem
 
 
 def json_lines(argument: str, path: str) -> Iterator[tuple[int, Any]]:
@@ -426,7 +402,6 @@ def _lists_of_json(
     progress: bool | Listener | None = None,
     part: str | None = None,
 ) -> NamedLists:
-    _check_columns(argument, path, None, LISTS)
     forms: dict[str, None] = {}
     rows = _json_lists(argument, path, progress, partial(_known_form, argument, path, part, forms))
     lists = lists_of_rows(argument, rows, path, np.float64)
@@ -439,7 +414,6 @@ def _lists_of_json(
 
 _JSON_LISTS = "lists in JSON"
 _SENTENCE_TRANSFORMERS = "predictions of sentence-transformers"
-_KILT = "KILT's lines, in order alone"
 _MTEB = "predictions of MTEB"
 
 
@@ -452,27 +426,10 @@ def _known_form(
     if isinstance(value.get("query_id"), str) and isinstance(value.get("results"), list):
         forms[_SENTENCE_TRANSFORMERS] = None
         return {value["query_id"]: value["results"]}
-    if isinstance(value.get("id"), str) and isinstance(value.get("output"), list):
-        forms[_KILT] = None
-        return {value["id"]: _kilt_names(argument, path, value["output"])}
     if "mteb_model_meta" in value:
         forms[_MTEB] = None
         return _mteb_part(argument, path, value, part)
     return value
-
-
-def _kilt_names(argument: str, path: str, output: list[Any]) -> list[Any]:
-    """Return the names of the documents of a line of KILT."""
-    names: list[Any] = []
-    for answer in output:
-        provenance = None
-        if isinstance(answer, dict):
-            provenance = answer.get("provenance")
-        if not isinstance(provenance, list) or not all(isinstance(p, dict) for p in provenance):
-            expected = '{"provenance": [{"wikipedia_id": name}]} in "output"'
-            raise InputValueError(argument, expected=expected, got=repr(answer), place=path)
-        names.extend(place.get("wikipedia_id") for place in provenance)
-    return names
 
 
 def _mteb_part(argument: str, path: str, value: dict[str, Any], part: str | None) -> Any:
