@@ -268,7 +268,7 @@ class LineReader:
             if fault is None:
                 fault = first_rounded(text, number, rows[3], tabs=form.tabs)
             columns.append(rows[3])
-        return (fault, *rows[1:3], *columns)
+        return (fault, rows[1], rows[2], *columns)
 
     def queries(self) -> tuple[str, ...]:
         """Return the names of queries in the order of their codes."""
