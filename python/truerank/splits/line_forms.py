@@ -255,11 +255,12 @@ class LineReader:
         text = self._without_comments(text)
         form = self.form
         if form.role in ("", "relevance"):
-            judged = self._reader.judged_rows(text, self._row_form(*form.numbers or (None,)))
+            row_form = self._row_form(*form.numbers or (None,))
+            fault, queries, documents, relevance = self._reader.judged_rows(text, row_form)
             if form is TREC_QRELS_FORM:
-                self._note_iterations(text, len(judged[1]))
-            if judged[0] is None or not form.numbers:
-                return (self._said(judged[0]), *judged[1:])
+                self._note_iterations(text, len(queries))
+            if fault is None or not form.numbers:
+                return self._said(fault), queries, documents, relevance
         fault = None
         columns: list[npt.NDArray[np.float64]] = []
         for number in form.numbers:
