@@ -246,5 +246,7 @@ def test_options_of_columns_are_checked() -> None:
     refusal(TypeError, "^columns: expected a name or a number for each role", Task, rows, columns=3)
     for wrong in ({"head": 0, "tail": 2}, {"head": 0, "relation": 0, "tail": 2}):
         refusal(ValueError, "^columns: ", Task, rows, columns=wrong)
-    words = "^test: expected a column 'h', the head, as columns= says, got 3 columns without names"
+    words = (
+        "^test: expected columns 'h' .head., 1 .*, as columns= says, got 3 columns without names"
+    )
     refusal(ValueError, words, Task, rows, columns={"head": "h", "relation": 1, "tail": 2})

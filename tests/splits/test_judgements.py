@@ -167,7 +167,8 @@ def test_columns_are_said_or_asked_for(library: str) -> None:
     words = r"expected columns query, document, .* columns=\{"
     for read, value in ((tr.NamedLists.of, frame), (tr.Qrels.of, judged)):
         refusal(ValueError, words, read, value)
-        refusal(ValueError, "expected a column 'd'", read, value, columns={**said, "query": "d"})
+        of_said = "expected columns 'd' .query., .*, as columns= says"
+        refusal(ValueError, of_said, read, value, columns={**said, "query": "d"})
         for columns in (["a", "b"], {"query": "a"}, {"query": "a", "document": "a"}, {"head": 0}):
             refusal((ValueError, TypeError), "^columns: ", read, value, columns=columns)
     refusal(ValueError, words, tr.retrieval.Task, judged, entities=9)

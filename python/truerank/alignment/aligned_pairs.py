@@ -243,10 +243,6 @@ class PairAudit(SplitAudit):
         The number of pairs that leak; a pair may leak from several splits.
     rules : dict of str to {"keep", "drop"}
         What was done with "duplicates" and "leaks".
-    known_duplicates : dict of str to SplitFinding
-        Pairs that repeat an earlier one of the same known split, by split.
-    known_shared : dict of str to SplitFinding
-        Distinct pairs that two known splits have, by the names of both, as "train and valid".
     meeting : dict of str to int
         How many pairs of each known split share a query of the task, an entity: others are known
         answers of none.

@@ -93,10 +93,6 @@ class TaskAudit(SplitAudit):
         Those entities and relations.
     rules : dict of str to {"keep", "drop"}
         What was done with "duplicates", "leaks" and "unseen".
-    known_duplicates : dict of str to SplitFinding
-        Triples that repeat an earlier one of the same known split, by split.
-    known_shared : dict of str to SplitFinding
-        Distinct triples that two known splits have, by the names of both, as "train and valid".
     meeting : dict of str to int
         How many triples of each known split share a query of the task, with all that it has (the
         times and qualifiers among `keys`): others are known answers of none.

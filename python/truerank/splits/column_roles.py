@@ -220,31 +220,15 @@ def find_roles(
     Traceback (most recent call last):
     truerank.inputs.errors.InputValueError: qrels: expected columns query, document, relevance ...
     """
-    if columns is not None:
-        return _roles_said(argument, names, width, door, columns, may_have_further)
-    if names is None:
-        fits = door.needed <= width <= len(door.roles) or (may_have_further and width > door.needed)
-        if not fits:
-            raise InputValueError(argument, expected=_expected(door), got=f"{width} columns")
-        places = dict(zip(door.roles, range(width), strict=False))
-        return ColumnRoles(places, tuple(range(len(places), width)))
-    found: dict[str, list[int]] = {role: [] for role in door.roles}
-    further: list[int] = []
-    left_out: list[str] = []
-    for position, name in enumerate(names):
-        role = door.role_of(name)
-        if role is not None:
-            found[role].append(position)
-        elif door.is_beside(name):
-            left_out.append(str(name))
-        else:
-            further.append(position)
-    is_twice = any(len(positions) > 1 for positions in found.values())
-    is_missing = not all(found[role] for role in door.needed_roles)
-    if is_twice or is_missing or (further and not may_have_further):
-        raise InputValueError(argument, expected=_expected(door), got=_shown(names))
-    places = {role: positions[0] for role, positions in found.items() if positions}
-    return ColumnRoles(places, tuple(further), tuple(left_out))
+    roles = _roles_of(names, width, door, columns, may_have_further)
+    if roles is None:
+        got = f"{width} columns without names"
+        if names is not None:
+            got = f"columns {', '.join(map(repr, names[:8]))}"
+            if len(names) > 8:
+                got += ", ..."
+        raise InputValueError(argument, expected=_expected(door, columns), got=got)
+    return roles
 
 
 def is_header(
@@ -266,67 +250,75 @@ def is_header(
     >>> is_header(["u", "v"], PAIRS), is_header(["u", "v"], PAIRS, {"left": "v", "right": "u"})
     (False, True)
     """
-    said = [column for column in (columns or {}).values() if isinstance(column, str)]
-    if said:
-        return all(name in fields for name in said)
-    roles = [door.role_of(field) for field in fields if not door.is_beside(field)]
-    if may_have_further:
-        roles = [role for role in roles if role is not None]
-    is_complete = all(role in roles for role in door.needed_roles)
-    return is_complete and None not in roles and len(set(roles)) == len(roles)
+    said = columns
+    if said is not None and all(map(is_integer, said.values())):
+        said = None
+    return _roles_of(fields, len(fields), door, said, may_have_further) is not None
 
 
-def _roles_said(
-    argument: str,
+def _roles_of(
     names: Sequence[Any] | None,
     width: int,
     door: Door,
-    columns: Mapping[str, str | int],
+    columns: Mapping[str, str | int] | None,
     may_have_further: bool,
-) -> ColumnRoles:
-    """Find the columns that the user names or numbers."""
-    places: dict[str, int] = {}
-    for role in door.roles:
-        column = columns.get(role)
-        if column is None:
-            continue
-        positions: list[int] = []
-        if isinstance(column, str):
-            positions = [position for position, name in enumerate(names or ()) if name == column]
-        elif 0 <= column < width:
-            positions = [column]
-        if len(positions) != 1:
-            expected = f"a column {column!r}, the {role}, as columns= says"
-            got = f"{width} columns without names" if names is None else _shown(names)
-            raise InputValueError(argument, expected=expected, got=got)
-        places[role] = positions[0]
-    if len(set(places.values())) < len(places):
-        expected = "columns= that names each column once"
-        raise InputValueError(argument, expected=expected, got=f"{places}, by their numbers")
-    others = [position for position in range(width) if position not in places.values()]
-    if may_have_further:
+) -> ColumnRoles | None:
+    """Return where the roles are; None if one is missing or there twice, or if others are there."""
+    found = _positions(names, width, door, columns)
+    places = {role: positions[0] for role, positions in found.items() if positions}
+    left_out: list[str] = []
+    further: list[int] = []
+    for j in sorted(set(range(width)).difference(places.values())):
+        name = f"column {j}"
         if names is not None:
-            others = [position for position in others if not door.is_beside(names[position])]
-        return ColumnRoles(places, tuple(others))
-    left_out = [f"column {j}" if names is None else str(names[j]) for j in others]
-    return ColumnRoles(places, (), tuple(left_out))
+            name = names[j]
+        if door.is_beside(name) or (columns is not None and not may_have_further):
+            left_out.append(str(name))
+        else:
+            further.append(j)
+    are_once = len(set(places.values())) == sum(map(len, found.values())) == len(found)
+    is_complete = all(role in places for role in door.needed_roles)
+    if not are_once or not is_complete or (further and not may_have_further):
+        return None
+    return ColumnRoles(places, tuple(further), tuple(left_out))
 
 
-def _expected(door: Door) -> str:
+def _positions(
+    names: Sequence[Any] | None,
+    width: int,
+    door: Door,
+    columns: Mapping[str, str | int] | None,
+) -> dict[str, list[int]]:
+    """Return the columns of each role that the user names or numbers, or else that is there."""
+    keys: Sequence[Any]
+    if columns is not None:
+        found = {}
+        for role in filter(columns.__contains__, door.roles):
+            keys = range(width)
+            if isinstance(columns[role], str):
+                keys = names or ()
+            found[role] = [j for j, key in enumerate(keys) if key == columns[role]]
+        return found
+    keys = list(door.roles)[:width]
+    if names is not None:
+        keys = list(map(door.role_of, names))
+    return {
+        role: [j for j, key in enumerate(keys) if key == role]
+        for role in door.roles
+        if role in keys
+    }
+
+
+def _expected(door: Door, columns: Mapping[str, str | int] | None) -> str:
     """Return what messages expect of the columns of a door, and the way out."""
+    if columns is not None:
+        said = ", ".join(f"{column!r} ({role})" for role, column in columns.items())
+        return f"columns {said}, each once, as columns= says"
     roles = ", ".join(door.roles)
     if door.needed < len(door.roles):
         roles += f" (the first {door.needed} at least)"
     example = ", ".join(f'"{role}": ...' for role in door.needed_roles)
     return f"columns {roles}, each once and no others; columns={{{example}}} says which are meant"
-
-
-def _shown(names: Sequence[Any]) -> str:
-    """Return names of columns for messages, at most eight of them."""
-    shown = ", ".join(map(repr, names[:8]))
-    if len(names) > 8:
-        shown += ", ..."
-    return f"columns {shown}"
 
 
 _OF_GROUP = re.compile(r"\([^)]*\)$")  # ":START_ID(Person)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import combinations, islice, pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from ..inputs.row_keys import RowKeys, distinct, first_equals, first_rows, look_up
+from ..inputs.row_keys import RowKeys, first_equals, first_rows, look_up
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -86,8 +86,6 @@ class SplitAudit:
     leaks: dict[str, SplitFinding]
     leaked: int
     rules: dict[str, str]
-    known_duplicates: dict[str, SplitFinding]
-    known_shared: dict[str, SplitFinding]
     meeting: dict[str, int] = field(default_factory=dict)
     headers: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -108,12 +106,6 @@ class SplitAudit:
             f"duplicates: {duplicates}",
             f"leaks: {leaks}{self._format_rule('leaks', self.leaked)}",
         ]
-        for name, finding in self.known_duplicates.items():
-            if finding.count:
-                lines.append(f"duplicates within {name}: {finding}")
-        for names, finding in self.known_shared.items():
-            if finding.count:
-                lines.append(f"in both {names}: {finding}")
         for name, count in self.meeting.items():
             if count < self.known[name]:
                 share = f"{count:,} of {self.known[name]:,}"
@@ -187,18 +179,15 @@ def audit_split(
     split = next(iter(sizes))
     known = dict(sizes)
     tested = known.pop(split)
-    ends = np.cumsum(list(sizes.values()))
-    bounds = pairwise(ends.tolist())
-    rows_of = {name: slice(*of_split) for name, of_split in zip(known, bounds, strict=True)}
+    ends = np.cumsum(list(sizes.values())).tolist()
     keys = RowKeys(columns)
     tested_keys = keys.of(slice(0, tested))
     first = first_equals(tested_keys)
     leaks = {}
-    for name, of_split in rows_of.items():
+    for name, bounds in zip(known, pairwise(ends), strict=True):
         is_in_split = np.zeros(tested, dtype=bool)
-        is_in_split[look_up(tested_keys, keys.of(of_split))[1]] = True
+        is_in_split[look_up(tested_keys, keys.of(slice(*bounds)))[1]] = True
         leaks[name] = is_in_split[first]
-    del tested_keys
     is_leak = np.zeros(tested, dtype=bool)
     for is_in_split in leaks.values():
         is_leak |= is_in_split
@@ -216,7 +205,6 @@ def audit_split(
     findings: dict[str, Any] = {name: finding(mask) for name, (mask, _) in cases.items()}
     kept, notes = _apply_rules(split, audit_type.rows, rules, cases, findings)
     del findings["leaks"]  # the audit has them by split
-    known_duplicates, known_shared = _compare_known(keys, rows_of, labels_of)
     audit = audit_type(
         split=split,
         given=tested,
@@ -225,8 +213,6 @@ def audit_split(
         leaks={name: finding(mask) for name, mask in leaks.items()},
         leaked=int(np.count_nonzero(is_leak)),
         rules=dict(rules),
-        known_duplicates=known_duplicates,
-        known_shared=known_shared,
         **findings,
         **fields,
     )
@@ -274,36 +260,3 @@ def _apply_rules(
         problem = f"nothing is left: {len(is_dropped)} {rows} were dropped"
         raise InputValueError(split, problem)
     return kept, notes
-
-
-def _compare_known(
-    keys: RowKeys, rows_of: Mapping[str, slice], labels_of: Callable[[int], Any]
-) -> tuple[dict[str, SplitFinding], dict[str, SplitFinding]]:
-    """Find rows that a known split has twice, and distinct rows that two known splits have.
-
-    `rows_of` says where the rows of each split are among all.
-    """
-
-    def finding(name: str, wanted: IntArray, count: int) -> SplitFinding:
-        """Show the rows of some keys in the order of the split."""
-        if not count:
-            return SplitFinding(0)
-        rows, numbers = look_up(wanted, keys.of(rows_of[name]))
-        first = first_rows(numbers)
-        shown = np.sort(rows[first])[:MAX_EXAMPLES] + rows_of[name].start
-        return SplitFinding(count, tuple(labels_of(i) for i in shown.tolist()))
-
-    repeats: dict[str, SplitFinding] = {}
-    for name, of_split in rows_of.items():
-        ordered = keys.of(of_split)
-        ordered.sort()
-        is_repeat = ordered[1:] == ordered[:-1]
-        repeated = distinct(ordered[1:][is_repeat])
-        repeats[name] = finding(name, repeated, int(np.count_nonzero(is_repeat)))
-        del ordered
-    shared: dict[str, SplitFinding] = {}
-    for one, other in combinations(rows_of, 2):
-        fewer, more = sorted((keys.of(rows_of[one]), keys.of(rows_of[other])), key=len)
-        both = fewer[distinct(look_up(fewer, more)[1])]
-        shared[f"{one} and {other}"] = finding(one, both, len(both))
-    return repeats, shared

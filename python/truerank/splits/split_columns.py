@@ -181,7 +181,7 @@ class SplitReader:
             if self.further != further:
                 expected = f"further columns {', '.join(self.further)}, as another split has"
                 raise InputValueError(title, expected=expected, got=", ".join(further))
-        return [*roles.places.values(), *roles.further]
+        return list(roles.places.values()) + list(roles.further)
 
     def columns(self, title: str, split: Any) -> list[Any]:
         """Return the columns of whatever has rows or columns, in the order of the form.

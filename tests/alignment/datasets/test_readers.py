@@ -262,7 +262,7 @@ def test_degrees(triples: list[tuple[int, ...]], entities: int, dtype: Any) -> N
     [
         ([(0, 0, 2)], 2, ValueError, "^triples: expected tails from 0 to 1, got 2 in triple 0"),
         ([(0, 0, 0), (-1, 0, 0)], 2, ValueError, "expected heads from 0 to 1, got -1 in triple 1"),
-        ([(0, 0, 0), (0, 0)], 2, ValueError, "^triples: expected .* as many in each, got "),
+        ([(0, 0, 0), (0, 0)], 2, ValueError, "^triples: expected .* all of one length, got "),
         ([(0.0, 0, 1)], 2, TypeError, "^triples: expected integers, got dtype float64"),
         ([(0, 0, 0)], True, TypeError, "^entities: expected how many there are, got bool"),
         ([], -1, ValueError, "^entities: expected how many there are, got -1"),
@@ -310,7 +310,7 @@ def test_copies_and_pickles(tmp_path: Path) -> None:
             [(0, 0, 0)],
             {},
             ValueError,
-            r"^pairs: expected .* 2 columns .left, right., as many in each, got",
+            r"^pairs: expected 2 columns .left, right..*, got 3 columns",
         ),
         ([("a", "b")], {}, TypeError, "^pairs: expected integers"),
         ([(0, 0)], {"test": [(0, 5)]}, ValueError, r'^splits\["test"\]: expected right ids from 0'),
