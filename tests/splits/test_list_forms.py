@@ -331,7 +331,7 @@ def test_qrels_in_json(tmp_path: Path) -> None:
     [
         ('{"q": {"a": "high"}}', "expected grades that are finite numbers, got 'high' in row 0"),
         ('{"q": {"a": "007"}}', "expected grades that are finite numbers, got '007' in row 0"),
-        ('{"q": {"a": 1e400}}', r"that are finite numbers, got Decimal\('1E\+400'\) in row 0"),
+        ('{"q": {"a": 1e400}}', "that are finite numbers, got '1e400' in row 0"),
         ('{"q": {"a": 1, "a": 2}}', r"each query and name once, got 'q': \[\('a', 1"),
         ('{"q": ["a"]}\n{"q": ["b"]}', "each query and name once, got 'q'"),
         ('{"q": [["a", 1]]}', r"each query and name once, got 'q': \[\['a'"),
@@ -385,7 +385,7 @@ WRONG_QRELS = [
     ("q1 d3 1\n", "line 1: expected four fields .*header.*, got 'q1 d3 1'"),
     ("q1 0 d3 high\n", "line 1: expected a number as the relevance .*; it reads 'q1 0 d3 h"),
     ("q1 0 d3 1\n\nq1 0 d4 nan\n", "expected grades that are finite numbers, got nan in row 1"),
-    ("q1 0 d3 0.5\nq1 0 d4 1e400\n", "line 2: expected a score that a float64 holds, got 1E"),
+    ("q1 0 d3 0.5\nq1 0 d4 1e400\n", "line 2: expected a score that a float64 holds, got 1e400"),
     ("user item stars time\nann tea 5 6\n", "line 1: expected columns .*columns={.*got .*'stars'"),
     ("q1 0 d3 1\nq1 0 d3 1.0\n#\nq1 0 d3 0\n", "line 4: 'd3' is judged twice .*, as 1 and as 0"),
     ("query-id corpus-id score\nq d 1\nq d 2\n", "line 3: 'd' is judged twice for 'q'"),
