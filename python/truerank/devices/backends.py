@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..inputs.arrays import chosen_backend, is_tensor
-from ..stores.on_device import DeviceStore, DeviceStream
+from ..inputs.arrays import is_tensor
+from ..stores.on_device import DeviceStore, DeviceStream, chosen_backend
 from ..stores.shards import ShardStore
 from .score_sources import StoredScores
 from .task_counts import DeviceCounts, PartOfTasks

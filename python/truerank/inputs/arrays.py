@@ -5,13 +5,12 @@ Neither library is imported here: a program that has not imported it has no arra
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .checks import check_length, check_shape, check_size, choice
+from .checks import check_length, check_shape, check_size
 from .errors import InputError, InputTypeError, InputValueError
 from .frames import by_position, kind_of
 
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
     IntArray = npt.NDArray[np.int64]
     FloatArray = npt.NDArray[np.float64]
-
-# How arrays on a device are counted: there, by kernels or by operations of torch, or as a copy.
-BACKENDS = ("triton", "torch", "host")
 
 
 def is_tensor(value: object) -> bool:
@@ -35,23 +31,6 @@ def is_tensor(value: object) -> bool:
     """
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
-
-
-def chosen_backend() -> str | None:
-    """Return what TRUERANK_DEVICE has count arrays on a device; None: it chooses nothing.
-
-    With "triton" and "torch", tensors in the host's memory count as on the device, too, so that
-    both can be tried without one.
-
-    Raises
-    ------
-    ValueError
-        For another value of it.
-    """
-    value = os.environ.get("TRUERANK_DEVICE")
-    if not value:
-        return None
-    return choice("TRUERANK_DEVICE", value, BACKENDS)
 
 
 def device_of(value: Any) -> str:
@@ -74,17 +53,6 @@ def device_of(value: Any) -> str:
     if len(devices) == 1 and next(iter(devices)).platform == "cpu":
         return ""
     return " + ".join(sorted(map(str, devices)))
-
-
-def counts_as_on_device(value: Any) -> bool:
-    """Whether an array is on a device, or TRUERANK_DEVICE has tensors of the host counted so.
-
-    Examples
-    --------
-    >>> counts_as_on_device(np.zeros((2, 3)))
-    False
-    """
-    return bool(device_of(value)) or (is_tensor(value) and chosen_backend() in BACKENDS[:2])
 
 
 def on_host(value: Any, name: str = "array") -> Any:

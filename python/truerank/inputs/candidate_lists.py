@@ -94,21 +94,17 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> Can
             expected = f"lists that end at {indptr[1:]}, as those of ids"
             raise InputValueError("scores", expected=expected, got=score_indptr[1:])
         entries = as_scores(score_values, dtype)
-        entries = entries.with_array(entries.array.reshape(ids.shape))
-    # where pads are only at the end, there are none at all if the last column has none
-    if ids.ndim == 2 and (ids[:, -1] == PAD).any():
-        is_id = ids != PAD
-        is_wrong = is_id[:, 1:] & ~is_id[:, :-1]
-        if is_wrong.any():
-            got = f"an id after a pad in list {is_wrong.any(axis=1).argmax()}"
-            raise InputValueError(name, expected=f"pads ({PAD}) only at the end", got=got)
-        indptr = indptr_of(is_id.sum(axis=1, dtype=np.int64))
-        ids = ids[is_id]
-        if entries is not None:
-            entries = entries.with_array(entries.array[is_id])
-    if entries is not None:
         entries = entries.with_array(np.ascontiguousarray(entries.array).reshape(-1))
-    return CandidateLists(indptr, ids.reshape(-1), entries, name)
+    lists = CandidateLists(indptr, ids.reshape(-1), entries, name)
+    # where pads are only at the end, there are none at all if the last column has none
+    if ids.ndim < 2 or not (ids[:, -1] == PAD).any():
+        return lists
+    is_id = ids != PAD
+    is_wrong = is_id[:, 1:] & ~is_id[:, :-1]
+    if is_wrong.any():
+        got = f"an id after a pad in list {is_wrong.any(axis=1).argmax()}"
+        raise InputValueError(name, expected=f"pads ({PAD}) only at the end", got=got)
+    return lists.without_pads()
 
 
 def _joined(name: str, value: Any) -> tuple[Any, IntArray]:

@@ -6,6 +6,7 @@ host's memory at a time.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..inputs.arrays import dense_tensor, device_of, is_tensor, tensor_array
+from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..inputs.scores import as_scores, check_dimensions
 from .shards import ShardStore
@@ -21,6 +23,36 @@ from .store import Array, OpenOptions, Store, Tile, cut_tiles
 
 # Copying so much takes long compared with starting a copy, and it is little of the memory.
 BLOCK_BYTES = 32 << 20
+# How arrays on a device are counted: there, by kernels or by operations of torch, or as a copy.
+BACKENDS = ("triton", "torch", "host")
+
+
+def chosen_backend() -> str | None:
+    """Return what TRUERANK_DEVICE has count arrays on a device; None: it chooses nothing.
+
+    With "triton" and "torch", tensors in the host's memory count as on the device, too, so that
+    both can be tried without one.
+
+    Raises
+    ------
+    ValueError
+        For another value of it.
+    """
+    value = os.environ.get("TRUERANK_DEVICE")
+    if not value:
+        return None
+    return choice("TRUERANK_DEVICE", value, BACKENDS)
+
+
+def counts_as_on_device(value: Any) -> bool:
+    """Whether an array is on a device, or TRUERANK_DEVICE has tensors of the host counted so.
+
+    Examples
+    --------
+    >>> counts_as_on_device(np.zeros((2, 3)))
+    False
+    """
+    return bool(device_of(value)) or (is_tensor(value) and chosen_backend() in BACKENDS[:2])
 
 
 class DeviceStream:

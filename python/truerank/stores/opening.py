@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import counts_as_on_device, index_array
+from ..inputs.arrays import index_array
 from ..inputs.checks import IO, choice, integer
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input, report_damage
@@ -27,7 +27,7 @@ from ..inputs.scores import SCORES, Form, as_scores, dtype_name, named_dtype
 from ..inputs.words import IoMode
 from .chunked import is_chunked, open_chunked, open_library_file, pick_member
 from .mapped import ArrayStore, FileStore, map_of, most_kept_bytes
-from .on_device import device_store
+from .on_device import counts_as_on_device, device_store
 from .shards import ShardStore, is_glob, matching_files
 from .store import OpenOptions, Store, Tile
 
