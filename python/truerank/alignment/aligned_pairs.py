@@ -21,7 +21,7 @@ from ..splits.split_audit import SplitAudit
 from ..splits.split_columns import SplitReader, stack_splits
 from ..splits.text import TRIPLE, RowForm, is_path
 from ..splits.vocabularies import Vocabulary
-from ..tasks.keyed_candidates import selection_name
+from ..tasks.keyed_candidates import name_of_sets
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -305,7 +305,7 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
             raise InputValueError(title, problem)
         lists.append(ids)
     left_ids, right_ids = lists
-    return selection_name(left_ids, right_ids), (left_ids, right_ids)
+    return name_of_sets([left_ids, right_ids]), (left_ids, right_ids)
 
 
 def _list_unaligned(splits: PairSplits, test_entities: Candidates) -> Candidates:

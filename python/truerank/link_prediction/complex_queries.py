@@ -18,7 +18,7 @@ from ..ranks.protocol import Protocol
 from ..reporting import Report, report
 from ..splits.text import is_path
 from ..splits.vocabularies import Vocabulary
-from ..tasks.keyed_candidates import selection_name
+from ..tasks.keyed_candidates import name_of_sets
 from ..tasks.one_sided_task import OneSidedTask
 from ..tasks.sampling import check_among
 from ..tasks.side_tasks import SideTasks, make_queries
@@ -149,7 +149,7 @@ class ComplexQueries(OneSidedTask[Report]):
             chosen = vocabulary.set_of("candidates", candidates)
             check_among(chosen, side.targets, vocabulary, "hard answers")
             side = replace(side, candidates=chosen)
-            name = selection_name(chosen)
+            name = name_of_sets([chosen])
         protocol = Protocol(filter=("easy", "hard"), candidates=name, split=split)
         words = tuple(map(repr, self.queries))
         facts = [(side.test_rows, words), (side.targets, vocabulary.names)]

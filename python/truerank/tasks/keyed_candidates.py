@@ -14,6 +14,7 @@ from ..inputs.row_keys import are_among, codes_of, distinct, distinct_rows
 from ..inputs.selection import indptr_of, join_ranges
 from ..splits.elements import first_names, joined_rows, without_pads
 from ..splits.vocabularies import Vocabulary
+from ..tables.cells import format_count
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -37,21 +38,6 @@ class KeyedLists:
     keys: IntArray
     indptr: IntArray
     indices: IntArray
-
-    @property
-    def name(self) -> str:
-        """What a protocol calls them: their number, what they hold in all, and a digest.
-
-        Examples
-        --------
-        >>> KeyedLists(np.array([3, 8]), np.array([0, 1, 3]), np.array([5, 5, 7])).name
-        'selection of 2 lists, 3 in all (9c791ac9)'
-        """
-        lists = f"{len(self.keys)} lists"
-        if len(self.keys) == 1:
-            lists = "1 list"
-        code = digest_of_ids(self.keys, self.indptr, self.indices)
-        return f"selection of {lists}, {len(self.indices)} in all ({code})"
 
     @cached_property
     def one_set(self) -> IntArray | None:
@@ -170,18 +156,6 @@ def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabu
     return KeyedLists(ids[in_order], indptr, indices)
 
 
-def selection_name(*lists: IntArray) -> str:
-    """Return what a protocol calls chosen candidates, given as ids: of one side, or of several.
-
-    Examples
-    --------
-    >>> selection_name(np.array([0, 1]))
-    'selection of 2 (3ea97a77)'
-    """
-    sizes = " x ".join(str(len(ids)) for ids in lists)
-    return f"selection of {sizes} ({digest_of_ids(*lists)})"
-
-
 def digest_of_ids(*lists: IntArray) -> str:
     """Return 8 hex digits that tell sets of ids apart in a name.
 
@@ -196,45 +170,31 @@ def digest_of_ids(*lists: IntArray) -> str:
     return blake2b(joined, digest_size=4).hexdigest()
 
 
-def name_of_sets(sets: Sequence[Any]) -> str:
-    """Return what a protocol calls the candidates of several sides.
+def name_of_sets(sets: Sequence[IntArray | KeyedLists]) -> str:
+    """Return what a protocol calls chosen candidates: their numbers, and a digest.
 
     Parameters
     ----------
-    sets : sequence of ndarray or KeyedLists, one for each side
+    sets : sequence of ndarray or KeyedLists
+        One for each side, or one for all.
 
     Examples
     --------
-    >>> name_of_sets([np.array([0, 1]), np.array([0, 1])]) == selection_name(np.array([0, 1]))
-    True
+    >>> name_of_sets([np.array([0, 1])])
+    'selection of 2 (3ea97a77)'
     >>> name_of_sets([np.array([0, 1]), np.array([2])])
     'selection of 2 x 1 (fa1e0462)'
+    >>> name_of_sets([KeyedLists(np.array([3, 8]), np.array([0, 1, 3]), np.array([5, 5, 7]))])
+    'selection of 2 lists, 3 in all (9c791ac9)'
     """
-    first = sets[0]
-    if all(_are_equal(first, each) for each in sets[1:]):
-        if isinstance(first, KeyedLists):
-            return first.name
-        return selection_name(first)
-    if not any(isinstance(each, KeyedLists) for each in sets):
-        return selection_name(*sets)
-    sizes, arrays = [], []
+    sizes = []
+    arrays: list[IntArray] = []
     for each in sets:
         if isinstance(each, KeyedLists):
-            sizes.append(f"{len(each.keys)} lists")
+            lists = format_count(len(each.keys), "list")
+            sizes.append(f"{lists}, {len(each.indices)} in all")
             arrays.extend([each.keys, each.indptr, each.indices])
         else:
             sizes.append(str(len(each)))
             arrays.append(each)
     return f"selection of {' x '.join(sizes)} ({digest_of_ids(*arrays)})"
-
-
-def _are_equal(one: Any, other: Any) -> bool:
-    """Whether two sides have the same candidates."""
-    if isinstance(one, KeyedLists) != isinstance(other, KeyedLists):
-        return False
-    if isinstance(one, KeyedLists):
-        for name in ("keys", "indptr", "indices"):
-            if not np.array_equal(getattr(one, name), getattr(other, name)):
-                return False
-        return True
-    return np.array_equal(one, other)
