@@ -268,7 +268,7 @@ def test_files_of_openke(
     lines += [blank.join(map(str, (head, tail, relation))) for head, relation, tail in rows]
     path = tmp_path_factory.getbasetemp() / "train2id.txt"
     path.write_text("\n".join(lines) + "\n")
-    with pytest.warns(UserWarning, match="a count, as OpenKE has: .* head, tail, relation"):
+    with pytest.warns(UserWarning, match="a count, as OpenKE has: of head, tail, relation"):
         triples = read_triples(path, entities=10, relations=10)
     assert triples.ids.tolist() == [list(row) for row in rows]
 
@@ -277,9 +277,9 @@ def test_files_of_openke(
     ("text", "words"),
     [
         ("2\n0 1 0\n", r"expected 2 rows, as the first line counts, got 1"),
-        ("1\n0 1\n", r"line 2: expected 3 integers \(head, tail, relation\).* got '0 1'"),
-        ("1\na\tr\tb\n", r"line 2: expected 3 integers"),
-        ("1\n0 1 007\n", r"line 2: expected 3 integers"),
+        ("1\n0 1\n", r"line 2: expected at least 3 columns .* with blanks .* got '0 1'"),
+        ("1\na\tr\tb\n", "expected ids of entities from 0 to 9, got 'a'"),
+        ("1\n0 1 007\n", "expected integers, .* got '007'"),
     ],
 )
 def test_wrong_files_of_openke(tmp_path: Path, text: str, words: str) -> None:

@@ -138,7 +138,7 @@ class SplitReader:
         rows = open_rows(title, path, self.form, self.header)
         if rows is None:
             return []
-        order = self.place(rows.title, rows.names, len(rows.first))
+        order = self.place(rows.title, rows.names, rows.width)
         if rows.note:
             self.notes.append(rows.note)
         columns = []

@@ -72,9 +72,9 @@ class RowForm(NamedTuple):
             return f"at least {columns}"
         return columns
 
-    def fits(self, width: int) -> bool:
-        """Return whether rows may have this number of columns."""
-        if self.more_columns or self.said is not None:
+    def fits(self, width: int, *, has_names: bool = False) -> bool:
+        """Return whether rows may have this number of columns; names say which are read."""
+        if has_names or self.more_columns or self.said is not None:
             return len(self.columns) <= width <= MAX_COLUMNS
         return width == len(self.columns)
 
@@ -87,32 +87,28 @@ class TextRows(NamedTuple):
     name, path : str
         The argument, for messages, and the file.
     form : RowForm
-    first : list of str
-        The fields of the first line; below a count, the columns that files of OpenKE have.
-    begins_with : {"row", "header", "count"}
-        What the first line is.
+    between : {"tabs", "commas", "blanks"}
+        What separates fields; blanks do so below a count.
+    width : int
+        How many columns there are.
+    names : list of str, or None
+        The names of the columns, where the first line is none of the rows.
     note : str
-        What there is to say of a first line that is no row.
+        What there is to say of such a line.
     """
 
     name: str
     path: str
     form: RowForm
-    first: list[str]
-    begins_with: str = "row"
+    between: str
+    width: int = 0
+    names: list[str] | None = None
     note: str = ""
 
     @property
     def title(self) -> str:
         """What messages call the file."""
         return f"{self.name}: {self.path}"
-
-    @property
-    def names(self) -> list[str] | None:
-        """The names of the columns, or None."""
-        if self.begins_with == "row":
-            return None
-        return self.first
 
 
 def open_rows(
@@ -143,26 +139,25 @@ def open_rows(
     OSError
         For a file that is missing or damaged.
     """
-    numbered = text_lines(name, path, blanks=" ")
-    rows = TextRows(name, path, form, [])
-    number, line = next(numbered, (0, ""))
+    between = "tabs"
+    if is_csv(path):
+        between = "commas"
+    rows = TextRows(name, path, form, between)
+    number, line = next(text_lines(name, path, blanks=" "), (0, ""))
     if not number:
         return None
-    rows = rows._replace(first=_fields_of(rows, number, line))
-    if form.counted and len(rows.first) == 1 and is_integer_text(rows.first[0]):
-        note = f"{rows.title}: the first line is a count, as OpenKE has"
-        if form.said is None:
-            note += f": rows are read as {', '.join(form.counted)}"
-        return rows._replace(first=list(form.counted), begins_with="count", note=note)
+    first = _fields_of(rows, number, line)
+    if form.counted and len(first) == 1 and is_integer_text(first[0]):
+        names = list(form.counted)
+        note = f"{rows.title}: the first line is a count, as OpenKE has: of {', '.join(names)}"
+        return rows._replace(between="blanks", width=len(names), names=names, note=note)
+    rows = rows._replace(width=len(first))
     if header is None and form.door is not None:
-        header = is_header(rows.first, form.door, form.said, may_have_further=form.more_columns)
+        header = is_header(first, form.door, form.said, may_have_further=form.more_columns)
     if header:
-        words = " ".join(rows.first)
-        note = f'{rows.title}: the first line reads "{words}", a header: left out'
-        rows = rows._replace(begins_with="header", note=note)
-    width = len(rows.first)
-    may_be_left_out = header and len(form.columns) <= width <= MAX_COLUMNS
-    if not may_be_left_out and not form.fits(width):
+        note = f'{rows.title}: the first line reads "{" ".join(first)}", a header: left out'
+        rows = rows._replace(names=first, note=note)
+    if not form.fits(rows.width, has_names=rows.names is not None):
         raise _wrong_row(rows, number, line)
     return rows
 
@@ -198,53 +193,46 @@ def read_rows(
         For a file that is missing or damaged.
     """
     needed = order[: len(rows.form.columns)]
-    if rows.begins_with == "count" or is_csv(rows.path):
-        columns_of_blocks = _split_lines(rows, needed)
-    else:
-        columns_of_blocks = _split_blocks(rows, needed)
+    split = _split_lines
+    if rows.between == "tabs":
+        split = _split_blocks
     blocks: list[list[IntArray]] = []
-    for columns in columns_of_blocks:
+    for columns in split(rows, needed):
         blocks.append([coder(j, columns[place]) for j, place in enumerate(order)])
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]
 
 
 def _split_blocks(rows: TextRows, needed: Sequence[int]) -> Iterator[Sequence[Sequence[str]]]:
     """Yield the fields of each column of a file with tabs, block by block."""
-    width = len(rows.first)
-    has_names = rows.names is not None  # and they are still to come
-    number = 1
+    to_skip = int(rows.names is not None)
     for text in text_blocks(rows.name, rows.path):
-        lines = text.removesuffix("\n").split("\n")
-        whole: Sequence[str] = list(filter(None, lines))
-        if has_names or _tab_counts(whole) != {width - 1}:  # lines of blanks, or a wrong width
-            whole = [line for line in whole if line.strip(" ")]
-            if whole and has_names:
-                has_names = False
-                whole = whole[1:]
-        if whole:
+        lines = [line for line in text.split("\n") if line.strip(" ")]
+        if lines and to_skip:
+            to_skip = 0
+            lines = lines[1:]
+        if lines:
             columns: list[list[str]] = []
-            if _tab_counts(whole) == {width - 1}:
-                columns = _columns_of(whole, width)
+            if {line.count("\t") for line in lines} == {rows.width - 1}:
+                columns = _columns_of(lines, rows.width)
             if not columns or any("" in columns[place] for place in needed):
-                numbered = [pair for pair in enumerate(lines, number) if pair[1].strip(" ")]
-                list(_checked_rows(rows, numbered[-len(whole) :], needed))  # it refuses one
+                for _ in _split_lines(rows, needed):
+                    pass  # up to the line that it refuses
             yield columns
-        number += len(lines)
 
 
 def _split_lines(rows: TextRows, needed: Sequence[int]) -> Iterator[Sequence[Sequence[str]]]:
     """Yield the fields of each column, block by block, of a file that is split line by line."""
     numbered = text_lines(rows.name, rows.path, blanks=" ")
-    count = 0
-    line = ""
+    first = ""
     if rows.names is not None:
-        line = next(numbered)[1]
+        first = next(numbered)[1]
     checked = _checked_rows(rows, numbered, needed)
+    count = 0
     while block := list(islice(checked, _BLOCK_ROWS)):
         count += len(block)
         yield list(zip(*block, strict=True))
-    if rows.begins_with == "count" and count != int(line):
-        expected = f"{int(line)} rows, as the first line counts"
+    if rows.between == "blanks" and count != int(first):
+        expected = f"{int(first)} rows, as the first line counts"
         raise InputValueError(rows.title, expected=expected, got=count)
 
 
@@ -254,19 +242,16 @@ def _checked_rows(
     """Yield the fields of each line, and refuse one of another form."""
     for number, line in numbered:
         fields = _fields_of(rows, number, line)
-        is_row = len(fields) == len(rows.first) and all(fields[place] for place in needed)
-        if rows.begins_with == "count":
-            is_row = is_row and all(map(is_integer_text, fields))
-        if not is_row:
+        if len(fields) != rows.width or not all(fields[place] for place in needed):
             raise _wrong_row(rows, number, line)
         yield fields
 
 
 def _fields_of(rows: TextRows, number: int, line: str) -> list[str]:
     """Return the fields of a line, without blanks at their ends."""
-    if rows.begins_with == "count":
+    if rows.between == "blanks":
         return line.split()
-    if is_csv(rows.path):
+    if rows.between == "commas":
         return csv_fields(rows.title, number, line)
     return list(map(without_blanks, line.split("\t", MAX_COLUMNS)))
 
@@ -302,19 +287,9 @@ def is_csv(path: str) -> bool:
 
 def _wrong_row(rows: TextRows, number: int, line: str) -> InputValueError:
     """Return the error for a line with empty fields, or with another number of them."""
-    if rows.begins_with == "count":
-        columns = ", ".join(rows.first)
-        expected = f"{len(rows.first)} integers ({columns}), as OpenKE has below a count"
-    else:
-        between = "commas" if is_csv(rows.path) else "tabs"
-        columns = f"{rows.form.expected}, as many in all lines"
-        expected = f"{columns}, with {between} between them and none empty"
+    columns = f"{rows.form.expected}, as many in all lines"
+    expected = f"{columns}, with {rows.between} between them and none empty"
     return InputValueError(rows.title, expected=expected, got=repr(line), place=f"line {number}")
-
-
-def _tab_counts(rows: Sequence[str]) -> set[int]:
-    """Return how many tabs rows have, each number once."""
-    return {row.count("\t") for row in rows}
 
 
 def _columns_of(rows: Sequence[str], width: int) -> list[list[str]]:

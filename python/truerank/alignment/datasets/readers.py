@@ -381,7 +381,7 @@ def _read_columns(
     if rows is not None:
         order: Sequence[int] = range(len(fields))
         if file.door is not None:
-            roles = find_roles(title, rows.names, len(rows.first), file.door)
+            roles = find_roles(title, rows.names, rows.width, file.door)
             order = list(roles.places.values())
         if rows.note:
             warn_user(rows.note)
