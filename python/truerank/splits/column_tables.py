@@ -5,7 +5,7 @@ No library is imported: a frame is known by its type, a data set by its names of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -208,34 +208,27 @@ def _of_structured_array(_: str, value: Any) -> ColumnTable | None:
 
 
 def _of_rows(argument: str, value: Any) -> ColumnTable | None:
-    """Return the columns of a list of rows whose fields have names."""
+    """Return the columns of a list of named tuples, or of mappings, with the same fields."""
     if not isinstance(value, list) or not value:
         return None
-    if hasattr(value[0], "_fields"):
-        return _of_named_rows(argument, value)
-    if isinstance(value[0], Mapping):
-        return _of_mappings(argument, value)
-    return None
-
-
-def _of_named_rows(argument: str, rows: Sequence[Any]) -> ColumnTable:
-    """Return the columns of named tuples with the same fields."""
-    fields = rows[0]._fields
-    for i, row in enumerate(rows):
-        if getattr(row, "_fields", None) != fields:
-            expected = f"rows with the fields {', '.join(fields)}"
+    fields = _fields_of(value[0])
+    if fields is None:
+        return None
+    names = list(fields)
+    for i, row in enumerate(value):
+        if _fields_of(row) != fields:
+            expected = f"rows with the fields {', '.join(map(repr, names))}"
             raise InputTypeError(argument, expected=expected, got=f"{row!r} in row {i}")
-    return ColumnTable(list(map(list, zip(*rows, strict=True))), list(fields))
+    if isinstance(fields, tuple):
+        return ColumnTable(list(map(list, zip(*value, strict=True))), names)
+    return ColumnTable([[row[name] for row in value] for name in names], names)
 
 
-def _of_mappings(argument: str, rows: Sequence[Any]) -> ColumnTable:
-    """Return the columns of mappings with the same keys."""
-    names = list(rows[0])
-    for i, row in enumerate(rows):
-        if not isinstance(row, Mapping) or row.keys() != rows[0].keys():
-            expected = f"rows with the keys {', '.join(map(repr, names))}"
-            raise InputTypeError(argument, expected=expected, got=f"{row!r} in row {i}")
-    return ColumnTable([[row[name] for row in rows] for name in names], names)
+def _fields_of(row: Any) -> Any:
+    """Return the names of the fields of a row, which are in order in a tuple; None: it has none."""
+    if isinstance(row, Mapping):
+        return row.keys()
+    return getattr(row, "_fields", None)
 
 
 def _plain_column(column: Any) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
@@ -203,22 +204,17 @@ def joined_rows(
     >>> joined_rows("known", [["b", "a"], ("c",)], "labels")
     (array([2, 1]), ['b', 'a', 'c'])
     """
-    read = []
+    read: list[Any] = []
     for i, row in enumerate(rows):
-        elements = row
-        if not isinstance(row, (list, tuple)):
-            elements = read_elements(name, row, f"{expected} {row_name(i)}")
-        read.append(elements)
+        if isinstance(row, (list, tuple)):
+            read.append(row)
+        else:
+            read.append(read_elements(name, row, f"{expected} {row_name(i)}"))
     lengths = np.array(list(map(len, read)), dtype=np.int64)
     filled = [row for row in read if len(row)]  # an empty array says nothing of the others
     if filled and all(isinstance(row, np.ndarray) for row in filled):
         return lengths, np.concatenate(filled)
-    joined: list[Any] = []
-    for row in filled:
-        if isinstance(row, np.ndarray):
-            joined.extend(row.tolist())
-        else:
-            joined.extend(row)
+    joined = list(chain.from_iterable(filled))
     ends = np.cumsum(lengths)
 
     def where(i: int) -> str:

@@ -166,12 +166,7 @@ class SplitReader:
         if self.form.door is None:
             return list(range(width))
         roles = find_roles(
-            title,
-            names,
-            width,
-            self.form.door,
-            self.form.said,
-            may_have_further=self.has_further,
+            title, names, width, self.form.door, self.form.said, may_have_further=self.has_further
         )
         if roles.left_out:
             self.left_out.append(f"{title}: {', '.join(roles.left_out)}")

@@ -111,12 +111,7 @@ class TextRows(NamedTuple):
         return f"{self.name}: {self.path}"
 
 
-def open_rows(
-    name: str,
-    path: str,
-    form: RowForm,
-    header: bool | None = None,
-) -> TextRows | None:
+def open_rows(name: str, path: str, form: RowForm, header: bool | None = None) -> TextRows | None:
     """Read the first line of a file of rows; None for a file without lines.
 
     Fields are separated by tabs, or in files that end in .csv by commas, with csv's quoting.
