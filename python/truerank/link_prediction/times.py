@@ -67,10 +67,10 @@ def check_times(time: Any, width: int) -> tuple[int, ...]:
     columns: tuple[Any, ...] = (time,)
     if isinstance(time, Sequence) and not isinstance(time, str) and len(time) == 2:
         columns = tuple(time)
-    return check_columns("time", columns, width)
+    return check_numbers_of_columns("time", columns, width)
 
 
-def check_columns(name: str, columns: Sequence[Any], width: int) -> tuple[int, ...]:
+def check_numbers_of_columns(name: str, columns: Sequence[Any], width: int) -> tuple[int, ...]:
     """Check columns of qualifiers: from 3 on, each once."""
     are_right = all(map(is_integer, columns))
     if are_right:

@@ -21,7 +21,7 @@ from ..tasks.task import Task as SidedTask
 from .candidate_sets import as_candidates
 from .known_answers import NONE, check_filters, check_words
 from .statements import read_statement_splits
-from .times import UNKNOWN_START, check_columns
+from .times import UNKNOWN_START, check_numbers_of_columns
 from .triple_audit import TaskAudit, audit_triples
 from .triple_sides import make_sides
 from .triples import QUALIFIER, SIDES, TIME, read_splits
@@ -580,7 +580,7 @@ def _read_keys(keys: Any, width: int) -> tuple[int, ...]:
     columns: Sequence[Any] = range(3, width)
     if keys is not None:
         columns = several("keys", keys, "columns")
-    return tuple(sorted(check_columns("keys", columns, width)))
+    return tuple(sorted(check_numbers_of_columns("keys", columns, width)))
 
 
 def _unsaid_orders(splits: TripleSplits, *, entities: Any, relations: Any) -> set[str]:
