@@ -151,7 +151,7 @@ def test_a_further_column_is_read_only_where_that_is_said(
 
 def test_a_weight_is_no_qualifier() -> None:
     test = list(zip(*TEST, WEIGHTS, strict=True))
-    refusal(TypeError, "^test: .* got 0.5 in row 0", Task, test)
+    refusal(TypeError, "columns= with head, relation, tail alone, got 0.5 in row 0", Task, test)
     columns = {"head": 0, "relation": 1, "tail": 2}
     assert Task(test, columns=columns).audit.left_out == ("test: column 3",)
 

@@ -226,6 +226,8 @@ class SplitReader:
     def column(self, title: str, j: int, values: Any, *, is_text: bool = False) -> IdColumn:
         """Read the values of a column, which are either labels or integers."""
         expected = f"integers or labels in column {j}"
+        if j >= len(self.form.columns):  # a weight, perhaps
+            expected += f", or columns= with {', '.join(self.form.columns)} alone"
         elements = read_elements(title, values, expected, "in row {}".format)
         if isinstance(elements, np.ndarray):
             return IdColumn(title, j, elements)
