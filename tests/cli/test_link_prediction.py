@@ -325,7 +325,11 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
         (f"{KNOWN} {VECTORS} --columns head", 2, "expected ROLE=COLUMN,..., each role once"),
         (f"{KNOWN} {VECTORS} --columns head=0,tail=1", 1, "columns: expected a name or a number"),
         (f"{KNOWN} {VECTORS} --columns head=0,relation=0,tail=1", 1, "none twice"),
-        (f"{KNOWN} {VECTORS} --columns head=0,relation=1,tail=7", 1, "a column 7, the tail"),
+        (
+            f"{KNOWN} {VECTORS} --columns head=0,relation=1,tail=7",
+            1,
+            "7 (tail), each once, as columns= says",
+        ),
         (f"{KNOWN} {VECTORS} --header", 1, "columns head, relation, tail, each once"),
         (f"{KNOWN} --lists test.txt", 2, "--test cannot apply to predictions"),
     ],

