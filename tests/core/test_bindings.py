@@ -269,6 +269,8 @@ if sys.argv[2] == "after":
     import truerank._core
 _interpreters.run_string(interpreter, f"""
 import sys
+import warnings
+warnings.simplefilter("ignore")  # numpy's, which is imported first
 sys.path[:] = {sys.path!r}
 try:
     import truerank._core
