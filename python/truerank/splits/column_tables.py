@@ -15,6 +15,7 @@ from ..inputs.checks import is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import NUMBERED, columns_of, is_frame
 from .column_roles import Door, find_roles
+from .text import MAX_COLUMNS
 
 
 class ColumnTable(NamedTuple):
@@ -136,10 +137,10 @@ def table_of_rows(
     if not isinstance(value, list):
         refuse_mask(argument, value, expected)
         array = as_array(value, argument, expected)
-        if array.ndim != 2:
+        if array.ndim != 2 or array.shape[1] > MAX_COLUMNS:
             got = f"{type(value).__name__} of shape {array.shape}"
             raise InputTypeError(argument, expected=expected, got=got)
-        if len(array):  # a file of a few bytes can declare any number of columns without rows
+        if len(array):
             return ColumnTable(list(array.T))
         value = []
     for i, row in enumerate(value):
