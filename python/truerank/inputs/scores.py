@@ -99,22 +99,6 @@ def first_rounded(
     return None
 
 
-def exact_array(values: list[Any]) -> npt.NDArray[Any]:
-    """Return numbers as an array; one of objects if none holds all of their integers.
-
-    Examples
-    --------
-    >>> exact_array([2**60 + 1, 2**60]).dtype, exact_array([2**60 + 1, 0.5]).dtype
-    (dtype('int64'), dtype('O'))
-    """
-    array = np.array(values)
-    if array.dtype.kind == "f" and (np.abs(array) >= _EXACT).any():
-        integers = [value for value in values if is_integer(value)]
-        if any(int(value) != float(value) for value in integers):
-            return np.array(values, object)
-    return array
-
-
 def refuse_rounded(name: str, values: Any, array: npt.NDArray[Any]) -> None:
     """Refuse lists whose integers numpy has rounded, to hold them beside floats or other integers.
 

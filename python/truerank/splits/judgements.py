@@ -134,26 +134,11 @@ class Qrels:
         if read.counts is not None:
             numbered = np.repeat(np.arange(len(queries)), read.counts)
             queries = tuple(map(queries.__getitem__, numbered.tolist()))
+        documents = checked_names(argument, read.documents)
         relevance = read.relevance
         if relevance is None:
             relevance = np.ones(len(read.documents), np.int64)
-        documents = checked_names(argument, read.documents)
-        qrels = cls._trusted(queries, documents, relevance, is_text=False)
-        qrels.source = read.source
-        return qrels
-
-    @classmethod
-    def _trusted(
-        cls, queries: Names, documents: Names, relevance: npt.NDArray[Any], is_text: bool
-    ) -> Qrels:
-        """Take over names that were checked before."""
-        qrels = cls.__new__(cls)
-        qrels.queries = queries
-        qrels.documents = documents
-        qrels.relevance = read_only(relevance)
-        qrels.is_text = is_text
-        qrels.source = ""
-        return qrels
+        return cls(queries, documents, relevance, source=read.source)
 
 
 class Judgements(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -95,7 +95,7 @@ class LineForm(NamedTuple):
 
 TREC_RUN_FORM = LineForm("TREC run", 6, 0, 2, (4,), "score")
 TREC_QRELS_FORM = LineForm("TREC qrels", 4, 0, 2, (3,), "relevance")
-_ITERATIONS_FORM = LineForm("TREC qrels", 4, 1, 1, role="")
+_ITERATIONS = _core.RowForm(4, 1, 1)
 _BY_WIDTH = {
     LISTS.kind: {
         3: LineForm("run: query, document, number", 3, numbers=(2,)),
@@ -237,15 +237,16 @@ class LineReader:
     ----------
     comments : int
         How many lines were comments.
+    iterations : set of str
+        What stands in the second field of qrels of TREC.
     """
 
     def __init__(self, form: LineForm) -> None:
         self.form = form
         self.comments = 0
+        self.iterations: set[str] = set()
         self._header_is_next = form.header
         self._reader = _core.ListReader()
-        self._iteration = ""
-        self._may_vary = False
 
     def read(self, text: str) -> tuple[Any, ...]:
         """Read a block of lines: the fault of one, or None; queries, documents, and numbers.
@@ -258,7 +259,7 @@ class LineReader:
             row_form = self._row_form(*form.numbers or (None,))
             fault, queries, documents, relevance = self._reader.judged_rows(text, row_form)
             if form is TREC_QRELS_FORM:
-                self._note_iterations(text, len(queries))
+                self._note_iterations(text, documents)
             if fault is None or not form.numbers:
                 return self._said(fault), queries, documents, relevance
         fault = None
@@ -279,24 +280,21 @@ class LineReader:
         """Return the names of documents in the order of their codes."""
         return tuple(self._reader.names())
 
-    def iterations(self, read_again: Callable[[LineReader], object]) -> tuple[str, ...]:
-        """Return what stands in the second field of qrels of TREC, each once.
-
-        `read_again` reads the file with another reader, where a fast look does not say it.
-        """
-        if not self._may_vary and self._iteration not in self.documents():
-            return (self._iteration,)
-        reader = LineReader(_ITERATIONS_FORM)
-        read_again(reader)
-        return reader.documents()
-
-    def _note_iterations(self, text: str, rows: int) -> None:
-        """Note whether all lines may have the second field of the first line."""
-        if rows and not self._iteration:
-            self._iteration = text.split(None, 2)[1]
-        found = text.count(f" {self._iteration} ") + text.count(f"\t{self._iteration}\t")
-        has_ends = any(ends in f"\n{text}\n" for ends in (" \n", "\t\n", "\n ", "\n\t"))
-        self._may_vary |= has_ends or found != rows
+    def _note_iterations(self, text: str, documents: npt.NDArray[Any]) -> None:
+        """Note the second fields of lines; mostly a fast look says that there is one alone."""
+        if not len(documents):
+            return
+        iteration = _BLANKS.split(text.lstrip(" \t\n"), maxsplit=2)[1]
+        (code,) = self._reader.name_codes([iteration])
+        between = "\t" if "\t" in text else " "
+        is_plain = text.count(between) == 3 * len(documents)
+        found = text.count(f"{between}{iteration}{between}")
+        if is_plain and found == len(documents) and code not in documents:
+            self.iterations.add(iteration)
+        else:
+            reader = _core.ListReader()
+            reader.judged_rows(text, _ITERATIONS)
+            self.iterations.update(reader.names())
 
     def _row_form(self, number: int | None) -> _core.RowForm:
         form = self.form

@@ -160,10 +160,10 @@ def _refuse_equal_ranks(
 
 
 class ScoredNames(NamedTuple):
-    """The names of a list and their scores, as they came."""
+    """The names of a list and their scores, as they came; None: it has no scores."""
 
     names: list[Any]
-    scores: list[Any]
+    scores: Any
 
 
 def read_pairs(listed: Any) -> ScoredNames | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -237,7 +238,8 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
     form = form_of_file(argument, path, JUDGEMENTS, said)
     reader = LineReader(form)
     queries, documents, relevance = read_blocks(argument, path, None, reader.read)
-    _refuse_other_columns(argument, path, reader, relevance)
+    if form is TREC_QRELS_FORM and not _is_of_trec(reader.iterations, documents, relevance):
+        raise InputValueError(argument, NOT_OF_TREC, place=path)
     relevance = read_grades(f"{argument}: {path}", relevance)
     names = reader.documents()
     asked = np.array(reader.queries(), object)[queries]
@@ -262,44 +264,28 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
     )
 
 
-def _refuse_other_columns(
-    argument: str, path: str, reader: LineReader, relevance: npt.NDArray[Any]
-) -> None:
-    """Refuse four columns without names that may not be those of TREC."""
-    if reader.form is not TREC_QRELS_FORM or not len(relevance):
-        return
-    iterations = reader.iterations(lambda other: read_blocks(argument, path, None, other.read))
-    if len(iterations) == 1:
-        is_of_trec = len(relevance) > 1 or iterations[0] in ("0", "Q0")
-    else:
-        is_few = len(iterations) < len(reader.documents())
-        is_of_trec = is_few and relevance.max() < LEAST_TIME
-    if not is_of_trec:
-        raise InputValueError(argument, NOT_OF_TREC, place=path)
+def _is_of_trec(
+    iterations: set[str], documents: npt.NDArray[Any], relevance: npt.NDArray[Any]
+) -> bool:
+    """Return whether four columns without names are those of TREC."""
+    if len(iterations) <= 1:
+        return len(documents) != 1 or iterations <= {"0", "Q0"}
+    is_few = len(iterations) < np.count_nonzero(np.bincount(documents))
+    return bool(is_few and relevance.max() < LEAST_TIME)
 
 
 def _qrels_of_json(argument: str, path: str) -> Qrels:
     """Read judgements in JSON; names without relevance are right answers."""
-    queries: list[str] = []
-    documents: list[str] = []
-    relevance: list[Any] = []
-    asked = set[str]()
-    for query, judged in _json_lists(argument, path, None, lambda value: value):
-        is_named = isinstance(judged, (dict, list)) and all(isinstance(d, str) for d in judged)
-        if query is None or query in asked or not is_named:
+    judged: dict[str, Any] = {}
+    for query, each in _json_lists(argument, path, None, lambda value: value):
+        is_named = isinstance(each, (dict, list)) and all(isinstance(d, str) for d in each)
+        if query is None or query in judged or not is_named:
             expected = "{query: {name: number}}, or {query: [name]}, each query and name once"
-            got = f"{query!r}: {judged!r}"
+            got = f"{query!r}: {each!r}"
             raise InputValueError(argument, expected=expected, got=got, place=path)
-        asked.add(query)
-        queries.extend([query] * len(judged))
-        documents.extend(judged)
-        if isinstance(judged, dict):
-            relevance.extend(judged.values())
-        else:
-            relevance.extend([1] * len(judged))
-    grades = read_grades(f"{argument}: {path}", relevance)
-    source = f"{path} (qrels in JSON)"
-    return Qrels(tuple(queries), tuple(documents), grades, is_text=True, source=source)
+        judged[query] = each
+    qrels = Qrels.of(judged, f"{argument}: {path}")
+    return replace(qrels, is_text=True, source=f"{path} (qrels in JSON)")
 
 
 def source_of(path: str, form: LineForm, comments: int = 0, repeated: int = 0) -> str:
@@ -404,7 +390,7 @@ def _lists_of_json(
 ) -> NamedLists:
     forms: dict[str, None] = {}
     rows = _json_lists(argument, path, progress, partial(_known_form, argument, path, part, forms))
-    lists = lists_of_rows(argument, rows, path, np.float64)
+    lists = lists_of_rows(argument, rows, path)
     if part is not None and _MTEB not in forms:
         expected = "None, as the file has no subsets and splits"
         raise InputValueError("part", expected=expected, got=repr(part))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,13 +16,19 @@ from ..inputs.checks import instance, is_number, refuse_repeated
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.frames import is_frame, without_index
 from ..inputs.naming import public
-from ..inputs.scores import exact_array
+from ..inputs.scores import refuse_rounded
 from ..inputs.selection import indptr_of
 from .column_roles import LISTS, check_columns
 from .column_tables import ColumnsByRole, is_column, read_table
 from .elements import checked_names, is_integer_type
 from .judgements import plain_rows
-from .list_entries import ListEntries, distinct_entries, read_pairs, refuse_repeats
+from .list_entries import (
+    ListEntries,
+    ScoredNames,
+    distinct_entries,
+    read_pairs,
+    refuse_repeats,
+)
 from .vocabularies import LabelIndex, code_names
 
 if TYPE_CHECKING:
@@ -263,7 +269,6 @@ def lists_of_rows(
     argument: str,
     rows: Iterable[tuple[Any, Any]],
     place: str = "",
-    dtype: Any = None,
     *,
     has_pads: bool = False,
 ) -> NamedLists:
@@ -278,8 +283,6 @@ def lists_of_rows(
         records as ``{"corpus_id": name, "score": score}``, or names in their order.
     place : str, optional
         The file that has them.
-    dtype : dtype, optional
-        That of the scores. Default: as numpy has them.
     has_pads : bool
         Whether -1 at the end of names in their order is none of them.
 
@@ -290,7 +293,8 @@ def lists_of_rows(
     """
     index = LabelIndex()
     ids: list[IntArray] = []
-    scores: list[npt.NDArray[Any]] = []
+    scores: list[Any] = []
+    is_scored = False
     queries: dict[Any, None] = {}
     may_be_int = not place  # in a file names are text
     for query, listed in rows:
@@ -301,7 +305,7 @@ def lists_of_rows(
         if key not in queries and _are_names([key], may_be_int):
             read = _read_list(listed, may_be_int)
         # all lists have scores, or none has
-        if read is None or (ids and (read.scores is not None) != bool(scores)):
+        if read is None or (ids and (read.scores is not None) != is_scored):
             expected = "{query: {name: number}}, or {query: [name]} for all queries, each of them "
             got = f"{key!r}: {listed!r}"  # the query first, for a long list is cut
             raise InputValueError(argument, expected=f"{expected}once", got=got, place=place)
@@ -310,12 +314,16 @@ def lists_of_rows(
         queries[key] = None
         ids.append(index.encode(read.names))
         if read.scores is not None:
-            scores.append(read.scores)
+            is_scored = True
+            scores.extend(read.scores)
     joined_ids = np.zeros(0, np.int64)
     if ids:
         joined_ids = np.concatenate(ids)
     indptr = indptr_of(list(map(len, ids)))
-    joined_scores = _joined_scores(argument, scores, dtype)
+    joined_scores = None
+    if is_scored:
+        joined_scores = _numbers(argument, scores, "iuf", "numbers as scores")
+        refuse_rounded(argument, scores, joined_scores)
     query_names: Names = tuple(queries)
     names: Names = tuple(index.codes)
     if not place:
@@ -348,38 +356,23 @@ def _lists_of_dicts(value: Mapping[Any, Any]) -> NamedLists | None:
     return NamedLists._trusted(tuple(queries), distinct, indptr, ids, np.array(scores))
 
 
-class _ReadList(NamedTuple):
-    """The names of a list, and their scores; None: their order says all."""
+def _read_list(listed: Any, may_be_int: bool) -> ScoredNames | None:
+    """Read names, ``{name: score}``, or pairs as `read_pairs` does; None for what is none of it.
 
-    names: list[Any]
-    scores: npt.NDArray[Any] | None
-
-
-def _read_list(listed: Any, may_be_int: bool) -> _ReadList | None:
-    """Read names, ``{name: score}``, or pairs as `read_pairs` does; None for what is none of it."""
-    scores = None
-    pairs = read_pairs(listed)
-    if pairs is not None or isinstance(listed, Mapping):
-        if pairs is None:
-            names = list(listed)
-            values = list(listed.values())
-        else:
-            names = pairs.names
-            values = pairs.scores
-        if not _are_numbers(values):
-            return None
-        scores = exact_array(values)
-        if scores.dtype == object:
-            return None
-    elif isinstance(listed, (list, tuple)):
-        names = list(listed)
-    elif is_column(listed) and not isinstance(listed, Set):
-        names = list(checked_names("lists", listed))
-    else:
+    The scores of names alone are None.
+    """
+    read = read_pairs(listed)
+    if isinstance(listed, Mapping):
+        read = ScoredNames(list(listed), list(listed.values()))
+    elif read is None and isinstance(listed, (list, tuple)):
+        read = ScoredNames(list(listed), None)
+    elif read is None and is_column(listed) and not isinstance(listed, Set):
+        read = ScoredNames(list(checked_names("lists", listed)), None)
+    if read is None or not _are_names(read.names, may_be_int):
         return None
-    if not _are_names(names, may_be_int):
+    if read.scores is not None and not _are_numbers(read.scores):
         return None
-    return _ReadList(names, scores)
+    return read
 
 
 def _are_names(values: Sequence[Any], may_be_int: bool) -> bool:
@@ -396,21 +389,3 @@ def _are_numbers(values: list[Any]) -> bool:
     if kinds == {float}:
         return True
     return all(map(is_number, values))
-
-
-def _joined_scores(
-    argument: str, scores: Sequence[npt.NDArray[Any]], dtype: Any
-) -> npt.NDArray[Any] | None:
-    """Join the scores of lists, none of which is rounded; None where there are none."""
-    if not scores:
-        return None
-    filled = [part for part in scores if len(part)]
-    if not filled:
-        return np.zeros(0, dtype)
-    joined = np.concatenate(filled, dtype=dtype)
-    for part in filled:
-        # integers beside floats
-        is_other_kind = part.dtype.kind != joined.dtype.kind
-        if is_other_kind and part.tolist() != part.astype(np.float64).tolist():
-            raise InputValueError(argument, "integers beyond 2**53 beside floats would be rounded")
-    return joined
