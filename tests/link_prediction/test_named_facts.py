@@ -244,6 +244,7 @@ def test_readers_of_triples_take_the_same_tables() -> None:
 def test_options_of_columns_are_checked() -> None:
     rows = UNNAMED["rows"](TEST)
     refusal(TypeError, "^columns: expected a name or a number for each role", Task, rows, columns=3)
+    refusal(TypeError, "^header: expected a bool, got str", Task, rows, header="no")
     for wrong in ({"head": 0, "tail": 2}, {"head": 0, "relation": 0, "tail": 2}):
         refusal(ValueError, "^columns: ", Task, rows, columns=wrong)
     words = (

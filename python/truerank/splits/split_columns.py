@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inputs.checks import flag
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
@@ -92,7 +93,7 @@ class SplitReader:
             form = form._replace(said=check_columns(columns, form.door))
         self.form = form
         self.has_further = form.more_columns and (form.said is None or has_further)
-        self.header = header
+        self.header = header if header is None else flag("header", header)
         self._without_header: list[list[IdColumn]] = []
         self.indexes: dict[int, LabelIndex] = {}
         self.notes: list[str] = []
