@@ -35,7 +35,7 @@ ROOMS: tuple[Callable[[Path], list[Call]], ...] = (
 # What messages call an argument: the split, as in files, and scores wherever they come from.
 CALLED = {
     "NamedLists.of(value)": "lists",
-    "Qrels.of(value)": "answers",
+    "Qrels.of(value)": "qrels",
     "alignment.Task(pairs)": "test",
     "alignment.evaluate(pairs)": "test",
     "write_run(top)": "ids",
