@@ -455,7 +455,7 @@ def test_the_best_hits_under_weights() -> None:
     assert found.log10_p == pytest.approx(-60 * math.log10(999), rel=1e-12)
 
 
-@pytest.mark.parametrize("size", [3 * 10**8, 10**12, 2**63 - 1])
+@pytest.mark.parametrize("size", [3 * 10**8, 10**12, 2**52])
 def test_weighted_hits_among_many_candidates(size: int) -> None:
     """A task has two outcomes, however many candidates it has."""
     for tasks in (6, 60):
@@ -470,11 +470,11 @@ def test_weighted_hits_among_many_candidates(size: int) -> None:
 
 
 @examples(10)
-@given(st.sampled_from(ALL_KEYS), st.sampled_from([2**62 + 1, 2**63 - 1]))
+@given(st.sampled_from(ALL_KEYS), st.sampled_from([2**52 - 1, 2**52]))
 def test_the_most_candidates(key: str, size: int) -> None:
     for tasks in (1, 2, 12):
         found = pvalue(Ranks([0] * tasks, [1] * tasks, size), key)
-        assert -20 * tasks <= found.log10_p < -16
+        assert -16 * tasks <= found.log10_p < -13
 
 
 @given(
