@@ -20,7 +20,7 @@ from oracles import lists as oracle
 from support.examples import examples
 from support.outcomes import quietly
 from truerank import _core
-from truerank.inputs.scores import exact_number, first_rounded
+from truerank.splits.line_forms import exact_number, first_rounded
 
 Runs = dict[str, dict[str, float]]
 

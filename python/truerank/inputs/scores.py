@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from math import isinf, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,72 +30,6 @@ _RAW_BITS = ("int16", "uint16", "void16")
 _PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
 # In the machine's own byte order: the usual case, recognized by one look-up.
 _NATIVE_NAMES = {np.dtype(name): name for name in DTYPES if name != "bfloat16"}
-
-
-def exact_number(text: str) -> float | str:
-    """Return a number in text as a float; the text, if a float64 does not hold it.
-
-    A float64 rounds nearly every decimal, such as 0.1, and that is no error. It does not hold a
-    number that it makes infinite, nor one from 2**53 on that it changes, if its digits go down to
-    the units. The last digit of 1.2345678901234567e+19 stands for a thousand: floats of that size
-    are written so, and it is rounded as 0.1 is.
-
-    Examples
-    --------
-    >>> exact_number("0.1"), exact_number("-inf"), exact_number("9007199254740992")
-    (0.1, -inf, 9007199254740992.0)
-    >>> exact_number("1e400"), exact_number("9007199254740993.0")
-    ('1e400', '9007199254740993.0')
-    """
-    value = float(text)
-    if abs(value) < _EXACT or isnan(value):  # nearly all
-        return value
-    if isinf(value):
-        is_held = "inf" in text.lower()
-    else:
-        from decimal import Decimal
-
-        number = Decimal(text)
-        reaches_units = int(number.as_tuple().exponent) <= 0
-        is_held = number == value or not reaches_units
-    return value if is_held else text
-
-
-def first_rounded(
-    text: str, column: int, numbers: npt.NDArray[np.float64], *, tabs: bool = False
-) -> tuple[int, str] | None:
-    """Return the first line whose number `exact_number` refuses, and what is wrong; or None.
-
-    Parameters
-    ----------
-    text : str
-        Lines of fields between blanks and tabs, some lines perhaps without any.
-    column : int
-        The field that is a number.
-    numbers : ndarray of float64
-        These fields, as they were read.
-    tabs : bool
-        Whether tabs alone stand between fields.
-
-    Examples
-    --------
-    >>> first_rounded("a 1 x\\nb 9007199254740993 x", 1, np.array([1, 9007199254740992.0]))
-    (1, 'expected a score that a float64 holds, got 9007199254740993')
-    """
-    is_large = np.abs(numbers) >= _EXACT
-    if not is_large.any():
-        return None
-    lines = text.split("\n")
-    filled = [i for i, line in enumerate(lines) if line.strip(" \t")]
-    for i in np.array(filled)[is_large].tolist():
-        if tabs:
-            fields = lines[i].split("\t")
-        else:
-            fields = [field for field in lines[i].replace("\t", " ").split(" ") if field]
-        number = exact_number(fields[column].strip(" "))
-        if isinstance(number, str):
-            return i, f"expected a score that a float64 holds, got {number}"
-    return None
 
 
 def refuse_rounded(name: str, values: Any, array: npt.NDArray[Any]) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..inputs.naming import public
+from ..inputs.row_keys import codes_of
 from ..inputs.selection import indptr_of
 from .labels import Labels
 
@@ -36,6 +38,66 @@ class Origin(NamedTuple):
     rows: int
     units: int
     queries: int = 0
+
+    @classmethod
+    def of(
+        cls, units: IntArray, facts: Iterable[tuple[IntArray, Any]], numbers: Sequence[IntArray]
+    ) -> Origin:
+        """Return what ranks say of a task.
+
+        Parameters
+        ----------
+        units : ndarray of int64, shape (k,)
+            Its units, ascending.
+        facts : iterable of (ndarray of int64, names)
+            The columns of the facts that it ranks, as `fingerprint_of` takes them.
+        numbers : sequence of ndarray of int64
+            The numbers of queries, where these say nothing beside those of another task.
+
+        Examples
+        --------
+        >>> Origin.of(np.array([0, 2]), [(np.array([5, 7]), None)], [np.array([0, 3])])[1:]
+        (3, 2, 4)
+        """
+        rows = 1 + int(units.max(initial=-1))
+        queries = max((1 + int(each.max(initial=-1)) for each in numbers), default=0)
+        return cls(fingerprint_of(chain([(units, None)], facts)), rows, len(units), queries)
+
+
+def fingerprint_of(columns: Iterable[tuple[IntArray, Any]]) -> str:
+    """Return the first 16 hex digits of the SHA-256 of facts, by what their elements are called.
+
+    Parameters
+    ----------
+    columns : iterable of (ndarray of int64, names)
+        The ids of each column of the facts, and the names of the ids; None: ids are what they are.
+
+    Examples
+    --------
+    >>> one = fingerprint_of([(np.array([0, 1, 0]), ("a", "b"))])
+    >>> one == fingerprint_of([(np.array([1, 0, 1]), ("b", "a"))])
+    True
+    >>> one == fingerprint_of([(np.array([0, 1, 0]), None)])
+    False
+    """
+    import hashlib
+
+    sha = hashlib.sha256()
+    for ids, names in columns:
+        numbers = ids
+        if names is not None:
+            found = codes_of(ids)
+            first = found.first()
+            order = np.argsort(first)  # of the names, as they come
+            place = np.empty_like(order)
+            place[order] = np.arange(len(order))
+            numbers = place[found.codes]
+            kind = {type(name).__name__ for name in names[:1]}
+            words = "\n".join(map(str, map(names.__getitem__, ids[first[order]].tolist())))
+            sha.update(f"{kind} {words}".encode("utf-8", "surrogatepass"))
+        sha.update(f"{len(numbers)}".encode())
+        sha.update(np.ascontiguousarray(numbers, np.int64).data)
+    return sha.hexdigest()[:16]
 
 
 def join_origins(parts: Iterable[Sequence[Origin]]) -> tuple[Origin, ...]:

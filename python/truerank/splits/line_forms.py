@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from math import isinf, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import _core
 from ..inputs.errors import InputValueError
-from ..inputs.scores import first_rounded
 from ..inputs.selection import indptr_of
 from .column_roles import JUDGEMENTS, LISTS, Door, find_roles
 from .text import text_lines
@@ -51,6 +51,7 @@ NOT_OF_TREC = (
 )
 LEAST_TIME = 1000  # no grade of a test collection is as large, and any year or time is
 _UNSAID = "rank or score"  # numbers of which nobody said what they are
+_EXACT = 1 << 53  # integers below it are floats of 64 bits
 
 
 class LineForm(NamedTuple):
@@ -224,6 +225,72 @@ def _form_of_columns(
         form.tabs,
         roles.left_out,
     )
+
+
+def exact_number(text: str) -> float | str:
+    """Return a number in text as a float; the text, if a float64 does not hold it.
+
+    A float64 rounds nearly every decimal, such as 0.1, and that is no error. It does not hold a
+    number that it makes infinite, nor one from 2**53 on that it changes, if its digits go down to
+    the units. The last digit of 1.2345678901234567e+19 stands for a thousand: floats of that size
+    are written so, and it is rounded as 0.1 is.
+
+    Examples
+    --------
+    >>> exact_number("0.1"), exact_number("-inf"), exact_number("9007199254740992")
+    (0.1, -inf, 9007199254740992.0)
+    >>> exact_number("1e400"), exact_number("9007199254740993.0")
+    ('1e400', '9007199254740993.0')
+    """
+    value = float(text)
+    if abs(value) < _EXACT or isnan(value):  # nearly all
+        return value
+    if isinf(value):
+        is_held = "inf" in text.lower()
+    else:
+        from decimal import Decimal
+
+        number = Decimal(text)
+        reaches_units = int(number.as_tuple().exponent) <= 0
+        is_held = number == value or not reaches_units
+    return value if is_held else text
+
+
+def first_rounded(
+    text: str, column: int, numbers: npt.NDArray[np.float64], *, tabs: bool = False
+) -> tuple[int, str] | None:
+    """Return the first line whose number `exact_number` refuses, and what is wrong; or None.
+
+    Parameters
+    ----------
+    text : str
+        Lines of fields between blanks and tabs, some lines perhaps without any.
+    column : int
+        The field that is a number.
+    numbers : ndarray of float64
+        These fields, as they were read.
+    tabs : bool
+        Whether tabs alone stand between fields.
+
+    Examples
+    --------
+    >>> first_rounded("a 1 x\\nb 9007199254740993 x", 1, np.array([1, 9007199254740992.0]))
+    (1, 'expected a score that a float64 holds, got 9007199254740993')
+    """
+    is_large = np.abs(numbers) >= _EXACT
+    if not is_large.any():
+        return None
+    lines = text.split("\n")
+    filled = [i for i, line in enumerate(lines) if line.strip(" \t")]
+    for i in np.array(filled)[is_large].tolist():
+        if tabs:
+            fields = lines[i].split("\t")
+        else:
+            fields = [field for field in lines[i].replace("\t", " ").split(" ") if field]
+        number = exact_number(fields[column].strip(" "))
+        if isinstance(number, str):
+            return i, f"expected a score that a float64 holds, got {number}"
+    return None
 
 
 class LineReader:

@@ -17,7 +17,6 @@ from ..inputs.checks import is_number
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.input_files import path_name
 from ..inputs.naming import public
-from ..inputs.scores import exact_number
 from ..tables.cells import format_count
 from .column_roles import JUDGEMENTS, LISTS, Door, check_columns
 from .elements import without_blanks
@@ -29,6 +28,7 @@ from .line_forms import (
     TREC_QRELS_FORM,
     LineForm,
     LineReader,
+    exact_number,
     form_of_file,
     line_of_row,
     numbers_said,

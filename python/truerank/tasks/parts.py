@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,53 +12,12 @@ from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import Axis
-from ..inputs.row_keys import codes_of, distinct
+from ..inputs.row_keys import codes_of
 from ..inputs.selection import join_ranges
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from .side_tasks import SideTasks
-
-
-def units_of(sides: Iterable[SideTasks]) -> IntArray:
-    """Return the units of a task in ascending order, each once: an array of int64."""
-    return distinct(np.concatenate([side.labels["unit"].codes for side in sides]))
-
-
-def fingerprint_of(columns: Iterable[tuple[IntArray, Any]]) -> str:
-    """Return the first 16 hex digits of the SHA-256 of facts, by what their elements are called.
-
-    Parameters
-    ----------
-    columns : iterable of (ndarray of int64, names)
-        The ids of each column of the facts, and the names of the ids; None: ids are what they are.
-
-    Examples
-    --------
-    >>> one = fingerprint_of([(np.array([0, 1, 0]), ("a", "b"))])
-    >>> one == fingerprint_of([(np.array([1, 0, 1]), ("b", "a"))])
-    True
-    >>> one == fingerprint_of([(np.array([0, 1, 0]), None)])
-    False
-    """
-    import hashlib
-
-    sha = hashlib.sha256()
-    for ids, names in columns:
-        numbers = ids
-        if names is not None:
-            found = codes_of(ids)
-            first = found.first()
-            order = np.argsort(first)  # of the names, as they come
-            place = np.empty_like(order)
-            place[order] = np.arange(len(order))
-            numbers = place[found.codes]
-            kind = {type(name).__name__ for name in names[:1]}
-            words = "\n".join(map(str, map(names.__getitem__, ids[first[order]].tolist())))
-            sha.update(f"{kind} {words}".encode("utf-8", "surrogatepass"))
-        sha.update(f"{len(numbers)}".encode())
-        sha.update(np.ascontiguousarray(numbers, np.int64).data)
-    return sha.hexdigest()[:16]
 
 
 def chosen_positions(number: int, index: Any) -> IntArray:
@@ -94,9 +53,9 @@ def chosen_positions(number: int, index: Any) -> IntArray:
         raise InputTypeError("index", expected=expected, got=repr(index))
     given = index_array("index", index)
     check_shape("index", given.shape, 1, expected)
-    wrong = np.flatnonzero((given < -number) | (given >= number))
-    if len(wrong):
-        first = given[wrong[0]]
+    is_wrong = (given < -number) | (given >= number)
+    if is_wrong.any():
+        first = given[is_wrong][0]
         raise IndexError(f"index: {first} is out of range for a task of {number:,} units")
     positions = np.where(given < 0, given + number, given)
     counts = np.bincount(positions, minlength=number)
@@ -133,9 +92,6 @@ def part_of_side(side: SideTasks, units: IntArray, tasks: int) -> SideTasks:
     given = codes_of(place, side.test_rows[chosen])
     asked = codes_of(side.rows[chosen])
     filter_lists, candidates = side.selections(chosen)
-    other_filters = {}
-    for name, lists in side.other_filters.items():
-        other_filters[name] = side.filter_of(lists, chosen)
     rows_of_whole = side.test_rows[chosen[given.first()]]
     if side.row_axis.some is not None:
         rows_of_whole = side.row_axis.some[rows_of_whole]
@@ -151,7 +107,7 @@ def part_of_side(side: SideTasks, units: IntArray, tasks: int) -> SideTasks:
         test_rows=given.codes,
         height=len(given.distinct),
         row_axis=Axis(side.row_axis.whole, f"task.{side.side}.row_axis.labels", rows_of_whole),
-        other_filters=other_filters,
+        other_filters={n: side.filter_of(f, chosen) for n, f in side.other_filters.items()},
     )
 
 

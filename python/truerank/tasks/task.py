@@ -12,7 +12,6 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
 
 import numpy as np
@@ -29,7 +28,7 @@ from ..inputs.checks import flag
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import by_position
 from ..inputs.progress_listeners import as_listener, reporter
-from ..inputs.row_keys import first_equals
+from ..inputs.row_keys import distinct, first_equals
 from ..inputs.rules import (
     BatchOptions,
     EmbeddingOptions,
@@ -47,7 +46,7 @@ from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .listed_candidates import candidates_of_lists
 from .pair_batches import rank_pairs
-from .parts import chosen_positions, fingerprint_of, part_of_side, units_of
+from .parts import chosen_positions, part_of_side
 from .query_rows import mismatched_rows, mismatched_stored_rows, with_mismatched
 from .side_tasks import SideTasks
 
@@ -122,13 +121,10 @@ class Task(Generic[AnyReport]):
     @cached_property
     def _origin(self) -> Origin:
         """What ranks say of this task, by which their units are told from others."""
-        fingerprint = fingerprint_of(chain([(self._units, None)], self._facts))
-        queries = 0
+        numbers = []
         if self._numbers_queries:
             numbers = [side.labels["queries"].codes for side in self.sides.values()]
-            queries = 1 + max(int(codes.max(initial=-1)) for codes in numbers)
-        rows = 1 + int(self._units.max(initial=-1))
-        return Origin(fingerprint, rows, len(self._units), queries)
+        return Origin.of(self._units, self._facts, numbers)
 
     def _report(self, ranks: Ranks) -> AnyReport:
         """Report the ranks of all sides; a protocol may weight or group them."""
@@ -205,7 +201,7 @@ class Task(Generic[AnyReport]):
     @cached_property
     def _units(self) -> IntArray:
         """The units in the order of the test set; those of a part in its own order."""
-        return units_of(self.sides.values())
+        return distinct(np.concatenate([side.labels["unit"].codes for side in self.sides.values()]))
 
     def _count_joined(self, side: SideTasks) -> int:
         """Return how many tasks of a side are in the ranks of a report, from the first one on."""
