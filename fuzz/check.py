@@ -39,7 +39,10 @@ class Check:
         @functools.wraps(self.function, updated=())  # a test may have settings of its own
         def counted(*arguments: Any, **keywords: Any) -> None:
             on_input()
-            self.function(*arguments, **keywords)
+            try:
+                self.function(*arguments, **keywords)
+            except pytest.skip.Exception:  # for want of a library
+                hypothesis.reject()
 
         verbosity = hypothesis.Verbosity.normal
         if verbose:
