@@ -37,7 +37,7 @@ def test_a_changed_byte_is_noticed(name: str) -> None:
         assert isinstance(found, Exception) or found == expected, place
 
 
-HOSTILE = [("counter", "read-format-1.npz"), ("checkpoint", "read-as-it-is.npz")]
+HOSTILE = [("counter", "read-format-2.npz"), ("checkpoint", "read-as-it-is.npz")]
 HOSTILE += [("checkpoint", "read-tiles-of-columns.npz")]
 
 

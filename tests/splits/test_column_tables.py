@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from truerank.inputs.errors import InputTypeError, InputValueError
-from truerank.splits.column_tables import read_table, table_by_role
+from truerank.splits.column_tables import read_table, table_by_role, table_of_rows
 
 pytestmark = pytest.mark.python_only
 Row = namedtuple("Row", "tail head")
@@ -97,3 +97,10 @@ def test_a_mapping_of_roles_is_columns():
 def test_what_is_no_table_is_refused(value, error):
     with pytest.raises(error, match="test: expected"):
         read_table("test", value)
+
+
+@pytest.mark.parametrize("value", [np.zeros((3, 0), int), np.zeros((0, 0), int), [(), ()]])
+def test_rows_without_columns_are_refused(value):
+    """They would be read as no rows at all."""
+    with pytest.raises(InputTypeError, match="test: expected rows, got"):
+        table_of_rows("test", value, "rows")

@@ -137,7 +137,7 @@ def table_of_rows(
     if not isinstance(value, list):
         refuse_mask(argument, value, expected)
         array = as_array(value, argument, expected)
-        if array.ndim != 2 or array.shape[1] > MAX_COLUMNS:
+        if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_COLUMNS:
             got = f"{type(value).__name__} of shape {array.shape}"
             raise InputTypeError(argument, expected=expected, got=got)
         if len(array):
@@ -145,7 +145,7 @@ def table_of_rows(
         value = []
     for i, row in enumerate(value):
         is_row = isinstance(row, tuple) or (may_be_lists and isinstance(row, list))
-        if not is_row or hasattr(row, "_fields") or (not i and any(map(is_column, row))):
+        if not is_row or not row or hasattr(row, "_fields") or (not i and any(map(is_column, row))):
             raise InputTypeError(argument, expected=expected, got=f"{row!r} in row {i}")
         if len(row) != len(value[0]):
             expected = f"{expected}, all of one length"
