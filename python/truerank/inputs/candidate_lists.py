@@ -60,7 +60,7 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> Can
     Parameters
     ----------
     ids : array_like of int, shape (lists, width), (indptr, values), or list of lists
-        A matrix has pads, -1, only at the end of a row. `CandidateLists` stay as they are.
+        A matrix has pads, -1, only at the end of a row.
     scores : array_like, (indptr, values), list of lists, or None
         Of the same form and shape; what is at a pad is ignored.
     dtype : str or dtype, optional
@@ -81,8 +81,6 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> Can
     >>> lists.indptr, lists.ids
     (array([0, 2, 3]), array([3, 1, 2]))
     """
-    if isinstance(ids, CandidateLists):
-        return ids
     values, indptr = _joined(name, ids)
     if indptr[-1] == 0:
         values = []  # where there are no ids, their dtype says nothing

@@ -350,7 +350,7 @@ class Task(OneSidedTask[RetrievalReport]):
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
         check_misses(misses, self.protocol)
-        has_pads = not Vocabulary(self.answers.columns, self.entities).names_pad()
+        has_pads = not self.answers.vocabulary.names_pad()
         named = read_lists("ids", ids, columns, has_pads=has_pads)
         dtype = options.get("dtype")
         use = None
@@ -373,8 +373,7 @@ class Task(OneSidedTask[RetrievalReport]):
             lists = ids_of_lists(
                 "ids", names, scores, dtype, self._ids_of_elements, has_pads=has_pads
             )
-        opened = TopK(lists, None)  # type: ignore[arg-type]  # open lists have their scores
-        counted = self._rank_lists({SIDE: opened}, "ids", **options)
+        counted = self._rank_lists({SIDE: lists}, "ids", **options)
         report = self._make_report(counted, lambda ranks: self._report_lists(ranks, misses, source))
         if use is not None:
             use.warn("ids")
@@ -418,7 +417,7 @@ class Task(OneSidedTask[RetrievalReport]):
     def _ids_of_elements(self, elements: Elements, where: Callable[[int], str]) -> IntArray:
         """Return the ids of what lists have, from Python."""
         if self._names_alone is None:
-            return Vocabulary(self.answers.columns, self.entities).ids_of("ids", elements, where)
+            return self.answers.vocabulary.ids_of("ids", elements, where)
         if isinstance(elements, np.ndarray):
             return _ids_of_names_alone(self._names_alone, elements)
         numbers, names = code_names(elements)
@@ -428,7 +427,7 @@ class Task(OneSidedTask[RetrievalReport]):
         """Return the ids of distinct names, any of which may be new where names are alone."""
         if self._names_alone is not None:
             return _ids_of_names_alone(self._names_alone, names)
-        entities = Vocabulary(self.answers.columns, self.entities)
+        entities = self.answers.vocabulary
         if is_text and entities.names is None and len(names):
             advice = f"give qrels of str, or entities=range({entities.size})"
             expected = "ids of entities, as qrels have, and no names in text"

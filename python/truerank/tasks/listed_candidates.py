@@ -9,7 +9,6 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import are_among, codes_of, distinct_rows, row_keys
 from ..inputs.selection import indptr_of, join_ranges
-from ..splits.vocabularies import Vocabulary
 from .task_lists import ListEntries, TaskLists
 
 if TYPE_CHECKING:
@@ -173,8 +172,7 @@ def _refuse_others(lists: CandidateLists, places: IntArray, is_wrong: Any, side:
     if not len(others):
         return
     row, position = lists.place(int(others[0]))
-    vocabulary = Vocabulary(side.columns, side.names, side.candidate_kind)
-    label = vocabulary.label_of(int(lists.ids[others[0]]))
+    label = side.vocabulary.label_of(int(lists.ids[others[0]]))
     expected = "candidates of the query of each list"
     got = f"{label!r} in list {row}, at position {position}"
     raise InputValueError(lists.name, expected=expected, got=got)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ..embeddings.scoring import TopK
 from ..inputs.rules import BatchOptions, ListOptions, with_options
-from ..splits.vocabularies import Vocabulary
 from .task import AnyReport, ScoreOptions, Task, VectorOptions
 
 if TYPE_CHECKING:
@@ -169,7 +168,6 @@ class OneSidedTask(Task[AnyReport]):
         """
         lists = ids
         if not isinstance(ids, TopK):
-            side = self.answers
-            columns = Vocabulary(side.columns, side.names, side.candidate_kind)
+            columns = self.answers.vocabulary
             lists = columns.lists_of("ids", ids, scores, options.get("dtype"))
         return self._evaluate_lists({"answers": lists}, "ids", **options)

@@ -15,6 +15,7 @@ from ..inputs.row_keys import RowKeys, codes_of, distinct_rows, find_by_block
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels
+from ..splits.vocabularies import Vocabulary
 from .task_lists import TaskLists, stack_lists
 
 if TYPE_CHECKING:
@@ -301,6 +302,11 @@ class SideTasks:
         if self.candidate_kind == "times":
             return Axis(self.names, "task.time.names")
         return Axis(self.names, f"task.{self.candidate_kind}")
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What elements name in the columns."""
+        return Vocabulary(self.columns, self.names, self.candidate_kind)
 
     def selections(self, tasks: IntArray | None = None) -> tuple[Any, Any]:
         """Return the filter and the candidates of some tasks, or of all, as `rank` takes them.

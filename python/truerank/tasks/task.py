@@ -41,7 +41,6 @@ from ..ranks.container import Ranks
 from ..ranks.joining import join_ranks
 from ..ranks.origins import Origin
 from ..reporting import report
-from ..splits.vocabularies import Vocabulary
 from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .listed_candidates import candidates_of_lists
@@ -371,8 +370,7 @@ class Task(Generic[AnyReport]):
             if isinstance(value, TopK):  # whose ids are positions
                 lists_of_ids = as_lists(value.ids, value.scores, rules.dtype, title)
             elif not isinstance(value, CandidateLists):
-                columns = Vocabulary(side.columns, side.names, side.candidate_kind)
-                lists_of_ids = columns.lists_of(title, value)
+                lists_of_ids = side.vocabulary.lists_of(title, value)
             given = side.rows_of(unique)
             number = len(lists_of_ids.indptr) - 1
             if number != given.height:
