@@ -37,8 +37,8 @@ class CandidateLists(NamedTuple):
     name: str = "ids"
 
     def without_pads(self) -> CandidateLists:
-        """Leave out pads, -1, wherever they are."""
-        is_id = self.ids != PAD
+        """Leave out the pads, -1, which stand at the ends of lists alone."""
+        is_id = ~find_pads(self.name, self.indptr, self.ids)
         if is_id.all():
             return self
         numbers = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
@@ -52,6 +52,30 @@ class CandidateLists(NamedTuple):
         """Return the list that has a position of the ids, and the position within that list."""
         row = int(np.searchsorted(self.indptr, position, side="right")) - 1
         return row, position - int(self.indptr[row])
+
+
+def find_pads(name: str, indptr: IntArray, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which ids of lists are pads, -1, which only stand at the end of a list.
+
+    Raises
+    ------
+    InputValueError
+        For an id after a pad.
+
+    Examples
+    --------
+    >>> find_pads("ids", np.array([0, 2, 3]), np.array([7, -1, 8]))
+    array([False,  True, False])
+    """
+    is_pad: npt.NDArray[np.bool_] = ids == PAD
+    is_wrong = is_pad[:-1] & ~is_pad[1:]
+    starts = indptr[(indptr > 0) & (indptr < len(ids))]
+    is_wrong[starts - 1] = False  # the next id is of another list
+    if is_wrong.any():
+        number = int(np.searchsorted(indptr, is_wrong.argmax(), side="right")) - 1
+        got = f"an id after a pad in list {number}"
+        raise InputValueError(name, expected=f"pads ({PAD}) only at the end", got=got)
+    return is_pad
 
 
 def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> CandidateLists:
@@ -97,11 +121,6 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> Can
     # where pads are only at the end, there are none at all if the last column has none
     if ids.ndim < 2 or not (ids[:, -1] == PAD).any():
         return lists
-    is_id = ids != PAD
-    is_wrong = is_id[:, 1:] & ~is_id[:, :-1]
-    if is_wrong.any():
-        got = f"an id after a pad in list {is_wrong.any(axis=1).argmax()}"
-        raise InputValueError(name, expected=f"pads ({PAD}) only at the end", got=got)
     return lists.without_pads()
 
 

@@ -15,14 +15,13 @@ import numpy as np
 
 from .. import _core
 from ..inputs.arrays import as_array, device_of, index_array, refuse_mask
-from ..inputs.candidate_lists import PAD
+from ..inputs.candidate_lists import CandidateLists
 from ..inputs.checks import check_length, check_shape, is_iterable, plain_names
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError
 from ..inputs.frames import without_index
+from ..inputs.selection import indptr_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from ..inputs.arrays import IntArray
 
     Elements = IntArray | Sequence[str]
@@ -223,26 +222,6 @@ def joined_rows(
     return lengths, read_elements(name, joined, expected, where)
 
 
-def find_pads(name: str, lengths: IntArray, elements: Elements) -> npt.NDArray[np.bool_]:
-    """Return which elements of joined rows are pads, -1, which only stand at the end of a row.
-
-    Examples
-    --------
-    >>> find_pads("known", np.array([2, 1]), np.array([7, -1, 8]))
-    array([False,  True, False])
-    """
-    if not isinstance(elements, np.ndarray):
-        return np.zeros(len(elements), np.bool_)
-    is_pad: npt.NDArray[np.bool_] = elements == PAD
-    if is_pad.any():
-        row = np.repeat(np.arange(len(lengths)), lengths)
-        is_wrong = is_pad[:-1] & ~is_pad[1:] & (row[1:] == row[:-1])
-        if is_wrong.any():
-            got = f"an id after a pad in list {row[is_wrong.argmax()]}"
-            raise InputValueError(name, expected=f"pads ({PAD}) only at the end", got=got)
-    return is_pad
-
-
 def without_pads(name: str, lengths: IntArray, elements: Elements) -> tuple[IntArray, Elements]:
     """Return joined rows without their pads.
 
@@ -251,11 +230,10 @@ def without_pads(name: str, lengths: IntArray, elements: Elements) -> tuple[IntA
     >>> without_pads("known", np.array([2, 1]), np.array([7, -1, 8]))
     (array([1, 1]), array([7, 8]))
     """
-    is_pad = find_pads(name, lengths, elements)
-    if not isinstance(elements, np.ndarray) or not is_pad.any():
+    if not isinstance(elements, np.ndarray):
         return lengths, elements
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    return np.bincount(row[~is_pad], minlength=len(lengths)), elements[~is_pad]
+    lists = CandidateLists(indptr_of(lengths), elements, None, name).without_pads()
+    return np.diff(lists.indptr), lists.ids
 
 
 def first_names(names: Sequence[Name]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import _core
 from ..inputs.arrays import as_array, refuse_mask
-from ..inputs.candidate_lists import PAD, CandidateLists, as_lists
+from ..inputs.candidate_lists import PAD, CandidateLists, as_lists, find_pads
 from ..inputs.checks import (
     are_unlike,
     check_shape,
@@ -33,7 +33,6 @@ from ..ranks.labels import Labels, labels_of_codes
 from .column_tables import is_column
 from .elements import (
     at_position,
-    find_pads,
     first_like_an_integer,
     is_integer_text,
     joined_rows,
@@ -456,15 +455,16 @@ def ids_of_lists(
         elements = []  # where there are none, their dtype says nothing
         if matrix.size:
             elements = read_elements(name, matrix.reshape(-1), "labels or ids")
+    indptr = indptr_of(lengths)
     row = np.repeat(np.arange(len(lengths)), lengths)
     codes = np.full(len(elements), PAD)
     places = np.arange(len(elements))
-    if has_pads:
-        places = np.flatnonzero(~find_pads(name, lengths, elements))
+    if has_pads and isinstance(elements, np.ndarray):
+        places = np.flatnonzero(~find_pads(name, indptr, elements))
     if len(places) < len(elements):
         elements = elements[places]
     codes[places] = ids_of(elements, lambda i: f"in list {row[places[i]]}")
-    return as_lists((indptr_of(lengths), codes), scores, dtype, name).without_pads()
+    return as_lists((indptr, codes), scores, dtype, name).without_pads()
 
 
 def _is_row(value: Any) -> bool:
