@@ -38,11 +38,12 @@ class CandidateLists(NamedTuple):
 
     def without_pads(self) -> CandidateLists:
         """Leave out the pads, -1, which stand at the ends of lists alone."""
-        is_id = ~find_pads(self.name, self.indptr, self.ids)
-        if is_id.all():
+        is_pad = find_pads(self.name, self.indptr, self.ids)
+        pads = np.flatnonzero(is_pad)
+        if not len(pads):
             return self
-        numbers = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
-        indptr = indptr_of(np.bincount(numbers[is_id], minlength=len(self.indptr) - 1))
+        indptr = self.indptr - np.searchsorted(pads, self.indptr)
+        is_id = ~is_pad
         scores = self.scores
         if scores is not None:
             scores = scores.with_array(scores.array[is_id])
