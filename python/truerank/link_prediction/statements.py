@@ -21,7 +21,15 @@ from ..splits.column_roles import FACTS, is_header
 from ..splits.elements import without_blanks
 from ..splits.list_files import is_json, json_lines
 from ..splits.split_columns import SplitReader, stack_splits
-from ..splits.text import MAX_COLUMNS, RowForm, csv_fields, is_csv, is_path, text_lines
+from ..splits.text import (
+    MAX_COLUMNS,
+    RowForm,
+    csv_fields,
+    is_csv,
+    is_path,
+    note_of_header,
+    text_lines,
+)
 from .triples import TripleSplits, encode_names
 
 if TYPE_CHECKING:
@@ -293,13 +301,13 @@ def _read_columns(reader: SplitReader, title: str, value: Any) -> tuple[list[IdC
 
 def _without_header(reader: SplitReader, title: str, path: str, rows: list[Any]) -> list[Any]:
     """Return the rows of text below a header; one of known names has them in the order of rows."""
-    words = " ".join(rows[0])
     has_names = is_header(rows[0], FACTS, may_have_further=True)
     if has_names and [FACTS.role_of(name) for name in rows[0][:3]] != FACTS.needed_roles:
-        raise InputValueError(title, expected=_FORM, got=f'a header "{words}"', place=path)
+        got = f'a header "{" ".join(rows[0])}"'
+        raise InputValueError(title, expected=_FORM, got=got, place=path)
     if not has_names and not reader.header:
         return rows
-    reader.notes.append(f'{title}: {path}: the first line reads "{words}", a header: left out')
+    reader.notes.append(note_of_header(f"{title}: {path}", rows[0]))
     return rows[1:]
 
 

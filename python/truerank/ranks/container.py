@@ -20,9 +20,9 @@ from ..inputs.naming import import_extra, printable, public
 from .counts import (
     COUNTS,
     Audit,
+    checked_answers,
     checked_audit,
     checked_counts,
-    checked_fields,
     checked_index,
     checked_listed,
     nonzero_weights,
@@ -540,7 +540,7 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     with open_archive("path", path, KIND, MEMBERS) as content:
         saved = unarchived(*content)
         ranks = Ranks(**saved.arguments)
-        arrays = checked_fields(saved.arrays, len(ranks))
+        arrays = checked_answers(saved.arrays, len(ranks))
         if saved.weights is not None:
             # a slice of weighted ranks may have only weights of 0, and is saved as it is
             arrays["weights"] = checked_weights(saved.weights, length=len(ranks))

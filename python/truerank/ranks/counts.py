@@ -116,12 +116,12 @@ def checked_listed(value: object, length: int) -> npt.NDArray[np.bool_]:
     return array.astype(bool)
 
 
-def checked_fields(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDArray[Any]]:
+def checked_answers(arrays: Mapping[str, Any], length: int) -> dict[str, npt.NDArray[Any]]:
     """Check what queries say of their tasks: gains, right answers, and queries without any.
 
     Examples
     --------
-    >>> checked_fields({"gains": [3, 1], "answers": [2, 2]}, 2)
+    >>> checked_answers({"gains": [3, 1], "answers": [2, 2]}, 2)
     {'gains': array([3., 1.]), 'answers': array([2, 2])}
     """
     checked: dict[str, npt.NDArray[Any]] = {}

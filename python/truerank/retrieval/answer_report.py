@@ -389,7 +389,7 @@ def report(
         items of the training data, may be filtered.
     gains : array_like of float, shape (n,), optional
         What each right answer counts for in dcg and ndcg: above 0, with a finite sum. Default: what
-        the ranks say, as those of a `Task` do, whose label "gain" has the
+        the ranks say, as those of a `Task` do, whose `gains` are the
         grades of the judgements; 1 where they say nothing.
     queries : labels, optional
         The query of each task. Default: those of the ranks.

@@ -150,11 +150,21 @@ def open_rows(name: str, path: str, form: RowForm, header: bool | None = None) -
     if header is None and form.door is not None:
         header = is_header(first, form.door, form.said, may_have_further=form.more_columns)
     if header:
-        note = f'{rows.title}: the first line reads "{" ".join(first)}", a header: left out'
-        rows = rows._replace(names=first, note=note)
+        rows = rows._replace(names=first, note=note_of_header(rows.title, first))
     if not form.fits(rows.width, has_names=rows.names is not None):
         raise _wrong_row(rows, number, line)
     return rows
+
+
+def note_of_header(title: str, names: Sequence[str]) -> str:
+    """Say that the first line of a file is none of its rows.
+
+    Examples
+    --------
+    >>> note_of_header("test: test.txt", ["h", "r", "t"])
+    'test: test.txt: the first line reads "h r t", a header: left out'
+    """
+    return f'{title}: the first line reads "{" ".join(names)}", a header: left out'
 
 
 def read_rows(
