@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.environment import ROOT
-from tools.idioms import read
+from support.sources import read
 
 PACKAGE = ROOT / "python" / "truerank"
 pytestmark = pytest.mark.skipif(not PACKAGE.is_dir(), reason="no sources beside these tests")
@@ -60,6 +60,24 @@ def lengths_of_functions(folder: str) -> Iterator[tuple[str, int]]:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_functions_of_at_most_60_lines_of_code(folder: str) -> None:
     assert {name: n for name, n in lengths_of_functions(folder) if n > MOST_LINES} == {}
+
+
+def dense_expressions(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines of nested conditional expressions, and of `[*a, *(b if c else d)]`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.IfExp():
+                parts = [inner for part in ast.iter_child_nodes(node) for inner in ast.walk(part)]
+                if any(isinstance(inner, ast.IfExp) for inner in parts):
+                    yield node.lineno
+            case ast.Starred(value=ast.IfExp()):
+                yield node.lineno
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_conditions_in_conditions(folder: str) -> None:
+    found = {name_of(path): list(dense_expressions(read(path).tree)) for path in files_of(folder)}
+    assert {name: lines for name, lines in found.items() if lines} == {}
 
 
 def test_no_line_is_longer_than_the_formatter_makes_it() -> None:

@@ -106,9 +106,7 @@ class Reader(NamedTuple):
             source = source_of(scores)
             shape_got = shape_of(scores)
         else:
-            bias = None
-            if len(arrays) == 3:
-                bias = arrays[2]
+            bias = arrays[2] if len(arrays) == 3 else None
             pairs = Embeddings(
                 arrays[0], arrays[1], self.similarity, bias, self.raw, layout=self.layout
             )

@@ -192,9 +192,7 @@ def evaluate_model(
         raise InputValueError("sides", expected="heads and tails", got="'relation'")
     model.eval()
     with torch.no_grad():
-        vectors = None
-        if fused is not False:
-            vectors = vectors_of(model, task)
+        vectors = None if fused is False else vectors_of(model, task)
         if vectors is not None:
             return task.evaluate_embeddings(**vectors, unique=True, **options)
         if fused:

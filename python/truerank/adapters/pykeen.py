@@ -286,9 +286,7 @@ def vectors_of(model: Any, side: SideTasks, mode: Any) -> Vectors | str:
     if type(interaction) is modules.ClampedInteraction and interaction.clamp_score is None:
         interaction = interaction.base  # that of SimplE
     is_inverse = side.side == "head" and model.use_inverse_triples
-    asked = "h"
-    if side.side == "tail" or is_inverse:
-        asked = "t"
+    asked = "t" if side.side == "tail" or is_inverse else "h"
     if similarity_of(interaction, asked) is None:
         name = type(interaction).__name__
         return f"{name} with its settings is no dot product, L1 or L2 distance of two vectors"
@@ -429,9 +427,7 @@ def evaluate_model(
     progress = read_rules(options, AuditOptions).progress
     if not isinstance(model, Model):
         raise InputTypeError("model", expected="a pykeen Model", got=type(model).__name__)
-    count = model.num_entities
-    if mode is not None:
-        count = model._get_entity_len(mode=mode)
+    count = model.num_entities if mode is None else model._get_entity_len(mode=mode)
     names = vocabularies(triples, known, entities=count, relations=model.num_real_relations)
     names |= {"sides": sides, "candidates": candidates, "split": split}
     task = Task(as_positions(triples), as_positions(known), **names)
@@ -667,9 +663,7 @@ class RankEvaluator(RankBasedEvaluator):
             candidates = np.asarray(list(restrict_entities_to), dtype=np.int64)
         if device is not None:
             model = model.to(device)
-        known = None
-        if self.filtered:
-            known = split_names(additional_filter_triples)
+        known = split_names(additional_filter_triples) if self.filtered else None
         try:
             measured = evaluate_model(
                 model,

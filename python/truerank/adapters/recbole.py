@@ -132,9 +132,7 @@ class RankEvaluator(recbole.Collector):
 
     def evaluate(self, dataobject: Any) -> OrderedDict[str, float]:
         """Return RecBole's metrics by RecBole's names, in the order and rounding of the config."""
-        self.report = None
-        if RANKS in dataobject:
-            self.report = report(dataobject.get(RANKS))
+        self.report = report(dataobject.get(RANKS)) if RANKS in dataobject else None
         digits = self.config["metric_decimal_place"]
         result: OrderedDict[str, float] = OrderedDict()
         for name in self._names:

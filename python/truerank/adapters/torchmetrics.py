@@ -267,9 +267,7 @@ class TrueRankMetric(Metric):
         return self._tensor(values)
 
     def _tensor(self, value: Any) -> Any:
-        dtype = torch.float64
-        if self.device.type == "mps":
-            dtype = torch.float32
+        dtype = torch.float32 if self.device.type == "mps" else torch.float64
         return torch.as_tensor(value, dtype=dtype, device=self.device)
 
     def report(self, **options: Any) -> Report:
@@ -299,9 +297,7 @@ class TrueRankMetric(Metric):
         tables = [self._no_counts().numpy()]
         tables += [table.cpu().numpy() for table in self._tables()]
         table = np.concatenate(tables)
-        bits = 0
-        if len(table):
-            bits = int(table[0, -1])
+        bits = int(table[0, -1]) if len(table) else 0
         if (table[:, -1] != bits).any():
             raise InputValueError(
                 "update",

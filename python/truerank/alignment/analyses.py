@@ -130,9 +130,7 @@ def most_similar(
     source = source.restrict(*among, csls)
     if direction != DIRECTIONS[0]:
         source = source.swapped()
-    query_ids = source.left_ids
-    if queries is not None:
-        query_ids = as_ids("queries", queries, source.shape[0])
+    query_ids = source.left_ids if queries is None else as_ids("queries", queries, source.shape[0])
     unscaled = without(query_ids, source.left_ids)
     if is_integer(csls) and len(unscaled):
         expected = f"entities of candidates, for csls={csls} has means of these alone"
@@ -181,9 +179,7 @@ def hubness(similar: MostSimilar, k: int | None = None) -> IntArray:
     if not isinstance(similar, MostSimilar):
         raise InputTypeError("similar", expected="a MostSimilar", got=type(similar).__name__)
     width = similar.ids.shape[1]
-    size = width
-    if k is not None:
-        size = positive_integer("k", k)
+    size = width if k is None else positive_integer("k", k)
     if size > width:
         raise InputValueError("k", expected=f"at most {width}, as many as were found", got=size)
     ids = similar.ids[:, :size]
@@ -283,17 +279,13 @@ class DanglingCurve(AsTable):
         columns += [Column("f1", "F1", 3), Column("said"), Column("correct")]
         arrays = [self.thresholds, self.precision, self.recall, self.f1, self.said, self.correct]
         rows = zip(*(array.tolist() for array in arrays), strict=True)
-        have = "have"
-        if self.exclusive == 1:
-            have = "has"
+        have = "has" if self.exclusive == 1 else "have"
         sentence = (
             f"{self.exclusive:,} of {self.entities:,} entities {have} no counterpart; "
             f"best F1 {self.best_f1:.3f} at {self.best_threshold:.3f}, "
             f"average precision {self.average_precision:.3f}."
         )
-        best = 0
-        if len(self):
-            best = int(np.argmax(self.f1))
+        best = int(np.argmax(self.f1)) if len(self) else 0
         first = min(best - THRESHOLDS_SHOWN // 2, len(self) - THRESHOLDS_SHOWN)
         table = Table(
             columns,
@@ -549,9 +541,7 @@ def bucket_labels(degrees: IntArray, edges: Sequence[int] = EDGES) -> Labels:
         starts.insert(0, 1)
     names = ["0"]
     for first, following in pairwise(starts):
-        name = str(first)
-        if following - first > 1:
-            name = f"{first}-{following - 1}"
+        name = f"{first}-{following - 1}" if following - first > 1 else str(first)
         names.append(name)
     names.append(f"{starts[-1]}+")
     codes = np.searchsorted(starts, degrees, side="right").astype(np.int64)
@@ -595,9 +585,7 @@ def _pair_entities(ranks: Ranks) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         got = ", ".join(map(str, used)) or "none"
         raise InputValueError("ranks", expected=f"the sides {' and '.join(DIRECTIONS)}", got=got)
     if ranks.queries is None or ranks.targets is None:
-        missing = "targets"
-        if ranks.queries is None:
-            missing = "queries"
+        missing = "queries" if ranks.queries is None else "targets"
         got = f"none for {missing}; give them with ranks.with_labels({missing}=...)"
         raise InputValueError("ranks", expected="labels that name both entities of a task", got=got)
     queries_are_left = side == DIRECTIONS[0]

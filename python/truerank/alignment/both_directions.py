@@ -183,9 +183,7 @@ def _rank_matrix(
     jobs = _prepare_jobs(store.shape, both, rules)
     forward = TileCount(StoreSource(store, io), jobs[0])
     backward = TileCount(StoreSource(TransposedStore(store), io), jobs[1])
-    measure = None
-    if isinstance(store, ScaledStore):
-        measure = store.measure
+    measure = store.measure if isinstance(store, ScaledStore) else None
     done = 0
 
     def opened(tile: Tile) -> AbstractContextManager[Any]:

@@ -163,9 +163,7 @@ def _means_on_device(
     sizes = [pairs.nbytes] * len(passes)
     means: list[Array] = []
     for i, (vectors, ids, others) in enumerate(passes):
-        candidates = None
-        if len(others) < vectors.shape[1]:
-            candidates = others
+        candidates = others if len(others) < vectors.shape[1] else None
         best = topk_open_embeddings(
             vectors,
             min(k, len(others)),

@@ -414,9 +414,7 @@ class Task(tasks.Task[Report]):
     def __repr__(self) -> str:
         left_count = self.right_to_left.columns
         right_count = self.left_to_right.columns
-        pairs = f"{len(self.pairs):,} pairs"
-        if len(self.pairs) == 1:
-            pairs = "1 pair"
+        pairs = "1 pair" if len(self.pairs) == 1 else f"{len(self.pairs):,} pairs"
         entities = f"{left_count:,} left and {right_count:,} right entities"
         return f"Task({pairs} of {entities}; {self.protocol})"
 
@@ -444,9 +442,7 @@ def _make_side(
             labels[name] = splits.graphs[column].labels(ids)
         else:
             labels[name] = labels_of_codes(ids)
-    candidates_of_side = None
-    if candidates is not None:
-        candidates_of_side = candidates[answer_column]
+    candidates_of_side = None if candidates is None else candidates[answer_column]
     graph = splits.graphs[answer_column]
     return SideTasks(
         side=side,

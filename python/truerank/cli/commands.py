@@ -93,9 +93,7 @@ def info(given: Given) -> None:
     from ..devices.backends import backends_of_devices  # other commands do not need torch
 
     devices = [f"{name} ({backend})" for name, backend in backends_of_devices().items()]
-    openmp = "no"
-    if _core.openmp():
-        openmp = "yes"
+    openmp = "yes" if _core.openmp() else "no"
     facts = {
         "truerank": __version__,
         "Python": f"{platform.python_implementation()} {platform.python_version()}",

@@ -214,8 +214,6 @@ def tab_separated(lines: Sequence[tuple[str, str, float]], digits: int | None) -
     """
     text = ""
     for name, key, value in lines:
-        number = repr(value)
-        if digits is not None:
-            number = f"{value:.{digits}f}"
+        number = repr(value) if digits is None else f"{value:.{digits}f}"
         text += f"{printable(name)}\t{printable(key)}\t{number}\n"
     return text

@@ -159,9 +159,7 @@ def predict_links(given: Given) -> None:
         raise click.UsageError("Missing option '--test'.")
     model = open_model(given, "scores_tail scores_head scores_relation", VECTORS)
     test = given.pop("test")
-    sizes = {}
-    if given.pop("ids", test.endswith(".npy")):
-        sizes = model.sizes(CANDIDATE_KIND)
+    sizes = model.sizes(CANDIDATE_KIND) if given.pop("ids", test.endswith(".npy")) else {}
     vocabularies = {name: given.pop(key, sizes.get(name)) for name, key in LABELS.items()}
     facts = take(given, FACTS)
     if len(facts.get("time", ())) == 1:

@@ -90,9 +90,7 @@ def joined_ranks(paths: Sequence[str], repeats: str, is_incomplete: bool) -> Ran
     """Join ranks over tasks; those of parts of a task must be all, unless some may be missing."""
     ranks = concatenate(map(load, paths), repeats=repeats)  # type: ignore[arg-type]
     units = sum(origin.units for origin in ranks.origins)
-    there = units
-    if ranks.unit is not None:
-        there = len(distinct(ranks.unit.codes))
+    there = units if ranks.unit is None else len(distinct(ranks.unit.codes))
     if there < units and not is_incomplete:
         expected = f"all {format_count(units, 'unit')} of the whole, or --incomplete"
         raise InputValueError("parts", expected=expected, got=f"{there:,} of them")

@@ -46,9 +46,7 @@ class Model(NamedTuple):
 
     def counter(self, task: Any, given: Given) -> Callable[[], Any]:
         """Return what evaluates the model by a task, with a bar of progress."""
-        evaluate = task.evaluate_embeddings
-        if self.kind == "scores":
-            evaluate = task.evaluate_scores
+        evaluate = task.evaluate_scores if self.kind == "scores" else task.evaluate_embeddings
         rules = self.rules | {"audit": "audit" in given, "progress": bar()}
         return partial(evaluate, **self.arrays, **rules)
 

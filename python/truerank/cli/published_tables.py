@@ -79,9 +79,7 @@ def facts_in_words(facts: Given) -> str:
         words.append(facts.get("split", "test"))
         side = facts.get("side", "both")
         words.append({"both": "both sides"}.get(side, f"side {side}"))
-        filter_word = "unfiltered"
-        if facts.get("filtered", False):
-            filter_word = "filtered"
+        filter_word = "filtered" if facts.get("filtered", False) else "unfiltered"
         words.append(filter_word)
     among = format_count(tasks or 0, "task")
     if sizes:

@@ -95,9 +95,7 @@ class Asked(NamedTuple):
         """Take what was asked for; keys are checked, as a count may take long."""
         options = set(given)
         printing = take(given, f"{MEASURED} kinds")
-        keys: list[str] = []
-        if printing.get("metrics", "all") != "all":
-            keys = printing["metrics"]
+        keys: list[str] = [] if printing.get("metrics", "all") == "all" else printing["metrics"]
         asked = cls(
             keys=keys,
             printing=printing,
@@ -167,9 +165,7 @@ def show_report(
     style = check_printing(asked.printing, save=asked.saved, html=asked.page)
 
     made = evaluated(evaluate, asked, grouping, what)
-    findings: list[str] = []
-    if split_audit is not None:
-        findings = str(split_audit).splitlines()
+    findings: list[str] = [] if split_audit is None else str(split_audit).splitlines()
     lines = list(told)
     if asked.has_audit:
         found = findings + list(map(str, made.audit()))

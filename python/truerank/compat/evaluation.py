@@ -132,9 +132,7 @@ class CompatReport(Numbers):
     ) -> None:
         self.preset = preset
         self.exact = exact
-        suffix = ""
-        if exact.ranks.protocol.filter:
-            suffix = preset.suffix
+        suffix = preset.suffix if exact.ranks.protocol.filter else ""
         self._metrics = {}
         for metric in preset.metrics:
             self._metrics[metric.name.format(filtered=suffix)] = metric
@@ -329,9 +327,7 @@ def _figures(
 
 
 def _column(key: str) -> Column:
-    decimals = 3
-    if key == "mr":
-        decimals = 1
+    decimals = 1 if key == "mr" else 3
     return Column(key, table_name(key), decimals)
 
 
@@ -530,9 +526,7 @@ def _evaluate(
     side: LabelsLike | None,
 ) -> CompatTable:
     """Evaluate exact ranks, and what toolkits make of the scores in blocks."""
-    labelled = ranks
-    if side is not None:
-        labelled = ranks.with_labels(side=side)
+    labelled = ranks if side is None else ranks.with_labels(side=side)
     exact = exact_report(labelled)
     conventions = [EXACT]
     for preset in presets:
@@ -593,9 +587,7 @@ def _average_lists(ranks: Ranks, preset: ListPreset, ks: Sequence[int]) -> dict[
     if listed is None:
         raise InputTypeError("ranks", expected="Ranks from lists", got=repr(ranks))
     middle = ranks.realistic
-    is_hit = listed
-    if preset.cut is not None:
-        is_hit = listed & (middle <= preset.cut)
+    is_hit = listed if preset.cut is None else listed & (middle <= preset.cut)
     # what a miss adds: its place to mrr and hits@k, and its rank to mr
     place_of_miss: Any = np.inf
     rank_of_miss: Any = np.nan

@@ -49,9 +49,7 @@ def locate_block(
     """Find the columns of a block of a given width; `total` is None if columns have no numbers."""
     if total is None:
         if start is not None or columns is not None:
-            name = "start"
-            if start is None:
-                name = "columns"
+            name = "columns" if start is None else "start"
             raise InputValueError(name, expected="none without targets")
         return BlockColumns(0, 0, None, job)
     if columns is not None:

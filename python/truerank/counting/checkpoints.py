@@ -64,9 +64,7 @@ class Checkpoint:
             raise OSError(f"checkpoint: no folder that can be written: {os.path.dirname(place)}")
         self._path = os.fsdecode(path)
         self._count = count
-        io = "by parts of rows"
-        if count.true_scores is None:
-            io = "by whole rows"
+        io = "by whole rows" if count.true_scores is None else "by parts of rows"
         self._facts: dict[str, Any] = count.source.facts() | count.job.facts()
         self._facts |= {"io": io, "tiles": len(count.tiles)}
         if os.path.exists(self._path):

@@ -200,9 +200,7 @@ class RankCounter:
         If it has a NaN that the rule forbids, the next call of any method raises the error, and
         the block is not counted. It must not change until then.
         """
-        dtype = None
-        if self._is_dtype_given:
-            dtype = self._dtype
+        dtype = self._dtype if self._is_dtype_given else None
         scores = read_scores(block, dtype, "block")
         if scores.dtype != self._dtype:
             expected = f"{self._dtype}, as true_scores are"
@@ -529,12 +527,8 @@ class RankCounter:
         columns = header["columns"]
         dtype = header["dtype"]
         rules = header["rules"]
-        carrier = dtype
-        if dtype == "bfloat16":
-            carrier = np.uint16
-        targets = None
-        if columns is not None:
-            targets = members["targets"]
+        carrier = np.uint16 if dtype == "bfloat16" else dtype
+        targets = None if columns is None else members["targets"]
         filter = tuple(members[f"filter.{x}"] for x in _FILTER if f"filter.{x}" in members)
         RankCounter.__init__(
             self,
@@ -554,9 +548,7 @@ class RankCounter:
         if seen.bit_length() > (columns or 0):
             raise InputValueError("damaged", expected="a bit for each column", place="seen")
         # the true candidates are added at the end
-        most = _MOST_CANDIDATES
-        if columns is not None:
-            most = min(seen.bit_count(), columns - 1)
+        most = _MOST_CANDIDATES if columns is None else min(seen.bit_count(), columns - 1)
         like = self._settled.counts.arrays
         counts = PartialCounts(saved_counts(members, like, most), self._job.rules)
         self._settled = CountedColumns(counts, seen)

@@ -171,9 +171,7 @@ def count_tiles(
     PlacedFault or None
         The first NaN that the rule forbids, at which the count ends.
     """
-    saved = None
-    if checkpoint is not None:
-        saved = Checkpoint(checkpoint, count)
+    saved = None if checkpoint is None else Checkpoint(checkpoint, count)
     itemsize = count.source.itemsize
     sizes = [tile.height * tile.width * itemsize for tile in count.tiles]
     resumed = sum(sizes[: count.done])

@@ -146,9 +146,7 @@ class Job(NamedTuple):
 
     def error_of_true_nan(self, row: int, column: int) -> InputValueError:
         """Return the error for a true score that is NaN; under "raise" it is one score of many."""
-        kind = "nan_true_score"
-        if self.rules.nan == "raise":
-            kind = "nan"
+        kind = "nan" if self.rules.nan == "raise" else "nan_true_score"
         return self.error_of(PlacedFault(kind, -1, row, column))
 
     def ranks(
@@ -201,9 +199,7 @@ def prepare_job(
     Without targets (``...``), all candidates are counted, and `tasks` read a single row.
     """
     columns = shape[-1]
-    height = 1
-    if len(shape) == 2:
-        height = shape[0]
+    height = shape[0] if len(shape) == 2 else 1
     is_single_row = len(shape) == 1 or (shared and height == 1)
     task_rows = None
     owner = None  # what has a task each; None: as many tasks as there are targets read one row
@@ -282,9 +278,7 @@ def fault_error(
         return InputValueError(
             "candidates", f"the target {targets[task]} of task {task} is not among its candidates"
         )
-    place = score_names.score
-    if fault.kind == "nan_true_score":
-        place = score_names.true_score
+    place = score_names.true_score if fault.kind == "nan_true_score" else score_names.score
     place = place.format(row=fault.row, column=fault.column)
     return forbidden_nan(score_names.argument, place, nan)
 
@@ -294,12 +288,8 @@ def _protocol(
     has_filter: bool, has_candidates: bool, nan: str, order: str, **fields: Any
 ) -> Protocol:
     """Return the protocol of counts; equal ones are one object, since it is slow to check."""
-    filter: tuple[str, ...] = ()
-    if has_filter:
-        filter = ("unnamed",)
-    candidates = "all"
-    if has_candidates:
-        candidates = "selection"
+    filter: tuple[str, ...] = ("unnamed",) if has_filter else ()
+    candidates = "selection" if has_candidates else "all"
     return Protocol(
         filter=filter,
         candidates=candidates,

@@ -193,9 +193,7 @@ def rank_open_lists(
     )
     by_list = np.argsort(job.all_rows, kind="stable")  # as the core takes tasks
     job = job.part(by_list, job.all_rows[by_list])
-    score_bytes = 0
-    if lists.scores is not None:
-        score_bytes = lists.scores.array.nbytes
+    score_bytes = 0 if lists.scores is None else lists.scores.array.nbytes
     total_bytes = lists.ids.nbytes + score_bytes
     report_progress = reporter(listener, total_bytes)
     report_progress(0)
@@ -289,9 +287,7 @@ def _counts_by_score(
     task = true.first_nan(job.rules.nan)
     if task >= 0:
         raise _error_of_nan(lists, int(places[task]), job.rules.nan)
-    filter = None
-    if tasks.filtered_listed.any():
-        filter = tasks.filtered_places
+    filter = tasks.filtered_places if tasks.filtered_listed.any() else None
     # all lists are one row of scores, in which the candidates of a task are the range of its list
     in_lists = job._replace(
         rows=np.zeros_like(places),

@@ -118,9 +118,7 @@ def rank_named_blocks(
     if isinstance(blocks, (str, bytes, Mapping)) or not is_iterable(blocks):
         expected = "an iterable of blocks, each (scores, targets)"
         raise InputTypeError("blocks", expected=expected, got=type(blocks).__name__)
-    known = 0
-    if isinstance(blocks, Sized):
-        known = len(blocks)
+    known = len(blocks) if isinstance(blocks, Sized) else 0
 
     def report_progress(total: int) -> None:
         if listener is not None:
@@ -170,9 +168,7 @@ def _arguments(block: Any) -> dict[str, Any]:
         return dict(zip(ARGUMENTS, block, strict=False))
     if isinstance(block, Mapping) and {"scores", "targets"} <= set(block) <= set(ARGUMENTS):
         return dict(block)
-    got: object = type(block).__name__
-    if isinstance(block, Mapping):
-        got = list(block)
+    got: object = list(block) if isinstance(block, Mapping) else type(block).__name__
     expected = f"(scores, targets), (scores, targets, filter), or these and {ARGUMENTS[3:]} by name"
     raise InputTypeError("arguments", expected=expected, got=got)
 

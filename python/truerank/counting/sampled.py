@@ -179,9 +179,7 @@ def _counts_of_shared(read: Scores | Store, rules: Rules, true: TrueScores) -> d
             best = int(numbers.min(initial=top))  # without numbers, the worst key
         else:
             best = int(numbers.max(initial=bottom))
-        infinite = 0
-        if floating:
-            infinite = int(np.count_nonzero((numbers == bottom) | (numbers == top)))
+        infinite = int(np.count_nonzero((numbers == bottom) | (numbers == top))) if floating else 0
         counts["inf"] = zeros + infinite
         counts["best"] = zeros + best
         counts["at_best"] = zeros + np.count_nonzero(numbers == best)

@@ -73,9 +73,7 @@ def read_thresholds(value: Any, dtype: Any = None) -> npt.NDArray[Any]:
         if "int" not in kinds:
             array = array.astype(np.float64)
     else:
-        raw_dtype = None
-        if getattr(value, "dtype", None) == "V2":
-            raw_dtype = dtype
+        raw_dtype = dtype if getattr(value, "dtype", None) == "V2" else None
         scores = as_scores(value, raw_dtype, "thresholds", _FORM)
         check_size("thresholds", scores.array.size)
         array = scores.array
@@ -126,12 +124,8 @@ def representable(
     """
     # numpy compares doubles exactly, and Python all numbers; doubles hold all other floats
     if dtype in FLOATS:
-        exact = thresholds
-        if thresholds.dtype != np.float64:
-            exact = thresholds.astype(object)
-        carrier = np.dtype(np.float32)
-        if dtype != "bfloat16":
-            carrier = np.dtype(dtype)
+        exact = thresholds if thresholds.dtype == np.float64 else thresholds.astype(object)
+        carrier = np.dtype(np.float32) if dtype == "bfloat16" else np.dtype(dtype)
         with np.errstate(all="ignore"):
             values = exact.astype(np.float64).astype(carrier)
             below = np.nextafter(values, carrier.type(-np.inf))
@@ -232,9 +226,7 @@ def prepare_thresholds(
     if not numbers.ndim:
         numbers = np.full(tasks, numbers, numbers.dtype)
     if len(numbers) != tasks:
-        each = score_names.row
-        if rows is not None:
-            each = "row"
+        each = score_names.row if rows is None else "row"
         expected = f"{tasks} thresholds, one for each {each}, or a matrix of {tasks} rows of them"
         raise InputValueError("thresholds", expected=expected, got=f"shape {numbers.shape}")
     if numbers.ndim == 2:

@@ -166,9 +166,7 @@ class StoreSource:
 
     def __init__(self, store: Store, io: str | None = None) -> None:
         self.store = store
-        self.io = store.io
-        if io is not None:
-            self.io = choice("io", io, IO)
+        self.io = store.io if io is None else choice("io", io, IO)
         self.shape = store.shape
         self.dtype = store.dtype
         self.itemsize = store.itemsize
@@ -215,9 +213,7 @@ class StoreSource:
 
 def open_block(block: Array | FileBlock, store: Store) -> OpenTile:
     """Return the block of a store as the core takes it."""
-    file = ""
-    if isinstance(block, FileBlock):
-        file = block.name
+    file = block.name if isinstance(block, FileBlock) else ""
     return OpenTile(core_scores(block, store), file)
 
 

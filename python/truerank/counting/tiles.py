@@ -194,12 +194,8 @@ class TileCount:
         last = self._last
         if last is None or (last.tile.top, last.tile.height) != (tile.top, tile.height):
             tasks = self.tasks_of(tile)
-            rows = None
-            if self.job.rows is not None:
-                rows = self._rows[self._places_of(tile)] - tile.top
-            true_scores = None
-            if self.true_scores is not None:
-                true_scores = self.true_scores[tasks]
+            rows = None if self.job.rows is None else self._rows[self._places_of(tile)] - tile.top
+            true_scores = None if self.true_scores is None else self.true_scores[tasks]
             part = self.job.part(tasks, rows)
             last = TileJob(tile, tasks, part, true_scores, self.first_column)
             self._last = last

@@ -89,9 +89,7 @@ class ScoreSource(ABC):
 
         About as high as wide: what is made of vectors needs those of its rows and of its columns.
         """
-        width = self.shape[1]
-        if columns is not None:
-            width = len(columns)
+        width = self.shape[1] if columns is None else len(columns)
         most = max(1, TILE_BYTES // self.dtype.itemsize)
         tile_height = max(1, most // max(1, min(width, math.isqrt(most))))
         tile_width = max(1, most // tile_height)
@@ -163,9 +161,7 @@ class StoredScores(ScoreSource):
 
     def scan(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
         tasks = len(rows)
-        width = self.shape[1]
-        if columns is not None:
-            width = len(columns)
+        width = self.shape[1] if columns is None else len(columns)
         if self.backend == "torch" or not tasks or not width:
             return super().scan(rows, true_scores, columns)
         from . import count_kernels as kernels

@@ -151,9 +151,7 @@ class DeviceCounts:
         let_in = copied_selection(tasks.candidates, scores)
         for first in range(0, max(1, len(numbers)), MOST_TASKS):
             some = numbers[first : first + MOST_TASKS]
-            true_scores = None
-            if self._true_scores is not None:
-                true_scores = self._true_scores[some]
+            true_scores = None if self._true_scores is None else self._true_scores[some]
             rows = tasks.rows[some] - top
             chunk = _Chunk(scores, some, rows, tasks.targets[some] - first_column, true_scores)
             counts = scores.stream.copy_to_host(chunk.count(first_column, left_out, let_in))

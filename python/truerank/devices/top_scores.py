@@ -59,9 +59,7 @@ def top_scores(
     if let_in is not None and let_in.shared:
         columns = let_in.columns_within(0, source.shape[1])
         let_in = None
-    parts = []
-    if len(columns):
-        parts = columns.split(TILE_COLUMNS)
+    parts = columns.split(TILE_COLUMNS) if len(columns) else []
     all_ids = source.zeros(len(rows), k)
     scores = source.empty((len(rows), k), source.dtype).fill_(float("nan"))
     with_nan = source.zeros(len(rows)).bool()

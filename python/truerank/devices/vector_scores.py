@@ -71,9 +71,9 @@ class VectorScores(ScoreSource):
         means: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None,
     ) -> None:
         torch = sys.modules["torch"]
-        self.dtype = torch.float32
-        if torch.float64 in (queries.dtype, entities.dtype):
-            self.dtype = torch.float64
+        self.dtype = (
+            torch.float64 if torch.float64 in (queries.dtype, entities.dtype) else torch.float32
+        )
         self.shape = (len(queries), len(entities))
         self.like = entities
         self.stream = stream

@@ -474,9 +474,7 @@ def topk_open_embeddings(
            [ 1,  2]])
     """
     length = positive_integer("k", k)
-    block_size = 0
-    if block is not None:
-        block_size = positive_integer("block", block)
+    block_size = 0 if block is None else positive_integer("block", block)
     job = embeddings.job(..., rows, filter, candidates, rules)
     check_size("k", length * len(job.all_rows))
     width = min(length, max(1, embeddings.shape[1]))

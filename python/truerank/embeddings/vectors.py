@@ -193,9 +193,7 @@ class Embeddings:
         self.layout = layout
         self._check_lengths(left.dtype in PARTS, right.dtype in PARTS)
         self.single_row = len(self.vector_shapes[0]) == 1
-        rows = 1
-        if not self.single_row:
-            rows = self.vector_shapes[0][0]
+        rows = 1 if self.single_row else self.vector_shapes[0][0]
         self.shape = (rows, self.vector_shapes[1][0])
         carrier: np.dtype[Any] = np.dtype(np.float32)
         if not {"float64", "complex128"}.isdisjoint((left.dtype, right.dtype)):
@@ -310,9 +308,7 @@ class Embeddings:
         host = self.on_host()
         queries = self._for_core(host.queries, rows)
         entities = self._for_core(host.entities, columns)
-        bias = None
-        if self.bias is not None:
-            bias = self.bias[columns]
+        bias = None if self.bias is None else self.bias[columns]
         means = None
         if self.csls is not None:
             means = (self.csls.queries[rows], self.csls.entities[columns])
@@ -330,9 +326,7 @@ class Embeddings:
         assert self._stream is not None
         queries = in_parts(self.queries, self.layout)
         entities = in_parts(self.entities, self.layout)
-        means = None
-        if self.csls is not None:
-            means = (self.csls.queries, self.csls.entities)
+        means = None if self.csls is None else (self.csls.queries, self.csls.entities)
         return VectorScores(queries, entities, self.similarity, self._stream, self.bias, means)
 
     def ranks(self, job: Job, counts: Mapping[str, IntArray], place: str | None) -> Ranks:
@@ -372,9 +366,7 @@ class Embeddings:
         With a checkpoint they are counted in tiles, after each of which it is told; without one,
         the core tells it.
         """
-        block_size = 0
-        if block is not None:
-            block_size = positive_integer("block", block)
+        block_size = 0 if block is None else positive_integer("block", block)
         if checkpoint is not None:
             tiled = VectorSource(self.on_host(), job.rules.num_threads, in_tiles=True)
             report_progress = reporter_to(watch, self.nbytes)

@@ -313,9 +313,7 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
     if runs_a is not None and runs_b is not None:
         return _compare_runs(runs_a, runs_b, key, options, names)
     if runs_a is not None or runs_b is not None:
-        single = names[0]
-        if runs_a is not None:
-            single = names[1]
+        single = names[0] if runs_a is None else names[1]
         raise InputTypeError(single, expected="several runs, as the other model has", got="one")
     pair = gather_pair(a, b, key, options, names)
     measured = _measure(pair.one, options.level)
@@ -364,9 +362,7 @@ def _tested(measured: _Measured, second: Influences, key: Key, level: float) -> 
 
 def _tested_alone(first: Influences, second: Influences, key: Key, level: float) -> Tested:
     if math.isnan(first.value - second.value):
-        effect = RATIO
-        if key.macro or first.form in DIFFERENCES:
-            effect = DIFFERENCE
+        effect = DIFFERENCE if key.macro or first.form in DIFFERENCES else RATIO
         return Tested(effect)
     if first.form in DIFFERENCES:
         return tested_difference(first, second, key, level)

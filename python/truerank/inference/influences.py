@@ -250,9 +250,7 @@ def sums_of_tasks(units: Units, sample: Sample) -> tuple[FloatArray, FloatArray]
     parameter = key.parameter
     if metric.mean is variance:
         centres, inner = tie_centres(sample)
-        groups = np.zeros(len(centres), np.int64)
-        if units.groups is not None:
-            groups = units.groups
+        groups = np.zeros(len(centres), np.int64) if units.groups is None else units.groups
         centres = centres - centres[:1]
         middles = np.bincount(groups, weights * centres) / np.bincount(groups, weights)
         return weights * (np.square(centres - middles[groups]) + inner), weights

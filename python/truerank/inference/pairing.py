@@ -262,9 +262,7 @@ def _describe_unequal(a: Ranks, b: Ranks, names: tuple[str, str]) -> str:
 def _occurrences(codes: IntArray, unit: Labels | None) -> IntArray:
     """How many equal codes stand before each one, by the first tasks of their units."""
     n = len(codes)
-    first = np.arange(n)
-    if unit is not None:
-        first = first_equals(unit.codes)
+    first = np.arange(n) if unit is None else first_equals(unit.codes)
     order = np.lexsort((np.arange(n), first, codes))
     ordered = codes[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))

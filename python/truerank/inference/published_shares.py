@@ -71,9 +71,7 @@ def compare_shares(a: float, b: float, tasks: int, tasks_b: int | None = None) -
         if not 0 <= share <= 1:
             raise InputValueError(name, expected="a share from 0 to 1", got=share)
     n = integer("tasks", tasks, least=1)
-    n_b = n
-    if tasks_b is not None:
-        n_b = integer("tasks_b", tasks_b, least=1)
+    n_b = n if tasks_b is None else integer("tasks_b", tasks_b, least=1)
     hits = round(a * n)
     hits_b = round(b * n_b)
     apart = fisher_exact([[hits, n - hits], [hits_b, n_b - hits_b]]).pvalue

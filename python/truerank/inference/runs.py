@@ -130,9 +130,7 @@ def crossed_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
         over_both += deviations * units / (units - 1) / (k * (k - 1))
     total = max(over_runs + over_units - over_both, over_runs, over_units)
     freedom = over_units**2 / degrees_of_freedom(apart) + freedom
-    degrees = math.inf
-    if freedom > 0:
-        degrees = total * total / freedom
+    degrees = total * total / freedom if freedom > 0 else math.inf
     return TwoLevelT(estimate, math.sqrt(total), degrees, apart)
 
 
@@ -301,9 +299,7 @@ def _units_of_runs(
             ranks = model.labels().tasks
             match = match_tasks(first, ranks)
             aligned = model.in_order(align(first, ranks, match), match.order)
-            units_of_first: LabelsLike | None = codes
-            if name == TASK:
-                units_of_first = None
+            units_of_first: LabelsLike | None = None if name == TASK else codes
             macro = group_of_tasks(first, key, by, groups_of(models[0], groups))
             found = aligned.units(key, by=units_of_first, groups=macro)
         else:

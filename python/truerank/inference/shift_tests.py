@@ -189,17 +189,13 @@ def tested_ratio(first: Influences, second: Influences, key: Key, level: float) 
         limits = (least - most, most - least)
     else:
         flips = SignFlips(first.tops, second.tops, null=1.0)
-        limits = (0.0, math.inf)
-        if least > 0:
-            limits = (least / most, most / least)
+        limits = (least / most, most / least) if least > 0 else (0.0, math.inf)
     t = None
     if hangs_on_large_ranks(key):
         # Fieller's: of the difference of one mean and the shift times the other
         t = ShiftT(flips, first.moved - second.moved, second.moved)
     test = ShiftTest(flips, t, level)
-    estimate = math.nan
-    if second.value:
-        estimate = first.value / second.value
+    estimate = first.value / second.value if second.value else math.nan
     found = test.of_null(RATIO, estimate)
     if not is_shift and not second.inner:
         return found

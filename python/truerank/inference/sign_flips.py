@@ -90,9 +90,7 @@ class SignFlips:
         self._total = float(apart.sum())
         self._whole = float(shares.sum())
         # where the second model varies in nothing, there is no ratio, but a p-value
-        self.estimate = math.nan
-        if self._whole:
-            self.estimate = null + self._total / self._whole
+        self.estimate = null + self._total / self._whole if self._whole else math.nan
         self.spread = math.sqrt(float(apart @ apart)) / (self._whole or 1.0)
         self._mixture: NormalMixture | None = None
         found = self._share(apart, None, at_null=True)
@@ -139,9 +137,7 @@ class SignFlips:
     def _share(self, apart: FloatArray, counts: IntArray | None, at_null: bool = False) -> Share:
         """The two-sided p-value of differences, each of which so many units have."""
         sizes = np.abs(apart)
-        numbers: FloatArray | IntArray = np.ones(len(apart))
-        if counts is not None:
-            numbers = counts
+        numbers: FloatArray | IntArray = np.ones(len(apart)) if counts is None else counts
         classes = classes_of(sizes, counts)
         total = float(numbers @ apart)
         if abs(total) <= SLACK * classes.total:

@@ -125,9 +125,7 @@ class Progress(NamedTuple):
         >>> print(Progress(3_000_000, 0, 2.0))
         3 MB, 1.5 MB/s
         """
-        amount: Callable[[float], str] = "{:,.0f}".format
-        if self.unit == BYTES:
-            amount = size_text
+        amount: Callable[[float], str] = size_text if self.unit == BYTES else "{:,.0f}".format
         text = amount(self.done)
         if self.total:
             text += f" of {amount(self.total)}"

@@ -110,9 +110,7 @@ def codes_of(*columns: IntArray) -> Codes:
     >>> codes_of(np.array([1, 0, 1]), np.array([5, 7, 5])).codes
     array([1, 0, 1])
     """
-    values = columns[0]
-    if len(columns) > 1:
-        values = row_keys(columns)
+    values = row_keys(columns) if len(columns) > 1 else columns[0]
     low, span = _range_of(values)
     if span <= 2 * len(values) + _SMALL:
         is_present = np.zeros(span, dtype=bool)
@@ -355,9 +353,7 @@ def _range_of_parts(parts: Sequence[IntArray]) -> tuple[int, int]:
 def _count_runs(ordered: IntArray, numbers: IntArray) -> Occurrences:
     """Add up the numbers of equal ones among ascending values."""
     starts = np.flatnonzero(_are_new(ordered))
-    sums = numbers[:0]
-    if len(starts):
-        sums = np.add.reduceat(numbers, starts)
+    sums = np.add.reduceat(numbers, starts) if len(starts) else numbers[:0]
     return Occurrences(ordered[starts], sums)
 
 

@@ -223,9 +223,7 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
     if type(value) is np.ndarray:
         return value, None
     value = by_position(name, value)
-    hint = ""
-    if form is SCORES:
-        hint = "give a filter instead"
+    hint = "give a filter instead" if form is SCORES else ""
     refuse_mask(name, value, hint=hint)
     if is_tensor(value):
         return tensor_array(value, name)

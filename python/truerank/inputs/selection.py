@@ -79,9 +79,7 @@ def as_selection(
     if value is None:
         return None
     selection = parsed_selection(name, value, tasks, columns)
-    lists = tasks
-    if selection.shared:
-        lists = 1
+    lists = 1 if selection.shared else tasks
     if selection.lists is not None:
         lists = len(selection.indptr) - 1
         each = f"{tasks} lists, one for each task"
@@ -292,9 +290,7 @@ def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
         raise InputTypeError(name, expected=expected, got=f"a tuple of {len(members)}")
     for part, member in zip(("indptr", "indices", "lists"), members, strict=False):
         check_shape(name, array_shape(name, member), 1, f"a 1-D {part}")
-    lists = None
-    if len(members) == 3:
-        lists = index_array(f"{name}: lists", members[2])
+    lists = index_array(f"{name}: lists", members[2]) if len(members) == 3 else None
     indptr = index_array(f"{name}: indptr", members[0])
     return Selection(indptr, native_indices(f"{name}: indices", members[1]), lists, False)
 

@@ -251,9 +251,7 @@ def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits
         lengths.append(counts)
     least = min(int(counts.min()) for counts in lengths)
     most = max(int(counts.max()) for counts in lengths)
-    number = f"{least} to {most}"
-    if least == most:
-        number = str(most)
+    number = str(most) if least == most else f"{least} to {most}"
     return CandidateSet(f"given {number} negatives ({digest_of_ids(*arrays)})", negatives=negatives)
 
 

@@ -248,9 +248,7 @@ def check_filters(
         "overlap" without times.
     """
     if filters is None:
-        filters = [NONE]
-        if known:
-            filters = [QUERY]
+        filters = [QUERY] if known else [NONE]
     names = check_words("filters", filters, FILTERS)
     if not known and names != [NONE]:
         expected = '("none",) without known splits (known=None)'

@@ -145,9 +145,7 @@ class Predictions:
         if candidates is not None:
             number = integer("candidates", candidates, least=number)
         listed = (self.indptr, ids[self.ids])
-        scores = None
-        if self.scores is not None:
-            scores = (self.indptr, self.scores)
+        scores = None if self.scores is None else (self.indptr, self.scores)
         ranks_of_sides = []
         for name, side in task.sides.items():
             known_answers, _ = side.selections()
@@ -222,9 +220,7 @@ def read_predictions(
     entities = tuple(reader.names())
     relations = tuple(reader.groups())
     refuse_repeats("path", lambda i: f"triple {i // 2}", entities, indptr, ids, name)
-    listed_scores: FloatArray | None = None
-    if has_scores:
-        listed_scores = scores
+    listed_scores: FloatArray | None = scores if has_scores else None
     return Predictions(
         triples=triples.astype(np.int64).reshape(-1, 3),
         entities=entities,

@@ -336,9 +336,7 @@ def _rows_of(title: str, value: Any) -> tuple[list[Any], bool]:
 
     Say whether relations are keys of JSON, which have no type.
     """
-    path = ""
-    if is_path(value):
-        path = os.fsdecode(value)
+    path = os.fsdecode(value) if is_path(value) else ""
     kind = "line"
     numbered: Iterable[tuple[int, Any]]
     if is_json(path):
@@ -375,9 +373,7 @@ def _rows_of_text(title: str, path: str) -> Iterator[tuple[int, list[str]]]:
             yield number, csv_fields(f"{title}: {path}", number, line)
             continue
         if not delimiter:
-            delimiter = ","
-            if "\t" in line:
-                delimiter = "\t"
+            delimiter = "\t" if "\t" in line else ","
         yield number, list(map(without_blanks, line.split(delimiter)))
 
 
@@ -394,9 +390,7 @@ def _fields_of_object(statement: dict[str, Any]) -> list[Any] | None:
     for name, values in statement.items():
         if name in (heads[0], tails[0], "N"):  # N is the number of entities
             continue
-        listed = values
-        if not isinstance(values, list):
-            listed = [values]
+        listed = values if isinstance(values, list) else [values]
         for value in listed:
             fields.extend([name, value])
     return fields

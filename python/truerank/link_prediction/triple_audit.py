@@ -135,9 +135,7 @@ class TaskAudit(SplitAudit):
             question = "are the columns in the order head, relation, tail?"
             lines.append(f"many relations: {counts} are distinct; {question}")
         if self.unseen is not None:
-            heading = "unseen"
-            if TRAIN in self.known:
-                heading = f"unseen in {TRAIN}"
+            heading = f"unseen in {TRAIN}" if TRAIN in self.known else "unseen"
             rule = self._format_rule("unseen", self.unseen.count)
             lines.append(f"{heading}: {self.unseen}{rule}")
             lines.append(f"unseen entities: {self.unseen_entities}")

@@ -281,7 +281,5 @@ def _facts_of_values(splits: TripleSplits, kept: IntArray, has_keys: bool) -> Si
     heads, relations, tails = splits.triples[statement, :3].T
     qualifier_relations, values = flat.pairs.T
     facts = np.stack([heads, qualifier_relations, values, relations, tails, others], axis=1)
-    keys: tuple[int, ...] = ()
-    if has_keys:
-        keys = (5,)
+    keys: tuple[int, ...] = (5,) if has_keys else ()
     return SideFacts(facts, ranked, query_columns=(0, 3, 4, 1), answer_column=2, keys=keys)

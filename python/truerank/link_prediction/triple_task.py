@@ -535,9 +535,7 @@ class Task(SidedTask[Report]):
 
 def _read_sides(sides: Any, has_qualifiers: bool) -> list[str]:
     """Return the sides to predict in the order of the tasks."""
-    names = (*SIDES, TIME)
-    if has_qualifiers:
-        names = (*SIDES, QUALIFIER)
+    names = (*SIDES, QUALIFIER) if has_qualifiers else (*SIDES, TIME)
     return sorted(check_words("sides", sides, names), key=names.index)
 
 
@@ -565,9 +563,7 @@ def _check_time_side(sides: Sequence[str], splits: TripleSplits) -> None:
     times = splits.times
     if times is None or len(times.columns) != 1:
         expected = f"time=, the one column of points that the side {TIME!r} predicts"
-        got = "none"
-        if times is not None:
-            got = "starts and ends"
+        got = "none" if times is None else "starts and ends"
         raise InputValueError("sides", expected=expected, got=got)
     (unknown,) = np.nonzero(times.starts[: splits.tested] == UNKNOWN_START)
     if len(unknown):
@@ -577,9 +573,7 @@ def _check_time_side(sides: Sequence[str], splits: TripleSplits) -> None:
 
 def _read_keys(keys: Any, width: int) -> tuple[int, ...]:
     """Return the columns of qualifiers that are part of every query, ascending; by default all."""
-    columns: Sequence[Any] = range(3, width)
-    if keys is not None:
-        columns = several("keys", keys, "columns")
+    columns: Sequence[Any] = range(3, width) if keys is None else several("keys", keys, "columns")
     return tuple(sorted(check_numbers_of_columns("keys", columns, width)))
 
 
@@ -600,9 +594,7 @@ def _make_protocols(
     split, *known = splits.sizes
     protocols = {}
     for name, rule in rules.items():
-        filtered_by: tuple[str, ...] = ()
-        if name != NONE:
-            filtered_by = (*known, split)
+        filtered_by: tuple[str, ...] = () if name == NONE else (*known, split)
         protocols[name] = Protocol(
             filter=filtered_by,
             filter_rule=rule,

@@ -309,15 +309,11 @@ def _find_further(
 ) -> Further:
     """Return the further columns that are read: a weight or a label belongs to no query unsaid."""
     width = len(next(iter(columns_by_split.values())))
-    times: tuple[int, ...] = ()
-    if time is not None:
-        times = check_times(time, width)
+    times: tuple[int, ...] = () if time is None else check_times(time, width)
     if keys is not None:
         return Further(tuple(range(3, width)), times)
     for j in set(range(3, width)).difference(times):
-        name = f"column {j}"
-        if reader.further:
-            name = repr(reader.further[j - 3])
+        name = repr(reader.further[j - 3]) if reader.further else f"column {j}"
         of_splits = [split[j] for split in columns_by_split.values() if len(split[j].values)]
         entries = {column.entry(0) for column in of_splits}
         if len(entries) > 1 or not all(map(_has_one_value, of_splits)):

@@ -102,9 +102,7 @@ def power(_: RankFunction, sample: Sample, p: Parameter) -> float:
     if abs(p) < 1:  # powers near 1 keep their digits as differences from it
         logarithm = math.log1p(weighted_mean(np.expm1(logs), sample.weights))
     else:
-        log_weights = np.zeros(len(logs))
-        if sample.weights is not None:
-            log_weights = np.log(sample.weights)
+        log_weights = np.zeros(len(logs)) if sample.weights is None else np.log(sample.weights)
         logarithm = _log_sum(logs + log_weights) - _log_sum(log_weights)
     return extreme * math.exp(logarithm / p)
 
@@ -206,9 +204,7 @@ def _median_of_runs(
     shares = shares[kept]
     if not starts.size:
         return math.nan
-    scale = np.ones(len(starts))
-    if weights is not None:
-        scale = rescale_weights(weights[kept])
+    scale = np.ones(len(starts)) if weights is None else rescale_weights(weights[kept])
     of_number = scale / shares  # the weight of each number of a run
     last = starts + (sizes - 1)
     slack = 8 * len(starts) * np.finfo(np.float64).eps * float((of_number * sizes).sum())

@@ -85,12 +85,8 @@ def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None
     positions = KINDS[kind](ranks, seed).astype(np.float64, copy=False)
     if weights is None:
         weights = ranks.weights
-    tied = None
-    if kind == EXPECTED_KIND:
-        tied = ranks.tied
-    middle_of = None
-    if kind == DEFAULT_KIND:
-        middle_of = ranks.tied
+    tied = ranks.tied if kind == EXPECTED_KIND else None
+    middle_of = ranks.tied if kind == DEFAULT_KIND else None
     return Sample(positions, ranks.candidates, weights, tied, middle_of)
 
 

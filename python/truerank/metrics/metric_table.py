@@ -292,9 +292,7 @@ def listed_metrics() -> list[str]:
     """
     found = []
     for row in METRICS.values():
-        parameters = row.examples
-        if row.listed is not None:
-            parameters = row.listed
+        parameters = row.examples if row.listed is None else row.listed
         found += [row.name + parameter for parameter in parameters]
     return found
 

@@ -438,12 +438,8 @@ def known_candidates(
     KnownCandidates(values=array([27065]), multiplicities=array([225020]), exact=False)
     """
     entry = data_set(dataset)
-    sides: tuple[str, ...] = (side,)
-    if side == ALL_SIDES:
-        sides = ENTITY_SIDES
-    size = entry["entities"]
-    if side == "relation":
-        size = entry["relations"]
+    sides: tuple[str, ...] = ENTITY_SIDES if side == ALL_SIDES else (side,)
+    size = entry["relations"] if side == "relation" else entry["entities"]
     if not filtered:
         return KnownCandidates(np.array([size]), np.array([entry[split] * len(sides)]), exact=True)
     for facts in ("left_out", "most_left_out"):

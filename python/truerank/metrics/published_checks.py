@@ -186,9 +186,7 @@ def _beyond_hits(
     if candidates is not None:
         bounds["mr"] = bounds["mr"][0], _mean_of_blocks(least_shares, last_ranks)
     words = ", ".join(f"hits@{k} {number.text}" for k, number in hits.items())
-    allow = "allow"
-    if len(hits) == 1:
-        allow = "allows"
+    allow = "allows" if len(hits) == 1 else "allow"
     found = []
     for name, (low, high) in bounds.items():
         number = numbers.get(name)

@@ -138,9 +138,7 @@ def save(
         first = next(iter(models.values()))
         title = ", ".join(filter(None, models))
         title = title or f"Evaluation of {first.protocol.split or 'ranks'}"
-    keys = None
-    if metrics is not None:
-        keys = unique_keys(metrics)
+    keys = None if metrics is None else unique_keys(metrics)
     options = {"by": by, "level": confidence(level), "allow_unlike": allow_unlike}
     results, numbers = _results(models, keys, options, kinds)
     parts = files(__package__)
@@ -178,9 +176,7 @@ def _results(
     shown: list[Any] = []
     if len(models) > 1 or keys is not None:
         named = {name or "all tasks": report for name, report in models.items()}
-        kinds_of_models = None
-        if not is_auto(kinds):
-            kinds_of_models = kinds
+        kinds_of_models = None if is_auto(kinds) else kinds
         has_intervals = _have_ranks(models)
         shown.append(table(named, keys, interval=has_intervals, kinds=kinds_of_models, **options))
     if len(models) == 1:
@@ -213,9 +209,7 @@ def _json(report: KeyedValues) -> str:
 
 
 def _usual_keys(report: KeyedValues) -> list[str]:
-    metrics: Sequence[str] = METRICS
-    if not isinstance(report, Report):
-        metrics = report.few
+    metrics: Sequence[str] = METRICS if isinstance(report, Report) else report.few
     side = report.sides[0]
     if side == ALL_SIDES:
         return list(metrics)
@@ -229,9 +223,7 @@ def _have_ranks(models: Mapping[str, KeyedValues]) -> bool:
 def _plots(models: Mapping[str, Any], keys: list[str] | None, options: Mapping[str, Any]) -> str:
     first = next(iter(models.values()))
     is_one = len(models) == 1
-    drawn: Any = models
-    if is_one:
-        drawn = first
+    drawn: Any = first if is_one else models
     shown = keys or _usual_keys(first)
     read = {key: first.read_key(key) for key in shown}
     shares = [x for x, key in read.items() if increasing(key) and key.adjustment in ONE_SCALE]

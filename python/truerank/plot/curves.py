@@ -311,9 +311,7 @@ def hits_curve(
 
 def _success(report: RankedQueries, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the steps of a report of retrieval."""
-    order = kind
-    if kind == DEFAULT_KIND:
-        order = EXPECTED_KIND
+    order = EXPECTED_KIND if kind == DEFAULT_KIND else kind
     size = len(report.queries)
     return Steps(
         line=report.success_at(cutoffs, cast("AnswerOrder", order)),

@@ -181,9 +181,7 @@ def comparison(
     >>> ax.get_lines()[1].get_xdata().tolist(), ax.get_yticklabels()[0].get_text()[:6]
     ([-0.5], 'TransE')
     """
-    models: Any = a
-    if b is not None:
-        models = dict(zip(_two_names(names), (a, b), strict=True))
+    models: Any = a if b is None else dict(zip(_two_names(names), (a, b), strict=True))
     options: dict[str, Any] = {"by": by, "level": level, "allow_unlike": allow_unlike}
     pairs = _compare(models, metric, against, options)
     ax = axes_for("truerank.plot.comparison", ax, 1.2 + _ROW_HEIGHT * max(len(pairs), 2))
@@ -308,9 +306,7 @@ def groups(
     labels = [label for label, number in tasks.items() if number]
     labels.sort(key=tasks.__getitem__, reverse=True)
     if order == "value":  # the best first, and those without a value last
-        sign = -1
-        if increasing(key) is False:
-            sign = 1
+        sign = 1 if increasing(key) is False else -1
         labels.sort(key=lambda label: (math.isnan(found[label]), sign * found[label]))
     chosen = labels[:most]
     ax = axes_for("truerank.plot.groups", ax, 1.5 + _ROW_HEIGHT * max(len(chosen), 2))

@@ -141,9 +141,7 @@ def _tasks_by_size(sample: Sample) -> Tasks:
 
 def _interval_shares(tasks: IntArray, weights: FloatArray | None, m: int) -> FloatArray:
     """The share of the tasks in each of m intervals; tasks with the number m are in none."""
-    mass = np.ones(len(tasks))
-    if weights is not None:
-        mass = rescale_weights(weights)
+    mass = np.ones(len(tasks)) if weights is None else rescale_weights(weights)
     total = mass.sum() or np.nan  # without tasks no share is known
     found: FloatArray = np.bincount(tasks, weights=mass, minlength=m + 1)[:m] / total
     return found

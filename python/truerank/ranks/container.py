@@ -498,9 +498,7 @@ class Ranks(Immutable):
             if name in self._arrays:
                 columns[name] = self._arrays[name]
         for name, labels in self._labels.items():
-            title = name
-            if name in columns:
-                title = f"labels.{name}"
+            title = f"labels.{name}" if name in columns else name
             columns[title] = labels.values
         return frame({name: np.array(value) for name, value in columns.items()})
 
@@ -544,9 +542,7 @@ def load(path: str | os.PathLike[str]) -> Ranks:
         if saved.weights is not None:
             # a slice of weighted ranks may have only weights of 0, and is saved as it is
             arrays["weights"] = checked_weights(saved.weights, length=len(ranks))
-        judged = None
-        if saved.judged is not None:
-            judged = saved.judged.checked(len(ranks))
+        judged = None if saved.judged is None else saved.judged.checked(len(ranks))
         return ranks._with(arrays, judged=judged, origins=saved.origins)
 
 

@@ -87,9 +87,7 @@ def checked_audit(value: object, length: int) -> IntArray:
     [[0, 0], [0, 2], [1, 1], [0, 0], [0, 0]]
     """
     check_length("audit", value)
-    parts: list[Any] = []
-    if is_iterable(value):
-        parts = list(value)
+    parts: list[Any] = list(value) if is_iterable(value) else []
     if not 3 <= len(parts) <= len(Audit._fields):
         raise InputTypeError("audit", expected="an Audit or three arrays", got=type(value).__name__)
     audit = np.zeros((len(Audit._fields), length), np.int64)
@@ -162,9 +160,7 @@ def checked_index(index: object) -> slice | npt.NDArray[Any]:
         return index
     array = as_array(index, "index", "a slice, mask, integers or an int")
     if isinstance(index, tuple) or array.ndim > 1:
-        got = f"shape {array.shape}"
-        if isinstance(index, tuple):
-            got = "a tuple"
+        got = "a tuple" if isinstance(index, tuple) else f"shape {array.shape}"
         raise InputTypeError("index", expected="a slice, mask, integers or an int", got=got)
     if array.dtype == np.bool_ and array.ndim:
         return array

@@ -108,9 +108,7 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
     for name, values in _in_all_parts(labels_of_parts):
         labels[name] = join_labels(name, values)
     joined = dict(_in_all_parts(_fields_of(parts)))
-    judged = None
-    if "judged" in joined:
-        judged = JudgedPlaces.joined(joined.pop("judged"))
+    judged = JudgedPlaces.joined(joined.pop("judged")) if "judged" in joined else None
     arrays = {name: np.concatenate(values, -1) for name, values in joined.items()}
     return Ranks._of(arrays, labels, protocol, judged, origins)
 

@@ -327,9 +327,7 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
             codes_of[place] = merged_codes(part.vocabulary)
         codes.append(codes_of[place][part.codes])
     has_names = has_ids != {True} and any(part.vocabulary is not None for part in parts)
-    vocabulary = None
-    if has_names:
-        vocabulary = tuple(merged)
+    vocabulary = tuple(merged) if has_names else None
     return Labels._trusted(np.concatenate(codes), vocabulary)
 
 

@@ -189,9 +189,7 @@ class Protocol:
         words = []
         if self.split:
             words.append(f"split {self.split}")
-        filtered = "unfiltered"
-        if self.filter:
-            filtered = f"filtered by {_in_words(self.filter)}"
+        filtered = f"filtered by {_in_words(self.filter)}" if self.filter else "unfiltered"
         if self.filter_rule:
             filtered += f" ({self.filter_rule})"
         words.append(filtered)

@@ -216,9 +216,7 @@ def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, f
 def _share_of(counted: Counted, mask: npt.NDArray[np.bool_]) -> tuple[float, str]:
     """Return the share of the tasks with weight that a mask has, and it in words."""
     weights = counted.tasks.weights
-    has_weight = np.ones(len(mask), np.bool_)
-    if weights is not None:
-        has_weight = weights > 0
+    has_weight = np.ones(len(mask), np.bool_) if weights is None else weights > 0
     number = int(np.count_nonzero(mask & has_weight))
     total = int(np.count_nonzero(has_weight))
     share = number / max(total, 1)
@@ -294,9 +292,7 @@ def _ties(counted: Counted) -> tuple[float, str]:
         values = {kind: counted.value(parse(key)) for kind, key in keys.items()}
         value = values[DEFAULT_KIND]
         gap = max(abs(other - value) for other in values.values())
-        moved = math.inf
-        if value:
-            moved = gap / abs(value)
+        moved = gap / abs(value) if value else math.inf
         if gap and moved > most_moved:
             size = f"{gap:.4g}"
             if value:  # a gap relative to 0 has no percentage

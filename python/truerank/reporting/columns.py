@@ -48,9 +48,7 @@ def metric_of(key: str) -> str:
     """
     before, colon, power = key.partition(":")
     words = before.split(".")
-    last = 1
-    if len(words) > 1 and words[-2] in ADJUSTED:
-        last = 2
+    last = 2 if len(words) > 1 and words[-2] in ADJUSTED else 1
     return ".".join(words[-last:]) + colon + power
 
 

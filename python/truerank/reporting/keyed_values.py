@@ -456,9 +456,7 @@ class KeyedValues(Numbers, HasUnits):
         >>> json.loads(report(Ranks([0], [1], 10)).to_json(["mrr"]))["metrics"]
         {'mrr': 1.0}
         """
-        keys = list(self)
-        if metrics is not None:
-            keys = unique_keys(metrics)
+        keys = list(self) if metrics is None else unique_keys(metrics)
         columns = keys
         if metrics is None and self.has_ranks:  # of many groups one kind is enough
             columns = [key for key in keys if self.read_key(key).kind == self.form.default_kind]
@@ -589,9 +587,7 @@ def table_of_page(report: KeyedValues, kinds: Names, level: float, by: LabelsLik
     >>> len(table_of_page(report(ranks), "auto", 0.95, None)["mrr low"])
     1
     """
-    rules = None
-    if report.has_ranks:
-        rules = IntervalRules(level, by, all_groups=False)
+    rules = IntervalRules(level, by, all_groups=False) if report.has_ranks else None
     return report._table_of(Asked(kinds=kinds, intervals=rules))
 
 

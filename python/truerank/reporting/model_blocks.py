@@ -209,14 +209,10 @@ def differences(
         for name, column in _marked(block, models, pairs[start:end], alpha):
             marks.add((places[id(block), name], column))
         start = end
-    named = reference
-    if reference == BEST:
-        named = "the best of its column"
+    named = "the best of its column" if reference == BEST else reference
     if len(blocks) > 1:
         named += " among comparable rows"
-    verdict = f"Nothing differs from {named}"
-    if marks:
-        verdict = f"{DAGGER} differs from {named}"
+    verdict = f"{DAGGER} differs from {named}" if marks else f"Nothing differs from {named}"
     tests = " and ".join(dict.fromkeys(pair.method for pair in pairs))
     family = format_count(len(pairs), "comparison")
     lines = [f"{verdict}: {tests}, p <= {alpha:g} by Holm's rule over {family}."]
@@ -275,9 +271,7 @@ def _compared_models(block: Block, reference: str) -> dict[str, str]:
         is_of_group = block.group not in (MICRO, MACRO)
         if is_of_group and any(value != value for value in values.values()):
             continue  # the group has no tasks of a side
-        model = reference
-        if reference == BEST:
-            model = _best(values, key)
+        model = _best(values, key) if reference == BEST else reference
         if model:
             models[column] = model
     return models

@@ -69,9 +69,7 @@ class Numbers(Mapping[str, float], AsTable):
         >>> report(Ranks([0, 3], [1, 1], 10)).to_dict(["mrr", "optimistic.hits@1"])
         {'mrr': 0.625, 'optimistic.hits@1': 0.5}
         """
-        keys = list(self)
-        if metrics is not None:
-            keys = unique_keys(metrics)
+        keys = list(self) if metrics is None else unique_keys(metrics)
         return {key: self[key] for key in keys}
 
 

@@ -73,9 +73,7 @@ def report_table(
     of_all, of_groups = _choose_rows(source, listed, asked)
     keys = _choose_columns(source, listed, asked.metrics)
     names = list(filters) or [""]
-    brackets = None
-    if asked.intervals is not None:
-        brackets = Brackets(asked.intervals)
+    brackets = None if asked.intervals is None else Brackets(asked.intervals)
     rows = list(_rows(source, keys, of_all, "micro", names[0], brackets))
     for name in names[1:]:
         rows += _rows(filters[name], keys, of_groups, "micro", name, brackets)
@@ -102,9 +100,7 @@ def report_table(
     cells: list[Sequence[Any]] = [[row[column.name] for column in columns] for row in rows]
     for of_groups_alone in groups:
         cells += zip(*(of_groups_alone[column.name] for column in columns), strict=True)
-    variants = {}
-    if is_auto(asked.kinds):
-        variants = _variants_of_default(rows, form.default_kind)
+    variants = _variants_of_default(rows, form.default_kind) if is_auto(asked.kinds) else {}
     return Table(
         columns,
         cells,
@@ -217,12 +213,8 @@ def _label_columns(
     for name in names:
         labels = {row[name] for row in rows}
         labels = labels.union(*(of_groups[name] for of_groups in groups))
-        is_alike = len(labels) < 2
-        if name == "kind":
-            is_alike = labels <= {source.form.default_kind}
-        heading = ""
-        if name == "group":
-            heading = source.by or ""
+        is_alike = labels <= {source.form.default_kind} if name == "kind" else len(labels) < 2
+        heading = source.by or "" if name == "group" else ""
         if is_alike or name == "average":
             columns.append(Column(name, heading, only="data"))
         else:
@@ -266,9 +258,7 @@ def _put_interval(
     if row[name] is not None and not math.isnan(row[name]):
         level = brackets.rules.level
         found = interval(model, key, by=by, level=level, draw_seed=source.seed)
-        group = ""
-        if row["average"] == "group":
-            group = row["group"]
+        group = row["group"] if row["average"] == "group" else ""
         brackets.put(row, name, found, group)
 
 

@@ -197,12 +197,8 @@ def _describe_ties(tied_tasks: int) -> str:
 def _describe_candidates(summary: Summary, sampled: bool) -> str:
     low = summary.candidates_min
     high = summary.candidates_max
-    number = f"{low:,} to {high:,}"
-    if low == high:
-        number = f"{low:,}"
-    noun = "candidates"
-    if high == 1:
-        noun = "candidate"
+    number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    noun = "candidate" if high == 1 else "candidates"
     if sampled:
         noun = f"sampled {noun}"
     return f"{number} {noun}"

@@ -63,9 +63,7 @@ class Stored(Source):
             form.read_key(key): _number(f"metrics.{key}", value)
             for key, value in content["metrics"].items()
         }
-        self.summary = None
-        if content["summary"] is not None:
-            self.summary = _summary(content["summary"])
+        self.summary = None if content["summary"] is None else _summary(content["summary"])
         self.findings = list(map(_finding, content["findings"]))
         self.facts = {name: content[name] for name in form.facts}
         self.by = None

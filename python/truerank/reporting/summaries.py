@@ -308,9 +308,7 @@ class Counted(RankedTasks, Measured):
         self.grouping: Grouping | None = None
         groups = None
         if by is not None:
-            self.by = "label"
-            if isinstance(by, str):
-                self.by = by
+            self.by = by if isinstance(by, str) else "label"
             groups, self.group_names = group_codes(ranks, by)
             self.grouping = Grouping(tasks, groups, self.group_names, self.sides, self.draw)
         super().__init__(tasks, groups, seed)
@@ -339,9 +337,7 @@ class Counted(RankedTasks, Measured):
     @cached_property
     def keys(self) -> list[str]:  # type: ignore[override]
         """The usual keys: where all kinds of rank are alike, those of one alone."""
-        kinds: tuple[str, ...] = (DEFAULT_KIND,)
-        if self.kinds_differ:
-            kinds = DEFAULT_KINDS
+        kinds: tuple[str, ...] = DEFAULT_KINDS if self.kinds_differ else (DEFAULT_KIND,)
         found = [
             compose_key(side, kind, name)
             for side in self.sides.present
@@ -408,12 +404,8 @@ def summary_of(ranks: Ranks) -> Summary:
     if ranks.audit is not None:
         counts = {name: int(numbers.sum()) for name, numbers in ranks.audit._asdict().items()}
         counts["at_best"] = int(ranks.audit.at_best.max(initial=0))
-    fewest = 0
-    if len(ranks):
-        fewest = int(candidates.min())
-    mean_tie = math.nan
-    if len(ties):
-        mean_tie = float(ties.mean())
+    fewest = int(candidates.min()) if len(ranks) else 0
+    mean_tie = float(ties.mean()) if len(ties) else math.nan
     return Summary(
         tasks=len(ranks),
         candidates_min=fewest,

@@ -409,9 +409,7 @@ def _columns(
     if is_repeated:
         columns.append(Column("runs", only="data"))
     for key, parsed in read.items():
-        better = None
-        if is_ranked:
-            better = BETTER[increasing(parsed)]
+        better = BETTER[increasing(parsed)] if is_ranked else None
         column = metric_column(key, parsed, percent=percent, better=better)
         spread = column._replace(name=f"{key} std", better=None)
         if brackets is not None:
@@ -442,9 +440,7 @@ def _row(block: Block, name: str, brackets: Brackets | None) -> dict[str, Any]:
         row[f"{column} high"] = None
         if key is not None and not math.isnan(model[str(key)]):
             found = _interval_of(model, str(key), brackets.rules)
-            group = ""
-            if block.group not in (MICRO, MACRO):
-                group = block.group
+            group = "" if block.group in (MICRO, MACRO) else block.group
             brackets.put(row, column, found, group)
     return row
 

@@ -80,9 +80,7 @@ def _read_sample(value: Sampled, sets: AnswerSets) -> ChosenCandidates:
         raise InputValueError("candidates", "queries have no types, from which to draw")
     if sets.names_alone:
         _refuse_without_names("a sample")
-    pool = None
-    if sampled.among is not None:
-        pool = _read_named_pool(sampled.among, sets)
+    pool = None if sampled.among is None else _read_named_pool(sampled.among, sets)
     return ChosenCandidates(sampled.name, pool, sampled)
 
 
@@ -135,9 +133,7 @@ def draw_for_queries(
     rng = np.random.default_rng(sampled.seed)
     number = len(known[0]) - 1
     rows, targets = right
-    drawn_for = np.arange(number)
-    if sampled.per == "answer":
-        drawn_for = rows
+    drawn_for = rows if sampled.per == "answer" else np.arange(number)
     pools = np.array([0, len(columns)]), columns, np.zeros_like(drawn_for)
     if sampled.per is None:
         return draw_candidates(known, drawn_for, pools, right, sampled.negatives, rng)

@@ -117,9 +117,7 @@ def lists_in_order(
     entries = join_ranges(lists.indptr[rows], lengths)
     indptr = indptr_of(lengths)
     ids = _ids_in_use(lists, entries, ids_of_names)
-    scores = None
-    if lists.scores is not None:
-        scores = indptr, lists.scores[entries]
+    scores = None if lists.scores is None else (indptr, lists.scores[entries])
     return OrderedLists((indptr, ids), scores, use)
 
 

@@ -332,9 +332,7 @@ class RetrievalReport(KeyedValues):
             return [self._sizes()]
         low = summary.candidates_min
         high = summary.candidates_max
-        among = f"{low:,} to {high:,}"
-        if low == high:
-            among = f"{low:,}"
+        among = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         tied = f"{summary.tied_tasks:,} of them tied"
         lines = [f"{self._sizes()}, {tied}, among {among} candidates"]
         missed = self._source.facts["missed"]
@@ -344,9 +342,7 @@ class RetrievalReport(KeyedValues):
             lines.append(f"{share} are missed by their lists and {counted}")
         if self.without_answers:
             number = format_count(self.without_answers, "query", "queries")
-            counted = "left out"
-            if self.answerless == "zero":
-                counted = "counted as 0"
+            counted = "counted as 0" if self.answerless == "zero" else "left out"
             lines.append(f"{number} without a right answer {counted}")
         if self.relevance_level:
             lines.append(f"answers are right from a gain of {self.relevance_level:g} on")

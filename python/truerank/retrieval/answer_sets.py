@@ -401,8 +401,6 @@ def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
     if rule == "drop":
         sets = sets.select(~is_leak)
     if not len(sets.pairs):
-        got = "none"
-        if len(leaked):
-            got = "leaks alone, which were dropped"
+        got = "leaks alone, which were dropped" if len(leaked) else "none"
         raise InputValueError("qrels", expected="at least one right answer", got=got)
     return sets, len(leaked)

@@ -58,12 +58,8 @@ def make_side(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) -> Si
     if groups is not None:
         labels["group"] = _read_groups(groups, sets.queries, queries)[rows]
 
-    filter = None
-    if sets.known:
-        filter = codes.lists(known)
-    names = sets.entities.names
-    if sets.names_alone:
-        names = None
+    filter = codes.lists(known) if sets.known else None
+    names = None if sets.names_alone else sets.entities.names
     return SideTasks(
         side=SIDE,
         queries=queries.reshape(-1, 1),

@@ -69,9 +69,7 @@ class Ties(NamedTuple):
     def of_queries(self, first: int, stop: int) -> Ties:
         """Return the ties of the queries from `first` up to `stop`, without a copy of them."""
         starts = self.starts[first:stop]
-        end = len(self.above)
-        if stop < len(self.starts):
-            end = self.starts[stop]
+        end = self.starts[stop] if stop < len(self.starts) else len(self.above)
         ties = slice(starts[0], end)
         return Ties(
             above=self.above[ties],
@@ -140,9 +138,7 @@ class RankedAnswers:
         if gain is None:
             gain = np.ones(len(ranks))
         level = _levels(gain)
-        missed = np.zeros(len(ranks), np.bool_)
-        if ranks.listed is not None:
-            missed = ~ranks.listed
+        missed = np.zeros(len(ranks), np.bool_) if ranks.listed is None else ~ranks.listed
         tied = ranks.tied
         candidates = ranks.candidates
         last = candidates - 1  # the place of a NaN that is ranked last
@@ -174,9 +170,9 @@ class RankedAnswers:
         self._lengths = self.candidates
         if ranks.lengths is not None and misses == "zero":
             self._lengths = ranks.lengths[self.first]
-        self._judged: IntArray | None = None
-        if ranks.judged is not None:
-            self._judged = ranks.judged.counts(ranks.above)[:, order]
+        self._judged: IntArray | None = (
+            None if ranks.judged is None else ranks.judged.counts(ranks.above)[:, order]
+        )
         self._ties_by_order: dict[str, Ties] = {}
         self._values: dict[tuple[Key, str], FloatArray] = {}
         self._check(candidates[order], last[order], ranks.protocol.nan)
@@ -289,9 +285,7 @@ class RankedAnswers:
         They are the value of the query and 1; for a ratio that of chance in place of 1; for an
         index how far the query and its optimum are above chance.
         """
-        order = key.kind
-        if key.adjustment in LEVELS:
-            order = key.adjustment
+        order = key.adjustment if key.adjustment in LEVELS else key.kind
         tops = self.values(key, order)
         if key.adjustment == "ratio":
             bases = self.values(key, "chance")
@@ -314,12 +308,8 @@ class RankedAnswers:
     def ends(self, key: Key) -> tuple[FloatArray, FloatArray]:
         """What each query adds to the first of these sums at least, and at most."""
         best = self.values(key, "optimum")
-        worst = np.zeros_like(best)
-        if not key.row.increasing:
-            worst = np.ones_like(best)
-        chance = np.zeros_like(best)
-        if key.adjustment == "index":
-            chance = self.values(key, "chance")
+        worst = np.zeros_like(best) if key.row.increasing else np.ones_like(best)
+        chance = self.values(key, "chance") if key.adjustment == "index" else np.zeros_like(best)
         weights = self._weights(key)
         if key.row.increasing:
             return weights * (worst - chance), weights * (best - chance)

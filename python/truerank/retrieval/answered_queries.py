@@ -201,9 +201,7 @@ class AnsweredQueries(Measured):
         self.list_use: ListUse | None = None
         self.longest_list: int | None = None
         self.is_right = right_answers(ranks, rules.relevance_level)
-        zeros = None
-        if rules.answerless == "zero":
-            zeros = count_without_answers(ranks)
+        zeros = count_without_answers(ranks) if rules.answerless == "zero" else None
         self.ranked = GradedAnswers(ranks, gains, rules.misses, self.is_right, zeros)
         self.answers = read_only(self.ranked.answers)
         self.candidates = read_only(self.ranked.candidates)
@@ -224,9 +222,7 @@ class AnsweredQueries(Measured):
                 problem = f"{queries} without an answer have no group"
                 remedy = 'answerless="omit" leaves them out'
                 raise InputValueError("by", f"{problem}; {remedy}")
-            self.by = "group"
-            if isinstance(by, str):
-                self.by = by
+            self.by = by if isinstance(by, str) else "group"
             codes, self.group_names = group_codes(ranks, by)
             self.group_of_query = self.ranked.of_queries(codes)
 
@@ -355,9 +351,7 @@ class AnsweredQueries(Measured):
 
     def labels(self) -> TaskLabels:
         """Return what the right answers are, their groups, and how they count."""
-        groups = None
-        if self.group_of_query is not None:
-            groups = self.group_of_query[self.ranked.codes]
+        groups = None if self.group_of_query is None else self.group_of_query[self.ranked.codes]
         rules = {"gains": self.gains, "queries without answers": self.ranked.zeros}
         return TaskLabels(self.ranks, groups, rules)
 

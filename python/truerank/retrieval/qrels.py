@@ -105,9 +105,9 @@ def read_judged(
             counts, values = without_pads(title, counts, entities.values)
             entities = entities._replace(values=np.asarray(values))
         queries = asked._replace(values=np.repeat(asked.values, counts))
-    gains: FloatArray | None = None
-    if found.relevance is not None:
-        gains = found.relevance.astype(np.float64)
+    gains: FloatArray | None = (
+        None if found.relevance is None else found.relevance.astype(np.float64)
+    )
     rows = None
     is_table = counts is None
     if found.matrix is not None:

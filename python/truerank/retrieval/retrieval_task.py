@@ -196,9 +196,9 @@ class Task(OneSidedTask[RetrievalReport]):
         choice("gain", gain, GAINS)
         if exclude is not None:
             choice("exclude", exclude, ("self",))
-        self._level = 0.0
-        if relevance_level is not None:
-            self._level = check_level("relevance_level", relevance_level)
+        self._level = (
+            0.0 if relevance_level is None else check_level("relevance_level", relevance_level)
+        )
         if entities is None:  # those that are judged would be too few
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
@@ -220,9 +220,7 @@ class Task(OneSidedTask[RetrievalReport]):
         side = make_side(sets, groups, chosen)
         self.entities = side.names
         self._query_vocabulary = Vocabulary(side.height, self.queries, "queries")
-        self._names_alone: Vocabulary | None = None
-        if sets.names_alone:
-            self._names_alone = sets.entities
+        self._names_alone: Vocabulary | None = sets.entities if sets.names_alone else None
         self._are_all_judged = judged  # all that is judged is ranked
         self._has_groups = groups is not None
         protocol = Protocol(
@@ -269,9 +267,7 @@ class Task(OneSidedTask[RetrievalReport]):
 
     def _check_level(self, gains: FloatArray | None) -> None:
         """Refuse a level that no gain of the right answers reaches; without gains all are 1."""
-        highest = 1.0
-        if gains is not None:
-            highest = float(gains.max())
+        highest = 1.0 if gains is None else float(gains.max())
         if highest < self._level:
             expected = f"a level that a gain reaches, the highest of which is {highest:g}"
             raise InputValueError("relevance_level", expected=expected, got=f"{self._level:g}")
@@ -483,9 +479,7 @@ class Task(OneSidedTask[RetrievalReport]):
             files = list(ranks.protocol.files)
             files.append(source)
             ranks = ranks.with_protocol(files=files)
-        by = None
-        if self._has_groups:
-            by = "group"
+        by = "group" if self._has_groups else None
         return report(ranks, by=by, misses=misses)
 
     def __repr__(self) -> str:

@@ -269,9 +269,7 @@ def _roles_of(
     left_out: list[str] = []
     further: list[int] = []
     for j in sorted(set(range(width)).difference(places.values())):
-        name = f"column {j}"
-        if names is not None:
-            name = names[j]
+        name = f"column {j}" if names is None else names[j]
         if door.is_beside(name) or (columns is not None and not may_have_further):
             left_out.append(str(name))
         else:
@@ -294,14 +292,10 @@ def _positions(
     if columns is not None:
         found = {}
         for role in filter(columns.__contains__, door.roles):
-            keys = range(width)
-            if isinstance(columns[role], str):
-                keys = names or ()
+            keys = names or () if isinstance(columns[role], str) else range(width)
             found[role] = [j for j, key in enumerate(keys) if key == columns[role]]
         return found
-    keys = list(door.roles)[:width]
-    if names is not None:
-        keys = list(map(door.role_of, names))
+    keys = list(door.roles)[:width] if names is None else list(map(door.role_of, names))
     return {
         role: [j for j, key in enumerate(keys) if key == role]
         for role in door.roles

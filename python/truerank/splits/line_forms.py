@@ -200,9 +200,7 @@ def _form_of_columns(
     has_names |= any(isinstance(column, str) for column in said)
     if not has_names and columns is None:
         return None
-    names = None
-    if has_names:
-        names = fields
+    names = fields if has_names else None
     roles = find_roles(title, names, len(fields), door, columns)
     places = dict(roles.places)
     query = places.pop("query")

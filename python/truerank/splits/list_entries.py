@@ -47,9 +47,7 @@ class ListEntries(NamedTuple):
         """Return some of the entries."""
         columns: list[Any] = []
         for column in self:
-            chosen = column
-            if column is not None:
-                chosen = column[rows]
+            chosen = column if column is None else column[rows]
             columns.append(chosen)
         return ListEntries(*columns)
 

@@ -298,9 +298,7 @@ def lists_of_rows(
     queries: dict[Any, None] = {}
     may_be_int = not place  # in a file names are text
     for query, listed in rows:
-        key = query
-        if query is None:
-            key = str(len(ids))
+        key = str(len(ids)) if query is None else query
         read = None
         if key not in queries and _are_names([key], may_be_int):
             read = _read_list(listed, may_be_int)
@@ -316,9 +314,7 @@ def lists_of_rows(
         if read.scores is not None:
             is_scored = True
             scores.extend(read.scores)
-    joined_ids = np.zeros(0, np.int64)
-    if ids:
-        joined_ids = np.concatenate(ids)
+    joined_ids = np.concatenate(ids) if ids else np.zeros(0, np.int64)
     indptr = indptr_of(list(map(len, ids)))
     joined_scores = None
     if is_scored:

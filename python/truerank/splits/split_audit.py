@@ -62,9 +62,7 @@ class SplitFinding:
             return "none"
         shown = []
         for example in self.examples:
-            words = example
-            if not isinstance(example, tuple):
-                words = (example,)
+            words = example if isinstance(example, tuple) else (example,)
             shown.append(printable(" ".join(map(str, words))))
         if self.count > len(self.examples):
             shown.append("...")

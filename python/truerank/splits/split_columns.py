@@ -102,9 +102,7 @@ class SplitReader:
 
     def index(self, j: int) -> LabelIndex:
         """Return the label index of a column; heads and tails share one."""
-        kind = j
-        if j < len(self.form.columns):
-            kind = self.form.vocabularies[j]
+        kind = self.form.vocabularies[j] if j < len(self.form.columns) else j
         return self.indexes.setdefault(kind, LabelIndex())
 
     def read(self, title: str, split: Any) -> list[IdColumn]:

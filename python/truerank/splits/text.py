@@ -134,9 +134,7 @@ def open_rows(name: str, path: str, form: RowForm, header: bool | None = None) -
     OSError
         For a file that is missing or damaged.
     """
-    between = "tabs"
-    if is_csv(path):
-        between = "commas"
+    between = "commas" if is_csv(path) else "tabs"
     rows = TextRows(name, path, form, between)
     number, line = next(text_lines(name, path, blanks=" "), (0, ""))
     if not number:
@@ -198,9 +196,7 @@ def read_rows(
         For a file that is missing or damaged.
     """
     needed = order[: len(rows.form.columns)]
-    split = _split_lines
-    if rows.between == "tabs":
-        split = _split_blocks
+    split = _split_blocks if rows.between == "tabs" else _split_lines
     blocks: list[list[IntArray]] = []
     for columns in split(rows, needed):
         blocks.append([coder(j, columns[place]) for j, place in enumerate(order)])
@@ -228,9 +224,7 @@ def _split_blocks(rows: TextRows, needed: Sequence[int]) -> Iterator[Sequence[Se
 def _split_lines(rows: TextRows, needed: Sequence[int]) -> Iterator[Sequence[Sequence[str]]]:
     """Yield the fields of each column, block by block, of a file that is split line by line."""
     numbered = text_lines(rows.name, rows.path, blanks=" ")
-    first = ""
-    if rows.names is not None:
-        first = next(numbered)[1]
+    first = "" if rows.names is None else next(numbered)[1]
     checked = _checked_rows(rows, numbered, needed)
     count = 0
     while block := list(islice(checked, _BLOCK_ROWS)):
@@ -368,9 +362,7 @@ def text_blocks(name: str, path: str, progress: bool | Listener | None = None) -
         is_packed = path.endswith(".gz")
         if is_packed and not size:  # gzip would take it for a file without text
             raise OSError(printable(f"{title}: damaged gzip file (it is empty)"))
-        file: Any = plain_file
-        if is_packed:
-            file = gzip.GzipFile(fileobj=plain_file)
+        file: Any = gzip.GzipFile(fileobj=plain_file) if is_packed else plain_file
         while True:
             try:
                 block = file.read(_BLOCK_BYTES)

@@ -367,9 +367,7 @@ class Vocabulary:
         row = _core.first_outside(ids, self.size)
         if row >= 0:
             element = elements[row]
-            shown = str(element)
-            if isinstance(element, str):
-                shown = repr(element)
+            shown = repr(element) if isinstance(element, str) else str(element)
             raise InputValueError(name, expected=self.expected, got=f"{shown} {where(row)}")
         return ids
 

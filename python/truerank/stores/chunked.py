@@ -70,9 +70,7 @@ class ChunkStore(Store):
         carrier = np.dtype(array.dtype)
         lengths = tuple(map(int, array.shape))
         dtype = options.check(lengths, carrier, self._place)
-        files: tuple[str, ...] = ()
-        if os.path.exists(path):
-            files = (path,)
+        files: tuple[str, ...] = (path,) if os.path.exists(path) else ()
         super().__init__(lengths, dtype, carrier, files, options.name)
         height = 1
         width = 1024  # of a dataset without chunks that cannot be read as a raw file
@@ -108,9 +106,7 @@ class ChunkStore(Store):
     def _read(self, top: int, left: int, height: int, width: int) -> Array:
         rows = slice(top, top + height)
         columns = slice(left, left + width)
-        index: Any = (rows, columns)
-        if self.single_row:
-            index = columns
+        index: Any = columns if self.single_row else (rows, columns)
         rectangle = f"rows {top} to {rows.stop - 1}, columns {left} to {columns.stop - 1}"
         # Each codec has faults of its own. An array that is smaller now has another shape.
         with report_damage(self.name, self._place, f"cannot read {rectangle}: "):
@@ -163,9 +159,7 @@ def open_chunked(
     name = os.fsdecode(array.file.filename)
     is_in_file = array.file.mode == "r" and array.file.driver in ("sec2", "stdio")
     is_in_parts = array.chunks is not None or array.external is not None or array.is_virtual
-    offset = None
-    if is_in_file and not is_in_parts:
-        offset = array.id.get_offset()
+    offset = array.id.get_offset() if is_in_file and not is_in_parts else None
     if offset is None:  # it is in pieces, or somebody may write to it
         return ChunkStore(array, options, path or name, on_close)
     with open_input(options.name, name) as file:

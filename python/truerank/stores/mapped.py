@@ -74,9 +74,7 @@ class FileStore(Store):
         self._status = os.fstat(file.fileno())
         self._check(self._status)
         # A line is a row, or a column if columns lie together.
-        self._line = self.shape[1]
-        if self._by_columns:
-            self._line = self.shape[0]
+        self._line = self.shape[0] if self._by_columns else self.shape[1]
         self._line_bytes = self._line * self.itemsize
         self.keeps_map = False
         self._kept: Array | None = None
@@ -186,9 +184,7 @@ class ArrayStore(Store):
         scores = as_scores(value, options.dtype, name, options.form)
         self.array = np.atleast_2d(scores.array)
         self._map, memmap = map_of(scores.array)
-        self._map_end = 0
-        if self._map is not None:
-            self._map_end = len(self._map)
+        self._map_end = 0 if self._map is None else len(self._map)
         files: tuple[str, ...] = ()
         self._first = 0  # where the first score of the array is in the file
         self._status: os.stat_result | None = None

@@ -76,9 +76,7 @@ class DeviceStream:
     @contextmanager
     def current(self) -> Iterator[None]:
         """Make it the current stream of this thread, and of its device, within the block."""
-        stream: Any = nullcontext()
-        if self._module is not None:
-            stream = self._module.stream(self._stream)
+        stream: Any = nullcontext() if self._module is None else self._module.stream(self._stream)
         with sys.modules["torch"].no_grad(), stream:
             yield
 
@@ -118,9 +116,7 @@ class DeviceStore(Store):
 
     def __init__(self, array: Any, dtype: str, carrier: np.dtype[Any], name: str) -> None:
         super().__init__(tuple(map(int, array.shape)), dtype, carrier, (), name)
-        self.array = array
-        if self.single_row:
-            self.array = array[None, :]
+        self.array = array[None, :] if self.single_row else array
         self.device = str(array.device)
         self.stream: DeviceStream | None = None
         if is_tensor(array):
@@ -186,17 +182,13 @@ def device_store(value: Any, options: OpenOptions) -> Store:
         if shard.replica_id == 0:
             starts = [axis_range.start or 0 for axis_range in shard.index]
             left = starts[-1]
-            top = 0
-            if len(starts) == 2:
-                top = starts[0]
+            top = starts[0] if len(starts) == 2 else 0
             part = DeviceStore(shard.data, like.dtype, like.array.dtype, name)
             bands.setdefault(top, []).append((left, part))
     rows_of_shards: list[ShardStore] = []
     for top in sorted(bands):
         parts = [part for _, part in sorted(bands[top])]
         rows_of_shards.append(ShardStore(parts, 1, ()))
-    store = rows_of_shards[0]
-    if len(rows_of_shards) > 1:
-        store = ShardStore(rows_of_shards, 0, ())
+    store = ShardStore(rows_of_shards, 0, ()) if len(rows_of_shards) > 1 else rows_of_shards[0]
     store.device = device_of(value)
     return store

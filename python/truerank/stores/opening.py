@@ -136,9 +136,7 @@ def open_scores(
     choice("io", io, IO)
     integer("axis", axis, least=0, most=1, expected="0 (rows) or 1 (columns)")
     integer("offset", offset, least=0)
-    lengths = None
-    if shape is not None:
-        lengths = _checked_lengths(shape)
+    lengths = None if shape is None else _checked_lengths(shape)
     if isinstance(source, Store):
         return source
     options = OpenOptions(dtype, "scores", SCORES, lengths, offset, layout, member)
@@ -165,9 +163,7 @@ def _limit_maps(store: Store) -> None:
 
     The maps that a user has made count, too: blocks of those beyond the limit are mapped alone.
     """
-    opened: Sequence[Store] = (store,)
-    if isinstance(store, ShardStore):
-        opened = store.own
+    opened: Sequence[Store] = store.own if isinstance(store, ShardStore) else (store,)
     bytes_left = most_kept_bytes()
     maps_left = 0
     if os.name == "posix":  # elsewhere nobody else could shorten a file that is mapped

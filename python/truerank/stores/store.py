@@ -194,9 +194,7 @@ class Store(ABC):
     ) -> None:
         self.single_row = len(lengths) == 1
         columns = lengths[-1]
-        rows = 1
-        if not self.single_row:
-            rows = lengths[-2]
+        rows = 1 if self.single_row else lengths[-2]
         self.shape = (rows, columns)
         self.dtype = dtype
         self.carrier = carrier

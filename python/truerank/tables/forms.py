@@ -144,9 +144,7 @@ def _with_aligned_points(cells: list[str]) -> list[str]:
     widest = max((_width(number[2]) for number in numbers if number), default=0)
     aligned = []
     for text, number in zip(cells, numbers, strict=True):
-        blanks = 0
-        if number is not None:
-            blanks = widest - _width(number[2])
+        blanks = 0 if number is None else widest - _width(number[2])
         aligned.append(text + " " * blanks)
     return aligned
 

@@ -479,9 +479,7 @@ class Table(AsTable):
 
     def _texts(self, column: Column, rows: Iterable[int]) -> Texts:
         """Return the cells of a column as text, by row."""
-        factor = 1
-        if column.unit == "%":
-            factor = 100
+        factor = 100 if column.unit == "%" else 1
         place = self.columns.index(column)
         texts = {}
         for i in rows:

@@ -104,9 +104,7 @@ def rank_batches(
         """Return the name of an argument with the queries of its batch, for messages."""
         start = starts[number]
         last = min(start + size, height) - 1
-        batch = f"{title}: query {start}"
-        if last > start:
-            batch = f"{title}: queries {start} to {last}"
+        batch = f"{title}: queries {start} to {last}" if last > start else f"{title}: query {start}"
         if argument == "scores":
             return batch
         return f"{batch}: {argument}"
@@ -155,9 +153,7 @@ def read_batch_options(options: BatchOptions, usual: int) -> ReadBatchOptions:
     others = dict(options)
     batch_size = others.pop("batch_size", None)
     device = others.pop("device", None)
-    size = usual
-    if batch_size is not None:
-        size = integer("batch_size", batch_size, least=1)
+    size = usual if batch_size is None else integer("batch_size", batch_size, least=1)
     torch = None
     if device is not None:
         torch = import_extra("torch", "device=")

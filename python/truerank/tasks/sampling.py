@@ -114,9 +114,7 @@ def draw_candidates(
     negatives = min(negatives, int(allowed.max(initial=0)))
     lengths = np.minimum(allowed, negatives)
     indptr = indptr_of(lengths + np.bincount(right[0], minlength=len(rows)))
-    indices = np.empty(indptr[-1], np.int64)
-    if width < 1 << 31:
-        indices = np.empty(indptr[-1], np.int32)
+    indices = np.empty(indptr[-1], np.int32) if width < 1 << 31 else np.empty(indptr[-1], np.int64)
     for tasks in batches_of(np.full(len(rows), negatives), _NUMBERS_AT_ONCE):
         numbers = _draw(allowed[tasks], negatives, rng)
         counts = lengths[tasks]

@@ -152,9 +152,7 @@ class Sampled(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the sample in the protocol."""
-        name = f"uniform-{self.negatives}"
-        if self.typed:
-            name = f"typed-{self.negatives}"
+        name = f"typed-{self.negatives}" if self.typed else f"uniform-{self.negatives}"
         if self.among is not None:
             name += f" of {self.among}"
         if self.per is not None:

@@ -224,9 +224,9 @@ class Task(Generic[AnyReport]):
         `progress` counts the queries of all sides.
         """
         progress = read_rules(options, BatchOptions).progress
-        rank_side: Callable[..., Ranks] = rank_batches
-        if flag("pairs", options.pop("pairs", False)):
-            rank_side = rank_pairs
+        rank_side: Callable[..., Ranks] = (
+            rank_pairs if flag("pairs", options.pop("pairs", False)) else rank_batches
+        )
         scorer_of_side = self._by_side(scorers, "a callable", name)
         for key, scorer in scorer_of_side.items():
             if not callable(scorer):

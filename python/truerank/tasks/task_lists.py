@@ -71,9 +71,7 @@ class TaskLists(NamedTuple):
         """
         if isinstance(selection, tuple):
             return cls(*selection)
-        indices = selection
-        if selection is None:
-            indices = np.zeros(0, dtype=np.int64)
+        indices = np.zeros(0, dtype=np.int64) if selection is None else selection
         return cls(np.array([0, len(indices)]), indices, np.zeros(tasks, dtype=np.int64))
 
     def keys(self, size: int) -> IntArray:

@@ -411,9 +411,7 @@ def five_folds(
     count = integer("folds", folds, least=2, most=n)
     share = number("valid", valid)
     bounds = [k * (n // count) + min(k, n % count) for k in range(count + 1)]
-    valid_size = -1
-    if 0 <= share < 1:
-        valid_size = floor(Fraction(repr(share)) * n + Fraction(1, 2))
+    valid_size = floor(Fraction(repr(share)) * n + Fraction(1, 2)) if 0 <= share < 1 else -1
     if not 0 <= valid_size < n - bounds[1]:
         expected = "a share from 0 on that leaves pairs for the test"
         raise InputValueError("valid", expected=expected, got=valid)

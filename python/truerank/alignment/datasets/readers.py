@@ -402,9 +402,7 @@ def _read_list(path: str | None, by_id: bool) -> _Labels | None:
         return None
     columns = _read_columns(_File("folder", path), ("id", "name"))
     ids, names = (column.labels() for column in columns)
-    order = names
-    if by_id:
-        order = ids
+    order = ids if by_id else names
     title = f"folder: {path}"
     return _Labels(title, order, tuple(names), _parse_ids(title, ids))
 

@@ -181,9 +181,7 @@ def infer(
         solved = direction
     elif method == "optimal":
         most = _count_candidates(source, candidates_per_entity)
-        solved = "dense"
-        if most is not None:
-            solved = f"sparse, {most} candidates per entity"
+        solved = "dense" if most is None else f"sparse, {most} candidates per entity"
     pairs, scores = _find_pairs(source, method, direction, most, k)
     source.progress.finish()
     if least is not None:
@@ -467,9 +465,7 @@ class Alignment(AsTable):
         (0.3333333333333333, 0.5, 0.5)
         """
         if direction is None:
-            direction = DIRECTIONS[0]
-            if self.solved in DIRECTIONS:
-                direction = self.solved
+            direction = self.solved if self.solved in DIRECTIONS else DIRECTIONS[0]
         side = DIRECTIONS.index(choice("direction", direction, DIRECTIONS))  # of the queries
         wanted, left_out = self._reference_pairs(reference, columns)
         correct = are_among(self._keys_of(self.pairs), self._keys_of(wanted))

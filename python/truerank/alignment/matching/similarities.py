@@ -73,9 +73,7 @@ class Similarities:
         other = copy(self)
         other.left_ids = self.right_ids
         other.right_ids = self.left_ids
-        other.names = FORWARD
-        if self.names is FORWARD:
-            other.names = BACKWARD
+        other.names = BACKWARD if self.names is FORWARD else FORWARD
         if isinstance(self.scores, Embeddings):
             other.scores = self.scores.turned(other.names)
         else:
@@ -141,9 +139,7 @@ class Similarities:
         if rows is None:
             rows = self.left_ids
         if isinstance(self.scores, Embeddings):
-            candidates = None
-            if len(self.right_ids) < self.shape[1]:
-                candidates = self.right_ids
+            candidates = self.right_ids if len(self.right_ids) < self.shape[1] else None
             with self.progress.watching(self.bytes_of(len(rows))) as watch:
                 return topk_open_embeddings(
                     self.scores,

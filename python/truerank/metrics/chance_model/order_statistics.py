@@ -392,9 +392,7 @@ def _nodes_of_gap(
     low = int(x.min())
     high = int(x.max())
     kinks = int(((counts.sizes > low) & (counts.sizes < high)).sum())
-    most = _ALL // 8
-    if 0 < kinks <= _KINKS:
-        most = _ALL
+    most = _ALL if 0 < kinks <= _KINKS else _ALL // 8
     if high - low <= most:  # every x
         step = 1
     elif kinks > _KINKS and len(x) > _NODES:  # equal steps sum a bell of this width to all digits

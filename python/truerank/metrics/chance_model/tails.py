@@ -87,9 +87,7 @@ def tail(metric: Any, parameter: float, tasks: Tasks, value: float, *, worse: bo
         return Tail(0.0, "exact", 0.0)
     if metric.name == "hits" and tasks.equal:
         slack = min(1e-9 + 1e-15 * value * count, 0.25)
-        hits = math.ceil(value * count - slack)
-        if worse:
-            hits = math.floor(value * count + slack) + 1
+        hits = math.floor(value * count + slack) + 1 if worse else math.ceil(value * count - slack)
         return Tail(count_tail(tasks, parameter, hits, fewer=worse), "exact", 0.0)
     f = metric.transform
     if metric.single is not None:  # the metric is itself a mean of f(r)
@@ -97,9 +95,7 @@ def tail(metric: Any, parameter: float, tasks: Tasks, value: float, *, worse: bo
         if count == 1:
             last = _better(metric, parameter, tasks, value, worse)
             return Tail(count_tail(tasks, last, 1, fewer=worse), "exact", 0.0)
-        cutoff = None
-        if metric.name == "hits":
-            cutoff = float(min(parameter, 2**63))
+        cutoff = float(min(parameter, 2**63)) if metric.name == "hits" else None
         return _tail_of_sum(_question(tasks, f, parameter, cutoff, worse, value))
     # the rank that has this value if all tasks have it
     rank = 1 / value if metric.increasing else value

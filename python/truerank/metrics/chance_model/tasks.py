@@ -105,9 +105,7 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
         sizes, multiplicities = occurrences_of(sizes)
     elif multiplicities is None:
         multiplicities = np.ones(len(sizes), dtype=np.int64)
-    mass = np.ones(len(sizes))
-    if weights is not None:
-        mass = significant_weights(weights, len(sizes))
+    mass = np.ones(len(sizes)) if weights is None else significant_weights(weights, len(sizes))
     present = (multiplicities > 0) & (mass > 0)
     order = np.flatnonzero(present)[np.lexsort((mass[present], sizes[present]))]
     sizes = sizes[order]

@@ -235,9 +235,7 @@ def _power(tasks: Tasks, p: float, q: float) -> Moments:
         best = float(tasks.sizes[-1])
     transform, mean = _laplace(tasks, p, best)
     orders = np.array([q, 2 * q])
-    path = _hankel_path
-    if q < 0:
-        path = _euler_path
+    path = _euler_path if q < 0 else _hankel_path
     total = np.zeros(2)
     ends = np.full(2, np.inf)
     first = 0
