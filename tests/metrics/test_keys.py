@@ -17,7 +17,7 @@ from truerank.metrics import ADJUSTMENTS, KINDS, METRICS, Key, parse
 from truerank.metrics.keys import ADJUSTED, RANK_KEYS, Grammar, is_side_name, table_name
 from truerank.metrics.other_names import ANSWER_NAMES, NEGATED, PYKEEN_NAMES
 from truerank.metrics.sampled_hits import DrawnCutoff
-from truerank.retrieval.answer_metrics import ANSWER_KEYS, ANSWER_METRICS, read_key
+from truerank.retrieval.metrics import ANSWER_KEYS, ANSWER_METRICS, read_key
 
 GRAMMARS: dict[str, tuple[Grammar, Callable[[Any], Key]]] = {
     "ranks": (RANK_KEYS, parse),

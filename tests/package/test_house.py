@@ -1,4 +1,4 @@
-"""What keeps the house readable at any size: short functions and lines, a name for one thing."""
+"""What keeps the house readable at any size: short functions and lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import re
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,11 +86,6 @@ def test_no_line_is_longer_than_the_formatter_makes_it() -> None:
     assert [name for name in unformatted if not name.startswith(kernels)] == []
     long = [line for text in texts.values() for line in text.splitlines() if len(line) > 100]
     assert len(long) <= LONG_LINES
-
-
-def test_no_two_modules_share_a_name() -> None:
-    names = Counter(path.stem for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
-    assert [name for name, times in names.items() if times > 1] == []
 
 
 def uses_of_sets(path: Path) -> Iterator[str]:

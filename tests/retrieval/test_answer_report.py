@@ -22,7 +22,7 @@ from support.examples import examples
 from support.hostile_members import values_like
 from support.refusals import refusal
 from truerank.retrieval import RetrievalReport, report
-from truerank.retrieval.answer_metrics import ANSWER_METRICS
+from truerank.retrieval.metrics import ANSWER_METRICS
 
 pytestmark = pytest.mark.python_only
 

@@ -18,7 +18,7 @@ from ..inputs.naming import import_extra
 from ..inputs.selection import indptr_of
 from ..ranks.labels import Labels
 from ..retrieval import RetrievalReport, report
-from ..retrieval.answer_metrics import ORDER_KINDS
+from ..retrieval.metrics import ORDER_KINDS
 
 ir_measures: Any = import_extra("ir_measures", "truerank.adapters.ir_measures", "ir-measures")
 measures: Any = ir_measures.measures

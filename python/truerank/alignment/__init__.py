@@ -12,7 +12,7 @@ from .datasets.graphs import AlignmentData, Graph, degrees, five_folds, split_pa
 from .datasets.readers import read_dbp15k, read_openea, read_pairs
 from .local_scaling import csls_means
 from .matching.alignments import Agreement, Alignment, infer
-from .pair_task import Task, evaluate
+from .task import Task, evaluate
 
 __all__ = [
     "CSLS",

@@ -12,8 +12,8 @@ from .complex_queries import ComplexQueries
 from .listed_predictions import Predictions, read_predictions
 from .query_answers import QueryAnswers, read_queries, write_queries
 from .statements import Statements, read_statements
+from .task import Task
 from .triple_audit import TaskAudit, TimeAudit
-from .triple_task import Task
 from .triples import Triples, read_triples
 
 __all__ = [

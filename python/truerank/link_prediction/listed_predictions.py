@@ -23,7 +23,7 @@ from ..splits.list_entries import refuse_repeats
 from ..splits.list_files import read_blocks
 from ..splits.split_columns import ForeignSplit
 from ..splits.vocabularies import Vocabulary
-from .triple_task import Task
+from .task import Task
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray

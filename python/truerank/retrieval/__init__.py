@@ -8,6 +8,6 @@ right answer, average precision, R-precision, and discounted cumulative gain. Ti
 
 from ..tasks.side_tasks import Sampled
 from .answer_report import RetrievalReport, report
-from .retrieval_task import Task
+from .task import Task
 
 __all__ = ["RetrievalReport", "Sampled", "Task", "report"]

@@ -18,7 +18,6 @@ from ..metrics.keys import quote
 from ..ranks.container import Ranks
 from ..reporting.keyed_values import KeyedValues
 from ..tables.cells import format_count, percent
-from .answer_metrics import ORDER_KINDS
 from .answer_ties import GAINS, LEVELS, counted_gains, linear_gains
 from .answered_queries import (
     ANSWER_REPORTS,
@@ -30,6 +29,7 @@ from .answered_queries import (
     right_answers,
 )
 from .graded_answers import ANSWERLESS
+from .metrics import ORDER_KINDS
 from .tie_sums import hit_chances
 
 if TYPE_CHECKING:

@@ -30,9 +30,9 @@ from ..reporting.summaries import (
 )
 from ..splits.elements import first_names
 from ..tables.cells import format_count
-from .answer_metrics import ORDER_KINDS, read_key
 from .answer_ties import GAINS, LEVELS
 from .graded_answers import ANSWERLESS, GradedAnswers
+from .metrics import ORDER_KINDS, read_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

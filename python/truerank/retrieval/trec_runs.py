@@ -16,7 +16,7 @@ from ..inputs.scores import widen_bfloat16
 from ..splits.elements import checked_names
 from ..splits.list_entries import refuse_repeats
 from ..tables.writing import replace_text
-from .answer_lists import read_lists
+from .lists import read_lists
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -14,8 +14,8 @@ from ..ranks.labels import Labels, as_labels
 from ..splits.vocabularies import Vocabulary
 from ..tasks.keyed_candidates import KeyedLists
 from ..tasks.side_tasks import SideTasks
-from .answer_candidates import ChosenCandidates, draw_for_queries
-from .answer_sets import AnswerSets, PairCodes
+from .candidates import ChosenCandidates, draw_for_queries
+from .sets import AnswerSets, PairCodes
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray

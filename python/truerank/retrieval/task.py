@@ -22,19 +22,19 @@ from ..splits.split_audit import check_rules
 from ..splits.vocabularies import Vocabulary, code_names, ids_of_lists
 from ..tasks.one_sided_task import OneSidedTask
 from ..tasks.side_tasks import SideTasks
-from .answer_candidates import ALL, read_candidates
-from .answer_lists import (
+from .answer_report import RetrievalReport, check_level, report
+from .answer_ties import GAINS, counted_gains, read_gains
+from .answered_queries import Rules, check_misses
+from .candidates import ALL, read_candidates
+from .graded_answers import with_judged
+from .lists import (
     OrderedLists,
     lists_in_order,
     read_lists,
     scored_lists,
 )
-from .answer_report import RetrievalReport, check_level, report
-from .answer_sets import check_number_of_names, read_answer_sets, without_leaks
-from .answer_side import SIDE, make_side
-from .answer_ties import GAINS, counted_gains, read_gains
-from .answered_queries import Rules, check_misses
-from .graded_answers import with_judged
+from .sets import check_number_of_names, read_answer_sets, without_leaks
+from .side import SIDE, make_side
 
 if TYPE_CHECKING:
     import numpy.typing as npt

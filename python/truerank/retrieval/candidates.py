@@ -17,7 +17,7 @@ from ..tasks.side_tasks import Sampled
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from .answer_sets import AnswerSets
+    from .sets import AnswerSets
 
 ALL = "all"
 
