@@ -17,136 +17,96 @@ toolkits.
 from __future__ import annotations
 
 import typing as _typing
-from importlib import import_module as _import_module
 
 if _typing.TYPE_CHECKING:
-    from . import (
-        adapters,
-        alignment,
-        compat,
-        inference,
-        link_prediction,
-        metrics,
-        page,
-        plot,
-        retrieval,
+    from . import adapters as adapters
+    from . import alignment as alignment
+    from . import compat as compat
+    from . import inference as inference
+    from . import link_prediction as link_prediction
+    from . import metrics as metrics
+    from . import page as page
+    from . import plot as plot
+    from . import retrieval as retrieval
+    from ._core import __version__ as __version__
+    from .counting.counter import RankCounter as RankCounter
+    from .counting.lists import rank_lists as rank_lists
+    from .counting.ranking import rank as rank
+    from .counting.row_blocks import rank_blocks as rank_blocks
+    from .counting.sampled import rank_against as rank_against
+    from .embeddings.scoring import TopK as TopK
+    from .embeddings.scoring import rank_embeddings as rank_embeddings
+    from .embeddings.scoring import score_embeddings as score_embeddings
+    from .embeddings.scoring import topk_embeddings as topk_embeddings
+    from .embeddings.vector_thresholds import count_above as count_above
+    from .inference import compare as compare
+    from .inference import detectable as detectable
+    from .inference import pvalue as pvalue
+    from .inputs.errors import InputError as InputError
+    from .inputs.errors import InputTypeError as InputTypeError
+    from .inputs.errors import InputValueError as InputValueError
+    from .inputs.progress_listeners import Progress as Progress
+    from .metrics import chance as chance
+    from .metrics.published import adjust as adjust
+    from .ranks import Protocol as Protocol
+    from .ranks import Ranks as Ranks
+    from .ranks import concatenate as concatenate
+    from .ranks import load as load
+    from .reporting import Report as Report
+    from .reporting import report as report
+    from .reporting import table as table
+    from .retrieval.trec_runs import write_run as write_run
+    from .splits.judgements import Qrels as Qrels
+    from .splits.list_files import read_json_lists as read_json_lists
+    from .splits.list_files import read_qrels as read_qrels
+    from .splits.list_files import read_run as read_run
+    from .splits.named_lists import NamedLists as NamedLists
+    from .stores import open_scores as open_scores
+    from .tables import Table as Table
+    from .tasks.score_evaluation import evaluate as evaluate
+else:  # or a type checker would accept any name
+    from .inputs.naming import names_when_used as _names_when_used
+
+    _NAMES = {
+        "._core": ("__version__",),
+        ".counting.counter": ("RankCounter",),
+        ".counting.lists": ("rank_lists",),
+        ".counting.ranking": ("rank",),
+        ".counting.row_blocks": ("rank_blocks",),
+        ".counting.sampled": ("rank_against",),
+        ".embeddings.scoring": ("TopK", "rank_embeddings", "score_embeddings", "topk_embeddings"),
+        ".embeddings.vector_thresholds": ("count_above",),
+        ".inference": ("compare", "detectable", "pvalue"),
+        ".inputs.errors": ("InputError", "InputTypeError", "InputValueError"),
+        ".inputs.progress_listeners": ("Progress",),
+        ".metrics": ("chance",),
+        ".metrics.published": ("adjust",),
+        ".ranks": ("Protocol", "Ranks", "concatenate", "load"),
+        ".reporting": ("Report", "report", "table"),
+        ".retrieval.trec_runs": ("write_run",),
+        ".stores": ("open_scores",),
+        ".tables": ("Table",),
+        ".tasks.score_evaluation": ("evaluate",),
+        ".splits.judgements": ("Qrels",),
+        ".splits.list_files": ("read_json_lists", "read_qrels", "read_run"),
+        ".splits.named_lists": ("NamedLists",),
+    }
+    _MODULES = (
+        "adapters",
+        "alignment",
+        "compat",
+        "inference",
+        "link_prediction",
+        "metrics",
+        "page",
+        "plot",
+        "retrieval",
     )
-    from ._core import __version__
-    from .counting.counter import RankCounter
-    from .counting.lists import rank_lists
-    from .counting.ranking import rank
-    from .counting.row_blocks import rank_blocks
-    from .counting.sampled import rank_against
-    from .embeddings.scoring import TopK, rank_embeddings, score_embeddings, topk_embeddings
-    from .embeddings.vector_thresholds import count_above
-    from .inference import compare, detectable, pvalue
-    from .inputs.errors import InputError, InputTypeError, InputValueError
-    from .inputs.progress_listeners import Progress
-    from .metrics import chance
-    from .metrics.published import adjust
-    from .ranks import Protocol, Ranks, concatenate, load
-    from .reporting import Report, report, table
-    from .retrieval.trec_runs import write_run
-    from .splits.judgements import Qrels
-    from .splits.list_files import read_json_lists, read_qrels, read_run
-    from .splits.named_lists import NamedLists
-    from .stores import open_scores
-    from .tables import Table
-    from .tasks.score_evaluation import evaluate
-
-__all__ = [
-    "InputError",
-    "InputTypeError",
-    "InputValueError",
-    "NamedLists",
-    "Progress",
-    "Protocol",
-    "Qrels",
-    "RankCounter",
-    "Ranks",
-    "Report",
-    "Table",
-    "TopK",
-    "__version__",
-    "adapters",
-    "adjust",
-    "alignment",
-    "chance",
-    "compare",
-    "compat",
-    "concatenate",
-    "count_above",
-    "detectable",
-    "evaluate",
-    "inference",
-    "link_prediction",
-    "load",
-    "metrics",
-    "open_scores",
-    "page",
-    "plot",
-    "pvalue",
-    "rank",
-    "rank_against",
-    "rank_blocks",
-    "rank_embeddings",
-    "rank_lists",
-    "read_json_lists",
-    "read_qrels",
-    "read_run",
-    "report",
-    "retrieval",
-    "score_embeddings",
-    "table",
-    "topk_embeddings",
-    "write_run",
-]
-
-# The names that each module defines; a name is imported when it is first used. Other public names
-# are modules.
-_NAMES = {
-    "_core": ("__version__",),
-    "counting.counter": ("RankCounter",),
-    "counting.lists": ("rank_lists",),
-    "counting.ranking": ("rank",),
-    "counting.row_blocks": ("rank_blocks",),
-    "counting.sampled": ("rank_against",),
-    "embeddings.scoring": ("TopK", "rank_embeddings", "score_embeddings", "topk_embeddings"),
-    "embeddings.vector_thresholds": ("count_above",),
-    "inference": ("compare", "detectable", "pvalue"),
-    "inputs.errors": ("InputError", "InputTypeError", "InputValueError"),
-    "inputs.progress_listeners": ("Progress",),
-    "metrics": ("chance",),
-    "metrics.published": ("adjust",),
-    "ranks": ("Protocol", "Ranks", "concatenate", "load"),
-    "reporting": ("Report", "report", "table"),
-    "retrieval.trec_runs": ("write_run",),
-    "stores": ("open_scores",),
-    "tables": ("Table",),
-    "tasks.score_evaluation": ("evaluate",),
-    "splits.judgements": ("Qrels",),
-    "splits.list_files": ("read_json_lists", "read_qrels", "read_run"),
-    "splits.named_lists": ("NamedLists",),
-}
-if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
-    _modules = {name: module for module, names in _NAMES.items() for name in names}
-
-    def __getattr__(name):
-        if name in _modules:
-            value = getattr(_import_module(f"{__name__}.{_modules[name]}"), name)
-        elif name in __all__:
-            value = _import_module(f"{__name__}.{name}")
-        else:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = value
-        return value
-
-    def __dir__():
-        return sorted(__all__)
+    __all__, __getattr__, __dir__ = _names_when_used(__name__, _NAMES, _MODULES)
 
     # These are imported at once: if a process forks during an import, its child may hang. numpy
     # comes first, since the extension makes an ImportError of a Ctrl-C while it imports numpy.
     import numpy as _numpy  # noqa: F401
 
-    from ._core import __version__
-    from .counting.ranking import rank
+    from ._core import __version__ as __version__
+    from .counting.ranking import rank as rank

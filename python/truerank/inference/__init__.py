@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from .comparing import compare
-from .comparisons import Comparison, Comparisons
-from .corrections import correct_pvalues
-from .detectable_differences import Detectable, detectable
-from .intervals import Interval, Intervals, interval
-from .significance import PValue, pvalue
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Comparison",
-    "Comparisons",
-    "Detectable",
-    "Interval",
-    "Intervals",
-    "PValue",
-    "compare",
-    "correct_pvalues",
-    "detectable",
-    "interval",
-    "pvalue",
-]
+from ..inputs.naming import names_when_used
+
+if TYPE_CHECKING:
+    from .comparing import compare as compare
+    from .comparisons import Comparison as Comparison
+    from .comparisons import Comparisons as Comparisons
+    from .corrections import correct_pvalues as correct_pvalues
+    from .detectable_differences import Detectable as Detectable
+    from .detectable_differences import detectable as detectable
+    from .intervals import Interval as Interval
+    from .intervals import Intervals as Intervals
+    from .intervals import interval as interval
+    from .significance import PValue as PValue
+    from .significance import pvalue as pvalue
+else:  # or a type checker would accept any name
+    __all__, __getattr__, __dir__ = names_when_used(
+        __name__,
+        {
+            ".comparing": ("compare",),
+            ".comparisons": ("Comparison", "Comparisons"),
+            ".corrections": ("correct_pvalues",),
+            ".detectable_differences": ("Detectable", "detectable"),
+            ".intervals": ("Interval", "Intervals", "interval"),
+            ".significance": ("PValue", "pvalue"),
+        },
+    )

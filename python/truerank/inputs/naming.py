@@ -12,9 +12,9 @@ import re
 import reprlib
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -58,6 +58,54 @@ def public(package: str) -> Callable[[T], T]:
         return target
 
     return show
+
+
+class NamesWhenUsed(NamedTuple):
+    """What a package has for names that it imports when they are first used (PEP 562)."""
+
+    all: list[str]
+    getattr: Callable[[str], Any]
+    dir: Callable[[], list[str]]
+
+
+def names_when_used(
+    package: str, names: Mapping[str, Sequence[str]], modules: Sequence[str] = ()
+) -> NamesWhenUsed:
+    """Make `__all__`, `__getattr__` and `__dir__` of a package that loads its modules when used.
+
+    This is the one way in which anything of truerank is loaded later than its importer. Who needs a
+    name of such a package at times imports the package, and writes `inference.interval(...)` where
+    it is needed: only then its module is loaded.
+
+    Parameters
+    ----------
+    package : str
+        Its `__name__`.
+    names : mapping of str to sequence of str
+        For each module, as imports write it (".intervals", "..inputs.errors"), the names of it that
+        the package offers. None of them is that of a module.
+    modules : sequence of str
+        The modules that the package offers themselves.
+
+    Examples
+    --------
+    >>> names_when_used("json", {".decoder": ["JSONDecoder"]}).all
+    ['JSONDecoder']
+    """
+    module_of = {name: module for module, offered in names.items() for name in offered}
+    every = sorted([*module_of, *modules])
+
+    def find(name: str) -> Any:
+        if name in module_of:
+            found = getattr(import_module(module_of[name], package), name)
+        elif name in modules:
+            found = import_module(f".{name}", package)
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return NamesWhenUsed(every, find, lambda: every)
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -5,32 +5,42 @@ candidates and the labels of the tasks; its methods evaluate scores of any kind.
 `read_predictions` reads what AnyBURL and PyClause predict.
 """
 
-from ..splits.split_audit import SplitFinding
-from ..tasks.side_tasks import Sampled
-from .candidate_sets import Negatives
-from .complex_queries import ComplexQueries
-from .listed_predictions import Predictions, read_predictions
-from .query_answers import QueryAnswers, read_queries, write_queries
-from .statements import Statements, read_statements
-from .task import Task
-from .triple_audit import TaskAudit, TimeAudit
-from .triples import Triples, read_triples
+from __future__ import annotations
 
-__all__ = [
-    "ComplexQueries",
-    "Negatives",
-    "Predictions",
-    "QueryAnswers",
-    "Sampled",
-    "SplitFinding",
-    "Statements",
-    "Task",
-    "TaskAudit",
-    "TimeAudit",
-    "Triples",
-    "read_predictions",
-    "read_queries",
-    "read_statements",
-    "read_triples",
-    "write_queries",
-]
+from typing import TYPE_CHECKING
+
+from ..inputs.naming import names_when_used
+
+if TYPE_CHECKING:
+    from ..splits.split_audit import SplitFinding as SplitFinding
+    from ..tasks.side_tasks import Sampled as Sampled
+    from .candidate_sets import Negatives as Negatives
+    from .complex_queries import ComplexQueries as ComplexQueries
+    from .listed_predictions import Predictions as Predictions
+    from .listed_predictions import read_predictions as read_predictions
+    from .query_answers import QueryAnswers as QueryAnswers
+    from .query_answers import read_queries as read_queries
+    from .query_answers import write_queries as write_queries
+    from .statements import Statements as Statements
+    from .statements import read_statements as read_statements
+    from .task import Task as Task
+    from .triple_audit import TaskAudit as TaskAudit
+    from .triple_audit import TimeAudit as TimeAudit
+    from .triples import Triples as Triples
+    from .triples import read_triples as read_triples
+else:  # or a type checker would accept any name
+    __all__, __getattr__, __dir__ = names_when_used(
+        __name__,
+        {
+            "..splits.split_audit": ("SplitFinding",),
+            "..tasks.side_tasks": ("Sampled",),
+            ".candidate_sets": ("Negatives",),
+            ".complex_queries": ("ComplexQueries",),
+            ".listed_predictions": ("Predictions", "read_predictions"),
+            ".query_answers": ("QueryAnswers", "read_queries", "write_queries"),
+            ".statements": ("Statements", "read_statements"),
+            ".task": ("Task",),
+            ".triple_audit": ("TaskAudit", "TimeAudit"),
+            ".triples": ("Triples", "read_triples"),
+        },
+    )

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from ..inputs.errors import UnknownKeyError
-from .keys import Key, parse
-from .kinds import KINDS, Sample, sample_of
-from .metric_table import ADJUSTMENTS, METRICS, Metric
-from .published import Adjusted, Bounds
-from .values import adjusted, chance, compute, moments
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ADJUSTMENTS",
-    "KINDS",
-    "METRICS",
-    "Adjusted",
-    "Bounds",
-    "Key",
-    "Metric",
-    "Sample",
-    "UnknownKeyError",
-    "adjusted",
-    "chance",
-    "compute",
-    "moments",
-    "parse",
-    "sample_of",
-]
+from ..inputs.naming import names_when_used
+
+if TYPE_CHECKING:
+    from ..inputs.errors import UnknownKeyError as UnknownKeyError
+    from .keys import Key as Key
+    from .keys import parse as parse
+    from .kinds import KINDS as KINDS
+    from .kinds import Sample as Sample
+    from .kinds import sample_of as sample_of
+    from .metric_table import ADJUSTMENTS as ADJUSTMENTS
+    from .metric_table import METRICS as METRICS
+    from .metric_table import Metric as Metric
+    from .published import Adjusted as Adjusted
+    from .published import Bounds as Bounds
+    from .values import adjusted as adjusted
+    from .values import chance as chance
+    from .values import compute as compute
+    from .values import moments as moments
+else:  # or a type checker would accept any name
+    __all__, __getattr__, __dir__ = names_when_used(
+        __name__,
+        {
+            "..inputs.errors": ("UnknownKeyError",),
+            ".keys": ("Key", "parse"),
+            ".kinds": ("KINDS", "Sample", "sample_of"),
+            ".metric_table": ("ADJUSTMENTS", "METRICS", "Metric"),
+            ".published": ("Adjusted", "Bounds"),
+            ".values": ("adjusted", "chance", "compute", "moments"),
+        },
+    )

@@ -5,9 +5,25 @@
 
 from __future__ import annotations
 
-from .audit import Findings
-from .reports import Report
-from .summaries import Finding, Summary
-from .tables import Repeats, report, table
+from typing import TYPE_CHECKING
 
-__all__ = ["Finding", "Findings", "Repeats", "Report", "Summary", "report", "table"]
+from ..inputs.naming import names_when_used
+
+if TYPE_CHECKING:
+    from .audit import Findings as Findings
+    from .reports import Report as Report
+    from .summaries import Finding as Finding
+    from .summaries import Summary as Summary
+    from .tables import Repeats as Repeats
+    from .tables import report as report
+    from .tables import table as table
+else:  # or a type checker would accept any name
+    __all__, __getattr__, __dir__ = names_when_used(
+        __name__,
+        {
+            ".audit": ("Findings",),
+            ".reports": ("Report",),
+            ".summaries": ("Finding", "Summary"),
+            ".tables": ("Repeats", "report", "table"),
+        },
+    )

@@ -12,46 +12,54 @@ docs/chance.md derives all of them.
 
 from __future__ import annotations
 
-from .closed_forms import (
-    hit_moments,
-    hits,
-    mean_rank,
-    rank_moments,
-    reciprocal_moments,
-    reciprocal_rank,
-)
-from .means import mean_model, moments_from, up_to_cutoff
-from .order_statistics import inverse_median, median
-from .tasks import Tasks, compress
-from .transforms import (
-    geometric,
-    greatest,
-    harmonic,
-    inverse_geometric,
-    inverse_mean,
-    least,
-    power_mean,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Tasks",
-    "compress",
-    "geometric",
-    "greatest",
-    "harmonic",
-    "hit_moments",
-    "hits",
-    "inverse_geometric",
-    "inverse_mean",
-    "inverse_median",
-    "least",
-    "mean_model",
-    "mean_rank",
-    "median",
-    "moments_from",
-    "power_mean",
-    "rank_moments",
-    "reciprocal_moments",
-    "reciprocal_rank",
-    "up_to_cutoff",
-]
+from ...inputs.naming import names_when_used
+
+if TYPE_CHECKING:
+    from .closed_forms import hit_moments as hit_moments
+    from .closed_forms import hits as hits
+    from .closed_forms import mean_rank as mean_rank
+    from .closed_forms import rank_moments as rank_moments
+    from .closed_forms import reciprocal_moments as reciprocal_moments
+    from .closed_forms import reciprocal_rank as reciprocal_rank
+    from .means import mean_model as mean_model
+    from .means import moments_from as moments_from
+    from .means import up_to_cutoff as up_to_cutoff
+    from .order_statistics import inverse_median as inverse_median
+    from .order_statistics import median as median
+    from .tasks import Tasks as Tasks
+    from .tasks import compress as compress
+    from .transforms import geometric as geometric
+    from .transforms import greatest as greatest
+    from .transforms import harmonic as harmonic
+    from .transforms import inverse_geometric as inverse_geometric
+    from .transforms import inverse_mean as inverse_mean
+    from .transforms import least as least
+    from .transforms import power_mean as power_mean
+else:  # or a type checker would accept any name
+    __all__, __getattr__, __dir__ = names_when_used(
+        __name__,
+        {
+            ".closed_forms": (
+                "hit_moments",
+                "hits",
+                "mean_rank",
+                "rank_moments",
+                "reciprocal_moments",
+                "reciprocal_rank",
+            ),
+            ".means": ("mean_model", "moments_from", "up_to_cutoff"),
+            ".order_statistics": ("inverse_median", "median"),
+            ".tasks": ("Tasks", "compress"),
+            ".transforms": (
+                "geometric",
+                "greatest",
+                "harmonic",
+                "inverse_geometric",
+                "inverse_mean",
+                "least",
+                "power_mean",
+            ),
+        },
+    )
