@@ -48,7 +48,10 @@ def test_blocks_have_whole_lines(
                 ):
                     list(text_blocks("triples", str(path)))
                 continue
-            blocks = list(text_blocks("triples", str(path)))
+            numbered = list(text_blocks("triples", str(path)))
+            blocks = [block for _, block in numbered]
+            ends = np.cumsum([block.count("\n") for block in blocks])
+            assert [number for number, _ in numbered] == [1, *(1 + ends)][: len(blocks)]
             assert "".join(blocks).encode() == content
             assert all(block.endswith("\n") for block in blocks[:-1])
             assert all(blocks)

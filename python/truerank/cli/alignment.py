@@ -265,7 +265,7 @@ def _rows_by_id(graph: Graph) -> dict[int, int]:
 
 def holds_integers(argument: str, path: str) -> bool:
     """Return whether all fields of a file are integers, which are ids, and not names."""
-    for block in text_blocks(argument, path):
+    for _, block in text_blocks(argument, path):
         for line in block.removesuffix("\n").split("\n"):
             fields = line.removesuffix("\r").split("\t")
             if not all(is_integer_text(field.strip(" ")) for field in fields):

@@ -121,7 +121,7 @@ def read_groups(argument: str, text: str) -> str | dict[str, str]:
         return text
     groups: dict[str, str] = {}
     blocks = text_blocks(argument, note_file(text))
-    lines = chain.from_iterable(block.removesuffix("\n").split("\n") for block in blocks)
+    lines = chain.from_iterable(block.removesuffix("\n").split("\n") for _, block in blocks)
     for number, line in enumerate(lines, 1):
         fields = [field.strip(" ") for field in line.removesuffix("\r").split("\t")]
         place = f"{text}: line {number}"

@@ -107,7 +107,7 @@ def read_table(argument: str, path: str, given: Given) -> list[PublishedRow]:
     given : dict
         What holds for all rows that say nothing else.
     """
-    text = "".join(text_blocks(argument, path))
+    text = "".join(text for _, text in text_blocks(argument, path))
     first_line, _, _ = text.partition("\n")
     delimiter = next((mark for mark in ("\t", ";") if mark in first_line), ",")
     reader = csv.reader(io.StringIO(text), delimiter=delimiter)

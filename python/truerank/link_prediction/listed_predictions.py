@@ -20,8 +20,8 @@ from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
 from ..splits.list_entries import refuse_repeats
-from ..splits.list_files import read_blocks
 from ..splits.split_columns import ForeignSplit
+from ..splits.text import read_blocks
 from ..splits.vocabularies import Vocabulary
 from .task import Task
 

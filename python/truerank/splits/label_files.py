@@ -53,7 +53,7 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
         listed: list[str] | list[int] = names.tolist()
         return listed
     blocks = text_blocks(argument, path)
-    lines = chain.from_iterable(text.removesuffix("\n").split("\n") for text in blocks)
+    lines = chain.from_iterable(text.removesuffix("\n").split("\n") for _, text in blocks)
     rows = [list(map(without_blanks, line.split("\t", 2))) for line in lines]
     count = None
     if len(rows) > 1 and len(rows[0]) < len(rows[1]) and is_id(rows[0][0]):

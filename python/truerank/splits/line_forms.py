@@ -13,7 +13,7 @@ from .. import _core
 from ..inputs.errors import InputValueError
 from ..inputs.selection import indptr_of
 from .column_roles import JUDGEMENTS, LISTS, Door, find_roles
-from .text import text_lines
+from .text import shown, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -87,16 +87,10 @@ class LineForm(NamedTuple):
     tabs: bool = False
     left_out: tuple[str, ...] = ()
 
-    def fields(self, line: str) -> list[str]:
-        """Return the fields of a line."""
-        if self.tabs:
-            return [field.strip(" ") for field in line.split("\t")]
-        return fields_of(line)
-
 
 TREC_RUN_FORM = LineForm("TREC run", 6, 0, 2, (4,), "score")
 TREC_QRELS_FORM = LineForm("TREC qrels", 4, 0, 2, (3,), "relevance")
-_ITERATIONS = _core.RowForm(4, 1, 1)
+_ITERATIONS = _core.RowForm(4, 1, 1)  # their second field is all that is read
 _BY_WIDTH = {
     LISTS.kind: {
         3: LineForm("run: query, document, number", 3, numbers=(2,)),
@@ -107,14 +101,16 @@ _BY_WIDTH = {
 }
 
 
-def fields_of(line: str) -> list[str]:
-    """Return the fields of a line, with blanks and tabs between them.
+def fields_of(line: str, *, tabs: bool = False) -> list[str]:
+    """Return the fields of a line, with blanks and tabs between them, or tabs alone.
 
     Examples
     --------
     >>> fields_of(" q1 0\\td3  1")
     ['q1', '0', 'd3', '1']
     """
+    if tabs:
+        return [field.strip(" ") for field in line.split("\t")]
     return [field for field in _BLANKS.split(line) if field]
 
 
@@ -128,27 +124,6 @@ def data_lines(argument: str, path: str) -> Iterator[tuple[int, str]]:
     for number, line in text_lines(argument, path):
         if not is_comment(line):
             yield number, line
-
-
-def line_of_row(path: str, form: LineForm, row: int) -> int:
-    """Return the number of the line, from 1, of a row; the file is read again, for messages."""
-    lines = data_lines(path, path)
-    for _ in range(row + form.header):
-        next(lines)
-    return next(lines)[0]
-
-
-def shown(line: str) -> str:
-    """Return a line as messages show it.
-
-    Examples
-    --------
-    >>> shown("q1\\td3")
-    "'q1\\\\td3'"
-    """
-    if len(line) > 200:
-        line = f"{line[:200]}..."
-    return repr(line)
 
 
 def form_of_file(
@@ -192,8 +167,8 @@ def _form_of_columns(
     title: str, line: str, door: Door, columns: Mapping[str, str | int] | None
 ) -> LineForm | None:
     """Return the form that a header or the user says; None: neither does."""
-    form = LineForm("", 0, tabs="\t" in line)
-    fields = form.fields(line)
+    tabs = "\t" in line
+    fields = fields_of(line, tabs=tabs)
     said = (columns or {}).values()
     known = set(map(door.role_of, fields))
     has_names = known.issuperset(door.needed_roles) and not any(map(_is_number, fields))
@@ -220,7 +195,7 @@ def _form_of_columns(
         numbers,
         role,
         has_names,
-        form.tabs,
+        tabs,
         roles.left_out,
     )
 
@@ -281,11 +256,7 @@ def first_rounded(
     lines = text.split("\n")
     filled = [i for i, line in enumerate(lines) if line.strip(" \t")]
     for i in np.array(filled)[is_large].tolist():
-        if tabs:
-            fields = lines[i].split("\t")
-        else:
-            fields = [field for field in lines[i].replace("\t", " ").split(" ") if field]
-        number = exact_number(fields[column].strip(" "))
+        number = exact_number(fields_of(lines[i], tabs=tabs)[column])
         if isinstance(number, str):
             return i, f"expected a score that a float64 holds, got {number}"
     return None
@@ -302,16 +273,14 @@ class LineReader:
     ----------
     comments : int
         How many lines were comments.
-    iterations : set of str
-        What stands in the second field of qrels of TREC.
     """
 
     def __init__(self, form: LineForm) -> None:
         self.form = form
         self.comments = 0
-        self.iterations: set[str] = set()
         self._header_is_next = form.header
         self._reader = _core.ListReader()
+        self._iterations = _core.ListReader()
 
     def read(self, text: str) -> tuple[Any, ...]:
         """Read a block of lines: the fault of one, or None; queries, documents, and numbers.
@@ -320,22 +289,19 @@ class LineReader:
         """
         text = self._without_comments(text)
         form = self.form
-        if form.role in ("", "relevance"):
-            row_form = self._row_form(*form.numbers or (None,))
-            fault, queries, documents, relevance = self._reader.judged_rows(text, row_form)
-            if form is TREC_QRELS_FORM:
-                self._note_iterations(text, documents)
-            if fault is None or not form.numbers:
-                return self._said(fault), queries, documents, relevance
+        if not form.numbers:
+            fault, *columns = self._reader.judged_rows(text, self._row_form(None))
+            return self._said(fault), *columns
         fault = None
-        columns: list[npt.NDArray[np.float64]] = []
+        numbers: list[npt.NDArray[np.float64]] = []
         for number in form.numbers:
-            rows = self._reader.run_rows(text, self._row_form(number))
-            fault = fault or self._said(rows[0])
-            if fault is None:
-                fault = first_rounded(text, number, rows[3], tabs=form.tabs)
-            columns.append(rows[3])
-        return (fault, rows[1], rows[2], *columns)
+            wrong, queries, documents, values = self._reader.run_rows(text, self._row_form(number))
+            fault = fault or self._said(wrong)
+            fault = fault or first_rounded(text, number, values, tabs=form.tabs)
+            numbers.append(values)
+        if form is TREC_QRELS_FORM:
+            self._iterations.judged_rows(text, _ITERATIONS)
+        return fault, queries, documents, *numbers
 
     def queries(self) -> tuple[str, ...]:
         """Return the names of queries in the order of their codes."""
@@ -345,21 +311,9 @@ class LineReader:
         """Return the names of documents in the order of their codes."""
         return tuple(self._reader.names())
 
-    def _note_iterations(self, text: str, documents: npt.NDArray[Any]) -> None:
-        """Note the second fields of lines; mostly a fast look says that there is one alone."""
-        if not len(documents):
-            return
-        iteration = _BLANKS.split(text.lstrip(" \t\n"), maxsplit=2)[1]
-        (code,) = self._reader.name_codes([iteration])
-        between = "\t" if "\t" in text else " "
-        is_plain = text.count(between) == 3 * len(documents)
-        found = text.count(f"{between}{iteration}{between}")
-        if is_plain and found == len(documents) and code not in documents:
-            self.iterations.add(iteration)
-        else:
-            reader = _core.ListReader()
-            reader.judged_rows(text, _ITERATIONS)
-            self.iterations.update(reader.names())
+    def iterations(self) -> tuple[str, ...]:
+        """Return what stands in the second field of judgements of TREC."""
+        return tuple(self._iterations.names())
 
     def _row_form(self, number: int | None) -> _core.RowForm:
         form = self.form

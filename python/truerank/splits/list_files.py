@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -28,15 +28,14 @@ from .line_forms import (
     TREC_QRELS_FORM,
     LineForm,
     LineReader,
+    data_lines,
     exact_number,
     form_of_file,
-    line_of_row,
     numbers_said,
-    shown,
 )
 from .list_entries import ListEntries, first_of_equal
 from .named_lists import NamedLists, lists_of_entries, lists_of_rows
-from .text import text_blocks, text_lines
+from .text import read_blocks, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -238,7 +237,7 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
     form = form_of_file(argument, path, JUDGEMENTS, said)
     reader = LineReader(form)
     queries, documents, relevance = read_blocks(argument, path, None, reader.read)
-    if form is TREC_QRELS_FORM and not _is_of_trec(reader.iterations, documents, relevance):
+    if form is TREC_QRELS_FORM and not _is_of_trec(reader.iterations(), documents, relevance):
         raise InputValueError(argument, NOT_OF_TREC, place=path)
     relevance = read_grades(f"{argument}: {path}", relevance)
     names = reader.documents()
@@ -250,7 +249,8 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
         kept, unlike = first_of_equal(keys, relevance)
         if unlike is not None:
             first, second = unlike
-            line = line_of_row(path, form, second)
+            lines = data_lines(path, path)  # read again for the message alone
+            line = next(islice(lines, second + form.header, None))[0]
             two = f"as {relevance[first]} and as {relevance[second]}"
             problem = f"{judged[second]!r} is judged twice for {asked[second]!r}, {two}"
             raise InputValueError(argument, f"line {line}: {problem}", place=path)
@@ -265,11 +265,11 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
 
 
 def _is_of_trec(
-    iterations: set[str], documents: npt.NDArray[Any], relevance: npt.NDArray[Any]
+    iterations: Sequence[str], documents: npt.NDArray[Any], relevance: npt.NDArray[Any]
 ) -> bool:
     """Return whether four columns without names are those of TREC."""
     if len(iterations) <= 1:
-        return len(documents) != 1 or iterations <= {"0", "Q0"}
+        return len(documents) != 1 or set(iterations) <= {"0", "Q0"}
     is_few = len(iterations) < np.count_nonzero(np.bincount(documents))
     return bool(is_few and relevance.max() < LEAST_TIME)
 
@@ -344,36 +344,6 @@ def _lists_of_run(
     )
     lists.source = source_of(path, form, reader.comments, repeated)
     return lists
-
-
-def read_blocks(
-    argument: str,
-    path: str,
-    progress: bool | Listener | None,
-    read_rows: Callable[[str], tuple[Any, ...]],
-) -> list[npt.NDArray[Any]]:
-    """Read a file block by block with the core, and join the columns of all blocks.
-
-    `read_rows` returns the fault of a block (one of its lines, and what is wrong; or None), and
-    then its columns.
-
-    A byte order mark at the beginning of another line than the first, where files were joined,
-    would make another name of the first field: it is refused.
-    """
-    blocks = [read_rows("")[1:]]  # a file without lines has columns, too
-    for number, text in enumerate(text_blocks(argument, path, progress)):
-        fault, *columns = read_rows(text)
-        blocks.append(tuple(columns))
-        mark = f"\n{text}".find("\n\ufeff")
-        if mark >= 0:
-            fault = text.count("\n", 0, mark), "it begins with a byte order mark: leave it out"
-        if fault is not None:  # lines are counted for messages alone
-            earlier = islice(text_blocks(argument, path), number)
-            line = 1 + sum(block.count("\n") for block in earlier) + fault[0]
-            wrong = text.split("\n")[fault[0]]
-            problem = f"line {line}: {fault[1]}; it reads {shown(wrong)}"
-            raise InputValueError(argument, problem, place=path)
-    return [np.concatenate(column) for column in zip(*blocks, strict=True)]
 
 
 def json_lines(argument: str, path: str) -> Iterator[tuple[int, Any]]:

@@ -18,6 +18,8 @@ from .column_roles import Door, is_header
 from .elements import is_integer_text, without_blanks
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..inputs.arrays import IntArray
     from ..inputs.progress_listeners import Listener
 
@@ -26,7 +28,6 @@ _BLOCK_BYTES = 1 << 17  # the fields of a block are Python strings, which stay i
 # No name is as long, and no row has as many columns: what else a file may hold is not read on.
 MAX_LINE_BYTES = 1 << 24
 MAX_COLUMNS = 1000
-_BLOCK_ROWS = 1 << 12
 
 
 class RowForm(NamedTuple):
@@ -95,6 +96,10 @@ class TextRows(NamedTuple):
         The names of the columns, where the first line is none of the rows.
     note : str
         What there is to say of such a line.
+    header : int
+        The number of such a line; 0: there is none.
+    said_count : int, optional
+        How many rows it says that there are.
     """
 
     name: str
@@ -104,6 +109,8 @@ class TextRows(NamedTuple):
     width: int = 0
     names: list[str] | None = None
     note: str = ""
+    header: int = 0
+    said_count: int | None = None
 
     @property
     def title(self) -> str:
@@ -143,12 +150,14 @@ def open_rows(name: str, path: str, form: RowForm, header: bool | None = None) -
     if form.counted and len(first) == 1 and is_integer_text(first[0]):
         names = list(form.counted)
         note = f"{rows.title}: the first line is a count, as OpenKE has: of {', '.join(names)}"
-        return rows._replace(between="blanks", width=len(names), names=names, note=note)
+        rows = rows._replace(between="blanks", width=len(names), names=names, note=note)
+        return rows._replace(header=number, said_count=int(first[0]))
     rows = rows._replace(width=len(first))
     if header is None and form.door is not None:
         header = is_header(first, form.door, form.said, may_have_further=form.more_columns)
     if header:
-        rows = rows._replace(names=first, note=note_of_header(rows.title, first))
+        note = note_of_header(rows.title, first)
+        rows = rows._replace(names=first, note=note, header=number)
     if not form.fits(rows.width, has_names=rows.names is not None):
         raise _wrong_row(rows, number, line)
     return rows
@@ -196,54 +205,50 @@ def read_rows(
         For a file that is missing or damaged.
     """
     needed = order[: len(rows.form.columns)]
-    split = _split_blocks if rows.between == "tabs" else _split_lines
     blocks: list[list[IntArray]] = []
-    for columns in split(rows, needed):
-        blocks.append([coder(j, columns[place]) for j, place in enumerate(order)])
-    return [np.concatenate(column) for column in zip(*blocks, strict=True)]
-
-
-def _split_blocks(rows: TextRows, needed: Sequence[int]) -> Iterator[Sequence[Sequence[str]]]:
-    """Yield the fields of each column of a file with tabs, block by block."""
-    to_skip = int(rows.names is not None)
-    for text in text_blocks(rows.name, rows.path):
-        lines = [line for line in text.split("\n") if line.strip(" ")]
-        if lines and to_skip:
-            to_skip = 0
-            lines = lines[1:]
-        if lines:
-            columns: list[list[str]] = []
-            if {line.count("\t") for line in lines} == {rows.width - 1}:
-                columns = _columns_of(lines, rows.width)
-            if not columns or any("" in columns[place] for place in needed):
-                for _ in _split_lines(rows, needed):
-                    pass  # up to the line that it refuses
-            yield columns
-
-
-def _split_lines(rows: TextRows, needed: Sequence[int]) -> Iterator[Sequence[Sequence[str]]]:
-    """Yield the fields of each column, block by block, of a file that is split line by line."""
-    numbered = text_lines(rows.name, rows.path, blanks=" ")
-    first = "" if rows.names is None else next(numbered)[1]
-    checked = _checked_rows(rows, numbered, needed)
-    count = 0
-    while block := list(islice(checked, _BLOCK_ROWS)):
-        count += len(block)
-        yield list(zip(*block, strict=True))
-    if rows.between == "blanks" and count != int(first):
-        expected = f"{int(first)} rows, as the first line counts"
+    for first, text in text_blocks(rows.name, rows.path):
+        lines = text.removesuffix("\n").split("\n")
+        if first <= rows.header < first + len(lines):
+            lines[rows.header - first] = ""
+        columns = _columns_of_block(rows, lines)
+        if not columns or any("" in columns[place] for place in needed):
+            fields = list(_checked_rows(rows, enumerate(lines, first), needed))
+            columns = list(zip(*fields, strict=True))
+        if columns:
+            blocks.append([coder(j, columns[place]) for j, place in enumerate(order)])
+    read = [np.concatenate(column) for column in zip(*blocks, strict=True)]
+    count = len(read[0]) if read else 0
+    if rows.said_count not in (None, count):
+        expected = f"{rows.said_count} rows, as the first line counts"
         raise InputValueError(rows.title, expected=expected, got=count)
+    return read
+
+
+def _columns_of_block(rows: TextRows, lines: Sequence[str]) -> list[Sequence[str]]:
+    """Return the fields of each column of lines with tabs, without blanks at their ends.
+
+    None are returned if lines have other numbers of fields, or nothing but blanks.
+    """
+    filled = [line for line in lines if line.strip(" ")]
+    if rows.between != "tabs" or {line.count("\t") for line in filled} != {rows.width - 1}:
+        return []
+    joined = "\t".join(filled)
+    fields = joined.split("\t")
+    if " \t" in joined or "\t " in joined or joined[0] == " " or joined[-1] == " ":
+        fields = list(map(without_blanks, fields))
+    return [fields[column :: rows.width] for column in range(rows.width)]
 
 
 def _checked_rows(
     rows: TextRows, numbered: Iterable[tuple[int, str]], needed: Sequence[int]
 ) -> Iterator[list[str]]:
-    """Yield the fields of each line, and refuse one of another form."""
+    """Yield the fields of each line that has more than blanks, and refuse one of another form."""
     for number, line in numbered:
-        fields = _fields_of(rows, number, line)
-        if len(fields) != rows.width or not all(fields[place] for place in needed):
-            raise _wrong_row(rows, number, line)
-        yield fields
+        if line.strip(" "):
+            fields = _fields_of(rows, number, line)
+            if len(fields) != rows.width or not all(fields[place] for place in needed):
+                raise _wrong_row(rows, number, line)
+            yield fields
 
 
 def _fields_of(rows: TextRows, number: int, line: str) -> list[str]:
@@ -291,15 +296,6 @@ def _wrong_row(rows: TextRows, number: int, line: str) -> InputValueError:
     return InputValueError(rows.title, expected=expected, got=repr(line), place=f"line {number}")
 
 
-def _columns_of(rows: Sequence[str], width: int) -> list[list[str]]:
-    """Return the fields of each column, without blanks at their ends."""
-    joined = "\t".join(rows)
-    fields = joined.split("\t")
-    if " \t" in joined or "\t " in joined or joined[0] == " " or joined[-1] == " ":
-        fields = list(map(without_blanks, fields))
-    return [fields[column::width] for column in range(width)]
-
-
 def line_of(path: str, row: int) -> int:
     """Return the number of the line, from 1, of a row of a file's columns.
 
@@ -321,17 +317,59 @@ def text_lines(
     name: str, path: str, progress: bool | Listener | None = None, *, blanks: str = " \t"
 ) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file that have more than blanks, numbered, as `text_blocks` reads."""
-    first = 1
-    for text in text_blocks(name, path, progress):
+    for first, text in text_blocks(name, path, progress):
         rows = text.removesuffix("\n").split("\n")
         for row in compress(enumerate(rows, first), rows):  # an empty line costs next to nothing
             if row[1].strip(blanks):
                 yield row
-        first += len(rows)
 
 
-def text_blocks(name: str, path: str, progress: bool | Listener | None = None) -> Iterator[str]:
-    """Yield a file in blocks of whole lines, which end in LF, without a byte order mark.
+def shown(line: str) -> str:
+    """Return a line as messages show it.
+
+    Examples
+    --------
+    >>> shown("q1\\td3")
+    "'q1\\\\td3'"
+    """
+    return repr(f"{line[:200]}..." if len(line) > 200 else line)
+
+
+def read_blocks(
+    argument: str,
+    path: str,
+    progress: bool | Listener | None,
+    read_lines: Callable[[str], tuple[Any, ...]],
+) -> list[npt.NDArray[Any]]:
+    """Read a file block by block with the core, and join the columns of all blocks.
+
+    `read_lines` returns the fault of a block (one of its lines, and what is wrong; or None), and
+    then its columns.
+
+    A byte order mark at the beginning of another line than the first, where files were joined,
+    would make another name of the first field: it is refused.
+    """
+    blocks = [read_lines("")[1:]]  # a file without lines has columns, too
+    for first, text in text_blocks(argument, path, progress):
+        fault, *columns = read_lines(text)
+        blocks.append(tuple(columns))
+        mark = f"\n{text}".find("\n\ufeff")
+        if mark >= 0:
+            fault = text.count("\n", 0, mark), "it begins with a byte order mark: leave it out"
+        if fault is not None:
+            line, problem = fault
+            wrong = text.split("\n")[line]
+            problem = f"line {first + line}: {problem}; it reads {shown(wrong)}"
+            raise InputValueError(argument, problem, place=path)
+    return [np.concatenate(column) for column in zip(*blocks, strict=True)]
+
+
+def text_blocks(
+    name: str, path: str, progress: bool | Listener | None = None
+) -> Iterator[tuple[int, str]]:
+    """Yield blocks of whole lines of a file, each with the number of its first line.
+
+    Lines end in LF, and a byte order mark at the beginning of the file is left out.
 
     Parameters
     ----------
@@ -377,7 +415,7 @@ def text_blocks(name: str, path: str, progress: bool | Listener | None = None) -
             text = _decode(title, block, line)
             if line == 1:
                 text = text.removeprefix("\ufeff")
-            yield text
+            yield line, text
             line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
 
 
