@@ -1,4 +1,4 @@
-"""`inference`: intervals, comparisons, corrections and power."""
+"""`inference`: intervals, comparisons and corrections."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ TESTS = ("inference",)
 FAULTS = [
     Fault(
         "half of a p-value",
-        "python/truerank/inference/sign_flips.py",
-        "return Share(min(1.0, max(p, least)), found.error)",
-        "return Share(min(1.0, max(p, least)) / 2, found.error)",
+        "python/truerank/inference/paired_tests.py",
+        "return 2 * float(len(sums) - smaller / len(missing)) / len(sums)",
+        "return float(len(sums) - smaller / len(missing)) / len(sums)",
     ),
 ]

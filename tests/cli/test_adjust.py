@@ -103,23 +103,6 @@ def test_contradictions_are_told(run: Run) -> None:
     assert json.loads(run(*line.split(), "--json").out)[1]["contradictions"] == []
 
 
-def test_two_shares(run: Run) -> None:
-    line = "adjust hits@10 58% --against 50% --tasks 100"
-    code, out, err = run(*line.split())
-    assert (code, err) == (0, "")
-    for words in ("58 of 100", "50 of 100", "0.321 (Fisher, exact)", "0.00781 to 0.466 (McNemar"):
-        assert words in out
-    content = json.loads(run(*line.split(), "--json").out)
-    assert content["difference"] == pytest.approx(0.08)
-    assert content["hits"] == [58, 50]
-    out = run(*line.split(), "--tasks-against", "200").out
-    assert "100 of 200" in out
-    assert "McNemar" not in out
-    out = run(*["adjust", "hits@10", "0.581", "--against", "0.572", "--dataset", "wn18rr"]).out
-    assert "3,642 of 6,268" in out
-    assert out.startswith("WN18RR, test, both sides, unfiltered: 6,268 tasks")
-
-
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
@@ -128,9 +111,6 @@ def test_two_shares(run: Run) -> None:
         ("adjust mrr x --tasks 3", 1, "VALUE: expected a number, as 0.358 or 35.8%, got 'x'"),
         ("adjust mrr 31 --candidates 9 --tasks 3", 1, "as a percentage it is 0.31"),
         ("adjust mrr 0.3 --table published.csv", 2, "METRIC, VALUE cannot apply to --table"),
-        ("adjust mrr 0.3 --against 0.2 --tasks 9", 2, "--against compares shares of tasks"),
-        ("adjust hits@1 0.3 --against 0.2", 2, "--against needs --tasks or --dataset"),
-        ("adjust hits@1 0.3 --tasks-against 9", 2, "--tasks-against cannot apply"),
         ("adjust --table published.csv", 1, "published.csv: line 2: mrr 0.294: candidates: "),
         ("adjust --table empty.csv", 1, "empty.csv: expected a line of names, and rows"),
         ("adjust --table names.csv", 1, "names.csv: expected a column of a metric"),

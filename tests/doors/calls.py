@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import truerank as tr
 
 # Results, which the package makes and users only read, and records of plain fields.
-RESULTS = """Agreement Alignment CSLS DanglingCurve MostSimilar PairAudit Comparison Detectable
+RESULTS = """Agreement Alignment CSLS DanglingCurve MostSimilar PairAudit Comparison
 Interval Intervals PValue Predictions QueryAnswers SplitFinding Statements TaskAudit TimeAudit
 Triples Adjusted Bounds Key Metric Figure Step InputError InputTypeError InputValueError
 UnknownKeyError Progress TopK ListPreset Preset Sample NamedLists Qrels Comparisons CompatReport

@@ -1,4 +1,4 @@
-"""`compare` and `detectable` against enumeration of all sign flips, and against each other."""
+"""`compare` against enumeration of all sign flips, and against each other."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ from inference.test_intervals import of_ranks
 from support.examples import examples
 from support.metric_keys import keys_where
 from support.refusals import refusal
-from truerank.inference import Comparison, Comparisons, compare, correct_pvalues, detectable
+from truerank.inference import Comparison, Comparisons, compare, correct_pvalues
 from truerank.inference.comparing import verdicts
-from truerank.inference.units import hangs_on_large_ranks
-from truerank.metrics import parse
 from truerank.metrics.averages import arithmetic
 
 RATIOS = ("gmr", "igmr", "hmr", "imr", "ratio.gmr", "power_mean:2", "power_mean:-0.5")
@@ -75,15 +73,10 @@ def test_p_is_that_of_the_permutation_test(pairs: list[tuple[int, int]]) -> None
     b = of_ranks(two.astype(int))
     found = compare(a, b, metric="mrr")
     assert found.p_value == pytest.approx(permutations(1 / one - 1 / two))
-    assert (found.method, found.accuracy) == ("exact sign flips", 0.0)
+    assert found.method == "exact sign flips"
     found = compare(a, b, metric="mr")
-    flips = permutations(one - two)
-    t = t_of(one - two)
-    assert found.p_value == pytest.approx(max(flips, t))
-    if t != pytest.approx(flips):
-        method = "t beside sign flips" if t > flips else "exact sign flips"
-        assert found.method == method
-        assert math.isnan(found.accuracy) == (t > flips)
+    assert found.p_value == pytest.approx(permutations(one - two))
+    assert found.method == "exact sign flips"
 
 
 @examples(40)
@@ -97,7 +90,7 @@ def test_p_of_hits_is_that_of_mcnemars_exact_test(wins: int, losses: int, ties: 
         expected = float(scipy.stats.binomtest(wins, wins + losses).pvalue)
     assert found.p_value == pytest.approx(expected, rel=1e-9)
     assert (found.wins, found.ties, found.losses) == (wins, ties + 1, losses)
-    assert (found.method, found.accuracy) == ("exact sign flips", 0.0)
+    assert found.method == ("exact McNemar" if wins + losses > 30 else "exact sign flips")
 
 
 @pytest.mark.parametrize(
@@ -110,10 +103,7 @@ def test_no_p_is_smaller_than_sign_flips_can_tell(
 ) -> None:
     one = np.array([1] * wins + [2] * losses)
     found = compare(of_ranks(one), of_ranks(3 - one), metric=key)
-    expected = p
-    if key == "mr":
-        expected = max(p, t_of(2.0 * one - 3))
-    assert found.p_value == pytest.approx(expected, rel=1e-9)
+    assert found.p_value == pytest.approx(p, rel=1e-9)
     unlike = np.where(one == 1, np.arange(2, 2 + len(one)), 1)  # no two differences are equal
     if key != "hits@1":
         assert compare(of_ranks(one), of_ranks(unlike), metric=key).p_value >= 2.0 ** (1 - len(one))
@@ -167,15 +157,15 @@ def test_functions_of_a_mean_have_its_p(pair: tuple[str, str]) -> None:
     assert p[0] == pytest.approx(p[1])
 
 
-@pytest.mark.parametrize("key", ["mrr", "gmr"])
-def test_size_under_exchangeable_models(key: str) -> None:
+@pytest.mark.parametrize(("key", "least"), [("mrr", 0), ("gmr", 2)])
+def test_size_under_exchangeable_models(key: str, least: int) -> None:
     rng = np.random.default_rng(5)
     rejected = 0
-    for _ in range(100):
+    for _ in range(200):
         both = np.exp(rng.normal(3, 1.2, 60)[:, None] + rng.normal(0, 0.8, (60, 2))).astype(int) + 1
         found = compare(of_ranks(both[:, 0], 10**6), of_ranks(both[:, 1], 10**6), metric=key)
         rejected += found.p_value <= 0.05
-    assert 1 <= rejected <= 12
+    assert least <= rejected <= 20  # t finds less where few units carry mrr
 
 
 def test_models_without_any_difference() -> None:
@@ -258,7 +248,7 @@ def test_all_numbers_are_on_the_scale_that_the_effect_names() -> None:
     assert (runs.effect, runs.estimate) == ("difference", pytest.approx(0, abs=1e-9))
 
 
-def test_decimals_and_accuracy_in_print() -> None:
+def test_decimals_and_methods_in_print() -> None:
     """A bound at the end of the range, or next to the estimate, has no rounding in print."""
     a = of_ranks([1] * 40, 11)
     b = of_ranks([11] * 39 + [10], 11)
@@ -267,15 +257,14 @@ def test_decimals_and_accuracy_in_print() -> None:
         assert len(numbers) >= 5
         assert max(map(len, numbers)) <= 7
     a = drawn(0, 300)
-    b = moved(drawn(0, 300), 1)
+    b = moved(drawn(0, 300), 1, most=20)
     found = compare(a, b, metric="mrr")
-    assert (found.method, found.accuracy) == ("saddle-point sign flips", pytest.approx(0.001))
-    assert "(saddle-point sign flips within 0.1 %, 150 units)" in str(found)
-    assert "(exact sign flips, 150 units)" in str(compare(a, b, metric="hits@3"))
-    table = compare({"a": a, "b": b}, metric=["mrr", "hits@3"]).table()
-    assert "Saddle-point sign flips within 0.1 %, exact sign flips, 150 units." in table.notes
-    assert table["accuracy"] == pytest.approx([0.001, 0.0])
-    assert "(two-level t of unknown accuracy, " in str(compare([a, b], [b, a]))
+    assert "(t, 150 units)" in str(found)
+    assert "(exact McNemar, 300 tasks)" in str(compare(a, b, metric="hits@10", by="task"))
+    table = compare({"a": a, "b": b}, metric=["mrr", "hits@10"], by="task").table()
+    assert "T, exact McNemar, 300 tasks." in table.notes
+    assert table["method"] == ["t", "exact McNemar"]
+    assert "(two-level t, " in str(compare([a, b], [b, a]))
 
 
 def test_reports_repeats_and_mappings() -> None:
@@ -324,9 +313,7 @@ def test_units_by_other_labels() -> None:
 )
 def test_metrics_that_cannot_be_compared(key: str, words: str) -> None:
     a = drawn(0)
-    for function in (compare, detectable):
-        options = options_of(key)
-        refusal(tr.InputValueError, words, function, a, moved(a, 1), metric=key, **options)
+    refusal(tr.InputValueError, words, compare, a, moved(a, 1), metric=key, **options_of(key))
 
 
 def test_one_task_of_a_thousand_is_no_difference_of_medians() -> None:
@@ -383,10 +370,7 @@ def test_p_is_the_share_of_all_swaps_that_differ_as_much(units: int, seed: int) 
         slack = 1e-9 * (1e-3 + max(sizes))
         expected = float(np.mean(np.array(sizes) >= sizes[0] - slack))
         assert found.p_value >= 2.0 ** (1 - len(apart))
-        if hangs_on_large_ranks(parse(key)):  # of which p is that of t where this is larger
-            assert found.p_value >= expected * (1 - 1e-9), key
-        else:
-            assert found.p_value == pytest.approx(expected, rel=1e-9), key
+        assert found.p_value == pytest.approx(expected, rel=1e-9), key
 
 
 @pytest.mark.parametrize(
@@ -400,9 +384,6 @@ def test_p_is_the_share_of_all_swaps_that_differ_as_much(units: int, seed: int) 
         (lambda a: compare([a], [a]), ValueError, "at least two runs"),
         (lambda a: compare([a, a], a), TypeError, "several runs"),
         (lambda a: compare(a, a, metric=[]), ValueError, "at least one key"),
-        (lambda a: detectable(a, power=0.01), ValueError, "power"),
-        (lambda a: detectable(a, a, correlation=0.5), ValueError, "correlation"),
-        (lambda a: detectable(a, difference=0), ValueError, "difference"),
     ],
 )
 def test_bad_arguments(make: Any, error: Any, words: str) -> None:
@@ -420,19 +401,18 @@ def test_unlike_tasks_are_refused_or_noted() -> None:
     assert found.pairing == "position"
 
 
-# -- corrections and power -------------------------------------------------------------------------
+# -- corrections -------------------------------------------------------------------------
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_corrections_by_definition(p: list[float]) -> None:
-    table = correct_pvalues(p, methods=["bonferroni", "holm", "bh", "by"])
+    table = correct_pvalues(p, methods=["bonferroni", "holm", "bh"])
     m = len(p)
     ordered = sorted(range(m), key=lambda i: p[i])
     holm = np.maximum.accumulate([p[i] * (m - j) for j, i in enumerate(ordered)])
     assert table["bonferroni"] == pytest.approx([min(1, x * m) for x in p])
     assert [table["holm"][i] for i in ordered] == pytest.approx([min(1, x) for x in holm])
     assert table["bh"] == pytest.approx(list(scipy.stats.false_discovery_control(p)))
-    assert all(x <= y + 1e-12 for x, y in zip(table["bh"], table["by"], strict=True))
 
 
 def test_results_are_corrected_and_nan_is_not_counted() -> None:
@@ -444,31 +424,6 @@ def test_results_are_corrected_and_nan_is_not_counted() -> None:
         refusal(error, "p_values", correct_pvalues, {"x": bad})
     refusal(ValueError, "methods", correct_pvalues, [0.5], methods=["tukey"])
     refusal(ValueError, "several p-values", correct_pvalues, [])
-
-
-def test_what_is_detectable_is_found_as_often_as_it_says() -> None:
-    rng = np.random.default_rng(2)
-
-    def two(shift: float) -> tuple[tr.Ranks, tr.Ranks]:
-        base = rng.normal(50, 10, 80)
-        rows = (base + shift + rng.normal(0, 8, 80), base + rng.normal(0, 8, 80))
-        first, second = (of_ranks(row.clip(1, 999).astype(int)) for row in rows)
-        return first, second
-
-    asked = detectable(*two(0), metric="mr").difference
-    found = [compare(*two(asked), metric="mr").p_value <= 0.05 for _ in range(80)]
-    assert 0.68 <= np.mean(found) <= 0.92
-
-
-def test_power_grows_with_the_units() -> None:
-    found = detectable(drawn(1, 200), metric="mrr", difference=0.03)
-    assert found.asked_power is not None
-    assert found.required_units is not None
-    assert found.asked_power < 0.8 < 1
-    assert found.required_units > found.units
-    assert found.required_tasks == 2 * found.required_units
-    assert str(found).count("\n") >= 1
-    assert isinstance(compare(drawn(1), moved(drawn(1), 2)), Comparison)
 
 
 # -- many pairs without intervals ------------------------------------------------------------------

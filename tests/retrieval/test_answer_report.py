@@ -444,7 +444,6 @@ def test_only_reports_over_the_same_queries_answers_and_gains_are_compared() -> 
     refusal(KeyError, words, tr.compare, a, a, metric="hits@3")
     found = tr.compare([a, answered(2)], [answered(3), answered(4)], metric="ndcg")
     assert (found.runs_a, found.units, found.method) == (2, 40, "two-level t")
-    assert tr.detectable(a, answered(1), metric="map").units == 40
 
 
 def test_tables_runs_and_plots_are_those_of_the_comparisons() -> None:

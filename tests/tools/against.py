@@ -31,7 +31,7 @@ import numpy as np
 # Results that changed on purpose, as a pattern of their names, with the reason.
 EXPECTED = {
     r"interval\.": "means of a function with a range reach as far as unseen units allow",
-    r"(compare|detectable)\.(\w+\.)*(i?median|std|variance|mad)$": "no mean over units: refused",
+    r"compare\.(\w+\.)*(i?median|std|variance|mad)$": "no mean over units: refused",
     r"compare\.macro\.gmr$": "no function of one mean over units: refused",
     r"retrieval\.\w+\.bpref": "without a document of grade 0 it is defined as trec_eval does",
     r"retrieval\.\w+\.judged@": "divides by the length of a list that is shorter",
@@ -189,7 +189,7 @@ class Results:
                 self.add(key, numbers, tr.pvalue, self.ranks(name), metric, alternative=side)
 
     def inference(self) -> None:
-        """Add intervals, comparisons and what a test set can show."""
+        """Add intervals and comparisons."""
         tr = self.tr
         report = self.tr.report(self.ranks(), by="relation")
         ends = attrgetter("value", "low", "high")
@@ -200,8 +200,6 @@ class Results:
                 options["groups"] = "relation"
             self.add(f"interval.{key}", ends, report.interval, key)
             self.add(f"compare.{key}", numbers, tr.compare, *both, **options)
-            if hasattr(tr, "detectable"):
-                self.add(f"detectable.{key}", numbers, tr.detectable, both[0], metric=key)
 
     def link_prediction(self) -> None:
         """Add reports of facts in all forms."""

@@ -1,15 +1,12 @@
-"""`truerank adjust`: adjusts published numbers without their models, checks and compares them."""
+"""`truerank adjust`: adjusts published numbers without their models, and checks them."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import click
 
-from ..inference.published_shares import SharesCompared, compare_shares
 from ..metrics.chance_model.tails import spelled_method, spelled_p
-from ..metrics.keys import parse_alone
 from ..metrics.published import SIDES, SPLITS, Adjusted, adjust, data_set
 from ..metrics.published_checks import Printed, read_printed
 from ..tables import Table
@@ -29,7 +26,7 @@ from .options import (
     take,
 )
 from .output import show
-from .published_tables import AdjustedRow, counts_of, facts_in_words, read_table, table_of_rows
+from .published_tables import AdjustedRow, facts_in_words, read_table, table_of_rows
 
 NUMBER = Value(read_printed, "number|percentage")
 ASKED = "dataset split side filtered"
@@ -45,13 +42,6 @@ ASKED = "dataset split side filtered"
     "columns. Those of metrics are adjusted (MR, MRR, Hits@10, with (%) for percentages); dataset, "
     "split, side, filtered, candidates and tasks say it for each row; others name the row.",
 )
-@option(
-    "--against",
-    NUMBER,
-    "Another published value of METRIC, a share as hits@10, to compare VALUE with by the numbers "
-    "of tasks.",
-)
-@option("--tasks-against", POSITIVE, "The number of tasks of --against. Default: that of VALUE.")
 @option(
     "--candidates",
     COLUMNS,
@@ -74,12 +64,11 @@ def adjust_value(given: Given) -> None:
     truerank adjust mr 7000 --candidates 40943 --tasks 6268
     truerank adjust mrr 0.3 --dataset fb15k237 --filtered --json
     truerank adjust --table published.csv --dataset fb15k237 --filtered --format csv
-    truerank adjust hits@10 58.1% --against 57.2% --dataset wn18rr
     """
     printing = take(given, PRINTING)
     if "table" in given:
         path = given.pop("table")
-        refuse(take(given, "metric value against tasks_against"), "--table")
+        refuse(take(given, "metric value"), "--table")
         rows = [AdjustedRow.of(row) for row in read_table("--table", path, given)]
         show(table_of_rows(rows), printing, [row.content() for row in rows])
         return
@@ -88,10 +77,6 @@ def adjust_value(given: Given) -> None:
             raise click.UsageError(f"Missing argument '{name.upper()}'.")
     metric = given.pop("metric")
     value: Printed = given.pop("value")
-    if "against" in given:
-        show_compared(metric, value, given, printing)
-        return
-    refuse(take(given, "tasks_against"), "a value without --against")
     show_adjusted(adjust(metric, value.value, **given), given, printing)
 
 
@@ -118,41 +103,3 @@ def show_adjusted(adjusted: Adjusted, given: Given, printing: Given) -> None:
     content = take(dict(given), ASKED) | adjusted.to_dict()
     before = [f"{facts_in_words(given)}."]
     show(Table(heading, rows, before=before, notes=notes), printing, content)
-
-
-def show_compared(metric: str, value: Printed, given: Given, printing: Given) -> None:
-    """Print what can be said of the difference of two published shares."""
-    against: Printed = given.pop("against")
-    tasks_against = given.pop("tasks_against", None)
-    if parse_alone(metric).metric != "hits":
-        raise click.UsageError(f"--against compares shares of tasks, as hits@10, and not {metric}")
-    _, tasks = counts_of(given)
-    if tasks is None:
-        raise click.UsageError("--against needs --tasks or --dataset, the number of tasks")
-    found = compare_shares(value.value, against.value, tasks, tasks_against)
-    rows: list[list[Any]] = [
-        ["difference", f"{found.difference:.6g}"],
-        [f"hits of {value.text}", f"{found.hits[0]:,} of {found.tasks[0]:,}"],
-        [f"hits of {against.text}", f"{found.hits[1]:,} of {found.tasks[1]:,}"],
-        ["p, of unrelated tasks", f"{found.p_apart:.3g} (Fisher, exact)"],
-    ]
-    if found.tasks[0] == found.tasks[1]:
-        between = f"{found.p_least:.3g} to {found.p_most:.3g}"
-        rows.append(["p, of the same tasks", f"{between} (McNemar, exact)"])
-    heading = [str(parse_alone(metric)), f"{value.text} against {against.text}"]
-    before = [f"{facts_in_words(given)}."]
-    table = Table(heading, rows, before=before, notes=notes_on_shares(found))
-    show(table, printing, take(dict(given), ASKED) | found._asdict())
-
-
-def notes_on_shares(found: SharesCompared) -> list[str]:
-    """Say what the p-values rest on."""
-    notes = [
-        "Each task counts as drawn on its own; the shares are read as the nearest numbers of hits."
-    ]
-    if found.tasks[0] == found.tasks[1]:
-        notes.append(
-            "Of the same tasks p depends on how many both models hit: it is least where the better "
-            "one hits all that the other does. Saved ranks of both say which (truerank compare)."
-        )
-    return notes

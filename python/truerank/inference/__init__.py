@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from .comparisons import Comparison as Comparison
     from .comparisons import Comparisons as Comparisons
     from .corrections import correct_pvalues as correct_pvalues
-    from .detectable_differences import Detectable as Detectable
-    from .detectable_differences import detectable as detectable
     from .intervals import Interval as Interval
     from .intervals import Intervals as Intervals
     from .intervals import interval as interval
@@ -25,7 +23,6 @@ else:  # or a type checker would accept any name
             ".comparing": ("compare",),
             ".comparisons": ("Comparison", "Comparisons"),
             ".corrections": ("correct_pvalues",),
-            ".detectable_differences": ("Detectable", "detectable"),
             ".intervals": ("Interval", "Intervals", "interval"),
             ".significance": ("PValue", "pvalue"),
         },

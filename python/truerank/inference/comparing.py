@@ -16,9 +16,10 @@ from ..metrics import METRICS, Key
 from ..metrics.averages import arithmetic, power
 from ..metrics.keys import table_name
 from ..ranks.container import Ranks
-from .comparisons import DIFFERENCE, RATIO, Comparison, Comparisons
+from .comparisons import Comparison, Comparisons
 from .corrections import holm
-from .influences import DIFFERENCES, Influences, notes_on_carriers
+from .influences import Influences, notes_on_carriers
+from .paired_tests import PairedTest
 from .pairing import (
     HasReports,
     are_alike,
@@ -37,7 +38,6 @@ from .runs import (
     nested_runs,
     notes_on_runs,
 )
-from .shift_tests import Tested, tested_difference, tested_ratio
 from .units import (
     COUNT,
     COUNT_MESSAGE,
@@ -110,18 +110,14 @@ def compare(
 ) -> Comparison | Comparisons:
     """Compare a metric of two models over the same tasks, unit by unit.
 
-    The p-value says how often the difference would be as large if the models' results were swapped
-    at random in each unit; the interval holds the shifts that this test does not reject. Metrics
-    that are a function of a mean (gmr, hmr, imr, ...) are compared by their ratio; those that are
-    none (medians, std, mad, ...) have no units whose results could be swapped, and are refused. For
-    mean ranks the p-value is the larger of this one and that of a t test, and the interval that of
-    both. For several runs of each model it is a t test over runs and units. The how-to page
-    "Compare models" has the details.
-
-    Up to 30 units with a difference, few sizes of differences (hits@k), and whole multiples of a
-    step (mean ranks of some hundred units) are counted exactly, as `scipy.stats.permutation_test`
-    would if it tried all swaps, and McNemar's exact test. Others are saddle-point approximations;
-    `accuracy` bounds their relative error, by which the p-value is multiplied.
+    Where at most 30 units differ, the p-value says how often the difference would be as large if
+    the models' results were swapped at random in each unit (exact sign flips); where more differ by
+    one size, as by hits@k of one side, it is that of McNemar's exact test; otherwise that of a
+    paired t test, whose degrees of freedom are those of the units that carry the variance. The
+    interval holds the shifts that are not rejected. Metrics that are a function of a mean (gmr,
+    hmr, imr, ...) are compared by their ratio; those that are none (medians, std, mad, ...) have no
+    units whose results could be swapped, and are refused. For several runs of each model it is a t
+    test over runs and units. The how-to page "Compare models" has the details.
 
     Parameters
     ----------
@@ -319,7 +315,7 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
     measured = _measure(pair.one, options.level)
     first = measured.influences
     second = influences_of_run(pair.two, options.level)
-    found = _tested(measured, second, key, options.level)
+    found = PairedTest(first, second, key, options.level)
     low, high = found.bounds()
     return _comparison(
         [pair],
@@ -333,10 +329,9 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
         level=options.level,
         p_value=found.p_value,
         method=found.method,
-        accuracy=found.accuracy,
         units=len(first.shares),
         effect=found.effect,
-        notes=found.notes,
+        notes=_notes(measured, second, found),
     )
 
 
@@ -352,21 +347,11 @@ def _measure(units: Units, level: float) -> _Measured:
     return _Measured(influences_of_run(units, level), units.by, notes_on_units(units))
 
 
-def _tested(measured: _Measured, second: Influences, key: Key, level: float) -> Tested:
-    """Test two models by the difference of a metric, or by its ratio; with notes on their units."""
-    first = measured.influences
-    found = _tested_alone(first, second, key, level)
-    notes = measured.notes or notes_on_carriers(key, first.moved - second.moved, measured.by)
-    return found._replace(notes=notes + found.notes)
-
-
-def _tested_alone(first: Influences, second: Influences, key: Key, level: float) -> Tested:
-    if math.isnan(first.value - second.value):
-        effect = DIFFERENCE if key.macro or first.form in DIFFERENCES else RATIO
-        return Tested(effect)
-    if first.form in DIFFERENCES:
-        return tested_difference(first, second, key, level)
-    return tested_ratio(first, second, key, level)
+def _notes(measured: _Measured, second: Influences, tested: PairedTest) -> tuple[str, ...]:
+    """What limits the trust in a comparison: its units, else the few that carry it; the test."""
+    moved = measured.influences.moved - second.moved
+    notes = measured.notes or notes_on_carriers(tested.key, moved, measured.by)
+    return notes + tested.notes
 
 
 def _comparison(
@@ -463,8 +448,9 @@ def verdicts(
                 measured = {one: _measure(pair.one, level), two: _measure(pair.two, level)}
                 if alike.issuperset(names):
                     known |= measured
-            tested = _tested(measured[one], measured[two].influences, key, level)
-            all_notes = notes[names] + tested.notes
+            second = measured[two].influences
+            tested = PairedTest(measured[one].influences, second, key, level)
+            all_notes = notes[names] + _notes(measured[one], second, tested)
             found[names, key] = Verdict(
                 str(key), one, two, tested.p_value, tested.method, all_notes
             )
@@ -535,7 +521,6 @@ def _compare_runs(
         level=options.level,
         p_value=test.p_value(),
         method=TWO_LEVEL,
-        accuracy=math.nan,
         units=number,
         notes=notes,
         runs_a=len(a),

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, overload
 
 from ..inputs.naming import printable, public
 from ..tables import AsTable, Column, Table
-from ..tables.cells import format_count, percent
+from ..tables.cells import format_count
 from .intervals import decimals_within
 from .units import describe_units
 
 DIFFERENCE = "difference"
 RATIO = "ratio"
 # Fields that are no columns of a printed table.
-_FOR_PROGRAMS = "level", "effect", "method", "accuracy", "units", "by", "pairing"
+_FOR_PROGRAMS = "level", "effect", "method", "units", "by", "pairing"
 MORE_DECIMALS = 4  # at most, beyond those of the metric
 
 
@@ -40,12 +39,8 @@ class Comparison(NamedTuple):
         The numbers of tasks in which the rank of a is better than that of b, as good, and worse;
         for hits@k those that a alone hits, and so on.
     method : str
-        "exact sign flips"; "saddle-point sign flips", where they are too many to be counted;
-        "t beside sign flips", where that of mean ranks has the larger p-value; or "two-level t" for
-        several runs.
-    accuracy : float
-        The relative error of the p-value is at most this: 0.0 where it is exact, nan where it is
-        unknown, as for t tests.
+        "exact sign flips", where at most 30 units differ; "exact McNemar", where more differ by one
+        size; otherwise "t"; for several runs "two-level t".
     units : int
     by : str
         The name of a unit: "unit", "task", "query", "relation", another label, or "group".
@@ -79,7 +74,6 @@ class Comparison(NamedTuple):
     ties: int
     losses: int
     method: str
-    accuracy: float
     units: int
     by: str
     pairing: str
@@ -122,7 +116,7 @@ class Comparison(NamedTuple):
             f"{self.name_b} {self.value_b:.{decimals}f}; "
             f"{self.effect} {self.estimate:.{decimals}f} "
             f"[{self.low:.{decimals}f}, {self.high:.{decimals}f}] ({100 * self.level:g} %), "
-            f"{p} ({self.describe_method()}, {self.describe_units()}); {counts}"
+            f"{p} ({self.method}, {self.describe_units()}); {counts}"
         ]
         lines += self.notes
         return "\n".join(map(printable, lines))
@@ -132,31 +126,12 @@ class Comparison(NamedTuple):
         decimals = decimals_within(self.decimals, self.low, self.high)
         return min(decimals, self.decimals + MORE_DECIMALS)
 
-    def describe_method(self) -> str:
-        """Write the method, and how accurate the p-value is where it is not exact."""
-        return self.method + format_accuracy(self.accuracy)
-
     def describe_units(self) -> str:
         """Write the runs, where there are several, and the number of units."""
         units = describe_units(self.units, self.by)
         if self.runs_a == 1 and self.runs_b == 1:
             return units
         return f"{self.runs_a} runs of {self.name_a} and {self.runs_b} of {self.name_b}, {units}"
-
-
-def format_accuracy(accuracy: float) -> str:
-    """Write the accuracy of a p-value as an apposition; nothing where it is exact.
-
-    Examples
-    --------
-    >>> format_accuracy(0.0), format_accuracy(0.001), format_accuracy(float("nan"))
-    ('', ' within 0.1 %', ' of unknown accuracy')
-    """
-    if math.isnan(accuracy):
-        return " of unknown accuracy"
-    if not accuracy:
-        return ""
-    return f" within {percent(accuracy)}"
 
 
 @public("truerank.inference")
@@ -224,8 +199,8 @@ class Comparisons(Sequence[Comparison], AsTable):
         for pair in self._pairs:
             fields = pair._asdict()
             rows.append([fields[column.name] for column in columns])
-        methods = dict.fromkeys(pair.describe_method() for pair in self._pairs)
-        notes = [f"{', '.join(methods).capitalize()}, {first.describe_units()}."]
+        methods = ", ".join(dict.fromkeys(pair.method for pair in self._pairs))
+        notes = [f"{methods[0].upper()}{methods[1:]}, {first.describe_units()}."]
         notes += format_notes(self._pairs)
         return Table(columns, rows, names=names, notes=notes).table(metrics, **options)
 

@@ -18,7 +18,6 @@ TITLES = {
     "bonferroni": "p (Bonferroni)",
     "holm": "p (Holm)",
     "bh": "p (Benjamini-Hochberg)",
-    "by": "p (Benjamini-Yekutieli)",
 }
 
 
@@ -42,10 +41,10 @@ def correct(p_values: Sequence[float], method: str) -> list[float]:
     known = ~np.isnan(p)
     m = int(known.sum())
     found = p[known]
-    if method in ("bh", "by") and m:
+    if method == "bh" and m:
         from scipy.stats import false_discovery_control
 
-        found = false_discovery_control(found, method=method)
+        found = false_discovery_control(found)
     elif method == "holm":
         order = np.argsort(found, kind="stable")
         found[order] = np.maximum.accumulate(found[order] * np.arange(m, 0, -1))
@@ -83,8 +82,8 @@ def correct_pvalues(
     methods : iterable of str
         "bonferroni" and "holm" hold the probability of one or more false rejections; Holm's rule
         holds as generally and rejects more. At a level of 5 %, of what "bh" (Benjamini and
-        Hochberg, for independent or positively dependent p-values) and "by" (Benjamini and
-        Yekutieli, for all) reject, at most 5 % are false in expectation.
+        Hochberg, for independent or positively dependent p-values) rejects, at most 5 % are false
+        in expectation.
 
     Returns
     -------

@@ -42,6 +42,17 @@ NOT_ENOUGH = "not enough to say"
 NEARLY_ALL = 0.8  # of the range of a share: what its interval has over 5 even units, and not over 6
 
 
+def error_rate(level: float) -> float:
+    """Return 1 - level, without the rounding of a difference.
+
+    Examples
+    --------
+    >>> error_rate(0.95)
+    0.05
+    """
+    return round(1 - level, 12)
+
+
 class IntervalBounds(NamedTuple):
     """The ends of an interval, and the method."""
 

@@ -23,9 +23,8 @@ from .influences import (
     notes_on_carriers,
     standard_error,
 )
-from .intervals import Interval
+from .intervals import Interval, error_rate
 from .pairing import align, groups_of, have_same_tasks, match_tasks
-from .sign_flips import error_rate
 from .units import (
     TASK,
     UNIT,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from ..inference.comparing import corrected, verdicts, why_incomparable
 from ..inference.comparisons import format_notes
-from ..inference.sign_flips import error_rate
+from ..inference.intervals import error_rate
 from ..inference.units import COUNT
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError

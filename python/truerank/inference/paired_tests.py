@@ -1,0 +1,277 @@
+"""The tests of two models over the same units, and the intervals that belong to them.
+
+Of the units that differ, up to 30 have all their signs flipped; more that differ by one size are
+tossed coins, which is McNemar's test; for others there is a t test. An interval holds the shifts
+between the models that are not rejected: a shift x leaves the differences d - x s, where s is what
+a shift of 1 adds to a unit.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .comparisons import DIFFERENCE, RATIO
+from .influences import (
+    DIFFERENCES,
+    LOGARITHM,
+    ROUNDING,
+    degrees_of_freedom,
+    slope,
+    standard_error,
+)
+from .intervals import error_rate, unseen_share
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import FloatArray
+    from ..metrics import Key
+    from .influences import Influences
+
+FLIPS = "exact sign flips"
+MCNEMAR = "exact McNemar"
+T = "t"
+MOST_FLIPPED = 30  # differences, of which two halves have 2^15 sums each
+SLACK = 1e-9  # of the total, within which two sums are equal
+LAST_DIGITS = 1e-14  # of what a unit adds to both models
+TOLERANCE = 1e-9  # of the distance of a bound from the estimate
+UNBOUNDED = (
+    "no bounds: each unit has the same {}, and an unseen one may be any number of ranks away"
+)
+
+
+class PairedTest:
+    """The two-sided test of one metric of two models, whose units are the same.
+
+    Parameters
+    ----------
+    first, second : Influences
+    key : Key
+    level : float
+
+    Attributes
+    ----------
+    effect : str
+        "difference", or "ratio" where the metric is a logarithm's or a power's mean.
+    estimate : float
+        The difference or ratio of the values.
+    p_value : float
+        nan where a value is.
+    method : str
+        "exact sign flips", "exact McNemar" or "t".
+    notes : tuple of str
+
+    Examples
+    --------
+    >>> from truerank.inference.influences import influences_of_sums
+    >>> from truerank.metrics import parse
+    >>> ones = np.ones(6)
+    >>> first, second = (influences_of_sums(x * ones / 8, ones, ends=(0, 1)) for x in (5, 3))
+    >>> found = PairedTest(first, second, parse("mrr"), 0.95)
+    >>> found.estimate, found.p_value, found.method
+    (0.25, 0.03125, 'exact sign flips')
+    """
+
+    def __init__(self, first: Influences, second: Influences, key: Key, level: float) -> None:
+        self.first = first
+        self.second = second
+        self.key = key
+        self.alpha = error_rate(level)
+        self.level = level
+        self.method = FLIPS
+        self.notes: tuple[str, ...] = ()
+        self.p_value = math.nan
+        self.is_ratio = not key.macro and first.form not in DIFFERENCES
+        if self.is_ratio:
+            self.effect = RATIO
+            self.estimate = first.value / second.value if second.value else math.nan
+        else:
+            self.effect = DIFFERENCE
+            self.estimate = first.value - second.value
+        # a ratio of means is the factor x of first - x second, whose null is 1; others are shifts
+        self.is_factor = self.is_ratio and first.form != LOGARITHM
+        self.apart = differences(first.tops, second.tops)
+        self.moves = second.tops if self.is_factor else second.shares
+        if math.isnan(first.value - second.value):
+            return
+        self.p_value = self._p_of_null()
+        self.has_bounds = bool(self.moves.any())
+        if self.has_bounds and self.are_alike:
+            is_narrow = first.has_range or key.adjustment == "index"
+            self.has_bounds = is_narrow and not self.is_ratio
+            if not self.has_bounds:
+                self.notes = (UNBOUNDED.format(self.effect),)
+
+    @property
+    def units(self) -> int:
+        """The number of units."""
+        return len(self.apart)
+
+    @cached_property
+    def shift(self) -> float:
+        """The shift from the null at which the differences add up to 0."""
+        return float(self.apart.sum() / self.moves.sum())
+
+    @cached_property
+    def are_alike(self) -> bool:
+        """Whether all units differ alike; not if they are so few that no shift is rejected."""
+        if math.ldexp(1.0, 1 - self.units) > self.alpha:
+            return False
+        rest = np.abs(self.apart - self.shift * self.moves)
+        scale = np.abs(self.apart) + np.abs(self.moves)
+        return bool(rest.max() <= ROUNDING * scale.max())
+
+    def _p_of_null(self) -> float:
+        """Return the p-value of models that do not differ, and note the method."""
+        apart = self.apart[self.apart != 0]
+        if len(apart) <= MOST_FLIPPED:
+            return p_of_flips(apart)
+        sizes = np.abs(apart)
+        if sizes.max() - sizes.min() <= SLACK * sizes.max():
+            from scipy.stats import binomtest
+
+            self.method = MCNEMAR
+            return float(binomtest(int((apart > 0).sum()), len(apart)).pvalue)
+        from scipy.special import stdtr
+
+        self.method = T
+        moved = self.first.moved - self.second.moved
+        error = self._error(moved)
+        z = abs(float(apart.sum())) / error if error else math.inf
+        p = 2 * float(stdtr(degrees_of_freedom(moved), -z))
+        return max(p, math.ldexp(1.0, 1 - len(apart)))
+
+    def _error(self, moved: FloatArray) -> float:
+        """The standard error of a sum over the units."""
+        return standard_error(moved, None if self.first.is_macro else self.first.shares)
+
+    def bounds(self) -> tuple[float, float]:
+        """The interval of the effect, which holds that of equal models exactly if p > 1 - level."""
+        if math.isnan(self.p_value) or not self.has_bounds:
+            return math.nan, math.nan
+        least, most = self.first.ends
+        ends = least - most, most - least
+        if self.is_factor:
+            ends = least / most - 1, most / least - 1
+        if self.are_alike:
+            unseen = unseen_share(self.first.shares, self.level)
+            shifts = [self.shift + unseen * (end - self.shift) for end in ends]
+        elif self.units <= MOST_FLIPPED:
+            shifts = [self._last_kept(end) for end in ends]
+        else:
+            shifts = np.clip(self._bounds_of_t(), *ends).tolist()
+        effects = [self.estimate] + [self._effect(shift) for shift in shifts]
+        return self._agreeing(min(effects), max(effects))
+
+    def _effect(self, shift: float) -> float:
+        """The effect that this shift from the null would be."""
+        second = self.second
+        if not self.is_ratio:
+            return shift * slope(second.outward, second.inner)
+        inner = second.inner + shift * (second.inner if self.is_factor else 1.0)
+        return second.at(inner) / second.value
+
+    def _last_kept(self, end: float) -> float:
+        """The last shift towards an end that sign flips do not reject, by bisection."""
+
+        def is_kept(shift: float) -> bool:
+            return p_of_flips(self.apart - shift * self.moves) > self.alpha
+
+        if end == self.shift or is_kept(end):
+            return end
+        kept = self.shift
+        rejected = end
+        # p falls with the distance, since no unit's share of a shift is negative
+        while abs(rejected - kept) > TOLERANCE * abs(rejected - self.shift):
+            middle = (kept + rejected) / 2
+            if is_kept(middle):
+                kept = middle
+            else:
+                rejected = middle
+        return kept
+
+    def _bounds_of_t(self) -> tuple[float, float]:
+        """Fieller's bounds: the shifts x whose sum of d - x s is within t standard errors of 0.
+
+        A shift of a mean is a fixed number, so that s adds nothing to the error.
+        """
+        from scipy.special import stdtrit
+
+        moved = self.first.moved - self.second.moved
+        moves = self.second.moved if self.is_factor else np.zeros(self.units)
+        square = float(stdtrit(degrees_of_freedom(moved), 1 - self.alpha / 2)) ** 2
+        top = float(self.apart.sum())
+        base = float(self.moves.sum())
+        of_top = self._error(moved) ** 2
+        of_base = self._error(moves) ** 2
+        of_both = (self._error(moved + moves) ** 2 - self._error(moved - moves) ** 2) / 4
+        leading = base * base - square * of_base
+        if leading <= 0:  # the base may be 0, and the ratio anything
+            return -math.inf, math.inf
+        middle = top * base - square * of_both
+        spread = base * base * of_top - 2 * top * base * of_both + top * top * of_base
+        spread += square * (of_both * of_both - of_top * of_base)
+        reach = math.sqrt(square * max(spread, 0.0))
+        return (middle - reach) / leading, (middle + reach) / leading
+
+    def _agreeing(self, low: float, high: float) -> tuple[float, float]:
+        """The bounds with the effect of equal models inside, or outside, as the p-value says."""
+        null = 1.0 if self.is_ratio else 0.0
+        if self.p_value > self.alpha:
+            return min(low, null), max(high, null)
+        beside = math.nextafter(null, self.estimate)
+        if self.estimate > null:
+            return max(low, beside), high
+        return low, min(high, beside)
+
+
+def differences(one: FloatArray, two: FloatArray) -> FloatArray:
+    """What units add to one model and not to the other; 0 where only rounding differs.
+
+    Examples
+    --------
+    >>> differences(np.array([1.0, 0.1 + 0.2]), np.array([0.5, 0.3]))
+    array([0.5, 0. ])
+    """
+    apart = one - two
+    sizes = np.abs(apart)
+    is_rounding = sizes <= ROUNDING * sizes.max(initial=0.0)
+    is_rounding |= sizes <= LAST_DIGITS * np.maximum(np.abs(one), np.abs(two))
+    return np.where(is_rounding, 0.0, apart)
+
+
+def p_of_flips(apart: FloatArray) -> float:
+    """The share of all signs of up to 30 differences whose sum is as large as theirs.
+
+    Each sum of one half of them is met with the sorted sums of the other.
+
+    Examples
+    --------
+    >>> p_of_flips(np.array([1.0, 1.0, 0.0, 1.0]))
+    0.25
+    """
+    total = abs(float(apart.sum()))
+    slack = SLACK * float(np.abs(apart).sum())
+    if total <= slack:
+        return 1.0
+    half = len(apart) // 2
+    sums = np.sort(signed_sums(apart[:half]))
+    missing = np.sort(total - slack - signed_sums(apart[half:]))
+    smaller = np.searchsorted(sums, missing).sum()
+    return 2 * float(len(sums) - smaller / len(missing)) / len(sums)
+
+
+def signed_sums(apart: FloatArray) -> FloatArray:
+    """The sums of some numbers with each choice of their signs.
+
+    Examples
+    --------
+    >>> signed_sums(np.array([1.0, 3.0]))
+    array([ 4., -2.,  2., -4.])
+    """
+    sums = np.zeros(1)
+    for size in apart.tolist():
+        sums = np.concatenate([sums + size, sums - size])
+    return sums
