@@ -2,9 +2,8 @@
 
 `rank` counts, `report` turns counts into metrics, and `evaluate` does both. The counts are `Ranks`:
 they can be sliced, joined and saved, and they answer every later question without the scores.
-`compare` tests two models against each other, `pvalue` tests one model against chance, and `table`
-shows several side by side. `chance` gives the chance level by which metrics are adjusted, and
-`adjust` adjusts published numbers.
+`compare` tests two models against each other, and `table` shows several side by side. `chance`
+gives the chance level by which metrics are adjusted, and `adjust` adjusts published numbers.
 
 Scores may be in files (`open_scores`), or come in blocks of candidates (`RankCounter`), in blocks
 of rows (`rank_blocks`), as sampled negatives (`rank_against`) or as lists of the best candidates,
@@ -40,7 +39,6 @@ if _typing.TYPE_CHECKING:
     from .embeddings.scoring import topk_embeddings as topk_embeddings
     from .embeddings.vector_thresholds import count_above as count_above
     from .inference import compare as compare
-    from .inference import pvalue as pvalue
     from .inputs.errors import InputError as InputError
     from .inputs.errors import InputTypeError as InputTypeError
     from .inputs.errors import InputValueError as InputValueError
@@ -75,7 +73,7 @@ else:  # or a type checker would accept any name
         ".counting.sampled": ("rank_against",),
         ".embeddings.scoring": ("TopK", "rank_embeddings", "score_embeddings", "topk_embeddings"),
         ".embeddings.vector_thresholds": ("count_above",),
-        ".inference": ("compare", "pvalue"),
+        ".inference": ("compare",),
         ".inputs.errors": ("InputError", "InputTypeError", "InputValueError"),
         ".inputs.progress_listeners": ("Progress",),
         ".metrics": ("chance",),

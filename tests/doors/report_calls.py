@@ -97,7 +97,6 @@ def metric_calls(folder: Path) -> list[Call]:
         Call("metrics.parse", metrics.parse, {"key": "mrr"}),
         Call("metrics.sample_of", metrics.sample_of, {"ranks": ranks, "kind": "realistic"}),
         Call("compare", tr.compare, {"a": ranks, "b": ranks, "metric": "mrr"}),
-        Call("pvalue", tr.pvalue, {"ranks": ranks}),
         Call("inference.correct_pvalues", tr.inference.correct_pvalues, {"p_values": [0.5, 0.01]}),
         Call("inference.interval", tr.inference.interval, {"ranks": ranks, "metric": "mrr"}),
     ]

@@ -79,7 +79,6 @@ MEANT: list[tuple[str, Any, list[Any], dict[str, Any]]] = [
     ("got 'qqq'$", tr.rank, [[[0.1, 0.2]], [0]], {"order": "qqq"}),
     ("did you mean cosine", tr.rank_embeddings, [[[1.0]], [[1.0]], [0]], {"similarity": "cosin"}),
     ("order: unexpected keyw", tr.rank_embeddings, [[[1.0]], [[1.0]], [0]], {"order": "ascending"}),
-    ("did you mean two-sided", tr.pvalue, [tr.Ranks([0], [1], 3)], {"alternative": "two_sided"}),
 ]
 
 

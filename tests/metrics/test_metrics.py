@@ -18,7 +18,7 @@ from support.environment import ROOT
 from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from support.refusals import refusal
-from truerank import Ranks, chance, pvalue, report, retrieval
+from truerank import Ranks, chance, report, retrieval
 from truerank.metrics import KINDS, METRICS, Metric, parse
 from truerank.metrics.metric_table import listed_metrics
 from truerank.metrics.ties import mean_over_tie
@@ -288,7 +288,6 @@ def test_a_mean_of_f_is_listed_and_adjusted() -> None:
     mean, variance = chance("hit_discount", RANKS.candidates, RANKS.weights)
     shift = measured["hit_discount"] - mean
     assert measured["z.hit_discount"] == pytest.approx(shift / math.sqrt(variance), rel=1e-13)
-    assert 0 < pvalue(RANKS, "hit_discount").p < 1
 
 
 @pytest.mark.usefixtures("mean_of_f")
@@ -327,14 +326,6 @@ def test_a_function_that_nodes_cannot_sum_is_refused() -> None:
     assert hits.single
     words = "hits: has no chance model of 5,000,000 candidates: .* give the row `single`"
     refusal(KeyError, words, hits.single, np.array([3, 5_000_000]), 1_000_003.0)
-
-
-def test_p_values_are_of_functions_of_the_rank_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    share = dataclasses.replace(ROW, inverse=float)
-    monkeypatch.setitem(METRICS, ROW.name, share)
-    alike = Ranks([0, 3], [1, 1], 9)
-    assert pvalue(alike, "rank_share:1").p == pytest.approx(10 / 81)  # sums up to 5 of two ranks
-    refusal(KeyError, "has no p-value for unlike numbers", pvalue, RANKS, "rank_share:1")
 
 
 def test_ties_are_added_in_blocks() -> None:

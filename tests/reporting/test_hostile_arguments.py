@@ -39,7 +39,6 @@ RIGHT: list[tuple[Callable[..., object], dict[str, Any]]] = [
     (tr.chance, {"metric": "mr", "candidates": [3, 4], "weights": None}),
     (tr.adjust, {"metric": "mr", "value": 2.0, "candidates": [3, 4], "tasks": 2, "weights": None}),
     (tr.adjust, {"metric": "mr", "value": 2.0, "dataset": "umls", "split": "test", "side": "both"}),
-    (tr.pvalue, {"ranks": RANKS, "metric": "random.mr", "seed": 0}),
     (tr.compare, {"a": RANKS, "b": RANKS, "metric": "mr", "by": "unit", "level": 0.9}),
     (tr.compare, {"a": RANKS, "b": RANKS, "draw_seed": 0, "groups": None, "allow_unlike": True}),
     (interval, {"ranks": RANKS, "metric": "mr", "weights": None, "level": 0.9, "seed": 0}),

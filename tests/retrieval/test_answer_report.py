@@ -516,7 +516,7 @@ def test_several_answers_of_a_query_are_no_tasks_of_their_own(tmp_path: Path) ->
     grouped().ranks.save(tmp_path / "ranks.npz")
     ranks = tr.load(tmp_path / "ranks.npz")
     assert report(ranks).to_dict(["map"]) == grouped().to_dict(["map"])
-    for call, arguments in ((tr.report, [ranks]), (tr.pvalue, [ranks]), (tr.compare, [ranks] * 2)):
+    for call, arguments in ((tr.report, [ranks]), (tr.compare, [ranks] * 2)):
         refusal(ValueError, "of retrieval, .* compare such reports", call, *arguments)
 
 

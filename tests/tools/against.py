@@ -4,8 +4,8 @@
 into a folder, with files of saved ranks, counters and reports; with `--read OTHER` it reads the
 files of another folder, too. It needs no more than a truerank of any version. With two folders,
 BEFORE and AFTER, it compares them: counts, texts and kinds of errors must be the same, and numbers
-to a relative 1e-12, or to one of TOLERANCES. A difference is a fault unless EXPECTED says why it is
-there. What only one of the versions has is listed. Inputs have forms that both versions take.
+to a relative 1e-12. A difference is a fault unless EXPECTED says why it is there. What only one of
+the versions has is listed. Inputs have forms that both versions take.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import numpy as np
 
 # Results that changed on purpose, as a pattern of their names, with the reason.
 EXPECTED = {
+    r"adjust\.": "no p-value of chance",
     r"interval\.": "means of a function with a range reach as far as unseen units allow",
     r"compare\.(\w+\.)*(i?median|std|variance|mad)$": "no mean over units: refused",
     r"compare\.macro\.gmr$": "no function of one mean over units: refused",
@@ -38,8 +39,6 @@ EXPECTED = {
     r"file\.(ranks|counter)\.other": "format 2: what is no label is an array of its own",
     r"form\.json\.|file\.report\.other": "the protocol says what becomes of gains and of misses",
 }
-# Results that are as good as before, but have other digits from some place on: how far they agree.
-TOLERANCES = {r"pvalue\.|adjust\.": 2e-3}  # sums of unlike tasks are known to three digits
 METRICS = ["mr", "mrr", "hits@1", "hits@3", "hits@10", "hmr", "imr", "gmr", "igmr", "median"]
 OF_LISTS = ["mrr", "map", "ndcg@10", "ndcg", "dcg", "recall@5", "precision@5", "success@1"]
 OF_LISTS += ["r_precision", "rbp:0.8", "optimistic.err@10", "bpref", "judged@2", "judged@10"]
@@ -182,11 +181,6 @@ class Results:
             self.add(f"adjust.dataset.{key}", numbers, tr.adjust, key, value, **named)
             own = {"candidates": 500, "tasks": 100}
             self.add(f"adjust.candidates.{key}", numbers, tr.adjust, key, value, **own)
-        sides = ("better", "worse", "two-sided")
-        for name, metric, side in product(("ties", "float64"), METRICS, sides):
-            key = f"pvalue.{name}.{metric}.{side}"
-            if hasattr(tr, "pvalue"):
-                self.add(key, numbers, tr.pvalue, self.ranks(name), metric, alternative=side)
 
     def inference(self) -> None:
         """Add intervals and comparisons."""
@@ -530,22 +524,22 @@ def compute(folder: Path, other: Path | None) -> None:
     (folder / "results.json").write_text(text, encoding="utf-8")
 
 
-def difference(one: Any, two: Any, tolerance: float = 1e-12) -> str:
+def difference(one: Any, two: Any) -> str:
     """Say where two results differ, or nothing."""
     if is_number(one) and is_number(two):
         near = isinstance(one, float) or isinstance(two, float)
         same = one == two or (math.isnan(one) and math.isnan(two))
-        same |= near and math.isclose(one, two, rel_tol=tolerance, abs_tol=1e-13)
+        same |= near and math.isclose(one, two, rel_tol=1e-12, abs_tol=1e-13)
         if same:
             return ""
         return f"{one!r} became {two!r}"
     if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
-        found = ((f"{key}: ", difference(one[key], two[key], tolerance)) for key in one)
+        found = ((f"{key}: ", difference(one[key], two[key])) for key in one)
     elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
         pairs = enumerate(zip(one, two, strict=True))
-        found = ((f"[{i}] ", difference(*pair, tolerance)) for i, pair in pairs)
+        found = ((f"[{i}] ", difference(*pair)) for i, pair in pairs)
     elif isinstance(one, str) and isinstance(two, str) and "\n" in one + two:
-        return difference(rounded(one).splitlines(), rounded(two).splitlines(), tolerance)
+        return difference(rounded(one).splitlines(), rounded(two).splitlines())
     else:
         same = one == two or (is_error(one) and is_error(two) and is_error(one) == is_error(two))
         if same:
@@ -590,8 +584,7 @@ def compare(before: Path, after: Path) -> int:
     expected = {}
     for name in one["results"].keys() & two["results"].keys():
         door = name.partition(".")[0]
-        near = [x for pattern, x in TOLERANCES.items() if re.match(pattern, name)]
-        found = difference(one["results"][name], two["results"][name], *near)
+        found = difference(one["results"][name], two["results"][name])
         reasons = [text for pattern, text in EXPECTED.items() if re.match(pattern, name)]
         if not found:
             equal[door] += 1

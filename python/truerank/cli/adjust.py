@@ -6,7 +6,6 @@ import math
 
 import click
 
-from ..metrics.chance_model.tails import spelled_method, spelled_p
 from ..metrics.published import SIDES, SPLITS, Adjusted, adjust, data_set
 from ..metrics.published_checks import Printed, read_printed
 from ..tables import Table
@@ -91,9 +90,6 @@ def show_adjusted(adjusted: Adjusted, given: Given, printing: Given) -> None:
         "z (in standard deviations)": adjusted.z,
     }
     rows = [[name, f"{number:.6g}"] for name, number in numbers.items()]
-    method = spelled_method(adjusted.method, adjusted.accuracy)
-    p_name, _, p = spelled_p(adjusted.log10_p).partition(" = ")
-    rows.append([f"{p_name} (as good by chance)", f"{p} ({method})"])
     heading = [adjusted.metric, format_count(adjusted.tasks, "task")]
     notes = list(adjusted.notes)
     if "dataset" in given:

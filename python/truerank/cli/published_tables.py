@@ -18,7 +18,7 @@ from ..metrics.published import (
     SIDES,
     SPLITS,
     Adjusted,
-    adjust_number,
+    adjust,
     data_set,
     known_candidates,
 )
@@ -224,7 +224,7 @@ def adjusted_cell(row: PublishedRow, metric: str) -> Adjusted:
     """Adjust a number of a row; an error says where it is."""
     number = row.numbers[metric]
     try:
-        return adjust_number(metric, number.value, **row.facts, tested=False)
+        return adjust(metric, number.value, **row.facts)
     except InputError as error:
         place = f"{row.place}: {metric} {number.text}"
         raise click.ClickException(printable(f"{place}: {error}")) from error

@@ -1,4 +1,4 @@
-"""How certain a number is: intervals, paired tests of models, and p-values under chance."""
+"""How certain a number is: intervals, and paired tests of models."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from .intervals import Interval as Interval
     from .intervals import Intervals as Intervals
     from .intervals import interval as interval
-    from .significance import PValue as PValue
-    from .significance import pvalue as pvalue
 else:  # or a type checker would accept any name
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
@@ -24,6 +22,5 @@ else:  # or a type checker would accept any name
             ".comparisons": ("Comparison", "Comparisons"),
             ".corrections": ("correct_pvalues",),
             ".intervals": ("Interval", "Intervals", "interval"),
-            ".significance": ("PValue", "pvalue"),
         },
     )

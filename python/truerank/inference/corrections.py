@@ -12,7 +12,6 @@ from ..inputs.checks import choice, is_number, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..tables import Column, Table
-from .significance import PValue
 
 TITLES = {
     "bonferroni": "p (Bonferroni)",
@@ -77,8 +76,8 @@ def correct_pvalues(
     Parameters
     ----------
     p_values : mapping of str to p-values, or iterable of them
-        Numbers from 0 to 1 (nan is not counted), and results that have one, such as `Comparison`
-        and `PValue`. Without names they are "1", "2", and so on.
+        Numbers from 0 to 1 (nan is not counted), and results that have one, such as `Comparison`.
+        Without names they are "1", "2", and so on.
     methods : iterable of str
         "bonferroni" and "holm" hold the probability of one or more false rejections; Holm's rule
         holds as generally and rejects more. At a level of 5 %, of what "bh" (Benjamini and
@@ -125,9 +124,7 @@ def correct_pvalues(
 
 
 def _p_of(name: str, value: Any) -> float:
-    if isinstance(value, PValue):
-        value = value.p
-    elif isinstance(value, HasPValue):
+    if isinstance(value, HasPValue):
         value = value.p_value
     if not is_number(value):
         got = type(value).__name__

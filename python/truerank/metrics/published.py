@@ -14,7 +14,6 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.words import suggest
 from .chance_model import Tasks, compress
-from .chance_model.tails import Tail, spelled_method, spelled_p, tail
 from .keys import ADJUSTED, ALL_SIDES, Key, parse_alone
 from .kinds import Sample
 from .metric_table import METRICS
@@ -79,12 +78,6 @@ class Adjusted(NamedTuple):
     z : float
         (value - expectation) / standard deviation, with the sign of the formula: below 0 is better
         where less is better.
-    p_value, log10_p : float
-        The probability of a value that is at least as good by chance, whatever the metric: 0 where
-        it is too small for a float; and its decimal logarithm, finite for every p above 0.
-    method : str
-    accuracy : float
-        How p was found, and its relative error, as in `PValue`.
     probability_of_z : float
         The distribution function of the standard normal at z (Hoyt et al., 2022, section 4.1): near
         0 is better where less is better, else near 1. It is no p-value.
@@ -97,14 +90,13 @@ class Adjusted(NamedTuple):
 
     Notes
     -----
-    A published value is rounded, and so is p: a value that is lower by half of its last digit has
-    another one. Where tasks share queries they are not independent, as the model takes them to be.
+    Where tasks share queries they are not independent, as the model takes them to be.
 
     Examples
     --------
     >>> print(adjust("mr", 7000, candidates=40943, tasks=6268))
-    mr 7000 over 6,268 tasks; chance 20472 +- 149.288: ratio 0.341930, index 0.658102, z -90.2418, log10 p = -2096.66 (convolution)
-    """  # noqa: E501
+    mr 7000 over 6,268 tasks; chance 20472 +- 149.288: ratio 0.341930, index 0.658102, z -90.2418
+    """
 
     metric: str
     value: float
@@ -113,21 +105,16 @@ class Adjusted(NamedTuple):
     ratio: float
     index: float  # type: ignore[assignment]  # in place of tuple.index
     z: float
-    p_value: float
-    log10_p: float
-    method: str
-    accuracy: float
     probability_of_z: float
     tasks: int
     notes: tuple[str, ...] = ()
     bounds: Bounds | None = None
 
     def __str__(self) -> str:
-        p = f"{spelled_p(self.log10_p)} ({spelled_method(self.method, self.accuracy)})"
         line = (
             f"{self.metric} {self.value:g} over {self.tasks:,} tasks; chance "
             f"{self.expectation:g} +- {math.sqrt(self.variance):g}: ratio {self.ratio:#.6g}, "
-            f"index {self.index:#.6g}, z {self.z:g}, {p}"
+            f"index {self.index:#.6g}, z {self.z:g}"
         )
         return "; ".join([line, *self.notes])
 
@@ -136,8 +123,8 @@ class Adjusted(NamedTuple):
 
         Examples
         --------
-        >>> round(adjust("mr", 2.0, candidates=4, tasks=1).to_dict()["p_value"], 12)
-        0.5
+        >>> adjust("mr", 2.0, candidates=4, tasks=1).to_dict()["expectation"]
+        2.5
         """
         fields = self._asdict()
         fields["notes"] = list(self.notes)
@@ -197,7 +184,7 @@ def adjust(
     -------
     Adjusted
         The index is nan where chance is perfect: all tasks have one candidate, or at most k for
-        hits@k. z and its probability are nan where the variance under chance is 0; p is 1 there.
+        hits@k. z and its probability are nan where the variance under chance is 0.
 
     Raises
     ------
@@ -220,41 +207,6 @@ def adjust(
     >>> adjust("hits@10", 1.0, candidates=[8, 9, 10], weights=[1, 1, 2]).index
     nan
     """
-    return adjust_number(
-        metric,
-        value,
-        candidates=candidates,
-        tasks=tasks,
-        weights=weights,
-        dataset=dataset,
-        split=split,
-        side=side,
-        filtered=filtered,
-    )
-
-
-def adjust_number(
-    metric: str,
-    value: float,
-    *,
-    candidates: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
-    tasks: int | None = None,
-    weights: ArrayLike | None = None,
-    dataset: str | None = None,
-    split: str = "test",
-    side: str = ALL_SIDES,
-    filtered: bool = False,
-    tested: bool = True,
-) -> Adjusted:
-    """Adjust a published number as `adjust` does; without a p-value, which is nan, unless `tested`.
-
-    The p-value of a mean of ranks takes seconds, all else a moment.
-
-    Examples
-    --------
-    >>> adjust_number("mr", 7000, candidates=40943, tasks=6268, tested=False).p_value
-    nan
-    """
     key = parse_alone(metric)
     number = checked_number("value", value)
     least = None  # the fewest candidates that tasks can have, where their numbers are not exact
@@ -272,16 +224,12 @@ def adjust_number(
     expectation, variance = moments_of_tasks(key, grouped)
     _check_range(key, number, grouped)
     ratio, index, z = _adjust_all(key, number, expectation, variance)
-    fewest = grouped
     bounds = None
     notes: tuple[str, ...] = ()
     if least is not None:
         fewest = compress(least)
         bounds = _bounds(key, number, fewest, grouped)
         notes = (_bounds_note(bounds, fewest, grouped),)
-    by_chance = Tail(math.nan, "", math.nan)
-    if tested:
-        by_chance = tail(METRICS[key.metric], key.parameter, fewest, number)
     return Adjusted(
         metric=str(key),
         value=number,
@@ -290,10 +238,6 @@ def adjust_number(
         ratio=ratio,
         index=index,
         z=z,
-        p_value=math.exp(by_chance.log),
-        log10_p=by_chance.log / math.log(10) + 0.0,
-        method=by_chance.method,
-        accuracy=by_chance.accuracy,
         probability_of_z=0.5 * math.erfc(-z / math.sqrt(2.0)),
         tasks=number_of_tasks,
         notes=notes,
@@ -402,8 +346,7 @@ def _bounds_note(bounds: Bounds, least: Tasks, most: Tasks) -> str:
         "the exact numbers of filtered candidates are not known, but bounds of them "
         f"({least.sizes[0]:,} to {most.sizes[-1]:,}, at least {mean:,.0f} on average): index from "
         f"{bounds.index[0]:.6g} to {bounds.index[1]:.6g}, z from {bounds.z[0]:g} to "
-        f"{bounds.z[1]:g}; the other values are those of all entities, but p is that of the fewest "
-        "candidates, so at most so large"
+        f"{bounds.z[1]:g}; the other values are those of all entities"
     )
 
 

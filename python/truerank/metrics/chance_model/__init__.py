@@ -6,8 +6,8 @@ parameter, and returns two floats: (nan, nan) without tasks, and exactly (1, 0) 
 a single candidate. Results are float64 and deterministic, without simulation.
 
 `means` derives what chance gives a mean of f(r) from f, and `closed_forms` has the numbers of the
-papers; `transforms` and `order_statistics` have what takes quadrature, `tails` p-values.
-docs/chance.md derives all of them.
+papers; `transforms` and `order_statistics` have what takes quadrature. docs/chance.md derives all
+of them.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...inputs.errors import InputValueError, UnknownKeyError
-from .nodes import log1p, run_nodes, stand_ins
+from .nodes import run_nodes, stand_ins
 from .tasks import Moments, Tasks, model
 
 if TYPE_CHECKING:
@@ -84,8 +84,6 @@ def invert(
     centre: FloatArray,
     *,
     point: bool = False,
-    drop_below: bool = False,
-    drop_above: bool = False,
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Invert the generating polynomial of how many ranks are <= x, while no others are <= y.
 
@@ -101,8 +99,6 @@ def invert(
     point : bool
         Whether the term of z^centre is wanted. Else x = y, and it is the sum of the terms before
         the centre or after it, with half of the term at the centre if that is a whole number.
-    drop_below, drop_above : bool
-        Whether the polynomial of x - 1, or that of y + 1, is subtracted from G.
 
     Returns
     -------
@@ -159,12 +155,6 @@ def invert(
             w = s + 1j * t
             if not point:
                 terms *= np.where(centre % 1, 0.5, 0.5 * np.cosh(w / 2)) / np.sinh(w / 2)
-            if drop_below or drop_above:
-                z = np.exp(w)[:, :, None]
-                less = np.clip(size - y, 0, 1) + 0j
-                if drop_below:
-                    less = np.clip(size - x + 1, 0, 1) * z
-                terms *= -np.expm1(log1p(-less / ((miss + hit * z) * size)) @ numbers)
             factor += terms.real.sum(axis=0)
     factor *= 2 / period
     upper = (s >= 0) | point
@@ -443,94 +433,3 @@ def _gap(
             bend_of_square = np.full_like(u, 0.5)
         total += weight * (np.stack([bend, bend_of_square]) @ joint)
     return total
-
-
-# -- tails -----------------------------------------------------------------------------------------
-
-
-def count_tail(tasks: Tasks, x: float, k: int, *, fewer: bool = False) -> float:
-    """Log of P(at least k ranks are <= x), or of P(fewer than k are).
-
-    Examples
-    --------
-    >>> from truerank.metrics.chance_model import compress
-    >>> round(math.exp(count_tail(compress([2, 2, 2, 2]), 1, 3)), 12)  # 5 of 16
-    0.3125
-    """
-    x = float(min(x, 2**63))
-    is_uncertain = tasks.sizes > x  # other ranks are <= x in any case
-    size = tasks.sizes[is_uncertain].astype(np.float64)
-    numbers = tasks.multiplicities[is_uncertain]
-    k -= tasks.count - int(numbers.sum())
-    if k <= 0:  # at least k are <= x, certainly
-        return -math.inf if fewer else 0.0
-    if x < 1 or k > numbers.sum():  # fewer than k are <= x, certainly
-        return 0.0 if fewer else -math.inf
-    at = np.array([x])
-    logs, is_upper = invert(size, numbers.astype(np.float64), at, at, np.array([k - 0.5]))
-    log = min(float(logs[0]), 0.0)
-    if is_upper[0] != fewer:
-        return log
-    if not log < 0:
-        return -math.inf
-    return math.log1p(-math.exp(log))
-
-
-def median_tail(tasks: Tasks, twice: int, *, worse: bool = False) -> float:
-    """Log of P(a + b <= twice), or >= twice, for the middle ranks a <= b of an even count.
-
-    Either b <= twice // 2, or b is above it and a <= twice - b. If worse, either a >= twice / 2, or
-    a is below it and b >= twice - a.
-
-    Examples
-    --------
-    >>> from truerank.metrics.chance_model import compress
-    >>> round(math.exp(median_tail(compress([2, 2]), 3)), 12)  # not both 2
-    0.75
-    >>> round(math.exp(median_tail(compress([2, 2]), 4, worse=True)), 12)  # both 2
-    0.25
-    """
-    if not worse and twice < 2:
-        return -math.inf
-    half = tasks.count // 2
-    low = (twice + 1) // 2
-    high = twice - low
-    if worse:
-        log_of_first = count_tail(tasks, low - 1, half, fewer=True)
-        # no a is above the half-th least size, at which the terms begin to fall
-        size_of_a = tasks.sizes[np.searchsorted(np.cumsum(tasks.multiplicities), half)]
-        skipped = max(low - 1 - int(size_of_a), 0)
-        low -= skipped
-        high += skipped
-    else:
-        log_of_first = count_tail(tasks, high, half + 1)
-    size = tasks.sizes.astype(np.float64)
-    numbers = tasks.multiplicities.astype(np.float64)
-
-    def logs(j: FloatArray) -> FloatArray:
-        """Of P(a <= low - j, b = high + j), or of P(a = low - j, b >= high + j)."""
-        x = low - j
-        y = high + j - 1
-        possible = ((size > y[:, None]) @ numbers >= half) & (x >= 1)
-        result = np.full(len(j), -np.inf)
-        if possible.any():
-            centre = np.full(int(possible.sum()), float(half))
-            result[possible], _ = invert(
-                size,
-                numbers,
-                x[possible],
-                y[possible],
-                centre,
-                point=True,
-                drop_below=worse,
-                drop_above=not worse,
-            )
-        return result
-
-    last = min(low - 1, int(tasks.sizes[-1]) - high)
-    if last < 1:
-        return log_of_first
-    kinks = np.concatenate([low - size, size - high + 1])
-    j, weights = _falling_nodes(logs, last, low, kinks)
-    terms = np.append(log_of_first, logs(j) + np.log(weights))
-    return min(float(np.logaddexp.reduce(terms)), 0.0)
