@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.examples import examples
-from truerank.splits.grades import read_grades
+from truerank.splits.judgements import read_grades
 
 DOCUMENTS = ["a", "b", "c", "d", "e"]
 GRADES = st.lists(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support.refusals import refusal
 from truerank import alignment, link_prediction
-from truerank.splits.label_files import read_labels
+from truerank.splits.vocabularies import read_labels
 
 pytestmark = pytest.mark.python_only
 

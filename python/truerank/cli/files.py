@@ -16,8 +16,8 @@ from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input, report_damage
 from ..inputs.npy_files import read_npy, read_npz
 from ..ranks.storage import HEADER
-from ..splits.label_files import read_labels
 from ..splits.text import text_blocks
+from ..splits.vocabularies import read_labels
 from ..stores import Store, open_scores
 from ..tables.writing import writable_place
 

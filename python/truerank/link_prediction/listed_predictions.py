@@ -19,7 +19,7 @@ from ..inputs.input_files import path_name
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
-from ..splits.list_entries import refuse_repeats
+from ..splits.named_lists import refuse_repeats
 from ..splits.split_columns import ForeignSplit
 from ..splits.text import read_blocks
 from ..splits.vocabularies import Vocabulary

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from ..reporting.columns import Names
     from ..reporting.summaries import Finding
-    from ..splits.list_use import ListUse
+    from .lists import ListUse
 
 
 @public("truerank.retrieval")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
-    from ..splits.list_use import ListUse
+    from .lists import ListUse
 
 DEFAULT_METRICS = (
     "mrr",

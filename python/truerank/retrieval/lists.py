@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError
+from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.row_keys import are_among
 from ..inputs.selection import indptr_of, join_ranges
-from ..splits.elements import read_elements
-from ..splits.list_entries import ScoredNames, read_pairs
+from ..splits.elements import first_names, read_elements
 from ..splits.list_files import lists_of_file
-from ..splits.list_use import ListUse, lists_in_use
-from ..splits.named_lists import NamedLists, named_lists_of
+from ..splits.named_lists import NamedLists, ScoredNames, named_lists_of, read_pairs
 from ..splits.text import is_path
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..splits.elements import Names
+    from ..splits.elements import Name, Names
     from ..splits.vocabularies import Vocabulary
 
 
@@ -31,6 +29,38 @@ def read_lists(
     if is_path(value):
         return lists_of_file(argument, os.fsdecode(value), columns)
     return named_lists_of(argument, value, columns, has_pads=has_pads)
+
+
+class ListUse(NamedTuple):
+    """Which lists belong to the queries that have right answers.
+
+    Attributes
+    ----------
+    asked : int
+        The number of queries with right answers.
+    missing : tuple of str or int
+        The queries without a list.
+    unused : tuple of str or int
+        The queries of lists that belong to none.
+    """
+
+    asked: int
+    missing: Names
+    unused: Names
+
+    def warn(self, argument: str) -> None:
+        """Warn of queries without a list, and of unused lists whose names look like theirs."""
+        if not self.missing:
+            return
+        text = (
+            f"{len(self.missing):,} of {self.asked:,} queries with right answers have no list "
+            f"({first_names(self.missing)}), and count as if theirs were empty"
+        )
+        alike = _pairs_alike(self.missing, self.unused)
+        if alike:
+            pairs = ", ".join(f"{other!r} for {name!r}" for name, other in alike[:3])
+            text += f"; there are lists of names that differ only in blanks or case: {pairs}"
+        warn_user(f"{argument}: {text}")
 
 
 class OrderedLists(NamedTuple):
@@ -97,21 +127,23 @@ def lists_in_order(
         elements = read_elements("ids", lists.queries, "queries")
         found = queries.find("ids", elements, is_text=lists.is_text)
     is_known = found >= 0
-    place_of_query = np.full(queries.size, -1)  # among those that are asked
-    place_of_query[asked] = np.arange(len(asked))
-    places = np.full(len(lists), -1)
-    places[is_known] = place_of_query[found[is_known]]
-    names: list[Any] = [queries.label_of(code) for code in asked.tolist()]
-    use = lists_in_use(
-        "ids",
-        lists.queries,
-        places,
-        names,
-        are_known=is_known,
-        elsewhere=are_among(found, asked_in_other_parts),
-    )
+    if len(lists) and len(asked) and not is_known.any():
+        first_asked = ", ".join(repr(queries.label_of(code)) for code in asked[:3].tolist())
+        problem = f"no query in common: right answers are of {first_asked}, "
+        first_listed = ", ".join(map(repr, lists.queries[:3]))
+        raise InputValueError("ids", f"{problem}..., lists of {first_listed}, ...")
+    is_asked = np.zeros(queries.size, np.bool_)
+    is_asked[asked] = True
+    is_used = is_known & is_asked[found]
     list_of_query = np.full(queries.size, len(lists))  # an empty one, behind all others
-    list_of_query[asked] = use.rows
+    list_of_query[found[is_used]] = np.flatnonzero(is_used)
+    missing = asked[list_of_query[asked] == len(lists)]
+    unused = np.flatnonzero(~is_used & ~are_among(found, asked_in_other_parts))
+    use = ListUse(
+        asked=len(asked),
+        missing=tuple(map(queries.label_of, missing.tolist())),
+        unused=tuple(map(lists.queries.__getitem__, unused.tolist())),
+    )
     rows = list_of_query[order]
     lengths = np.diff(lists.indptr, append=lists.indptr[-1])[rows]
     entries = join_ranges(lists.indptr[rows], lengths)
@@ -163,3 +195,14 @@ def scored_lists(ids: Any, scores: Any) -> ScoredNames:
             scored.names.append([])
             scored.scores.append([])
     return scored
+
+
+def _pairs_alike(missing: Names, unused: Names) -> list[tuple[Name, Name]]:
+    """Return names without a list, each with one of an unused list that looks like it."""
+    unused_of_bare = {str(name).strip().casefold(): name for name in unused}
+    pairs = []
+    for name in missing:
+        other = unused_of_bare.get(str(name).strip().casefold())
+        if other is not None:
+            pairs.append((name, other))
+    return pairs

@@ -87,15 +87,10 @@ def read_judged(
             title = f"{title}: {path}"
         else:
             value = qrels_of_file(title, path, columns)
-    if isinstance(value, Qrels):
-        queries = reader.column(title, 0, value.queries, is_text=value.is_text)
-        entities = reader.column(title, 1, value.documents, is_text=value.is_text)
-        relevance: FloatArray = value.relevance.astype(np.float64)
-        return JudgedPairs(queries, entities, relevance, queries, value.source)
     found = read_judgements(title, value, columns)
-    are_positions = found.matrix is not None
-    asked = reader.column(title, 0, found.queries)._replace(are_positions=are_positions)
-    entities = reader.column(title, 1, found.documents)._replace(are_positions=are_positions)
+    kind: dict[str, Any] = {"is_text": found.is_text, "are_positions": found.matrix is not None}
+    asked = reader.column(title, 0, found.queries)._replace(**kind)
+    entities = reader.column(title, 1, found.documents)._replace(**kind)
     counts = found.counts
     queries = asked
     if counts is not None:
@@ -109,7 +104,7 @@ def read_judged(
         None if found.relevance is None else found.relevance.astype(np.float64)
     )
     rows = None
-    is_table = counts is None
+    is_table = counts is None and not isinstance(value, Qrels)
     if found.matrix is not None:
         rows, width = found.matrix
         size = Vocabulary.read("entities", order).size

@@ -14,7 +14,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
 from ..splits.elements import checked_names
-from ..splits.list_entries import refuse_repeats
+from ..splits.named_lists import refuse_repeats
 from ..tables.writing import replace_text
 from .lists import read_lists
 

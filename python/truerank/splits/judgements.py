@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import read_only
-from ..inputs.checks import instance, is_sparse
-from ..inputs.errors import InputTypeError
+from ..inputs.arrays import as_array, read_only
+from ..inputs.checks import instance, is_number, is_sparse
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.frames import without_index
 from ..inputs.naming import public
 from .column_roles import JUDGEMENTS, check_columns
 from .column_tables import is_column, read_table, table_of_rows
-from .elements import checked_names, joined_rows
-from .grades import read_grades
+from .elements import checked_names, is_integer_text, joined_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
     from .elements import Names
+
+
+_LARGEST_WHOLE = 2.0**53  # from here on not every whole number is a float64
 
 
 def plain_rows(value: Any) -> Any:
@@ -156,7 +159,9 @@ class Judgements(NamedTuple):
     matrix : (int, int), or None
         The shape of a matrix, whose rows are queries and whose columns are documents, as positions.
     source : str
-        What was left out; "": nothing was.
+        The file and its form, or what was left out; "": nothing was, and they are from Python.
+    is_text : bool
+        Whether names are from a file, and have no type.
     """
 
     queries: Any
@@ -165,6 +170,7 @@ class Judgements(NamedTuple):
     counts: IntArray | None = None
     matrix: tuple[int, int] | None = None
     source: str = ""
+    is_text: bool = False
 
 
 _FORMS = (
@@ -174,16 +180,16 @@ _FORMS = (
 
 
 def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgements:
-    """Read judgements in any form that Python has, but `Qrels`.
+    """Read judgements in any form that Python has.
 
     Parameters
     ----------
     argument : str
         For messages.
     value : object
-        ``{query: {item: grade}}``, ``{query: [items]}``; whatever `read_table` takes; a list of
-        tuples, or an array of two dimensions, whose rows are (query, item) or (query, item, grade);
-        a sparse matrix of scipy.
+        `Qrels`; ``{query: {item: grade}}``, ``{query: [items]}``; whatever `read_table` takes; a
+        list of tuples, or an array of two dimensions, whose rows are (query, item) or (query, item,
+        grade); a sparse matrix of scipy.
     columns : mapping of str to (str or int), optional
         As `check_columns` takes it, for what has columns.
 
@@ -203,6 +209,14 @@ def read_judgements(argument: str, value: Any, columns: Any = None) -> Judgement
 rows or the items of each query, got ['ann', 'tea'] in row 0
     """
     said = check_columns(columns, JUDGEMENTS)
+    if isinstance(value, Qrels):
+        return Judgements(
+            value.queries,
+            value.documents,
+            value.relevance,
+            source=value.source,
+            is_text=value.is_text,
+        )
     if isinstance(value, Mapping):
         return _of_mapping(argument, value)
     if is_sparse(value):
@@ -243,3 +257,62 @@ def _of_matrix(argument: str, value: Any) -> Judgements:
     queries = np.arange(csr.shape[0])
     grades = read_grades(argument, csr.data)
     return Judgements(queries, csr.indices, grades, np.diff(csr.indptr), csr.shape)
+
+
+def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
+    """Return grades, which are finite numbers of any kind and sign, whatever has them.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    values : sequence of numbers, shape (n,)
+        Digits in quotes are the int that they write.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Of int64 where all are whole, of float64 otherwise.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For what is no number, and for NaN and infinite ones.
+
+    Examples
+    --------
+    >>> read_grades("qrels", [2.0, -1]), read_grades("qrels", np.array([1, 0.1]))
+    (array([ 2, -1]), array([1. , 0.1]))
+    """
+    expected = "grades that are finite numbers"
+    array = as_array(without_index(values), argument, expected)
+    if array.dtype.kind in "OUT":  # a column of Python's numbers, or of text
+        array = as_array(list(map(_number_of_digits, values)), argument, expected)
+    if not len(array):
+        return np.zeros(0, np.int64)
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
+        odd = [
+            (value, row)
+            for row, value in enumerate(values)
+            if not is_number(_number_of_digits(value))
+        ]
+        value, row = odd[0]
+        raise InputTypeError(argument, expected=expected, got=f"{value!r} in row {row}")
+    if array.dtype.kind in "bi":
+        return array.astype(np.int64, copy=False)
+    grades = array.astype(np.float64)
+    is_odd = ~np.isfinite(grades)
+    if is_odd.any():
+        row = int(is_odd.argmax())
+        raise InputValueError(argument, expected=expected, got=f"{array[row]} in row {row}")
+    is_whole = (grades == np.floor(grades)) & (np.abs(grades) < _LARGEST_WHOLE)
+    if is_whole.all():
+        return grades.astype(np.int64)
+    return grades
+
+
+def _number_of_digits(value: Any) -> Any:
+    """Return the int that digits in quotes write; anything else as it is."""
+    if isinstance(value, str) and is_integer_text(value):
+        return int(value)
+    return value

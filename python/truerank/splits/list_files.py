@@ -20,8 +20,7 @@ from ..inputs.naming import public
 from ..tables.cells import format_count
 from .column_roles import JUDGEMENTS, LISTS, Door, check_columns
 from .elements import without_blanks
-from .grades import read_grades
-from .judgements import Qrels
+from .judgements import Qrels, read_grades
 from .line_forms import (
     LEAST_TIME,
     NOT_OF_TREC,
@@ -33,8 +32,13 @@ from .line_forms import (
     form_of_file,
     numbers_said,
 )
-from .list_entries import ListEntries, first_of_equal
-from .named_lists import NamedLists, lists_of_entries, lists_of_rows
+from .named_lists import (
+    ListEntries,
+    NamedLists,
+    first_of_equal,
+    lists_of_entries,
+    lists_of_rows,
+)
 from .text import read_blocks, text_lines
 
 if TYPE_CHECKING:
@@ -336,9 +340,9 @@ def _lists_of_run(
     form = numbers_said(argument, path, reader.form, queries, numbers)
     entries = ListEntries(queries, documents)
     if form.role == "rank":
-        entries = entries._replace(ranks=read_grades(argument, numbers[0]))
+        entries = entries._replace(values=read_grades(argument, numbers[0]), are_ranks=True)
     elif form.numbers:
-        entries = entries._replace(scores=numbers[reader.form.numbers.index(*form.numbers)])
+        entries = entries._replace(values=numbers[reader.form.numbers.index(*form.numbers)])
     lists, repeated = lists_of_entries(
         argument, reader.queries(), reader.documents(), entries, place=path
     )

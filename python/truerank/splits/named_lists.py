@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,25 +16,19 @@ from ..inputs.checks import instance, is_number, refuse_repeated
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.frames import is_frame, without_index
 from ..inputs.naming import public
+from ..inputs.row_keys import codes_of
 from ..inputs.scores import refuse_rounded
 from ..inputs.selection import indptr_of
 from .column_roles import LISTS, check_columns
 from .column_tables import ColumnsByRole, is_column, read_table
 from .elements import checked_names, is_integer_type
 from .judgements import plain_rows
-from .list_entries import (
-    ListEntries,
-    ScoredNames,
-    distinct_entries,
-    read_pairs,
-    refuse_repeats,
-)
 from .vocabularies import LabelIndex, code_names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.arrays import IntArray
     from .elements import Name, Names
 
 
@@ -89,31 +83,13 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
             self.queries = checked_names("queries", self.queries)
             self.names = checked_names("names", self.names)
             refuse_repeated("names", self.names)
-        self._take_over()
-        if len(self._rows) < len(self):
-            refuse_repeated("queries", self.queries)
-
-    def _take_over(self) -> None:
-        """Note where the list of each query is; nobody may write to the arrays."""
         self.indptr = read_only(self.indptr)
         self.ids = read_only(self.ids)
         if self.scores is not None:
             self.scores = read_only(self.scores)
         self._rows = dict(zip(self.queries, range(len(self)), strict=True))
-
-    @classmethod
-    def _trusted(
-        cls, queries: Names, names: Names, indptr: IntArray, ids: IntArray, scores: FloatArray
-    ) -> NamedLists:
-        """Take over what was checked before."""
-        lists = cls.__new__(cls)
-        lists.queries = queries
-        lists.names = names
-        lists.indptr = indptr
-        lists.ids = ids
-        lists.scores = scores
-        lists._take_over()
-        return lists
+        if len(self._rows) < len(self):
+            refuse_repeated("queries", self.queries)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -190,10 +166,49 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         return ids, (self.indptr, self.scores)
 
 
+class ListEntries(NamedTuple):
+    """Entries of lists in long form, by codes of names.
+
+    Attributes
+    ----------
+    queries, documents : ndarray of int, shape (n,)
+    values : ndarray, shape (n,), or None
+        Scores, or the ranks that say the order of each list; None: that of the entries says it.
+    are_ranks : bool
+    """
+
+    queries: npt.NDArray[Any]
+    documents: npt.NDArray[Any]
+    values: npt.NDArray[Any] | None = None
+    are_ranks: bool = False
+
+    def of(self, rows: IntArray) -> ListEntries:
+        """Return some of the entries."""
+        values = None if self.values is None else self.values[rows]
+        return ListEntries(self.queries[rows], self.documents[rows], values, self.are_ranks)
+
+
 def lists_of_entries(
     argument: str, queries: Names, names: Names, entries: ListEntries, place: str = ""
 ) -> tuple[NamedLists, int]:
-    """Make lists of entries as `distinct_entries` takes them; and say how many were repeats.
+    """Make lists of entries in any order, each once; and say how many were repeats.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    queries, names : tuple of str, or of int
+        By the codes of queries and documents, each once.
+    entries : ListEntries
+        Those that say the same of a document count once.
+    place : str, optional
+        The file that has them.
+
+    Raises
+    ------
+    InputValueError
+        For a document that a query has twice with unlike scores or ranks, or without any, and for a
+        rank that it has twice.
 
     Examples
     --------
@@ -202,13 +217,76 @@ def lists_of_entries(
     >>> lists["q1"], repeated
     ({'d7': 0.5, 'd3': 0.25}, 1)
     """
-    found = distinct_entries(argument, queries, names, entries, place)
-    entries = found.entries
-    is_text = bool(place)
-    lists = NamedLists(
-        queries, names, found.indptr, entries.documents, entries.scores, is_text=is_text
-    )
-    return lists, found.repeated
+    number = len(entries.queries)
+    if entries.are_ranks and entries.values is not None:
+        entries = entries.of(np.lexsort((entries.values, entries.queries)))
+    elif (entries.queries[1:] < entries.queries[:-1]).any():
+        entries = entries.of(np.argsort(entries.queries, kind="stable"))
+    indptr = indptr_of(np.bincount(entries.queries, minlength=len(queries)))
+    values = entries.values
+    if values is None:
+        refuse_repeats(argument, queries.__getitem__, names, indptr, entries.documents, place)
+    elif _first_repeated(indptr, entries.documents, len(names)) is not None:
+        keys = entries.queries * np.int64(len(names)) + entries.documents
+        kept, unlike = first_of_equal(keys, values)
+        if unlike is not None:
+            first, second = unlike
+            query = queries[entries.queries[first]]
+            name = names[entries.documents[first]]
+            two = f"with {values[first]} and {values[second]}"
+            problem = f"the list of {query!r} has {name!r} twice, {two}"
+            raise InputValueError(argument, problem, place=place)
+        entries = entries.of(kept)
+        indptr = indptr_of(np.bincount(entries.queries, minlength=len(queries)))
+    if entries.are_ranks:
+        _refuse_equal_ranks(argument, queries, entries, place)
+    scores = None if entries.are_ranks else entries.values
+    lists = _checked_lists(queries, names, indptr, entries.documents, scores, place)
+    return lists, number - len(entries.queries)
+
+
+def _checked_lists(
+    queries: Names, names: Names, indptr: IntArray, ids: Any, scores: Any, place: str = ""
+) -> NamedLists:
+    """Make lists of names that were checked; nothing of a file has a type."""
+    lists = NamedLists(queries, names, indptr, ids, scores, is_text=True)
+    lists.is_text = bool(place)
+    return lists
+
+
+def _refuse_equal_ranks(argument: str, names: Names, entries: ListEntries, place: str) -> None:
+    """Refuse two documents at one rank where ranks are all that says the order."""
+    ranks: Any = entries.values
+    queries = entries.queries
+    is_equal = (queries[1:] == queries[:-1]) & (ranks[1:] == ranks[:-1])
+    if is_equal.any():
+        i = int(is_equal.argmax())
+        problem = f"the list of {names[queries[i]]!r} has the rank {ranks[i]} twice"
+        raise InputValueError(argument, problem, place=place)
+
+
+def first_of_equal(
+    keys: IntArray, values: npt.NDArray[Any]
+) -> tuple[IntArray, tuple[int, int] | None]:
+    """Return the first row of each key, ascending, and two rows of one key with unlike values.
+
+    Examples
+    --------
+    >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 1]))
+    (array([0, 1]), None)
+    >>> first_of_equal(np.array([7, 8, 7]), np.array([1, 0, 2]))
+    (array([0, 1]), (0, 2))
+    """
+    codes = codes_of(keys)
+    first = codes.first()
+    first_of_row = first[codes.codes]
+    is_unlike = values != values[first_of_row]
+    is_unlike &= ~(np.isnan(values) & np.isnan(values[first_of_row]))
+    unlike = None
+    if is_unlike.any():
+        row = int(is_unlike.argmax())
+        unlike = int(first_of_row[row]), row
+    return np.sort(first), unlike
 
 
 def named_lists_of(
@@ -238,16 +316,16 @@ def named_lists_of(
 
 def _lists_of_columns(argument: str, found: ColumnsByRole) -> NamedLists:
     """Make lists of columns: of queries, documents, and scores or ranks."""
-    scores = None
-    ranks = None
+    values = None
     columns = found.columns
-    if "score" in columns:
-        scores = _numbers(argument, columns["score"], "iuf", "numbers as scores")
-    elif "rank" in columns:
-        ranks = _numbers(argument, columns["rank"], "iu", "integers as ranks").astype(np.int64)
+    are_ranks = "rank" in columns and "score" not in columns
+    if are_ranks:
+        values = _numbers(argument, columns["rank"], "iu", "integers as ranks").astype(np.int64)
+    elif "score" in columns:
+        values = _numbers(argument, columns["score"], "iuf", "numbers as scores")
     queries, query_names = code_names(checked_names(argument, columns["query"]))
     documents, names = code_names(checked_names(argument, columns["document"]))
-    entries = ListEntries(queries, documents, scores, ranks)
+    entries = ListEntries(queries, documents, values, are_ranks)
     lists, _ = lists_of_entries(argument, query_names, names, entries)
     lists.source = found.source(argument)
     return lists
@@ -325,10 +403,8 @@ def lists_of_rows(
     if not place:
         query_names = checked_names(argument, query_names)
         names = checked_names(argument, names)
-    is_text = bool(place)
-    lists = NamedLists(query_names, names, indptr, joined_ids, joined_scores, is_text)
-    refuse_repeats(argument, lists.queries.__getitem__, lists.names, indptr, joined_ids, place)
-    return lists
+    refuse_repeats(argument, query_names.__getitem__, names, indptr, joined_ids, place)
+    return _checked_lists(query_names, names, indptr, joined_ids, joined_scores, place)
 
 
 def _lists_of_dicts(value: Mapping[Any, Any]) -> NamedLists | None:
@@ -349,7 +425,37 @@ def _lists_of_dicts(value: Mapping[Any, Any]) -> NamedLists | None:
         return None
     indptr = indptr_of(list(map(len, lists)))
     ids, distinct = code_names(names)
-    return NamedLists._trusted(tuple(queries), distinct, indptr, ids, np.array(scores))
+    return _checked_lists(tuple(queries), distinct, indptr, ids, np.array(scores))
+
+
+class ScoredNames(NamedTuple):
+    """The names of a list and their scores, as they came; None: it has no scores."""
+
+    names: list[Any]
+    scores: Any
+
+
+def read_pairs(listed: Any) -> ScoredNames | None:
+    """Read a list of pairs (name, score), or of records that have both; None for other lists.
+
+    Examples
+    --------
+    >>> read_pairs([("d7", 2.5), ("d3", 1.5)])
+    ScoredNames(names=['d7', 'd3'], scores=[2.5, 1.5])
+    >>> read_pairs([{"corpus_id": "d7", "score": 2.5}])
+    ScoredNames(names=['d7'], scores=[2.5])
+    >>> read_pairs(["d7", "d3"])
+    """
+    if not isinstance(listed, (list, tuple)) or not listed:
+        return None
+    if all(isinstance(entry, Mapping) for entry in listed):
+        name = next((key for key in listed[0] if LISTS.role_of(key) == "document"), None)
+        if name is None or any(name not in entry or "score" not in entry for entry in listed):
+            return None
+        return ScoredNames([entry[name] for entry in listed], [entry["score"] for entry in listed])
+    if all(isinstance(entry, (list, tuple)) and len(entry) == 2 for entry in listed):
+        return ScoredNames([name for name, _ in listed], [score for _, score in listed])
+    return None
 
 
 def _read_list(listed: Any, may_be_int: bool) -> ScoredNames | None:
@@ -373,10 +479,10 @@ def _read_list(listed: Any, may_be_int: bool) -> ScoredNames | None:
 
 def _are_names(values: Sequence[Any], may_be_int: bool) -> bool:
     """Return whether all values are str, or perhaps int."""
-    for kind in set(map(type, values)):
-        if not issubclass(kind, str) and not (may_be_int and is_integer_type(kind)):
-            return False
-    return True
+    return all(
+        issubclass(kind, str) or (may_be_int and is_integer_type(kind))
+        for kind in set(map(type, values))
+    )
 
 
 def _are_numbers(values: list[Any]) -> bool:
@@ -385,3 +491,34 @@ def _are_numbers(values: list[Any]) -> bool:
     if kinds == {float}:
         return True
     return all(map(is_number, values))
+
+
+def refuse_repeats(
+    argument: str,
+    query_of: Callable[[int], Name],
+    names: Sequence[Name],
+    indptr: IntArray,
+    ids: npt.NDArray[Any],
+    place: str,
+) -> None:
+    """Refuse lists that have a name twice."""
+    entry = _first_repeated(indptr, ids, len(names))
+    if entry is not None:
+        query = query_of(int(np.searchsorted(indptr, entry, side="right")) - 1)
+        problem = f"the list of {query!r} has {names[ids[entry]]!r} twice"
+        raise InputValueError(argument, problem, place=place)
+
+
+def _first_repeated(indptr: IntArray, ids: npt.NDArray[Any], size: int) -> int | None:
+    """Return the first entry whose id its list has twice; None: there is none.
+
+    Examples
+    --------
+    >>> _first_repeated(np.array([0, 1, 3]), np.array([2, 2, 2]), 3)
+    2
+    """
+    none = np.zeros(0, np.int64)
+    fault = _core.find_listed(_core.Selection(indptr, ids), size, none, none, None, 0)[0]
+    if fault is None:
+        return None
+    return int(fault[0])

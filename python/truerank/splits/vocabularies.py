@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import compress, count
+from itertools import chain, compress, count
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -27,6 +27,7 @@ from ..inputs.checks import (
 )
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
+from ..inputs.npy_files import read_npy
 from ..inputs.row_keys import distinct, look_up, occurrences_of, sorted_with_order
 from ..inputs.selection import indptr_of, refuse_mask_of_integers
 from ..ranks.labels import Labels, labels_of_codes
@@ -34,13 +35,13 @@ from .column_tables import is_column
 from .elements import (
     at_position,
     first_like_an_integer,
+    is_id,
     is_integer_text,
     joined_rows,
     read_elements,
     without_blanks,
 )
-from .label_files import read_labels
-from .text import is_path
+from .text import is_path, text_blocks
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 MAX_IDS = 1 << 36  # ids of a vocabulary: keys of two entities and a relation stay possible
 
 _ORDERS = "an int, a sequence of labels, a mapping of labels to the ids 0, 1, 2, ..., or a path"
+_LINES = "a label in each line, or a label and its id with a tab between them"
+_IDS = "ids 0, 1, 2, ... in one of the two columns, and labels in the other one"
 
 
 class LabelIndex:
@@ -493,3 +496,70 @@ def _refuse_blanks(name: str, vocabulary: Vocabulary) -> None:
         if other != label:
             problem = f"{other!r} and {label!r} differ only in blanks at their ends"
             raise InputValueError(name, problem)
+
+
+def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
+    """Read labels in the order of their ids.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    path : str
+        Lines with a label each, or with a label and its id, in either order and with a tab between
+        them, perhaps below a line that counts them: ``entities.dict``, ``entity_ids.del``,
+        ``entity2id.txt``. In UTF-8, gzipped if its name ends in .gz. Or a .npy file of words or
+        integers.
+
+    Raises
+    ------
+    InputValueError
+        For lines of another form; for two columns of which both, or neither, are the ids 0, 1, ...,
+        n - 1 in any order; and for another number of lines than the first one counts.
+    OSError
+        For a file that is missing or damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open(f"{folder}/entity2id.txt", "w") as file:
+    ...         _ = file.write("2\\nrome\\t1\\noslo\\t0\\n")
+    ...     read_labels("entities", f"{folder}/entity2id.txt")
+    ['oslo', 'rome']
+    """
+    if path.endswith(".npy"):
+        names = read_npy(argument, path)
+        if names.ndim != 1 or names.dtype.kind not in "Uiu":
+            got = f"{names.dtype} of shape {names.shape}"
+            expected = "words or integers in one dimension"
+            raise InputValueError(argument, expected=expected, got=got, place=path)
+        listed: list[str] | list[int] = names.tolist()
+        return listed
+    blocks = text_blocks(argument, path)
+    lines = chain.from_iterable(text.removesuffix("\n").split("\n") for _, text in blocks)
+    rows = [list(map(without_blanks, line.split("\t", 2))) for line in lines]
+    count = None
+    if len(rows) > 1 and len(rows[0]) < len(rows[1]) and is_id(rows[0][0]):
+        count = rows.pop(0)[0]
+    width = len(rows[0]) if rows else 0
+    for number, fields in enumerate(rows or [[""]], 1 + (count is not None)):
+        if len(fields) != width or width > 2 or not all(fields):
+            place = f"{path}: line {number}"
+            got = repr("\t".join(fields))
+            raise InputValueError(argument, expected=_LINES, got=got, place=place)
+    if count is not None and count != str(len(rows)):
+        expected = f"{count} rows, as the first line counts"
+        raise InputValueError(argument, expected=expected, got=len(rows), place=path)
+    columns = list(zip(*rows, strict=True))
+    if width == 1:
+        return columns[0]
+    numbers = set(map(str, range(len(rows))))
+    are_ids = [set(column) == numbers for column in columns]
+    if sum(are_ids) != 1:
+        got = f"{sum(are_ids)} such columns, as in {rows[-1][0]!r} and {rows[-1][1]!r}"
+        raise InputValueError(argument, expected=_IDS, got=got, place=path)
+    ids = columns[are_ids.index(True)]
+    labels = columns[are_ids.index(False)]
+    label_of = dict(zip(map(int, ids), labels, strict=True))
+    return [label_of[i] for i in range(len(labels))]
