@@ -69,7 +69,7 @@ dask: Any = import_extra("dask", "truerank.adapters.dask")
 
 __all__ = ["rank", "rank_embeddings"]
 
-FAN_IN = 8  # so many counts are added up by one task of Dask
+FAN_IN = 8  # One task of Dask adds up the counts of so many chunks.
 
 
 # -- on workers ------------------------------------------------------------------------------------
@@ -132,7 +132,8 @@ class ChunkPairs(NamedTuple):
 class Chunk(NamedTuple):
     """What the worker of a chunk is sent: its tasks, and its entries of their selections."""
 
-    tile_job: TileJob  # without selections, and without the numbers of the tasks
+    # It has neither selections nor the numbers of the tasks, so that little is sent.
+    tile_job: TileJob
     filter: Entries | None = None
     candidates: Entries | None = None
 
@@ -223,17 +224,17 @@ class ChunkSource:
     def score_pairs(self, rows: IntArray, columns: IntArray) -> Array:
         """Return the scores of pairs, from the chunks that hold some, on their workers."""
         sent = {}
-        positions = []  # of the pairs of each chunk
+        positions_of_chunks = []
         for i, in_rows in group_by_chunk(rows, self.tops):
             for j, in_columns in group_by_chunk(columns[in_rows], self.lefts):
                 pairs = in_rows[in_columns]
-                positions.append(pairs)
+                positions_of_chunks.append(pairs)
                 tile = self.tile(i, j)
                 sent[i, j] = ChunkPairs(tile, rows[pairs] - tile.top, columns[pairs] - tile.left)
         graph, keys = self.graph(take_true_scores, sent)
         results = dask.base.compute_as_if_collection(da.Array, graph, list(keys.values()))
         scores = np.empty(len(rows), self.carrier)
-        for pairs, taken in zip(positions, results, strict=True):
+        for pairs, taken in zip(positions_of_chunks, results, strict=True):
             scores[pairs] = taken
         return scores
 
@@ -256,7 +257,7 @@ class ChunkSource:
 
     def chunk_at(self, tile: Tile) -> tuple[int, int]:
         """Return the numbers of a chunk."""
-        # a chunk of length 0 begins where the next one does, and is no tile
+        # A chunk of length 0 begins where the next one does, and is no tile.
         row = np.searchsorted(self.tops, tile.top, side="right")
         column = np.searchsorted(self.lefts, tile.left, side="right")
         return int(row) - 1, int(column) - 1
@@ -318,7 +319,8 @@ class ChunkSource:
         Dask reads a chunk within the task that uses it, where it can.
         """
         name = f"truerank-{uuid4().hex}"
-        arguments: list[Any] = []  # names of what a chunk is made of, each followed by its axes
+        # Each array's name is followed by its axes.
+        arguments: list[Any] = []
         for array, axes in self.arrays:
             arguments += [array.name, axes]
         numblocks = len(self.tops) - 1, len(self.lefts) - 1
@@ -329,7 +331,8 @@ class ChunkSource:
         if len(self.arrays) == 1:
             axes_of_result = "ij"
             keys = {(i, j): (name, i, j) for i, j in sent}
-        else:  # vectors have one chunk along k
+        else:
+            # Vectors have one chunk along k.
             axes_of_result = "ijk"
             keys = {(i, j): (name, i, j, 0) for i, j in sent}
         arrays = [array for array, _ in self.arrays]
@@ -362,7 +365,7 @@ def with_sums(
             level = sums_of_level
         totals += level
     layers = dict(graph.layers) | {name: sums}
-    # sums need counts alone: Dask fuses the reading of a chunk only if no other layer needs it
+    # Sums need counts alone: Dask fuses the reading of a chunk only if no other layer needs it.
     needs = dict(graph.dependencies) | {name: {key[0] for key in keys.values()}}
     return type(graph)(layers, needs), totals
 
@@ -388,15 +391,15 @@ def rank_chunks(source: ChunkSource, job: Job, progress: bool | Listener | None)
     true = TrueScores(source.score_pairs(job.all_rows, job.targets), source.dtype)
     report_progress(1)
     counted = begin_count(source, job, true.scores, tile_map=source.count_on_workers).wait()
-    places = []  # the row and the column of each NaN that is not allowed
+    forbidden_nans: list[tuple[int, int]] = []
     if counted.fault is not None:
-        places.append(_place_of(counted.fault))
+        forbidden_nans.append(_place_of(counted.fault))
     if true.first_nan(rules.nan) >= 0:
         rows = job.all_rows[true.nan].tolist()
         columns = job.targets[true.nan].tolist()
-        places += zip(rows, columns, strict=True)
-    if places:
-        row, column = min(places)
+        forbidden_nans += zip(rows, columns, strict=True)
+    if forbidden_nans:
+        row, column = min(forbidden_nans)
         raise job.error_of_true_nan(row, column)
     counts = PartialCounts(counted.arrays, rules)
     differing = counts.arrays["differing"]
@@ -557,13 +560,14 @@ def rank_embeddings(
         queries_seen, entities_seen, similarity, bias_seen, rules.dtype, layout=rules.layout
     )
     job = pairs.job(targets, rows, filter, candidates, rules)
-    if queries is queries_seen:  # workers may not have the file, nor Dask a word for bfloat16
+    # Workers may not have the file, and Dask has no word for bfloat16.
+    if queries is queries_seen:
         if pairs.queries.dtype == "bfloat16":
             vectors = widen_bfloat16(pairs.query_array)
         else:
             vectors = np.array(pairs.query_array)
         queries = da.from_array(vectors, -1)
-    # persisted, for Dask may make a chunk of queries again within each task that uses it
+    # Without `persist` Dask may make a chunk of queries again in each task that uses it.
     queries = da.atleast_2d(queries).rechunk({1: -1}).persist()
     arrays = [(queries, "ik"), (entities.rechunk({1: -1}), "jk")]
     if bias is not None:

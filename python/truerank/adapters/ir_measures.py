@@ -27,11 +27,11 @@ free: Any = base.Any
 
 __all__ = ["RankProvider", "provider"]
 
-# The keys of a report, by the names of measures.
+# These are the keys of a report, by the names of measures.
 KEYS = {"P": "precision", "R": "recall", "RR": "mrr", "AP": "map", "nDCG": "ndcg"}
 KEYS |= {"Rprec": "r_precision", "Success": "success"}
 GAINS = {"log2": "linear", "exp-log2": "exponential"}
-READ = ("rel", "gains", "dcg", "judged_only")  # what else a measure may say
+PARAMETERS_READ = ("rel", "gains", "dcg", "judged_only")
 
 
 class RankProvider(base.Provider):
@@ -99,7 +99,8 @@ class RankProvider(base.Provider):
             raise InputTypeError("measures", expected=expected, got=type(measure).__name__)
         try:
             is_supported = self.supports(measure)
-        except AssertionError as error:  # a parameter that the measure lacks, or needs
+        except AssertionError as error:
+            # ir_measures asserts that a measure has the parameters that it needs, and no others.
             raise InputValueError("measures", f"{measure.NAME}: {error}") from None
         if not is_supported:
             expected = f"{', '.join(KEYS)}, with the parameters that they have here"
@@ -128,7 +129,7 @@ class RankedRuns(base.Evaluator):
         reports: dict[tuple[str, ...], RetrievalReport | None] = {}
         self.reports = {}
         for measure in self.measures:
-            names = [name for name in READ if name in measure.SUPPORTED_PARAMS]
+            names = [name for name in PARAMETERS_READ if name in measure.SUPPORTED_PARAMS]
             reading = tuple(repr(measure[name]) for name in names)
             if reading not in reports:
                 reports[reading] = self._report(measure, run)
@@ -160,7 +161,8 @@ class RankedRuns(base.Evaluator):
                 listed = {name: score for name, score in listed.items() if name in kept}
             ids = {name: place for place, name in enumerate(listed)}
             for name in right:
-                targets.append(ids.setdefault(name, len(ids)))  # or an id that the list lacks
+                # A document that is not listed gets a place after all that are.
+                targets.append(ids.setdefault(name, len(ids)))
             gains += right.values()
             sizes.append(len(right))
             lists[query] = listed.values()

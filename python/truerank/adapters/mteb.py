@@ -26,7 +26,7 @@ torch: Any = import_extra("torch", "truerank.adapters.mteb", "mteb")
 
 __all__ = ["ExactSearchEncoder", "ExactSearchIndex"]
 
-# Ours, by the names of MTEB's `ScoringFunction`.
+# The values are our similarities, by the names of MTEB's `ScoringFunction`.
 SIMILARITIES: dict[str, Similarity] = {"cosine": "cosine", "dot": "dot"}
 SIMILARITIES |= {"euclidean": "l2", "manhattan": "l1"}
 
@@ -100,7 +100,7 @@ class ExactSearchIndex:
             before = torch.as_tensor(self.documents)
             embeddings = torch.cat([before, torch.as_tensor(embeddings)])
         self.documents = embeddings
-        self.names += idxs[:]  # a column of a data set is read at once
+        self.names += idxs[:]  # The slice reads a column of a data set at once.
 
     def search(
         self,
@@ -143,7 +143,7 @@ class ExactSearchIndex:
         width = min(top_k, len(self.names))
         top = topk_embeddings(embeddings, self.documents, width + 1, **options)
         self.tied = (top.scores[:, 1:] == top.scores[:, :-1]).any(axis=1)
-        sizes = (top.ids[:, :width] >= 0).sum(axis=1)  # a query may have fewer candidates
+        sizes = (top.ids[:, :width] >= 0).sum(axis=1)  # A query may have fewer candidates.
         scores: list[list[float]] = []
         indices: list[list[int]] = []
         for row, size in enumerate(sizes.tolist()):

@@ -219,7 +219,7 @@ def vectors_of(model: Any, task: Task) -> dict[str, Any] | None:
     kind = type(model)
     entities = model.node_emb.weight
     relations = model.rel_emb.weight
-    if entities.dtype not in (torch.float32, torch.float64):  # scores of others are rounded
+    if entities.dtype not in (torch.float32, torch.float64):  # Other dtypes round scores.
         return None
     similarity: Similarity = "dot"
     is_shift = kind is kge.TransE and model.p_norm in NORMS
@@ -241,7 +241,8 @@ def vectors_of(model: Any, task: Task) -> dict[str, Any] | None:
         if name == "tail":
             of_entities = entities[queries[:, 0]]
             of_relations = relations[queries[:, 1]]
-        else:  # the inverse of a shift; or the adjoint of a product, which also turns back
+        else:
+            # Heads are reached by the inverse of a shift, or by the adjoint of a product.
             of_entities = entities[queries[:, 1]]
             of_relations = relations[queries[:, 0]]
             of_relations = -of_relations if is_shift else of_relations.conj()

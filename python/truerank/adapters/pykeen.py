@@ -52,8 +52,8 @@ from torch_max_mem import maximize_memory_utilization
 
 __all__ = ["RankEvaluator", "RankResults", "evaluate_model"]
 
-# Makes vectors from an interaction and representations of entities and of their relations, which
-# are i, e and r in the functions below.
+# A map makes vectors from an interaction (i) and from representations of entities (e) and of their
+# relations (r).
 Map = Callable[[Any, list[Any], list[Any]], Any]
 
 
@@ -62,7 +62,8 @@ def entity(i: Any, e: list[Any], r: list[Any]) -> Any:
 
 
 def times(place: int) -> Map:
-    return lambda i, e, r: e[0] * (r[place] + (getattr(i, "u", None) or 0))  # TripleRE's u
+    # TripleRE adds u to the relation; the others have none.
+    return lambda i, e, r: e[0] * (r[place] + (getattr(i, "u", None) or 0))
 
 
 def matrix(place: int) -> Map:
@@ -87,8 +88,10 @@ class Distance(NamedTuple):
 
     head: Map = entity
     tail: Map = entity
-    shift: int | None = None  # its place among the representations of the relation
-    back: Map | None = None  # changes the tails of queries in place of candidate heads
+    # The place of the shift among the representations of the relation.
+    shift: int | None = None
+    # With it, tails are turned back where candidates are heads; else the candidates are mapped.
+    back: Map | None = None
 
 
 DISTANCES = {
@@ -104,10 +107,10 @@ DISTANCES = {
     modules.TripleREInteraction: Distance(times(0), times(2), shift=1),
     modules.UMInteraction: Distance(),
 }
-# By the norm, and whether it is raised to its power.
+# The keys are the norm and whether it is raised to its power.
 SIMILARITIES = {(1, False): "l1", (1, True): "l1", (2, False): "l2", (2, True): "sql2"}
 
-# Those whose scores are linear in the representations of candidate tails ("t") and heads ("h").
+# Scores of these are linear in the representations of candidate tails ("t") or of both sides.
 TAILS = ("ConvE", "CrossE", "ERMLPE", "ProjE")
 BOTH = "AutoSF ComplEx CP DistMA DistMult HolE MultiLinearTucker QuatE RESCAL SimplE TransF TuckER"
 LINEAR = dict.fromkeys(TAILS, "t") | dict.fromkeys(BOTH.split(), "th")
@@ -118,18 +121,20 @@ def similarity_of(interaction: Any, asked: str) -> str | None:
     """Return the similarity that makes the scores of candidate tails ("t") or heads ("h")."""
     kind = type(interaction)
     if kind is modules.RotatEInteraction:
-        return "l2"  # for any p, which it does not use
+        return "l2"  # RotatE does not use its p.
     if kind in DISTANCES:
         return SIMILARITIES.get((interaction.p, interaction.power_norm))
-    activation = getattr(interaction, "outer_activation", None)  # that of ProjE may make ties
+    # ProjE's activation may round different scores to ties.
+    activation = getattr(interaction, "outer_activation", None)
     is_plain = activation is None or isinstance(activation, torch.nn.Identity)
     if is_plain and asked in PRODUCTS.get(kind, ""):
         return "dot"
     return None
 
 
-QUERY_BYTES = 64 << 20  # of what is made for queries at a time: a relation may have a matrix
-# Methods that a model must not override, or its vectors would not determine its scores.
+# Queries are made in parts of so many bytes, for each may have a matrix of its relation.
+QUERY_BYTES = 64 << 20
+# If a model overrides one of these methods, its vectors do not determine its scores.
 SCORING_METHODS = (
     "predict",
     "predict_t",
@@ -142,21 +147,27 @@ SCORING_METHODS = (
     "_get_representations",
     "forward",
 )
-# The columns of the entity and of the relation in the queries of a side.
+# These are the columns of the entity and of the relation in the queries of a side.
 COLUMNS = {"tail": [0, 1], "head": [1, 0]}
-TOLERANCE = 1e-3  # of scores of vectors, relative to the model's largest
+# Scores of vectors may differ from the model's by this share of the largest one.
+TOLERANCE = 1e-3
 
 
 class Vectors(NamedTuple):
     """One side of a model as vectors; with inverse relations, heads are tails of the inverse."""
 
     interaction: Any
-    asked: str  # what candidates are in the interaction: "t" or "h"
-    columns: list[int]  # of the entity and of the relation in a query
-    entities: list[Any]  # the model's representations of those of queries
+    # "t" or "h": the place of candidates in the interaction.
+    asked: str
+    # The columns of the entity and of the relation in a query.
+    columns: list[int]
+    # The model's representations of the entities of queries.
+    entities: list[Any]
     relations: Sequence[Any]
-    ids: Any  # the id of each relation in the model
-    candidates: list[Any]  # representations of all candidates, as tensors
+    # The id of each relation in the model.
+    ids: Any
+    # The representations of all candidates, as tensors.
+    candidates: list[Any]
 
     @property
     def distance(self) -> Distance | None:
@@ -172,7 +183,7 @@ class Vectors(NamedTuple):
         """Rank the tasks of a side, in their order; `options` are those of `rank_embeddings`."""
         relations = side.queries[side.rows, self.columns[1]]
         if self.distance is None or self.distance.tail is entity:
-            relations[:] = 0  # candidates have the same vectors for all
+            relations[:] = 0  # Candidates have the same vectors for all relations.
         order = np.argsort(relations, kind="stable")
         codes = codes_of(relations[order])
         names = codes.distinct
@@ -227,9 +238,8 @@ class Vectors(NamedTuple):
         parts = {"h": entities, "t": entities, "r": relations, self.asked: zeros}
         arguments: dict[str, Any] = {}
         for name, representations in parts.items():
-            arguments[name] = representations
-            if len(representations) == 1:  # an interaction takes a single one without a list
-                arguments[name] = representations[0]
+            # An interaction takes a single representation without a list.
+            arguments[name] = representations[0] if len(representations) == 1 else representations
         with torch.enable_grad():
             score = self.interaction(**arguments).sum()
         return joined(torch.autograd.grad(score, zeros, allow_unused=True, materialize_grads=True))
@@ -241,9 +251,9 @@ class Vectors(NamedTuple):
             return joined(self.candidates), scoring
         relations = at(self.relations, self.ids[relation, None])
         vectors = self.distance.tail(self.interaction, self.candidates, relations)
-        numbers = [x for x in self.candidates if x.ndim == 1]
-        if numbers:  # which MuRE adds to scores
-            scoring["bias"] = numbers[0]
+        biases = [x for x in self.candidates if x.ndim == 1]
+        if biases:  # MuRE adds them to scores.
+            scoring["bias"] = biases[0]
         return joined([vectors]), scoring
 
     def has_scores_of(self, model: Any, side: SideTasks) -> bool:
@@ -257,7 +267,7 @@ class Vectors(NamedTuple):
         sample = self._replace(candidates=[x[ids] for x in self.candidates])
         vectors, scoring = sample.candidate_vectors(relations[0])
         ours = score_embeddings(sample.queries(queries), vectors, **scoring)
-        # vectors leave out what is the same for all candidates of a query
+        # Vectors leave out what is the same for all candidates of a query.
         with np.errstate(invalid="ignore"):
             differences = np.ptp(np.ma.masked_invalid(ours - theirs), axis=1)
         largest = np.abs(np.ma.masked_invalid(theirs)).max()
@@ -284,7 +294,7 @@ def vectors_of(model: Any, side: SideTasks, mode: Any) -> Vectors | str:
         return obstacle
     interaction = model.interaction
     if type(interaction) is modules.ClampedInteraction and interaction.clamp_score is None:
-        interaction = interaction.base  # that of SimplE
+        interaction = interaction.base  # PyKEEN wraps SimplE so.
     is_inverse = side.side == "head" and model.use_inverse_triples
     asked = "t" if side.side == "tail" or is_inverse else "h"
     if similarity_of(interaction, asked) is None:
@@ -296,7 +306,8 @@ def vectors_of(model: Any, side: SideTasks, mode: Any) -> Vectors | str:
         of_candidates = interaction.tail_indices
         of_queries = interaction.head_indices
     candidates = [model.entity_representations[i](indices=None) for i in of_candidates]
-    for x in candidates:  # narrower vectors would round scores at every step
+    # Narrower vectors would round scores at every step.
+    for x in candidates:
         if x.dtype.itemsize < 4 or len(x) != model.num_entities:
             return f"it has {len(x)} vectors of {x.dtype} for {model.num_entities} entities"
     entities = [model.entity_representations[i] for i in of_queries]
@@ -360,9 +371,8 @@ def rank_own_scores(
             slice_size=predicting.slice_size or side.columns,
         )
 
-    batch_size = None  # as many queries as `rank_batches` asks for
-    if predicting.batch_size is not None:
-        batch_size = most
+    # By default there are as many queries as `rank_batches` asks for.
+    batch_size = None if predicting.batch_size is None else most
     return rank_batches(score, side, report_progress=tell, batch_size=batch_size, **rules)
 
 
@@ -431,7 +441,7 @@ def evaluate_model(
     names = vocabularies(triples, known, entities=count, relations=model.num_real_relations)
     names |= {"sides": sides, "candidates": candidates, "split": split}
     task = Task(as_positions(triples), as_positions(known), **names)
-    if "relation" in task.sides:  # PyKEEN's models differ in the candidates of relations
+    if "relation" in task.sides:  # PyKEEN's models differ in the candidates of relations.
         raise InputValueError("sides", expected="heads and tails", got="'relation'")
     heights = [len(side.queries) for side in task.sides.values()]
     reports = split_progress(reporter(progress, sum(heights), "queries"), heights)
@@ -441,9 +451,9 @@ def evaluate_model(
     with torch.no_grad():
         found: list[Vectors | None] = []
         for side in task.sides.values():
-            vectors = None
-            if fused is not False:
-                vectors = find_vectors(model, side, mode, is_needed=bool(fused))
+            vectors = (
+                None if fused is False else find_vectors(model, side, mode, is_needed=bool(fused))
+            )
             found.append(vectors)
         counted = []
         for side, vectors, tell in zip(task.sides.values(), found, reports, strict=True):
@@ -522,7 +532,7 @@ def key_of(metric: Any) -> tuple[str, float] | None:
     if type(metric).__module__ != ranking.__name__ or name not in PYKEEN_NAMES:
         return None
     adjustment, word = PYKEEN_NAMES[name]
-    base = getattr(metric, "base", metric)  # of an adjusted metric
+    base = getattr(metric, "base", metric)  # An adjusted metric has its cutoff in `base`.
     key = Key(word, getattr(base, "k", 0), adjustment)
     if name in NEGATED:
         return str(key), -1.0
@@ -541,7 +551,8 @@ class RankResults(RankBasedMetricResults):
         sides = ranks_by_side(self.ranks)
         sides["both"] = self.ranks
         reports = {}
-        for side, x in sides.items():  # without labels, since PyKEEN pools relations as well
+        # They have no labels, since PyKEEN pools relations as well.
+        for side, x in sides.items():
             reports[side] = make_report(Ranks(x.above, x.tied, x.candidates))
         values = {}
         for metric, kind, side in itertools.product(metrics, RANK_TYPES, sides):
@@ -583,7 +594,8 @@ def ranks_by_side(ranks: Ranks) -> dict[str, Ranks]:
     if ranks.side is None:
         return {}
     sides = np.asarray(ranks.side.values)
-    return {str(side): ranks[sides == side] for side in np.unique(sides)}  # by numpy: words
+    # Unlike `distinct`, numpy sorts words.
+    return {str(side): ranks[sides == side] for side in np.unique(sides)}
 
 
 class RankEvaluator(RankBasedEvaluator):
@@ -679,12 +691,12 @@ class RankEvaluator(RankBasedEvaluator):
                 **self.rules,
             )
         except InputError as error:
-            if error.argument == "sides":  # which PyKEEN calls so
+            if error.argument == "sides":  # PyKEEN calls them so.
                 raise error.of("targets") from error
             raise
         self.clear()
         self._add(measured.ranks)
-        # the columns of scores, as PyKEEN counts them
+        # PyKEEN means the columns of scores.
         if restrict_entities_to is None:
             self.num_entities = model.num_entities
         else:

@@ -28,7 +28,8 @@ torch: Any = import_extra("torch", USER, EXTRA)
 
 __all__ = ["ExactKNN"]
 
-DISTANCES = ("l1", "l2", "sql2", "complex_l1")  # similarities that are minus a distance
+# These similarities are minus a distance.
+DISTANCES = ("l1", "l2", "sql2", "complex_l1")
 
 
 class ExactKNN:
@@ -115,7 +116,7 @@ class ExactKNN:
             raise InputTypeError("query", expected="a tensor", got=type(query).__name__)
         others = len(reference) - bool(ref_includes_query)
         length = integer("k", k, least=1, most=others, expected=f"an integer from 1 to {others}")
-        itself = None  # what is left out of the references of each query
+        itself = None
         if ref_includes_query:
             if len(query) > len(reference):
                 expected = f"at least the {len(query)} queries"

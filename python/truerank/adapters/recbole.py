@@ -25,10 +25,10 @@ torch: Any = import_extra("torch", "truerank.adapters.recbole", "recbole")
 
 __all__ = ["RankEvaluator"]
 
-# The keys of a report, by RecBole's names; most have a cutoff.
+# These are the keys of a report, by RecBole's names; most have a cutoff.
 KEYS = {name: f"{name}@" for name in ("mrr", "ndcg", "recall", "precision")}
 KEYS |= {"hit": "success@", "map": "map_min@", "gauc": "gauc", "auc": "auc"}
-# What RecBole collects for these metrics alone, by sorting.
+# RecBole collects these for the metrics above alone, by sorting.
 SORTED = ("rec.topk", "rec.meanrank")
 RANKS = "truerank.ranks"
 
@@ -89,7 +89,7 @@ class RankEvaluator(recbole.Collector):
         for need in SORTED:
             setattr(self.register, need, False)
         self._parts: list[Ranks] = []
-        self._rows = 0  # of the batches before
+        self._rows_before = 0
 
     def eval_batch_collect(
         self, scores_tensor: Any, interaction: Any, positive_u: Any, positive_i: Any
@@ -111,9 +111,10 @@ class RankEvaluator(recbole.Collector):
         sizes = np.bincount(masked_rows.cpu().numpy(), minlength=height)
         masked = indptr_of(sizes), masked_items.cpu().numpy(), rows
         ranks = rank(scores_tensor, items, rows=rows, filter=masked, **self.rules)
-        ranks = ranks.with_labels(queries=rows + self._rows, targets=items)
-        self._rows += height
-        sampled = interaction is not None and len(interaction) > height  # a row for each pair
+        ranks = ranks.with_labels(queries=rows + self._rows_before, targets=items)
+        self._rows_before += height
+        # Batches of sampled candidates have a row for each pair.
+        sampled = interaction is not None and len(interaction) > height
         self._parts.append(ranks.with_protocol(filter=("masked",), sampled=sampled))
 
     def get_data_struct(self) -> Any:
@@ -122,7 +123,7 @@ class RankEvaluator(recbole.Collector):
         if self._parts:
             struct.set(RANKS, concatenate(self._parts))
             self._parts = []
-            self._rows = 0
+            self._rows_before = 0
         elif self.register.need("rec.score"):
             (positive,) = np.nonzero(struct.get("data.label").numpy().ravel() == 1)
             scores = struct.get("rec.score").reshape(1, -1)

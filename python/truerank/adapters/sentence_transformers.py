@@ -26,7 +26,7 @@ evaluation: Any = import_extra("sentence_transformers.sentence_transformer.evalu
 
 __all__ = ["RankEvaluator"]
 
-# The metrics, with the attribute that has their cutoffs and the keys of a report.
+# Each metric has the attribute with its cutoffs, and the key of a report.
 METRICS = {
     "accuracy": ("accuracy_at_k", "success"),
     "precision": ("precision_recall_at_k", "precision"),
@@ -35,7 +35,7 @@ METRICS = {
     "mrr": ("mrr_at_k", "mrr"),
     "map": ("map_at_k", "map_min"),
 }
-# Ours, by the functions of sentence-transformers.
+# The values are our similarities, by the functions of sentence-transformers.
 SIMILARITIES: dict[Any, Similarity] = {
     library.util.cos_sim: "cosine",
     library.util.dot_score: "dot",
@@ -95,7 +95,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
     (0.5, array([1.5]))
     """
 
-    description = "Information Retrieval"  # in the card of a model
+    description = "Information Retrieval"  # The card of a model shows it.
 
     def __init__(
         self,

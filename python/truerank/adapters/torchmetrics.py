@@ -33,8 +33,8 @@ __all__ = ["TrueRankMetric"]
 
 DEFAULT_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
 IDS = ("side", "tasks", "queries", "relation")
-# The columns of the state, which has one row for each task. The bits of `rules` say how the task
-# was counted and which ids it has.
+# The state has these columns and one row for each task. The bits of `rules` say how the task was
+# counted and which ids it has.
 COLUMNS = ("above", "tied", "candidates", "side", "tasks", "queries", "relation", "rules")
 GROUPINGS = tuple(word for word, label in LABEL_ALIASES.items() if label in IDS)
 _FILTERED, _SELECTED, _ASCENDING, _WORST, _OMIT = (1 << bit for bit in range(5))
@@ -124,7 +124,7 @@ class TrueRankMetric(Metric):
         for key in self.metrics:
             parse(key)
         self.sides = Labels([], sides).vocabulary or ()
-        if by is not None:  # otherwise the error would come only at the end
+        if by is not None:  # Otherwise the error would come only at the end.
             choice("by", by, GROUPINGS)
         self.rules: RuleOptions = {"order": order, "nan": nan, "dtype": dtype, "threads": threads}
         read_rules(self.rules)
@@ -282,7 +282,7 @@ class TrueRankMetric(Metric):
         ):
             ranks = self.ranks
         options.setdefault("by", self.by)
-        # after the context, so that an error leaves the metric unsynced
+        # The report is made after the context, so that an error leaves the metric unsynced.
         return report(ranks, **options)
 
     @property
@@ -308,7 +308,7 @@ class TrueRankMetric(Metric):
             )
         columns = dict(zip(COLUMNS, table.T, strict=True))
         has = {name for name in IDS if bits & _HAS[name]}
-        if not len(table):  # any key and group must be possible
+        if not len(table):  # Before the first update, any key and group must be possible.
             has = {"queries", "relation"}
             if self.sides:
                 has.add("side")

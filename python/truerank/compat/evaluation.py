@@ -295,7 +295,8 @@ class CompatTable(dict[str, CompatReport], AsTable):
         values = [self.exact[key] for key in keys]
         first: list[Any] = ["exact"]
         first += values
-        first += values  # in place of bounds
+        # The exact definition leaves nothing open, so that its bounds are its values.
+        first += values
         rows = [first]
         for name, report in self.items():
             figures = [report.figures[key] for key in keys]
@@ -588,7 +589,7 @@ def _average_lists(ranks: Ranks, preset: ListPreset, ks: Sequence[int]) -> dict[
         raise InputTypeError("ranks", expected="Ranks from lists", got=repr(ranks))
     middle = ranks.realistic
     is_hit = listed if preset.cut is None else listed & (middle <= preset.cut)
-    # what a miss adds: its place to mrr and hits@k, and its rank to mr
+    # A miss adds its place to mrr and hits@k, and its rank to mr.
     place_of_miss: Any = np.inf
     rank_of_miss: Any = np.nan
     if preset.misses == "middle":

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 # those tied with it (itself included), all of them, and those whose order with it is open, by the
 # rounding of a transform or a NaN. These are neither above nor tied.
 Single = np.float32
-BLOCK_ENTRIES = 1 << 20  # scores in a block: its temporary arrays take some megabytes
-LAST_UNITS = 8  # by so many units in the last place can a log-sigmoid be off
+BLOCK_ENTRIES = 1 << 20  # The temporary arrays of so many scores take some megabytes.
+LAST_UNITS = 8  # A log-sigmoid can be off by so many units in the last place.
 
 
 # -- scores ----------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def as_floats(scores: Scores, order: str) -> Values:
     array = scores.array
     if scores.dtype == "bfloat16":
         array = widen_bfloat16(array)
-    elif scores.dtype == "float16":  # perhaps as raw bits
+    elif scores.dtype == "float16":  # They may be raw bits.
         array = array.view(np.dtype(np.float16).newbyteorder(array.dtype.byteorder))
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
         raise InputTypeError("scores", "", "floats, or integers of up to 32 bits", array.dtype)
@@ -214,7 +214,7 @@ def thousandths_bounds(scores: Values) -> tuple[Values, Values]:
     """
     least = scores.dtype.type(-(2.0**31))
     cut = np.trunc(scores * scores.dtype.type(1000))
-    fits = (cut >= least) & (cut < -least)  # False for NaN
+    fits = (cut >= least) & (cut < -least)  # A NaN does not fit.
     low = np.where(fits, cut, least)
     high = np.where(fits, cut, np.where(np.isnan(cut), 0, np.clip(cut, least, -least)))
     return low.astype(scores.dtype), high.astype(scores.dtype)
@@ -230,8 +230,8 @@ TRANSFORMS: dict[str, Callable[[Values], tuple[Values, Values]]] = {
 
 # -- counts ----------------------------------------------------------------------------------------
 
-# Where a NaN of another candidate and one of the true candidate stand, if numbers stand at 0: what
-# stands higher is above, what stands alike is compared, and two NaN that stand alike tie.
+# These are the places of a NaN of another candidate and of the true one, where numbers stand at 0:
+# what stands higher is above, what stands alike is compared, and two NaN that stand alike tie.
 NAN_LEVELS = {
     "worst": (-1, -2),
     "compared": (-1, 2),
@@ -258,7 +258,7 @@ def count(block: Block, convention: Convention) -> IntArray:
     block = _as_read(block, convention)
     bounds = _bound(block, convention)
     others = block.others
-    # also where a transform or a filter made a number of it
+    # A score is also NaN where a transform or a filter made a number of it.
     is_nan = np.isnan(bounds.low) | (np.isnan(block.values) & ~block.filtered)
     true_is_nan = np.isnan(block.true_scores)
     above, equal, is_open = _compare(block, bounds, is_nan, true_is_nan, convention)
@@ -317,7 +317,8 @@ def _compare(
     true_levels = true_is_nan * np.int8(true_level)
     alike = levels == true_levels
     equal = (low == true_high) & (high == true_low)
-    equal |= (block.values == block.true_scores) & ~block.filtered  # one score has one transform
+    # Equal scores have equal transforms, even where rounding leaves these open.
+    equal |= (block.values == block.true_scores) & ~block.filtered
     equal |= is_nan & true_is_nan
     if convention.rtol or convention.atol:
         distance = np.abs(low - true_low)
@@ -367,17 +368,18 @@ def counts_by_convention(
     conventions : iterable of Convention
     """
     audit = exact.audit
-    unused: dict[str, Any] = {}  # choices that change none of these counts
+    irrelevant: dict[str, Any] = {}
     if audit is None or not (audit.nan.any() or audit.inf.any()):
-        unused |= {"nan": EXACT.nan, "candidates": EXACT.candidates}
+        irrelevant |= {"nan": EXACT.nan, "candidates": EXACT.candidates}
     if not (exact.tied > 1).any():
-        unused["rank"] = EXACT.rank
-    counting = {}  # how each convention counts
-    parts: dict[Convention, list[IntArray]] = {}  # counts of each block, where they are not exact
+        irrelevant["rank"] = EXACT.rank
+    counted_as = {}
+    # Blocks are counted only for conventions whose counts may differ from the exact ones.
+    parts: dict[Convention, list[IntArray]] = {}
     for convention in conventions:
         counted = _up_to_counts(convention)
-        counting[convention] = counted
-        if replace(counted, **unused) != EXACT:
+        counted_as[convention] = counted
+        if replace(counted, **irrelevant) != EXACT:
             parts[counted] = []
     if parts:
         for block in blocks():
@@ -385,15 +387,16 @@ def counts_by_convention(
                 counts.append(count(block, counted))
     whole = {}
     for counted, counts in parts.items():
-        if counts:  # without tasks there are no blocks
+        if counts:  # Without tasks there are no blocks.
             whole[counted] = np.concatenate(counts, axis=1)
     settled = np.stack([exact.above, exact.tied, exact.candidates, np.zeros_like(exact.above)])
-    return {convention: whole.get(counted, settled) for convention, counted in counting.items()}
+    return {convention: whole.get(counted, settled) for convention, counted in counted_as.items()}
 
 
 def _up_to_counts(convention: Convention) -> Convention:
     """Return a convention without what is done after counting."""
-    if convention.rank.endswith("column"):  # counts tell candidates before and after the true one
+    # Their counts tell candidates before the true one from those after it.
+    if convention.rank.endswith("column"):
         return replace(convention, mean=EXACT.mean)
     return replace(convention, mean=EXACT.mean, rank=EXACT.rank)
 
@@ -419,11 +422,11 @@ class Figure(NamedTuple):
     most: float
 
 
-# What a task adds whose true candidate is among the first k: all others add 0.
+# A task whose true candidate is among the first k adds this; all others add 0.
 _AMONG_K: dict[str, Callable[[Values], Values]] = {
     "hits": np.ones_like,
     "mrr": lambda ranks: 1 / ranks,
-    "ndcg": lambda ranks: 1 / np.log2(ranks + 1),  # one right answer, with gain 1
+    "ndcg": lambda ranks: 1 / np.log2(ranks + 1),  # One answer is right, with gain 1.
 }
 
 
@@ -473,7 +476,7 @@ def per_task(key: str, ranks: Values) -> Values:
     name, k = split_key(key)
     if name == "mr":
         return ranks
-    with np.errstate(divide="ignore"):  # one toolkit gives a true score of NaN rank 0
+    with np.errstate(divide="ignore"):  # One toolkit gives a true score of NaN rank 0.
         values = _AMONG_K[name](ranks)
     if k == 0:
         return values
@@ -488,13 +491,14 @@ def mean(key: str, ranks: FloatArray, arithmetic: str) -> float:
     >>> mean("mrr", np.array([1.0, 3.0, 3.0]), "float32")
     0.5555555820465088
     """
-    if arithmetic == "float32 sums":  # as C adds a double to a float
+    if arithmetic == "float32 sums":  # C adds a double to a float in this way.
         total = Single(0)
         for value in per_task(key, ranks).tolist():
             total = Single(float(total) + value)
         return float(total / Single(len(ranks)))
     if arithmetic == "float32 histogram" and not key.startswith("hits@"):
-        ranks, tasks = np.unique(ranks, return_counts=True)  # by numpy: floats
+        # Unlike `distinct`, numpy counts floats.
+        ranks, tasks = np.unique(ranks, return_counts=True)
         terms = tasks.astype(Single) * per_task(key, ranks.astype(Single))
         return float(terms.sum(dtype=Single)) / int(tasks.sum())
     if arithmetic == "float32, from 0" and key == "mr":
@@ -534,18 +538,18 @@ def figure(
     if groups:
         figures = np.array([figure(key, counts[:, group], convention) for group in groups])
         if convention.mean == "float32 sums":
-            figures = figures.astype(Single)  # OpenKE also adds and halves floats
+            figures = figures.astype(Single)  # OpenKE also adds and halves floats.
         return Figure(*figures.mean(axis=0).tolist())
     is_finite = convention.candidates == "finite"
     if is_finite and (candidates**2).sum() < len(candidates):
-        return nothing  # PyKEEN raises: (n**2 - 1) / 12 is no variance
+        return nothing  # PyKEEN raises, since (n**2 - 1) / 12 is no variance.
     first, last = places(counts, convention)
     if key == "amri":
         beyond_first = mean("mr", first, convention.mean) - 1
         by_chance = float((candidates + 1).mean()) / 2 - 1
         if by_chance:
             value = 1 - beyond_first / by_chance
-        elif is_finite:  # PyKEEN divides by 1e-12
+        elif is_finite:  # PyKEEN divides by 1e-12.
             value = beyond_first * 1e12
         else:
             value = math.nan
@@ -553,7 +557,8 @@ def figure(
     least, most = sorted(mean(key, ranks, convention.mean) for ranks in (first, last))
     value = (least + most) / 2
     is_open = least != most and not unsettled.any()
-    if is_open and key != "mr":  # the mean rank is linear: its mean over all orders is the middle
+    # The mean rank is linear, so that its mean over all orders is the middle.
+    if is_open and key != "mr":
         value = _mean_over_orders(key, counts)
     return Figure(value, least, most)
 

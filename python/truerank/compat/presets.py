@@ -17,9 +17,9 @@ from ..tables.forms import markdown_cell
 Row = TypeVar("Row", "Preset", "ListPreset")
 
 _CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-# By field of a `Convention`, its words and what each says to people.
+# For each field of a `Convention`, these are its words and what each says to people.
 WORDS: dict[str, dict[str, str]] = _CONTENT["words"]
-# The steps from the exact definition to a toolkit's number, in order.
+# These steps lead from the exact definition to a toolkit's number, in this order.
 STEPS = ("nan", "candidates", "transform", "tolerance", "filter", "itself", "rank", "mean")
 
 

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from .job import Job
 
-_BYTES = 1 << 17  # of a set of columns at a time
+_BYTES_PER_STEP = 1 << 17
 
 
 class BlockColumns(NamedTuple):
     """The columns of a block of candidates, and the job with columns numbered as in the block."""
 
-    columns: int  # the set of them
+    columns: int  # Bit i says whether column i is in the block.
     first: int
     ids: IntArray | None
     job: Job
@@ -129,8 +129,8 @@ def check_number(columns: int, facts: Mapping[str, Any]) -> np.int64:
     number_of_facts = np.uint64(int(sha256_of(facts)[:16], 16) | 1)
     total = 0
     data = bytes_of(columns)
-    for first in range(0, len(data), _BYTES):
-        some = np.frombuffer(data[first : first + _BYTES], np.uint8)
+    for first in range(0, len(data), _BYTES_PER_STEP):
+        some = np.frombuffer(data[first : first + _BYTES_PER_STEP], np.uint8)
         numbers = np.flatnonzero(np.unpackbits(some, bitorder="little")) + 8 * first
         total += int(((numbers.astype(np.uint64) * np.uint64(2) + number_of_facts) ** 7).sum())
     return np.uint64(total % 2**64).astype(np.int64)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 KIND = "truerank.checkpoint"
 SECONDS_BETWEEN_CHECKPOINTS = 2.0
-MAX_TIME_SHARE = 0.02  # of the time may be taken by writing checkpoints
+MAX_TIME_SHARE = 0.02  # Writing checkpoints may take this share of the time.
 
 
 def other_count(differing: Sequence[str]) -> str:
@@ -59,7 +59,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str], count: TileCount) -> None:
-        place, _ = writable_place(path, "checkpoint")  # before hours of counting
+        # An error comes before hours of counting.
+        place, _ = writable_place(path, "checkpoint")
         if not os.access(os.path.dirname(place), os.W_OK):
             raise OSError(f"checkpoint: no folder that can be written: {os.path.dirname(place)}")
         self._path = os.fsdecode(path)
@@ -100,9 +101,10 @@ class Checkpoint:
             most = np.zeros(len(count.job.targets), np.int64)
             for tile in count.tiles[: count.done]:
                 most[count.tasks_of(tile)] += tile.width
-            if count.true_scores is None:  # the true candidates are among those counted
+            if count.true_scores is None:  # The true candidates are among those counted.
                 least_tied = np.minimum(most, 1)
-            else:  # they are added at the end
+            else:
+                # They are added at the end.
                 least_tied = np.zeros_like(most)
                 most = np.minimum(most, count.source.shape[1] - 1)
             count.counts.arrays = saved_counts(members, count.counts.arrays, most, least_tied)

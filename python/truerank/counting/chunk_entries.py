@@ -27,7 +27,7 @@ class Entries(NamedTuple):
     """
 
     owners: npt.NDArray[np.int32]
-    columns: npt.NDArray[Any]  # int32 or int64, numbered in the whole matrix
+    columns: npt.NDArray[Any]  # They are int32 or int64, and numbered in the whole matrix.
     list_of_tasks: IntArray
 
     def all(self) -> Selection:
@@ -62,7 +62,7 @@ def cut_selection(selection: Selection | None, tasks: int, lefts: IntArray) -> d
 
 def group_by_chunk(numbers: IntArray, starts: IntArray) -> Iterator[tuple[int, IntArray]]:
     """Yield each chunk that holds some rows or columns, with their positions in order."""
-    # a chunk of length 0 begins where the next one does, and is skipped
+    # A chunk of length 0 begins where the next one does, and is skipped.
     chunks = np.searchsorted(starts, numbers, side="right") - 1
     order = np.argsort(chunks, kind="stable")
     for positions in np.split(order, np.flatnonzero(np.diff(chunks[order])) + 1):

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from .driver import Counting
     from .job import Job
 
-KIND = "truerank.counter"  # of saved counters, which are archives as in `ranks.storage`
+KIND = "truerank.counter"  # Saved counters are archives as in `ranks.storage`.
 MEMBERS = ("true_scores", "targets", "seen", "rows", "filter", "count")
 _SCORE_NAMES = ScoreNames(row="true score", columns="columns in all")
 _FILTER = ("indptr", "indices", "lists")
-# The most candidates of a task whose blocks have no columns: sums of several counters fit in int64.
+# Sums of several counters fit in int64 if tasks whose blocks have no columns have no more.
 _MOST_CANDIDATES = 1 << 53
 
 
@@ -153,7 +153,8 @@ class RankCounter:
                 score_names=_SCORE_NAMES,
                 shared=False,
             )
-        if job.filter is not None:  # a copy, for a counter lives longer than the call
+        # The indices are copied, for a counter lives longer than the call.
+        if job.filter is not None:
             indptr, indices, lists, shared = selection_arrays(job.filter)
             job = job._replace(filter=Selection(indptr, indices.copy(), lists, shared))
         if rows is not None:
@@ -163,9 +164,10 @@ class RankCounter:
         self._report_progress = reporter(rules.progress, columns or 0, "columns")
         self._true = true
         self._dtype = true.dtype
-        # what the caller said about raw bytes is also true of blocks
+        # What the caller said about raw bytes is also true of blocks.
         self._is_dtype_given = rules.dtype is not None
-        # replaced as a whole, so that an interrupted call has counted all of a block or nothing
+        # It is replaced as a whole, so that an interrupted call has counted all of a block or
+        # nothing.
         self._settled = CountedColumns(PartialCounts.zeros(tasks, job.rules), 0)
         self._pending: PendingBlock | None = None
         self._lock = threading.RLock()
@@ -213,7 +215,8 @@ class RankCounter:
         first = located.first
         counting = begin_count(source, located.job, self._true.scores, first_column=first)
         with self._lock:
-            self._refuse_counted("block", located.columns)  # another thread may have been faster
+            # Another thread may have been faster.
+            self._refuse_counted("block", located.columns)
             self._pending = PendingBlock(located, counting)
             if not counting.is_pending:
                 self._settle()
@@ -224,8 +227,9 @@ class RankCounter:
         """Return the job of a block of a shape, which has a row for each task."""
         job = self._job
         tasks = len(job.targets)
-        if len(shape) == 1:  # a row that all tasks read
-            if self._columns is None:  # is it one score for each task, or are all for each task?
+        if len(shape) == 1:
+            # Without columns it might hold one score for each task, or all scores of every task.
+            if self._columns is None:
                 raise InputValueError("block", expected="a matrix (tasks, k)", got=f"shape {shape}")
             return job._replace(rows=np.zeros(tasks, np.int64))
         if job.rows is None:
@@ -239,7 +243,8 @@ class RankCounter:
 
     def _columns_begun(self) -> int:
         """The number of columns that are counted, also of a block that a device still counts."""
-        pending = self._pending  # read once, and first: another thread may settle it
+        # It is read once and before the settled columns, for another thread may settle it.
+        pending = self._pending
         columns = self._settled.columns
         if pending is not None:
             columns |= pending.block.columns
@@ -547,7 +552,7 @@ class RankCounter:
         seen = int.from_bytes(members["seen"].tobytes(), "little")
         if seen.bit_length() > (columns or 0):
             raise InputValueError("damaged", expected="a bit for each column", place="seen")
-        # the true candidates are added at the end
+        # The true candidates are added at the end.
         most = _MOST_CANDIDATES if columns is None else min(seen.bit_count(), columns - 1)
         like = self._settled.counts.arrays
         counts = PartialCounts(saved_counts(members, like, most), self._job.rules)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from .job import Job, PlacedFault
     from .sources import Source
 
-    # What is counted of each tile, in the order of the tiles. Counts of several tiles of the same
-    # tasks may be one sum, and tiles without tasks may be left out, if there is no checkpoint.
+    # A tile map counts tiles, in their order. Counts of several tiles of the same tasks may be one
+    # sum, and tiles without tasks may be left out, if there is no checkpoint.
     TileMap = Callable[[Sequence[TileJob]], Iterable[SourceCounts]]
 
 Item = TypeVar("Item")
@@ -131,7 +131,7 @@ def begin_count(
         counts = PartialCounts(device_counts.arrays(), job.rules)
         true = TrueScores(device_counts.true_scores(), source.dtype)
         if counts.is_void(true).any():
-            return count_on_host()  # which finds the NaN
+            return count_on_host()  # The host finds the place of the NaN.
         report_progress(source.nbytes)
         place = f"{source.device}, {device_counts.backend}"
         if true_scores is None:
@@ -206,7 +206,7 @@ def count_in_turn(source: Source, jobs: Sequence[TileJob]) -> Iterator[SourceCou
     opened = partial(open_if_needed, source)
     for job, open_tile in open_in_turn(opened, jobs, one_ahead=not source.in_place):
         counted = job.counted(open_tile)
-        del open_tile  # so that a file can be unmapped
+        del open_tile  # No reference may stay, so that a file can be unmapped.
         yield counted
 
 

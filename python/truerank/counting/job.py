@@ -38,13 +38,13 @@ class ScoreNames(NamedTuple):
 
 
 SCORES = ScoreNames()
-NO_COLUMN = -1  # stands for the target's column where there is none
+NO_COLUMN = -1  # It stands for the target's column where there is none.
 
 
 class PlacedFault(NamedTuple):
     """What made counts void, as the core says it, with its place; it can be sent to processes."""
 
-    kind: str  # "target", "nan" or "nan_true_score"
+    kind: str  # It is "target", "nan" or "nan_true_score".
     task: int
     row: int
     column: int
@@ -58,14 +58,14 @@ class PlacedFault(NamedTuple):
 class Job(NamedTuple):
     """What is to be counted, after all checks: the tasks, their selections and the rules."""
 
-    rows: IntArray | None  # None: task i reads row i
+    rows: IntArray | None  # If there are none, task i reads row i.
     targets: IntArray
     filter: _core.Selection | None
     candidates: _core.Selection | None
     rules: Rules
     score_names: ScoreNames = SCORES
-    block: int = 0  # how many entities are scored at a time; 0: as many as is best
-    listener: _core.Listener | None = None  # who hears how far the core has come with vectors
+    block: int = 0  # So many entities are scored at a time; the core chooses if it is 0.
+    listener: _core.Listener | None = None  # It hears how far the core has come with vectors.
 
     @property
     def all_rows(self) -> IntArray:
@@ -202,7 +202,8 @@ def prepare_job(
     height = shape[0] if len(shape) == 2 else 1
     is_single_row = len(shape) == 1 or (shared and height == 1)
     task_rows = None
-    owner = None  # what has a task each; None: as many tasks as there are targets read one row
+    # The word for what has one task each; None where all tasks read a single row.
+    owner = None
     if rows is not None:
         task_rows = index_array("rows", rows)
         check_shape("rows", task_rows.shape, 1, "a 1-D array")
@@ -234,7 +235,7 @@ def _read_targets(
     """Check the targets of tasks, one for each `owner`, or one for all."""
     array = index_array("targets", targets)
     if array.ndim == 0:
-        # Before memory is taken: scores without columns can have any number of rows.
+        # This comes before memory is taken: scores without columns can have any number of rows.
         check_range("targets", array.reshape(1)[:tasks], columns, score_names.columns)
         array = np.full(tasks, array, dtype=np.int64)
     if array.ndim > 1 or (owner is not None and len(array) != tasks):
@@ -260,7 +261,7 @@ def sha256_of(*values: Any) -> str:
         if isinstance(value, _core.Selection):
             array = np.frombuffer(sha256_of(*selection_arrays(value)).encode(), np.uint8)
         if isinstance(array, np.ndarray):
-            if array.dtype.kind == "i":  # integers of any size are the same numbers
+            if array.dtype.kind == "i":  # Integers of any size are the same numbers.
                 array = array.astype(np.int64, copy=False)
             sha.update(f"{array.dtype.str}{array.shape}".encode())
             sha.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

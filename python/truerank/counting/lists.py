@@ -191,7 +191,7 @@ def rank_open_lists(
     job = prepare_job(
         shape, targets, rows, filter, None, rules, score_names=_SCORE_NAMES, shared=False
     )
-    by_list = np.argsort(job.all_rows, kind="stable")  # as the core takes tasks
+    by_list = np.argsort(job.all_rows, kind="stable")  # The core takes tasks in this order.
     job = job.part(by_list, job.all_rows[by_list])
     score_bytes = 0 if lists.scores is None else lists.scores.array.nbytes
     total_bytes = lists.ids.nbytes + score_bytes
@@ -209,7 +209,7 @@ def rank_open_lists(
     lengths = np.diff(lists.indptr)[job.all_rows] - tasks.filtered_listed
     if sizes is None:
         candidates = n - tasks.filtered
-    elif isinstance(sizes, str):  # what is listed, and a miss
+    elif isinstance(sizes, str):  # A target that is not listed is one more.
         candidates = lengths + ~tasks.are_listed
     else:
         candidates = sizes[by_list]
@@ -272,7 +272,7 @@ def _counts_by_order(
         "nan": zeros,
         "differing": zeros,
     }
-    # no order of scores has any effect
+    # Without scores, `order` has no effect.
     return TrueScores(zeros, "int64"), PartialCounts(counts, PLAIN)
 
 
@@ -288,7 +288,7 @@ def _counts_by_score(
     if task >= 0:
         raise _error_of_nan(lists, int(places[task]), job.rules.nan)
     filter = tasks.filtered_places if tasks.filtered_listed.any() else None
-    # all lists are one row of scores, in which the candidates of a task are the range of its list
+    # All lists are one row of scores, in which the candidates of a task are the range of its list.
     in_lists = job._replace(
         rows=np.zeros_like(places),
         targets=np.where(tasks.are_listed, places, NO_COLUMN),
@@ -316,7 +316,7 @@ def _with_unlisted(listed: PartialCounts, are_listed: Flags, candidates: IntArra
     counts = listed.arrays
     others = candidates - 1
     unlisted = others - counts["candidates"]
-    if listed.rules.is_ascending:  # "above" counts the greater scores, which are the worse ones
+    if listed.rules.is_ascending:  # "above" counts the greater scores, which are the worse ones.
         greater = counts["above"] + unlisted
         greater_than_miss = np.zeros_like(unlisted)
     else:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]
 
 FIELDS = ("above", "tied", "candidates", "nan", "differing")
-# With `audit`: infinite scores, those equal to the best one, and its key.
+# An audit also counts infinite scores and those equal to the best one, and keeps that one's key.
 ODD_FIELDS = ("inf", "at_best", "best")
 
 
@@ -105,7 +105,7 @@ class PartialCounts:
         if rules.audit:
             names += ODD_FIELDS
         arrays: dict[str, IntArray] = {name: np.zeros(tasks, np.int64) for name in names}
-        if rules.audit:  # every key is better than the best one of no candidates
+        if rules.audit:  # Every key is better than the best one of no candidates.
             limits = np.iinfo(np.int64)
             if rules.is_ascending:
                 arrays["best"][:] = limits.max
@@ -118,7 +118,8 @@ class PartialCounts:
     ) -> PartialCounts:
         """Add counts of other candidates of some tasks, each of which is named once."""
         sums = dict(counts)
-        if "best" in counts:  # which is no sum; of scores at it, those of the better one are left
+        if "best" in counts:
+            # Best keys are not added: only the scores at the better one of two stay counted.
             before = self.arrays["best"][tasks]
             added = sums.pop("best")
             if self.rules.is_ascending:
@@ -193,10 +194,11 @@ def saved_counts(
     """
     table = np.stack([members[f"count.{name}"] for name in like])
     counts: dict[str, IntArray] = dict(zip(like, table, strict=True))
-    numbers = table[[name != "best" for name in like]]  # without the one that is a key
+    numbers = table[[name != "best" for name in like]]  # "best" is a key.
     if table.dtype == np.int64 and table.shape[1:] == like["above"].shape:
         compared = counts["above"] + counts["tied"]
-        if "differing" in counts:  # partial counts: final ones may have NaN among those above
+        # These are partial counts; final ones may have NaN among those above.
+        if "differing" in counts:
             compared += counts["nan"]
         is_possible = (numbers >= 0) & (numbers <= most) & (compared <= counts["candidates"])
         if is_possible.all() and (counts["tied"] >= least_tied).all():

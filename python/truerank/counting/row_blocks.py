@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 ARGUMENTS = ("scores", "targets", "filter", "rows", "candidates")
 
-ArgumentName = Callable[[int, str], str]  # returns what messages call an argument of block i
+# It returns what messages call an argument of block i.
+ArgumentName = Callable[[int, str], str]
 
 
 def block_argument_name(number: int, argument: str) -> str:
@@ -110,7 +111,7 @@ def rank_named_blocks(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    rules = read_rules(options)  # before the producer works in vain
+    rules = read_rules(options)  # Faults are found before the producer works in vain.
     of_block: RuleOptions = {**options, "progress": None}
     listener = as_listener(rules.progress)
     start = time.monotonic()
@@ -177,9 +178,10 @@ def _copied(value: Any, name: str) -> Any:
     """Copy targets, or a filter in any form, so that the producer may change its own."""
     if isinstance(value, list):
         return [_copied(member, name) for member in value]
-    if isinstance(value, tuple):  # a named one, too
+    if isinstance(value, tuple):  # Named tuples become plain ones.
         return tuple(_copied(member, name) for member in value)
-    if hasattr(value, "tocsr") or hasattr(value, "iloc"):  # pandas': its names are looked at later
+    # The names of a pandas object are looked at later, so it stays one.
+    if hasattr(value, "tocsr") or hasattr(value, "iloc"):
         return value.copy()
     if hasattr(value, "__array__"):
         return as_array(value, name).copy()
@@ -189,10 +191,10 @@ def _copied(value: Any, name: str) -> Any:
 def _share_memory(scores: Scores | Store, value: Any, before: Scores | Store | None) -> bool:
     """Whether two blocks have memory in common that a producer could fill again."""
     if isinstance(scores, Store):
-        if scores.address == 0:  # it is not in memory
+        if scores.address == 0:  # It is not in memory.
             return False
         return isinstance(before, Store) and scores.address == before.address
-    # nobody fills again what is read-only, such as one row that is broadcast to all
+    # Nobody fills again what is read-only, such as one row that is broadcast to all.
     is_fixed = isinstance(value, (np.ndarray, Scores)) and not scores.array.flags.writeable
     if is_fixed or not isinstance(before, Scores):
         return False

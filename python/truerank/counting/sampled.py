@@ -136,9 +136,11 @@ def _counts_of_lists(
     read: Scores | Store, indptr: IntArray, job: Job, true: TrueScores
 ) -> dict[str, IntArray]:
     """Count lists of unlike lengths: the ranges of one row, or the lists of its columns."""
-    lists = Selection.of_ranges(indptr)
-    if isinstance(read, Store):  # which is counted in tiles, and ranges are not cut
+    if isinstance(read, Store):
+        # A store is counted in tiles, and ranges are not cut.
         lists = Selection(indptr, np.arange(indptr[-1]))
+    else:
+        lists = Selection.of_ranges(indptr)
     in_one_row = job._replace(rows=np.zeros(len(true.scores), np.int64), candidates=lists)
     counted = begin_count(source_of(read, "map"), in_one_row, true.scores).wait()
     fault = counted.fault
@@ -157,7 +159,7 @@ def _counts_of_shared(read: Scores | Store, rules: Rules, true: TrueScores) -> d
     if nan and rules.nan == "raise":
         raise forbidden_nan("others", f"the score at position {is_nan.argmax()}", rules.nan)
     in_order = np.sort(keys)
-    # true scores in order find their places many times faster than in disorder
+    # True scores in order find their places many times faster than in disorder.
     by_key = np.argsort(true.keys)
     wanted = true.keys[by_key]
     below = np.empty_like(wanted)
@@ -176,7 +178,7 @@ def _counts_of_shared(read: Scores | Store, rules: Rules, true: TrueScores) -> d
     if rules.audit:
         numbers = in_order[nan:]
         if rules.is_ascending:
-            best = int(numbers.min(initial=top))  # without numbers, the worst key
+            best = int(numbers.min(initial=top))  # Without numbers, this is the worst key.
         else:
             best = int(numbers.max(initial=bottom))
         infinite = int(np.count_nonzero((numbers == bottom) | (numbers == top))) if floating else 0

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _FORM = Form("a number, one for each task, or a matrix (tasks, m)", (0, 1, 2))
-# All integers from here on are above every finite score, and below an infinite one.
+# Integers from here on are above every finite score, and below an infinite one.
 _HUGE = int(np.finfo(np.float64).max) + 1
 
 
@@ -122,7 +122,7 @@ def representable(
     >>> representable(np.array([2.5, -300.0]), "int8")[:2]
     (array([   2, -128], dtype=int8), array([False,  True]))
     """
-    # numpy compares doubles exactly, and Python all numbers; doubles hold all other floats
+    # numpy compares doubles exactly, and Python all numbers; doubles hold all other floats.
     if dtype in FLOATS:
         exact = thresholds if thresholds.dtype == np.float64 else thresholds.astype(object)
         carrier = np.dtype(np.float32) if dtype == "bfloat16" else np.dtype(dtype)
@@ -134,7 +134,7 @@ def representable(
         scores = values
         if dtype == "bfloat16":
             bits = values.view(np.uint32)
-            # the upper half is nearer to zero; of a negative number, the next one is below it
+            # The upper half is nearer to zero; of a negative number, the next one is below it.
             is_cut = (bits & np.uint32(0xFFFF)) != 0
             scores = ((bits >> np.uint32(16)) + (is_cut & (values < 0))).astype(np.uint16)
             values = widen_bfloat16(scores)
@@ -183,10 +183,11 @@ class ThresholdJob(NamedTuple):
     """What is to be counted, after all checks: one task of the job for each threshold."""
 
     job: Job
-    scores: npt.NDArray[Any]  # these three are what `representable` returns
+    # The next three are what `representable` returns.
+    scores: npt.NDArray[Any]
     is_greater: Flags
     is_equal: Flags
-    shape: tuple[int, ...]  # of the counts
+    shape: tuple[int, ...]  # The counts have this shape.
 
     def counts(self, arrays: Mapping[str, IntArray]) -> ThresholdCounts:
         """Return the counts for thresholds, given those for the numbers that stand for them."""
@@ -216,9 +217,7 @@ def prepare_thresholds(
 ) -> ThresholdJob:
     """Check the arguments of `count_above` for scores of a given shape and dtype."""
     numbers = read_thresholds(thresholds, rules.dtype)
-    tasks_of_row = 1  # if there is a single row
-    if numbers.ndim:
-        tasks_of_row = len(numbers)
+    tasks_of_row = len(numbers) if numbers.ndim else 1
     job = prepare_job(
         shape, ..., rows, filter, candidates, rules, score_names=score_names, tasks=tasks_of_row
     )

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
     Array = npt.NDArray[Any]
-    # Scores as the core takes them, or vectors whose scores it makes.
+    # The core takes scores, or vectors whose scores it makes.
     CoreScores = _core.Scores | _core.FileScores | _core.Embeddings
 
 # Large compared with the cost of a tile in Python and of threads that wait for the last one; small
 # compared with memory, and counted in less time than a user waits for a sign of progress.
 TILE_BYTES = 256 << 20
-# For stores whose tiles are decoded, where two of them are in memory.
+# Of stores whose tiles are decoded, two tiles are in memory.
 DECODED_TILE_BYTES = 64 << 20
-# What messages call the parts of a FileState.
+# These are the words of messages for the parts of a FileState.
 FILE_FACTS = {
     "files": "number of files",
     "size": "size",
@@ -194,7 +194,7 @@ class StoreSource:
         """As in `Source`."""
         if tile.width != self.shape[1]:
             return False
-        if self.io == "map" or not self.in_place:  # which gives arrays
+        if self.io == "map" or not self.in_place:  # Scores come as arrays then.
             return True
         with self.opened(tile) as open_tile:
             scores = open_tile.scores

@@ -151,7 +151,7 @@ class TileCount:
         self._read_scores: TrueScores | None = None
         if true_scores is None:
             if all(map(source.has_whole_rows, self.tiles)):
-                names: tuple[str, ...] = COUNTS  # what the core counts of whole rows
+                names: tuple[str, ...] = COUNTS  # The core counts these of whole rows.
                 if job.rules.audit:
                     names += ("nan", "inf", "at_best")
                 self.counts.arrays = {name: self.counts.arrays[name] for name in names}
@@ -162,7 +162,7 @@ class TileCount:
         self._order: IntArray | None = None
         self._rows = job.all_rows
         self._last: TileJob | None = None
-        # tasks in the order of their rows, so that those of a tile are adjacent
+        # Tasks are in the order of their rows, so that those of a tile are adjacent.
         if (self._rows[1:] < self._rows[:-1]).any():
             self._order = np.argsort(self._rows, kind="stable")
             self._rows = self._rows[self._order]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .watching import Watch
 
 
-_LISTED = 5  # tasks, and candidates of a task, that are printed
+_SHOWN = 5
 
 
 @public("truerank")
@@ -62,15 +62,15 @@ class TopK(NamedTuple):
     def __str__(self) -> str:
         tasks, k = self.ids.shape
         lines = [f"top {k:,} of {tasks:,} tasks: entity (score)"]
-        first = zip(self.ids[:_LISTED].tolist(), self.scores[:_LISTED].tolist(), strict=True)
+        first = zip(self.ids[:_SHOWN].tolist(), self.scores[:_SHOWN].tolist(), strict=True)
         for task, (ids, scores) in enumerate(first):
             pairs = zip(ids, scores, strict=True)
             cells = [f"{i} ({score:.6g})" for i, score in pairs if i != -1]
-            if len(cells) > _LISTED:
-                cells[_LISTED:] = [f"{len(cells) - _LISTED:,} more"]
+            if len(cells) > _SHOWN:
+                cells[_SHOWN:] = [f"{len(cells) - _SHOWN:,} more"]
             lines.append(f"task {task}: {', '.join(cells) or 'none'}")
-        if tasks > _LISTED:
-            lines.append(f"{tasks - _LISTED:,} more tasks")
+        if tasks > _SHOWN:
+            lines.append(f"{tasks - _SHOWN:,} more tasks")
         return "\n".join(lines)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..stores import Tile
     from .vectors import CSLS
 
-# With more thresholds than this, the scores of a query are stored: with AVX-512, for dot and l1 at
+# The scores of a query are stored if there are more thresholds. With AVX-512, for dot and l1 at
 # lengths of 64 and 256, both ways take the same time with 24 to 30.
 MANY = 24
 TILE_BYTES = 16 << 20
@@ -129,7 +129,7 @@ def count_above(
         for name, value in only_vectors.items():
             if value is not None:
                 raise InputValueError(name, expected="none for scores, which are made already")
-        if thresholds is ...:  # the second argument
+        if thresholds is ...:  # It came as the second argument.
             thresholds = entities
         return count_scores_above(queries, thresholds, rules, **tasks)
     if rules.order != "descending":

@@ -80,9 +80,10 @@ def vector_form(shape: str, dimensions: tuple[int, ...], similarity: str) -> For
 class VectorNames(NamedTuple):
     """What messages call queries and entities, and their scores; and what their rows stand for."""
 
-    queries: str = "queries"  # the name of the argument; likewise the next one
+    # The first two are the names of arguments; `shape` is what queries should be.
+    queries: str = "queries"
     entities: str = "entities"
-    shape: str = "a matrix (queries, d) or a single vector (d,)"  # of the queries
+    shape: str = "a matrix (queries, d) or a single vector (d,)"
     score_names: ScoreNames = ScoreNames(
         "query",
         "queries",
@@ -207,7 +208,8 @@ class Embeddings:
             by_entity = by_position("bias", bias, names.entity_rows)
             self.bias, bias_files = read_bias(by_entity, self.shape[1], dtype, carrier)
             self.files += bias_files
-        self._paths = tuple(map(os.path.abspath, self.files))  # which stay valid after a chdir
+        # Absolute paths stay valid when the working directory changes.
+        self._paths = tuple(map(os.path.abspath, self.files))
         self.csls: CSLS | None = self.with_csls(csls).csls
         self.queries: Any
         self.entities: Any
@@ -318,7 +320,7 @@ class Embeddings:
         """Return some vectors as the core takes them: halves have a dimension of their own."""
         array = vectors.array[some]
         if self.layout == "halves" and vectors.dtype not in PARTS:
-            array = array.reshape(len(array), 2, array.shape[1] // 2)  # which copies nothing
+            array = array.reshape(len(array), 2, array.shape[1] // 2)  # This copies nothing.
         return vectors.with_array(array)
 
     def device_scores(self) -> VectorScores:
@@ -496,14 +498,14 @@ def read_vectors(
 
     Tensors stay on their device. Other arrays on a device are copied to the host's memory.
     """
-    if is_tensor(getattr(value, "weight", None)):  # a module of torch, such as Embedding
+    if is_tensor(getattr(value, "weight", None)):  # It is a module of torch, such as Embedding.
         got = f"{type(value).__name__}; give its weight"
         raise InputTypeError(name, expected="an array or a tensor", got=got)
     vectors = read_scores(value, dtype, name, form=form)
     if not isinstance(vectors, Store):
         return vectors, (), ""
     with owned(vectors, value):
-        # it may have been opened as scores
+        # It may have been opened as scores, which have fewer dtypes and other dimensions.
         dtype_name(vectors.carrier, None, name, form, known=vectors.dtype)
         check_dimensions(shape_of(vectors), name, form)
         if isinstance(vectors, DeviceStore) and vectors.stream is not None:

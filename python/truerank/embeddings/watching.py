@@ -63,7 +63,7 @@ def watching(
     if listener is None:
         yield None
         return
-    last_report = time.monotonic() - SECONDS_BETWEEN_REPORTS  # so that the first comes at once
+    last_report = time.monotonic() - SECONDS_BETWEEN_REPORTS  # The first report comes at once.
     tally_before = _core.bounds_tally()
     report_progress = reporter(listener, size)
     from_file = 0
@@ -72,7 +72,7 @@ def watching(
         nonlocal last_report, from_file
         from_file = resumed
         now = time.monotonic()
-        # the end is told once, with the bounds
+        # The end is told once, with the bounds.
         if done < total and now - last_report >= SECONDS_BETWEEN_REPORTS:
             last_report = now
             report_progress(size * done // total, resumed)
