@@ -177,7 +177,7 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
         value = by_position(name, value)
     try:
         array = np.asarray(on_host(value, name))
-    except InputError:  # which says what is wrong
+    except InputError:  # It says what is wrong.
         raise
     except MemoryError:
         got = f"{type(value).__name__} of more than the memory holds"
@@ -233,7 +233,7 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-_INT64 = np.dtype(np.int64)  # numpy has one object of it
+_INT64 = np.dtype(np.int64)  # numpy has a single object of it.
 
 
 def index_array(name: str, value: object, *, copy: bool = True, what: str = "an array") -> IntArray:
@@ -262,8 +262,10 @@ def index_array(name: str, value: object, *, copy: bool = True, what: str = "an 
     >>> index_array("rows", [[0, 2]])
     array([[0, 2]])
     """
-    if type(value) is np.ndarray and value.dtype is _INT64:  # the usual case, at the least cost
-        if not value.flags.c_contiguous:  # one that is broadcast may have more than memory holds
+    # This is the usual case, and costs as little as possible.
+    if type(value) is np.ndarray and value.dtype is _INT64:
+        # A broadcast array may have more entries than memory holds.
+        if not value.flags.c_contiguous:
             check_size(name, value.size)
             return value.copy()
         if copy:
@@ -292,7 +294,7 @@ def native_indices(name: str, value: object) -> npt.NDArray[Any]:
         check_size(name, array.size)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
         if not array.size:
-            array = array.copy()  # an empty one may be aligned for numpy alone
+            array = array.copy()  # An empty one may be aligned for numpy alone.
         return np.require(array, requirements=["C", "A"])
     return index_array(name, value)
 

@@ -71,7 +71,7 @@ def find_pads(name: str, indptr: IntArray, ids: npt.NDArray[Any]) -> npt.NDArray
     is_pad: npt.NDArray[np.bool_] = ids == PAD
     is_wrong = is_pad[:-1] & ~is_pad[1:]
     starts = indptr[(indptr > 0) & (indptr < len(ids))]
-    is_wrong[starts - 1] = False  # the next id is of another list
+    is_wrong[starts - 1] = False  # The next id is of another list.
     if is_wrong.any():
         number = int(np.searchsorted(indptr, is_wrong.argmax(), side="right")) - 1
         got = f"an id after a pad in list {number}"
@@ -108,7 +108,7 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> Can
     """
     values, indptr = _joined(name, ids)
     if indptr[-1] == 0:
-        values = []  # where there are no ids, their dtype says nothing
+        values = []  # Without ids, their dtype says nothing.
     ids = native_indices(name, values)
     entries = None
     if scores is not None:
@@ -119,7 +119,7 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> Can
         entries = as_scores(score_values, dtype)
         entries = entries.with_array(np.ascontiguousarray(entries.array).reshape(-1))
     lists = CandidateLists(indptr, ids.reshape(-1), entries, name)
-    # where pads are only at the end, there are none at all if the last column has none
+    # Pads stand at the ends, so that there are none if the last column has none.
     if ids.ndim < 2 or not (ids[:, -1] == PAD).any():
         return lists
     return lists.without_pads()
@@ -137,11 +137,12 @@ def _joined(name: str, value: Any) -> tuple[Any, IntArray]:
             check_shape(name, array.shape, 1, _FORMS)
         indptr = indptr_of([len(array) for array in arrays])
         joined = np.empty(0)
-        filled = [array for array in arrays if len(array)]  # an empty one has a dtype of its own
+        # An empty array has a dtype of its own, which says nothing about the others.
+        filled = [array for array in arrays if len(array)]
         try:
             if filled:
                 joined = np.concatenate(filled)
-        except TypeError:  # dates beside names, for one
+        except TypeError:  # Dates beside names are an example.
             got = "lists of unlike dtypes"
             raise InputTypeError(name, expected=_FORMS, got=got) from None
         refuse_rounded(name, value, joined)

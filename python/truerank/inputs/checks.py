@@ -24,8 +24,8 @@ ORDERS: tuple[ScoreOrder, ...] = get_args(ScoreOrder)
 NAN_RULES: tuple[NanRule, ...] = get_args(NanRule)
 IO: tuple[IoMode, ...] = get_args(IoMode)
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-_FEW_NAMES = 1000  # of which a set is quickly made
-MOST_ENTRIES = 1 << 40  # of any array; larger numbers might not fit into 64 bits
+_FEW_NAMES = 1000  # A set of so many is quickly made.
+MOST_ENTRIES = 1 << 40  # The size of a larger array might not fit into 64 bits.
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
@@ -206,7 +206,7 @@ def several(name: str, values: Iterable[T], what: str) -> list[T]:
     if isinstance(values, (str, bytes)) or not is_iterable(values):
         raise InputTypeError(name, expected=f"several {what}", got=type(values).__name__)
     check_length(name, values)
-    by_position(name, values)  # a Series must not lose its names
+    by_position(name, values)  # A Series must not lose its names.
     return list(values)
 
 

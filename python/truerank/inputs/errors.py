@@ -13,9 +13,9 @@ from typing import Self
 
 from .naming import printable
 
-# What a message shows at most.
-_LONGEST_INTEGER = 256  # bits
-_LONGEST_TEXT = 2000  # characters
+# A message shows at most so much of a value.
+_LONGEST_INTEGER_BITS = 256
+_LONGEST_TEXT = 2000
 
 
 class InputError(Exception):
@@ -101,7 +101,7 @@ class UnknownKeyError(InputError, KeyError):
 
 def _shown(got: object) -> str:
     """Write what came, in a line; Python itself refuses to write integers of 4,301 digits."""
-    if isinstance(got, int) and got.bit_length() > _LONGEST_INTEGER:
+    if isinstance(got, int) and got.bit_length() > _LONGEST_INTEGER_BITS:
         return f"an integer of about {math.ceil(got.bit_length() * math.log10(2)):,} digits"
     text = str(got)
     if len(text) <= _LONGEST_TEXT:

@@ -15,7 +15,8 @@ from .errors import InputTypeError, InputValueError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# In messages: the words for what has names, and what puts labels in order, and numbers.
+# These are words of messages: what has names, what the names are of, and what puts labels and what
+# puts numbers in order.
 _WORDS = {
     "index": ("series", "an index", "series.loc[list({})]", "series.sort_index()"),
     "rows": ("frame", "rows", "frame.loc[list({})]", "frame.sort_index()"),
@@ -109,7 +110,7 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
     dtypes = list(dict.fromkeys(map(str, value.dtypes)))
     if len(dtypes) > 1:
         raise InputTypeError(name, expected="columns of one dtype", got=", ".join(dtypes))
-    return value.to_numpy()  # without a copy where they are in one block
+    return value.to_numpy()  # If they are in one block, this copies nothing.
 
 
 def columns_of(name: str, value: Any) -> Axis:
@@ -120,7 +121,7 @@ def columns_of(name: str, value: Any) -> Axis:
 
 
 def _are_no_names(names: Any) -> bool:
-    if isinstance(names, list):  # of polars
+    if isinstance(names, list):  # They are those of polars.
         return names == [f"column_{i}" for i in range(len(names))]
     is_range = isinstance(names, kind_of("pandas", "RangeIndex"))
     return is_range and names.start == 0 and names.step == 1
@@ -132,7 +133,8 @@ def _check_names(name: str, kind: str, names: Any, axis: Axis) -> None:
         return
     given = tuple(names)
     labels = axis.labels or tuple(range(len(given)))
-    kinds = set(map(type, given)) - {str, int}  # bool and float are no labels, though True == 1
+    # Bools and floats are no labels, though True == 1.
+    kinds = set(map(type, given)) - {str, int}
     are_labels = all(issubclass(kind, (str, np.integer)) for kind in kinds)
     if len(given) != len(labels) or (are_labels and given == labels):
         return

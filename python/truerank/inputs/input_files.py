@@ -74,10 +74,9 @@ def open_input(
     truerank.inputs.errors.InputValueError: path: /dev/null: expected a regular file, ...
     """
     name = path_name(argument, path)
-    mode = 0
-    if "\0" not in name:  # no file has such a name
-        # asked before the file is opened, which may wait for somebody to write
-        mode = os.stat(name).st_mode
+    # This is asked before the file is opened, which may wait for somebody to write into a pipe. No
+    # file has a name with a NUL.
+    mode = 0 if "\0" in name else os.stat(name).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         expected = "a regular file, no pipe, socket or device"
         raise InputValueError(argument, expected=expected, place=name)
@@ -104,5 +103,5 @@ def report_damage(argument: str, place: str = "", problem: str = "") -> Iterator
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise  # the disk's fault; a damaged offset gives EINVAL
+            raise  # The disk is at fault; a damaged offset gives EINVAL.
         raise InputValueError(argument, f"{problem}{error}", place=place) from error

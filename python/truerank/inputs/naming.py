@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T", bound=Callable[..., Any])
 
-# Characters that a terminal obeys rather than shows, line separators, overrides of the direction of
-# text, and halves of surrogate pairs.
+# A terminal obeys these characters rather than shows them, or they are line separators, overrides
+# of the direction of text, and halves of surrogate pairs.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
-# Arrows and the dagger, for standard outputs whose encoding lacks them, as on Windows into a file.
+# Arrows and the dagger are missing in some encodings of standard output, as on Windows into a file.
 _PLAIN = str.maketrans({"\u2191": "^", "\u2193": "v", "\u2020": "+"})
 
 
@@ -135,7 +135,8 @@ def printable(text: str, keep: str = "") -> str:
     def escape(match: re.Match[str]) -> str:
         if match[0] in keep:
             return match[0]
-        return ascii(match[0])[1:-1]  # without quotes
+        quoted = ascii(match[0])
+        return quoted[1:-1]
 
     return _UNPRINTABLE.sub(escape, text)
 
@@ -185,7 +186,8 @@ def import_extra(module: str, user: str, extra: str | None = None) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != package:
             raise
-        needs = f"{printable(user)} needs {package}"  # the user may be a file
+        # The user may be a file, whose name can have any characters.
+        needs = f"{printable(user)} needs {package}"
         raise ImportError(f"{needs}: pip install 'truerank[{extra or package}]'") from error
 
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-# The bytes that a header is looked for in. It may declare that it is 4 GB long.
+# A header is looked for in so many bytes. It may declare that it is 4 GB long.
 MAX_HEADER_BYTES = 1 << 14
 _READERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
-    (3, 0): np.lib.format.read_array_header_2_0,  # another encoding of names of fields
+    (3, 0): np.lib.format.read_array_header_2_0,  # Only the encoding of fields' names differs.
 }
 
 
@@ -39,7 +39,7 @@ class NpyHeader(NamedTuple):
     shape: tuple[int, ...]
     by_columns: bool
     dtype: np.dtype[Any]
-    start: int  # of the numbers
+    start: int  # The numbers begin at this byte.
 
 
 def parse_npy_header(head: bytes, size: int) -> NpyHeader:
@@ -64,7 +64,7 @@ def parse_npy_header(head: bytes, size: int) -> NpyHeader:
     try:
         read = _READERS[np.lib.format.read_magic(stream)]
         header = NpyHeader(*read(stream), stream.tell())
-    except Exception as error:  # Python's parser and numpy's dtypes raise errors of many kinds
+    except Exception as error:  # Python's parser and numpy's dtypes raise many kinds.
         words = re.sub(r" object at \w+", "", str(error))[:200]
         raise ValueError(f"expected a .npy file, the header is broken: {words}") from None
     shape, _, dtype, start = header
@@ -112,7 +112,7 @@ def read_npy(
         array = decode_npy(content)
         if mapped and array.size:
             return array
-        return np.array(array)  # which is aligned
+        return np.array(array)  # The copy is aligned.
 
 
 def decode_npy(content: bytes | mmap.mmap) -> npt.NDArray[Any]:

@@ -30,7 +30,7 @@ def size_text(nbytes: float) -> str:
     """
     size, unit = next(each for each in UNITS if nbytes >= each[0])
     number = nbytes / (size or 1)
-    if number >= 100:  # three digits or more, which "g" might write with an exponent
+    if number >= 100:  # "g" might write an exponent.
         return f"{number:.0f} {unit}"
     return f"{number:.3g} {unit}"
 
@@ -129,7 +129,7 @@ class Progress(NamedTuple):
         text = amount(self.done)
         if self.total:
             text += f" of {amount(self.total)}"
-        if self.unit != BYTES:  # which `size_text` writes itself
+        if self.unit != BYTES:  # `size_text` writes bytes itself.
             text += f" {self.unit}"
         if self.rate:
             text += f", {amount(self.rate)}/s"

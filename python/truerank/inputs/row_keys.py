@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .arrays import IntArray
 
 _LARGEST_KEY = (1 << 63) - 1
-_SMALL = 1 << 10  # entries of a table that cost no more than a call
-_BLOCK = 1 << 15  # values at a time, so that what is made of them stays in the cache
+_SMALL = 1 << 10  # A table of so many entries costs no more than a call.
+_BLOCK = 1 << 15  # What is made of so many values at a time stays in the cache.
 
 
 class Codes(NamedTuple):
@@ -47,7 +47,7 @@ class Codes(NamedTuple):
         array([1, 0])
         """
         first = np.empty(len(self.distinct), dtype=np.int64)
-        # of values that are assigned to one place, the last one stays
+        # Of values that are assigned to one place, the last one stays.
         first[self.codes[::-1]] = np.arange(len(self.codes) - 1, -1, -1)
         return first
 
@@ -193,9 +193,9 @@ def _coded_rows(columns: Sequence[IntArray], ranges: Sequence[tuple[int, int]]) 
         keys = codes_of(columns[0]).codes
         size = len(keys)
     else:
-        keys = np.subtract(columns[0], low, dtype=np.int64)  # all are below the size
+        keys = np.subtract(columns[0], low, dtype=np.int64)  # All are below the size.
     for column, (low, span) in zip(columns[1:], ranges[1:], strict=True):
-        if size * span > _LARGEST_KEY:  # dense codes are the smallest
+        if size * span > _LARGEST_KEY:  # Dense codes are the smallest.
             keys = codes_of(keys).codes
             size = int(keys.max()) + 1
         if size * span > _LARGEST_KEY:
@@ -257,11 +257,11 @@ def sorted_with_order(values: IntArray) -> tuple[IntArray, IntArray]:
     if len(values) <= _SMALL or bits > 31:
         order = np.argsort(values, kind="stable")
         return values[order], order
-    # a value and its position in one integer are sorted ten times as quickly
+    # A value and its position in one integer are sorted ten times as quickly.
     shifted = np.subtract(values, low, dtype=np.int64)
     if span <= _LARGEST_KEY >> bits:
         return _sort_packed(shifted, bits, low)
-    # too large for that: by their lower bits, and then by the others
+    # Values that are too large for that are sorted by their lower bits, and then by the others.
     lower_bits = 63 - bits
     _, by_lower = _sort_packed(shifted & ((1 << lower_bits) - 1), bits)
     upper = (shifted.view(np.uint64) >> np.uint64(lower_bits)).view(np.int64)
@@ -386,7 +386,7 @@ class DistinctRows:
     """
 
     def __init__(self, columns: Sequence[IntArray]) -> None:
-        # to sort keys and decode them is quicker than to gather rows from anywhere in memory
+        # To sort keys and decode them is quicker than to gather rows from anywhere in memory.
         keys_of_rows = RowKeys(columns)
         self._ranges = keys_of_rows.ranges
         self._keys: IntArray | None = None
@@ -411,7 +411,7 @@ class DistinctRows:
         for block in _blocks(len(decoded)):
             values = self._keys[block] // size
             if j:
-                quotients = values // span  # several times as quick as a remainder
+                quotients = values // span  # This is several times as quick as a remainder.
                 quotients *= span
                 values -= quotients
             np.add(values, low, out=decoded[block])
@@ -510,7 +510,7 @@ def _finder(among: IntArray, number: int) -> Callable[[IntArray], IntArray]:
     if len(among) > np.iinfo(dtype).max:
         dtype = np.int64
     table = np.full(span + 1, -1, dtype=dtype)
-    # of positions that are assigned to one place, the last one stays
+    # Of positions that are assigned to one place, the last one stays.
     table[_without_low(among[::-1], low)] = np.arange(len(among) - 1, -1, -1, dtype=dtype)
     return lambda values: table[_places_in_table(values, low, span)]
 
@@ -531,7 +531,8 @@ def search_sorted(ascending: IntArray, values: IntArray) -> IntArray:
     """
     if len(values) <= _SMALL:
         return np.searchsorted(ascending, values)
-    ordered, order = sorted_with_order(values)  # sorted searches find what they need in the cache
+    # Sorted searches find what they need in the cache.
+    ordered, order = sorted_with_order(values)
     positions = np.empty(len(values), dtype=np.int64)
     positions[order] = np.searchsorted(ascending, ordered)
     return positions
@@ -584,7 +585,7 @@ def _places_in_table(values: IntArray, low: int, span: int) -> IntArray:
     least, width = _range_of(values)
     if low <= least and least + width <= low + span:
         return _without_low(values, low)
-    # a difference that overflows is right modulo 2^64, and so outside
+    # A difference that overflows is right modulo 2^64, and so outside.
     places = np.subtract(values, low, dtype=np.int64).view(np.uint64)
     np.minimum(places, np.uint64(span), out=places)
     return places.view(np.int64)

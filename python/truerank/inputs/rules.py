@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
-_MOST_THREADS = 1 << 20  # no machine has more, and larger numbers might not fit into 64 bits
+_MOST_THREADS = 1 << 20  # No machine has more, and larger numbers might not fit into 64 bits.
 
 
 class CountOptions(TypedDict, total=False):
@@ -114,7 +114,7 @@ class Rules:
     layout: Layout | None = None
 
     def __post_init__(self) -> None:
-        # kept as plain words and numbers of Python, which files can hold
+        # They are kept as plain words and numbers of Python, which files can hold.
         keep = object.__setattr__
         keep(self, "order", choice("order", self.order, ORDERS))
         keep(self, "nan", choice("nan", self.nan, NAN_RULES))
@@ -143,7 +143,8 @@ class Rules:
 
 
 PLAIN = Rules()
-_core_rules = lru_cache(maxsize=16)(_core.Rules)  # making them takes longer than a small count
+# Making rules of the core takes longer than a small count.
+_core_rules = lru_cache(maxsize=16)(_core.Rules)
 
 
 def read_rules(options: Mapping[str, Any], kind: type[Any] = RuleOptions) -> Rules:
@@ -194,7 +195,7 @@ def with_options(kind: type[Any], **defaults: Any) -> Callable[[F], F]:
     def show(function: F) -> F:
         signature = inspect.signature(function)
         parameters = list(signature.parameters.values())
-        parameters.pop()  # **options
+        parameters.pop()  # The last one is **options.
         parameters.extend(options)
         shown: Any = function
         shown.__signature__ = signature.replace(parameters=parameters)

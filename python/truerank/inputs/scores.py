@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 DTYPES = FLOATS + INTEGERS
-# Complex numbers, which are vectors alone, and the dtype of their parts.
+# Only vectors may be complex numbers; each has the dtype of its parts here.
 PARTS = {"complex64": "float32", "complex128": "float64"}
 # 16-bit floats may also come as raw bytes, or as integers with the same bits.
-_EXACT = 1 << 53  # integers below it are floats of 64 bits
 _NARROW = ("bfloat16", "float16")
 _RAW_BITS = ("int16", "uint16", "void16")
-# By one of these numpy reads an array, where there is DLPack as well.
+_EXACT = 1 << 53  # Integers below it are floats of 64 bits.
+# numpy reads an array by one of these, where there is DLPack as well.
 _PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
-# In the machine's own byte order: the usual case, recognized by one look-up.
+# Most dtypes are in the machine's own byte order, and are recognized by one look-up.
 _NATIVE_NAMES = {np.dtype(name): name for name in DTYPES if name != "bfloat16"}
 
 
@@ -116,7 +116,7 @@ def dtype_name(
         if stated in _NARROW and found in _RAW_BITS:
             found = stated
         elif not is_as_stated and (form is SCORES or stated not in _NARROW):
-            # of anything but scores, "bfloat16" and "float16" say only what raw bits are
+            # If they are no scores, "bfloat16" and "float16" say only what raw bits are.
             problem = f"{name} of dtype {dtype} cannot be taken as {stated}"
             raise InputTypeError("dtype", problem, place=place)
     if found not in form.dtypes:
@@ -145,9 +145,9 @@ def named_dtype(dtype: Any) -> tuple[str, np.dtype[Any]]:
     >>> named_dtype(">bfloat16"), named_dtype(float)
     (('bfloat16', dtype('>u2')), ('float64', dtype('float64')))
     """
-    with suppress(TypeError, ValueError):  # some objects cannot even be written as text
+    with suppress(TypeError, ValueError):  # Some objects cannot even be written as text.
         text = str(dtype).removeprefix("torch.")
-        name = text.lstrip("<>")  # numpy takes no byte order before these names
+        name = text.lstrip("<>")  # numpy takes no byte order before these names.
         if name in DTYPES:
             order: Any = text.removesuffix(name) or "="
             carrier = "uint16" if name == "bfloat16" else name
@@ -186,13 +186,13 @@ def as_scores(
     if type(value) is Scores:
         return value
     array, known = _as_array(value, name, form)
-    found = None
-    if dtype is None and known is None and form is SCORES:  # the usual case
-        found = _NATIVE_NAMES.get(array.dtype)
+    is_usual = dtype is None and known is None and form is SCORES
+    found = _NATIVE_NAMES.get(array.dtype) if is_usual else None
     if found is None:
         found = dtype_name(array.dtype, dtype, name, form, known=known)
     check_dimensions(array.shape, name, form)
-    if array.size > MOST_ENTRIES:  # in one row or column: files may have more in all
+    # One row or column has this limit; files may have more in all.
+    if array.size > MOST_ENTRIES:
         check_size(name, max(array.shape))
     return Scores(array, found, not array.dtype.isnative)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # A mask is read in blocks of rows of about so many cells, so that no copy of it is made.
 _MASK_CELLS = 1 << 22
-_FLAT = (int, np.integer, str)  # what a list of columns has, and no list of lists
+_FLAT = (int, np.integer, str)  # A list of columns has these, and no list of lists has.
 
 
 def selection_of_tasks(selection: Selection, tasks: slice | IntArray) -> Selection:
@@ -37,7 +37,7 @@ def selection_of_tasks(selection: Selection, tasks: slice | IntArray) -> Selecti
     indices = selection.indices
     if selection.lists is not None:
         return Selection(indptr, indices, np.ascontiguousarray(selection.lists[tasks]))
-    if not isinstance(tasks, slice):  # list i is that of task i
+    if not isinstance(tasks, slice):  # List i is that of task i.
         return Selection(indptr, indices, tasks)
     first, last, _ = tasks.indices(len(indptr) - 1)
     indptr = indptr[first : max(first, last) + 1]
@@ -251,7 +251,7 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
     if is_list and not (may_be_shared and len(value) and isinstance(value[0], _FLAT)):
         return _of_lists(name, value, tasks)
     array = as_array(value, name)
-    if array.dtype.kind == "O" and array.ndim == 1:  # a column of lists
+    if array.dtype.kind == "O" and array.ndim == 1:  # It is a column of lists.
         return _of_lists(name, array, tasks)
     if may_be_shared and array.dtype.kind == "b" and array.shape == (columns,):
         array = np.flatnonzero(array)
@@ -312,7 +312,7 @@ def _of_lists(name: str, value: Sequence[Any] | npt.NDArray[Any], tasks: int) ->
     if len(value) != tasks:
         expected = f"{tasks} index lists, one for each task"
         raise InputValueError(name, expected=expected, got=len(value))
-    lists = [np.zeros(0, dtype=np.int64)]  # so that there is one to concatenate
+    lists = [np.zeros(0, dtype=np.int64)]  # There must be one to concatenate.
     for i, item in enumerate(value):
         if isinstance(item, AbstractSet):
             item = list(item)

@@ -22,7 +22,7 @@ Similarity = Literal[
     "inverse_l2",
 ]
 
-LISTED = "listed"  # the name of candidates that are those of each list
+LISTED = "listed"  # The candidates of this name are those of each list.
 
 
 def near_words(word: str, known: Iterable[str]) -> list[str]:
@@ -37,7 +37,8 @@ def near_words(word: str, known: Iterable[str]) -> list[str]:
     """
     import difflib
 
-    plain = word[:100].lower()  # names are short, and the time grows with the square of the length
+    # Names are short, and the time grows with the square of the length.
+    plain = word[:100].lower()
     words = list(known)
     swapped = [name for name in words if sorted(name) == sorted(plain)]
     return swapped or difflib.get_close_matches(plain, words, n=3, cutoff=0.6)

@@ -12,14 +12,14 @@ from ..inputs.naming import import_extra
 from ..plot.drawing import COLOURS
 from ..tables.forms import html_text
 
-# The same settings for everybody, so that the same report gives the same bytes. Words stay words: a
+# The same settings for everybody give the same bytes for the same report. Words stay words: a
 # reader can select them. Figures fit half a page, and their words can be read on a phone, too.
 SETTINGS: dict[str, Any] = {"svg.fonttype": "none", "font.size": 11, "figure.figsize": (5, 3.6)}
 # The style sheet has what changes between light and dark: the ink and the colours of the data.
 THEME = {"#000000": "currentColor"}
 THEME |= {colour: f"var(--data-{i}, {colour})" for i, colour in enumerate(COLOURS)}
 
-_TAG = re.compile("<[^>]*>")  # text between tags has no "<" of its own
+_TAG = re.compile("<[^>]*>")  # Text between tags has no "<" of its own.
 _COLOUR = re.compile("#[0-9a-f]{6}")
 _LEFT_OUT = re.compile(r"(?s)<(metadata|style)\b.*?</\1>|<!--.*?-->")
 

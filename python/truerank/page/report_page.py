@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from ..reporting.columns import Names
 
-# What HTML may not contain, not even escaped.
+# HTML may not contain these, not even escaped.
 ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-MOST_GROUPS = 1000  # of more groups the page has no JSON, but for the metrics that it shows
+# Beyond so many groups the page's JSON has only those metrics that it shows.
+MOST_GROUPS = 1000
 METRICS = ("mrr", "hits@1", "hits@3", "hits@10")
 WORDS = {
     ("nan", "raise"): "an error",
@@ -47,7 +48,7 @@ WORDS = {
     ("order", "ascending"): "lower is better",
     ("sampled", True): "yes",
 }
-ONE_SCALE = (NO_ADJUSTMENT, "index")  # adjustments after which the best value is 1
+ONE_SCALE = (NO_ADJUSTMENT, "index")  # After these adjustments the best value is 1.
 FACTS = {
     "split": "Split",
     "filter": "Known answers left out",

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     _Shares: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
-DASHES = ("-", "--", "-.")  # for when colours repeat, and for readers who see none
-_MIN_BAND = 1e-9  # thinner bands are rounding and not drawn
+DASHES = ("-", "--", "-.")  # They serve when colours repeat, and readers who see none.
+_MIN_BAND = 1e-9  # Thinner bands are rounding and not drawn.
 
 
 class RankedQueries(Protocol):
@@ -131,7 +131,7 @@ def rank_axis(ax: Axes, end: int, ticks: Sequence[int]) -> None:
     ax.set_xscale("log")
     ax.set_xlim(1, end)
     ax.set_xticks(ticks, [f"{k:,}" for k in ticks])
-    ax.xaxis.set_minor_formatter("")  # it would label other ticks
+    ax.xaxis.set_minor_formatter("")  # It would label other ticks.
 
 
 def _extend_last_step(x: IntArray, y: FloatArray) -> FloatArray:
@@ -147,9 +147,9 @@ def _shared_details(curves: Mapping[str, Steps]) -> str:
     return ", ".join(words[0] for words in columns if words[0] and len(set(words)) == 1)
 
 
-_EVERY_K_TO = 20  # every cutoff up to here is a point; larger ones are spaced evenly
-_POINTS = 256  # cutoffs spaced evenly on the logarithmic axis
-_MAX_TICKS = 8  # where intervals double
+_EVERY_K_TO = 20  # Every cutoff up to here is a point; larger ones are spaced evenly.
+_POINTS = 256  # So many cutoffs are spaced evenly on the logarithmic axis.
+_MAX_TICKS = 8  # Ticks stay readable where intervals double.
 
 
 @public("truerank.plot")
@@ -280,7 +280,7 @@ def hits_curve(
     """
     named = check_named("reports", reports, KeyedValues, "Report")
     choice("kind", kind, tuple(KINDS))
-    are_of_ranks = isinstance(next(iter(named.values())), Report)  # else of retrieval
+    are_of_ranks = isinstance(next(iter(named.values())), Report)
     ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(named))
     if are_of_ranks:
         most = _most_candidates(named, side)
@@ -300,7 +300,7 @@ def hits_curve(
     numbers = [one * 10**i for i in range(len(str(most))) for one in (1, 2, 5)]
     ticks = [k for k in numbers if k <= most]
     if most >= 1000:
-        ticks = ticks[::3]  # the powers of ten alone
+        ticks = ticks[::3]  # These are the powers of ten alone.
     draw_steps(ax, cutoffs, heading, curves, band, chance)
     rank_axis(ax, most, ticks)
     ax.set_ylim(0, 1.02)

@@ -11,13 +11,13 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra
 from ..tables.cells import one_line
 
-Axes = Any  # matplotlib.axes.Axes; matplotlib is an extra
+Axes = Any  # It is matplotlib.axes.Axes, but matplotlib is an extra.
 
 # Colours that people with any colour vision can tell apart (Okabe, Ito 2008), and a grey.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999")
 
-_LETTERS = 16  # letters of a legend per inch, where words have 10 points
-_HANDLE_WIDTH = 8  # the width of a line's sample and the gap after it, in letters
+_LETTERS_PER_INCH = 16  # A legend has so many where words have 10 points.
+_HANDLE_WIDTH = 8  # A line's sample and the gap after it are as wide as so many letters.
 
 
 def axes_for(function: str, ax: Axes | None, height: float) -> Axes:
@@ -99,7 +99,7 @@ def check_named(argument: str, value: Any, kind: Any, word: str = "") -> dict[st
     ({'': 3}, {'a': 3})
     """
     word = word or kind.__name__
-    if isinstance(value, kind):  # a Report is a mapping, too
+    if isinstance(value, kind):  # A Report is a mapping, too.
         return {"": value}
     if not isinstance(value, Mapping):
         raise InputTypeError(
@@ -161,7 +161,7 @@ def legend_above(ax: Axes, handles: Sequence[Any], names: Sequence[str], **optio
     """
     if not names:
         return
-    letters_per_pixel = _LETTERS / ax.figure.dpi * 10 / ax.xaxis.label.get_size()
+    letters_per_pixel = _LETTERS_PER_INCH / ax.figure.dpi * 10 / ax.xaxis.label.get_size()
     letters = letters_per_pixel * ax.bbox.width
     # Long names of rows will leave the axes less room than they have before the layout is made.
     longest = max((len(label.get_text()) for label in ax.get_yticklabels()), default=0)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .drawing import Axes
 
 _MARKERS = "os^DvP*X"
-_NEARLY_PERFECT = 0.999999  # beyond this index the value under chance cannot be recovered
+_NEARLY_PERFECT = 0.999999  # Beyond this index the value under chance cannot be recovered.
 
 
 class _Points(NamedTuple):
@@ -31,7 +31,7 @@ class _Points(NamedTuple):
     name: str
     indices: FloatArray
     values: FloatArray
-    candidates: FloatArray  # the mean number of each
+    candidates: FloatArray  # These are the mean numbers of candidates.
 
 
 @public("truerank.plot")
@@ -83,7 +83,7 @@ def metric_against_index(
         raise InputValueError(
             "metric", expected="one without adjustment and no macro average", got=repr(metric)
         )
-    parse(str(key._replace(adjustment="index")))  # a KeyError for a metric without a chance model
+    parse(str(key._replace(adjustment="index")))  # A metric without a chance model is refused.
     title = None
     is_grouped = isinstance(reports, Report) and reports.by is not None
     points = [_read(name, report, key, is_grouped) for name, report in named.items()]
@@ -99,7 +99,8 @@ def metric_against_index(
     if upward:
         handles += ax.plot([0, 1], [0, 1], color="#808080", linestyle=":", linewidth=1, zorder=1)
         names.append("with countless candidates")
-    else:  # ranks, from 1 to the number of candidates
+    else:
+        # Ranks go from 1 to the number of candidates.
         ax.set_yscale("log")
     ax.axvline(0, color="#808080", linewidth=0.8, zorder=0)
     ax.set_xlabel(f"index of {key.title}: 0 is chance, 1 is perfect")
@@ -123,8 +124,8 @@ def _read(name: str, report: Report, key: Key, grouped: bool) -> _Points:
     values = values_of(key)
     candidates = np.full(len(values), math.nan)
     mean_rank = Key("mr", kind=key.kind, side=key.side)
-    with suppress(UnknownKeyError):  # it was read from JSON, which does not hold these
-        # the mean rank under chance is (N + 1) / 2
+    with suppress(UnknownKeyError):  # A report that was read from JSON lacks these keys.
+        # The mean rank under chance is (N + 1) / 2.
         ratios = values_of(mean_rank._replace(adjustment="ratio"))
         candidates = 2 * values_of(mean_rank) / ratios - 1
     return _Points(name, indices, values, candidates)
@@ -148,7 +149,8 @@ def _by_decade(groups: _Points) -> list[_Points]:
     """Divide groups by the decade of their mean number of candidates, smallest first."""
     if np.isnan(groups.candidates).all():
         return [groups._replace(name="not known")]
-    decades = np.floor(np.log10(groups.candidates.round(3)))  # nan without tasks of the side
+    # Groups without tasks of the side have no decade, but nan.
+    decades = np.floor(np.log10(groups.candidates.round(3)))
     points = []
     for decade in np.unique(decades[~np.isnan(decades)]).astype(int).tolist():
         name = f"{10**decade:,} to {10 ** (decade + 1) - 1:,}"
@@ -184,6 +186,7 @@ def _line_of_tasks(
     chance = float(((value - index) / (1 - index))[0])
     if upward:
         y = np.array([min(chance, float(value[0])), 1.0])
-    else:  # a curve on a logarithmic axis
+    else:
+        # It is a curve on a logarithmic axis.
         y = np.geomspace(max(chance, float(value[0])), 1, 101)
     return (y - chance) / (1 - chance), y

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 METRICS = ("mrr", "hits@1", "hits@3", "hits@10")
 ORDERS = ("tasks", "value")
 
-_ROW_HEIGHT = 0.27  # inches
-_GAP = 0.7  # rows between the models of one metric and those of the next
+_ROW_HEIGHT = 0.27  # The unit is inches.
+_GAP = 0.7  # So many rows lie between the models of one metric and those of the next.
 
 
 @public("truerank.plot")
@@ -305,7 +305,7 @@ def groups(
     tasks = report.group_tasks(key.side)
     labels = [label for label, number in tasks.items() if number]
     labels.sort(key=tasks.__getitem__, reverse=True)
-    if order == "value":  # the best first, and those without a value last
+    if order == "value":  # The best come first, and those without a value last.
         sign = 1 if increasing(key) is False else -1
         labels.sort(key=lambda label: (math.isnan(found[label]), sign * found[label]))
     chosen = labels[:most]
@@ -323,7 +323,8 @@ def groups(
             handles.append(line)
             names.append(f"{100 * level:g} % interval")
     width = len(f"{max(tasks.values(), default=0):,}")
-    cells = [f"{tasks[label]:\u2007>{width},}" for label in chosen]  # as wide as digits are
+    # These spaces are as wide as digits are.
+    cells = [f"{tasks[label]:\u2007>{width},}" for label in chosen]
     rows: dict[float, str] = dict(enumerate(map(label_text, chosen)))
     write_rows(ax, rows, dict(enumerate(cells)), report.form.tasks)
     ax.set_xlabel(key.title)
@@ -342,7 +343,7 @@ def _draw_averages(ax: Axes, report: Any, metric: str) -> tuple[list[Any], list[
     for prefix, name, dash in (("", "micro", "--"), (f"{MACRO}.", MACRO, "-.")):
         try:
             value = report[prefix + metric]
-        except UnknownKeyError:  # z has no macro average, and JSON may lack this one
+        except UnknownKeyError:  # z has no macro average, and JSON may lack this one.
             continue
         if not math.isnan(value):
             handles.append(ax.axvline(value, color="black", linestyle=dash, linewidth=1))

@@ -32,10 +32,10 @@ def sample_of(report: Report, side: str | None, kind: str) -> Sample:
     >>> sample_of(report(Ranks([0, 3], [1, 2], 10)), None, "pessimistic").ranks
     array([1., 5.])
     """
-    counted = report._counted  # an error for a report from JSON
+    counted = report._counted  # A report from JSON has none, and raises an error.
     if side is None:
         side = report.sides[0]
-    report.tasks(side)  # an error for an unknown side
+    report.tasks(side)  # An unknown side is an error.
     return counted.sample(side, kind)
 
 
@@ -59,7 +59,7 @@ def shares(sample: Sample, cutoffs: IntArray) -> FloatArray:
     >>> shares(Sample(np.array([1.0, 4.5]), np.array([9, 9])), np.array([1, 3, 7]))
     array([0.5, 0. , 0.5])
     """
-    if sample.tied is not None:  # each position of a tie has its share
+    if sample.tied is not None:  # Each position of a tie has its share.
         return np.diff(hits_at(sample, cutoffs), prepend=0.0)
     tasks = np.searchsorted(cutoffs.astype(np.float64), sample.ranks)
     return _interval_shares(tasks, sample.weights, len(cutoffs))
@@ -76,7 +76,8 @@ def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
     if sample.tied is not None:
         return np.array([arithmetic(HIT, sample, k) for k in cutoffs.tolist()])
     tasks = np.searchsorted(cutoffs.astype(np.float64), sample.ranks)
-    if sample.weights is None:  # counts are summed first, so that the value equals the report's
+    # Counts are summed first, so that the value equals the report's.
+    if sample.weights is None:
         counts = np.bincount(tasks, minlength=len(cutoffs))[: len(cutoffs)]
         return np.cumsum(counts) / (len(tasks) or np.nan)
     return np.cumsum(_interval_shares(tasks, sample.weights, len(cutoffs)))
@@ -111,7 +112,7 @@ def bounds_of_shares(
     last = np.searchsorted(ends, worst.ranks)
     m = len(cutoffs)
     weights = best.weights
-    within = np.where(first == last, first, m)  # m: in no interval
+    within = np.where(first == last, first, m)  # The number m stands for no interval.
     begun = np.cumsum(_interval_shares(first, weights, m))
     ended = np.cumsum(_interval_shares(last, weights, m))
     greatest = begun - np.append(0.0, ended[:-1])
@@ -142,6 +143,6 @@ def _tasks_by_size(sample: Sample) -> Tasks:
 def _interval_shares(tasks: IntArray, weights: FloatArray | None, m: int) -> FloatArray:
     """The share of the tasks in each of m intervals; tasks with the number m are in none."""
     mass = np.ones(len(tasks)) if weights is None else rescale_weights(weights)
-    total = mass.sum() or np.nan  # without tasks no share is known
+    total = mass.sum() or np.nan  # Without tasks no share is known.
     found: FloatArray = np.bincount(tasks, weights=mass, minlength=m + 1)[:m] / total
     return found

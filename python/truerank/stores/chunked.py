@@ -66,16 +66,17 @@ class ChunkStore(Store):
         self._array = array
         self._place = path or type(array).__name__
         self._on_close = on_close
-        self._facts = (getattr(array, "name", None),)  # in the file
+        self._facts = (getattr(array, "name", None),)
         carrier = np.dtype(array.dtype)
         lengths = tuple(map(int, array.shape))
         dtype = options.check(lengths, carrier, self._place)
         files: tuple[str, ...] = (path,) if os.path.exists(path) else ()
         super().__init__(lengths, dtype, carrier, files, options.name)
         height = 1
-        width = 1024  # of a dataset without chunks that cannot be read as a raw file
         if array.chunks:
             width = array.chunks[-1]
+        else:
+            width = 1024  # A dataset in one piece that cannot be read as a raw file has no chunks.
         if array.chunks and not self.single_row:
             height = array.chunks[0]
         self._chunk = (max(1, int(height)), max(1, int(width)))
@@ -146,9 +147,10 @@ def open_chunked(
     """
     array = value
     place = path
-    if not hasattr(value, "shape"):  # a group
+    if not hasattr(value, "shape"):
+        # A group has no shape. It need not list a path that leads into another group.
         member = options.member
-        if member is None or not _is_array(value.get(member)):  # a path need not be listed
+        if member is None or not _is_array(value.get(member)):
             arrays = [name for name in sorted(value) if _is_array(value.get(name))]
             member = pick_member(path, arrays, member)
         array = value.get(member)
@@ -160,7 +162,7 @@ def open_chunked(
     is_in_file = array.file.mode == "r" and array.file.driver in ("sec2", "stdio")
     is_in_parts = array.chunks is not None or array.external is not None or array.is_virtual
     offset = array.id.get_offset() if is_in_file and not is_in_parts else None
-    if offset is None:  # it is in pieces, or somebody may write to it
+    if offset is None:  # It is in pieces, or somebody may write to it.
         return ChunkStore(array, options, path or name, on_close)
     with open_input(options.name, name) as file:
         layout = NpyHeader(array.shape, False, array.dtype, offset)

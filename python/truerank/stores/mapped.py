@@ -19,7 +19,7 @@ from ..inputs.npy_files import NpyHeader
 from ..inputs.scores import as_scores
 from .store import Array, FileBlock, OpenOptions, Store, Tile, cut_tiles
 
-# How many reads the system is told about in advance.
+# The system is told about so many reads in advance.
 _PREFETCHED_READS = 64
 # With the first, reading a cold file leaves huge pages in the page cache, and the next map of the
 # file is as fast as memory. Without it pages are small and each one faults: three times as slow.
@@ -115,7 +115,7 @@ class FileStore(Store):
     def _keep_map(self, file: IO[bytes]) -> None:
         try:
             self._kept = self._map(file, 0, self.nbytes // self._line_bytes)
-        except (OSError, OverflowError):  # no room for it in the address space
+        except (OSError, OverflowError):  # The address space has no room for it.
             self.keeps_map = False
 
     def _map(self, file: IO[bytes], first: int, lines: int) -> Array:
@@ -125,14 +125,15 @@ class FileStore(Store):
 
     def take(self, rows: Array, columns: Array) -> Array:
         lines = rows
-        inside = columns  # where in its line a score stands
+        places_in_lines = columns
         if self._by_columns:
             lines = columns
-            inside = rows
-        offsets = self._offset + lines * self._line_bytes + inside * self.itemsize
+            places_in_lines = rows
+        offsets = self._offset + lines * self._line_bytes + places_in_lines * self.itemsize
         with self._opened() as file:
-            if self._kept is not None:  # a call of the system for each score takes far longer
-                return in_native_order(self._kept[lines, inside])
+            # A call of the system for each score takes far longer.
+            if self._kept is not None:
+                return in_native_order(self._kept[lines, places_in_lines])
             scores = read_single_scores(file, offsets, self.carrier)
             self._check(os.fstat(file.fileno()))
         return scores
@@ -186,16 +187,16 @@ class ArrayStore(Store):
         self._map, memmap = map_of(scores.array)
         self._map_end = 0 if self._map is None else len(self._map)
         files: tuple[str, ...] = ()
-        self._first = 0  # where the first score of the array is in the file
+        self._start_in_file = 0
         self._status: os.stat_result | None = None
         if memmap is not None:
             import mmap
 
             files = (os.fsdecode(memmap.filename or ""),)
-            # a map begins at a multiple of the granularity, before the array
+            # A map begins at a multiple of the granularity, before the array.
             self._map_end += memmap.offset - memmap.offset % mmap.ALLOCATIONGRANULARITY
-            self._first = memmap.offset + _address(self.array) - _address(memmap)
-            self._facts = (self._first, *self.array.strides)
+            self._start_in_file = memmap.offset + _address(self.array) - _address(memmap)
+            self._facts = (self._start_in_file, *self.array.strides)
         super().__init__(scores.array.shape, scores.dtype, scores.array.dtype, files, name)
         self._check()
         if memmap is not None and self.nbytes > most_kept_bytes():
@@ -203,7 +204,7 @@ class ArrayStore(Store):
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         down, right = map(abs, self.array.strides)
-        # tiles of whole rows are ranked for good, if each has enough of a column to read in a run
+        # Tiles of whole rows are ranked for good, if each has enough of a column to read in a run.
         rows = max_bytes // max(1, self.shape[1] * self.itemsize)
         by_columns = 0 < down < right and rows * down < _MIN_COLUMN_BYTES
         return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=by_columns)
@@ -224,7 +225,7 @@ class ArrayStore(Store):
             if file is None:
                 return in_native_order(self.array[rows, columns])
             down, right = self.array.strides
-            offsets = self._first + rows * down + columns * right
+            offsets = self._start_in_file + rows * down + columns * right
             scores = read_single_scores(file, offsets, self.array.dtype)
         self._check()
         return scores
@@ -257,14 +258,14 @@ class ArrayStore(Store):
     def _mapped_alone(self, file: IO[bytes], block: Array) -> Array:
         """Return a view of the array, in a map of its own."""
         before, size = _extent(block)
-        start = self._first + _address(block) - _address(self.array) - before
+        start = self._start_in_file + _address(block) - _address(self.array) - before
         mapped = map_bytes(file, start, size)
         return np.ndarray(block.shape, block.dtype, mapped, before, block.strides)
 
     def _check(self) -> None:
         if self._map is None:
             return
-        size = self._map.size()  # of the file, as it is now
+        size = self._map.size()  # The file may have shrunk.
         if size < self._map_end:
             problem = f"expected {self._map_end:,} bytes (as it is mapped), the file has {size:,}"
             place = self.files[0] if self.files else "the memory map"
@@ -275,7 +276,7 @@ def most_kept_bytes() -> int:
     """Return how many bytes of files may stay mapped: an eighth of the memory, 16 GiB at most."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not every system tells
+    except (AttributeError, OSError, ValueError):  # Not every system tells how much memory it has.
         return _KEPT_OF_UNKNOWN_MEMORY
     return min(_MOST_KEPT, memory // _SHARE_OF_MEMORY)
 
@@ -286,7 +287,7 @@ def map_bytes(file: IO[bytes], start: int, size: int) -> Array:
 
     mapped: Any = np.memmap(file, np.uint8, "r", start, (size,))
     for advice in _ADVICE:
-        with suppress(OSError, AttributeError):  # not every kernel takes it for files
+        with suppress(OSError, AttributeError):  # Not every kernel takes advice for files.
             mapped.base.madvise(getattr(mmap, advice))
     return np.asarray(mapped)
 
@@ -300,8 +301,8 @@ def read_single_scores(file: IO[bytes], offsets: Array, carrier: np.dtype[Any]) 
     data = bytearray()
     for first in range(0, len(order), _PREFETCHED_READS):
         group = offsets[order[first : first + _PREFETCHED_READS]].tolist()
-        with suppress(OSError, AttributeError):  # not every system takes such hints
-            for offset in group:  # so that it fetches them at once
+        with suppress(OSError, AttributeError):  # Not every system takes such hints.
+            for offset in group:  # The system can fetch them all at once.
                 os.posix_fadvise(file.fileno(), offset, carrier.itemsize, os.POSIX_FADV_WILLNEED)
         for offset in group:
             file.seek(offset)
@@ -326,7 +327,7 @@ def file_at(address: int) -> tuple[int, int] | None:
                 if start <= address < end:
                     major, minor = (int(number, 16) for number in device.split(":"))
                     return os.makedev(major, minor), int(inode)
-    except OSError:  # another system than Linux
+    except OSError:  # Only Linux has this file.
         pass
     return None
 
@@ -349,7 +350,7 @@ def map_of(array: Array) -> tuple[Any, Any]:
         else:
             owner = owner.base
     if type(owner).__module__ == "mmap":
-        with suppress(OSError, ValueError):  # memory without a file, or a map that is closed
+        with suppress(OSError, ValueError):  # It is memory without a file, or a closed map.
             owner.size()
             return owner, memmap
     return None, None

@@ -23,7 +23,7 @@ from .store import Array, OpenOptions, Store, Tile, cut_tiles
 
 # Copying so much takes long compared with starting a copy, and it is little of the memory.
 BLOCK_BYTES = 32 << 20
-# How arrays on a device are counted: there, by kernels or by operations of torch, or as a copy.
+# Arrays on a device are counted there, by kernels or by operations of torch, or as a copy.
 BACKENDS = ("triton", "torch", "host")
 
 
@@ -90,7 +90,7 @@ class DeviceStream:
 
     def copy_to_host(self, tensor: Any) -> Any:
         """Begin to copy a tensor; the copy is whole after `wait`."""
-        # without waiting, torch copies to pinned memory, where the device writes by itself
+        # When it need not wait, torch copies to pinned memory, where the device writes by itself.
         return tensor.to("cpu", non_blocking=self._module is not None)
 
     def wait(self) -> None:
@@ -121,7 +121,7 @@ class DeviceStore(Store):
         self.stream: DeviceStream | None = None
         if is_tensor(array):
             self.stream = DeviceStream(array.device)
-            with suppress(RuntimeError):  # some devices have no addresses
+            with suppress(RuntimeError):  # Some devices have no addresses.
                 self.address = int(array.data_ptr())
 
     def tiles(self, max_bytes: int) -> list[Tile]:
@@ -135,7 +135,7 @@ class DeviceStore(Store):
 
     def take(self, rows: Array, columns: Array) -> Array:
         pairs: tuple[Any, Any] = rows, columns
-        if self.stream is not None:  # also if the default device is another
+        if self.stream is not None:  # The indices stay on the host, whatever the default device is.
             torch = sys.modules["torch"]
             pairs = (torch.tensor(rows, device="cpu"), torch.tensor(columns, device="cpu"))
         return self._copy_to_host(pairs)
@@ -177,17 +177,17 @@ def device_store(value: Any, options: OpenOptions) -> Store:
     if not value.is_fully_addressable:
         got = "one that is also on devices of others; rank in each process the rows that it has"
         raise InputValueError(name, expected="an array on devices of this process", got=got)
-    bands: dict[int, list[tuple[int, Store]]] = {}  # by their first rows
+    bands_by_top: dict[int, list[tuple[int, Store]]] = {}
     for shard in value.addressable_shards:
         if shard.replica_id == 0:
             starts = [axis_range.start or 0 for axis_range in shard.index]
             left = starts[-1]
             top = starts[0] if len(starts) == 2 else 0
             part = DeviceStore(shard.data, like.dtype, like.array.dtype, name)
-            bands.setdefault(top, []).append((left, part))
+            bands_by_top.setdefault(top, []).append((left, part))
     rows_of_shards: list[ShardStore] = []
-    for top in sorted(bands):
-        parts = [part for _, part in sorted(bands[top])]
+    for top in sorted(bands_by_top):
+        parts = [part for _, part in sorted(bands_by_top[top])]
         rows_of_shards.append(ShardStore(parts, 1, ()))
     store = ShardStore(rows_of_shards, 0, ()) if len(rows_of_shards) > 1 else rows_of_shards[0]
     store.device = device_of(value)

@@ -151,7 +151,7 @@ def _checked_lengths(shape: Any) -> tuple[int, ...]:
     lengths = tuple(index_array("shape", shape).reshape(-1).tolist())
     is_valid = len(lengths) in (1, 2) and min(lengths) >= -1
     if is_valid and -1 in lengths:
-        is_valid = math.prod(lengths) < 0  # the other length is above 0
+        is_valid = math.prod(lengths) < 0  # The other length must be above 0.
     if not is_valid:
         expected = "(rows, columns) or (columns,), one of which may be -1 (as many as the file has)"
         raise InputValueError("shape", expected=expected, got=repr(shape))
@@ -165,9 +165,8 @@ def _limit_maps(store: Store) -> None:
     """
     opened: Sequence[Store] = store.own if isinstance(store, ShardStore) else (store,)
     bytes_left = most_kept_bytes()
-    maps_left = 0
-    if os.name == "posix":  # elsewhere nobody else could shorten a file that is mapped
-        maps_left = _MAX_MAPS
+    # Elsewhere a map that is kept would keep others from shortening the file.
+    maps_left = _MAX_MAPS if os.name == "posix" else 0
     for file in opened:
         if isinstance(file, ArrayStore) and file.files:
             bytes_left -= file.nbytes
@@ -212,7 +211,8 @@ def read_scores(
     >>> read_scores([[0.1, 0.9]]).dtype
     'float64'
     """
-    if type(value) is np.ndarray and value.base is None and not tiled:  # usual, at the least cost
+    # This is the usual case, and costs as little as possible.
+    if type(value) is np.ndarray and value.base is None and not tiled:
         return as_scores(value, dtype, name, form)
     if isinstance(value, Store):
         if dtype is not None:
@@ -264,7 +264,7 @@ def in_one_array(scores: Scores | Store) -> Scores:
     if not isinstance(scores, Store):
         return scores
     array: Any = np.empty(0, scores.carrier)
-    if scores.nbytes:  # else there is nothing to map
+    if scores.nbytes:  # Without scores there is nothing to map.
         with scores.block(Tile(0, 0, *scores.shape), "map") as array:
             pass
     return Scores(array.reshape(shape_of(scores)), scores.dtype, scores.swapped)
@@ -279,7 +279,7 @@ def _open(source: Any, options: OpenOptions, axis: int = 0) -> Store:
     if not source:
         raise InputValueError(options.name, expected="at least one shard", got="an empty list")
     shards = [_open_one(item, options) for item in source]
-    # a store that was given stays open when this one is closed
+    # A store that was given stays open when this one is closed.
     own = [shard for shard, item in zip(shards, source, strict=True) if shard is not item]
     return ShardStore(shards, axis, own)
 
@@ -364,7 +364,7 @@ def _stored_member(file: Stream[bytes], path: str, options: OpenOptions) -> tupl
     with report_damage(options.name, place, "cannot be read in place: "):
         if info.compress_type != zipfile.ZIP_STORED:
             raise ValueError("it is compressed; numpy.savez stores arrays as they are")
-        archive.open(info)  # which reads and checks its local header
+        archive.open(info)  # This reads and checks its local header.
         return place, file.tell(), info.file_size
 
 
@@ -386,7 +386,7 @@ def _open_raw(path: str, options: OpenOptions) -> Store:
             raise InputValueError(name, expected=f"a .npy, .npz, .h5 or zarr, or {raw}", place=path)
         carrier = named_dtype(options.dtype)[1]
         size = os.fstat(file.fileno()).st_size
-        if -1 in lengths:  # this length follows from the size
+        if -1 in lengths:  # This length follows from the size.
             bytes_of_others = -math.prod(lengths) * carrier.itemsize
             lengths_found = list(lengths)
             lengths_found[lengths.index(-1)] = max(0, size - options.offset) // bytes_of_others

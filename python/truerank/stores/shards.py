@@ -48,7 +48,7 @@ class ShardStore(Store):
         ends = list(accumulate(shard.shape[axis] for shard in shards))
         lengths = list(first.shape)
         lengths[axis] = ends[-1]
-        # several shards may be in one file
+        # Several shards may be in one file.
         files = dict.fromkeys(name for shard in shards for name in shard.files)
         super().__init__(tuple(lengths), first.dtype, first.carrier, tuple(files), first.name)
         self.in_place = all(shard.in_place for shard in shards)
@@ -82,7 +82,7 @@ class ShardStore(Store):
 
     def take(self, rows: Array, columns: Array) -> Array:
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
-        # "right", so that shards of length 0 are skipped
+        # With "right", shards of length 0 are skipped.
         numbers = np.searchsorted(self.starts, (rows, columns)[self.axis], side="right") - 1
         for number, pairs in groups_of(numbers):
             inside = [rows[pairs], columns[pairs]]
@@ -164,7 +164,7 @@ def matching_files(pattern: str) -> list[str]:
     columns = zip_longest(*(parts[name] for name in names))
     varying = [column for column in columns if len(set(column)) > 1]
     if len(varying) == 1 and all(isinstance(number, int) for number in varying[0]):
-        # numbers of which no two follow each other by one mean something else, such as first rows
+        # Numbers of which no two follow each other by one mean something else, such as first rows.
         steps = [after - before for before, after in pairwise(varying[0])]
         if 1 in steps and max(steps) > 1:
             i = steps.index(max(steps))

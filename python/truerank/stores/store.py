@@ -114,7 +114,8 @@ def block_array(block: Array | FileBlock, store: Store) -> Array:
     """
     if not isinstance(block, FileBlock):
         return block
-    size = store.itemsize  # the last score's bytes; those before it are steps of the strides
+    # The strides lead to the last score, whose own bytes are added to them.
+    size = store.itemsize
     for length, stride in zip(block.shape, block.strides, strict=True):
         size += (length - 1) * stride
     problem = f"expected {size:,} bytes from {block.offset:,} on: "
@@ -179,7 +180,8 @@ class Store(ABC):
 
     in_place = True
     io = "map"
-    _facts: tuple[Any, ...] = ()  # where scores lie in the files, for `state`
+    # These say where scores lie in the files, for `state`.
+    _facts: tuple[Any, ...] = ()
     on_device = False
     device = ""
     address = 0
@@ -203,7 +205,8 @@ class Store(ABC):
         self.nbytes = rows * columns * carrier.itemsize
         self.files = files
         self.name = name
-        self._paths = tuple(map(os.path.abspath, files))  # which stay valid after a chdir
+        # Absolute paths stay valid when the working directory changes.
+        self._paths = tuple(map(os.path.abspath, files))
 
     @abstractmethod
     def tiles(self, max_bytes: int) -> Sequence[Tile]:
@@ -297,7 +300,7 @@ def state_of_file(path: str) -> FileState:
     paths: list[str] = []
     for folder, _, files in os.walk(path):
         paths.extend(os.path.join(folder, file) for file in files)
-    if not paths:  # it is a file, or a folder without files
+    if not paths:  # It is a file, or a folder without files.
         paths.append(path)
     states = [os.stat(file) for file in paths]
     return FileState(
@@ -339,7 +342,7 @@ def cut_tiles(
     >>> [tuple(tile) for tile in cut_tiles((1, 4), 1, 2)]
     [(0, 0, 1, 2), (0, 2, 1, 2)]
     """
-    if by_columns:  # the transposed matrix has whole rows together
+    if by_columns:  # The transposed matrix has whole rows together.
         tiles = cut_tiles(shape[::-1], itemsize, max_bytes, unit=unit[::-1])
         return [tile.T for tile in tiles]
     rows, columns = shape
@@ -348,10 +351,11 @@ def cut_tiles(
     height = min(unit[0], rows)
     width = min(unit[1], columns)
     bytes_across = height * columns * itemsize
-    if bytes_across <= max_bytes:  # whole rows, as many units of them as fit
+    if bytes_across <= max_bytes:  # As many units of whole rows are taken as fit.
         height *= max_bytes // bytes_across
         width = columns
-    else:  # one unit high, as many units wide as fit
+    else:
+        # Tiles are one unit high, and as many units wide as fit.
         width *= max(1, max_bytes // (height * width * itemsize))
     return [
         Tile(top, left, min(height, rows - top), min(width, columns - left))
