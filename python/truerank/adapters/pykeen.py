@@ -594,8 +594,7 @@ def ranks_by_side(ranks: Ranks) -> dict[str, Ranks]:
     if ranks.side is None:
         return {}
     sides = np.asarray(ranks.side.values)
-    # Unlike `distinct`, numpy sorts words.
-    return {str(side): ranks[sides == side] for side in np.unique(sides)}
+    return {str(side): ranks[sides == side] for side in np.unique(sides)}  # by numpy: words
 
 
 class RankEvaluator(RankBasedEvaluator):

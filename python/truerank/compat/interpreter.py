@@ -497,8 +497,7 @@ def mean(key: str, ranks: FloatArray, arithmetic: str) -> float:
             total = Single(float(total) + value)
         return float(total / Single(len(ranks)))
     if arithmetic == "float32 histogram" and not key.startswith("hits@"):
-        # Unlike `distinct`, numpy counts floats.
-        ranks, tasks = np.unique(ranks, return_counts=True)
+        ranks, tasks = np.unique(ranks, return_counts=True)  # by numpy: floats
         terms = tasks.astype(Single) * per_task(key, ranks.astype(Single))
         return float(terms.sum(dtype=Single)) / int(tasks.sum())
     if arithmetic == "float32, from 0" and key == "mr":
