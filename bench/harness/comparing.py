@@ -20,7 +20,8 @@ class Compare:
 
     benchmark: BenchmarkFixture
     results: Results
-    rounds: int  # the defaults of a call, with the next two
+    # This and the next two are the defaults of a call.
+    rounds: int
     budget: float
     clock: Callable[[], float]
 

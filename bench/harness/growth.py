@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 __all__ = ["PowerLaw", "fit_exponent", "geometric_sizes", "last_level_cache"]
 
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
-USUAL_CACHE = 32 << 20  # where the system does not say
+USUAL_CACHE = 32 << 20  # This is taken where the system does not say.
 SUFFIXES = {"K": 10, "M": 20, "G": 30}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 __all__ = ["PeakMemory", "available_memory", "resident_memory"]
 
 CLEAR = Path("/proc/self/clear_refs")
-RESET_PEAK = "5"  # sets VmHWM back to the memory that is resident now
+RESET_PEAK = "5"  # It sets VmHWM back to the memory that is resident now.
 
 
 def available_memory() -> int | None:
@@ -50,7 +50,8 @@ class PeakMemory:
         if self._before is None:
             return None
         now = resident_memory()
-        libraries = now["RssFile"] - self._before["RssFile"]  # code that ran for the first time
+        # Code that ran for the first time was read from libraries, and is no cost of the call.
+        libraries = now["RssFile"] - self._before["RssFile"]
         return max(0, now["VmHWM"] - self._before["VmRSS"] - max(0, libraries))
 
 
@@ -58,5 +59,6 @@ def _trim_heap() -> None:
     """Ask the C library to return freed memory to the system, where it can."""
     try:
         ctypes.CDLL(None).malloc_trim(0)
-    except (AttributeError, OSError, TypeError):  # other C libraries; Windows has no CDLL(None)
+    # Other C libraries have no malloc_trim, and Windows has no CDLL(None).
+    except (AttributeError, OSError, TypeError):
         return

@@ -24,34 +24,34 @@ __all__ = [
 ]
 
 Shape = tuple[int, int]
-CHUNK = 1 << 22  # scores that a thread draws or casts at once
+CHUNK = 1 << 22  # A thread draws or casts so many scores at once.
 
 
 @dataclass(frozen=True)
 class Sizes:
     """Shapes (rows, columns) of the matrices, and how often to run each contestant."""
 
-    many: Shape = (20_000, 15_000)  # a test set against the entities of a knowledge graph
-    medium: Shape = (200_000, 2_000)  # rows of two pages
-    narrow: Shape = (1_000_000, 300)  # rows shorter than a page
-    few: Shape = (100, 10_000_000)  # a batch against a very large vocabulary
+    many: Shape = (20_000, 15_000)  # It is a test set against the entities of a knowledge graph.
+    medium: Shape = (200_000, 2_000)  # Its rows have two pages.
+    narrow: Shape = (1_000_000, 300)  # Its rows are shorter than a page.
+    few: Shape = (100, 10_000_000)  # It is a batch against a very large vocabulary.
     tall: Shape = (1_000_000, 100)
     square: Shape = (10_000, 10_000)
     wide: Shape = (10, 10_000_000)
     wider: Shape = (10, 100_000_000)
     row: Shape = (1, 100_000_000)
-    shared: Shape = (2_000, 15_000)  # rows that several tasks read
-    sorted: Shape = (1_000, 15_000)  # a matrix small enough for peers that sort
-    negatives: Shape = (200_000, 500)  # sampled candidates of each task
-    embeddings: Shape = (4_096, 40_943)  # queries and entities
-    alignment: Shape = (15_000, 15_000)  # entities of two knowledge graphs
-    triples: int = 2_000_000  # of a knowledge graph
-    sweep: int = 100_000_000  # scores of each matrix, where shapes go from tall to wide
+    shared: Shape = (2_000, 15_000)  # Several tasks read each row.
+    sorted: Shape = (1_000, 15_000)  # It is small enough for peers that sort.
+    negatives: Shape = (200_000, 500)  # They are sampled candidates of each task.
+    embeddings: Shape = (4_096, 40_943)  # They are queries and entities.
+    alignment: Shape = (15_000, 15_000)  # They are the entities of two knowledge graphs.
+    triples: int = 2_000_000  # They are those of a knowledge graph.
+    sweep: int = 100_000_000  # Each matrix has so many scores, from a tall one to a wide one.
     file: Shape = (25_000, 10_000)
-    samples: int = 1_000  # for peers that have no formula
+    samples: int = 1_000  # Peers that have no formula draw so many.
     rounds: int = 15
-    budget: float = 8.0  # seconds after which a slow contestant is no longer run
-    import_rounds: int = 40  # interpreters started for each import
+    budget: float = 8.0  # After so many seconds a slow contestant is no longer run.
+    import_rounds: int = 40  # So many interpreters are started for each import.
     quick: bool = False
 
     @property

@@ -51,14 +51,15 @@ class Row:
     case: str
     contestant: str
     seconds: float | None = None
-    rate: float | None = None  # GB/s, or 10^9 of the unit
-    memory: float | None = None  # bytes
+    # Its unit is GB/s, or 10^9 of `unit` a second; memory is in bytes.
+    rate: float | None = None
+    memory: float | None = None
     kind: str = ""
     baseline: str = ""
     ratio: float | None = None
     goal: str = ""
     met: bool | None = None
-    unit: str = ""  # of the rate, where it is not GB/s
+    unit: str = ""
 
 
 @dataclass

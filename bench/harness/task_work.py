@@ -21,16 +21,16 @@ __all__ = ["BASELINES", "GROWING", "Growing", "Work"]
 
 Work = Callable[[], Any]
 Columns = tuple[NDArray[np.int64], NDArray[np.int64]]
-COLUMNS = 20_000  # candidates of the one row that many tasks read
+COLUMNS = 20_000  # Many tasks read one row of so many candidates.
 KEYS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
 
 
 class Growing(NamedTuple):
     """Work that should take time in proportion to its size."""
 
-    of: str  # what the size counts
+    of: str  # The size counts these.
     make: Callable[[int], Work]
-    largest: int  # size in a full run; the smallest is an eighth
+    largest: int  # A full run goes up to this size, from an eighth of it.
 
 
 def draw_ranks(tasks: int, candidates: int = 40_943, **labels: Any) -> tr.Ranks:

@@ -117,7 +117,7 @@ def test_multiply_adds_are_counted(peak: PeakFMA | None) -> None:
     assert one % 12_000 == 0
     assert peak.run("float32", 3, 1) == 3 * one
     assert peak.run("float64", 2, 1) == one
-    assert peak.run("float32", 1, 2) in (one, 2 * one)  # without OpenMP there is one thread
+    assert peak.run("float32", 1, 2) in (one, 2 * one)  # Without OpenMP there is one thread.
 
 
 def test_a_missing_peer_is_a_remark() -> None:

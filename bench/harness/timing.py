@@ -13,7 +13,7 @@ from harness.memory import PeakMemory
 __all__ = ["BenchmarkFixture", "Contestants", "Team", "Times", "time_in_turn"]
 
 Contestants = Mapping[str, Callable[[], object]]
-# How many runs have their memory measured; the smallest growth counts, as the first run loads code.
+# So many runs have their memory measured; the smallest growth counts, as the first run loads code.
 MEASURED_RUNS = 2
 
 
@@ -28,8 +28,8 @@ class BenchmarkFixture(Protocol):
 class Team(NamedTuple):
     """How many threads a case runs with."""
 
-    argument: int | None  # what truerank is given
-    threads: int  # that many, for the baselines
+    argument: int | None  # truerank is given this.
+    threads: int  # The baselines run with so many.
 
     def __str__(self) -> str:
         if self.threads == 1:
@@ -43,7 +43,7 @@ class Times:
 
     seconds: list[float] = field(default_factory=list)
     result: Any = None
-    memory: int | None = None  # bytes by which anonymous memory grew at its peak
+    memory: int | None = None  # Anonymous memory grew by so many bytes at its peak.
 
     @property
     def best(self) -> float:

@@ -14,8 +14,10 @@ __all__ = ["HOSTILE", "VectorProblem", "draw_clustered"]
 
 Array = NDArray[Any]
 CLUSTERS = 200
-SPREAD = 0.3  # of the entities around their cluster, over that of the clusters
-NOISE = 0.5  # of a query around its target, over that of the entities
+# This is how far entities spread around their cluster, over how far the clusters spread.
+SPREAD = 0.3
+# This is how far a query is from its target, over how far the entities spread.
+NOISE = 0.5
 
 
 class VectorProblem(NamedTuple):

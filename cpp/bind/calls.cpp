@@ -15,13 +15,13 @@ namespace {
 
 unsigned long main_thread = 0;
 
-// What a thread that counts gave up with the GIL, and takes it back with.
+// A thread that counts gave this up with the GIL, and takes it back with it.
 thread_local PyThreadState* released = nullptr;
 
 bool on_main_thread() { return PyThread_get_thread_ident() == main_thread; }
 
-// Calls Python from within run_without_gil, on its thread. By hand: PyGILState_Ensure would look up the thread's state,
-// and crash where the interpreter has dropped it; and Python must not end a thread within a destructor.
+// Calls Python from within run_without_gil, on its thread. It does so by hand, for PyGILState_Ensure would look up the
+// thread's state, and crash where the interpreter has dropped it; and Python must not end a thread within a destructor.
 template <class Call>
 auto with_gil(const Call& call) {
     return stay_if_ended([&] {

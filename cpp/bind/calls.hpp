@@ -146,7 +146,8 @@ namespace pybind11::detail {
 template <>
 struct pyobject_caster<truerank::bind::Int64Array> {
     using type = truerank::bind::Int64Array;
-    pyobject_caster() : value(reinterpret_steal<type>(handle())) {}  // its default constructor makes an array
+    // The default constructor of the type would make an array.
+    pyobject_caster() : value(reinterpret_steal<type>(handle())) {}
     bool load(handle source, bool convert) {
         if (truerank::bind::is_int64_array(source)) {
             value = reinterpret_borrow<type>(source);
@@ -173,7 +174,7 @@ class initialised_caster : public type_caster_base<T> {
 
 }  // namespace pybind11::detail
 
-// To be written beside each class that is bound, outside of all namespaces.
+// This is to be written beside each class that is bound, outside of all namespaces.
 #define TRUERANK_BOUND(name) \
     template <>              \
     class pybind11::detail::type_caster<name> : public pybind11::detail::initialised_caster<name> {}

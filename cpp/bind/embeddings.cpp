@@ -188,7 +188,7 @@ Embeddings EmbeddingArrays::view() const {
     }
     require(embeddings.queries.columns == embeddings.entities.columns, "vectors: of different lengths");
     require(embeddings.queries.columns % components(similarity) == 0, "vectors: of odd length");
-    // so that its products with other sizes fit into 64 bits
+    // Its products with other sizes then fit into 64 bits.
     require(embeddings.queries.columns <= std::int64_t{1} << 31, "vectors: too long");
     const bool wide = embeddings.wide();
     if (bias) embeddings.bias = checked_numbers(*bias, wide, embeddings.entities.rows, "bias: not one for each entity");

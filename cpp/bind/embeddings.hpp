@@ -16,8 +16,8 @@ struct EmbeddingArrays {
 
     ScoreArray queries, entities;
     Similarity similarity;
-    std::optional<py::array> bias;  // for every entity
-    std::optional<Means> means;     // of CSLS: for every query, and for every entity
+    std::optional<py::array> bias;  // It has a number for every entity.
+    std::optional<Means> means;     // CSLS has one for every query, and one for every entity.
 
     Embeddings view() const;
 };

@@ -14,7 +14,7 @@ namespace {
 
 using ListFaultOrNone = std::optional<std::pair<std::int64_t, std::int64_t>>;
 
-// The fault as (place, earlier place), or None; and arrays by name.
+// Returns the fault as (place, earlier place), or None; and arrays by name.
 std::pair<ListFaultOrNone, py::dict> find(const SelectionArrays& list_arrays, std::int64_t bound,
                                           const Int64Array& task_lists, const Int64Array& targets,
                                           const std::optional<SelectionArrays>& filter_arrays, int threads) {

@@ -16,9 +16,9 @@
 namespace truerank::bind {
 namespace {
 
-constexpr std::size_t kBatch = 256;              // names that are read at a time
-constexpr std::string_view kBlanks = " \t\r\n";  // at the ends of a field they belong to no label
-constexpr std::size_t kAhead = 16;               // by so many objects, memory is asked for before they are read
+constexpr std::size_t kBatch = 256;              // So many names are read at a time.
+constexpr std::string_view kBlanks = " \t\r\n";  // At the ends of a field they belong to no label.
+constexpr std::size_t kAhead = 16;               // Memory is asked for so many objects before they are read.
 
 // The items of a list or a tuple, whose objects lie anywhere in memory. They stay while they are read: a tuple keeps
 // them, and a list does as long as nothing else runs, which the GIL sees to.
@@ -39,7 +39,7 @@ class Items {
             const char* const later = reinterpret_cast<const char*>(items_[i + kAhead]);
             __builtin_prefetch(later);
             __builtin_prefetch(later + sizeof(PyASCIIObject) +
-                               8);  // the text of a short str, and the end of the header
+                               8);  // The text of a short str is here, and the end of the header.
         }
         return items_[i];
     }
@@ -126,7 +126,7 @@ py::array_t<std::int64_t> codes_among(const py::object& names, const py::object&
     std::int64_t* const places = found.mutable_data();
     // The table has the fewer names: it is small, and the others are read once, one after another.
     NameTable table(std::min(sought.size(), known.size()));
-    std::vector<std::size_t> others;  // which are no str
+    std::vector<std::size_t> others;  // These are no str.
     if (known.size() <= sought.size()) {
         add_names(table, known);
         find_names(table, sought, [&](std::size_t i, std::int32_t code) { places[i] = code; }, &others);
@@ -144,7 +144,7 @@ py::array_t<std::int64_t> codes_among(const py::object& names, const py::object&
 
 py::tuple code_names(const py::object& names) {
     const Items items(names);
-    NameTable table(items.size() / 2);  // it grows at most once
+    NameTable table(items.size() / 2);  // It grows at most once.
     const std::vector<std::int32_t> codes = add_names(table, items);
     py::tuple distinct(static_cast<std::size_t>(table.size()));
     std::int32_t next = 0;
@@ -203,7 +203,7 @@ py::object plain_names(const py::object& names) {
 py::set types_of(const py::object& elements) {
     const Items items(elements);
     py::set types;
-    const PyTypeObject* last = nullptr;  // most elements have the type of the one before
+    const PyTypeObject* last = nullptr;  // Most elements have the type of the one before.
     for (std::size_t i = 0; i < items.size(); ++i) {
         PyTypeObject* const type = Py_TYPE(items[i]);
         if (type == last) continue;

@@ -15,7 +15,7 @@ struct NamedDType {
     std::string_view name;
     DType dtype;
     std::int64_t size;
-    bool is_complex = false;  // then two numbers of the dtype
+    bool is_complex = false;  // A complex number is two numbers of the dtype.
 };
 constexpr NamedDType kDTypes[] = {
     {"float16", DType::float16, 2},
@@ -88,7 +88,7 @@ VectorMatrix ScoreArray::vectors() const {
     const std::ptrdiff_t part_stride = in_halves ? array_.strides(1) : static_cast<std::ptrdiff_t>(size_ / 2);
     Scores vectors{static_cast<const char*>(array_.data()), rows, 2 * numbers, row_stride, stride, dtype_, swapped_};
     if (stride != 2 * part_stride || in_halves) return {vectors, part_stride};
-    vectors.column_stride = part_stride;  // of parts in turn, which are as good as real numbers
+    vectors.column_stride = part_stride;  // Parts in turn are as good as real numbers.
     return vectors;
 }
 

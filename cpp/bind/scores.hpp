@@ -24,7 +24,8 @@ class ScoreArray {
     Scores view() const;
     // Vectors as they are now, of real or complex numbers.
     VectorMatrix vectors() const;
-    std::int64_t size() const { return size_; }  // of a score, in bytes
+    // The size of a score, in bytes.
+    std::int64_t size() const { return size_; }
     const py::array& array() const { return array_; }
     const py::str& dtype() const { return name_; }
     bool swapped() const { return swapped_; }

@@ -11,10 +11,10 @@ namespace truerank::bind {
 
 struct SelectionArrays {
     Int64Array indptr;
-    py::array indices;                // int32 or int64
-    std::optional<Int64Array> lists;  // for every task; none: task i has list i
-    bool shared = false;              // all tasks share one list
-    bool ranges = false;  // list i holds the columns indptr[i] to indptr[i + 1] - 1, and there are no indices
+    py::array indices;                // They are int32 or int64.
+    std::optional<Int64Array> lists;  // Each task has one of these; without them, task i has list i.
+    bool shared = false;              // All tasks share one list.
+    bool ranges = false;  // List i holds the columns indptr[i] to indptr[i + 1] - 1, and there are no indices.
 
     // Checks types and shapes of the arrays; their contents are checked for every view.
     void check() const;

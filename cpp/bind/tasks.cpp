@@ -12,12 +12,12 @@
 namespace truerank::bind {
 namespace {
 
-// In the order of NanRule, and of Fault::Kind.
+// These are in the order of NanRule, and of Fault::Kind.
 constexpr std::string_view kNanRules[] = {"raise", "worst", "omit"};
 constexpr std::string_view kFaultKinds[] = {"none", "target", "nan", "nan_true_score"};
 
-// In the order of Count. The names are made into Python strings once, with the module: making one takes longer than a
-// small count.
+// These are in the order of Count. Names are made into Python strings once, with the module: making one takes longer
+// than a small count.
 constexpr const char* kCountNames[] = {"above", "tied", "candidates", "nan", "inf", "at_best", "best", "differing"};
 py::handle count_names[std::size(kCountNames)];
 
@@ -62,7 +62,8 @@ std::int64_t TaskArrays::size() const {
 void CountArrays::reserve(std::int64_t arrays) { reserved_ = Int64Array(arrays * tasks_); }
 
 std::int64_t* CountArrays::add(Count count, std::optional<std::int64_t> value) {
-    const auto& api = py::detail::npy_api::get();  // twice as fast as py::array, which is noticeable in small counts
+    // This is twice as fast as py::array, which is noticeable in small counts.
+    const auto& api = py::detail::npy_api::get();
     Py_intptr_t shape = tasks_;
     std::int64_t* const place = reserved_ ? reserved_.mutable_data() + used_++ * tasks_ : nullptr;
     auto array = py::reinterpret_steal<py::array>(api.PyArray_NewFromDescr_(

@@ -14,7 +14,7 @@ namespace truerank::bind {
 NanRule nan_rule(std::string_view name);
 
 struct TaskArrays {
-    std::optional<Int64Array> rows;  // none: task i reads row i
+    std::optional<Int64Array> rows;  // Without them, task i reads row i.
     std::optional<Int64Array> targets;
     std::optional<SelectionArrays> filter, candidates;
 
@@ -58,7 +58,7 @@ class CountArrays {
     std::int64_t tasks_;
     py::dict arrays_;
     Int64Array reserved_{py::reinterpret_steal<Int64Array>(py::handle())};
-    std::int64_t used_ = 0;  // of the reserved arrays
+    std::int64_t used_ = 0;  // So many of the reserved arrays are used.
 };
 
 }  // namespace truerank::bind

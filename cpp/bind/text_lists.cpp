@@ -19,8 +19,8 @@ namespace truerank::bind {
 // A reader that goes on from block to block. Its names may be asked for, and its text read, by one thread at a time:
 // the others wait for the mutex, and hold the GIL meanwhile. Nothing is done with the mutex that may give up the GIL.
 struct ListReader {
-    NameTable entities;  // documents, in a run or in judgements
-    NameTable groups;    // queries of these; relations of triples, in predictions
+    NameTable entities;  // In a run or in judgements these are documents.
+    NameTable groups;    // These are queries of documents, or relations of triples in predictions.
     PredictionState state;
     std::mutex mutex;
 };

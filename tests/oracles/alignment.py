@@ -28,9 +28,9 @@ class Side:
 
     queries: list[int] = field(default_factory=list)
     targets: list[int] = field(default_factory=list)
-    # other right answers, which the filter leaves out
+    # These are other right answers, which the filter leaves out.
     others: list[set[int]] = field(default_factory=list)
-    candidates: list[int] = field(default_factory=list)  # of all tasks
+    candidates: list[int] = field(default_factory=list)  # All tasks have the same.
 
 
 @dataclass

@@ -41,7 +41,7 @@ def libkge(scores: np.ndarray, target: int, filtered: Filter) -> Places:
             ties += 1
         elif score > true_score:
             above += 1
-    rank = 1 + above + ties // 2  # counted from 0, and rounded up
+    rank = 1 + above + ties // 2  # It is counted from 0, and rounded up.
     return rank, rank
 
 
@@ -122,10 +122,10 @@ def _log_sigmoids(score: np.float32) -> tuple[np.float32, np.float32]:
     """The least and the greatest float32 within 8 units in the last place of log-sigmoid."""
     if np.isnan(score) or score == -np.inf:
         return score, score
-    if score > 105.28:  # its exponential is less than a seventh of the least float32
+    if score > 105.28:  # Its exponential is less than a seventh of the least float32.
         return Single(0), Single(0)
     rest = math.log1p(math.exp(-abs(float(score))))
-    if score < 0 and rest < float(np.spacing(abs(score))) / 4:  # it is lost in any rounding
+    if score < 0 and rest < float(np.spacing(abs(score))) / 4:  # It is lost in any rounding.
         return score, score
     exact = min(float(score), 0.0) - rest
     slack = 8 * float(np.spacing(Single(abs(exact))))

@@ -124,7 +124,7 @@ def count(
             check_range(name, entries, columns)
 
     unfiltered: list[set[int]] = []
-    members: list[set[int]] = []  # S of every task
+    members: list[set[int]] = []  # Each task has its own S.
     for i in tasks:
         chosen = chosen_columns(candidates, i, columns)
         if targets[i] not in chosen:
@@ -151,7 +151,7 @@ def count(
         size = len(s)
         if nan == "omit":
             size = len(numbers)
-        if true_score != true_score:  # only under "worst"
+        if true_score != true_score:  # This is only so under "worst".
             above = size - 1
             tied = 1
         else:
@@ -171,7 +171,7 @@ def widen(row: npt.NDArray[Any], dtype: str | None = None) -> npt.NDArray[Any]:
         row = (bfloat16_bits(row).astype(np.uint32) << 16).view(np.float32)
     if row.dtype.kind in "iu":
         return row.astype(row.dtype.newbyteorder("="))
-    with np.errstate(invalid="ignore"):  # a signalling NaN
+    with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
         return row.astype(np.float64)
 
 
@@ -234,7 +234,7 @@ def count_large(
         bad = np.isnan(row)
         infinite = np.isinf(row)
         ranked = np.sort(row[~bad])
-        # Tasks without selections share these: members of S that are NaN, infinite, or at the best.
+        # Tasks without selections share the members of S that are NaN, infinite, or at the best.
         shared = describe(everyone, bad, infinite, ranked, ranked, order)
         for i in members:
             true_score = row[targets[i]]

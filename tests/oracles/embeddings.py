@@ -178,7 +178,7 @@ def _minus_squared_arcosh(x: float) -> float:
     if not np.isfinite(x):
         return -x
     y = 2 * Decimal(x)
-    if x < 1e-30:  # here 40 digits of 1 + y contain too few digits of y
+    if x < 1e-30:  # Here 40 digits of 1 + y contain too few digits of y.
         return float(-2 * y)
     with localcontext(Context(40)):
         z = (1 + y + (y * (y + 2)).sqrt()).ln()
@@ -197,7 +197,8 @@ SCORES: dict[str, Callable[[Array, Array, Any], Array]] = {
     "poincare": _poincare,
 }
 SIMILARITIES = tuple(SCORES)
-EXACT = tuple(name for name in SIMILARITIES if name != "poincare")  # the bits are known here
+# Others may differ from the definition in their last bits.
+EXACT = tuple(name for name in SIMILARITIES if name != "poincare")
 
 
 def top_k(

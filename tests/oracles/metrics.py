@@ -22,8 +22,8 @@ Number = Fraction | Decimal
 DIGITS = 60
 MAD_SCALE = Fraction("1.482602218505602")
 
-# f of each metric that is a mean of f(r), of the rank and the parameter: a Fraction or, with
-# logarithms and roots, a Decimal
+# A metric that is a mean of f(r) has this f of the rank and the parameter: a Fraction or, with
+# logarithms and roots, a Decimal.
 PLAIN_FUNCTIONS: dict[str, Callable[[Fraction, Fraction], Number]] = {
     "mr": lambda r, _: r,
     "mrr": lambda r, k: 1 / r * Fraction(not k or r <= k),

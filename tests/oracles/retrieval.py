@@ -34,7 +34,7 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
     if name == "rbp":
         p = Fraction(parameter)
         return (1 - p) * sum(p ** (place - 1) for place in hits)
-    if name == "bpref":  # unjudged candidates are None
+    if name == "bpref":  # Unjudged candidates are None.
         wrong = [place for place, gain in enumerate(ranking, 1) if gain == 0]
         most = max(min(len(hits), len(wrong)), 1)
         above = (min(sum(other < place for other in wrong), most) for place in hits)
@@ -81,10 +81,10 @@ def value_of_wrong(name: str, parameter: str, ranking: Sequence[int]) -> Fractio
     """Return the value of a metric that is about the candidates that are no right answers."""
     hits = [place for place, gain in enumerate(ranking, 1) if gain]
     wrong = [place for place, gain in enumerate(ranking, 1) if not gain]
-    if name == "fallout":  # less is better
+    if name == "fallout":  # Less is better.
         within = [place for place in wrong if place <= int(parameter)]
         return Fraction(len(within), max(len(wrong), 1))
-    if name == "sampled_hits":  # of all sets of n that may be drawn
+    if name == "sampled_hits":  # All sets of n that may be drawn are tried.
         k, n = map(int, parameter.split(":"))
         draws = list(itertools.combinations(wrong, min(n, len(wrong))))
         few = [sum(place < hits[0] for place in drawn) < k for drawn in draws]

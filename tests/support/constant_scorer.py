@@ -20,7 +20,8 @@ KEYS = ("mr", "mrr", "hits@1", "hits@10")
 KINDS = ("optimistic", "realistic", "expected", "pessimistic")
 DOCS = Path(__file__).parents[2] / "docs"
 OWN = "the true candidate is among its own negatives"
-SHORT = {  # words that many rows have, and the terms that the page explains
+# These terms, which the page explains, stand for words that many rows have.
+SHORT = {
     r"filtered candidates score (\S+) and stay: they (tie with|count if)[^;]*": r"filler \1",
     f"{OWN}, and ties with itself without a filter": "own negative",
     f"{OWN}, scored as if it were filtered": "own negative, filled",
@@ -88,7 +89,7 @@ def _range(tables: Sequence[compat.CompatTable], name: str, key: str) -> str:
 
 
 def _number(value: float) -> str:
-    value = round(value, 12)  # what is 0 but for rounding is 0
+    value = round(value, 12)  # What is 0 but for rounding is 0.
     return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
 
 

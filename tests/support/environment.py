@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-# Read by numpy when it is imported, which conftest.py does after this. Where processes run tests
+# numpy reads this when it is imported, which conftest.py does after this. Where processes run tests
 # side by side, threads of OpenBLAS wait for each other up to thirty times as long as they compute.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -15,5 +15,5 @@ ROOT = Path(__file__).resolve().parents[2]
 # Sanitizers slow everything down and use most of the memory.
 SANITIZED = any(name in os.environ.get("LD_PRELOAD", "") for name in ("asan", "tsan", "valgrind"))
 
-# The fixture `run_python`: takes a script, runs it in a fresh interpreter, returns its output.
+# The fixture `run_python` takes a script, runs it in a fresh interpreter, and returns its output.
 Run = Callable[..., str]

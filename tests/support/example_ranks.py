@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as npst
 from truerank import Protocol, Ranks
 from truerank.ranks import JudgedPlaces, Origin
 
-NAMES = st.text(max_size=6)  # any text: NUL, Unicode without surrogates, empty
+NAMES = st.text(max_size=6)  # This is any text: NUL, Unicode without surrogates, or nothing.
 PROTOCOLS = st.builds(
     Protocol,
     filter=st.lists(st.sampled_from(["train", "valid", "test", "|"]), max_size=3),

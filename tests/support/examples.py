@@ -14,7 +14,7 @@ Case = TypeVar("Case")
 # examples are drawn, asks whether anything is wrong. Outside CI each run draws other examples.
 THOROUGH = bool(os.environ.get("CI") or os.environ.get("TRUERANK_EXAMPLES"))
 ONE_OF = 1 if THOROUGH else 4
-# Where a test names no number.
+# A test that names no number takes so many examples.
 USUAL = int(os.environ.get("TRUERANK_EXAMPLES") or -(-50 // ONE_OF))
 
 

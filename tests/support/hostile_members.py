@@ -13,7 +13,7 @@ from support.environment import SANITIZED
 from support.examples import some
 from truerank import InputError
 
-HEADER = "truerank"  # the member of the description, in JSON
+HEADER = "truerank"  # This member holds the description, in JSON.
 BOUNDS = (2**64 - 1, 2**62, -1, -(2**63))
 JSON = (None, True, -1, 2**64, float("nan"), "", [], {"a": 1}, 10**400)
 
@@ -96,7 +96,8 @@ def hostile_files(path: Path) -> Iterator[str]:
             header = json.loads(array.tobytes())
             if not SANITIZED:
                 others += map(text_array, values_like(header))
-        for other in some(others):  # without the member first, which none takes
+        # The first one, None, leaves the member out, which must be refused.
+        for other in some(others):
             write(path, members | {name: other})
             yield name
 

@@ -11,7 +11,7 @@ import html.parser
 import re
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
-# Elements that may load something from outside, or run.
+# These elements may load something from outside, or run.
 ACTIVE = {"link", "img", "iframe", "object", "embed", "base", "form", "audio", "video"}
 PARENTS = {
     **{"tr": {"thead", "tbody"}, "th": {"tr"}, "td": {"tr"}, "caption": {"table"}},
@@ -48,7 +48,7 @@ class Page(html.parser.HTMLParser):
             self.cells.append("")
 
     def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        assert "svg" in self.open, tag  # elements of HTML cannot close themselves
+        assert "svg" in self.open, tag  # Elements of HTML cannot close themselves.
         self.tags.append((tag, dict(attributes)))
 
     def handle_endtag(self, tag: str) -> None:

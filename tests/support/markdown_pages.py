@@ -49,7 +49,7 @@ _BLOCK = re.compile(
 _TEXT = re.compile(r"^```text\n.*?^```", re.DOTALL | re.MULTILINE)
 _NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?"
 _FIGURES = re.compile(rf"{_NUMBER}(?:, {_NUMBER})*(?=[:;, ]|$)")
-_ENDS = {"|", ">", "&&", ";"}  # a shell command goes on after these
+_ENDS = {"|", ">", "&&", ";"}  # A shell command goes on after these.
 
 
 class Block(NamedTuple):
@@ -138,7 +138,7 @@ def run(page: Path, renew: bool = False) -> int:
 
 def _run_python(block: Block, file: str, names: dict[str, Any]) -> tuple[int, Any]:
     """Run a block; return how many figures were checked, and the value of the last expression."""
-    source = "\n" * block.line + block.code  # so that tracebacks show the line of the page
+    source = "\n" * block.line + block.code  # Tracebacks then show the line of the page.
     lines = source.split("\n")
     checked = 0
     value = None

@@ -24,7 +24,7 @@ def _listed(names: frozenset[str], first: str = "") -> str:
     words = []
     for name in ordered:
         if name.removesuffix("_id") in names and name.endswith("_id"):
-            continue  # shown with the word it belongs to
+            continue  # It is shown with the word it belongs to.
         if f"{name}_id" in names:
             name += "(_id)"
         words.append(f"`{name}`")

@@ -14,7 +14,7 @@ from oracles.counting import Counts, Refused, count, tasks_of
 from support.problems import Array, assert_refused, assert_same, in_form
 from support.refusals import is_of_kind
 
-# Keywords of a problem that the definition does not take.
+# The definition does not take these keywords of a problem.
 OURS = ("as_targets", "filter_form", "candidates_form", "audit", "threads")
 
 
@@ -46,7 +46,7 @@ def arrays_of(value: Any) -> list[Array]:
     """Return the arrays in what a call is given, at any depth."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return [value]
-    if hasattr(value, "indptr"):  # of scipy
+    if hasattr(value, "indptr"):  # It is a matrix of scipy.
         return [value.data, value.indices, value.indptr]
     if not isinstance(value, (list, tuple)) or isinstance(next(iter(value), 0), int):
         return []

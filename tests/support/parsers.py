@@ -38,9 +38,9 @@ from truerank.link_prediction import (
 
 CORPUS = ROOT / "fuzz" / "corpus.zip"
 
-MOST_MEMORY = 1 << 28  # bytes that a small file may cost
-MOST_SECONDS = 30  # of this process; they take milliseconds
-MOST_TEXT = 20_000  # characters of a message
+MOST_MEMORY = 1 << 28  # A small file may cost so many bytes.
+MOST_SECONDS = 30  # Files take milliseconds of this process.
+MOST_TEXT = 20_000  # A message may have so many characters.
 
 SCORES = np.array([[0.5, 0.25, 0.5, 1], [0, np.inf, -1, 0.5], [2, 1, 0.5, 0.5]])
 TARGETS = np.array([0, 3, 2])
@@ -155,7 +155,7 @@ def same(a: Any, b: Any) -> bool:
     """Whether arrays are equal to the bit, but for their byte order."""
     a = np.asarray(a)
     b = np.asarray(b)
-    if not a.size:  # numpy makes of text without length one of length 1
+    if not a.size:  # numpy makes of text without length one of length 1.
         return bool(a.shape == b.shape)
     if a.shape != b.shape or a.dtype.newbyteorder("=") != b.dtype.newbyteorder("="):
         return False
@@ -171,7 +171,7 @@ def read_by_numpy(data: bytes, name: str | None = None) -> Any:
             if name is None:
                 return found
             return found[name]
-    except Exception:  # the oracle may raise anything
+    except Exception:  # The oracle may raise anything.
         return None
 
 
@@ -303,7 +303,7 @@ def _read_counter(path: Path) -> Any:
     return content
 
 
-# Counts of whole rows, and of tiles of some columns each, whose checkpoints differ.
+# Whole rows are counted, and tiles of some columns each, whose checkpoints differ.
 _COUNTS: tuple[tuple[Any, int, dict[str, Any]], ...] = (
     (SCORES, 1 << 20, {}),
     (np.asfortranarray(SCORES), 48, {"filter": [[1], [], [0]], "audit": True}),
@@ -314,7 +314,7 @@ def _count_with_checkpoint(path: Path, number: int) -> tr.Ranks:
     scores, tile_bytes, keywords = _COUNTS[number]
     with mock.patch("truerank.counting.sources.TILE_BYTES", tile_bytes):
         ranks = tr.rank(scores, TARGETS, checkpoint=path, **keywords)
-    assert ranks.candidates.max() <= 5  # a file may say that a target was no target
+    assert ranks.candidates.max() <= 5  # A file may say that a target was no target.
     return ranks
 
 
@@ -327,7 +327,8 @@ def _read_checkpoint(path: Path) -> Any:
         try:
             return number, checked(_count_with_checkpoint(path, number))
         except tr.InputError as refused:
-            # Whose tiles say that a true score changed was a checkpoint until the count's end.
+            # If its tiles say that a true score changed, the file was a checkpoint until the
+            # count's end.
             went_on = "changed while it was ranked" in str(refused)
             assert went_on or path.read_bytes() == data, "a refused checkpoint has changed"
             if error is None or "of another count" not in str(refused):
@@ -392,7 +393,7 @@ def _read_id_triples(path: Path) -> Any:
 def _read_stored_ids(path: Path) -> Any:
     found = tr.link_prediction.read_triples(path, entities=1000, relations=100)
     expected = read_by_numpy(path.read_bytes())
-    # compared as rows: a split without rows has no width of its own
+    # They are compared as rows: a split without rows has no width of its own.
     assert expected is None or found.ids.tolist() == expected.tolist()
     _use(lambda: tr.alignment.Task(path, left=1000, right=1000))
     return found.ids.tolist()
@@ -493,7 +494,7 @@ def _read_statements(path: Path) -> Any:
     found = _rows_of(read_statements(path))
     lines = [line for line in _lines_of(path) if line.strip(" ")]
     delimiter = "\t" if lines and "\t" in lines[0] else ","
-    # blanks at the ends of a field belong to no label
+    # Blanks at the ends of a field belong to no label.
     plain = [[field.strip(" \t\r\n") for field in line.split(delimiter)] for line in lines]
     assert found == plain, f"plain reading gives {plain}, not {found}"
     if not found:
@@ -553,7 +554,7 @@ def _read_report(path: Path) -> Any:
 
 # --------------------------------------------------------------------------------------------------
 
-_TEXT_ERRORS = (tr.InputError, OSError)  # OSError: a damaged gzip file
+_TEXT_ERRORS = (tr.InputError, OSError)  # A damaged gzip file is an OSError.
 
 PARSERS: Mapping[str, Parser] = {
     "scores_npy": Parser(".npy", _read_scores),

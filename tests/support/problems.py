@@ -22,10 +22,10 @@ from truerank.inputs.selection import csr_from_padded
 
 Array = npt.NDArray[Any]
 
-# bits of the number, bits of the fraction
+# Each has so many bits of the number, and of the fraction.
 FLOATS = {"float16": (16, 10), "bfloat16": (16, 7), "float32": (32, 23), "float64": (64, 52)}
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-# numpy dtypes that can hold raw bfloat16, which the caller has to name
+# These numpy dtypes can hold raw bfloat16, which the caller has to name.
 DISGUISES = {"bfloat16 in uint16": "u2", "bfloat16 in int16": "i2", "bfloat16 in V2": "V2"}
 DTYPES = tuple(FLOATS) + INTEGERS
 KINDS = DTYPES + tuple(DISGUISES)
@@ -75,7 +75,7 @@ def pool_without_nan(kind: str) -> Array:
     numbers = values
     if kind in DISGUISES:
         numbers = values.view(as_dtype("bfloat16"))
-    with np.errstate(invalid="ignore"):  # a signalling NaN
+    with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
         return values[~np.isnan(numbers)]
 
 
@@ -163,7 +163,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "byte-swapped steps": lambda a: with_steps(with_swapped_bytes(a)),
     "unaligned byte-swapped": lambda a: unaligned(with_swapped_bytes(a)),
     "read-only": read_only,
-    # These three change the scores: every row, column or both the same.
+    # The next three change the scores: every row, column or both become the same.
     "one row for all": lambda a: repeated(a[:1], a),
     "one column for all": lambda a: repeated(a[:, :1], a),
     "one score for all": lambda a: repeated(a[:1, :1], a),
@@ -231,7 +231,7 @@ def object_column(lists: Sequence[Any]) -> Array:
     return column
 
 
-# form -> function of (lists, columns) that returns what `filter` and `candidates` take
+# Each function takes (lists, columns) and returns a form of `filter` and `candidates`.
 FORMS: dict[str, Callable[[Lists, int], Any]] = {
     "csr int64": lambda lists, _: csr(lists),
     "csr int32": lambda lists, _: csr(lists, "int32"),
@@ -257,13 +257,13 @@ FORMS: dict[str, Callable[[Lists, int], Any]] = {
     "scipy csc": by_columns,
     "scipy coo": coordinates,
 }
-# Forms of integers that hold no index that is far out of range.
+# These integers hold no index that is far out of range.
 NARROW_FORMS = ("csr int32", "csr int16", "csr unaligned", "lists int32", "list of arrays")
 NARROW_FORMS += ("shared int32", "shared uint16")
-# Forms whose own constructors refuse or misread an index that is out of range.
+# The constructors of these forms refuse or misread an index that is out of range.
 CHECKING_FORMS = ("mask", "Fortran mask", "padded", "scipy csr", "scipy csc", "scipy coo")
 
-# The forms of candidates that all tasks share.
+# All tasks share candidates in these forms.
 SHARED_FORMS: dict[str, Callable[[Sequence[int]], Any]] = {
     "shared int64": lambda columns: np.array(columns, np.int64),
     "shared int32": lambda columns: np.array(columns, np.int32),
@@ -290,7 +290,7 @@ def assert_same(ranks: tr.Ranks, counts: Counts, *, audit: bool = False) -> None
         expected = getattr(counts, name)
         assert got.dtype == np.int64, name
         np.testing.assert_array_equal(got, expected, err_msg=f"audit.{name}", strict=True)
-    assert not ranks.audit.differing.any()  # nothing was scored twice
+    assert not ranks.audit.differing.any()  # Nothing was scored twice.
 
 
 def assert_refused(

@@ -53,7 +53,8 @@ def trained(model: str, name: str = "nations", inverse: bool = False, epochs: in
     if epochs:
         options = {"optimizer": "adam", "optimizer_kwargs": {"lr": 0.03}}
         loop = SLCWATrainingLoop(model=made, triples_factory=data.training, **options)
-        with warnings.catch_warnings():  # torch: pinned memory without an accelerator, and alike
+        # torch warns of pinned memory without an accelerator, and the like.
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             loop.train(data.training, num_epochs=epochs, batch_size=1024, use_tqdm=False)
     return made.eval()

@@ -28,5 +28,5 @@ def refusal(
         call(*arguments, **keywords)
     assert kind not in (ValueError, TypeError) or is_of_kind(error.value, kind)
     message = str(error.value)
-    del error  # whose frames are held by itself, and hold what was opened
+    del error  # Its frames hold it and what was opened.
     return message

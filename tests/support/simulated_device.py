@@ -29,7 +29,7 @@ from truerank.devices import score_sources, task_counts
 from truerank.stores import on_device as device_stores
 
 NAME = "standin"
-POISON = 113  # exists in every dtype of scores, and is above all scores
+POISON = 113  # It exists in every dtype of scores, and is above all scores.
 _aten = torch.ops.aten
 
 
@@ -55,7 +55,7 @@ class Stream:
             while self._done < position:
                 with _own_modes():
                     self.operations[self._done]()
-                self.operations[self._done] = _nothing  # which frees what it has read
+                self.operations[self._done] = _nothing  # This frees what the operation has read.
                 self._done += 1
 
     def wait_stream(self, other: Stream) -> None:
@@ -76,8 +76,10 @@ class Module:
 
     def __init__(self) -> None:
         self.default = Stream()
-        self.copies: list[bool] = []  # for each copy to the host, whether it was waited for at once
-        self.synchronisations = 0  # by operations whose result the host must know
+        # For each copy to the host, this says whether it was waited for at once.
+        self.copies: list[bool] = []
+        # These are operations whose result the host must know.
+        self.synchronisations = 0
         self.copied = threading.Condition()
         self._local = threading.local()
 
@@ -103,7 +105,7 @@ class Module:
             self.copies.append(blocking)
             self.copied.notify_all()
 
-    # torch calls these on the module of any device
+    # torch calls these on the module of any device.
     is_initialized = is_available = staticmethod(lambda: True)
     current_device = staticmethod(lambda: 0)
     device_count = staticmethod(lambda: 1)
@@ -151,7 +153,8 @@ class DeviceTensor(torch.Tensor):
 
 # --- operations
 
-_READ_NOTHING = {  # their results stay poison until something else is written there
+# Results of these stay poison until something else is written there.
+_READ_NOTHING = {
     _aten.empty.memory_format,
     _aten.empty_strided.default,
     _aten.empty_like.default,
@@ -202,7 +205,8 @@ def _operate(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if function is _aten._to_copy.default and _is_host(kwargs.get("device")):
         return _copy_to_host(*args, **kwargs)
     _check_devices(function, args, kwargs)
-    if _is_host(kwargs.get("device")):  # a new tensor on the host, of a shape on the device
+    # It makes a tensor on the host, of a shape on the device.
+    if _is_host(kwargs.get("device")):
         return function(*_mapped(_raw, args), **kwargs)
     schema = function._schema
     stream = module.current_stream()
@@ -210,7 +214,7 @@ def _operate(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     with _own_modes():
         raw_args, raw_kwargs = _mapped(_raw, (args, kwargs))
         run = partial(function, *raw_args, **raw_kwargs)
-        if aliases and not any(alias.is_write for alias in aliases):  # a view
+        if aliases and not any(alias.is_write for alias in aliases):  # It is a view.
             results = run()
         elif _host_must_wait(function, args, kwargs):
             module.synchronisations += 1
@@ -236,7 +240,7 @@ def _raw(value: Any) -> Any:
     if isinstance(value, DeviceTensor):
         return value.raw
     if torch.is_tensor(value):
-        return value.detach().clone()  # as it is now, whatever is written there later
+        return value.detach().clone()  # It stays as it is now, whatever is written there later.
     return torch.device("cpu") if isinstance(value, torch.device) else value
 
 
@@ -339,15 +343,14 @@ def _new(function: Any, *args: Any, **kwargs: Any) -> Any:
     return _operate(function, args, kwargs)
 
 
-# What makes a tensor of no other goes by these: `zeros`, `full`, `tensor` and `to` as well.
+# Whatever makes a tensor of no other uses these: `zeros`, `full`, `tensor` and `to` as well.
 _library = torch_operators.Library("aten", "IMPL")
 _factories = [_aten.empty.memory_format, _aten.empty_strided.default]
 _factories += [getattr(_aten.arange, name) for name in _aten.arange.overloads()]
 for _factory in _factories:
     _library.impl(_factory, partial(_new, _factory), "PrivateUse1")
-_library.impl(  # by which `torch.tensor` copies
-    "_copy_from", lambda source, to, wait=False: _copy(to, source, wait), "PrivateUse1"
-)
+# `torch.tensor` copies by this operation.
+_library.impl("_copy_from", lambda source, to, wait=False: _copy(to, source, wait), "PrivateUse1")
 
 
 def pending_tensor(make: Callable[[], torch.Tensor]) -> DeviceTensor:
@@ -388,7 +391,8 @@ def choose(kind: str, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(score_sources, "TILE_BYTES", 2000)
         patch.setattr(task_counts, "MOST_ENTRIES", 50)
         patch.setattr(task_counts, "MOST_TASKS", 9)
-        patch.setattr(device_stores, "BLOCK_BYTES", 1 << 20)  # so that the host names the first NaN
+        # Blocks are so large that the host names the first NaN.
+        patch.setattr(device_stores, "BLOCK_BYTES", 1 << 20)
     else:
         patch.setattr(device_stores, "BLOCK_BYTES", 700)
     module.forget()

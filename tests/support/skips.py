@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from support.environment import ROOT
 
-# Libraries that are imported by another name than they are installed by.
+# These libraries are imported by another name than they are installed by.
 IMPORTED = {"faiss_cpu": "faiss", "pytrec_eval_terrier": "pytrec_eval", "scikit_learn": "sklearn"}
 
 
@@ -21,7 +21,8 @@ def missing_libraries() -> dict[str, set[str]]:
     groups = {f"--group {name}": x for name, x in project["dependency-groups"].items()}
     found = {}
     for source, lines in (extras | groups).items():
-        lines = [line for line in lines if isinstance(line, str)]  # no groups within groups
+        # Groups within groups are left out.
+        lines = [line for line in lines if isinstance(line, str)]
         names = [re.split(r"[^\w-]", line)[0].replace("-", "_") for line in lines]
         names = [IMPORTED.get(name, name) for name in names]
         found[source] = {name.lower() for name in names if find_spec(name) is None}

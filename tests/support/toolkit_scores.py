@@ -17,7 +17,7 @@ def scores_and_filter(seed: int, tasks: int = 60, columns: int = 40) -> tuple[An
     scores[special] = rng.choice(np.array(SPECIAL, np.float32), special.sum())
     filtered = rng.random(scores.shape) < 0.2
     targets = rng.integers(0, columns, tasks)
-    filtered[np.arange(tasks), targets] = True  # toolkits list the true candidate, too
+    filtered[np.arange(tasks), targets] = True  # Toolkits list the true candidate, too.
     return scores, targets, filtered
 
 

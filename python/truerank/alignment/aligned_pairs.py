@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     Candidates = tuple[IntArray, IntArray]
 
 
-GRAPHS = ("left", "right")  # the columns of a pair
-DIRECTIONS = ("left_to_right", "right_to_left")  # from the graph of queries to the other
+# They are also the columns of a pair.
+GRAPHS = ("left", "right")
+# Directions lead from the graph of queries to the other.
+DIRECTIONS = ("left_to_right", "right_to_left")
 
 
 def _names_of_direction(queries: str, entities: str, pair: str) -> VectorNames:
@@ -40,7 +42,7 @@ def _names_of_direction(queries: str, entities: str, pair: str) -> VectorNames:
     return VectorNames(queries, entities, "a matrix (entities, d)", score_names)
 
 
-# How messages name embeddings if queries are left entities, and if they are right ones.
+# Messages name embeddings so if queries are left entities, and if they are right ones.
 FORWARD = _names_of_direction("left", "right", "left {row} and right {column}")
 BACKWARD = _names_of_direction("right", "left", "left {column} and right {row}")
 
@@ -139,7 +141,7 @@ def as_ids_of_both(value: Any, sizes: Iterable[int]) -> tuple[IntArray, IntArray
     return left_ids, right_ids
 
 
-CANDIDATE_NAMES = ("all", "test", "unaligned")  # sets of candidates
+CANDIDATE_NAMES = ("all", "test", "unaligned")
 
 
 class PairSplits(NamedTuple):
@@ -313,13 +315,13 @@ def _list_unaligned(splits: PairSplits, test_entities: Candidates) -> Candidates
     if len(splits.sizes) < 2:
         problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
         raise InputValueError("candidates", f"{problem}; give known=")
-    evaluated_size = next(iter(splits.sizes.values()))  # the evaluated split comes first
+    evaluated_size = next(iter(splits.sizes.values()))  # It comes first.
     known = splits.pairs[evaluated_size:]
     lists = []
     for j, graph in enumerate(splits.graphs):
         is_free = np.ones(graph.size, dtype=bool)
         is_free[known[:, j]] = False
-        is_free[test_entities[j]] = True  # entities of the test always stay
+        is_free[test_entities[j]] = True  # Entities of the test always stay.
         lists.append(np.flatnonzero(is_free))
     return lists[0], lists[1]
 

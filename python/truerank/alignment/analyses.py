@@ -412,7 +412,8 @@ def _values_of(best: TopK, by: str) -> npt.NDArray[Any]:
     if by == "margin":
         with np.errstate(invalid="ignore", over="ignore"):
             values -= second
-        values[first == second] = 0  # infinities, too
+        # Equal infinities have a difference of nan.
+        values[first == second] = 0
         values[lacks_second] = np.inf
     values[lacks_first] = -np.inf
     return values
@@ -423,7 +424,7 @@ def _count_curve(values: npt.NDArray[Any], is_exclusive: npt.NDArray[np.bool_]) 
     distinct_values, place = np.unique(values, return_inverse=True)  # by numpy: floats
     next_number = np.nextafter(distinct_values[-1:], values.dtype.type(np.inf))
     thresholds = np.append(distinct_values[1:], next_number[next_number > distinct_values[-1:]])
-    # one number less than distinct values if the last of them is +inf
+    # If the last distinct value is +inf, no number is above it to be a threshold.
     said = _count_up_to(place, len(distinct_values))[: len(thresholds)]
     correct = _count_up_to(place[is_exclusive], len(distinct_values))[: len(thresholds)]
     exclusive = is_exclusive.sum()
@@ -505,7 +506,7 @@ def by_degree(
     got = type(ranks).__name__
     if isinstance(ranks, Report):
         got = "a Report without"
-        if hasattr(ranks, "ranks"):  # one that was read from JSON has none
+        if hasattr(ranks, "ranks"):  # A Report from JSON has none.
             plain_ranks = ranks.ranks
             seed = ranks.seed
             weights = ranks.weights

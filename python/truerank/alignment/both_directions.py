@@ -111,20 +111,18 @@ def _rank_vectors_jointly(
     watch: Watch | None,
 ) -> list[Ranks]:
     """Score all candidates of both graphs once, and count each score in both directions."""
-    size = 0  # the core chooses
-    if block is not None:
-        size = positive_integer("block", block)
+    block_size = 0 if block is None else positive_integer("block", block)
     forward, backward = both
     forward_job, backward_job = _prepare_jobs(similarities.shape, both, rules)
     left_ids = as_ids("candidates", backward.candidates, backward.columns)
     right_ids = as_ids("candidates", forward.candidates, forward.columns)
     counts = _core.rank_grid(
         _core.Grid(similarities.core(), left_ids, right_ids),
-        # the left entity of every pair, and the right one
+        # Each pair has its left entity first, and then the right one.
         _core.Tasks(backward_job.targets, forward_job.targets, forward_job.filter),
         backward_job.filter,
         rules.nan,
-        size,
+        block_size,
         rules.num_threads,
         listener_of(watch),
     )
@@ -192,7 +190,7 @@ def _rank_matrix(
     for tile, block in open_in_turn(opened, forward.tiles, one_ahead=not store.in_place):
         _add_tile(forward, tile, block, store)
         _add_tile(backward, tile.T, block.T, store)
-        del block  # so that the file can be unmapped
+        del block  # Now the file can be unmapped.
         done += tile.height * tile.width * store.itemsize
         if watch is not None:
             watch(done, store.nbytes)
@@ -206,9 +204,8 @@ def _rank_matrix(
 def _add_tile(count: TileCount, tile: Tile, block: Any, store: Store) -> None:
     """Count a block of one direction; raise the error of a fault."""
     tile_job = count.job_of(tile)
-    open_tile = None  # a tile without tasks is not looked at
-    if tile_job.has_tasks:
-        open_tile = open_block(block, store)
+    # A tile without tasks is not looked at.
+    open_tile = open_block(block, store) if tile_job.has_tasks else None
     counted = tile_job.counted(open_tile)
     if counted.fault is not None:
         raise count.job.error_of(counted.fault)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
+TILE_BYTES = 16 << 20  # Several arrays of a tile's size are in memory.
 
 
 @public("truerank.alignment")
@@ -113,15 +113,13 @@ def csls_means(
     array([1. , 0.5])
     """
     rules = read_rules(options, SimilarityOptions)
-    size = 0  # the core chooses
-    if block is not None:
-        size = positive_integer("block", block)
+    block_size = 0 if block is None else positive_integer("block", block)
     pairs = Embeddings(
         left, right, similarity, None, rules.dtype, names=FORWARD, layout=rules.layout
     )
     among = as_ids_of_both(candidates, pairs.shape)
     with watching(rules.progress, pairs.nbytes) as watch:
-        return means_of_vectors(pairs, positive_integer("k", k), among, rules, size, watch)
+        return means_of_vectors(pairs, positive_integer("k", k), among, rules, block_size, watch)
 
 
 def means_of_vectors(
@@ -157,7 +155,7 @@ def _means_on_device(
 ) -> list[Array]:
     """Return the means of the entities that take part, with a pass over all scores a side."""
     if rules.nan != "raise":
-        rules = replace(rules, nan="omit")  # what is no score is in no mean
+        rules = replace(rules, nan="omit")  # What is no score is in no mean.
     left_ids, right_ids = among
     passes = ((pairs, left_ids, right_ids), (pairs.turned(BACKWARD), right_ids, left_ids))
     sizes = [pairs.nbytes] * len(passes)
@@ -259,7 +257,8 @@ def means_of_store(
         io = store.io
     dtype = wide_dtype(store.dtype)
     rows, columns = among
-    # of each row and each column, the negatives of the k highest scores so far; NaN: none
+    # These are the negatives of the k highest scores of each row and column so far, and NaN for
+    # none.
     lowest_of_rows = np.full((len(rows), min(k, len(columns))), np.nan, dtype)
     lowest_of_columns = np.full((len(columns), min(k, len(rows))), np.nan, dtype)
     done = 0
@@ -315,8 +314,9 @@ def mean_of_top(best: Array) -> FloatArray:
     >>> mean_of_top(np.array([[0.5, 0.25], [0.5, np.nan]]))
     array([0.375, 0.5  ])
     """
-    with np.errstate(all="ignore"):  # infinities, and sums with them
-        # in order, from 0.0 on, as in the core: no sum is -0.0
+    # Infinities and sums with them are allowed.
+    with np.errstate(all="ignore"):
+        # Numbers are added in order, from 0.0 on, as in the core: no sum is -0.0.
         total: FloatArray = np.nancumsum(best, axis=1, dtype=np.float64)[:, -1] + 0.0
     total /= np.maximum(np.count_nonzero(~np.isnan(best), axis=1), 1)
     return total
@@ -329,7 +329,8 @@ def subtract_means(scores: Array, of_rows: Array, of_columns: Array) -> Array:
     It computes in the dtype of the scores, float32 or float64: the doubling is exact, the sum of
     the means is rounded once, and so is the difference.
     """
-    with np.errstate(all="ignore"):  # infinities, and sums with them
+    # Infinities and sums with them are allowed.
+    with np.errstate(all="ignore"):
         scores *= 2
         scores -= of_rows + of_columns
     return scores
@@ -394,7 +395,7 @@ class ScaledStore(StoreView):
 
 def wide_dtype(dtype: str) -> np.dtype[Any]:
     """Return the dtype in which scores of another one are scaled: float32, or float64."""
-    if dtype == "bfloat16":  # numpy does not know it
+    if dtype == "bfloat16":  # numpy does not know it.
         return np.dtype(np.float32)
     return np.result_type(np.float32, dtype)
 
@@ -410,5 +411,5 @@ def widened(array: Array, dtype: str) -> Array:
     """Return scores of a named dtype as a new array, float32 or float64."""
     if dtype == "bfloat16":
         array = widen_bfloat16(array)
-    with np.errstate(invalid="ignore"):  # a signalling NaN
+    with np.errstate(invalid="ignore"):  # One of the NaN may be a signalling one.
         return array.astype(wide_dtype(dtype))

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from .aligned_pairs import Candidates, PairSplits
 
 
-# side -> (the column of queries in a pair, the column of answers), in the order of the tasks
+# A side has its column of queries in a pair and its column of answers; sides are in the order of
+# the tasks.
 SIDES = {"left_to_right": (0, 1), "right_to_left": (1, 0)}
 
 
@@ -185,7 +186,8 @@ class Task(tasks.Task[Report]):
         if self.candidates is not None:
             for ids in self.candidates:
                 read_only(ids)
-        filtered_by = list(named_splits)[1:]  # the known splits; the evaluated one comes first
+        # The evaluated split comes first, and the known ones follow.
+        filtered_by = list(named_splits)[1:]
         filtered_by.append(split)
         is_asked = np.zeros(len(splits.pairs), dtype=bool)
         sides = {side: _make_side(side, splits, kept, self.candidates, is_asked) for side in SIDES}
@@ -292,14 +294,15 @@ class Task(tasks.Task[Report]):
             if csls is not None and scores.dtype not in FLOATS:
                 got = f"dtype {scores.dtype}"
                 raise InputTypeError(scores.name, expected="floats with csls", got=got)
-        passes = [scores.nbytes]  # the bytes of each
+        bytes_of_passes = [scores.nbytes]
         if is_integer(csls):
-            passes.append(scores.nbytes)  # the first pass makes the means
-        with watching(rules.progress, sum(passes)) as watch:
+            # The first pass makes the means.
+            bytes_of_passes.append(scores.nbytes)
+        with watching(rules.progress, sum(bytes_of_passes)) as watch:
             if watch is not None:
-                watch(0, sum(passes))
-            watch_of_means = watch_of_part(watch, passes, 0)
-            watch_of_ranks = watch_of_part(watch, passes, len(passes) - 1)
+                watch(0, sum(bytes_of_passes))
+            watch_of_means = watch_of_part(watch, bytes_of_passes, 0)
+            watch_of_ranks = watch_of_part(watch, bytes_of_passes, len(bytes_of_passes) - 1)
             scaled = scale(scores, csls, self.candidates, rules, io, watch_of_means)
             ranks = rank_both(scaled, self.sides, rules, block=block, io=io, watch=watch_of_ranks)
         return self._make_report(ranks)
@@ -432,7 +435,8 @@ def _make_side(
         splits.pairs, kept, (query_column,), answer_column, is_asked
     )
     left, right = splits.graphs
-    # labels of one direction are joined with those of the other: all of them are of one kind
+    # Labels of one direction are joined with those of the other, so that all of them are of one
+    # kind.
     have_names = left.names is not None and right.names is not None
     have_names = have_names and left.holds_ints == right.holds_ints
     labels = {}
@@ -454,7 +458,8 @@ def _make_side(
         candidates=candidates_of_side,
         labels=labels,
         test_rows=kept,
-        height=next(iter(splits.sizes.values())),  # the evaluated split comes first
+        # The evaluated split comes first.
+        height=next(iter(splits.sizes.values())),
         names=graph.names,
     )
 

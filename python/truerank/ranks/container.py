@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from .labels import LabelsLike
 
-RANK_KINDS = ("optimistic", "realistic", "pessimistic")  # attributes of Ranks
+# Each is an attribute of Ranks.
+RANK_KINDS = ("optimistic", "realistic", "pessimistic")
 
 
 @public("truerank")
@@ -138,9 +139,11 @@ class Ranks(Immutable):
     judged: JudgedPlaces | None
     origins: tuple[Origin, ...]
     protocol: Protocol = Protocol()
-    _arrays: dict[str, npt.NDArray[Any]]  # all of them by name, with tasks along the last axis
+    # All arrays are here by name, with tasks along the last axis.
+    _arrays: dict[str, npt.NDArray[Any]]
     _labels: dict[str, Labels]
-    _memo: dict[Any, Any]  # what reports derive from the ranks and would compute again
+    # Reports keep here what they derive from the ranks and would compute again.
+    _memo: dict[Any, Any]
 
     def __init__(
         self,
@@ -190,7 +193,7 @@ class Ranks(Immutable):
     ) -> Ranks:
         """Take over fresh arrays and labels without a check or a copy; arrays become read-only."""
         for array in arrays.values():
-            array.setflags(False)  # by position: by name it takes three times as long
+            array.setflags(False)  # By name the argument takes three times as long.
         ranks = cls.__new__(cls)
         attributes = ranks.__dict__
         attributes.update(arrays, _arrays=arrays, _labels=labels, protocol=protocol, _memo={})
@@ -412,10 +415,10 @@ class Ranks(Immutable):
         >>> list(ranks.with_labels(degree=None).labels)
         ['side']
         """
-        first = dict.fromkeys(LABELS)  # so that these come first
-        kept = {**first, **self._labels, **labels, **named_labels(labels, len(self))}
+        known_first = dict.fromkeys(LABELS)
+        kept = {**known_first, **self._labels, **labels, **named_labels(labels, len(self))}
         origins = self.origins
-        if "unit" in labels:  # which are the user's, whatever task ranks come from
+        if "unit" in labels:  # Units are the user's, whatever task ranks come from.
             origins = ()
         elif "queries" in labels:
             origins = tuple(origin._replace(queries=0) for origin in origins)
@@ -540,7 +543,7 @@ def load(path: str | os.PathLike[str]) -> Ranks:
         ranks = Ranks(**saved.arguments)
         arrays = checked_answers(saved.arrays, len(ranks))
         if saved.weights is not None:
-            # a slice of weighted ranks may have only weights of 0, and is saved as it is
+            # A slice of weighted ranks may have only weights of 0, and is saved as it is.
             arrays["weights"] = checked_weights(saved.weights, length=len(ranks))
         judged = None if saved.judged is None else saved.judged.checked(len(ranks))
         return ranks._with(arrays, judged=judged, origins=saved.origins)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
 
 COUNTS = ("above", "tied", "candidates")
-# What tasks may have beside counts and labels, and what it is of those that do not say it where
-# they are joined with others that do.
+# Tasks may have these beside counts and labels. Those that do not say theirs have these values
+# where they are joined with others that do.
 DEFAULTS = {"listed": True, "gains": 1.0, "without_answers": 0}
-MOST_CANDIDATES = 1 << 52  # so that every rank, and half of one, is a float64
+MOST_CANDIDATES = 1 << 52  # Every rank, and half of one, is then a float64.
 
 
 @public("truerank.ranks")
@@ -59,7 +59,7 @@ def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, In
     """
     above = _counts("above", above, None, 0)
     n = len(above)
-    tied = _counts("tied", tied, n, 1)  # the true candidate ties with itself
+    tied = _counts("tied", tied, n, 1)  # The true candidate ties with itself.
     if not isinstance(candidates, list | tuple | range) and np.ndim(candidates) == 0:
         one = as_array(candidates, "candidates").reshape(1)
         candidates = np.repeat(integers("candidates", one), n)
@@ -70,7 +70,7 @@ def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, In
         raise InputValueError(
             "candidates", expected=expected, got=f"{candidates[i]} at position {i}"
         )
-    wrong = tied > candidates - above  # a sum could overflow
+    wrong = tied > candidates - above  # A sum could overflow.
     if wrong.any():
         i = int(wrong.argmax())
         got = f"{candidates[i]} for above {above[i]} and tied {tied[i]} at position {i}"
@@ -94,7 +94,7 @@ def checked_audit(value: object, length: int) -> IntArray:
     for row, name, counts in zip(audit, Audit._fields, parts, strict=False):
         if counts is not None or name not in Audit._field_defaults:
             row[:] = _counts(f"audit.{name}", counts, length, 0)
-        if row.sum(dtype=np.float64) >= 2**63:  # a report adds them up
+        if row.sum(dtype=np.float64) >= 2**63:  # A report adds them up.
             raise InputValueError(f"audit.{name}", expected="integers whose sum is below 2**63")
     return audit
 

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from .container import Ranks
     from .labels import LabelsLike
 
-# The weights that can be named, and the label that each goes by; that label's name works as well.
+# Weights of these names go by these labels, whose names work as well.
 WEIGHTS = {LABEL_WORDS[label]: label for label in ("queries", "relation", "targets")}
-_SIDES_OF_ONE_GRAPH = {"head", "tail"}  # sides whose targets are the same entities
+# The targets of these sides are the same entities.
+_SIDES_OF_ONE_GRAPH = {"head", "tail"}
 
 
 def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]:
@@ -68,7 +69,7 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     side = ranks.side
     if side is None or label not in ("queries", "targets"):
         return _used_labels(labels)
-    # equal ids on different sides differ for queries, and for targets unless of one graph
+    # Equal ids on different sides differ for queries, and for targets unless they are of one graph.
     if label == "targets" and set(_used_labels(side)[1]) <= _SIDES_OF_ONE_GRAPH:
         return _used_labels(labels)
     return _labels_within_side(side, labels)

@@ -88,7 +88,8 @@ class JudgedPlaces(NamedTuple):
         >>> JudgedPlaces.joined([one, one]).lists, JudgedPlaces.joined([one, one]).indptr
         (array([0, 0]), array([0, 1]))
         """
-        if all(part.places is parts[0].places for part in parts):  # as slices of one whole
+        # Slices of one whole share its places.
+        if all(part.places is parts[0].places for part in parts):
             return parts[0]._replace(lists=np.concatenate([part.lists for part in parts]))
         numbers = [len(part.indptr) - 1 for part in parts]
         starts = indptr_of(numbers)
@@ -154,7 +155,7 @@ class JudgedPlaces(NamedTuple):
 
     def same_as(self, other: JudgedPlaces) -> bool:
         """Whether the queries of the same tasks have the same documents."""
-        pairs = codes_of(self.lists, other.lists).first()  # each two lists once
+        pairs = codes_of(self.lists, other.lists).first()  # Each two lists are compared once.
         one = self.documents(pairs)
         two = other.documents(pairs)
         return all(map(np.array_equal, one, two))

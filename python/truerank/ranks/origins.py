@@ -88,7 +88,7 @@ def fingerprint_of(columns: Iterable[tuple[IntArray, Any]]) -> str:
         if names is not None:
             found = codes_of(ids)
             first = found.first()
-            order = np.argsort(first)  # of the names, as they come
+            order = np.argsort(first)  # The names are in the order in which they come.
             place = np.empty_like(order)
             place[order] = np.arange(len(order))
             numbers = place[found.codes]

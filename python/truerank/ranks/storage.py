@@ -61,11 +61,11 @@ if TYPE_CHECKING:
     Members = dict[str, npt.NDArray[Any]]
 
 KIND = "truerank.ranks"
-# The members of saved ranks, or what stands before the dot in their names.
+# Saved ranks have these members, and others whose names begin with one of these and a dot.
 FIELDS = ("gains", "answers", "without_answers", "lengths")
 MEMBERS = {"weights", "listed", "audit", "judged", "labels"}.union(COUNTS, FIELDS)
-HEADER = "truerank"  # the member that every archive of truerank has
-_FORMAT = 2  # of each kind: the only one that this version knows
+HEADER = "truerank"  # Every archive of truerank has this member.
+_FORMAT = 2  # This version knows one format of each kind.
 _READABLE = "a file of truerank (Report.from_json reads reports)"
 
 
@@ -214,7 +214,7 @@ def unarchived(header: dict[str, Any], members: Members) -> SavedRanks:
         raise ValueError(f"written by a newer truerank, whose protocol has {', '.join(unknown)}")
     fields = dict(saved["comparable"])
     for name, value in saved["provenance"].items():
-        if name in PROVENANCE:  # a later version may have others, which no reader needs
+        if name in PROVENANCE:  # A later version may have others, which no reader needs.
             fields[name] = value
     arguments: dict[str, Any] = {"labels": labels, "protocol": Protocol(**fields)}
     for name in COUNTS:

@@ -268,11 +268,11 @@ class AlignmentData:
         return printable(f"AlignmentData({text})")
 
 
-# Shares by the name of the split, in the order in which shuffled pairs are assigned.
+# These are shares by the name of the split, in the order in which shuffled pairs are assigned.
 SHARES: dict[str, dict[str, float]] = {
     "20/10/70": {"train": 0.2, "valid": 0.1, "test": 0.7},
     "30/70": {"train": 0.3, "test": 0.7},
-    # 70 % test; of the rest, 80 % training and 20 % validation
+    # After 70 % for the test, 80 % of the rest are for training and 20 % for validation.
     "24/6/70": {"train": 0.24, "valid": 0.06, "test": 0.7},
 }
 
@@ -342,13 +342,16 @@ def split_pairs(
     given = mapping("shares", shares, "a str or a dict")
     checked = {name: number(f'shares["{name}"]', share) for name, share in given.items()}
     are_positive = all(share >= 0 for share in checked.values())
-    if not are_positive or not abs(sum(checked.values()) - 1) < 1e-9:  # NaN is refused, too
+    # This also refuses NaN.
+    if not are_positive or not abs(sum(checked.values()) - 1) < 1e-9:
         expected = "shares from 0 to 1 that add up to 1"
         raise InputValueError("shares", expected=expected, got=list(checked.values()))
     rows, places = _random_places(pairs, seed, columns)
     quotas = [Fraction(repr(share)) * len(rows) for share in checked.values()]
-    sizes = list(map(floor, quotas))  # of decimal numbers as they are written: 0.1 is a tenth
-    by_rest = sorted(range(len(sizes)), key=lambda i: sizes[i] - quotas[i])  # a stable sort
+    # Shares are decimal numbers as they are written: 0.1 is a tenth.
+    sizes = list(map(floor, quotas))
+    # The sort is stable, so that of equal rests the first one gets the pair.
+    by_rest = sorted(range(len(sizes)), key=lambda i: sizes[i] - quotas[i])
     for i in by_rest[: len(rows) - sum(sizes)]:
         sizes[i] += 1
     return _deal(rows, places, dict(zip(checked, np.cumsum(sizes), strict=True)))
@@ -421,7 +424,8 @@ def five_folds(
         if valid_size:
             ends["valid"] = last - first + valid_size
         ends["test"] = n
-        splits.append(_deal(rows, (places - first) % n, ends))  # places on the ring, from the fold
+        places_from_fold = (places - first) % n
+        splits.append(_deal(rows, places_from_fold, ends))
     return splits
 
 

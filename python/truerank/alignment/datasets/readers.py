@@ -28,15 +28,15 @@ from .graphs import SPLITS, AlignmentData, Graph
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
 
-FOLDS = "721_5fold"  # OpenEA's folder of the folds
-_ALL = ""  # stands for the name of a split where a file has all pairs
-# DBP15k's files of pairs, in the order in which the reader looks for them.
+OPENEA_FOLDS = "721_5fold"
+_ALL = ""  # This stands for the name of a split where a file has all pairs.
+# The reader looks for DBP15k's files of pairs in this order.
 _PAIR_FILES = (
     {"train": "sup_pairs", "test": "ref_pairs"},
     {"train": "sup_ent_ids", "test": "ref_ent_ids"},
     {_ALL: "ref_ent_ids"},
 )
-_DIGITS = 18  # numbers of this length fit into int64
+_DIGITS = 18  # Numbers of this length fit into int64.
 
 
 @public("truerank.alignment")
@@ -105,7 +105,7 @@ def read_openea(
     folder: str | os.PathLike[str],
     fold: int | None = None,
     *,
-    folds: str = FOLDS,
+    folds: str = OPENEA_FOLDS,
 ) -> AlignmentData:
     """Read a data set in the layout of OpenEA.
 
@@ -206,7 +206,7 @@ def _read_folder(root: str, pair_paths: Mapping[str, str], by_id: bool) -> Align
         list_of_entities = find_file(root, f"ent_ids_{k}")
         if by_id:
             triples = _path(root, f"triples_{k}")
-            list_of_entities = _path(root, f"ent_ids_{k}")  # it must be there
+            list_of_entities = _path(root, f"ent_ids_{k}")  # Here it must exist.
         entities = _read_list(list_of_entities, by_id)
         relations = _read_list(find_file(root, f"rel_ids_{k}"), by_id)
         sides.append(_Side(_File("folder", triples), entities, relations))
@@ -291,8 +291,8 @@ class _File(NamedTuple):
 class _Labels(NamedTuple):
     """The entities of a graph, or its relations: their order, and what a `Graph` has of them."""
 
-    title: str  # where they are from, for messages
-    order: Any  # what other files call them, as `encode_columns` takes it
+    title: str  # Messages say by it where the labels are from.
+    order: Any  # Other files call them so, in the form that `encode_columns` takes.
     names: tuple[str, ...] | None = None
     ids: Sequence[int] | None = None
 
@@ -312,7 +312,7 @@ def _read_data(
     entities = [f"{name} entity" for name in GRAPHS]
     columns_of_files = []
     for split, file in links.items():
-        # only a fold of OpenEA may lack pairs for validation
+        # Only a fold of OpenEA may lack pairs for validation.
         may_be_empty = file.argument == "folder" and split == "valid"
         columns_of_files.append(_read_columns(file, entities, may_be_empty))
     left_columns = [left for left, _ in columns_of_files]

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 MatchingMethod = Literal["greedy", "mutual", "stable", "optimal"]
 METHODS: tuple[MatchingMethod, ...] = get_args(MatchingMethod)
-# The most scores for the dense solver: they take 1 GiB in float64, and the solver works in place.
-# The 10,500 test pairs of a data set of 15,000 fit; all of 15,000 entities do not.
+# The dense solver takes no more scores than these: they take 1 GiB in float64, and it works in
+# place. The 10,500 test pairs of a data set of 15,000 fit; all of 15,000 entities do not.
 MAX_DENSE_CELLS = 1 << 27
 DEFAULT_CANDIDATES = 32
 
@@ -170,13 +170,14 @@ def infer(
         if np.isnan(least):
             raise InputValueError("threshold", expected="a number", got="nan")
     rules = read_rules(options, SimilarityOptions)
-    passes = (method != "greedy") + 1 + is_integer(csls)  # so many are expected
-    source = open_similarities(left, right, similarity, rules, passes)
+    expected_passes = (method != "greedy") + 1 + is_integer(csls)
+    source = open_similarities(left, right, similarity, rules, expected_passes)
     ids_of_left = as_ids("left_ids", left_ids, source.shape[0])
     ids_of_right = as_ids("right_ids", right_ids, source.shape[1])
     source = source.restrict(ids_of_left, ids_of_right, csls)
     solved = ""
-    most = None  # candidates of each entity
+    # Only the sparse solver limits the candidates of an entity.
+    most = None
     if method == "greedy":
         solved = direction
     elif method == "optimal":
@@ -217,7 +218,8 @@ def _find_pairs(
     if not min(sizes):
         return np.zeros((0, 2), np.int64), np.zeros(0, source.dtype)
     if method in ("stable", "optimal"):
-        right_asks = sizes[0] > sizes[1]  # one-to-one matchings are made from the smaller side
+        # One-to-one matchings are made from the smaller side.
+        right_asks = sizes[0] > sizes[1]
     else:
         right_asks = direction != DIRECTIONS[0]
     if right_asks:
@@ -251,7 +253,7 @@ def _most_similar_pairs(source: Similarities, mutual: bool) -> ScoredPairs:
     scores = best.scores[kept, 0]
     if not mutual:
         return left, right, scores
-    chosen = distinct(right)  # no other right entity can be in a pair
+    chosen = distinct(right)  # No other right entity can be in a pair.
     partners = source.swapped().top_k(1, chosen).ids[:, 0]
     kept = partners[search_sorted(chosen, right)] == left
     return left[kept], right[kept], scores[kept]
@@ -466,13 +468,15 @@ class Alignment(AsTable):
         """
         if direction is None:
             direction = self.solved if self.solved in DIRECTIONS else DIRECTIONS[0]
-        side = DIRECTIONS.index(choice("direction", direction, DIRECTIONS))  # of the queries
+        query_column = DIRECTIONS.index(choice("direction", direction, DIRECTIONS))
         wanted, left_out = self._reference_pairs(reference, columns)
         correct = are_among(self._keys_of(self.pairs), self._keys_of(wanted))
-        # of several partners, the best one counts; equal scores go by the lower id
-        order = np.lexsort((self.pairs[:, 1 - side], -self.scores, self.pairs[:, side]))
-        queries = codes_of(self.pairs[order, side])
-        entities = distinct(wanted[:, side])
+        # Of several partners, the best one counts; equal scores go by the lower id.
+        order = np.lexsort(
+            (self.pairs[:, 1 - query_column], -self.scores, self.pairs[:, query_column])
+        )
+        queries = codes_of(self.pairs[order, query_column])
+        entities = distinct(wanted[:, query_column])
         right = int(correct.sum())
         return Agreement(
             precision=_ratio(right, len(self.pairs)),
@@ -553,7 +557,7 @@ class Alignment(AsTable):
         models = []
         for alignment in (self, other):
             is_found = are_among(self._keys_of(wanted), self._keys_of(alignment.pairs))
-            # a pair that is found has the first of two places
+            # A pair that is found has the first of two places.
             ranks = Ranks(1 - is_found.astype(np.int64), np.ones(len(wanted), np.int64), 2)
             models.append(ranks.with_labels(unit=np.arange(len(wanted))))
         tested = compare(*models, metric="hits@1", level=level)

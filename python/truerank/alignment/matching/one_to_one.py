@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from .similarities import Similarities
 
     Array = npt.NDArray[Any]
-    ScoredPairs = tuple[IntArray, IntArray, Array]  # left ids, right ids, scores
+    # Left ids and right ids come before the scores of their pairs.
+    ScoredPairs = tuple[IntArray, IntArray, Array]
 
-BATCH_SHARE = 4  # a pass must match one in 4 free entities, else batches propose
-NO_HOLDER = np.iinfo(np.int64).max  # the holder of a right entity that is free: above any id
+BATCH_SHARE = 4  # If a pass does not match one in 4 free entities, batches propose.
+# A free right entity has this holder, which is above any id: on equal scores, any entity may have
+# it.
+NO_HOLDER = np.iinfo(np.int64).max
 
 
 def dense_pairs(source: Similarities) -> ScoredPairs:
@@ -43,11 +46,11 @@ def dense_pairs(source: Similarities) -> ScoredPairs:
     costs more than the totals of other matchings can differ, so the solver takes it only if nothing
     else is left; then the pair is left out.
     """
-    from scipy.optimize import linear_sum_assignment as solve  # few calls need it
+    from scipy.optimize import linear_sum_assignment as solve
 
     rows = source.left_ids
     columns = source.right_ids
-    costs = np.empty((len(rows), len(columns)))  # float64, the dtype of the solver
+    costs = np.empty((len(rows), len(columns)))  # This is float64, the solver's dtype.
     for where, block in source.blocks(rows):
         _check_finite(block, source, rows[where], columns)
         np.negative(block, out=costs[where], dtype=np.float64)
@@ -104,7 +107,7 @@ def sparse_pairs(source: Similarities, candidates: int, k: int) -> ScoredPairs:
     row, column = np.divmod(keys, width)
     scores = scores[codes.first()]
     costs = scores.max().astype(np.float64) - scores + 1
-    if matched < len(rows):  # columns that stand for no partner
+    if matched < len(rows):  # The columns that are added stand for no partner.
         nobody = np.arange(len(rows))
         row = np.concatenate([row, nobody])
         column = np.concatenate([column, width + nobody])
@@ -197,20 +200,23 @@ class StableMatching:
         self.current = CurrentMatches(
             np.full(right, -np.inf, source.dtype), np.full(right, NO_HOLDER)
         )
-        self.next_entries, self.list_ends = np.zeros((2, left), np.int64)  # the rest of each list
-        self.complete = np.zeros(left, bool)  # no other entity would accept
-        self.last_scores = np.full(left, -np.inf, source.dtype)  # the score of the last proposal
+        # The rest of each left entity's list is from its next entry to the list's end.
+        self.next_entries, self.list_ends = np.zeros((2, left), np.int64)
+        # If a list is complete, no entity that it lacks would accept.
+        self.complete = np.zeros(left, bool)
+        # These are the scores of the last proposals.
+        self.last_scores = np.full(left, -np.inf, source.dtype)
         self.owners, self.ids = np.zeros((2, 0), np.int64)
         self.scores = np.empty(0, source.dtype)
 
     def match(self) -> ScoredPairs:
         """Propose until no free entity has anyone left to ask."""
-        before = 0  # how many were free before the last pass
+        free_before_pass = 0
         free = self.source.left_ids
         while len(free):
-            if before and (before - len(free)) * BATCH_SHARE < before:
+            if free_before_pass and (free_before_pass - len(free)) * BATCH_SHARE < free_before_pass:
                 free = self.propose_in_batches(free)
-            before = len(free)
+            free_before_pass = len(free)
             free = self.propose(free)
         held_scores, holders = self.current
         matched = np.flatnonzero(holders != NO_HOLDER)
@@ -227,7 +233,7 @@ class StableMatching:
 
     def propose_in_batches(self, free: IntArray) -> IntArray:
         """Let a quarter of the free entities propose, in batches, and return those still free."""
-        # lists of this length fit into the pool, and suffice for a batch of this size
+        # Lists of this length fit into the pool, and suffice for a batch of this size.
         size = max(isqrt(self.pool_size), self.pool_size // len(self.source.right_ids))
         quota = -(-len(free) // BATCH_SHARE)
         while quota > 0 and len(free) > size:
@@ -296,7 +302,7 @@ class StableMatching:
             left = left[accepted]
             right = right[accepted]
             scores = scores[accepted]
-            # the best proposal to each right entity comes first
+            # The best proposal to each right entity comes first.
             order = np.lexsort((left, -scores, right))
             left = left[order]
             proposed_to = codes_of(right[order])

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-DEFAULT_SIMILARITY = "cosine"  # the default of functions
+DEFAULT_SIMILARITY = "cosine"
 
-_BLOCK_CELLS = 1 << 22  # the number of scores in memory at a time
-_MAX_EXACT_INTEGER = 1 << 53  # integers up to here are exact in float64
+_BLOCK_CELLS = 1 << 22  # So many scores are in memory at a time.
+_MAX_EXACT_INTEGER = 1 << 53  # Integers up to here are exact in float64.
 
 
 class Similarities:
@@ -84,13 +84,13 @@ class Similarities:
         """Let only some entities take part, and use CSLS with a number or means."""
         self.left_ids = left_ids
         self.right_ids = right_ids
-        size = 0  # the bytes of the scores that are made for means
+        bytes_for_means = 0
         if is_integer(csls):
             if not len(left_ids) or not len(right_ids):
-                return self  # without entities there is no mean, and no pair either
-            size = self.bytes_of(self.shape[0])
+                return self  # Without entities there is no mean, and no pair either.
+            bytes_for_means = self.bytes_of(self.shape[0])
         among = (left_ids, right_ids)
-        with self.progress.watching(size) as watch:
+        with self.progress.watching(bytes_for_means) as watch:
             self.scores = scale(self.scores, csls, among, self.rules, watch=watch)
         return self
 
@@ -121,7 +121,7 @@ class Similarities:
             return self.scores.score(rows, None, self.rules.num_threads)[:, self.right_ids]
         width = self.shape[1]
         if len(rows) and len(self.right_ids) == width and (np.diff(rows) == 1).all():
-            # a tile is copied quicker than single scores
+            # A tile is copied quicker than single scores.
             return read_floats(self.scores, Tile(int(rows[0]), 0, len(rows), width), "map")
         scores = self.scores.take(rows[:, None], self.right_ids)
         if scores.dtype != self.dtype:
@@ -174,7 +174,7 @@ class PassProgress:
     ) -> None:
         self._listener = as_listener(progress)
         self._start = time.monotonic()
-        self._size = max(1, size)  # of a pass
+        self._size_of_pass = max(1, size)
         self._done = 0
         self._total = passes * size
         self.add(0)
@@ -196,8 +196,8 @@ class PassProgress:
 
     def _tell(self, done: int) -> None:
         while done > self._total:
-            self._total += self._size
-        if done < self._total:  # what may be the end is told by `finish` alone
+            self._total += self._size_of_pass
+        if done < self._total:  # `finish` alone tells what may be the end.
             self._tell_listener(done, self._total)
 
     def _tell_listener(self, done: int, total: int) -> None:
@@ -228,18 +228,19 @@ def top_k_of_rows(scores: Array, columns: IntArray, k: int) -> TopK:
     height, width = scores.shape
     best = _empty_top_k(height, k, scores.dtype)
     good = ~np.isnan(scores)
-    if k < width:  # sort only what is as good as the k-th best
+    if k < width:  # Only what is as good as the k-th best is sorted.
         kth = -np.partition(-scores, k - 1, axis=1)[:, k - 1 : k]
         good &= (scores >= kth) | np.isnan(kth)
     row, column = np.nonzero(good)
     value = scores[row, column]
-    order = np.lexsort((-value, row))  # stable: ties stay in the order of columns
+    # The sort is stable, so that ties stay in the order of columns.
+    order = np.lexsort((-value, row))
     row = row[order]
-    place = np.arange(len(row)) - np.searchsorted(row, np.arange(height))[row]  # in its row
-    kept = place < k
+    place_in_row = np.arange(len(row)) - np.searchsorted(row, np.arange(height))[row]
+    kept = place_in_row < k
     best_of_row = order[kept]
-    best.ids[row[kept], place[kept]] = columns[column[best_of_row]]
-    best.scores[row[kept], place[kept]] = value[best_of_row]
+    best.ids[row[kept], place_in_row[kept]] = columns[column[best_of_row]]
+    best.scores[row[kept], place_in_row[kept]] = value[best_of_row]
     return best
 
 
