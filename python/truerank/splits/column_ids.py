@@ -38,6 +38,8 @@ class IdColumn(NamedTuple):
         Whether its labels are fields of text, which have no type.
     are_positions : bool
         Whether its integers are positions, whatever the labels are.
+    has_header : bool
+        Whether the first line of the file is none of its rows.
     """
 
     split: str
@@ -47,6 +49,7 @@ class IdColumn(NamedTuple):
     path: str = ""
     is_text: bool = False
     are_positions: bool = False
+    has_header: bool = False
 
     def where(self, row: int) -> str:
         """Return the place of an entry, for messages."""

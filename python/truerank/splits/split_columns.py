@@ -123,7 +123,7 @@ class SplitReader:
         if is_path(split):
             path = os.fsdecode(split)
             if not path.endswith(".npy"):
-                return self._read_text(title, path)
+                return self.read_text(title, path)
             split = read_npy(title, path)
             title = f"{title}: {path}"
         if isinstance(split, ForeignSplit):
@@ -132,17 +132,19 @@ class SplitReader:
         values = enumerate(self.columns(title, split))
         return [self.column(title, j, each) for j, each in values]
 
-    def _read_text(self, title: str, path: str) -> list[IdColumn]:
-        """Read the columns of a file of text."""
+    def read_text(self, title: str, path: str) -> list[IdColumn]:
+        """Read the columns of a file of text; one without rows has no columns."""
         rows = open_rows(title, path, self.form, self.header)
         if rows is None:
             return []
         order = self.place(rows.title, rows.names, rows.width)
         if rows.note:
             self.notes.append(rows.note)
+        column = IdColumn(title, 0, np.zeros(0, np.int64), None, path, is_text=True)
+        column = column._replace(has_header=rows.header > 0)
         columns = []
         for j, codes in enumerate(read_rows(rows, order, self._encode)):
-            columns.append(IdColumn(title, j, codes, self.index(j), path, is_text=True))
+            columns.append(column._replace(position=j, values=codes, label_index=self.index(j)))
         if columns and self.header is None and rows.names is None:
             self._without_header.append(columns)
         return columns

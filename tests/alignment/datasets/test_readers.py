@@ -236,6 +236,12 @@ def test_damaged_pairs(text: str, keywords: dict[str, Any], said: str, tmp_path:
     refusal((ValueError, TypeError), said, read_pairs, **given)
 
 
+def test_lines_below_a_header_have_their_numbers(tmp_path: Path) -> None:
+    path = fill_folder(tmp_path, {"pairs.tsv": "left\tright\na\tb\nx\tb\n"}) / "pairs.tsv"
+    with pytest.warns(UserWarning, match="a header: left out"):
+        refusal(ValueError, "got 'x' in line 3", read_pairs, path, left=["a"])
+
+
 # -- graphs and data -------------------------------------------------------------------------------
 
 

@@ -18,10 +18,10 @@ from ...inputs.input_files import path_name
 from ...inputs.naming import public
 from ...inputs.row_keys import first_rows, row_keys
 from ...splits.column_ids import IdColumn, distinct_labels, encode_columns
-from ...splits.column_roles import FACTS, PAIRS, Door, find_roles
+from ...splits.column_roles import FACTS, PAIRS, Door
 from ...splits.elements import is_id, is_integer_text
-from ...splits.text import TRIPLE, RowForm, is_path, line_of, open_rows, read_rows
-from ...splits.vocabularies import LabelIndex
+from ...splits.split_columns import SplitReader
+from ...splits.text import TRIPLE, RowForm, is_path, line_of
 from ..aligned_pairs import GRAPHS
 from .graphs import SPLITS, AlignmentData, Graph
 
@@ -358,7 +358,7 @@ class _FileColumn(IdColumn):
     """A column of a file: `path` is its, and messages name the line."""
 
     def where(self, row: int) -> str:
-        return f"line {line_of(self.path, row)}"
+        return f"line {line_of(self.path, row + self.has_header)}"
 
     def labels(self) -> list[str]:
         """Return the label of each row."""
@@ -375,25 +375,16 @@ def _read_columns(
         raise InputTypeError(file.argument, expected="a path", got=type(file.path).__name__)
     path = os.fsdecode(file.path)
     title = f"{file.argument}: {path}"
-    indexes = [LabelIndex() for _ in fields]
-    rows = open_rows(file.argument, path, RowForm(tuple(fields), door=file.door))
-    columns = []
-    if rows is not None:
-        order: Sequence[int] = range(len(fields))
-        if file.door is not None:
-            roles = find_roles(title, rows.names, rows.width, file.door)
-            order = list(roles.places.values())
-        if rows.note:
-            warn_user(rows.note)
-        columns = read_rows(rows, order, lambda j, texts: indexes[j].encode(texts))
+    reader = SplitReader(RowForm(tuple(fields), tuple(range(len(fields))), door=file.door))
+    columns = reader.read_text(file.argument, path)
+    for note in reader.notes:
+        warn_user(note)
+    if not columns and not may_be_empty:
+        raise InputValueError(title, expected=f"lines of {' and '.join(fields)}", got="none")
     if not columns:
-        if not may_be_empty:
-            raise InputValueError(title, expected=f"lines of {' and '.join(fields)}", got="none")
-        columns = [np.zeros(0, np.int64) for _ in fields]
-    return [
-        _FileColumn(title, j, columns[j], index, path, is_text=True)
-        for j, index in enumerate(indexes)
-    ]
+        none = np.zeros(0, np.int64)
+        columns = [IdColumn(title, j, none, reader.index(j)) for j in range(len(fields))]
+    return [_FileColumn(*column)._replace(split=title) for column in columns]
 
 
 def _read_list(path: str | None, by_id: bool) -> _Labels | None:
