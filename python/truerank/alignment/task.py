@@ -374,19 +374,6 @@ class Task(tasks.Task[Report]):
         left_to_right, right_to_left : callable
             f(queries) -> scores: queries (b, 1) int64 are distinct ids of entities; scores
             (b, entities of the other graph) are numpy arrays or torch CPU tensors.
-        batch_size : int, optional
-            The number of queries per batch. Default: as many as have about 64 MB of scores. Of
-            pairs: their number; default: 65,536.
-        device : str or torch.device, optional
-            Where the callable wants its queries as a tensor of torch. Default: a numpy array.
-        pairs : bool
-            Whether the callables score pairs: f(queries, candidates) -> scores, with queries
-            (p, ...) and candidates (p,) int64, and scores (p,). They are asked for each pair of a
-            query and one of its candidates once, and for nothing else.
-        order, nan, dtype, threads, audit : optional
-            As in `truerank.rank`.
-        progress : callable or bool, optional
-            Called with a `Progress` after each batch, in queries. True: a bar of tqdm.
 
         Returns
         -------

@@ -71,7 +71,24 @@ class MatrixOptions(RuleOptions, EmbeddingOptions, total=False):
 
 
 class BatchOptions(RuleOptions, total=False):
-    """Those, and the options of scoring batches of queries by a callable."""
+    """Those, and the options of scoring batches of queries by a callable.
+
+    Parameters
+    ----------
+    batch_size : int, optional
+        The number of queries per batch. Default: as many as have about 64 MB of scores. Of
+        pairs: their number; default: 65,536.
+    device : str or torch.device, optional
+        Where the callable wants its queries as a tensor of torch. Default: a numpy array.
+    pairs : bool
+        Whether a callable scores pairs: f(queries, candidates) -> scores, with queries
+        (p, ...) and candidates (p,) int64, and scores (p,). It is asked for each pair of a
+        query and one of its candidates once, and for nothing else.
+    order, nan, dtype, threads, audit : optional
+        As in `truerank.rank`.
+    progress : callable or bool, optional
+        Called with a `Progress` after each batch, in queries. True: a bar of tqdm.
+    """
 
     batch_size: int | None
     device: Any
@@ -178,6 +195,9 @@ def read_rules(options: Mapping[str, Any], kind: type[Any] = RuleOptions) -> Rul
 def with_options(kind: type[Any], **defaults: Any) -> Callable[[F], F]:
     """Make a decorator that shows the options of a TypedDict in the signature of a function.
 
+    What the docstring of the TypedDict says of them stands in that of the function, too,
+    behind its own parameters.
+
     Examples
     --------
     >>> @with_options(ListOptions)
@@ -192,6 +212,8 @@ def with_options(kind: type[Any], **defaults: Any) -> Callable[[F], F]:
         default = defaults.get(name)
         options.append(inspect.Parameter(name, _KEYWORD, default=default, annotation=annotation))
 
+    _, _, described = (inspect.getdoc(kind) or "").partition("Parameters\n----------\n")
+
     def show(function: F) -> F:
         signature = inspect.signature(function)
         parameters = list(signature.parameters.values())
@@ -199,6 +221,9 @@ def with_options(kind: type[Any], **defaults: Any) -> Callable[[F], F]:
         parameters.extend(options)
         shown: Any = function
         shown.__signature__ = signature.replace(parameters=parameters)
+        if described and function.__doc__:
+            before, returns, after = inspect.cleandoc(function.__doc__).partition("\n\nReturns\n")
+            function.__doc__ = f"{before}\n{described}{returns}{after}"
         return function
 
     return show

@@ -333,19 +333,6 @@ class Task(SidedTask[Report]):
             f(queries) -> scores, for each side of the task: queries (b, c) int64, distinct, as the
             side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor. Only
             statements have qualifiers to predict.
-        batch_size : int, optional
-            The number of queries per batch. Default: as many as have about 64 MB of scores. Of
-            pairs: their number; default: 65,536.
-        device : str or torch.device, optional
-            Where the callable wants its queries as a tensor of torch. Default: a numpy array.
-        pairs : bool
-            Whether the callables score pairs: f(queries, candidates) -> scores, with queries
-            (p, ...) and candidates (p,) int64, and scores (p,). They are asked for each pair of a
-            query and one of its candidates once, and for nothing else.
-        order, nan, dtype, threads, audit : optional
-            As in `truerank.rank`.
-        progress : callable or bool, optional
-            Called with a `Progress` after each batch, in queries. True: a bar of tqdm.
 
         Returns
         -------
@@ -457,8 +444,6 @@ class Task(SidedTask[Report]):
             of a frame must be the labels in their order.
         unique : bool
             Whether rows belong to the distinct queries.
-        order, nan, dtype, threads, audit, io, progress : optional
-            As in `truerank.rank`.
 
         Returns
         -------

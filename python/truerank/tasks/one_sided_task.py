@@ -30,19 +30,6 @@ class OneSidedTask(Task[AnyReport]):
         scorer : callable
             f(queries) -> scores: queries (b, ...) int64, rows of ``answers.queries``, each once and
             in order; scores (b, entities), numpy or a torch CPU tensor.
-        batch_size : int, optional
-            The number of queries per batch. Default: as many as have about 64 MB of scores. Of
-            pairs: their number; default: 65,536.
-        device : str or torch.device, optional
-            Where the callable wants its queries as a tensor of torch. Default: a numpy array.
-        pairs : bool
-            Whether the callable scores pairs: f(queries, candidates) -> scores, with queries
-            (p, ...) and candidates (p,) int64, and scores (p,). It is asked for each pair of a
-            query and one of its candidates once, and for nothing else.
-        order, nan, dtype, threads, audit : optional
-            As in `truerank.rank`.
-        progress : callable or bool, optional
-            Called with a `Progress` after each batch, in queries. True: a bar of tqdm.
 
         Returns
         -------
@@ -107,8 +94,6 @@ class OneSidedTask(Task[AnyReport]):
         scores : array_like, shape (queries, entities), or files
             A row for each query, in the order of their ids or positions, as `truerank.rank` takes
             them. The index and the columns of a frame must be the labels in their order.
-        order, nan, dtype, threads, audit, io, progress : optional
-            As in `truerank.rank`.
 
         Returns
         -------

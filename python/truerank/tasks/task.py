@@ -60,7 +60,13 @@ BySide = Mapping[str, Any]
 
 
 class ScoreOptions(RuleOptions, total=False):
-    """Options of evaluating scores: those, and how files are read."""
+    """Options of evaluating scores: those, and how files are read.
+
+    Parameters
+    ----------
+    order, nan, dtype, threads, audit, io, progress : optional
+        As in `truerank.rank`; `progress` counts the bytes of all scores.
+    """
 
     io: IoMode | None
 
