@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     # The core takes scores, or vectors whose scores it makes.
     CoreScores = _core.Scores | _core.FileScores | _core.Embeddings
 
-# Large compared with the cost of a tile in Python and of threads that wait for the last one; small
-# compared with memory, and counted in less time than a user waits for a sign of progress.
+# This is large compared with the cost of a tile in Python and of threads that wait for the last
+# one; it is small compared with memory, and counted before a user waits for a sign of progress.
 TILE_BYTES = 256 << 20
-# Of stores whose tiles are decoded, two tiles are in memory.
+# Two tiles of a store are in memory at a time where tiles are decoded.
 DECODED_TILE_BYTES = 64 << 20
 # These are the words of messages for the parts of a FileState.
 FILE_FACTS = {

@@ -32,7 +32,7 @@ from .shards import ShardStore, is_glob, matching_files
 from .store import OpenOptions, Store, Tile
 
 PATHS = (str, bytes, os.PathLike)
-# Each map has a descriptor of its own: far below the usual limit of 1024 open files.
+# Each map has a descriptor; this is far below the usual limit of 1024 open files.
 _MAX_MAPS = 64
 _ZARR = ("zarr.json", ".zarray", ".zgroup")
 _OPTIONS_OF_RAW = ("shape", "offset", "layout")
