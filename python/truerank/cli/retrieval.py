@@ -10,8 +10,8 @@ import click
 from ..inputs.errors import InputValueError
 from ..ranks.labels import LABEL_ALIASES
 from ..retrieval import RetrievalReport, Task
-from ..retrieval.answer_ties import GAINS
 from ..retrieval.answered_queries import MISSES
+from ..retrieval.answers import GAINS
 from ..splits.elements import is_integer_text
 from ..splits.list_files import qrels_of_file
 from .files import read_groups

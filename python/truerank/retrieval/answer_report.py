@@ -18,7 +18,6 @@ from ..metrics.keys import quote
 from ..ranks.container import Ranks
 from ..reporting.keyed_values import KeyedValues
 from ..tables.cells import format_count, percent
-from .answer_ties import GAINS, LEVELS, counted_gains, linear_gains
 from .answered_queries import (
     ANSWER_REPORTS,
     FEW_METRICS,
@@ -28,9 +27,10 @@ from .answered_queries import (
     check_misses,
     right_answers,
 )
+from .answers import GAINS, LEVELS, counted_gains, linear_gains
 from .graded_answers import ANSWERLESS
 from .metrics import ORDER_KINDS
-from .tie_sums import hit_chances
+from .ties import hit_chances
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -30,7 +30,7 @@ from ..reporting.summaries import (
 )
 from ..splits.elements import first_names
 from ..tables.cells import format_count
-from .answer_ties import GAINS, LEVELS
+from .answers import GAINS, LEVELS
 from .graded_answers import ANSWERLESS, GradedAnswers
 from .metrics import ORDER_KINDS, read_key
 

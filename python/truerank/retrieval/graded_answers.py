@@ -13,7 +13,7 @@ from ..metrics.keys import NO_ADJUSTMENT
 from ..ranks.container import Ranks
 from ..ranks.judged import JudgedPlaces
 from ..ranks.labels import Labels
-from .answer_ties import LEVELS, RankedAnswers
+from .answers import LEVELS, RankedAnswers
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -18,8 +18,8 @@ from ..metrics.keys import NO_ADJUSTMENT, Field, Grammar, Key, fail
 from ..metrics.kinds import EXPECTED_KIND
 from ..metrics.metric_table import METRICS, Row
 from ..metrics.sampled_hits import DrawnCutoff, Draws
-from .answer_ties import BEYOND, LEVELS, Ties
-from .tie_sums import discount_sums, first_reciprocals, hit_chances, reciprocal_sums
+from .answers import BEYOND, LEVELS, Ties
+from .ties import discount_sums, first_reciprocals, hit_chances, reciprocal_sums
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray

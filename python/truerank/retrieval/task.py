@@ -23,8 +23,8 @@ from ..splits.vocabularies import Vocabulary, code_names, ids_of_lists
 from ..tasks.one_sided_task import OneSidedTask
 from ..tasks.side_tasks import SideTasks
 from .answer_report import RetrievalReport, check_level, report
-from .answer_ties import GAINS, counted_gains, read_gains
 from .answered_queries import Rules, check_misses
+from .answers import GAINS, counted_gains, read_gains
 from .candidates import ALL, read_candidates
 from .graded_answers import with_judged
 from .lists import (
