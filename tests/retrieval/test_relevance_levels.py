@@ -260,7 +260,7 @@ def test_levels_that_are_refused() -> None:
     message = "the highest of which is 1, got 2"
     refusal(ValueError, message, Task, {"q": ["d1"]}, entities=DOCUMENTS, relevance_level=2)
     ranks = Task(qrels, entities=DOCUMENTS).evaluate_lists({"q": ["d1"]}).ranks
-    message = "relevance_level: expected a level that the gain of an answer reaches, got 3"
+    message = "a level that a gain reaches, the highest of which is 2, got 3"
     refusal(ValueError, message, report, ranks, relevance_level=3)
     refusal(ValueError, "answerless", report, ranks, answerless="nan")
     both = [report(ranks, relevance_level=level).ranks for level in (1, 2)]

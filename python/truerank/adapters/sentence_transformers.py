@@ -141,7 +141,7 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
         """
         if report is None:
             report = self.report
-        ranked = report._answered.ranked.right
+        ranked = report._answered.right
         best = ranked.ties("optimistic")
         worst = ranked.ties("pessimistic")
         above = best.above[best.starts] + worst.above[worst.starts]

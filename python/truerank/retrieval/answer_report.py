@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.arrays import checked_weights
-from ..inputs.checks import choice, instance, number, positive_integer, several, unique_keys
+from ..inputs.checks import choice, positive_integer, several, unique_keys
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
 from ..inputs.row_keys import codes_of
@@ -20,16 +18,16 @@ from ..reporting.keyed_values import KeyedValues
 from ..tables.cells import format_count, percent
 from .answered_queries import (
     ANSWER_REPORTS,
+    ANSWERLESS,
     FEW_METRICS,
     MISSES,
     AnsweredQueries,
     Rules,
+    check_level,
     check_misses,
-    right_answers,
 )
-from .answers import GAINS, LEVELS, counted_gains, linear_gains
-from .graded_answers import ANSWERLESS
-from .metrics import ORDER_KINDS
+from .answers import GAINS, checked_gains
+from .metrics import LEVELS, ORDER_KINDS
 from .ties import hit_chances
 
 if TYPE_CHECKING:
@@ -151,22 +149,6 @@ class RetrievalReport(KeyedValues):
     usual = form.usual
     read_key = staticmethod(form.read_key)
 
-    def __init__(
-        self,
-        ranks: Ranks,
-        gains: FloatArray | None = None,
-        *,
-        by: LabelsLike | None = None,
-        misses: str | None = None,
-    ) -> None:
-        instance("ranks", ranks, Ranks)
-        if gains is not None:
-            gains = checked_weights(gains, length=len(ranks), name="gains", each="right answer")
-        rules = Rules.of(ranks.protocol)
-        if misses is not None:
-            rules = rules._replace(misses=misses)
-        self._tell(AnsweredQueries(ranks, gains, by, rules))
-
     @property
     def _answered(self) -> AnsweredQueries:
         answered: AnsweredQueries = self._measured  # type: ignore[assignment]
@@ -180,7 +162,7 @@ class RetrievalReport(KeyedValues):
     @property
     def queries(self) -> list[Hashable]:
         """The label of each query, in the order of `per_query`."""
-        return self._answered.ranked.queries
+        return self._answered.queries
 
     @property
     def answers(self) -> IntArray:
@@ -278,7 +260,7 @@ class RetrievalReport(KeyedValues):
         """
         choice("order", order, ORDER_KINDS + LEVELS)
         ks = [positive_integer("cutoffs", k) for k in several("cutoffs", cutoffs, "integers")]
-        ties = self._answered.ranked.right.ties(order)
+        ties = self._answered.right.ties(order)
         first = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
         # queries whose first ties are alike are computed once
         codes = codes_of(*first)
@@ -286,7 +268,7 @@ class RetrievalReport(KeyedValues):
         where = codes.first()
         above, size, right = (column[where] for column in first)
         hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in ks]
-        shares: FloatArray = np.array(hits) / (counts.sum() + self._answered.ranked.zeros_in_all)
+        shares: FloatArray = np.array(hits) / (counts.sum() + self._answered.zeros_in_all)
         return shares
 
     def by_query(self, metrics: Names = None) -> dict[Hashable, dict[str, float]]:
@@ -457,7 +439,7 @@ def report(
     if gains is not None:
         ranks = _with_gains(ranks, gains)
     if relevance_level is not None:
-        _check_reached(ranks, check_level("relevance_level", relevance_level))
+        check_level(relevance_level, ranks.gains)
     given: dict[str, Any] = {"gain": gain, "misses": misses, "answerless": answerless}
     given["relevance_level"] = relevance_level
     said = {name: rule for name, rule in given.items() if rule is not None}
@@ -465,40 +447,18 @@ def report(
     choice("gain", rules.gain, GAINS)
     choice("answerless", rules.answerless, ANSWERLESS)
     check_misses(rules.misses, protocol)
-    counted = counted_gains(ranks.gains, rules.gain)
     fields = rules.fields()
     if ranks.gains is None:
         fields["gain"] = None  # there is nothing that it is the rule of, and likewise
     if ranks.listed is None:
         fields["misses"] = None
     ranks = ranks.with_protocol(**fields)
-    return RetrievalReport._of(AnsweredQueries(ranks, counted, by, rules))
-
-
-def check_level(argument: str, level: object) -> float:
-    """Check a relevance level: a finite number above 0.
-
-    Examples
-    --------
-    >>> check_level("relevance_level", 2)
-    2.0
-    """
-    value = number(argument, level)
-    if not 0 < value < math.inf:
-        raise InputValueError(argument, expected="a finite number above 0", got=f"{value:g}")
-    return value
-
-
-def _check_reached(ranks: Ranks, level: float) -> None:
-    """Refuse a level that no gain reaches."""
-    if len(ranks) and not right_answers(ranks, level).any():
-        expected = "a level that the gain of an answer reaches"
-        raise InputValueError("relevance_level", expected=expected, got=f"{level:g}")
+    return RetrievalReport._of(AnsweredQueries(ranks, by, rules))
 
 
 def _with_gains(ranks: Ranks, gains: npt.ArrayLike) -> Ranks:
     """Return ranks with gains; refuse others than those that they carry."""
-    given = linear_gains(gains, len(ranks))
+    given = checked_gains(gains, len(ranks))
     carried = ranks.gains
     if carried is None:
         return ranks._with({"gains": given})

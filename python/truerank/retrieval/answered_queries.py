@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,12 +11,12 @@ import numpy as np
 
 from ..inference.units import UNIT, TaskLabels, Units, group_of_tasks, unit_codes
 from ..inputs.arrays import read_only
-from ..inputs.checks import choice
+from ..inputs.checks import choice, number
 from ..inputs.errors import InputValueError
 from ..inputs.row_keys import codes_of
 from ..inputs.words import LISTED
-from ..metrics.keys import ALL_SIDES, MACRO, Key, Sides
-from ..metrics.kinds import EXPECTED_KIND, Sample, take
+from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, Key, Sides
+from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from ..reporting.audit import findings
@@ -30,9 +31,8 @@ from ..reporting.summaries import (
 )
 from ..splits.elements import first_names
 from ..tables.cells import format_count
-from .answers import GAINS, LEVELS
-from .graded_answers import ANSWERLESS, GradedAnswers
-from .metrics import ORDER_KINDS, read_key
+from .answers import GAINS, RankedAnswers, counted_gains, judged_as_answers, with_judged
+from .metrics import LEVELS, ORDER_KINDS, read_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +60,7 @@ FEW_METRICS = ("mrr", "map", "ndcg@10", "recall@10")
 LISTED_KINDS = (*ORDER_KINDS, "chance", "index")  # of the keys that a report lists
 CHECKS = ("constant", "nan", "inf", "saturated", "sampled")
 FEW = 0.1  # the share of candidates up to which lists are short
+ANSWERLESS = ("omit", "zero")  # what becomes of queries without a right answer
 # What becomes of right answers that their lists miss, in the words of a table.
 MISSES = {"zero": "count as 0", "bounds": "have bounds", "expected": "count by their mean"}
 
@@ -170,16 +171,32 @@ DEFAULT_RULES = Rules()
 
 
 class AnsweredQueries(Measured):
-    """The answers of queries, in groups; the parameters are those of `RetrievalReport`.
+    """The answers of queries by grade, and their groups; values of all queries.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        A task for each answer with a gain above 0, with labels of queries.
+    by : str or labels, optional
+        Groups of queries.
+    rules : Rules
 
     Attributes
     ----------
-    gains : ndarray of float64, shape (n,), or None
     rules : Rules
+    gains : ndarray of float64, shape (n,), or None
+        What the answers count for; None: all the same.
     is_right : ndarray of bool, shape (n,)
-    ranked : GradedAnswers
+        Whether their gains reach the level of the rules.
+    graded, right, judged : RankedAnswers
+        All answers with a gain, those that are right, and all judged documents.
+    queries : list
+        The label of each query that has an answer with a gain.
     answers, candidates : ndarray of int64, shape (q,)
         The numbers of right answers and of candidates of each query.
+    zeros : int or None
+        How many queries without any answer count as 0, beside those without a right one; None: all
+        queries without a right answer are left out.
     list_use : ListUse or None
     longest_list : int or None
         Of lists without given candidates.
@@ -189,42 +206,55 @@ class AnsweredQueries(Measured):
     read_key = staticmethod(read_key)
 
     def __init__(
-        self,
-        ranks: Ranks,
-        gains: FloatArray | None = None,
-        by: LabelsLike | None = None,
-        rules: Rules = DEFAULT_RULES,
+        self, ranks: Ranks, by: LabelsLike | None = None, rules: Rules = DEFAULT_RULES
     ) -> None:
         check_misses(rules.misses, ranks.protocol)
-        self.gains = gains
         self.rules = rules
+        self.gains = counted_gains(ranks.gains, rules.gain)
         self.list_use: ListUse | None = None
         self.longest_list: int | None = None
         self.is_right = right_answers(ranks, rules.relevance_level)
-        zeros = count_without_answers(ranks) if rules.answerless == "zero" else None
-        self.ranked = GradedAnswers(ranks, gains, rules.misses, self.is_right, zeros)
-        self.answers = read_only(self.ranked.answers)
-        self.candidates = read_only(self.ranked.candidates)
-        in_all = read_only(self.ranked.graded.answers)
-        self.ranks = ranks._with({"answers": in_all[self.ranked.codes]})
+        self.graded = RankedAnswers(ranks, self.gains, rules.misses)
+        self.queries = self.graded.queries
+        self.candidates = self.graded.candidates
+        self.right = self.graded
+        self._has_right = None  # which queries have a right answer, as positions; None: all
+        self.answers = self.graded.answers
+        if not self.is_right.all():
+            # what has a lower grade is judged not to be right, where such documents are known
+            right = with_judged(ranks, self.is_right) if ranks.judged else ranks[self.is_right]
+            self.right = RankedAnswers(right, None, rules.misses)
+            self._has_right = self.graded.codes[self.is_right][self.right.first]
+            self.answers = read_only(self._spread(self.right.answers, self._has_right))
+        in_all = read_only(self.graded.answers)
+        self.ranks = ranks._with({"answers": in_all[self.graded.codes]})
         self.tasks = self.ranks
         self.protocol = ranks.protocol
         self.seed = 0
         self.weighting = ""
-        number = len(self.ranked.right.queries) + self.ranked.zeros_in_all
-        self.sides = Sides({ALL_SIDES: number})
+        self.zeros = count_without_answers(ranks) if rules.answerless == "zero" else None
+        self.zeros_in_all = 0  # with those that have answers, of which none is right
+        if self.zeros is not None:
+            self.zeros_in_all = self.zeros + len(self.queries) - len(self.right.queries)
+        self.sides = Sides({ALL_SIDES: len(self.right.queries) + self.zeros_in_all})
         self.by = None
         self.group_names = []
         self.group_of_query: IntArray | None = None
         if by is not None:
-            if zeros:
-                queries = format_count(zeros, "query", "queries")
+            if self.zeros:
+                queries = format_count(self.zeros, "query", "queries")
                 problem = f"{queries} without an answer have no group"
                 remedy = 'answerless="omit" leaves them out'
                 raise InputValueError("by", f"{problem}; {remedy}")
             self.by = by if isinstance(by, str) else "group"
             codes, self.group_names = group_codes(ranks, by)
-            self.group_of_query = self.ranked.of_queries(codes)
+            self.group_of_query = self.graded.of_queries(codes)
+
+    @cached_property
+    def judged(self) -> RankedAnswers:
+        """All judged documents as if each were a right answer."""
+        documents = judged_as_answers(self.ranks, self.graded)
+        return RankedAnswers(documents, None, self.rules.misses)
 
     @property
     def kinds_differ(self) -> bool:
@@ -238,31 +268,60 @@ class AnsweredQueries(Measured):
         if key.macro:
             values = np.array(self.column(key))
             values = values[~np.isnan(values)]
-            if len(values):
-                return float(values.mean())
-            return float("nan")
-        top, base = self.ranked.sums(key)
-        whole = base.sum() + self._zeros(key)
-        return float(_quotients(top.sum(), whole))
+            return float(values.mean()) if len(values) else math.nan
+        top, base = self.sums(key)
+        return float(_quotients(top.sum(), base.sum() + self._zeros(key)))
 
     def column(self, key: Key) -> list[float]:
         """Return the value of a key in each group."""
         self.require_groups(key)
-        top, base = self.ranked.sums(key)
+        top, base = self.sums(key)
         values: list[float] = _quotients(self._by_group(top), self._by_group(base)).tolist()
         return values
 
     def per_query(self, key: Key) -> FloatArray:
         """Return the value of a key for each query: float64, shape (q,)."""
-        return _quotients(*self.ranked.sums(key))
+        return _quotients(*self.sums(key))
+
+    def sums(self, key: Key) -> tuple[FloatArray, FloatArray]:
+        """Return what each query adds to the two sums whose ratio is a value.
+
+        See `RankedAnswers.sums`. A query without a right answer adds nothing, or 0 to the first and
+        1 to the second.
+        """
+        answers, places = self._answers_of(key)
+        top, base = answers.sums(key)
+        base_of_others = float(self._counts_zeros(key))
+        return self._spread(top, places), self._spread(base, places, base_of_others)
+
+    def _answers_of(self, key: Key) -> tuple[RankedAnswers, IntArray | None]:
+        """Return the answers that a metric is about, and the positions of their queries, or all."""
+        if key.row.about == "gains":
+            return self.graded, None
+        if key.row.about == "judged":
+            return self.judged, None
+        return self.right, self._has_right
+
+    def _spread(
+        self, values: npt.NDArray[Any], places: IntArray | None, others: float = 0
+    ) -> npt.NDArray[Any]:
+        """Return values of all queries, from those of some."""
+        if places is None:
+            return values
+        spread = np.full(len(self.queries), others, values.dtype)
+        spread[places] = values
+        return spread
+
+    def _counts_zeros(self, key: Key) -> bool:
+        """Whether queries without answers move a value: a ratio to chance has nothing to add."""
+        is_value = key.adjustment == NO_ADJUSTMENT or key.adjustment in LEVELS
+        return self.zeros is not None and is_value and not key.row.by_answers
 
     def _zeros(self, key: Key) -> int:
         """Return how many queries without any answer count as 0."""
-        if self.ranked.zeros is None or not self.ranked.counts_zeros(key):
-            return 0
-        return self.ranked.zeros
+        return self.zeros or 0 if self._counts_zeros(key) else 0
 
-    def _by_group(self, values: FloatArray) -> FloatArray:
+    def _by_group(self, values: npt.NDArray[Any]) -> FloatArray:
         """Return the sums of values of queries over each group."""
         group: Any = self.group_of_query
         sums: FloatArray = np.bincount(group, values, len(self.group_names)).astype(np.float64)
@@ -282,36 +341,27 @@ class AnsweredQueries(Measured):
     def group_tasks(self, side: str) -> list[int]:
         """Return the number of queries in each group."""
         self.require_groups("group_tasks")
-        counts = np.ones(len(self.ranked.queries))
-        if self.ranked.zeros is None:  # those without a right answer are left out
-            counts = (self.answers > 0).astype(np.float64)
+        counts = self.answers > 0 if self.zeros is None else np.ones(len(self.queries))
         numbers: list[int] = self._by_group(counts).astype(int).tolist()
         return numbers
 
     def of_group(self, place: int) -> AnsweredQueries:
         """Return the queries of one group."""
         group_of_query: Any = self.group_of_query
-        (chosen,) = np.nonzero(group_of_query[self.ranked.codes] == place)
+        (chosen,) = np.nonzero(group_of_query[self.graded.codes] == place)
         none = np.zeros(len(chosen), np.int64)  # of the queries without answers has a group
-        ranks = self.ranks[chosen]._with({"without_answers": none})
-        return self._with_ranks(ranks, chosen)
+        return self._with_ranks(self.ranks[chosen]._with({"without_answers": none}))
 
-    def _with_ranks(self, ranks: Ranks, places: IntArray) -> AnsweredQueries:
-        """Return some of the right answers, by their places, with these ranks."""
-        gains = self.gains
-        if gains is not None:
-            gains = gains[places]
-        answered = AnsweredQueries(ranks, gains, rules=self.rules)
-        answered.ranked.highest = self.ranked.highest  # of all gains, by which err@k stops
+    def _with_ranks(self, ranks: Ranks) -> AnsweredQueries:
+        """Return some of the answers, which have these ranks."""
+        answered = AnsweredQueries(ranks, rules=self.rules)
+        answered.graded.highest = self.graded.highest  # of all gains, by which err@k stops
         return answered
 
     @cached_property
     def summary(self) -> Summary:  # type: ignore[override]
         """The numbers of right answers and of ties; what no list names is in no tie."""
-        right = self.ranks
-        if not self.is_right.all():
-            right = right[self.is_right]
-        summary = summary_of(right)
+        summary = summary_of(self.ranks[self.is_right])
         if len(self.candidates):  # of a list with all that it misses
             fewest = int(self.candidates.min())
             most = int(self.candidates.max())
@@ -325,7 +375,7 @@ class AnsweredQueries(Measured):
         answers = int(np.count_nonzero(self.is_right))
         if self.ranks.listed is not None and answers:
             missed = float(1 - self.ranks.listed[self.is_right].mean())
-        below_level = len(self.ranked.queries) - len(self.ranked.right.queries)
+        below_level = len(self.queries) - len(self.right.queries)
         return {
             "queries": self.sides.counts[ALL_SIDES],
             "without_answers": count_without_answers(self.ranks) + below_level,
@@ -351,15 +401,15 @@ class AnsweredQueries(Measured):
 
     def labels(self) -> TaskLabels:
         """Return what the right answers are, their groups, and how they count."""
-        groups = None if self.group_of_query is None else self.group_of_query[self.ranked.codes]
-        rules = {"gains": self.gains, "queries without answers": self.ranked.zeros}
+        groups = None if self.group_of_query is None else self.group_of_query[self.graded.codes]
+        rules = {"gains": self.gains, "queries without answers": self.zeros}
         return TaskLabels(self.ranks, groups, rules)
 
     def in_order(self, ranks: Ranks, order: IntArray | None = None) -> AnsweredQueries:
         """Return the same right answers in another order, with these ranks."""
         if order is None:  # a side, or a weight, is nothing to queries
             return self
-        return self._with_ranks(ranks, order)
+        return self._with_ranks(ranks)
 
     def units(
         self,
@@ -381,31 +431,28 @@ class AnsweredQueries(Measured):
         codes, unit_name = unit_codes(self.ranks, by)
         if groups is None:
             groups = self.labels().groups
-        unit = self.ranked.of_queries(codes)
+        unit = self.graded.of_queries(codes)
         macro = group_of_tasks(self.ranks, key, by, groups)
         if macro is not None:
-            macro = self.ranked.of_queries(macro)
-        tops, bases = self.ranked.sums(key)
-        ends = self.ranked.ends(key)
-        sample = Sample(tops, self.candidates)
-        counted = self.ranked.counted(key)
-        if counted is not None:
-            sample = take(sample, counted)
-            bases = bases[counted]
-            ends = ends[0][counted], ends[1][counted]
-            unit = codes_of(unit[counted]).codes
+            macro = self.graded.of_queries(macro)
+        answers, places = self._answers_of(key)
+        columns = [*self.sums(key), *(self._spread(end, places) for end in answers.ends(key))]
+        columns.append(self.candidates)
+        if places is not None and not self._counts_zeros(key):  # a mean of these queries alone
+            columns = [column[places] for column in columns]
+            unit = codes_of(unit[places]).codes
             if macro is not None:
-                macro = codes_of(macro[counted]).codes
+                macro = codes_of(macro[places]).codes
         number = int(unit.max(initial=-1)) + 1
         zeros = self._zeros(key)
         if zeros:  # each is a unit of its own
-            nothing = np.zeros(zeros)
-            sample = Sample(np.append(tops, nothing), np.append(self.candidates, nothing + 1))
-            bases = np.append(bases, nothing + 1)
+            added = np.array([0, 1, 0, 0, 1])[:, None].repeat(zeros, axis=1)
+            columns = [np.append(*pair) for pair in zip(columns, added, strict=True)]
             unit = np.append(unit, number + np.arange(zeros))
             number += zeros
-            ends = np.append(ends[0], nothing), np.append(ends[1], nothing)
-        return Units(key, sample, bases, unit, number, unit_name, macro, ends)
+        tops, bases, least, most, candidates = columns
+        sample = Sample(tops, candidates)
+        return Units(key, sample, bases, unit, number, unit_name, macro, (least, most))
 
 
 def _quotients(top: Any, base: Any) -> FloatArray:
@@ -423,9 +470,7 @@ def right_answers(ranks: Ranks, level: float) -> npt.NDArray[np.bool_]:
     >>> right_answers(Ranks([0, 3], [1, 1], 10), 2.0)
     array([False, False])
     """
-    gains = ranks.gains
-    if gains is None:
-        gains = np.ones(len(ranks))
+    gains = np.ones(len(ranks)) if ranks.gains is None else ranks.gains
     return gains >= level
 
 
@@ -437,9 +482,26 @@ def count_without_answers(ranks: Ranks) -> int:
     >>> count_without_answers(Ranks([0, 3], [1, 1], 10))
     0
     """
-    if ranks.without_answers is None:
-        return 0
-    return int(ranks.without_answers.sum())
+    return 0 if ranks.without_answers is None else int(ranks.without_answers.sum())
+
+
+def check_level(level: object, gains: FloatArray | None) -> float:
+    """Check a relevance level: a finite number above 0, which one of the gains reaches.
+
+    Examples
+    --------
+    >>> check_level(2, np.array([1.0, 3.0]))
+    2.0
+    """
+    value = number("relevance_level", level)
+    if not 0 < value < math.inf:
+        expected = "a finite number above 0"
+        raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
+    highest = 1.0 if gains is None else gains.max(initial=0)
+    if highest < value and (gains is None or len(gains)):  # an empty part has none
+        expected = f"a level that a gain reaches, the highest of which is {highest:g}"
+        raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
+    return value
 
 
 def check_misses(misses: str, protocol: Protocol) -> None:

@@ -3,101 +3,30 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from ..inputs.arrays import checked_weights, read_only
-from ..inputs.errors import InputValueError
-from ..inputs.row_keys import row_keys
+from ..inputs.errors import InputValueError, UnknownKeyError
+from ..inputs.row_keys import codes_of, row_keys
 from ..inputs.words import LISTED
+from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
+from ..ranks.judged import JudgedPlaces
+from ..ranks.labels import Labels
+from .metrics import LEVELS
+from .ties import BEYOND, Ties
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
     from ..metrics.keys import Key
-    from ..ranks.container import Ranks
 
-LEVELS = ("chance", "optimum")  # what a value is compared with; they are no kinds, but have none
 GAINS = ("linear", "exponential", "binary")  # what becomes of gains
-BEYOND = 1 << 62  # a place behind all others, and the cutoff that leaves out none of them
 _CHUNK = 1 << 15  # queries whose ties are in a cache at a time
 _MOST_EXPONENT = 1000  # of exponential gains, so that the sum of many is finite, too
-
-
-class Ties(NamedTuple):
-    """Ties that hold right answers, query by query and best first, in a ranking of all candidates.
-
-    Every order of a tie is equally likely. A tie of right answers alone has no order that matters.
-
-    Attributes
-    ----------
-    above : ndarray of int64, shape (m,)
-        The candidates above the tie.
-    size : ndarray of int64, shape (m,)
-        The candidates in the tie.
-    right : ndarray of int64, shape (m,)
-        The right answers among them, at least 1.
-    gain : ndarray of float64, shape (m,)
-        The sum of the gains of the right answers in the tie.
-    starts : ndarray of int64, shape (q,)
-        The first tie of each query.
-    answers, candidates : ndarray of int64, shape (q,)
-        The right answers of each query, at least 1, and its candidates, these among them.
-    judged : ndarray of int64, shape (3, m), or (3, 0) where nothing is known of them
-        How many documents that are judged not to be right answers are above the tie, in it, and
-        among all candidates of its query.
-    lengths : ndarray of int64, shape (q,)
-        How many candidates the list of each query has; all, where lists are not all there is.
-    most : float
-        The highest gain of all right answers of all queries.
-    """
-
-    above: IntArray
-    size: IntArray
-    right: IntArray
-    gain: FloatArray
-    starts: IntArray
-    answers: IntArray
-    candidates: IntArray
-    judged: IntArray
-    lengths: IntArray
-    most: float
-
-    def of_queries(self, first: int, stop: int) -> Ties:
-        """Return the ties of the queries from `first` up to `stop`, without a copy of them."""
-        starts = self.starts[first:stop]
-        end = self.starts[stop] if stop < len(self.starts) else len(self.above)
-        ties = slice(starts[0], end)
-        return Ties(
-            above=self.above[ties],
-            size=self.size[ties],
-            right=self.right[ties],
-            gain=self.gain[ties],
-            starts=starts - starts[0],
-            answers=self.answers[first:stop],
-            candidates=self.candidates[first:stop],
-            judged=self.judged[:, ties],
-            lengths=self.lengths[first:stop],
-            most=self.most,
-        )
-
-    def for_ties(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return for each tie the value of its query."""
-        return np.repeat(values, np.diff(self.starts, append=len(self.above)))
-
-    def right_above(self) -> IntArray:
-        """Return for each tie the number of right answers in the ties above it."""
-        before = np.cumsum(self.right) - self.right
-        above: IntArray = before - self.for_ties(before[self.starts])
-        return above
-
-    def sum_by_query(self, values: npt.NDArray[Any]) -> FloatArray:
-        """Return for each query the sum of the values of its ties."""
-        sums: FloatArray = np.add.reduceat(values, self.starts)
-        return sums
 
 
 class RankedAnswers:
@@ -134,9 +63,7 @@ class RankedAnswers:
 
     def __init__(self, ranks: Ranks, gains: FloatArray | None, misses: str) -> None:
         self.codes, self.queries = group_codes(ranks, "queries")
-        gain = gains
-        if gain is None:
-            gain = np.ones(len(ranks))
+        gain = np.ones(len(ranks)) if gains is None else gains
         level = _levels(gain)
         missed = np.zeros(len(ranks), np.bool_) if ranks.listed is None else ~ranks.listed
         tied = ranks.tied
@@ -161,12 +88,13 @@ class RankedAnswers:
         is_first = np.diff(self._query, prepend=-1) != 0
         self._starts = np.flatnonzero(is_first)
         self._ties = np.flatnonzero(is_first | (np.diff(self._above, prepend=-1) != 0))
-        self._right = np.diff(self._ties, append=len(order))  # of each tie
-        self._place = np.arange(len(order)) - np.repeat(self._ties, self._right)  # within the tie
+        right_of_tie = np.diff(self._ties, append=len(order))
+        self._right = np.repeat(right_of_tie, right_of_tie)  # in the tie of each answer
+        self._place = np.arange(len(order)) - np.repeat(self._ties, right_of_tie)  # within it
         self.highest = float(gain.max(initial=0))
         self.first = order[self._starts]
-        self.answers = np.diff(self._starts, append=len(order))
-        self.candidates = candidates[self.first]
+        self.answers = read_only(np.diff(self._starts, append=len(order)))
+        self.candidates = read_only(candidates[self.first])
         self._lengths = self.candidates
         if ranks.lengths is not None and misses == "zero":
             self._lengths = ranks.lengths[self.first]
@@ -187,30 +115,38 @@ class RankedAnswers:
             right answers last, those of the lowest gains before others; a random order of all
             candidates; the best order of all.
         """
-        if order == "chance":
-            return self._one_tie_for_each()
+        if order not in self._ties_by_order:
+            self._ties_by_order[order] = self._ties_under(order)
+        return self._ties_by_order[order]
+
+    def _ties_under(self, order: str) -> Ties:
         number = len(self._above)
         above = self._above
+        tied = self._tied
         gain = self._gain
-        # the right answers in a tie of their own; some that lists miss stay tied with others
+        first = self._ties  # of each tie the first answer
+        # which answers are a tie of their own; some that lists miss stay tied with others
+        is_alone = ~self._stays_tied
         if order == "expected":
-            alone = np.zeros(number, np.bool_)
+            is_alone = np.zeros(number, np.bool_)
+        elif order == "chance":
+            is_alone = np.zeros(number, np.bool_)
+            above = np.zeros(number, np.int64)
+            tied = self.candidates[self._query]
+            first = self._starts
         elif order == "optimum":
-            alone = np.ones(number, np.bool_)
+            is_alone = np.ones(number, np.bool_)
             above = np.arange(number) - np.repeat(self._starts, self.answers)
             gain = gain[np.argsort(row_keys([self._query, self._level]), kind="stable")]
         elif order == "optimistic":
-            alone = ~self._stays_tied
-            above = above + alone * self._place
+            above = above + is_alone * self._place
         else:
-            alone = ~self._stays_tied
-            right = np.repeat(self._right, self._right)
-            above = above + alone * (self._tied - right + self._place)
-            gain = gain[np.arange(number) + right - 1 - 2 * self._place]  # backwards
-        begins = alone.copy()
-        begins[self._ties] = True
+            above = above + is_alone * (tied - self._right + self._place)
+            gain = gain[np.arange(number) + self._right - 1 - 2 * self._place]  # backwards
+        begins = is_alone.copy()
+        begins[first] = True
         ties = np.flatnonzero(begins)
-        size = np.where(alone, 1, self._tied)[ties]
+        size = np.where(is_alone, 1, tied)[ties]
         return Ties(
             above=above[ties],
             size=size,
@@ -224,39 +160,20 @@ class RankedAnswers:
             most=self.highest,
         )
 
-    def _one_tie_for_each(self) -> Ties:
-        """Return a tie of all candidates for each query."""
-        size = self.candidates
-        return Ties(
-            above=np.zeros_like(size),
-            size=size,
-            right=self.answers,
-            gain=np.add.reduceat(self._gain, self._starts),
-            starts=np.arange(len(size)),
-            answers=self.answers,
-            candidates=self.candidates,
-            judged=self._judged_under("chance", self._starts, size),
-            lengths=self._lengths,
-            most=self.highest,
-        )
-
-    def _judged_under(self, order: str, tasks: IntArray, size: IntArray) -> IntArray:
-        """What `Ties.judged` is under an order, for ties that begin with some tasks."""
+    def _judged_under(self, order: str, answers: IntArray, size: IntArray) -> IntArray:
+        """Return `Ties.judged` under an order, of the ties in which some answers are the first."""
         if self._judged is None:
             return np.zeros((3, 0), np.int64)
-        above, tied, in_all = self._judged[:, tasks]
-        if order == "chance":
+        above, tied, in_all = self._judged[:, answers]
+        if order in LEVELS:
             above = np.zeros_like(in_all)
             tied = in_all
-        elif order == "optimum":
-            above = np.zeros_like(in_all)
-            tied = np.zeros_like(in_all)
         elif order == "pessimistic":
             above = above + tied * (size == 1)
         return np.stack([above, tied * (size > 1), in_all])
 
     def values(self, key: Key, order: str) -> FloatArray:
-        """The values of a metric for each query, under an order."""
+        """Return the value of a metric for each query under an order; each is computed once."""
         metric_and_order = key.alone, order
         if metric_and_order not in self._values:
             self._values[metric_and_order] = read_only(self._compute(key, order))
@@ -267,9 +184,7 @@ class RankedAnswers:
         parameter = key.parameter
         if metric.parameter.strip("[]") in ("", "@k"):  # a cutoff, and 0 where there is none
             parameter = int(min(parameter or BEYOND, BEYOND))
-        if order not in self._ties_by_order:
-            self._ties_by_order[order] = self.ties(order)
-        ties = self._ties_by_order[order]
+        ties = self.ties(order)
         number = len(self.queries)
         values = np.empty(number)
         for start in range(0, number, _CHUNK):
@@ -338,10 +253,9 @@ class RankedAnswers:
         above = self._above
         tied = self._tied
         if nan == "worst":  # such a NaN counts as tied with no other: several share the last places
-            right = np.repeat(self._right, self._right)
-            bottom = (above == last) & (right > tied)
-            above[bottom] -= right[bottom] - 1
-            tied[bottom] = right[bottom]
+            bottom = (above == last) & (self._right > tied)
+            above[bottom] -= self._right[bottom] - 1
+            tied[bottom] = self._right[bottom]
         gap = np.diff(above)
         fits = np.where(gap == 0, tied[1:] == tied[:-1], gap >= tied[:-1])
         fits &= candidates[1:] == candidates[:-1]
@@ -365,29 +279,14 @@ def _levels(gains: FloatArray) -> IntArray:
     return levels
 
 
-def read_gains(gains: object, length: int, gain: str) -> FloatArray | None:
-    """Check the gains of right answers, and return what they count for; None: all the same."""
-    if gains is None:
-        return None
-    if gain == "binary":
-        _positive_gains(gains, length)
-        return None
-    if gain == "linear":
-        return linear_gains(gains, length)
-    array = _positive_gains(gains, length, _MOST_EXPONENT)
-    counted = read_only(2.0**array - 1)
-    _refuse_infinite_sum(counted, array)
-    return counted
+def checked_gains(gains: object, length: int, most: float = math.inf) -> FloatArray:
+    """Check the gains of right answers, which are above 0.
 
-
-def linear_gains(gains: object, length: int) -> FloatArray:
-    """Check the gains of right answers, which count for themselves."""
-    array = _positive_gains(gains, length)
-    _refuse_infinite_sum(array, array)
-    return array
-
-
-def _positive_gains(gains: object, length: int, most: float = math.inf) -> FloatArray:
+    Examples
+    --------
+    >>> checked_gains([1, 3], 2)
+    array([1., 3.])
+    """
     array = checked_weights(gains, length=length, name="gains", each="right answer")
     wrong = (array <= 0) | (array > most)
     if wrong.any():
@@ -399,16 +298,8 @@ def _positive_gains(gains: object, length: int, most: float = math.inf) -> Float
     return array
 
 
-def _refuse_infinite_sum(counted: FloatArray, gains: FloatArray) -> None:
-    with np.errstate(over="ignore"):
-        total = counted.sum()
-    if not np.isfinite(total):
-        got = f"up to {gains.max()}"
-        raise InputValueError("gains", expected="numbers whose sum is finite", got=got)
-
-
 def counted_gains(gains: FloatArray | None, gain: str) -> FloatArray | None:
-    """Return what right answers with some grades count for, by a rule; None: all the same.
+    """Check the gains of right answers, and return what they count for; None: all the same.
 
     Examples
     --------
@@ -417,4 +308,72 @@ def counted_gains(gains: FloatArray | None, gain: str) -> FloatArray | None:
     """
     if gains is None:
         return None
-    return read_gains(gains, len(gains), gain)
+    is_exponent = gain == "exponential"
+    array = checked_gains(gains, len(gains), _MOST_EXPONENT if is_exponent else math.inf)
+    if gain == "binary":
+        return None
+    counted = read_only(2.0**array - 1) if is_exponent else array
+    with np.errstate(over="ignore"):
+        total = counted.sum()
+    if not np.isfinite(total):
+        got = f"up to {array.max()}"
+        raise InputValueError("gains", expected="numbers whose sum is finite", got=got)
+    return counted
+
+
+def with_judged(ranks: Ranks, is_right: npt.NDArray[np.bool_]) -> Ranks:
+    """Return the ranks of right answers, with where the other judged documents are.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> ranks = Ranks([1, 0, 1], [2, 1, 2], 4, queries=["q"] * 3)
+    >>> with_judged(ranks, np.array([True, False, False])).judged.places
+    array([[0, 1],
+           [1, 2],
+           [1, 1]])
+    """
+    query = cast("Labels", ranks.queries).codes
+    listed = np.ones(len(ranks), np.bool_) if ranks.listed is None else ranks.listed
+    columns = [ranks.above, ranks.tied, listed.astype(np.int64)]
+    places: IntArray = np.stack(columns)[:, ~is_right]
+    query_of_document: IntArray = query[~is_right]
+    if ranks.judged is not None:  # and those that were no tasks
+        first = codes_of(query).first()
+        of_query, more = ranks.judged.documents(first)
+        query_of_document = np.append(query_of_document, query[first[of_query]])
+        places = np.append(places, more, axis=1)
+    judged = JudgedPlaces.of_queries(query[is_right], query_of_document, places)
+    return ranks[is_right]._with(judged=judged)
+
+
+def judged_as_answers(ranks: Ranks, answers: RankedAnswers) -> Ranks:
+    """Return all judged documents of queries as if each were a right answer; the other direction.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> ranks = Ranks([1, 0, 1], [2, 1, 2], 4, queries=["q"] * 3)
+    >>> ranks = with_judged(ranks, np.array([True, False, False]))
+    >>> judged_as_answers(ranks, RankedAnswers(ranks, None, "zero")).above
+    array([1, 0, 1])
+    """
+    if ranks.judged is None:
+        advice = "it needs documents judged with a gain of 0, and Task(..., judged=True)"
+        raise UnknownKeyError("'judged'", advice)
+    query, (above, tied, is_listed) = ranks.judged.documents(answers.first)
+    added = {
+        "above": above,
+        "tied": tied,
+        "candidates": answers.candidates[query],
+        "listed": is_listed.astype(np.bool_),
+    }
+    if ranks.lengths is not None:
+        added["lengths"] = ranks.lengths[answers.first][query]
+    arrays = {}
+    for name, values in added.items():
+        own = getattr(ranks, name)
+        if own is not None:
+            arrays[name] = np.append(own, values)
+    labels = {"queries": Labels(np.append(answers.codes, query))}
+    return Ranks._of(arrays, labels, ranks.protocol)

@@ -18,13 +18,13 @@ from ..metrics.keys import NO_ADJUSTMENT, Field, Grammar, Key, fail
 from ..metrics.kinds import EXPECTED_KIND
 from ..metrics.metric_table import METRICS, Row
 from ..metrics.sampled_hits import DrawnCutoff, Draws
-from .answers import BEYOND, LEVELS, Ties
-from .ties import discount_sums, first_reciprocals, hit_chances, reciprocal_sums
+from .ties import BEYOND, Ties, discount_sums, first_reciprocals, hit_chances, reciprocal_sums
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
 
 ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # the default first
+LEVELS = ("chance", "optimum")  # what a value is compared with; they are no kinds, but have none
 
 
 @dataclass(frozen=True, kw_only=True)

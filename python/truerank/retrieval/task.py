@@ -22,11 +22,10 @@ from ..splits.split_audit import check_rules
 from ..splits.vocabularies import Vocabulary, code_names, ids_of_lists
 from ..tasks.one_sided_task import OneSidedTask
 from ..tasks.side_tasks import SideTasks
-from .answer_report import RetrievalReport, check_level, report
-from .answered_queries import Rules, check_misses
-from .answers import GAINS, counted_gains, read_gains
+from .answer_report import RetrievalReport, report
+from .answered_queries import Rules, check_level, check_misses
+from .answers import GAINS, counted_gains, with_judged
 from .candidates import ALL, read_candidates
-from .graded_answers import with_judged
 from .lists import (
     OrderedLists,
     lists_in_order,
@@ -196,23 +195,20 @@ class Task(OneSidedTask[RetrievalReport]):
         choice("gain", gain, GAINS)
         if exclude is not None:
             choice("exclude", exclude, ("self",))
-        self._level = (
-            0.0 if relevance_level is None else check_level("relevance_level", relevance_level)
-        )
         if entities is None:  # those that are judged would be too few
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
         sets = read_answer_sets(qrels, known, entities, queries, split, exclude, columns=columns)
         self.audit = sets.audit
         sets, self.leaked = without_leaks(sets, rules["leaks"])
-        self._check_level(sets.gains)
+        counted_gains(sets.gains, gain)  # gains that cannot be counted are errors now
+        level = 0.0 if relevance_level is None else check_level(relevance_level, sets.gains)
         chosen = read_candidates(candidates, sets)
         is_drawn = chosen.sampled is not None
         if not flag("judged", judged):
             sets = sets._replace(judged=sets.judged[:0])
         elif is_drawn:
             raise InputValueError("judged", "sampled candidates have no judged documents")
-        read_gains(sets.gains, len(sets.pairs), gain)  # gains that cannot be counted are errors now
         self.queries = sets.queries.names
         self._all_queries_known = queries is not None
         if groups is not None and not isinstance(groups, Mapping):
@@ -229,7 +225,7 @@ class Task(OneSidedTask[RetrievalReport]):
             candidates=chosen.name,
             sampled=is_drawn,
             files=sets.sources,
-            **Rules(gain, relevance_level=self._level).fields(),
+            **Rules(gain, relevance_level=level).fields(),
         )
         names = (sets.queries.names, sets.entities.names)
         super().__init__({SIDE: side}, protocol, facts=zip(sets.pairs.T, names, strict=True))
@@ -260,17 +256,11 @@ class Task(OneSidedTask[RetrievalReport]):
         answers = self.answers
         number = int(answers.arrays["without_answers"].sum())
         gains = answers.arrays.get("gains")
-        if self._level and gains is not None:
-            with_right = distinct(answers.rows[gains >= self._level])
+        level = Rules.of(self.protocol).relevance_level
+        if level and gains is not None:
+            with_right = distinct(answers.rows[gains >= level])
             number += len(distinct(answers.rows[gains > 0])) - len(with_right)
         return number
-
-    def _check_level(self, gains: FloatArray | None) -> None:
-        """Refuse a level that no gain of the right answers reaches; without gains all are 1."""
-        highest = 1.0 if gains is None else float(gains.max())
-        if highest < self._level:
-            expected = f"a level that a gain reaches, the highest of which is {highest:g}"
-            raise InputValueError("relevance_level", expected=expected, got=f"{self._level:g}")
 
     def _is_right(self) -> npt.NDArray[np.bool_]:
         """Return which tasks are right answers, and not other judged documents."""

@@ -1,14 +1,14 @@
-"""Sums over the places of a tie, in closed form: a tie of a million costs no more than one of ten.
+"""Ties that hold right answers, and sums over their places in closed form.
 
-A tie holds the places a + 1, ..., a + t of a ranking. All sums are accurate to some units in the
-last place: nothing that cancels is subtracted.
+A tie holds the places a + 1, ..., a + t of a ranking; one of a million costs no more than one of
+ten. All sums are accurate to some units in the last place: nothing that cancels is subtracted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,84 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import FloatArray, IntArray
 
+BEYOND = 1 << 62  # a place behind all others, and the cutoff that leaves out none of them
 _TABLE = 1 << 12  # the places whose discounts are summed once; later ones by an integral
 _NODES = 24  # of Gauss and Legendre: exact to 1e-15 for 1 / log x up to 1e19 times the first x
 _MOST_GROWTH = 3.0  # exp of it times r is how much the recurrence may enlarge an error
 _SMALL = 1e-17
+
+
+class Ties(NamedTuple):
+    """Ties that hold right answers, query by query and best first, in a ranking of all candidates.
+
+    Every order of a tie is equally likely. A tie of right answers alone has no order that matters.
+
+    Attributes
+    ----------
+    above : ndarray of int64, shape (m,)
+        The candidates above the tie.
+    size : ndarray of int64, shape (m,)
+        The candidates in the tie.
+    right : ndarray of int64, shape (m,)
+        The right answers among them, at least 1.
+    gain : ndarray of float64, shape (m,)
+        The sum of the gains of the right answers in the tie.
+    starts : ndarray of int64, shape (q,)
+        The first tie of each query.
+    answers, candidates : ndarray of int64, shape (q,)
+        The right answers of each query, at least 1, and its candidates, these among them.
+    judged : ndarray of int64, shape (3, m), or (3, 0) where nothing is known of them
+        How many documents that are judged not to be right answers are above the tie, in it, and
+        among all candidates of its query.
+    lengths : ndarray of int64, shape (q,)
+        How many candidates the list of each query has; all, where lists are not all there is.
+    most : float
+        The highest gain of all right answers of all queries.
+    """
+
+    above: IntArray
+    size: IntArray
+    right: IntArray
+    gain: FloatArray
+    starts: IntArray
+    answers: IntArray
+    candidates: IntArray
+    judged: IntArray
+    lengths: IntArray
+    most: float
+
+    def of_queries(self, first: int, stop: int) -> Ties:
+        """Return the ties of the queries from `first` up to `stop`, without a copy of them."""
+        starts = self.starts[first:stop]
+        end = self.starts[stop] if stop < len(self.starts) else len(self.above)
+        ties = slice(starts[0], end)
+        return Ties(
+            above=self.above[ties],
+            size=self.size[ties],
+            right=self.right[ties],
+            gain=self.gain[ties],
+            starts=starts - starts[0],
+            answers=self.answers[first:stop],
+            candidates=self.candidates[first:stop],
+            judged=self.judged[:, ties],
+            lengths=self.lengths[first:stop],
+            most=self.most,
+        )
+
+    def for_ties(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return for each tie the value of its query."""
+        return np.repeat(values, np.diff(self.starts, append=len(self.above)))
+
+    def right_above(self) -> IntArray:
+        """Return for each tie the number of right answers in the ties above it."""
+        before = np.cumsum(self.right) - self.right
+        above: IntArray = before - self.for_ties(before[self.starts])
+        return above
+
+    def sum_by_query(self, values: npt.NDArray[Any]) -> FloatArray:
+        """Return for each query the sum of the values of its ties."""
+        sums: FloatArray = np.add.reduceat(values, self.starts)
+        return sums
 
 
 def reciprocal_sums(above: IntArray, places: IntArray) -> FloatArray:
