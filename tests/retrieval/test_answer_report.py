@@ -558,9 +558,7 @@ def test_the_ends_of_parameters() -> None:
 def test_rules_of_misses_that_are_refused(candidates: str, misses: str, expected: str) -> None:
     ranks = tr.Ranks([0, 3], [1, 1], 10, queries=["a", "b"], listed=[True, False])
     ranks = ranks.with_protocol(candidates=candidates)
-    for make in (tr.retrieval.report, tr.retrieval.RetrievalReport):
-        with pytest.raises(ValueError, match=f"^misses: expected .*{expected}"):
-            make(ranks, misses=misses)
+    refusal(ValueError, f"^misses: expected .*{expected}", report, ranks, misses=misses)
 
 
 @given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 90)), min_size=1, max_size=4))
