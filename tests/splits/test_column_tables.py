@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from truerank.inputs.errors import InputTypeError, InputValueError
-from truerank.splits.column_tables import read_table, table_by_role, table_of_rows
+from truerank.splits.column_tables import read_table, table_of_rows
 
 pytestmark = pytest.mark.python_only
 Row = namedtuple("Row", "tail head")
@@ -75,10 +75,6 @@ def test_numbers_in_another_order_are_names():
 @pytest.mark.parametrize("value", [[(5, "a")], [[5, "a"]], np.zeros((2, 2)), [], "path", {}, 3])
 def test_rows_arrays_and_paths_are_no_tables(value):
     assert read_table("test", value) is None
-
-
-def test_a_mapping_of_roles_is_columns():
-    assert table_by_role("test", COLUMNS).names == ["tail", "head"]
 
 
 @pytest.mark.parametrize(

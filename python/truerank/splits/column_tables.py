@@ -34,38 +34,22 @@ class ColumnTable(NamedTuple):
 
     def by_role(
         self, argument: str, door: Door, said: Mapping[str, str | int] | None = None
-    ) -> ColumnsByRole:
-        """Return the columns by their roles, as `find_roles` finds them.
+    ) -> tuple[dict[str, Any], str]:
+        """Return the columns by their roles, as `find_roles` finds them, and what was left out.
+
+        The latter is said as the sources of files say it; it is "" where nothing was.
 
         Examples
         --------
         >>> from truerank.splits.column_roles import PAIRS
-        >>> ColumnTable([[5, 6], [3, 4]], ["right", "left"]).by_role("test", PAIRS).columns
-        {'left': [3, 4], 'right': [5, 6]}
+        >>> table = ColumnTable([[5, 6], [3, 4], ["a", "b"]], ["right", "left", "text"])
+        >>> table.by_role("test", PAIRS)
+        ({'left': [3, 4], 'right': [5, 6]}, 'test (left out: columns text)')
         """
         roles = find_roles(argument, self.names, len(self.columns), door, said)
         columns = {role: self.columns[place] for role, place in roles.places.items()}
-        return ColumnsByRole(columns, roles.left_out)
-
-
-class ColumnsByRole(NamedTuple):
-    """The columns of a table by their roles.
-
-    Attributes
-    ----------
-    columns : dict of str to column
-    left_out : tuple of str
-        The names of columns that are not read.
-    """
-
-    columns: dict[str, Any]
-    left_out: tuple[str, ...] = ()
-
-    def source(self, argument: str) -> str:
-        """Say what was left out, as the sources of files do; "" if nothing was."""
-        if not self.left_out:
-            return ""
-        return f"{argument} (left out: columns {', '.join(self.left_out)})"
+        source = f"{argument} (left out: columns {', '.join(roles.left_out)})"
+        return columns, source if roles.left_out else ""
 
 
 def read_table(argument: str, value: Any) -> ColumnTable | None:
@@ -92,22 +76,40 @@ def read_table(argument: str, value: Any) -> ColumnTable | None:
     ColumnTable(columns=[[3, 4], [5, 6]], names=None)
     >>> read_table("test", [(3, 5), (4, 6)])
     """
-    for reader in (_of_tuple, _of_frame, _of_columns, _of_structured_array, _of_rows):
-        table = reader(argument, value)
-        if table is not None:
-            return table
+    if isinstance(value, tuple):
+        return None if hasattr(value, "_fields") else table_of_columns(argument, list(value))
+    if isinstance(value, list):
+        return _of_rows(argument, value)
+    if is_frame(value):
+        return _of_frame(argument, value)
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
+        fields = list(value.dtype.names)
+        return ColumnTable([value[name] for name in fields], fields)
+    names = getattr(value, "column_names", None)  # of a table of pyarrow, or of a data set
+    if isinstance(names, (list, tuple)):
+        return table_of_columns(argument, [_plain_column(value[n]) for n in names], list(names))
     return None
 
 
-def table_by_role(argument: str, value: Mapping[Any, Any]) -> ColumnTable:
-    """Return the columns of a mapping of names to columns, as data sets of OGB have them.
+def table_of_columns(
+    argument: str, columns: list[Any], names: list[Any] | None = None
+) -> ColumnTable:
+    """Return columns as a table; what is no column is refused, and so are unlike lengths.
 
     Examples
     --------
-    >>> table_by_role("test", {"tail": np.array([5, 6]), "head": [3, 4]}).names
+    >>> table_of_columns("test", [np.array([5, 6]), [3, 4]], ["tail", "head"]).names
     ['tail', 'head']
     """
-    return _of_one_length(argument, ColumnTable(list(value.values()), list(value)))
+    expected = "columns, one-dimensional and of one length: a tuple is columns, a list is rows"
+    for column in columns:
+        if not is_column(column):
+            raise InputTypeError(argument, expected=expected, got=f"{column!r} among them")
+    lengths = list(map(len, columns))
+    if len(set(lengths)) != 1:
+        got = f"lengths {', '.join(map(str, lengths[:8])) or 'of none'}"
+        raise InputValueError(argument, expected=expected, got=got)
+    return ColumnTable(columns, names)
 
 
 def table_of_rows(
@@ -170,17 +172,8 @@ def is_column(value: Any) -> bool:
     return len(getattr(value, "shape", (0,))) == 1
 
 
-def _of_tuple(argument: str, value: Any) -> ColumnTable | None:
-    """Return the columns of a tuple; one with named fields is a row."""
-    if not isinstance(value, tuple) or hasattr(value, "_fields"):
-        return None
-    return _of_one_length(argument, ColumnTable(list(value)))
-
-
-def _of_frame(argument: str, value: Any) -> ColumnTable | None:
+def _of_frame(argument: str, value: Any) -> ColumnTable:
     """Return the columns of a frame, each of its own type; what only counts them is no name."""
-    if not is_frame(value):
-        return None
     names: list[Any] | None = list(value.columns)
     if columns_of(argument, value) is NUMBERED or names == list(range(value.shape[1])):
         names = None
@@ -191,28 +184,9 @@ def _of_frame(argument: str, value: Any) -> ColumnTable | None:
     return ColumnTable(columns, names)
 
 
-def _of_columns(argument: str, value: Any) -> ColumnTable | None:
-    """Return the columns of a table of pyarrow, or of a data set of Hugging Face."""
-    names = getattr(value, "column_names", None)
-    if not isinstance(names, (list, tuple)):
-        return None
-    columns = [_plain_column(value[name]) for name in names]
-    return _of_one_length(argument, ColumnTable(columns, list(names)))
-
-
-def _of_structured_array(_: str, value: Any) -> ColumnTable | None:
-    """Return the columns of an array whose entries have named fields."""
-    if not isinstance(value, np.ndarray) or value.ndim != 1 or not value.dtype.names:
-        return None
-    names = list(value.dtype.names)
-    return ColumnTable([value[name] for name in names], names)
-
-
-def _of_rows(argument: str, value: Any) -> ColumnTable | None:
+def _of_rows(argument: str, value: list[Any]) -> ColumnTable | None:
     """Return the columns of a list of named tuples, or of mappings, with the same fields."""
-    if not isinstance(value, list) or not value:
-        return None
-    fields = _fields_of(value[0])
+    fields = _fields_of(value[0]) if value else None
     if fields is None:
         return None
     names = list(fields)
@@ -241,16 +215,3 @@ def _plain_column(column: Any) -> Any:
     if hasattr(column, "__array__"):
         return column
     return list(column)
-
-
-def _of_one_length(argument: str, table: ColumnTable) -> ColumnTable:
-    """Refuse what is no column, and columns of unlike lengths."""
-    expected = "columns, one-dimensional and of one length: a tuple is columns, a list is rows"
-    for column in table.columns:
-        if not is_column(column):
-            raise InputTypeError(argument, expected=expected, got=f"{column!r} among them")
-    lengths = [len(column) for column in table.columns]
-    if len(set(lengths)) != 1:
-        got = f"lengths {', '.join(map(str, lengths[:8])) or 'of none'}"
-        raise InputValueError(argument, expected=expected, got=got)
-    return table

@@ -34,17 +34,7 @@ _LIKE_AN_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _MISSING = "pandas makes floats of ints where values are missing"
 
 without_blanks: Callable[[str], str] = methodcaller("strip", BLANKS)
-
-
-def at_position(i: int) -> str:
-    """Return the place of an element, for messages.
-
-    Examples
-    --------
-    >>> at_position(3)
-    'at position 3'
-    """
-    return f"at position {i}"
+at_position: Callable[[int], str] = "at position {}".format  # of an element, in messages
 
 
 def read_elements(

@@ -222,12 +222,11 @@ rows or the items of each query, got ['ann', 'tea'] in row 0
     if is_sparse(value):
         return _of_matrix(argument, value)
     table = read_table(argument, value) or table_of_rows(argument, value, _FORMS)
-    found = table.by_role(argument, JUDGEMENTS, said)
-    relevance = found.columns.get("relevance")
+    by_role, source = table.by_role(argument, JUDGEMENTS, said)
+    relevance = by_role.get("relevance")
     if relevance is not None:
         relevance = read_grades(argument, relevance)
-    queries = found.columns["query"]
-    return Judgements(queries, found.columns["document"], relevance, source=found.source(argument))
+    return Judgements(by_role["query"], by_role["document"], relevance, source=source)
 
 
 def _of_mapping(argument: str, value: Mapping[Any, Any]) -> Judgements:

@@ -20,7 +20,7 @@ from ..inputs.row_keys import codes_of
 from ..inputs.scores import refuse_rounded
 from ..inputs.selection import indptr_of
 from .column_roles import LISTS, check_columns
-from .column_tables import ColumnsByRole, is_column, read_table
+from .column_tables import is_column, read_table
 from .elements import checked_names, is_integer_type
 from .judgements import plain_rows
 from .vocabularies import LabelIndex, code_names
@@ -311,13 +311,17 @@ def named_lists_of(
     if is_frame(value) and table.names is None and said is None:
         expected = "columns with names, .to_numpy() for a list of each query, or columns="
         raise InputValueError(argument, expected=expected, got="a frame whose columns are numbered")
-    return _lists_of_columns(argument, table.by_role(argument, LISTS, said))
+    by_role, source = table.by_role(argument, LISTS, said)
+    lists, _ = lists_of_entries(argument, *_entries_of_columns(argument, by_role))
+    lists.source = source
+    return lists
 
 
-def _lists_of_columns(argument: str, found: ColumnsByRole) -> NamedLists:
-    """Make lists of columns: of queries, documents, and scores or ranks."""
+def _entries_of_columns(
+    argument: str, columns: Mapping[str, Any]
+) -> tuple[Names, Names, ListEntries]:
+    """Return the names of queries and of documents, and the entries, of columns by their roles."""
     values = None
-    columns = found.columns
     are_ranks = "rank" in columns and "score" not in columns
     if are_ranks:
         values = _numbers(argument, columns["rank"], "iu", "integers as ranks").astype(np.int64)
@@ -325,10 +329,7 @@ def _lists_of_columns(argument: str, found: ColumnsByRole) -> NamedLists:
         values = _numbers(argument, columns["score"], "iuf", "numbers as scores")
     queries, query_names = code_names(checked_names(argument, columns["query"]))
     documents, names = code_names(checked_names(argument, columns["document"]))
-    entries = ListEntries(queries, documents, values, are_ranks)
-    lists, _ = lists_of_entries(argument, query_names, names, entries)
-    lists.source = found.source(argument)
-    return lists
+    return query_names, names, ListEntries(queries, documents, values, are_ranks)
 
 
 def _numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:

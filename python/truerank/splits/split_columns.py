@@ -17,7 +17,7 @@ from ..inputs.npy_files import read_npy
 from ..inputs.words import LISTED
 from .column_ids import IdColumn, refuse_unsaid_header
 from .column_roles import check_columns, find_roles
-from .column_tables import read_table, table_by_role, table_of_rows
+from .column_tables import read_table, table_of_columns, table_of_rows
 from .elements import is_label, read_elements
 from .judgements import Qrels
 from .text import RowForm, is_path, open_rows, read_rows
@@ -185,7 +185,7 @@ class SplitReader:
         None are returned where there are no rows.
         """
         if isinstance(split, Mapping):
-            table = table_by_role(title, split)
+            table = table_of_columns(title, list(split.values()), list(split))
         else:
             row = f"({', '.join(self.form.columns)})"
             expected = f"a path, a frame, an array, columns {row} or rows [{row}, ...] of scalars"
