@@ -20,12 +20,11 @@ from ..ranks.protocol import Protocol
 from ..splits.elements import read_elements
 from ..splits.split_audit import check_rules
 from ..splits.vocabularies import Vocabulary, code_names, ids_of_lists
-from ..tasks.one_sided_task import OneSidedTask
 from ..tasks.side_tasks import SideTasks
+from ..tasks.task import OneSidedTask
 from .answer_report import RetrievalReport, report
 from .answered_queries import Rules, check_level, check_misses
 from .answers import GAINS, counted_gains, with_judged
-from .candidates import ALL, read_candidates
 from .lists import (
     OrderedLists,
     lists_in_order,
@@ -33,7 +32,7 @@ from .lists import (
     scored_lists,
 )
 from .sets import check_number_of_names, read_answer_sets, without_leaks
-from .side import SIDE, make_side
+from .side import ALL, SIDE, make_side, read_candidates
 
 if TYPE_CHECKING:
     import numpy.typing as npt
