@@ -19,7 +19,7 @@ from support.examples import examples
 from support.outcomes import quietly
 from support.refusals import refusal
 from truerank.retrieval import Sampled, Task
-from truerank.retrieval.answer_report import MISSES
+from truerank.retrieval.report import MISSES
 
 KEYS = ("map", "ndcg@2", "recall@1", "optimistic.mrr", "pessimistic.success@2", "chance.map")
 KEYS += ("bpref", "optimistic.bpref", "pessimistic.bpref", "chance.bpref", "optimum.bpref")

@@ -10,7 +10,7 @@ from .. import Report, load
 from ..inference import compare
 from ..inputs.errors import InputValueError
 from ..page import save as save_page
-from ..retrieval.answer_report import RetrievalReport
+from ..retrieval.report import RetrievalReport
 from .files import model_names
 from .options import INPUT, LABEL, PRINTING, Given, command, flag, option, take
 from .output import check_printing, command_line, show

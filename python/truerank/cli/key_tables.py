@@ -16,7 +16,7 @@ from ..metrics.keys import ALL_SIDES
 from ..ranks.labels import LABEL_WORDS
 from ..reporting.columns import label_text, metric_column
 from ..reporting.report_table import GROUPS_SHOWN
-from ..retrieval.answer_report import RetrievalReport
+from ..retrieval.report import RetrievalReport
 from ..tables import Column, Table
 
 if TYPE_CHECKING:

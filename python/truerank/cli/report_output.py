@@ -15,8 +15,8 @@ from .. import Report, report
 from ..inputs.errors import InputValueError
 from ..inputs.naming import import_extra, printable
 from ..page import save as save_page
-from ..retrieval.answer_report import RetrievalReport
-from ..retrieval.answer_report import report as retrieval_report
+from ..retrieval.report import RetrievalReport
+from ..retrieval.report import report as retrieval_report
 from ..tables import Column, Table
 from .files import files_read
 from .key_tables import KeyTable, tab_separated, values_by_query

@@ -7,7 +7,7 @@ right answer, average precision, R-precision, and discounted cumulative gain. Ti
 """
 
 from ..tasks.side_tasks import Sampled
-from .answer_report import RetrievalReport, report
+from .report import RetrievalReport, report  # at once, so that the function hides its module
 from .task import Task
 
 __all__ = ["RetrievalReport", "Sampled", "Task", "report"]

@@ -22,7 +22,6 @@ from ..splits.split_audit import check_rules
 from ..splits.vocabularies import Vocabulary, code_names, ids_of_lists
 from ..tasks.side_tasks import SideTasks
 from ..tasks.task import OneSidedTask
-from .answer_report import RetrievalReport, report
 from .answered_queries import Rules, check_level, check_misses
 from .answers import GAINS, counted_gains, with_judged
 from .lists import (
@@ -31,6 +30,7 @@ from .lists import (
     read_lists,
     scored_lists,
 )
+from .report import RetrievalReport, report
 from .sets import check_number_of_names, read_answer_sets, without_leaks
 from .side import ALL, SIDE, make_side, read_candidates
 
