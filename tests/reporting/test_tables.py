@@ -438,8 +438,8 @@ def test_marks_are_those_of_all_comparisons(most: list[int], given_one: bool, le
 def test_every_form_has_marks_and_says_how_it_was_tested() -> None:
     made = table(models_of(4, 50, 5), ["mrr", "hits@3"], against="best")
     note = (
-        f"{DAGGER} differs from the best of its column: exact sign flips, p <= 0.05 by Holm's rule "
-        "over 6 comparisons."
+        f"{DAGGER} differs from the best of its column: t and exact sign flips, "
+        "p <= 0.05 by Holm's rule over 6 comparisons."
     )
     assert note in made.notes
     text = made.to_text()

@@ -16,6 +16,7 @@ from ..metrics import METRICS, Key
 from ..metrics.averages import arithmetic, power
 from ..metrics.keys import table_name
 from ..ranks.container import Ranks
+from ..ranks.labels import labels_of_codes
 from .comparisons import Comparison, Comparisons
 from .corrections import holm
 from .influences import Influences, notes_on_carriers
@@ -294,7 +295,7 @@ def gather_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, st
     groups = groups_of(paired.models[0], options.groups)
     codes, name = unit_codes(paired.a, options.by)
     macro = group_of_tasks(paired.a, key, options.by, groups)
-    by = None if name == TASK else codes
+    by = None if name == TASK else labels_of_codes(codes)
     units = []
     for model in paired.models:
         found = model.units(key, by=by, groups=macro, draw_seed=options.draw_seed)

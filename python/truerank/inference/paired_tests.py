@@ -94,6 +94,8 @@ class PairedTest:
         self.is_factor = self.is_ratio and first.form != LOGARITHM
         self.apart = differences(first.tops, second.tops)
         self.moves = second.tops if self.is_factor else second.shares
+        self.moved = first.moved - second.moved
+        self.units = len(self.apart)
         if math.isnan(first.value - second.value):
             return
         self.p_value = self._p_of_null()
@@ -103,11 +105,6 @@ class PairedTest:
             self.has_bounds = is_narrow and not self.is_ratio
             if not self.has_bounds:
                 self.notes = (UNBOUNDED.format(self.effect),)
-
-    @property
-    def units(self) -> int:
-        """The number of units."""
-        return len(self.apart)
 
     @cached_property
     def shift(self) -> float:
@@ -137,15 +134,24 @@ class PairedTest:
         from scipy.special import stdtr
 
         self.method = T
-        moved = self.first.moved - self.second.moved
-        error = self._error(moved)
-        z = abs(float(apart.sum())) / error if error else math.inf
-        p = 2 * float(stdtr(degrees_of_freedom(moved), -z))
+        z = abs(float(apart.sum())) / self.error if self.error else math.inf
+        p = 2 * float(stdtr(self.degrees, -z))
         return max(p, math.ldexp(1.0, 1 - len(apart)))
 
-    def _error(self, moved: FloatArray) -> float:
-        """The standard error of a sum over the units."""
-        return standard_error(moved, None if self.first.is_macro else self.first.shares)
+    def _variance(self, moved: FloatArray) -> float:
+        """The squared standard error of a sum over the units."""
+        shares = None if self.first.is_macro else self.first.shares
+        return standard_error(moved, shares) ** 2
+
+    @cached_property
+    def error(self) -> float:
+        """The standard error of the sum of the differences."""
+        return math.sqrt(self._variance(self.moved))
+
+    @cached_property
+    def degrees(self) -> float:
+        """The degrees of freedom of that error."""
+        return degrees_of_freedom(self.moved)
 
     def bounds(self) -> tuple[float, float]:
         """The interval of the effect, which holds that of equal models exactly if p > 1 - level."""
@@ -199,14 +205,16 @@ class PairedTest:
         """
         from scipy.special import stdtrit
 
-        moved = self.first.moved - self.second.moved
-        moves = self.second.moved if self.is_factor else np.zeros(self.units)
-        square = float(stdtrit(degrees_of_freedom(moved), 1 - self.alpha / 2)) ** 2
+        square = float(stdtrit(self.degrees, 1 - self.alpha / 2)) ** 2
         top = float(self.apart.sum())
         base = float(self.moves.sum())
-        of_top = self._error(moved) ** 2
-        of_base = self._error(moves) ** 2
-        of_both = (self._error(moved + moves) ** 2 - self._error(moved - moves) ** 2) / 4
+        of_top = self.error**2
+        of_base = 0.0
+        of_both = 0.0
+        if self.is_factor:
+            moves = self.second.moved
+            of_base = self._variance(moves)
+            of_both = (self._variance(self.moved + moves) - self._variance(self.moved - moves)) / 4
         leading = base * base - square * of_base
         if leading <= 0:  # the base may be 0, and the ratio anything
             return -math.inf, math.inf

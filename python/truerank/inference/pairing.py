@@ -127,7 +127,7 @@ def are_alike(a: Ranks, b: Ranks) -> bool:
 
 def reader_of(model: Any) -> Callable[[str], Key]:
     """What reads a key of a model, or of the first of several: retrieval has keys of its own."""
-    while isinstance(model, (list, tuple, Mapping)) and model and not is_model(model):
+    while isinstance(model, (list, tuple, Mapping)) and not is_model(model) and model:
         if isinstance(model, Mapping):
             model = list(model.values())
         model = next(iter(model))
@@ -216,9 +216,11 @@ class _SharedLabels(NamedTuple):
 
 def _shared_labels(a: Ranks, b: Ranks) -> _SharedLabels:
     shared = _SharedLabels({}, {}, [])
+    labels_of_a = a.labels
+    labels_of_b = b.labels
     for name in IDENTITY:
-        one = a.labels.get(name)
-        two = b.labels.get(name)
+        one = labels_of_a.get(name)
+        two = labels_of_b.get(name)
         if one is None or two is None:
             continue
         if (one.vocabulary is None) == (two.vocabulary is None):
@@ -289,14 +291,10 @@ def _fatal_differences(a: Ranks, b: Ranks) -> list[str]:
     return ["weights: they differ; give both the same with ranks.with_weights(...)"]
 
 
-def _unlike_rules(one: HasUnits, two: HasUnits) -> list[str]:
+def _unlike_rules(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
     """Say which of the rules by which tasks count differ."""
-    rules = two.labels().rules
-    return [
-        f"{name}: they differ"
-        for name, rule in one.labels().rules.items()
-        if not np.array_equal(rule, rules[name])
-    ]
+    unlike = [name for name, rule in one.items() if not np.array_equal(rule, two[name])]
+    return [f"{name}: they differ" for name in unlike]
 
 
 def _relative_weights(ranks: Ranks) -> FloatArray:
@@ -385,7 +383,7 @@ def pair_ranks(
     fatal = _fatal_differences(first, second)
     if fatal:
         raise InputValueError(names[1], refused + "; ".join(fatal + unlike))
-    unlike += _unlike_rules(one, two)
+    unlike += _unlike_rules(one.labels().rules, two.labels().rules)  # once both are in one order
     if unlike and not allow_unlike:
         advice = "; allow_unlike=True compares them all the same"
         raise InputValueError(names[1], refused + "; ".join(unlike) + advice)
@@ -414,12 +412,12 @@ def align(a: Ranks, b: Ranks, match: Match) -> Ranks:
     if (np.diff(match.order) != 1).any():
         b = b[match.order]
     labels: dict[str, Any] = {}
+    labels_of_a = a.labels
+    labels_of_b = b.labels
     for name in match.labels:
-        one = a.labels.get(name)
-        two = b.labels.get(name)
-        if one is None or two is None or one.vocabulary == two.vocabulary:
-            continue
-        if one.same_as(two):
+        one = labels_of_a[name]
+        two = labels_of_b[name]
+        if one.vocabulary != two.vocabulary and one.same_as(two):
             labels[name] = one
     if not labels:
         return b

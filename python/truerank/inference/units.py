@@ -239,10 +239,9 @@ class RankedTasks:
                 macro = macro[tasks]
         if sample.tied is not None and (sample.tied == 1).all():
             sample = sample._replace(tied=None)
-        if unit_name == TASK:
-            unit = np.arange(len(codes))
-            number = len(codes)
-        else:
+        unit = codes
+        number = int(codes.max(initial=-1)) + 1
+        if chosen is not None:  # which may leave units without a task
             present, unit = codes_of(codes)
             number = len(present)
         return Units(key, sample, safe_weights(sample), unit, number, unit_name, macro)

@@ -192,6 +192,8 @@ class Labels(Immutable):
         >>> Labels([7]).same_as(Labels([7, 7]))
         False
         """
+        if self.vocabulary == other.vocabulary:
+            return np.array_equal(self.codes, other.codes)
         return len(self) == len(other) and bool((self == other).all())
 
     def __repr__(self) -> str:

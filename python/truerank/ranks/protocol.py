@@ -147,6 +147,8 @@ class Protocol:
         ['filter: none against train', 'nan: raise against omit']
         """
         instance("other", other, Protocol)
+        if self == other:
+            return []
         return [
             f"{name}: {_in_words(getattr(self, name))} against {_in_words(getattr(other, name))}"
             for name in COMPARABLE
