@@ -5,9 +5,8 @@ weight may differ from task to task. Every model takes tasks (made by `compress`
 parameter, and returns two floats: (nan, nan) without tasks, and exactly (1, 0) where every task has
 a single candidate. Results are float64 and deterministic, without simulation.
 
-`means` derives what chance gives a mean of f(r) from f, and `closed_forms` has the numbers of the
-papers; `transforms` and `order_statistics` have what takes quadrature. docs/chance.md derives all
-of them.
+`means` derives what chance gives a mean of f(r) from f, and has the closed forms of the papers;
+`transforms` and `order_statistics` have what takes quadrature. docs/chance.md derives all of them.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from typing import TYPE_CHECKING
 from ...inputs.naming import names_when_used
 
 if TYPE_CHECKING:
-    from .closed_forms import hit_moments as hit_moments
-    from .closed_forms import hits as hits
-    from .closed_forms import mean_rank as mean_rank
-    from .closed_forms import rank_moments as rank_moments
-    from .closed_forms import reciprocal_moments as reciprocal_moments
-    from .closed_forms import reciprocal_rank as reciprocal_rank
+    from .means import hit_moments as hit_moments
+    from .means import hits as hits
     from .means import mean_model as mean_model
+    from .means import mean_rank as mean_rank
     from .means import moments_from as moments_from
+    from .means import rank_moments as rank_moments
+    from .means import reciprocal_moments as reciprocal_moments
+    from .means import reciprocal_rank as reciprocal_rank
     from .means import up_to_cutoff as up_to_cutoff
     from .order_statistics import inverse_median as inverse_median
     from .order_statistics import median as median
@@ -41,15 +40,17 @@ else:  # or a type checker would accept any name
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {
-            ".closed_forms": (
+            ".means": (
                 "hit_moments",
                 "hits",
+                "mean_model",
                 "mean_rank",
+                "moments_from",
                 "rank_moments",
                 "reciprocal_moments",
                 "reciprocal_rank",
+                "up_to_cutoff",
             ),
-            ".means": ("mean_model", "moments_from", "up_to_cutoff"),
             ".order_statistics": ("inverse_median", "median"),
             ".tasks": ("Tasks", "compress"),
             ".transforms": (

@@ -1,8 +1,9 @@
 """Mean and variance under chance of a mean of f(r) over tasks, derived from f.
 
 The rank of a task with N candidates is uniform on 1..N, and tasks are independent. So the moments
-of the mean are sums over tasks of those of f(r), and these are sums over the ranks of one task. A
-metric with closed forms of the latter has them in `closed_forms`; docs/chance.md derives both.
+of the mean are sums over tasks of those of f(r), and these are sums over the ranks of one task.
+Those of mr, mrr and hits@k, the numbers of the papers, are closed forms; docs/chance.md derives
+both.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ...inputs.errors import UnknownKeyError
+from ..ties import mean_power
 from .nodes import rank_nodes
 from .tasks import ChanceModel, Moments, Tasks, model
 
@@ -187,3 +189,67 @@ def _are_near(one: FloatArray, other: FloatArray) -> npt.NDArray[np.bool_]:
     seen = 10 * _NEAR * mean * np.sqrt(variance) + np.square(_NEAR * mean)
     near &= variances_differ <= _NEAR_VARIANCE * variance + seen
     return near
+
+
+# -- closed forms ----------------------------------------------------------------------------------
+
+
+def rank_moments(sizes: IntArray, parameter: float = 0) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of r, (N + 1) / 2 and (N^2 - 1) / 12; float64, shape (d,) both.
+
+    Notes
+    -----
+    "A Unified Framework for Rank-based Evaluation Metrics" (2022) prints 1 / n for the 1 / n^2 of
+    the variance of mr (equation 7).
+
+    Examples
+    --------
+    >>> rank_moments(np.array([3, 5]))
+    (array([2., 3.]), array([0.66666667, 2.        ]))
+    """
+    n = sizes.astype(np.float64)
+    return (n + 1) / 2, (n - 1) * (n + 1) / 12
+
+
+def reciprocal_moments(sizes: IntArray, parameter: float = 0) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of 1 / r, H / N and H2 / N - (H / N)^2.
+
+    H and H2 are the sums of 1/r and of 1/r^2 over r = 1..N.
+
+    Notes
+    -----
+    "A Unified Framework" (2022), equations 10 to 13, has the continuous log(N) / (N - 1) for H / N
+    and a variance without the square, which is negative.
+
+    Examples
+    --------
+    >>> reciprocal_moments(np.array([1, 2]))
+    (array([1.  , 0.75]), array([0.    , 0.0625]))
+    """
+    first = np.ones(sizes.shape)
+    mean = mean_power(first, sizes, -1.0)
+    return mean, mean_power(first, sizes, -2.0) - mean**2
+
+
+def hit_moments(sizes: IntArray, parameter: float) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of r <= k, q and q (1 - q) with q = min(k / N, 1).
+
+    Notes
+    -----
+    "A Unified Framework" (2022), equations 16 and 18, prints k (N - k) / N for the variance.
+
+    Examples
+    --------
+    >>> hit_moments(np.array([10, 3]), 5)
+    (array([0.5, 1. ]), array([0.25, 0.  ]))
+    """
+    n = sizes.astype(np.float64)
+    # no rank is beyond 2**63, while a cutoff may have any number of digits
+    k = float(min(parameter, 2**63))
+    q = np.minimum(k / n, 1)
+    return q, q * np.maximum(n - k, 0) / n
+
+
+mean_rank = mean_model(rank_moments)
+reciprocal_rank = mean_model(reciprocal_moments)
+hits = mean_model(hit_moments)

@@ -193,23 +193,3 @@ def _interpolation(values: FloatArray, *, whole: bool) -> tuple[FloatArray, Floa
     ratio = np.where(near.any(axis=1)[:, None], near, ratio)
     matrix: FloatArray = ratio / ratio.sum(axis=1)[:, None]
     return nodes, matrix
-
-
-def log1p(z: AnyArray) -> AnyArray:
-    """Log of 1 + z, at least -1,000 if complex; NumPy's loses small digits of complex numbers.
-
-    Examples
-    --------
-    >>> complex(log1p(np.array(-1 + 0j)))
-    (-1000+0j)
-    >>> complex(log1p(np.array(-1 + 1e-16j))).real  # not half of the logarithm of a rounding error
-    -36.841361487904734
-    """
-    if not np.iscomplexobj(z):
-        return np.log1p(z)
-    with np.errstate(all="ignore"):
-        near_0 = np.log(np.abs(1 + z))
-        elsewhere = 0.5 * np.log1p(z.real * (2 + z.real) + z.imag**2)
-    modulus = np.where(near_0 < -0.7, near_0, elsewhere)
-    # a product of -inf and an angle of 0 is no number
-    return np.asarray(np.maximum(modulus, -1000.0) + 1j * np.arctan2(z.imag, 1 + z.real))

@@ -62,7 +62,7 @@ def inverse_median(tasks: Tasks, parameter: float = 0) -> Moments:
 
 
 def _median(tasks: Tasks, name: str) -> Moments:
-    if not tasks.equal:
+    if (tasks.weights != tasks.weights[0]).any():
         raise UnknownKeyError(name, "the weighted median has no chance model")
     is_inverse = name == "imedian"
     return order_moments(tasks, (tasks.count + 1) / 2, inverse=is_inverse)

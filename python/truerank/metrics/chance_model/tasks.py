@@ -52,14 +52,11 @@ class Tasks(NamedTuple):
         The weight of one such task, > 0; the weights of all tasks sum to 1.
     multiplicities : ndarray of int64, shape (d,)
         The number of such tasks, >= 1.
-    equal : bool
-        Whether all tasks have the same weight, 1 / count.
     """
 
     sizes: IntArray
     weights: FloatArray
     multiplicities: IntArray
-    equal: bool
 
     @property
     def count(self) -> int:  # type: ignore[override]  # in place of tuple.count
@@ -105,7 +102,14 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
         sizes, multiplicities = occurrences_of(sizes)
     elif multiplicities is None:
         multiplicities = np.ones(len(sizes), dtype=np.int64)
-    mass = np.ones(len(sizes)) if weights is None else significant_weights(weights, len(sizes))
+    mass = np.ones(len(sizes))
+    if weights is not None:
+        # Divided by a power of two, so that sums are safe; what is negligible beside the greatest
+        # weight becomes 0.
+        mass = checked_weights(weights, length=len(sizes))
+        _, exponent = np.frexp(mass.max(initial=0.0))
+        mass = np.ldexp(mass, -exponent)
+        mass = np.where(mass < 2.0**-1021, 0.0, mass)
     present = (multiplicities > 0) & (mass > 0)
     order = np.flatnonzero(present)[np.lexsort((mass[present], sizes[present]))]
     sizes = sizes[order]
@@ -120,7 +124,7 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
         multiplicities = np.add.reduceat(multiplicities, firsts)
         # a weight is never 0, however many tasks there are
         mass = np.maximum(mass / (mass * multiplicities).sum(), np.finfo(np.float64).tiny)
-    return Tasks(sizes, mass, multiplicities, bool((mass == mass[:1]).all()))
+    return Tasks(sizes, mass, multiplicities)
 
 
 def _read_candidates(candidates: Any) -> tuple[IntArray, IntArray | None]:
@@ -148,17 +152,3 @@ def _check_least(name: str, values: IntArray, least: int) -> None:
         i = int((values < least).argmax())
         got = f"{values[i]} at position {i}"
         raise InputValueError(name, expected=f"integers >= {least}", got=got)
-
-
-def significant_weights(weights: Any, length: int) -> FloatArray:
-    """Divide weights by a power of two, so that their sums are safe; what is negligible becomes 0.
-
-    Examples
-    --------
-    >>> significant_weights([1.5e308, 1e-3, 0.75e308], 3)
-    array([0.8344027 , 0.        , 0.41720135])
-    """
-    mass = checked_weights(weights, length=length)
-    _, exponent = np.frexp(mass.max(initial=0.0))
-    scaled: FloatArray = np.ldexp(mass, -exponent)
-    return np.where(scaled < 2.0**-1021, 0.0, scaled)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ...inputs.errors import UnknownKeyError
-from .closed_forms import mean_rank, reciprocal_rank
-from .nodes import log1p, rank_nodes, stand_ins
+from .means import mean_rank, reciprocal_rank
+from .nodes import rank_nodes, stand_ins
 from .order_statistics import order_moments
 from .tasks import ChanceModel, Moments, Tasks, model
 
@@ -328,16 +328,36 @@ class _Block:
             over = np.zeros_like(t)
             for k in range(_TERMS - 1, -1, -1):
                 over = over * t + self.series[:, k]
-            excess = log1p(over)
+            excess = _log1p(over)
             return excess, whole - excess
         large = np.abs(whole) > 1
         z = np.where(large, 0.0, t)[:, :, None] * (self.powers - self.means[:, None])
         series = z * z * (0.5 - z / 6 * (1 - z / 4 * (1 - z / 5 * (1 - z / 6))))
         over = np.where(np.abs(z) < 0.01, series, np.expm1(-z) + z)
-        excess = log1p(np.einsum("urn,rn->ur", over, self.shares))
+        excess = _log1p(np.einsum("urn,rn->ur", over, self.shares))
         if not large.any():
             return excess, whole - excess
         low = self.powers.min(axis=1)
         terms = np.exp(-t[:, :, None] * (self.powers - low[:, None]))
         direct = t * low - np.log(np.einsum("urn,rn->ur", terms, self.shares))
         return np.where(large, whole - direct, excess), np.where(large, direct, whole - excess)
+
+
+def _log1p(z: AnyArray) -> AnyArray:
+    """Log of 1 + z, at least -1,000 if complex; NumPy's loses small digits of complex numbers.
+
+    Examples
+    --------
+    >>> complex(_log1p(np.array(-1 + 0j)))
+    (-1000+0j)
+    >>> complex(_log1p(np.array(-1 + 1e-16j))).real  # not half of the logarithm of a rounding error
+    -36.841361487904734
+    """
+    if not np.iscomplexobj(z):
+        return np.log1p(z)
+    with np.errstate(all="ignore"):
+        near_0 = np.log(np.abs(1 + z))
+        elsewhere = 0.5 * np.log1p(z.real * (2 + z.real) + z.imag**2)
+    modulus = np.where(near_0 < -0.7, near_0, elsewhere)
+    # a product of -inf and an angle of 0 is no number
+    return np.asarray(np.maximum(modulus, -1000.0) + 1j * np.arctan2(z.imag, 1 + z.real))
