@@ -152,20 +152,38 @@ def test_keys_and_intervals(run: Run) -> None:
         ["number", "tail.mr", "optimistic.mrr"],
         ["value", repr(report["tail.mr"]), repr(report["optimistic.mrr"])],
     ]
-    interval = report.interval("mrr")
-    line = ["evaluate", "ranks.npz", "--metrics", "mrr", "--interval"]
-    rows = [row.split(",") for row in run(*line, "--format", "csv").out.splitlines()]
-    assert rows == [
-        ["number", "mrr"],
-        ["value", repr(interval.value)],
-        ["low", repr(interval.low)],
-        ["high", repr(interval.high)],
-        ["method", "t"],
+    line[-1] += ",mr"
+    rows = [row.split(",") for row in run(*line, "--interval", "--format", "csv").out.splitlines()]
+    assert rows[0][:4] == ["number", "tail.mr", "tail.mr low", "tail.mr high"]
+    interval = report.interval("tail.mr")
+    assert rows[1][:4] == [
+        "value",
+        *(repr(x) for x in (interval.value, interval.low, interval.high)),
     ]
-    out = run(*line).out
-    assert "95 % intervals over 4 tasks." in out
-    assert "not enough to say: 4 tasks" in out
-    assert json.loads(run(*line, "--json").out)["intervals"]["mrr"] == interval.to_dict()
+    assert "not enough to say" in run(*line, "--interval").out.lower()
+
+
+@pytest.mark.parametrize("style", ["text", "markdown", "latex", "html", "csv"])
+@pytest.mark.parametrize(
+    "options", ["", "--metrics mrr,hits@1", "--by relation --kinds optimistic"]
+)
+def test_intervals_are_printed_as_the_report_prints_them(
+    run: Run, style: str, options: str
+) -> None:
+    labelled().save("ranks.npz")
+    facts: dict[str, Any] = {}
+    report = tr.report(labelled())
+    if "metrics" in options:
+        facts["metrics"] = ["mrr", "hits@1"]
+    if "by" in options:
+        report = tr.report(labelled(), by="relation")
+        facts["kinds"] = "optimistic"
+    line = ["evaluate", "ranks.npz", "--interval", *options.split(), "--format", style]
+    written = getattr(report, f"to_{style}")(interval=True, **facts)
+    assert run(*line).out == written.rstrip("\n") + "\n"
+    intervals = json.loads(run(*line[:-2], "--json").out)["intervals"]
+    assert intervals["mrr"] == report.interval("mrr").to_dict()
+    assert list(intervals) == facts.get("metrics", list(report.few))
 
 
 @pytest.mark.parametrize("style", ["text", "json", "csv"])
@@ -247,7 +265,6 @@ def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
         ("scores.npy 0 --split=", 2, "'--split'"),
         ("bare.npz targets.npy", 2, "TARGETS cannot apply to saved ranks"),
         ("bare.npz --filter pair.npz --nan omit", 2, "--nan cannot apply to saved ranks"),
-        ("bare.npz --interval", 2, "--interval needs --metrics"),
     ],
 )
 def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:

@@ -229,35 +229,18 @@ def test_papers_have_no_notes_unless_asked() -> None:
 
 
 def test_people_read_so_many_rows() -> None:
-    table = Table(["x", "n"], [["a", 1], ["b", 2], ["c", 3]], most=1)
+    table = Table(["x", "n"], [["a", 1], ["b", 2], ["c", 3]], shown=range(1))
     assert table.to_text() == "x       n\na       1\n2 more"
     assert table.to_csv() == "x,n\na,1\nb,2\nc,3\n"
 
 
 def test_people_read_rows_from_the_first_on() -> None:
-    table = Table(["x", "n"], [["a", 1], ["b", 2], ["c", 3], ["d", 4]], first=1, most=2)
+    rows = [["a", 1], ["b", 2], ["c", 3], ["d", 4]]
+    table = Table(["x", "n"], rows, shown=range(1, 3))
     assert table.to_text() == "x       n\n1 more\nb       2\nc       3\n1 more"
     assert table.to_csv().count("\n") == 5
-    marked = Table(["x", "n"], [["a", 1], ["b", 2]], first=1, best=[(0, "n"), (1, "n")])
+    marked = Table(["x", "n"], rows[:2], shown=range(1, 9), best=[(0, "n"), (1, "n")])
     assert marked.to_text(notes=False) == "x        n\n1 more\nb       2*"
-
-
-def test_variants_appear_where_they_print_otherwise() -> None:
-    columns = ["side", "kind", Column("mrr", decimals=3), Column("mr", decimals=1)]
-    rows = [["both", "low", 0.5001, 7.0], ["both", "plain", 0.5, 7.0], ["tail", "plain", 0.25, 9.0]]
-    rows.append(["tail", "high", 0.25, 9.06])
-    table = Table(columns, rows, names=2, variants={0: 1, 3: 2})
-    assert table.to_text().split("\n") == [
-        "side  kind     mrr   mr",
-        "both  plain  0.500  7.0",
-        "tail  plain  0.250  9.0",
-        "tail  high   0.250  9.1",
-    ]
-    assert table.to_text("mrr").split("\n") == ["side    mrr", "both  0.500", "tail  0.250"]
-    assert table.to_text("mrr", digits=4).split("\n")[1] == "both  low    0.5001"
-    assert table.to_latex("mrr").count("\\\\\n") == 3
-    assert table.to_csv("mrr").count("\n") == 5  # programs read all
-    refusal(ValueError, "variants: expected", Table, columns, rows, variants={0: 4})
 
 
 def test_intervals_stand_in_brackets() -> None:
@@ -283,15 +266,6 @@ def test_intervals_stand_in_brackets() -> None:
     assert table.to_csv("mrr").split("\n")[0] == "model,mrr,low,high"
     with pytest.raises(ValueError, match="bounds: expected one of"):
         Table([Column("mrr", bounds=("low", "high"))])
-
-
-def test_each_block_has_its_best() -> None:
-    columns = ["group", "model", Column("n", better="higher")]
-    rows = [["x", "a", 1], ["x", "b", 2], ["y", "a", 9], ["z", "a", 3], ["z", "b", 3]]
-    table = Table(columns, rows, names=2, blocks=["x", "x", "y", "z", "z"])
-    assert table.grid(notes=False).best == {(1, 2), (3, 2), (4, 2)}
-    assert Table(columns, rows, names=2).grid(notes=False).best == {(2, 2)}
-    refusal(ValueError, "blocks: expected 5, one for each row", Table, columns, rows, blocks=["x"])
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

@@ -286,15 +286,9 @@ class DanglingCurve(AsTable):
             f"average precision {self.average_precision:.3f}."
         )
         best = int(np.argmax(self.f1)) if len(self) else 0
-        first = min(best - THRESHOLDS_SHOWN // 2, len(self) - THRESHOLDS_SHOWN)
-        table = Table(
-            columns,
-            rows,
-            names=0,
-            before=[sentence],
-            first=max(first, 0),
-            most=THRESHOLDS_SHOWN,
-        )
+        first = max(0, min(best - THRESHOLDS_SHOWN // 2, len(self) - THRESHOLDS_SHOWN))
+        shown = range(first, first + THRESHOLDS_SHOWN)
+        table = Table(columns, rows, names=0, before=[sentence], shown=shown)
         return table.table(metrics, **options)
 
 

@@ -218,7 +218,7 @@ OPTIONS: dict[str, Decorator] = {
     ),
     "seed": option("--seed", click.IntRange(min=0), "Seed of all random numbers. Default: 0."),
     "interval": flag(
-        "--interval", "Show the 95 % intervals of --metrics, and with --by those of each group."
+        "--interval", "Show 95 % intervals behind the values, and with --by those of each group."
     ),
     "kinds": option(
         "--kinds",

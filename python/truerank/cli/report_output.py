@@ -7,27 +7,33 @@ answers their query has, and such ranks are reported by query, whichever command
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+import numpy as np
 
 from .. import Report, report
 from ..inputs.errors import InputValueError
 from ..inputs.naming import import_extra, printable
+from ..inputs.row_keys import codes_of
+from ..metrics.keys import ALL_SIDES
 from ..page import save as save_page
+from ..ranks.labels import LABEL_WORDS
+from ..reporting.report_table import ALL_ROWS, table_of_keys
 from ..retrieval.report import RetrievalReport
 from ..retrieval.report import report as retrieval_report
 from ..tables import Column, Table
 from .files import files_read
-from .key_tables import KeyTable, tab_separated, values_by_query
 from .options import MEASURED, Given, refuse, take
 from .output import check_printing, command_line, show, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from .. import Ranks
+    from ..ranks.labels import Labels
     from ..reporting.keyed_values import KeyedValues
     from ..splits.split_audit import SplitAudit
     from ..tables import AsTable
@@ -106,26 +112,23 @@ class Asked(NamedTuple):
             has_intervals=given.pop("interval", False),
             by_query=given.pop("per_query", False),
         )
-        if asked.has_intervals and not keys:
-            raise click.UsageError("--interval needs --metrics, whose intervals it gives")
         if asked.by_query:
             beside = [name for name in ("by", "interval", "percent") if name in options]
             if beside:
                 problem = f"-q gives values of queries, and cannot stand beside --{beside[0]}"
                 raise click.UsageError(problem)
-        if "kinds" in printing and (asked.by_query or asked.needs_key_values):
+        if "kinds" in printing and (asked.by_query or asked.are_no_columns):
             raise click.UsageError(
-                "--kinds chooses rows of the report; beside -q, --interval and keys of a kind name "
-                "kinds in --metrics, as optimistic.mrr"
+                "--kinds chooses rows of the report; beside -q and keys of a kind name kinds in "
+                "--metrics, as optimistic.mrr"
             )
         return asked
 
     @property
-    def needs_key_values(self) -> bool:
-        """Whether a column of a report cannot show the keys: intervals, and keys of a row."""
-        form = self.kind.form
+    def are_no_columns(self) -> bool:
+        """Whether a column of a report cannot show some key, which names a row."""
         keys = list(map(self.kind.read_key, self.keys))  # an unknown one is an error now
-        return self.has_intervals or any(key != form.column_of(key) for key in keys)
+        return any(key != self.kind.form.column_of(key) for key in keys)
 
 
 def show_report(
@@ -182,26 +185,40 @@ def show_report(
     if asked.by_query:
         show_queries(made, asked, grouping, lines)
         return
-    printing = dict(asked.printing)
-    values = None
-    result: AsTable = made
-    if asked.needs_key_values:
-        values = KeyTable(made, asked.keys, has_intervals=asked.has_intervals)
-        result = values.table(percent="percent" in printing)
-        take(printing, "metrics percent")
     content = None
     if style == "json":
-        content = content_of(made, asked, values)
+        content = content_of(made, asked)
         if asked.has_audit and split_audit is not None:
             content["split_audit"] = split_audit.to_dict()
+    printing = dict(asked.printing)
+    result: AsTable = made
+    if asked.are_no_columns:
+        of_keys = {"percent": printing.pop("percent", False), "interval": asked.has_intervals}
+        result = table_of_keys(made, printing.pop("metrics"), **of_keys)
+    elif asked.has_intervals:
+        printing["interval"] = True
     show(result, printing, content, lines)
 
 
-def content_of(made: KeyedValues, asked: Asked, values: KeyTable | None) -> dict[str, Any]:
-    """Return the JSON object of a report, with the keys that were asked for or all it lists."""
-    if values is not None:
-        return values.content()
+def content_of(made: KeyedValues, asked: Asked) -> dict[str, Any]:
+    """Return the JSON object of a report, with the keys that were asked for or all it lists.
+
+    The intervals are those of the keys, or of the metrics that tables show, and of groups the same
+    without macro averages.
+    """
     content: dict[str, Any] = json.loads(made.to_json(asked.keys or None))
+    if asked.has_intervals:
+        keys = asked.keys or list(made.few)
+        content["intervals"] = {key: made.interval(key).to_dict() for key in keys}
+        if made.by is not None:
+            of_groups = (key for key in keys if not made.read_key(key).macro)
+            content["groups"]["intervals"] = {
+                key: [
+                    None if math.isnan(group[key]) else group.interval(key).to_dict()
+                    for group in made.groups.values()
+                ]
+                for key in of_groups
+            }
     return content
 
 
@@ -237,3 +254,76 @@ def show_queries(made: KeyedValues, asked: Asked, grouping: Given, lines: Sequen
     rest = dict(asked.printing)
     rest.pop("metrics", None)
     show(Table(columns, values, names=2), rest, lines=lines)
+
+
+def values_by_query(
+    made: KeyedValues, keys: Sequence[str], grouping: Given
+) -> list[tuple[str, str, float]]:
+    """Return the query, the metric and its value: of each query, and at last of all together.
+
+    The queries of ranks are what their labels of sides, relations and queries tell apart; without
+    labels of queries each task is one, and is called by its number, from 0. A query has no values
+    of a side that has none of its tasks.
+
+    Parameters
+    ----------
+    made : KeyedValues
+    keys : sequence of str
+        Without macro averages.
+    grouping : dict
+        The weights and the seed of the report.
+    """
+    if isinstance(made, RetrievalReport):
+        names = [str(query) for query in made.queries]
+        columns = {key: made.per_query(key).tolist() for key in keys}
+    else:
+        codes, names = _queries_of(made.ranks)
+        of_queries = report(made.ranks, by=codes, **grouping)
+        columns = {key: list(of_queries.group_values(key).values()) for key in keys}
+    lines = []
+    for place, name in enumerate(names):
+        for key, values in columns.items():
+            if made.read_key(key).side == ALL_SIDES or not math.isnan(values[place]):
+                lines.append((name, key, values[place]))
+    lines += [(ALL_ROWS, key, made[key]) for key in keys]
+    return lines
+
+
+def _queries_of(ranks: Ranks) -> tuple[Any, list[str]]:
+    """Return the query of each task, as a position among queries, and their names."""
+    labels: Mapping[str, Labels | None] = {
+        "side": ranks.side,
+        "relation": ranks.relation,
+        "queries": ranks.queries,
+    }
+    if ranks.queries is None:
+        return np.arange(len(ranks)), list(map(str, range(len(ranks))))
+    present = {name: of_tasks for name, of_tasks in labels.items() if of_tasks is not None}
+    of_rows = codes_of(*(of_tasks.codes for of_tasks in present.values()))
+    codes = of_rows.codes
+    first = of_rows.first()
+    order = np.argsort(first, kind="stable")  # that in which queries come
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    of_queries = {name: of_tasks[first[order]].values for name, of_tasks in present.items()}
+    if len(present) == 1:
+        return place[codes], list(map(str, of_queries["queries"].tolist()))
+    words = []
+    for name, values in of_queries.items():
+        words.append([f"{LABEL_WORDS[name]} {value}" for value in values.tolist()])
+    return place[codes], list(map(", ".join, zip(*words, strict=True)))
+
+
+def tab_separated(lines: Sequence[tuple[str, str, float]], digits: int | None) -> str:
+    """Write lines of a query, a metric and its value, in all its digits unless some are asked for.
+
+    Examples
+    --------
+    >>> tab_separated([("q1", "mrr", 0.5)], None)
+    'q1\\tmrr\\t0.5\\n'
+    """
+    text = ""
+    for name, key, value in lines:
+        number = repr(value) if digits is None else f"{value:.{digits}f}"
+        text += f"{printable(name)}\t{printable(key)}\t{number}\n"
+    return text

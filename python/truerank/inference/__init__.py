@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..inputs.naming import names_when_used
 
 if TYPE_CHECKING:
+    from . import runs as runs
     from .comparing import compare as compare
     from .comparisons import Comparison as Comparison
     from .comparisons import Comparisons as Comparisons
@@ -22,5 +23,6 @@ else:  # or a type checker would accept any name
             ".comparisons": ("Comparison", "Comparisons"),
             ".corrections": ("correct_pvalues",),
             ".intervals": ("Interval", "Intervals", "interval"),
+            ".runs": (),
         },
     )

@@ -83,7 +83,8 @@ def names_when_used(
         Its `__name__`.
     names : mapping of str to sequence of str
         For each module, as imports write it (".intervals", "..inputs.errors"), the names of it that
-        the package offers. None of them is that of a module.
+        the package offers. None of them is that of a module. The package's own modules of this
+        mapping are found in the same way, but are not public: `inference.intervals`.
     modules : sequence of str
         The modules that the package offers themselves.
 
@@ -98,7 +99,7 @@ def names_when_used(
     def find(name: str) -> Any:
         if name in module_of:
             found = getattr(import_module(module_of[name], package), name)
-        elif name in modules:
+        elif name in modules or f".{name}" in names:
             found = import_module(f".{name}", package)
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

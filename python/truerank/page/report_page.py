@@ -22,10 +22,11 @@ from ..inputs.naming import public
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, increasing
 from ..plot import comparison, groups, hits_curve, rank_distribution, values
 from ..plot.drawing import check_named
-from ..reporting.keyed_values import KeyedValues, table_of_page
-from ..reporting.report_table import AUTO, is_auto
+from ..reporting.columns import AUTO, is_auto
+from ..reporting.keyed_values import KeyedValues
+from ..reporting.model_table import table
+from ..reporting.report_table import GROUPS_SHOWN, table_of_report
 from ..reporting.reports import Report
-from ..reporting.tables import table
 from ..tables import Table
 from ..tables.forms import html_text
 from ..tables.writing import replace_file
@@ -182,7 +183,15 @@ def _results(
         shown.append(table(named, keys, interval=has_intervals, kinds=kinds_of_models, **options))
     if len(models) == 1:
         (report,) = models.values()
-        shown.append(table_of_page(report, kinds, options["level"], options["by"]))
+        of_report = table_of_report(
+            report,
+            kinds=kinds,
+            interval=report.has_ranks,
+            level=options["level"],
+            by=options["by"],
+            most_intervals=GROUPS_SHOWN,  # those that people read
+        )
+        shown.append(of_report)
         return _tables(shown), _json(report)
     numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
     first = next(iter(models.values()))

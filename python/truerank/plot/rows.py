@@ -24,7 +24,7 @@ from ..metrics import UnknownKeyError
 from ..metrics.keys import MACRO, increasing
 from ..reporting.columns import label_text
 from ..reporting.keyed_values import KeyedValues
-from ..reporting.tables import Repeats
+from ..reporting.repeats import Repeats
 from ..tables.cells import format_count
 from .drawing import (
     COLOURS,

@@ -1,7 +1,4 @@
-"""Reports of ranks: the Report and its groups, tables of several, renderings, and the audit.
-
-`reports` has the Report, whether computed from ranks or read from JSON (both in `sources`).
-"""
+"""Reports of ranks: the Report and its groups, several runs, tables of them, and the audit."""
 
 from __future__ import annotations
 
@@ -10,20 +7,23 @@ from typing import TYPE_CHECKING
 from ..inputs.naming import names_when_used
 
 if TYPE_CHECKING:
+    from . import report_table as report_table
     from .audit import Findings as Findings
+    from .model_table import table as table
+    from .repeats import Repeats as Repeats
+    from .repeats import report as report
     from .reports import Report as Report
     from .summaries import Finding as Finding
     from .summaries import Summary as Summary
-    from .tables import Repeats as Repeats
-    from .tables import report as report
-    from .tables import table as table
 else:  # or a type checker would accept any name
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {
             ".audit": ("Findings",),
+            ".model_table": ("table",),
+            ".repeats": ("Repeats", "report"),
+            ".report_table": (),
             ".reports": ("Report",),
             ".summaries": ("Finding", "Summary"),
-            ".tables": ("Repeats", "report", "table"),
         },
     )

@@ -20,6 +20,9 @@ SHORT_METRICS = ("mrr", "hits@10", "amri")  # what a repr shows
 FEW_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")  # what tables show by default
 ALL_METRICS = "all"
 
+AUTO = "auto"  # rows of kinds where they print otherwise than that of the default kind
+ALL_KINDS = "all"  # rows of all kinds but the random one
+
 Names = str | Iterable[str] | None
 # what papers print as percentages, too
 SHARES = ("hits", "sampled_hits", "success", "recall", "precision", "judged")
@@ -65,6 +68,17 @@ def choose_metrics(metrics: Names, few: Iterable[str], every: Sequence[str]) -> 
     if metrics is None or (isinstance(metrics, str) and metrics == ALL_METRICS):
         return list(every)
     return unique_keys(metrics)
+
+
+def is_auto(kinds: Names) -> bool:
+    """Whether rows of kinds are to appear where they differ in what is printed.
+
+    Examples
+    --------
+    >>> is_auto("auto"), is_auto(None), is_auto(["optimistic"])
+    (True, True, False)
+    """
+    return kinds is None or (isinstance(kinds, str) and kinds == AUTO)
 
 
 def column_of(key: Key) -> Key:

@@ -8,17 +8,16 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
 
+from .. import reporting
 from ..inference.intervals import Interval, Intervals, interval
 from ..inference.units import UNIT, HasUnits, RanksMissingError, TaskLabels, Units
-from ..inputs.checks import confidence, flag, instance, unique_keys
+from ..inputs.checks import instance, unique_keys
 from ..inputs.errors import UnknownKeyError
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..tables.forms import json_value, write_json
 from .audit import Findings
-from .brackets import IntervalRules, check_ranks
-from .columns import Names, sentence
+from .columns import AUTO, Names
 from .named_numbers import Groups, Numbers
-from .report_table import AUTO, Asked, Lines, report_table
 from .stored_reports import JSON_FORMAT, Stored, read_report
 from .summaries import (
     Finding,
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
     from ..tables import Table
-
-DOUBTS = ("misses", "worse than chance", "test candidates", "ties")  # which stand below every table
 
 
 class _IntervalOptions(TypedDict, total=False):
@@ -563,32 +560,17 @@ class KeyedValues(Numbers, HasUnits):
         <BLANKLINE>
         Brackets hold 95 % intervals over 200 tasks.
         """
-        rules = None
-        if flag("interval", interval):
-            check_ranks(self.has_ranks)
-            rules = IntervalRules(confidence(level), by)
-        return self._table_of(Asked(metrics, sides, kinds, percent, rules)).table(**options)
-
-    def _table_of(self, asked: Asked) -> Table:
-        """Return the table with what is asked for."""
-        filters = {name: report._source for name, report in self.filters.items()}
-        notes = [sentence(finding.message) for finding in self.audit(*DOUBTS)]
-        lines = Lines(self._lines(), notes)
-        return report_table(self._source, filters, asked, lines)
-
-
-def table_of_page(report: KeyedValues, kinds: Names, level: float, by: LabelsLike | None) -> Table:
-    """Return the table of a page: all rows that people read have intervals, if there are ranks.
-
-    Examples
-    --------
-    >>> from truerank import Ranks, report
-    >>> ranks = Ranks([0, 3, 1, 0, 2] * 40, [1] * 200, 9)
-    >>> len(table_of_page(report(ranks), "auto", 0.95, None)["mrr low"])
-    1
-    """
-    rules = IntervalRules(level, by, all_groups=False) if report.has_ranks else None
-    return report._table_of(Asked(kinds=kinds, intervals=rules))
+        made = reporting.report_table.table_of_report(
+            self,
+            metrics,
+            sides=sides,
+            kinds=kinds,
+            percent=percent,
+            interval=interval,
+            level=level,
+            by=by,
+        )
+        return made.table(**options)
 
 
 def _report_of_group(kind: type[KeyedValues], source: Source, place: int) -> Any:

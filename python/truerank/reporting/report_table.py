@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from ..inference.intervals import interval
+from ..inference.units import UNIT
 from ..inputs.checks import unique_keys
 from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.words import suggest
@@ -16,154 +16,171 @@ from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDES
 from ..ranks.grouping import group_codes
 from ..tables import Column, Table
 from ..tables.cells import format_count
+from ..tables.pivot import Row, Value, label_column, pivot
 from .brackets import Brackets
-from .columns import Names, choose_metrics, compose_key, label_text, metric_column
-from .summaries import Measured, Source, refuse
+from .columns import (
+    ALL_KINDS,
+    AUTO,
+    Names,
+    choose_metrics,
+    compose_key,
+    is_auto,
+    label_text,
+    metric_column,
+    sentence,
+)
+from .summaries import refuse
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
-    from .brackets import IntervalRules
+    from .keyed_values import KeyedValues
 
 GROUPS_SHOWN = 20  # of a printed table; programs read all groups
-AUTO = "auto"  # rows of kinds where they print otherwise than that of the default kind
-ALL_KINDS = "all"  # rows of all kinds but the random one
+DOUBTS = ("misses", "worse than chance", "test candidates", "ties")  # which stand below every table
+MICRO = "micro"  # the averages of rows, beside that of macro averages
+GROUP = "group"
+
+ALL_ROWS = "all"  # the label of all groups or queries together
 
 Pairs = Sequence[tuple[str, str]]  # of a side and a kind of rank
-Row = dict[str, Any]  # labels, the number of tasks, and values: None where one is not known
 
 
-class Asked(NamedTuple):
-    """What a table is to have: metrics, sides and kinds, or None; percentages, and intervals."""
-
-    metrics: Names = None
-    sides: Names = None
-    kinds: Names = AUTO
-    percent: bool = False
-    intervals: IntervalRules | None = None
-
-
-class Lines(NamedTuple):
-    """The lines above a table, and the notes below it."""
-
-    before: Sequence[str]
-    notes: Sequence[str]
-
-
-def report_table(
-    source: Source, filters: Mapping[str, Source], asked: Asked, lines: Lines
+def table_of_report(
+    report: KeyedValues,
+    metrics: Names = None,
+    *,
+    sides: Names = None,
+    kinds: Names = AUTO,
+    percent: bool = False,
+    interval: bool = False,
+    level: float = 0.95,
+    by: LabelsLike | None = UNIT,
+    most_intervals: int | None = None,
 ) -> Table:
-    """Return a report as one table.
+    """Return a report as one table; `Report.table` says what the parameters are.
 
     The rows are of all sides and kinds; then those of the other filters, the macro average and the
     groups, the largest first, of the first side and of the default kind, unless sides or kinds are
     given. People read rows of another kind than the default only where they print otherwise, unless
     kinds are given. Labels that are alike in all rows are for programs alone, and values that were
-    not stored are empty cells.
-
-    Parameters
-    ----------
-    source : Source
-    filters : mapping of str to Source
-        The same tasks under each filter by name, `source` first; empty where there is one alone.
-    asked : Asked
-    lines : Lines
+    not stored are empty cells. Of groups only the largest have intervals, if `most_intervals` says
+    how many.
     """
-    form = source.form
-    listed = [form.read_key(key) for key in source.keys]
-    of_all, of_groups = _choose_rows(source, listed, asked)
-    keys = _choose_columns(source, listed, asked.metrics)
-    names = list(filters) or [""]
-    brackets = None if asked.intervals is None else Brackets(asked.intervals)
-    rows = list(_rows(source, keys, of_all, "micro", names[0], brackets))
+    brackets = Brackets([report], interval, level, by)
+    form = report.form
+    of_all, of_groups = _choose_rows(report, sides, kinds)
+    keys = _choose_columns(report, metrics)
+    names = list(report.filters) or [""]
+    rows = list(_rows(report, keys, of_all, (MICRO, names[0]), brackets))
     for name in names[1:]:
-        rows += _rows(filters[name], keys, of_groups, "micro", name, brackets)
-    notes = list(lines.notes)
-    most = None
-    groups = []  # there may be very many, so that they are columns
-    if source.by is not None:
-        rows += _rows(source, keys, of_groups, MACRO, names[0], brackets)
-        most = len(rows) + GROUPS_SHOWN
+        rows += _rows(report.filters[name], keys, of_groups, (MICRO, name), brackets)
+    shown = None
+    labels = list(form.labels)
+    if report.filters:
+        labels.insert(0, "filter")
+    if report.by is not None:
+        rows += _rows(report, keys, of_groups, (MACRO, names[0]), brackets)
+        shown = range(len(rows) + GROUPS_SHOWN)
         for side, kind in of_groups:
-            groups.append(_group_columns(source, keys, side, kind, names[0], brackets))
-        notes += _macro_lines(source, keys, of_groups)
-    columns = _label_columns(source, rows, groups, has_filters=bool(filters))
-    number_of_labels = len(columns)
-    columns.append(Column(form.tasks))
-    for name, key in keys.items():
-        column = metric_column(name, key, percent=asked.percent)
-        if brackets is None:
-            columns.append(column)
-        else:
-            columns += brackets.columns(column)
-    if brackets is not None:
-        notes += brackets.lines()
-    cells: list[Sequence[Any]] = [[row[column.name] for column in columns] for row in rows]
-    for of_groups_alone in groups:
-        cells += zip(*(of_groups_alone[column.name] for column in columns), strict=True)
-    variants = _variants_of_default(rows, form.default_kind) if is_auto(asked.kinds) else {}
-    return Table(
-        columns,
-        cells,
-        names=number_of_labels,
-        before=lines.before,
+            keys_of_cells = {name: form.key_of_row(key, side, kind) for name, key in keys.items()}
+            of_row = {"filter": names[0], "side": side, "kind": kind}
+            of_side = _rows_of_groups(report, keys_of_cells, of_row, brackets, most_intervals)
+            rows += (row for row in of_side if row.number)
+        labels.insert(0, "group")
+    of_rows = []
+    for name in labels:
+        heading = report.by or "" if name == "group" else ""
+        plain = form.default_kind if name == "kind" else None
+        of_rows.append(label_column(rows, name, heading, plain))
+    if report.by is not None:
+        of_rows.insert(0, Column("average", only="data"))
+    notes = [sentence(finding.message) for finding in report.audit(*DOUBTS)]
+    notes += _macro_lines(report, keys, of_groups)
+    notes += brackets.notes()
+    return pivot(
+        rows,
+        of_rows,
+        [metric_column(name, key, percent=percent) for name, key in keys.items()],
+        number=Column(form.tasks),
+        parts=brackets.parts,
+        plain_kind=form.default_kind if is_auto(kinds) else None,
+        before=report._lines(),
         notes=notes,
-        most=most,
-        variants=variants,
+        shown=shown,
     )
 
 
-def is_auto(kinds: Names) -> bool:
-    """Whether rows of kinds are to appear where they differ in what is printed."""
-    return kinds is None or (isinstance(kinds, str) and kinds == AUTO)
+def table_of_keys(
+    report: KeyedValues, keys: Sequence[str], *, percent: bool = False, interval: bool = False
+) -> Table:
+    """Return a table with a column for each of any keys, and a row of all tasks and of each group.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> report = tr.report(tr.Ranks([0, 3], [1, 1], 10), by=["a", "b"])
+    >>> print(table_of_keys(report, ["macro.mrr", "optimistic.mr"]).to_text(notes=False))
+    label  tasks  number  macro.MRR ↑  optimistic.MR ↓
+    all    2      value         0.625              2.5
+    a      1      value                            1.0
+    b      1      value                            4.0
+    """
+    brackets = Brackets([report], interval, 0.95, UNIT)
+    read = {key: report.read_key(key) for key in keys}
+    tasks = report.form.tasks
+    values = {name: brackets.value(report[name], report, key) for name, key in read.items()}
+    labels = [Column("number")]
+    rows = [Row({"number": "value"}, report.tasks(), values)]
+    if report.by is not None:
+        number = sum(report.group_tasks().values())
+        rows = [Row({"group": ALL_ROWS, tasks: number, "number": "value"}, number, values)]
+        for row in _rows_of_groups(report, read, {"side": ALL_SIDES}, brackets):
+            rows.append(row._replace(labels=row.labels | {tasks: row.number, "number": "value"}))
+        labels[:0] = [Column("group", report.by), Column(tasks)]
+    return pivot(
+        rows,
+        labels,
+        [metric_column(name, key, percent=percent) for name, key in read.items()],
+        parts=brackets.parts,
+        before=report._lines(),
+        notes=brackets.notes(),
+        shown=range(1 + GROUPS_SHOWN),
+    )
 
 
-def _variants_of_default(rows: Sequence[Row], default_kind: str) -> dict[int, int]:
-    """Return for each row of another kind the row of the default kind that it may repeat."""
-    names = ("average", "group", "filter", "side")
-    places = {}
-    for i, row in enumerate(rows):
-        if row["kind"] == default_kind:
-            places[tuple(row[name] for name in names)] = i
-    variants = {}
-    for i, row in enumerate(rows):
-        labels = tuple(row[name] for name in names)
-        if row["kind"] != default_kind and labels in places:
-            variants[i] = places[labels]
-    return variants
+# -- what is asked for -----------------------------------------------------------------------------
 
 
-def _choose_rows(source: Source, listed: Sequence[Key], asked: Asked) -> tuple[Pairs, Pairs]:
+def _choose_rows(report: KeyedValues, sides: Names, kinds: Names) -> tuple[Pairs, Pairs]:
     """Check the sides and kinds of a table, or choose them: of the whole, and of groups."""
-    form = source.form
-    sides = _default_sides(source, listed)
-    if asked.sides is not None:
-        sides = unique_keys(asked.sides, "sides")
-    kinds = chosen_kinds(source, listed, asked.kinds)
-    for side in sides:
-        source.number_of_tasks(side)  # a KeyError for an unknown one
-    few_sides = sides
-    few_kinds = kinds
-    if asked.sides is None:
-        few_sides = sides[:1]
-    if is_auto(asked.kinds) and form.default_kind in kinds:
-        few_kinds = [form.default_kind]
-    of_all = list(itertools.product(sides, kinds))
-    return of_all, list(itertools.product(few_sides, few_kinds))
+    default_kind = report.form.default_kind
+    if sides is None:
+        of_all = _default_sides(report)
+        of_groups = of_all[:1]
+    else:
+        of_all = of_groups = unique_keys(sides, "sides")
+    kinds_of_all = chosen_kinds(report, kinds)
+    for side in of_all:
+        report.tasks(side)  # a KeyError for an unknown one
+    few = is_auto(kinds) and default_kind in kinds_of_all
+    kinds_of_groups = [default_kind] if few else kinds_of_all
+    pairs = itertools.product(of_all, kinds_of_all)
+    return list(pairs), list(itertools.product(of_groups, kinds_of_groups))
 
 
-def _default_sides(source: Source, listed: Sequence[Key]) -> list[str]:
+def _default_sides(report: KeyedValues) -> list[str]:
     """List the sides that have keys; one that has all tasks stands for the pooled ones."""
-    found = {key.side for key in listed}  # a group may have no tasks of a side
-    sides = [side for side in source.sides.present if side in found]
+    found = {key.side for key in map(report.read_key, report)}  # a group may lack tasks of a side
+    sides = [side for side in report.sides if side in found]
     named = [side for side in sides if side not in (ALL_SIDES, *UNPOOLED_SIDES)]
-    if len(named) == 1 and source.number_of_tasks(named[0]) == source.number_of_tasks(sides[0]):
+    if len(named) == 1 and report.tasks(named[0]) == report.tasks(sides[0]):
         sides.remove(ALL_SIDES)
     return sides
 
 
-def chosen_kinds(source: Source, listed: Sequence[Key], kinds: Names) -> list[str]:
+def chosen_kinds(report: KeyedValues, kinds: Names) -> list[str]:
     """List the kinds of rank that are named; by default all, or one where all are alike."""
-    form = source.form
+    form = report.form
     is_word = isinstance(kinds, str) and kinds in (AUTO, ALL_KINDS)
     if kinds is not None and not is_word:
         named = unique_keys(kinds, "kinds")
@@ -173,167 +190,100 @@ def chosen_kinds(source: Source, listed: Sequence[Key], kinds: Names) -> list[st
                 raise UnknownKeyError(repr(kind), problem)
         return named
     known = set(form.kinds)
-    if not isinstance(source, Measured):
-        known = {key.kind for key in listed if not key.macro}
-    are_all = kinds == ALL_KINDS or source.kinds_differ or form.default_kind not in known
+    if not report.has_ranks:
+        known = {key.kind for key in map(report.read_key, report) if not key.macro}
+    are_all = kinds == ALL_KINDS or report._source.kinds_differ or form.default_kind not in known
     if not are_all:
         return [form.default_kind]
     return [kind for kind in form.tie_kinds if kind in known]
 
 
-def _choose_columns(source: Source, listed: Sequence[Key], metrics: Names) -> dict[str, Key]:
+def _choose_columns(report: KeyedValues, metrics: Names) -> dict[str, Key]:
     """Check the metrics of a table, or choose them; they have no word that names a row."""
-    form = source.form
-    every = list(dict.fromkeys(map(form.column_name, source.keys)))
+    form = report.form
+    every = list(dict.fromkeys(map(form.column_name, report)))
     keys = {name: form.read_key(name) for name in choose_metrics(metrics, form.few, every)}
-    stored = {form.column_of(key) for key in listed}
+    stored = {form.column_of(key) for key in map(form.read_key, report)}
     for name, key in keys.items():
         if key != form.column_of(key):
             expected = f"{form.column_form} as a column of a table"
             raise InputValueError("metrics", expected=expected, got=repr(name))
-        if key not in stored and not isinstance(source, Measured):
-            refuse(name, source.keys)
+        if key not in stored and not report.has_ranks:
+            refuse(name, list(report))
     return keys
-
-
-def _label_columns(
-    source: Source,
-    rows: Sequence[Row],
-    groups: Sequence[Mapping[str, list[Any]]],
-    *,
-    has_filters: bool,
-) -> list[Column]:
-    """Return the columns of labels; programs alone read those where nothing is to be told apart."""
-    names = list(source.form.labels)
-    if has_filters:
-        names.insert(0, "filter")
-    if source.by is not None:
-        names[:0] = ["average", "group"]
-    columns = []
-    for name in names:
-        labels = {row[name] for row in rows}
-        labels = labels.union(*(of_groups[name] for of_groups in groups))
-        is_alike = labels <= {source.form.default_kind} if name == "kind" else len(labels) < 2
-        heading = source.by or "" if name == "group" else ""
-        if is_alike or name == "average":
-            columns.append(Column(name, heading, only="data"))
-        else:
-            columns.append(Column(name, heading))
-    return columns
 
 
 # -- rows ------------------------------------------------------------------------------------------
 
 
 def _rows(
-    source: Source,
+    report: KeyedValues,
     keys: Mapping[str, Key],
     pairs: Pairs,
-    average: str,
-    filter_name: str,
-    brackets: Brackets | None,
-) -> Iterator[Row]:
-    """Yield a row for each side and kind, of all tasks or of macro averages, under a filter."""
-    for side, kind in pairs:
-        row: Row = {"average": average, "group": average}
-        row |= {"filter": filter_name, "side": side, "kind": kind}
-        for name, column in keys.items():
-            key = source.form.key_of_row(column, side, kind)._replace(macro=average == MACRO)
-            row[name] = None
-            if not key.macro or key.adjustment != "z":  # which has no mean over groups
-                row[name] = source.value(key)
-            if brackets is not None:
-                _put_interval(brackets, row, name, source, key, brackets.rules.by)
-        row[source.form.tasks] = source.number_of_tasks(side)
-        yield row
-
-
-def _put_interval(
-    brackets: Brackets, row: Row, name: str, source: Source, key: Key, by: LabelsLike | None
-) -> None:
-    """Put the bounds of a value into its row, where it has any."""
-    row[f"{name} low"] = None
-    row[f"{name} high"] = None
-    model: Any = source
-    if row[name] is not None and not math.isnan(row[name]):
-        level = brackets.rules.level
-        found = interval(model, key, by=by, level=level, draw_seed=source.seed)
-        group = row["group"] if row["average"] == "group" else ""
-        brackets.put(row, name, found, group)
-
-
-def _group_columns(
-    source: Source,
-    keys: Mapping[str, Key],
-    side: str,
-    kind: str,
-    filter_name: str,
-    brackets: Brackets | None,
-) -> dict[str, list[Any]]:
-    """Return the cells of groups that have tasks, by column, the largest group first."""
-    tasks = source.group_tasks(side)
-    places = [place for place, number in enumerate(tasks) if number]
-    places.sort(key=lambda place: -tasks[place])
-    number = len(places)
-    cells: dict[str, list[Any]] = {
-        "average": ["group"] * number,
-        "group": [label_text(source.group_names[place]) for place in places],
-        "filter": [filter_name] * number,
-        "side": [side] * number,
-        "kind": [kind] * number,
-        source.form.tasks: [tasks[place] for place in places],
-    }
-    for name, key in keys.items():
-        column = source.column(source.form.key_of_row(key, side, kind))
-        if column is None:
-            cells[name] = [None] * number
-        else:
-            cells[name] = [column[place] for place in places]
-    if brackets is None:
-        return cells
-    for name in keys:
-        cells[f"{name} low"] = []
-        cells[f"{name} high"] = []
-    for i, place in enumerate(places):
-        row = {name: column[i] for name, column in cells.items() if i < len(column)}
-        is_asked = brackets.rules.all_groups or i < GROUPS_SHOWN
-        _put_intervals_of_group(brackets, row, source, keys, place, is_asked=is_asked)
-        for name in keys:
-            cells[f"{name} low"].append(row[f"{name} low"])
-            cells[f"{name} high"].append(row[f"{name} high"])
-    return cells
-
-
-def _put_intervals_of_group(
+    names: tuple[str, str],
     brackets: Brackets,
-    row: Row,
-    source: Source,
+) -> Iterator[Row]:
+    """Yield a row for each side and kind, of an average under a filter, by the names of both."""
+    average, filter_name = names
+    for side, kind in pairs:
+        values = {}
+        for name, column in keys.items():
+            key = report.form.key_of_row(column, side, kind)._replace(macro=average == MACRO)
+            has_mean = not key.macro or key.adjustment != "z"  # which has none over groups
+            value = report.get(str(key)) if has_mean else None
+            values[name] = brackets.value(value, report, key)
+        labels = {"average": average, "group": average, "filter": filter_name}
+        yield Row(labels | {"side": side, "kind": kind}, report.tasks(side), values)
+
+
+def _rows_of_groups(
+    report: KeyedValues,
     keys: Mapping[str, Key],
-    place: int,
-    *,
-    is_asked: bool,
-) -> None:
-    """Put the bounds of the values of a group into its row, or none if they are not asked for."""
-    if not is_asked:
-        for name in keys:
-            row |= {f"{name} low": None, f"{name} high": None}
-        return
-    group = source.of_group(place)
-    by = brackets.rules.by
-    if by is not None and not isinstance(by, str) and isinstance(source, Measured):
-        tasks, groups, _ = source.labels()
-        by = group_codes(tasks, by)[0][groups == place]  # labels are those of all tasks
-    for name, key in keys.items():
-        key_of_cell = source.form.key_of_row(key, row["side"], row["kind"])
-        _put_interval(brackets, row, name, group, key_of_cell, by)
+    labels: Mapping[str, str],
+    brackets: Brackets,
+    most_intervals: int | None = None,
+) -> Iterator[Row]:
+    """Yield a row for each group, the largest of the side first; keys of macro have no values."""
+    tasks = report.group_tasks(labels["side"])
+    columns = {name: _values_of_groups(report, key) for name, key in keys.items()}
+    largest = sorted(tasks, key=lambda label: -tasks[label])
+    with_interval = set(largest[:most_intervals]) if brackets.are_asked else set()
+    by = brackets.by
+    of_tasks = None
+    if with_interval and by is not None and not isinstance(by, str):
+        of_tasks = group_codes(report.labels().tasks, by)[0]  # the labels are those of all tasks
+    places = {label: place for place, label in enumerate(tasks)}
+    for label in largest:
+        name = label_text(label)
+        if label not in with_interval:
+            values = {metric: Value(columns[metric].get(label)) for metric in keys}
+        else:
+            of_group = by if of_tasks is None else of_tasks[report.group_labels == places[label]]
+            values = {}
+            for metric, key in keys.items():
+                value = columns[metric].get(label)
+                values[metric] = brackets.value(value, report.groups[label], key, name, of_group)
+        yield Row({"average": GROUP, "group": name, **labels}, tasks[label], values)
 
 
-def _macro_lines(source: Source, keys: Mapping[str, Key], pairs: Pairs) -> Iterator[str]:
+def _values_of_groups(report: KeyedValues, key: Key) -> Mapping[Hashable, float]:
+    """Return the values of a key by group; none of a macro average, or that was not stored."""
+    if key.macro:
+        return {}
+    try:
+        return report.group_values(str(key))
+    except UnknownKeyError:
+        return {}
+
+
+def _macro_lines(report: KeyedValues, keys: Mapping[str, Key], pairs: Pairs) -> Iterator[str]:
     """Say which values macro averages leave out."""
+    if report.by is None:
+        return
     for side, kind in pairs[:1]:
-        for name, key in keys.items():
-            column = source.column(source.form.key_of_row(key, side, kind)) or []
-            left_out = sum(map(math.isnan, column))
+        for name, column in keys.items():
+            key = report.form.key_of_row(column, side, kind)
+            left_out = sum(map(math.isnan, _values_of_groups(report, key).values()))
             if left_out and key.adjustment != "z":
                 of_key = f"{MACRO}.{compose_key(side, kind, name)}"
                 yield f"{of_key} leaves out {format_count(left_out, 'group')} without a value."

@@ -14,7 +14,6 @@ from ..inputs.checks import (
     flag,
     instance,
     integer,
-    optional_mapping,
     several,
     unique_keys,
 )
@@ -241,14 +240,8 @@ class Table(AsTable):
         Lines above the table; and what limits the trust in the numbers, below it.
     digits : int
         How precise numbers are; see `Column`.
-    first, most : int, optional
-        People read so many rows, from the first on; programs read all.
-    variants : mapping of int to int, optional
-        Rows, from 0, and the row of which each is a variant: people read them only where one of
-        their numbers prints otherwise than there.
-    blocks : sequence of hashable, optional
-        One for each row: the best of a column is sought among the rows of a block. Default: all
-        rows are one.
+    shown : range, optional
+        The rows that people read; programs read all. Default: all.
 
     Attributes
     ----------
@@ -286,10 +279,7 @@ class Table(AsTable):
         before: Iterable[str] = (),
         notes: Iterable[str] = (),
         digits: int = DIGITS,
-        first: int = 0,
-        most: int | None = None,
-        variants: Mapping[int, int] | None = None,
-        blocks: Sequence[Hashable] | None = None,
+        shown: range | None = None,
     ) -> None:
         if isinstance(columns, Mapping):
             if rows is not None:
@@ -309,17 +299,13 @@ class Table(AsTable):
         self._best = self._checked_cells("best", best)
         self._significant = self._checked_cells("significant", significant)
         self._digits = check_digits(digits)
-        self._first = integer("first", first, least=0)
-        if most is not None:
-            integer("most", most, least=0)
-        self._most = most
-        self._variants = self._checked_variants(variants)
-        if blocks is None:
-            blocks = [0] * len(self)
-        self._blocks = several("blocks", blocks, "blocks")
-        if len(self._blocks) != len(self):
-            got = len(self._blocks)
-            raise InputValueError("blocks", expected=f"{len(self)}, one for each row", got=got)
+        self._shown = range(len(self))
+        if shown is not None:
+            self._shown = self._shown[instance("shown", shown, range).start : shown.stop]
+        # What `pivot` tells of rows: of which other row each is a variant, and among which rows
+        # the best of a column is sought.
+        self._variants: Mapping[int, int] = {}
+        self._blocks: Sequence[Hashable] = [0] * len(self)
         self._notes_shown: bool | None = None
 
     def _checked_cells(self, name: str, cells: Iterable[Any]) -> frozenset[Position]:
@@ -332,15 +318,6 @@ class Table(AsTable):
                 expected = "pairs of a row, from 0, and the name of a column"
                 raise InputValueError(name, expected=expected, got=place)
         return frozenset(listed)
-
-    def _checked_variants(self, variants: Mapping[int, int] | None) -> Mapping[int, int]:
-        """Check that rows are named by their number."""
-        checked: dict[int, int] = {}
-        for row, other in optional_mapping("variants", variants, "a mapping of rows").items():
-            for number in (row, other):
-                integer("variants", number, least=0, most=max(0, len(self) - 1))
-            checked[row] = other
-        return checked
 
     def __getitem__(self, name: str) -> list[Any]:
         """Return the cells of a column by its name."""
@@ -408,20 +385,16 @@ class Table(AsTable):
         elsewhere = {name for column in self.columns for name in column.printed_here}
         columns = [c for c in self.columns if c.only != "data" and c.name not in elsewhere]
         names = [column.name for column in self.columns[: self._names]]
-        end = len(self)
-        if self._most is not None:
-            end = min(end, self._first + self._most)
-        in_range = range(self._first, end)
-        written = set(in_range)  # of many rows few may be shown
-        written.update(self._variants.get(i, i) for i in in_range)
+        written = set(self._shown)  # of many rows few may be shown
+        written.update(self._variants.get(i, i) for i in self._shown)
         numbers_only = {column.name: self._texts(column, written) for column in columns}
         texts = {c.name: self._full_texts(c, numbers_only[c.name]) for c in columns}
-        rows = self._rows_that_differ(in_range, texts, names)
+        rows = self._rows_that_differ(self._shown, texts, names)
         for name in names:  # one that told only those apart that are left out has nothing to say
             if name not in texts:
                 continue
             cells = texts[name]
-            if len({cells[i] for i in rows}) < 2 <= len({cells[i] for i in in_range}):
+            if len({cells[i] for i in rows}) < 2 <= len({cells[i] for i in self._shown}):
                 columns = [column for column in columns if column.name != name]
         places = {row: place for place, row in enumerate(rows)}
         best: set[tuple[int, int]] = set()
@@ -437,8 +410,8 @@ class Table(AsTable):
             best,
             significant,
             names=sum(column in columns for column in self.columns[: self._names]),
-            skipped=min(self._first, len(self)),
-            more=len(self) - end,
+            skipped=self._shown.start,
+            more=len(self) - self._shown.stop,
         )
         if shown:
             grid = grid._replace(before=self.before, notes=self.notes, legend=forms.BEST)
