@@ -6,7 +6,7 @@ import json
 
 from truerank import Table
 from truerank.tables import Column
-from truerank.tables.pivot import Row, Value, label_column, pivot
+from truerank.tables.pivot import Around, Row, label_column, pivot
 
 MRR = Column("mrr", decimals=3)
 MR = Column("mr", decimals=1)
@@ -14,7 +14,7 @@ AXES = ("side", "kind")
 
 
 def row(side: str, kind: str, mrr: float, mr: float) -> Row:
-    return Row({"side": side, "kind": kind}, 5, {"mrr": Value(mrr), "mr": Value(mr)})
+    return Row({"side": side, "kind": kind}, 5, [mrr, mr])
 
 
 KINDS = [
@@ -68,15 +68,15 @@ def test_the_best_is_that_of_a_group_and_kind() -> None:
         ("z", "low", "b", 1.0),
     ]:
         labels = {"group": group, "kind": kind, "model": model}
-        rows.append(Row(labels, 1, {"n": Value(n)}))
+        rows.append(Row(labels, 1, [n]))
     table = pivot(rows, [Column("group"), Column("model")], [Column("n", better="higher")])
     assert table.grid(notes=False).best == {(1, 2), (3, 2), (4, 2)}
     assert "* the best of its column among comparable rows" in table.to_text()
 
 
 def test_a_value_has_columns_for_its_parts() -> None:
-    value = Value(0.5, 0.25, 0.75, 0.125, is_significant=True)
-    rows = [Row({"model": "a"}, 3, {"mrr": value}), Row({"model": "b"}, 1, {"mrr": Value(0.5)})]
+    around = [Around(0.25, 0.75, 0.125, is_significant=True)]
+    rows = [Row({"model": "a"}, 3, [0.5], around), Row({"model": "b"}, 1, [0.5])]
     model = [Column("model")]
     runs = Column("runs", only="data")
     both = pivot(rows, model, [MRR], number=runs, parts=["std", "interval"])

@@ -10,7 +10,7 @@ from ..inference.units import describe_units
 from ..inputs.checks import confidence, flag
 from ..inputs.errors import InputValueError
 from ..tables.cells import format_count
-from ..tables.pivot import Value
+from ..tables.pivot import NOTHING, Around
 from .columns import sentence
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ NO_RANKS = "reports with ranks; one that was read from JSON has none, and so no 
 
 
 class Brackets:
-    """Makes the values of a table, with their intervals if these are asked for.
+    """Finds the intervals of the values of a table, if they are asked for.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Brackets:
     >>> import truerank as tr
     >>> report = tr.report(tr.Ranks([0, 3], [1, 1], 10))
     >>> brackets = Brackets([report], True, 0.95, "unit")
-    >>> brackets.value(0.625, report, report.read_key("mrr")).high
+    >>> brackets.around(0.625, report, report.read_key("mrr")).high
     1.0
     >>> list(brackets.notes())
     ['Brackets hold 95 % intervals over 2 tasks.', 'Not enough to say: 2 tasks.']
@@ -57,15 +57,15 @@ class Brackets:
         self._notes: dict[str, None] = {}
         self._groups: dict[str, dict[str, None]] = {}  # by the first words of a note
 
-    def value(
+    def around(
         self,
         value: float | None,
         model: Any,
         key: Key | None,
         group: str = "",
         by: LabelsLike | None = None,
-    ) -> Value:
-        """Return a value with its bounds, where there are any; it may be that of a group.
+    ) -> Around:
+        """Return the bounds of a value, where there are any; it may be that of a group.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Brackets:
             The units of the group, where they are not told as those of all tasks are.
         """
         if not self.are_asked or value is None or math.isnan(value):
-            return Value(value)
+            return NOTHING
         found = model.interval(str(key), by=self.by if by is None else by, level=self.level)
         if found.method != "none":
             self._units = self._units or describe_units(found.units, found.by)
@@ -87,7 +87,7 @@ class Brackets:
                 self._groups.setdefault(note.partition(":")[0], {})[group] = None
             else:
                 self._notes[note] = None
-        return Value(value, found.low, found.high)
+        return Around(found.low, found.high)
 
     def notes(self) -> Iterator[str]:
         """Say what stands in brackets, and where units are few: of groups, in which of them."""

@@ -213,14 +213,15 @@ def _rows(blocks: Sequence[Block], brackets: Brackets, marks: Marks) -> Iterator
         for name, (i, block) in itertools.product(blocks[0].models, kinds):
             runs = block.models[name]
             group = block.group if block.average == GROUP else ""
-            values = {}
-            for column, key in block.keys.items():
-                found = brackets.value(block.value(name, column), runs.alone, key, group)
+            values = [block.value(name, column) for column in block.keys]
+            around = []
+            for value, (column, key) in zip(values, block.keys.items(), strict=True):
+                found = brackets.around(value, runs.alone, key, group)
                 std = None if key is None else runs.std(str(key))
                 is_marked = (i, name, column) in marks
-                values[column] = found._replace(std=std, is_significant=is_marked)
+                around.append(found._replace(std=std, is_significant=is_marked))
             labels = {"average": block.average, "group": block.group}
-            yield Row(labels | {"model": name, "kind": block.kind}, runs.runs, values)
+            yield Row(labels | {"model": name, "kind": block.kind}, runs.runs, values, around)
 
 
 # -- notes -----------------------------------------------------------------------------------------

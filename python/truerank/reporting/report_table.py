@@ -16,7 +16,7 @@ from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDES
 from ..ranks.grouping import group_codes
 from ..tables import Column, Table
 from ..tables.cells import format_count
-from ..tables.pivot import Row, Value, label_column, pivot
+from ..tables.pivot import Row, label_column, pivot
 from .brackets import Brackets
 from .columns import (
     ALL_KINDS,
@@ -128,12 +128,16 @@ def table_of_keys(
     brackets = Brackets([report], interval, 0.95, UNIT)
     read = {key: report.read_key(key) for key in keys}
     tasks = report.form.tasks
-    values = {name: brackets.value(report[name], report, key) for name, key in read.items()}
+    values = [report[name] for name in read]
+    around = [
+        brackets.around(value, report, key)
+        for value, key in zip(values, read.values(), strict=True)
+    ]
     labels = [Column("number")]
-    rows = [Row({"number": "value"}, report.tasks(), values)]
+    rows = [Row({"number": "value"}, report.tasks(), values, around)]
     if report.by is not None:
         number = sum(report.group_tasks().values())
-        rows = [Row({"group": ALL_ROWS, tasks: number, "number": "value"}, number, values)]
+        rows[0].labels.update({"group": ALL_ROWS, tasks: number})
         for row in _rows_of_groups(report, read, {"side": ALL_SIDES}, brackets):
             rows.append(row._replace(labels=row.labels | {tasks: row.number, "number": "value"}))
         labels[:0] = [Column("group", report.by), Column(tasks)]
@@ -226,14 +230,16 @@ def _rows(
     """Yield a row for each side and kind, of an average under a filter, by the names of both."""
     average, filter_name = names
     for side, kind in pairs:
-        values = {}
-        for name, column in keys.items():
+        values = []
+        around = []
+        for column in keys.values():
             key = report.form.key_of_row(column, side, kind)._replace(macro=average == MACRO)
             has_mean = not key.macro or key.adjustment != "z"  # which has none over groups
             value = report.get(str(key)) if has_mean else None
-            values[name] = brackets.value(value, report, key)
+            values.append(value)
+            around.append(brackets.around(value, report, key))
         labels = {"average": average, "group": average, "filter": filter_name}
-        yield Row(labels | {"side": side, "kind": kind}, report.tasks(side), values)
+        yield Row(labels | {"side": side, "kind": kind}, report.tasks(side), values, around)
 
 
 def _rows_of_groups(
@@ -245,8 +251,8 @@ def _rows_of_groups(
 ) -> Iterator[Row]:
     """Yield a row for each group, the largest of the side first; keys of macro have no values."""
     tasks = report.group_tasks(labels["side"])
-    columns = {name: _values_of_groups(report, key) for name, key in keys.items()}
     largest = sorted(tasks, key=lambda label: -tasks[label])
+    columns = [_values_of_groups(report, key) for key in keys.values()]
     with_interval = set(largest[:most_intervals]) if brackets.are_asked else set()
     by = brackets.by
     of_tasks = None
@@ -255,15 +261,14 @@ def _rows_of_groups(
     places = {label: place for place, label in enumerate(tasks)}
     for label in largest:
         name = label_text(label)
-        if label not in with_interval:
-            values = {metric: Value(columns[metric].get(label)) for metric in keys}
-        else:
+        values = [column.get(label) for column in columns]
+        around = []
+        if label in with_interval:
             of_group = by if of_tasks is None else of_tasks[report.group_labels == places[label]]
-            values = {}
-            for metric, key in keys.items():
-                value = columns[metric].get(label)
-                values[metric] = brackets.value(value, report.groups[label], key, name, of_group)
-        yield Row({"average": GROUP, "group": name, **labels}, tasks[label], values)
+            group = report.groups[label]
+            for value, key in zip(values, keys.values(), strict=True):
+                around.append(brackets.around(value, group, key, name, of_group))
+        yield Row({"average": GROUP, "group": name, **labels}, tasks[label], values, around)
 
 
 def _values_of_groups(report: KeyedValues, key: Key) -> Mapping[Hashable, float]:

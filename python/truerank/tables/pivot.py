@@ -6,18 +6,18 @@ out, with a column for each label and for each metric.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .table import Column, Table
 
 
-class Value(NamedTuple):
-    """What is known of one metric of a row; None where nothing is.
+class Around(NamedTuple):
+    """What stands around a value; None where nothing is known.
 
     Attributes
     ----------
-    value : float or None
     low, high : float or None
         The bounds of its interval.
     std : float or None
@@ -26,11 +26,13 @@ class Value(NamedTuple):
         Whether it differs from what it is compared with.
     """
 
-    value: float | None
     low: float | None = None
     high: float | None = None
     std: float | None = None
     is_significant: bool = False
+
+
+NOTHING = Around()
 
 
 class Row(NamedTuple):
@@ -42,13 +44,16 @@ class Row(NamedTuple):
         By the name of their column.
     number : int
         How many tasks or runs there are.
-    values : mapping of str to Value
-        By metric.
+    values : sequence of float or None
+        In the order of the columns of metrics; None where there is none.
+    around : sequence of Around
+        What stands around each of them; empty where nothing does.
     """
 
     labels: dict[str, Any]
     number: int
-    values: Mapping[str, Value]
+    values: Sequence[float | None]
+    around: Sequence[Around] = ()
 
 
 def pivot(
@@ -67,7 +72,7 @@ def pivot(
     ----------
     rows : sequence of Row
     labels, columns : sequence of Column
-        The columns of labels and of metrics, by the names that they have in the rows.
+        The columns of labels, by the names that they have in the rows, and those of metrics.
     number : Column, optional
         That of the numbers of tasks or runs.
     parts : collection of {"interval", "std"}
@@ -81,7 +86,7 @@ def pivot(
 
     Examples
     --------
-    >>> rows = [Row({"model": name}, 5, {"mrr": Value(0.5, 0.25, 0.75)}) for name in "AB"]
+    >>> rows = [Row({"model": name}, 5, [0.5], [Around(0.25, 0.75)]) for name in "AB"]
     >>> print(pivot(rows, [Column("model")], [Column("mrr", decimals=2)], parts=["interval"]))
     model                mrr
     A      0.50 [0.25, 0.75]
@@ -92,29 +97,37 @@ def pivot(
         heading.append(number)
     for column in columns:
         heading += _columns_of_metric(column, parts)
+    names = [label.name for label in labels]
     cells = []
-    for row in rows:
-        line = [row.labels[label.name] for label in labels]
+    significant = []
+    for i, row in enumerate(rows):
+        line = [row.labels[name] for name in names]
         if number is not None:
             line.append(row.number)
-        for column in columns:
-            value = row.values[column.name]
-            line.append(value.value)
-            if "interval" in parts:
-                line += (value.low, value.high)
-            if "std" in parts:
-                line.append(value.std)
+        if parts:
+            line += _cells_with_parts(row, parts)
+        else:
+            line += row.values
         cells.append(line)
-    significant = [
-        (i, metric)
-        for i, row in enumerate(rows)
-        for metric, value in row.values.items()
-        if value.is_significant
-    ]
+        for column, around in zip(columns, row.around, strict=False):
+            if around.is_significant:
+                significant.append((i, column.name))
     table = Table(heading, cells, names=len(labels), significant=significant, **options)
     table._variants = {} if plain_kind is None else _variants_of(rows, plain_kind)
     table._blocks = [(row.labels.get("group"), row.labels.get("kind")) for row in rows]
     return table
+
+
+def _cells_with_parts(row: Row, parts: Collection[str]) -> Iterator[float | None]:
+    """Yield the values of a row, behind each what stands around it."""
+    all_around = row.around or itertools.repeat(NOTHING)
+    for value, around in zip(row.values, all_around, strict=False):
+        yield value
+        if "interval" in parts:
+            yield around.low
+            yield around.high
+        if "std" in parts:
+            yield around.std
 
 
 def _columns_of_metric(column: Column, parts: Collection[str]) -> Iterable[Column]:
