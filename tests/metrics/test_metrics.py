@@ -311,7 +311,7 @@ def test_what_is_derived_from_f_is_the_closed_form(key: str) -> None:
     """A function with a jump is asked at every rank about it."""
     parsed = parse(key)
     row = METRICS[parsed.metric]
-    derived = dataclasses.replace(row, single=None, chance=None)
+    derived = dataclasses.replace(row, moments="")
     assert row.single
     assert derived.single
     sizes = np.array([1, 2, 16, 17, 1000, 1001, 5000, 40_943])
@@ -322,9 +322,9 @@ def test_what_is_derived_from_f_is_the_closed_form(key: str) -> None:
 
 
 def test_a_function_that_nodes_cannot_sum_is_refused() -> None:
-    hits = dataclasses.replace(METRICS["hits"], single=None, chance=None)
+    hits = dataclasses.replace(METRICS["hits"], moments="")
     assert hits.single
-    words = "hits: has no chance model of 5,000,000 candidates: .* give the row `single`"
+    words = "hits: has no chance model of 5,000,000 candidates: .* give the row `moments`"
     refusal(KeyError, words, hits.single, np.array([3, 5_000_000]), 1_000_003.0)
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import metrics as oracle
-from truerank.metrics.sampled_hits import DrawnCutoff, mean_hit_share, sampled_hit_moments
+from truerank.metrics.chance_model import sampled_hit_moments
+from truerank.metrics.sampled_hits import DrawnCutoff, mean_hit_share
 
 KINDS = ("optimistic", "realistic", "pessimistic", "expected")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -91,13 +92,12 @@ class Metric(Row):
     listed : tuple of str or None
         With which parameters reports list it, and tables show it for "all"; those of the examples
         where it is None.
-    single : callable or None
-        For a metric that is itself a mean of f(r), with f that rises or falls: returns the mean and
-        the variance of f(r) under chance for numbers of candidates, as arrays of their shape. They
-        add up over tasks. Without a closed form they are derived from f.
-    chance : callable or None
-        Returns mean and variance of the metric under the chance model; None where there is none. It
-        is derived for a mean of f(r).
+    moments : str
+        For a mean of f(r) with a closed form, the name of the function of `chance_model` that has
+        the mean and the variance of f(r) under chance; without one they are derived from f.
+    model : str
+        For what is no mean of f(r), the name of its function in `chance_model`; empty where chance
+        is not known. The model is loaded with the first key that needs it.
     optimum : float
         The value where every rank is 1.
     source : str
@@ -108,21 +108,39 @@ class Metric(Row):
     mean: Mean = averages.arithmetic
     inverse: Callable[[float], float] = float  # which changes nothing
     listed: tuple[str, ...] | None = None
-    single: SingleModel | None = None
-    chance: ChanceModel | None = None
+    moments: str = ""
+    model: str = ""
     optimum: float = 1.0
     source: str = HOYT
 
-    def __post_init__(self) -> None:
-        """Derive what chance gives a mean of f(r), as far as the row does not say it."""
-        if self.mean is not averages.arithmetic or self.inverse is not float:
-            return
-        single = self.single
-        if single is None:
-            single = chance_model.moments_from(self.transform, self.name)
-            object.__setattr__(self, "single", single)
-        if self.chance is None:
-            object.__setattr__(self, "chance", chance_model.mean_model(single))
+    @property
+    def is_mean(self) -> bool:
+        """Whether the metric is itself a mean of f(r)."""
+        return self.mean is averages.arithmetic and self.inverse is float
+
+    @cached_property
+    def single(self) -> SingleModel | None:
+        """For a mean of f(r), returns mean and variance of f(r) under chance; None for others.
+
+        It takes numbers of candidates and the parameter, and returns arrays of their shape, which
+        add up over tasks.
+        """
+        if not self.is_mean:
+            return None
+        if not self.moments:
+            return chance_model.moments_from(self.transform, self.name)
+        moments: SingleModel = getattr(chance_model, self.moments)
+        return moments
+
+    @cached_property
+    def chance(self) -> ChanceModel | None:
+        """Returns mean and variance of the metric under the chance model; None without one."""
+        if self.single is not None:
+            return chance_model.mean_model(self.single)
+        if not self.model:
+            return None
+        model: ChanceModel = getattr(chance_model, self.model)
+        return model
 
 
 def _reciprocal(x: float) -> float:
@@ -135,7 +153,7 @@ _ROWS = (
         title="MR",
         description="mean rank",
         increasing=False,
-        single=chance_model.rank_moments,
+        moments="rank_moments",
         source=BORDES,
     ),
     Metric(
@@ -147,7 +165,7 @@ _ROWS = (
         listed=("",),
         transform=ties.up_to_cutoff(ties.RECIPROCAL),
         increasing=True,
-        single=chance_model.up_to_cutoff(chance_model.reciprocal_moments),
+        moments="reciprocal_moments_within",
         source="Voorhees, The TREC-8 Question Answering Track Report (1999)",
     ),
     Metric(
@@ -159,7 +177,7 @@ _ROWS = (
         listed=("@1", "@3", "@5", "@10"),
         transform=ties.HIT,
         increasing=True,
-        single=chance_model.hit_moments,
+        moments="hit_moments",
         source=BORDES,
     ),
     Metric(
@@ -171,7 +189,7 @@ _ROWS = (
         listed=(),
         transform=sampled_hits.SAMPLED_HIT,
         increasing=True,
-        single=sampled_hits.sampled_hit_moments,
+        moments="sampled_hit_moments",
         source='Zhu et al., "Neural Bellman-Ford Networks" (2021)',
     ),
     Metric(
@@ -183,7 +201,7 @@ _ROWS = (
         listed=(),
         transform=ties.up_to_cutoff(ties.DISCOUNT),
         increasing=True,
-        single=chance_model.up_to_cutoff(chance_model.moments_from(ties.DISCOUNT, "ndcg")),
+        moments="discount_moments_within",
         source=JARVELIN,
     ),
     Metric(
@@ -193,7 +211,7 @@ _ROWS = (
         transform=ties.RECIPROCAL,
         inverse=_reciprocal,
         increasing=False,
-        chance=chance_model.harmonic,
+        model="harmonic",
     ),
     Metric(
         name="imr",
@@ -201,7 +219,7 @@ _ROWS = (
         description="inverse mean rank",
         inverse=_reciprocal,
         increasing=True,
-        chance=chance_model.inverse_mean,
+        model="inverse_mean",
         listed=(),
     ),
     Metric(
@@ -211,7 +229,7 @@ _ROWS = (
         transform=ties.LOG,
         inverse=math.exp,
         increasing=False,
-        chance=chance_model.geometric,
+        model="geometric",
     ),
     Metric(
         name="igmr",
@@ -220,7 +238,7 @@ _ROWS = (
         transform=ties.LOG,
         inverse=lambda mean: math.exp(-mean),
         increasing=True,
-        chance=chance_model.inverse_geometric,
+        model="inverse_geometric",
         listed=(),
     ),
     Metric(
@@ -228,7 +246,7 @@ _ROWS = (
         description="median rank",
         mean=averages.median,
         increasing=False,
-        chance=chance_model.median,
+        model="median",
     ),
     Metric(
         name="imedian",
@@ -236,7 +254,7 @@ _ROWS = (
         mean=averages.median,
         inverse=_reciprocal,
         increasing=True,
-        chance=chance_model.inverse_median,
+        model="inverse_median",
         listed=(),
     ),
     Metric(
@@ -247,7 +265,7 @@ _ROWS = (
         transform=ties.POWER,
         mean=averages.power,
         increasing=False,
-        chance=chance_model.power_mean,
+        model="power_mean",
         listed=(),
     ),
     Metric(

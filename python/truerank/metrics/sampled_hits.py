@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import chance_model
 from .ties import RankFunction, mean_log, mean_over_tie
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 _LISTED = 256  # of a tie of up to so many positions all are asked
 _FLAT = 2.0**45
 _FEW_FACTORS = 2.0**20
-_MOST = 2**62  # no number of candidates is much larger, while a key may have any digits
+MOST = 2**62  # no number of candidates is much larger, while a key may have any digits
 
 
 class DrawnCutoff(NamedTuple):
@@ -115,7 +114,7 @@ def _log_falling(x: FloatArray, factors: FloatArray) -> FloatArray:
 def _draws_of(above: FloatArray, candidates: IntArray, cutoff: DrawnCutoff) -> Draws:
     """Draws of negatives, of which those above are marked."""
     negatives = candidates.astype(np.float64) - 1
-    drawn = np.minimum(negatives, min(cutoff.negatives, _MOST))
+    drawn = np.minimum(negatives, min(cutoff.negatives, MOST))
     return Draws(np.minimum(above, negatives), negatives, drawn)
 
 
@@ -133,7 +132,7 @@ def hit_share(ranks: FloatArray, candidates: IntArray, cutoff: DrawnCutoff) -> F
     positions, sizes = np.broadcast_arrays(ranks, candidates)
     shape = positions.shape
     draws = _draws_of(positions.ravel() - 1, sizes.ravel(), cutoff)
-    return draws.at_most(min(cutoff.k, _MOST) - 1).reshape(shape)
+    return draws.at_most(min(cutoff.k, MOST) - 1).reshape(shape)
 
 
 def mean_hit_share(
@@ -159,7 +158,7 @@ def mean_hit_share(
     above = _draws_of(first[are_many] - 1, candidates[are_many], cutoff)
     in_tie = tied[are_many].astype(np.float64)
     others = above.total - above.marked  # the tie and what is below it, without the true one
-    k = min(cutoff.k, _MOST)
+    k = min(cutoff.k, MOST)
     total = np.zeros(len(in_tie))
     for count, shares in above.shares(k - 1):
         left = np.clip(above.drawn - count, 0, others)
@@ -188,7 +187,7 @@ def middle_hit_share(
     ties = tied > 1
     above = _draws_of(first[ties] - 1, candidates[ties], cutoff)
     others = above.total - above.marked
-    k = min(cutoff.k, _MOST)
+    k = min(cutoff.k, MOST)
     total = np.zeros(int(np.count_nonzero(ties)))
     for count, shares in above.shares(k - 1):
         left = np.clip(above.drawn - count, 0, others)
@@ -199,21 +198,3 @@ def middle_hit_share(
 
 
 SAMPLED_HIT = RankFunction(hit_share, mean_hit_share, middle_hit_share)
-_BY_RANKS = chance_model.moments_from(SAMPLED_HIT, "sampled_hits")
-
-
-def sampled_hit_moments(sizes: IntArray, cutoff: Any) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of `hit_share` for each number of candidates, of a uniform rank.
-
-    Among n drawn negatives the place of the true candidate is uniform, too: the mean is that of
-    hits at k among n + 1 candidates.
-
-    Examples
-    --------
-    >>> sampled_hit_moments(np.array([3, 101]), DrawnCutoff(10, 50))[0]
-    array([1.        , 0.19607843])
-    """
-    drawn = np.minimum(sizes - 1.0, min(cutoff.negatives, _MOST))
-    mean = np.minimum(min(cutoff.k, _MOST) / (drawn + 1), 1.0)
-    _, variance = _BY_RANKS(sizes, cutoff)
-    return mean, variance

@@ -14,8 +14,8 @@ from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.naming import public
 from ..inputs.row_keys import sorted_with_order
 from ..inputs.selection import indptr_of
+from . import chance_model
 from .averages import arithmetic, median, values_per_task
-from .chance_model import Tasks, compress
 from .keys import NO_ADJUSTMENT, Key, Sides, parse_alone
 from .kinds import Sample, take
 from .metric_table import ADJUSTMENTS, METRICS, Metric
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
+    from .chance_model import Tasks
 
 
 @public("truerank")
@@ -96,7 +97,7 @@ def grouped_tasks(candidates: Any, weights: Any = None) -> Tasks:
     """Group equal tasks; those of one call have a weight above 0, or there are none."""
     if is_integer(candidates):  # of one task
         candidates = [candidates]
-    tasks = compress(candidates, weights)
+    tasks = chance_model.compress(candidates, weights)
     if weights is not None and not tasks.count and np.size(weights):
         expected = "at least one task with a weight above 0"
         raise InputValueError("weights", expected=expected, got="none")
@@ -107,7 +108,7 @@ def grouped_tasks(candidates: Any, weights: Any = None) -> Tasks:
 def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, float]:
     """Return the mean and variance under chance of a key's metric; nan without a weight above 0."""
     instance("key", key, Key, "a Key, as `parse` returns it")
-    return moments_of_tasks(key, compress(candidates, weights))
+    return moments_of_tasks(key, chance_model.compress(candidates, weights))
 
 
 def moments_of_tasks(key: Key, tasks: Tasks) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ...inputs.naming import names_when_used
 
 if TYPE_CHECKING:
+    from .means import discount_moments_within as discount_moments_within
     from .means import hit_moments as hit_moments
     from .means import hits as hits
     from .means import mean_model as mean_model
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from .means import moments_from as moments_from
     from .means import rank_moments as rank_moments
     from .means import reciprocal_moments as reciprocal_moments
+    from .means import reciprocal_moments_within as reciprocal_moments_within
     from .means import reciprocal_rank as reciprocal_rank
+    from .means import sampled_hit_moments as sampled_hit_moments
     from .means import up_to_cutoff as up_to_cutoff
     from .order_statistics import inverse_median as inverse_median
     from .order_statistics import median as median
@@ -41,6 +44,7 @@ else:  # or a type checker would accept any name
         __name__,
         {
             ".means": (
+                "discount_moments_within",
                 "hit_moments",
                 "hits",
                 "mean_model",
@@ -48,7 +52,9 @@ else:  # or a type checker would accept any name
                 "moments_from",
                 "rank_moments",
                 "reciprocal_moments",
+                "reciprocal_moments_within",
                 "reciprocal_rank",
+                "sampled_hit_moments",
                 "up_to_cutoff",
             ),
             ".order_statistics": ("inverse_median", "median"),

@@ -9,12 +9,13 @@ both.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ...inputs.errors import UnknownKeyError
-from ..ties import mean_power
+from ..sampled_hits import MOST, SAMPLED_HIT
+from ..ties import DISCOUNT, mean_power
 from .nodes import rank_nodes
 from .tasks import ChanceModel, Moments, Tasks, model
 
@@ -153,7 +154,7 @@ def _sums_over_nodes(f: RankFunction, name: str, sizes: IntArray, parameter: flo
                 raise UnknownKeyError(
                     name,
                     f"has no chance model of {sizes[i]:,} candidates: f of its rank is not smooth; "
-                    "give the row `single`, the moments of f in closed form",
+                    "give the row `moments`, those of f in closed form",
                 )
             before = after
             after = _sums(f, sizes[alone], parameter, *_nodes(sizes[alone], power))
@@ -253,3 +254,26 @@ def hit_moments(sizes: IntArray, parameter: float) -> tuple[FloatArray, FloatArr
 mean_rank = mean_model(rank_moments)
 reciprocal_rank = mean_model(reciprocal_moments)
 hits = mean_model(hit_moments)
+
+
+reciprocal_moments_within = up_to_cutoff(reciprocal_moments)
+discount_moments_within = up_to_cutoff(moments_from(DISCOUNT, "ndcg"))
+_moments_of_sampled_hits = moments_from(SAMPLED_HIT, "sampled_hits")
+
+
+def sampled_hit_moments(sizes: IntArray, cutoff: Any) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of `hit_share` for each number of candidates, of a uniform rank.
+
+    Among n drawn negatives the place of the true candidate is uniform, too: the mean is that of
+    hits at k among n + 1 candidates.
+
+    Examples
+    --------
+    >>> from truerank.metrics.sampled_hits import DrawnCutoff
+    >>> sampled_hit_moments(np.array([3, 101]), DrawnCutoff(10, 50))[0]
+    array([1.        , 0.19607843])
+    """
+    drawn = np.minimum(sizes - 1.0, min(cutoff.negatives, MOST))
+    mean = np.minimum(min(cutoff.k, MOST) / (drawn + 1), 1.0)
+    _, variance = _moments_of_sampled_hits(sizes, cutoff)
+    return mean, variance
