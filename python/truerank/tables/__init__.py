@@ -1,5 +1,24 @@
 """Tables of results, and the forms in which they are printed and saved."""
 
-from .table import AsTable, Column, Table
+from __future__ import annotations
 
-__all__ = ["AsTable", "Column", "Table"]
+from typing import TYPE_CHECKING
+
+from ..inputs.naming import names_when_used
+
+if TYPE_CHECKING:
+    from . import forms as forms
+    from . import writing as writing
+    from .as_table import AsTable as AsTable
+    from .table import Column as Column
+    from .table import Table as Table
+else:  # or a type checker would accept any name
+    __all__, __getattr__, __dir__ = names_when_used(
+        __name__,
+        {
+            ".as_table": ("AsTable",),
+            ".table": ("Column", "Table"),
+            ".forms": (),
+            ".writing": (),
+        },
+    )

@@ -1,0 +1,168 @@
+"""What all results have that are printed and saved as a table: a method for each form."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import tables
+from ..inputs.checks import flag
+from ..inputs.errors import InputValueError
+from ..inputs.naming import import_extra, printable, public, terminal_text
+
+if TYPE_CHECKING:
+    from .table import Table
+
+# Endings of files, and the methods that write what they hold.
+FORMS = {
+    ".txt": "to_text",
+    ".md": "to_markdown",
+    ".tex": "to_latex",
+    ".csv": "to_csv",
+    ".json": "to_json",
+    ".html": "to_html",
+}
+
+Names = str | Iterable[str] | None
+
+
+@public("truerank.tables")
+class AsTable(ABC):
+    """Base class of results that are printed and saved as the Table that `table` makes of them.
+
+    All forms take the options of `table`. Every result has these:
+
+    metrics : str or iterable of str, optional
+        The columns of numbers, by their names for programs.
+    digits : int
+        How precise numbers are: shares have so many decimals, mean ranks and percentages two fewer.
+        Default: 3.
+    notes : bool, optional
+        Whether the lines above the table and the notes below it are written. Default: in text,
+        Markdown and HTML, not in LaTeX and CSV.
+    """
+
+    @abstractmethod
+    def table(self, *metrics: Any, **options: Any) -> Table:
+        """Return the result as a Table, with its notes."""
+
+    def to_text(self, metrics: Names = None, **options: Any) -> str:
+        """Return columns of plain text, as `print` shows them; an asterisk marks the best cells."""
+        return tables.forms.text(self.table(metrics, **options).grid(notes=True))
+
+    def to_markdown(self, metrics: Names = None, **options: Any) -> str:
+        """Return a table of Markdown, with the notes as a list."""
+        return tables.forms.markdown(self.table(metrics, **options).grid(notes=True))
+
+    def to_latex(self, metrics: Names = None, **options: Any) -> str:
+        """Return a tabular of LaTeX with the rules of the package booktabs."""
+        return tables.forms.latex(self.table(metrics, **options).grid(notes=False))
+
+    def to_html(self, metrics: Names = None, **options: Any) -> str:
+        """Return HTML, as a notebook shows it."""
+        return tables.forms.html(self.table(metrics, **options).grid(notes=True))
+
+    def to_csv(self, metrics: Names = None, *, spreadsheet: bool = False, **options: Any) -> str:
+        """Return CSV, with numbers in all their digits.
+
+        Parameters
+        ----------
+        metrics, options
+            As of `table`; with ``notes=True`` lines and notes follow, each behind a #.
+        spreadsheet : bool
+            Whether a text that a spreadsheet would compute as a formula gets an apostrophe before
+            it. Default: texts are written as they are, for programs.
+        """
+        table = self.table(metrics, **options).data()
+        rows: list[Sequence[Any]] = [[column.name for column in table.columns]]
+        rows += table.rows
+        text = tables.forms.csv_text(rows, spreadsheet=flag("spreadsheet", spreadsheet))
+        grid = table.grid(notes=False)
+        for lines in (grid.before, grid.notes):
+            text += "".join(f"# {printable(line)}\n" for line in lines)
+        return text
+
+    def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
+        """Return rows, lines and notes as JSON, the rows as objects; nan is null.
+
+        Parameters
+        ----------
+        metrics
+            As of `table`.
+        indent : int or None
+            The blanks of each level; None writes one line.
+        """
+        table = self.table(metrics).data()
+        names = [column.name for column in table.columns]
+        content = {
+            "kind": "truerank.table",
+            "format": 1,
+            "columns": names,
+            "rows": [dict(zip(names, row, strict=True)) for row in table],
+            "before": table.before,
+            "notes": table.notes,
+        }
+        return tables.forms.write_json(content, indent)
+
+    def to_pandas(self, metrics: Names = None, **options: Any) -> Any:
+        """Return a pandas DataFrame of all columns, with numbers in all their digits."""
+        cells = self.table(metrics, **options).to_dict()
+        floats = [name for name, values in cells.items() if _are_floats(values)]
+        frame = import_extra("pandas", "to_pandas").DataFrame(cells)
+        return frame.astype(dict.fromkeys(floats, float))
+
+    def __str__(self) -> str:
+        return terminal_text(self.to_text())
+
+    def _repr_html_(self) -> str:
+        """Return the result as HTML, for notebooks."""
+        return self.to_html()
+
+    def save(self, path: str | os.PathLike[str], metrics: Names = None, **options: Any) -> None:
+        """Write the result to a file, in the form that the ending of its name asks for.
+
+        The ending, in any case, is that of a method: .txt (`to_text`), .md (`to_markdown`), .tex
+        (`to_latex`), .csv (`to_csv`), .json (`to_json`), or .html (`to_html`). The file appears
+        whole or not at all, exactly at `path`, and one that is there is replaced (see
+        `truerank.tables.writing`). Text is UTF-8.
+
+        Raises
+        ------
+        ValueError
+            For another ending, and if `path` exists and is not a regular file.
+        OSError
+            If the file cannot be written; it names the file.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import truerank as tr
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "report.json")
+        ...     tr.report(tr.Ranks([0, 3], [1, 1], 10)).save(path)
+        ...     tr.Report.from_json(path.read_text())["mrr"]
+        0.625
+        """
+        tables.writing.writable_place(path)
+        name = os.fsdecode(path)
+        ending = os.path.splitext(name)[1].lower()
+        if ending not in FORMS:
+            got = repr(name)
+            if ending == ".npz" and hasattr(self, "ranks"):
+                got += "; to keep the ranks, call ranks.save of the report"
+            expected = f"a name that ends in one of {', '.join(FORMS)}"
+            raise InputValueError("path", expected=expected, got=got)
+        text: str = getattr(self, FORMS[ending])(metrics, **options)
+        if ending == ".html":
+            text = tables.forms.html_page(type(self).__name__, text)
+        with tables.writing.replace_file(path) as file:
+            file.write(f"{text.removesuffix(chr(10))}\n".encode(errors="backslashreplace"))
+
+
+def _are_floats(cells: Sequence[object]) -> bool:
+    """Whether there are floats, and nothing else but empty cells."""
+    return any(isinstance(value, float) for value in cells) and all(
+        value is None or isinstance(value, float) for value in cells
+    )
