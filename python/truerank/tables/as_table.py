@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import tables
 from ..inputs.checks import flag
 from ..inputs.errors import InputValueError
 from ..inputs.naming import import_extra, printable, public, terminal_text
-
-if TYPE_CHECKING:
-    from .table import Table
 
 # Endings of files, and the methods that write what they hold.
 FORMS = {
@@ -45,7 +42,7 @@ class AsTable(ABC):
     """
 
     @abstractmethod
-    def table(self, *metrics: Any, **options: Any) -> Table:
+    def table(self, *metrics: Any, **options: Any) -> tables.Table:
         """Return the result as a Table, with its notes."""
 
     def to_text(self, metrics: Names = None, **options: Any) -> str:
