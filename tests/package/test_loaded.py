@@ -45,7 +45,7 @@ with path.open("w") as file:
         file.write(f"e{head}\\tr{relation}\\te{tail}\\n")
 """
 CALLS = {
-    "rank": Call(SCORES + "tr.rank(scores, np.arange(4))", 3816),
+    "rank": Call(SCORES + "tr.rank(scores, np.arange(4))", 3850),
     "evaluate": Call(SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 9900),
     "task of arrays": Call(
         TRIPLES
