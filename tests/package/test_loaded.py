@@ -46,19 +46,19 @@ with path.open("w") as file:
 """
 CALLS = {
     "rank": Call(SCORES + "tr.rank(scores, np.arange(4))", 3850),
-    "evaluate": Call(SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 9900),
+    "evaluate": Call(SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 6500),
     "task of arrays": Call(
         TRIPLES
         + "task = tr.link_prediction.Task(triples, entities=3)\n"
         + "task.evaluate(head=score, tail=score)['mrr']",
-        17400,
+        14000,
     ),
     "task of files": Call(
         TRIPLES
         + FILE
         + "task = tr.link_prediction.Task(path, entities=['e0', 'e1', 'e2'])\n"
         + "task.evaluate(head=score, tail=score)['mrr']",
-        17400,
+        14000,
     ),
 }
 SAY_FILES = """

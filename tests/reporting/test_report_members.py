@@ -14,8 +14,8 @@ import pytest
 import truerank as tr
 from support.refusals import refusal
 from truerank.inference.units import HasUnits
+from truerank.reporting.base_report import BaseReport
 from truerank.reporting.columns import metric_of
-from truerank.reporting.keyed_values import KeyedValues
 from truerank.reporting.named_numbers import Numbers
 
 # Queries of one right answer are tasks: whatever a member returns, it is the same for both.
@@ -75,7 +75,7 @@ def but_for_the_worst(found: Any) -> list[Any]:
 
 def reversed_model(report: Any) -> Any:
     order = np.arange(len(report.ranks))[::-1]
-    return report.in_order(report.ranks[order], order)
+    return report.model.in_order(report.ranks[order], order)
 
 
 # Each public member of the base, and calls of it.
@@ -107,7 +107,12 @@ MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
         lambda r: repr(r.groups),
     ],
     "has_ranks": [lambda r: r.has_ranks],
-    "in_order": [lambda r: reversed_model(r).labels().tasks.above.tolist()],
+    "model": [
+        lambda r: isinstance(r.model, HasUnits),
+        lambda r: reversed_model(r).labels().tasks.above.tolist(),
+        lambda r: r.model.units(r.read_key("mrr")).unit.tolist(),
+        lambda r: r.model.units(r.read_key("mrr"), by="relation").number,
+    ],
     "interval": [
         lambda r: but_for_the_worst(r.interval("mrr")),
         lambda r: r.interval(["mrr", "ratio.mrr"], by="query", level=0.5)["mrr"].units,
@@ -115,7 +120,7 @@ MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
         lambda r: but_for_the_worst(r.interval("mrr", by="relation", level=0.5, seed=3)),
         lambda r: r.interval("mrr", level=2),
     ],
-    "labels": [lambda r: r.labels().tasks.above.tolist(), lambda r: isinstance(r, HasUnits)],
+    "labels": [lambda r: r.labels().tasks.above.tolist()],
     "macro_left_out": [lambda r: r.macro_left_out("mrr"), lambda r: r.macro_left_out("macro.mrr")],
     "protocol": [lambda r: r.protocol],
     "ranks": [lambda r: r.ranks.above.tolist()],
@@ -134,10 +139,6 @@ MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
     ],
     "tasks": [lambda r: r.tasks(), lambda r: r.tasks("tail")],
     "to_json": [fields_of, lambda r: type(r.to_json(["no_such_key"]))],
-    "units": [
-        lambda r: r.units(r.read_key("mrr")).unit.tolist(),
-        lambda r: r.units(r.read_key("mrr"), by="relation").number,
-    ],
     "usual": [lambda r: {"mrr"} & set(map(metric_of, r.usual))],
     "weighting": [lambda r: r.weighting],
     "weights": [lambda r: r.weights],
@@ -186,15 +187,15 @@ def test_both_kinds_of_report_do_the_same(member: str, by: str, state: str) -> N
 
 
 def test_every_member_of_the_base_is_in_the_table() -> None:
-    own = {name for each in (KeyedValues, Numbers) for name in vars(each) if name[:1] != "_"}
-    assert own | KeyedValues.__annotations__.keys() <= MEMBERS.keys()
+    own = {name for each in (BaseReport, Numbers) for name in vars(each) if name[:1] != "_"}
+    assert own | BaseReport.__annotations__.keys() <= MEMBERS.keys()
 
 
 def test_kinds_of_report_add_members_and_write_none_twice() -> None:
     """What the base has is not defined again, but for how keys are read."""
     settings = {"form", "few", "usual", "read_key"}
     for kind in (tr.Report, tr.retrieval.RetrievalReport):
-        assert issubclass(kind, KeyedValues)
+        assert issubclass(kind, BaseReport)
         own = {name for name in vars(kind) if not name.startswith("_")}
         assert own & MEMBERS.keys() == settings
 

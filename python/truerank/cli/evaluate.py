@@ -31,7 +31,7 @@ from .output import bar
 from .report_output import SAVED, kind_of_report, report_of, show_report
 
 if TYPE_CHECKING:
-    from ..reporting.keyed_values import KeyedValues
+    from ..reporting.base_report import BaseReport
 
 AXES = {"rows": 0, "columns": 1}
 
@@ -110,7 +110,7 @@ def evaluate(given: Given) -> None:
     filtered_by = given.pop("filtered_by", None)
     scores = given.pop("scores", None)
     count: Callable[[], Ranks]
-    kind: type[KeyedValues] = Report
+    kind: type[BaseReport] = Report
     if scores is None:
         raise click.UsageError("Missing argument 'SCORES'.")
     if holds_ranks(scores):
@@ -122,7 +122,7 @@ def evaluate(given: Given) -> None:
         what = "scores"
         count = scores_counter(scores, given, labels)
 
-    def counted() -> KeyedValues:
+    def counted() -> BaseReport:
         ranks = count().with_labels(**labels).with_protocol(**split)
         if filtered_by is not None:
             if not ranks.protocol.filter:

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
     from .. import Ranks
     from ..ranks.labels import Labels
-    from ..reporting.keyed_values import KeyedValues
+    from ..reporting.base_report import BaseReport
     from ..splits.split_audit import SplitAudit
     from ..tables import AsTable
 
 SAVED = "saved ranks"
 
 
-def kind_of_report(ranks: Ranks) -> type[KeyedValues]:
+def kind_of_report(ranks: Ranks) -> type[BaseReport]:
     """Return which reports ranks have: that of queries with several right answers, or of ranks.
 
     Examples
@@ -55,7 +55,7 @@ def kind_of_report(ranks: Ranks) -> type[KeyedValues]:
     return Report
 
 
-def report_of(ranks: Ranks, grouping: Given, made: KeyedValues | None = None) -> KeyedValues:
+def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> BaseReport:
     """Return the report of ranks, by what they are of.
 
     Parameters
@@ -63,7 +63,7 @@ def report_of(ranks: Ranks, grouping: Given, made: KeyedValues | None = None) ->
     ranks : Ranks
     grouping : dict
         The groups, weights and seed.
-    made : KeyedValues, optional
+    made : BaseReport, optional
         An earlier report of the same ranks, which knows which lists were used.
     """
     if kind_of_report(ranks) is Report:
@@ -89,7 +89,7 @@ class Asked(NamedTuple):
 
     keys: list[str]
     printing: Given
-    kind: type[KeyedValues]
+    kind: type[BaseReport]
     saved: Path | None
     page: Path | None
     has_audit: bool
@@ -97,7 +97,7 @@ class Asked(NamedTuple):
     by_query: bool
 
     @classmethod
-    def take(cls, given: Given, kind: type[KeyedValues]) -> Asked:
+    def take(cls, given: Given, kind: type[BaseReport]) -> Asked:
         """Take what was asked for; keys are checked, as a count may take long."""
         options = set(given)
         printing = take(given, f"{MEASURED} kinds")
@@ -136,7 +136,7 @@ def show_report(
     given: Given,
     what: str,
     *,
-    kind: type[KeyedValues] = Report,
+    kind: type[BaseReport] = Report,
     told: Sequence[str] = (),
     split_audit: SplitAudit | None = None,
     title: str | None = None,
@@ -200,7 +200,7 @@ def show_report(
     show(result, printing, content, lines)
 
 
-def content_of(made: KeyedValues, asked: Asked) -> dict[str, Any]:
+def content_of(made: BaseReport, asked: Asked) -> dict[str, Any]:
     """Return the JSON object of a report, with the keys that were asked for or all it lists.
 
     The intervals are those of the keys, or of the metrics that tables show, and of groups the same
@@ -222,9 +222,9 @@ def content_of(made: KeyedValues, asked: Asked) -> dict[str, Any]:
     return content
 
 
-def evaluated(evaluate: Callable[[], Any], asked: Asked, grouping: Given, what: str) -> KeyedValues:
+def evaluated(evaluate: Callable[[], Any], asked: Asked, grouping: Given, what: str) -> BaseReport:
     """Evaluate a task, save its ranks, and return their report with the groups and weights."""
-    made: KeyedValues = evaluate()
+    made: BaseReport = evaluate()
     ranks = made.ranks
     if what != SAVED:
         ranks = ranks.with_protocol(files=files_read())
@@ -237,7 +237,7 @@ def evaluated(evaluate: Callable[[], Any], asked: Asked, grouping: Given, what: 
     return report_of(ranks, grouping, made)
 
 
-def show_queries(made: KeyedValues, asked: Asked, grouping: Given, lines: Sequence[str]) -> None:
+def show_queries(made: BaseReport, asked: Asked, grouping: Given, lines: Sequence[str]) -> None:
     """Print the values of each query, as text with tabs or as a table."""
     rules = take(dict(grouping), "weights seed")
     keys = asked.keys or list(made.few)
@@ -257,7 +257,7 @@ def show_queries(made: KeyedValues, asked: Asked, grouping: Given, lines: Sequen
 
 
 def values_by_query(
-    made: KeyedValues, keys: Sequence[str], grouping: Given
+    made: BaseReport, keys: Sequence[str], grouping: Given
 ) -> list[tuple[str, str, float]]:
     """Return the query, the metric and its value: of each query, and at last of all together.
 
@@ -267,7 +267,7 @@ def values_by_query(
 
     Parameters
     ----------
-    made : KeyedValues
+    made : BaseReport
     keys : sequence of str
         Without macro averages.
     grouping : dict

@@ -8,6 +8,7 @@ from ..inputs.naming import names_when_used
 
 if TYPE_CHECKING:
     from . import runs as runs
+    from . import units as units
     from .comparing import compare as compare
     from .comparisons import Comparison as Comparison
     from .comparisons import Comparisons as Comparisons
@@ -24,5 +25,6 @@ else:  # or a type checker would accept any name
             ".corrections": ("correct_pvalues",),
             ".intervals": ("Interval", "Intervals", "interval"),
             ".runs": (),
+            ".units": (),
         },
     )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..metrics import Key
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
-    from .units import HasRanks
+    from .units import HasRanks, HasUnits
 
 UNSEEN = "unseen"
 FEW_HITS = 10  # below so many effective hits, or misses, bounds are those of the binomial law
@@ -178,7 +178,7 @@ class Intervals(dict[str, Interval], AsTable):
 
 @public("truerank.inference")
 def interval(
-    ranks: Ranks | HasRanks,
+    ranks: Ranks | HasRanks | HasUnits,
     metric: str | Key = "mrr",
     *,
     by: LabelsLike | None = UNIT,

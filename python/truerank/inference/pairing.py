@@ -19,7 +19,7 @@ from ..inputs.row_keys import (
 from ..metrics import parse
 from ..ranks.container import Ranks
 from ..ranks.labels import describe_task, join_labels
-from .units import HasUnits, as_model
+from .units import HasModel, HasUnits, as_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def is_model(model: object) -> bool:
     >>> is_model(Ranks([0], [1], 10)), is_model({})
     (True, False)
     """
-    return isinstance(model, (Ranks, HasUnits, HasReports))
+    return isinstance(model, (Ranks, HasUnits, HasModel, HasReports))
 
 
 def runs_of(name: str, model: object) -> list[Any] | None:
@@ -66,7 +66,7 @@ def runs_of(name: str, model: object) -> list[Any] | None:
     2
     >>> runs_of("a", Ranks([0], [1], 10))
     """
-    if isinstance(model, (Ranks, HasUnits)):
+    if isinstance(model, (Ranks, HasUnits, HasModel)):
         return None
     if isinstance(model, (list, tuple)):
         runs = list(model)
@@ -133,7 +133,7 @@ def reader_of(model: Any) -> Callable[[str], Key]:
         model = next(iter(model))
     if isinstance(model, Ranks):
         return parse
-    if isinstance(model, HasUnits):
+    if isinstance(model, (HasUnits, HasModel)):
         return model.read_key
     if isinstance(model, HasReports):
         return reader_of(model.reports[0])

@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from ..inputs.arrays import checked_weights
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputValueError, RanksMissingError
 from ..inputs.row_keys import codes_of
-from ..inputs.words import LISTED
 from ..metrics import METRICS, Key, Sample, UnknownKeyError, parse, sample_of
 from ..metrics.averages import arithmetic, rescale_weights, values_per_task
 from ..metrics.keys import increasing, sides_of
 from ..metrics.kinds import take
 from ..ranks.container import Ranks
-from ..ranks.grouping import group_codes, of_single_tasks, task_weights_by
+from ..ranks.grouping import TaskLabels, group_codes, task_weights_by, weighted_ranks
 from ..ranks.labels import LABEL_WORDS
 from ..tables.cells import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
@@ -104,27 +101,21 @@ class Units(NamedTuple):
 # -- models ----------------------------------------------------------------------------------------
 
 
-class TaskLabels(NamedTuple):
-    """What the tasks of a model are, by which they are grouped, and paired with those of another.
+@runtime_checkable
+class HasModel(Protocol):
+    """A report, whose `model` is what inference needs of it."""
 
-    Attributes
-    ----------
-    tasks : Ranks
-        The tasks with their labels and the weights in force; of retrieval the right answers.
-    groups : ndarray of int64, shape (n,), or None
-        The group of each task, if the model has groups.
-    rules : mapping of str to Any
-        What else is alike in two models that are compared: of retrieval the gains and the misses.
-    """
+    @property
+    def has_ranks(self) -> bool:
+        """Whether there is such a model."""
 
-    tasks: Ranks
-    groups: IntArray | None = None
-    rules: Mapping[str, Any] = {}
+    def read_key(self, key: str, /) -> Key:
+        """Read a key of the report; an unknown one is a KeyError."""
 
 
 @runtime_checkable
 class HasUnits(Protocol):
-    """What inference needs of a model: a report of ranks, one of queries, or `RankedTasks`."""
+    """What inference needs of a model: `RankedTasks`, or queries with several right answers."""
 
     def read_key(self, key: str, /) -> Key:
         """Read a key of such a model; an unknown one is a KeyError."""
@@ -158,10 +149,6 @@ class HasRanks(Protocol):
 
     @property
     def weights(self) -> FloatArray | None: ...
-
-
-class RanksMissingError(AttributeError):
-    """Raised by a Report that was read from JSON, which holds no ranks, when they are needed."""
 
 
 class RankedTasks:
@@ -262,60 +249,16 @@ def as_model(name: str, model: Any) -> HasUnits:
     >>> as_model("a", Ranks([0], [1], 10)).labels().tasks
     Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
-    if isinstance(model, Ranks) or not isinstance(model, HasUnits):
+    if isinstance(model, HasUnits):
+        return model
+    if isinstance(model, Ranks) or not isinstance(model, HasModel):
         return RankedTasks(weighted_ranks(name, model))
+    report: Any = model
     try:
-        model.labels()
+        found: HasUnits = report.model
     except RanksMissingError as error:
         raise InputValueError(name, str(error)) from None
-    return model
-
-
-def weighted_ranks(name: str, model: Any) -> Ranks:
-    """The ranks of a model, with the weights that its report gives them.
-
-    Raises
-    ------
-    TypeError
-        For anything but Ranks and Reports.
-    ValueError
-        For a Report that was read from JSON, which holds no ranks, ranks of retrieval of which
-        several belong to a query, and misses where the candidates are those of lists.
-
-    Examples
-    --------
-    >>> weighted_ranks("a", Ranks([0], [1], 10))
-    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
-    """
-    if isinstance(model, Ranks):
-        return _ranked_tasks(name, model)
-    try:
-        ranks = _ranked_tasks(name, model.ranks)
-        weights = model.weights
-    except RanksMissingError as error:
-        raise InputValueError(name, str(error)) from None
-    except AttributeError:
-        got = type(model).__name__
-        raise InputTypeError(name, expected="Ranks or a Report", got=got) from None
-    if weights is ranks.weights:
-        return ranks
-    return ranks.with_weights(weights)
-
-
-def _ranked_tasks(name: str, ranks: Ranks) -> Ranks:
-    """Return ranks whose tasks count on their own, and all of which have a rank.
-
-    Where the candidates are those of lists, a target that its list misses would be the last of few.
-    """
-    if ranks.protocol.candidates == LISTED and ranks.listed is not None:
-        misses = int(np.count_nonzero(~ranks.listed))
-        if misses:
-            got = (
-                f"{misses:,} that their lists miss; truerank.retrieval.report(ranks) counts them 0"
-            )
-            expected = f"ranks of targets that are listed, as the candidates are those {LISTED}"
-            raise InputValueError(name, expected=expected, got=got)
-    return of_single_tasks(name, ranks)
+    return found
 
 
 # -- units -----------------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ from ..inputs.naming import public
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, increasing
 from ..plot import comparison, groups, hits_curve, rank_distribution, values
 from ..plot.drawing import check_named
+from ..reporting.base_report import BaseReport
 from ..reporting.columns import AUTO, is_auto
-from ..reporting.keyed_values import KeyedValues
 from ..reporting.model_table import table
 from ..reporting.report_table import GROUPS_SHOWN, table_of_report
 from ..reporting.reports import Report
@@ -71,7 +71,7 @@ FACTS = {
 @public("truerank.page")
 def save(
     path: str | os.PathLike[str],
-    reports: KeyedValues | Mapping[str, KeyedValues],
+    reports: BaseReport | Mapping[str, BaseReport],
     *,
     title: str | None = None,
     metrics: str | Iterable[str] | None = None,
@@ -131,7 +131,7 @@ def save(
     ...     path.read_text()[:15]
     '<!DOCTYPE html>'
     """
-    models = check_named("reports", reports, KeyedValues, "Report")
+    models = check_named("reports", reports, BaseReport, "Report")
     lines = [instance("notes", line, str) for line in several("notes", notes, "lines")]
     for name, text in (("title", title), ("command", command)):
         if text is not None:
@@ -169,7 +169,7 @@ def _digest(script: str) -> str:
 
 
 def _results(
-    models: Mapping[str, KeyedValues],
+    models: Mapping[str, BaseReport],
     keys: list[str] | None,
     options: Mapping[str, Any],
     kinds: Names,
@@ -210,7 +210,7 @@ def _paragraphs(lines: Iterable[str]) -> str:
     return "".join(f"<p>{html_text(line)}</p>\n" for line in lines)
 
 
-def _json(report: KeyedValues) -> str:
+def _json(report: BaseReport) -> str:
     if report.by is None or len(report.group_tasks(report.sides[0])) <= MOST_GROUPS:
         return report.to_json(indent=None)
     keys = _usual_keys(report)
@@ -218,7 +218,7 @@ def _json(report: KeyedValues) -> str:
     return report.to_json(keys, indent=None)
 
 
-def _usual_keys(report: KeyedValues) -> list[str]:
+def _usual_keys(report: BaseReport) -> list[str]:
     metrics: Sequence[str] = METRICS if isinstance(report, Report) else report.few
     side = report.sides[0]
     if side == ALL_SIDES:
@@ -226,7 +226,7 @@ def _usual_keys(report: KeyedValues) -> list[str]:
     return [f"{side}.{metric}" for metric in metrics]
 
 
-def _have_ranks(models: Mapping[str, KeyedValues]) -> bool:
+def _have_ranks(models: Mapping[str, BaseReport]) -> bool:
     return all(report.has_ranks and len(report.ranks) for report in models.values())
 
 
@@ -256,13 +256,13 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None, options: Mapping[s
     return "".join(pictures)
 
 
-def _findings(models: Mapping[str, KeyedValues]) -> str:
+def _findings(models: Mapping[str, BaseReport]) -> str:
     found = {name: list(map(str, report.audit())) for name, report in models.items()}
     lines = gather_notes(found)
     return _paragraphs(lines or ["Nothing was found that is suspect."])
 
 
-def _evaluated(models: Mapping[str, KeyedValues]) -> str:
+def _evaluated(models: Mapping[str, BaseReport]) -> str:
     """Return a table of the protocol: one column if all models have the same."""
     columns = {name or "setting": _facts(report) for name, report in models.items()}
     first = next(iter(columns.values()))
@@ -275,7 +275,7 @@ def _evaluated(models: Mapping[str, KeyedValues]) -> str:
     return _tables([Table(cells, names=len(cells))])
 
 
-def _facts(report: KeyedValues) -> dict[str, str]:
+def _facts(report: BaseReport) -> dict[str, str]:
     fields = vars(report.protocol) | {"fingerprint": report.protocol.fingerprint}
     facts = {}
     for field, name in FACTS.items():

@@ -12,7 +12,7 @@ from ..inputs.checks import choice, flag
 from ..inputs.naming import public
 from ..metrics import KINDS
 from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND
-from ..reporting.keyed_values import KeyedValues
+from ..reporting.base_report import BaseReport
 from ..reporting.reports import Report
 from ..tables.cells import format_count
 from .drawing import axes_for, check_named, colours_for, legend_above, shorten
@@ -226,7 +226,7 @@ def rank_distribution(
 
 @public("truerank.plot")
 def hits_curve(
-    reports: KeyedValues | Mapping[str, KeyedValues],
+    reports: BaseReport | Mapping[str, BaseReport],
     *,
     side: str | None = None,
     kind: str = "realistic",
@@ -278,7 +278,7 @@ def hits_curve(
     >>> dict(zip(line.get_xdata().tolist(), line.get_ydata().tolist()))[3]
     0.75
     """
-    named = check_named("reports", reports, KeyedValues, "Report")
+    named = check_named("reports", reports, BaseReport, "Report")
     choice("kind", kind, tuple(KINDS))
     are_of_ranks = isinstance(next(iter(named.values())), Report)
     ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(named))

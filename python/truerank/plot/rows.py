@@ -22,8 +22,8 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics import UnknownKeyError
 from ..metrics.keys import MACRO, increasing
+from ..reporting.base_report import BaseReport
 from ..reporting.columns import label_text
-from ..reporting.keyed_values import KeyedValues
 from ..reporting.repeats import Repeats
 from ..tables.cells import format_count
 from .drawing import (
@@ -51,7 +51,7 @@ _GAP = 0.7  # So many rows lie between the models of one metric and those of the
 
 @public("truerank.plot")
 def values(
-    reports: KeyedValues | Repeats | Mapping[str, KeyedValues | Repeats],
+    reports: BaseReport | Repeats | Mapping[str, BaseReport | Repeats],
     metrics: str | Iterable[str] = METRICS,
     *,
     level: float = 0.95,
@@ -96,7 +96,7 @@ def values(
     >>> [line.get_xdata().tolist() for line in values(models, ["mrr", "hits@1"]).get_lines()]
     [[0.625, 0.5], [0.375, 0.0]]
     """
-    named = check_named("reports", reports, (KeyedValues, Repeats), "Report")
+    named = check_named("reports", reports, (BaseReport, Repeats), "Report")
     first = next(iter(named.values()))
     read = {key: first.read_key(key) for key in unique_keys(metrics)}
     keys = list(read)
@@ -240,7 +240,7 @@ def _compare(
 
 @public("truerank.plot")
 def groups(
-    report: KeyedValues,
+    report: BaseReport,
     metric: str = "mrr",
     *,
     most: int = 20,
@@ -293,7 +293,7 @@ def groups(
     >>> [float(bar.get_width()) for bar in ax.patches]
     [1.5, 4.0]
     """
-    if not isinstance(report, KeyedValues):
+    if not isinstance(report, BaseReport):
         raise InputTypeError("report", expected="a Report", got=type(report).__name__)
     if report.by is None:
         raise InputValueError("report", expected="one with groups, as report(ranks, by='relation')")
@@ -396,9 +396,9 @@ def draw_bounds(
     return ax.hlines(rows, low, high, colors=chosen, linewidth=1.8, zorder=3)
 
 
-def _interval(report: KeyedValues | Repeats, key: str, **options: Any) -> tuple[float, float]:
+def _interval(report: BaseReport | Repeats, key: str, **options: Any) -> tuple[float, float]:
     """Return the bounds of `Report.interval`; nan for several runs, and without ranks."""
-    if not isinstance(report, KeyedValues) or not report.has_ranks or not len(report.ranks):
+    if not isinstance(report, BaseReport) or not report.has_ranks or not len(report.ranks):
         return math.nan, math.nan
     interval = report.interval(key, **options)
     return interval.low, interval.high

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, RanksMissingError
 from ..inputs.row_keys import codes_of
+from ..inputs.words import LISTED
+from .container import Ranks
 from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
-    from .container import Ranks
     from .labels import LabelsLike
 
 # Weights of these names go by these labels, whose names work as well.
 WEIGHTS = {LABEL_WORDS[label]: label for label in ("queries", "relation", "targets")}
 # The targets of these sides are the same entities.
 _SIDES_OF_ONE_GRAPH = {"head", "tail"}
+
+
+class TaskLabels(NamedTuple):
+    """What the tasks of a model are, by which they are grouped, and paired with those of another.
+
+    Attributes
+    ----------
+    tasks : Ranks
+        The tasks with their labels and the weights in force; of retrieval the right answers.
+    groups : ndarray of int64, shape (n,), or None
+        The group of each task, if the model has groups.
+    rules : mapping of str to Any
+        What else is alike in two models that are compared: of retrieval the gains and the misses.
+    """
+
+    tasks: Ranks
+    groups: IntArray | None = None
+    rules: Mapping[str, Any] = {}
 
 
 def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]:
@@ -116,20 +135,51 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
     return inverse[codes]
 
 
-def of_single_tasks(name: str, ranks: Ranks) -> Ranks:
-    """Return ranks whose tasks count on their own; refuse those of retrieval, which are of queries.
+def weighted_ranks(name: str, model: Any) -> Ranks:
+    """The ranks of a model, with the weights that its report gives them.
 
     Raises
     ------
+    TypeError
+        For anything but Ranks and Reports.
     ValueError
-        For ranks of a report of retrieval, if a query has several right answers.
+        For a Report that was read from JSON, which holds no ranks, ranks of retrieval of which
+        several belong to a query, and misses where the candidates are those of lists.
 
     Examples
     --------
     >>> from truerank import Ranks
-    >>> of_single_tasks("ranks", Ranks([0, 3], [1, 1], 10, queries=[7, 7]))
-    Ranks(2 tasks, 0 tied, 10 candidates, queries; unfiltered, all candidates, nan raise)
+    >>> weighted_ranks("a", Ranks([0], [1], 10))
+    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
+    if isinstance(model, Ranks):
+        return _ranked_tasks(name, model)
+    try:
+        ranks = _ranked_tasks(name, model.ranks)
+        weights = model.weights
+    except RanksMissingError as error:
+        raise InputValueError(name, str(error)) from None
+    except AttributeError:
+        got = type(model).__name__
+        raise InputTypeError(name, expected="Ranks or a Report", got=got) from None
+    if weights is ranks.weights:
+        return ranks
+    return ranks.with_weights(weights)
+
+
+def _ranked_tasks(name: str, ranks: Ranks) -> Ranks:
+    """Return ranks whose tasks count on their own, and all of which have a rank.
+
+    Where the candidates are those of lists, a target that its list misses would be the last of few.
+    """
+    if ranks.protocol.candidates == LISTED and ranks.listed is not None:
+        misses = int(np.count_nonzero(~ranks.listed))
+        if misses:
+            got = (
+                f"{misses:,} that their lists miss; truerank.retrieval.report(ranks) counts them 0"
+            )
+            expected = f"ranks of targets that are listed, as the candidates are those {LISTED}"
+            raise InputValueError(name, expected=expected, got=got)
     if ranks.answers is not None and (ranks.answers > 1).any():
         got = "those of retrieval, several for a query; truerank.retrieval.report(ranks) is their "
         got += "report: compare such reports, and take their metrics and intervals from them"

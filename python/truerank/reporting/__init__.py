@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from ..inputs.naming import names_when_used
 
 if TYPE_CHECKING:
+    from . import audit as audit
     from . import report_table as report_table
+    from . import stored_reports as stored_reports
     from .audit import Findings as Findings
     from .model_table import table as table
     from .repeats import Repeats as Repeats
@@ -25,5 +27,6 @@ else:  # or a type checker would accept any name
             ".report_table": (),
             ".reports": ("Report",),
             ".summaries": ("Finding", "Summary"),
+            ".stored_reports": (),
         },
     )

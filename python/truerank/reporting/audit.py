@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inputs.checks import unique_keys
 from ..inputs.naming import public
 from ..inputs.row_keys import codes_of
 from ..metrics.keys import UNPOOLED_SIDES, parse
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..ranks.protocol import Protocol
+    from .base_report import BaseReport
 
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TEST_ONLY = "test"  # the name of such candidates in a protocol
@@ -136,6 +138,25 @@ def _tie_lines(summary: Summary, *, is_of_lists: bool) -> list[str]:
         counts = ", ".join(f"{name} {n:,}" for name, n in summary.audit.items())
         lines.append(f"Counts of scores: {counts}.")
     return lines
+
+
+def audit_of_report(report: BaseReport, names: Sequence[str]) -> Findings:
+    """Return the findings of some checks of a report, or of all; see `Report.audit`.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> len(audit_of_report(tr.report(tr.Ranks([0, 3], [1, 1], 100)), ["ties"]))
+    0
+    """
+    asked = unique_keys(names, "names")
+    source = report._source
+    if source.has_ranks:
+        found = report._find(asked)
+    else:
+        stored = source.findings
+        found = [finding for finding in stored if not asked or finding.name in asked]
+    return Findings(found, source.protocol, source.summary)
 
 
 def findings(counted: Counted, names: Collection[str] = ()) -> Findings:

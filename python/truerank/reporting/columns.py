@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Literal
 
+from .. import tables
 from ..inputs.checks import flag, unique_keys
 from ..metrics import Key, parse
 from ..metrics.keys import ADJUSTED, ALL_SIDES, NO_ADJUSTMENT, table_name
 from ..metrics.kinds import DEFAULT_KIND
 from ..metrics.metric_table import listed_metrics
-from ..tables import Column
 
 DEFAULT_METRICS = (*listed_metrics(), "amr", "amri", "amrr", "ah@10", "zmrr")
 DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
@@ -109,7 +109,7 @@ def metric_column(
     *,
     percent: bool = False,
     better: Literal["higher", "lower"] | None = None,
-) -> Column:
+) -> tables.Column:
     """Return the column of a key: three decimals of a share, one of a mean rank, two of a z.
 
     Examples
@@ -123,8 +123,8 @@ def metric_column(
         key = parse(name)
     is_share = key.adjustment == NO_ADJUSTMENT and key.metric in SHARES
     if flag("percent", percent) and is_share:
-        return Column(name, table_name(key), 1, "%", better=better)
-    return Column(name, table_name(key), key.decimals, better=better)
+        return tables.Column(name, table_name(key), 1, "%", better=better)
+    return tables.Column(name, table_name(key), key.decimals, better=better)
 
 
 def sentence(text: str) -> str:

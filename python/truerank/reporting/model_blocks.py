@@ -23,7 +23,7 @@ from .report_table import GROUP, MICRO, chosen_kinds
 if TYPE_CHECKING:
     from ..inference.comparing import Verdict
     from ..metrics import Key
-    from .keyed_values import KeyedValues
+    from .base_report import BaseReport
 
 BEST = "best"
 
@@ -99,7 +99,7 @@ def _macro_keys(keys: Mapping[str, Key]) -> dict[str, Key | None]:
     return found
 
 
-def _kinds_of(reports: Sequence[KeyedValues], keys: Mapping[str, Key], kinds: Names) -> list[str]:
+def _kinds_of(reports: Sequence[BaseReport], keys: Mapping[str, Key], kinds: Names) -> list[str]:
     """List the kinds of a table: "" for those that the keys have."""
     if kinds is None:
         return [""]

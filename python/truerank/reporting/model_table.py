@@ -17,9 +17,9 @@ from ..metrics.keys import increasing
 from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.pivot import Row, label_column, pivot
+from .base_report import BaseReport
 from .brackets import Brackets
 from .columns import Names, choose_metrics, is_auto, metric_column
-from .keyed_values import KeyedValues
 from .model_blocks import Block, Marks, blocks_of, differences
 from .repeats import Repeats, read_runs, run_differences, shared_keys
 from .report_table import DOUBTS, GROUP
@@ -36,10 +36,10 @@ BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
 
 @public("truerank")
 def table(
-    reports: KeyedValues
+    reports: BaseReport
     | Repeats
-    | Sequence[KeyedValues]
-    | Mapping[str, KeyedValues | Repeats | Sequence[KeyedValues]],
+    | Sequence[BaseReport]
+    | Mapping[str, BaseReport | Repeats | Sequence[BaseReport]],
     metrics: str | Iterable[str] | None = None,
     *,
     digits: int = 3,
@@ -169,7 +169,7 @@ def table(
 
 def _read_models(reports: Any, allow_unlike: bool) -> Models:
     """Check the models of a table, and return the runs of each by its name."""
-    if isinstance(reports, (KeyedValues, Repeats)) or not isinstance(reports, Mapping):
+    if isinstance(reports, (BaseReport, Repeats)) or not isinstance(reports, Mapping):
         runs = read_runs("reports", reports, allow_unlike)
         return {format_count(runs.runs, "run"): runs}
     distinct_names("reports", reports)
@@ -251,7 +251,7 @@ def _models_differ(one: Repeats, two: Repeats, names: tuple[str, str], macro: bo
     return ""
 
 
-def _reports_differ(a: KeyedValues, b: KeyedValues, names: tuple[str, str], macro: bool) -> str:
+def _reports_differ(a: BaseReport, b: BaseReport, names: tuple[str, str], macro: bool) -> str:
     """Say why two reports cannot be compared; those from JSON, as far as is known."""
     refused = f"cannot be compared with {names[0]}"
     if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
@@ -270,7 +270,7 @@ def _reports_differ(a: KeyedValues, b: KeyedValues, names: tuple[str, str], macr
     return ""
 
 
-def _size(report: KeyedValues) -> tuple[Any, ...]:
+def _size(report: BaseReport) -> tuple[Any, ...]:
     """How tasks are weighted, how many there are, and among how many candidates."""
     candidates = None
     summary = report._source.summary  # a group of a report from JSON has none

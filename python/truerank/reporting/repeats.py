@@ -14,8 +14,8 @@ from ..inputs.naming import public
 from ..inputs.rules import with_options
 from ..ranks.container import Ranks
 from ..tables.cells import format_count
+from .base_report import BaseReport
 from .columns import Names
-from .keyed_values import KeyedValues
 from .named_numbers import Numbers
 from .reports import Report
 
@@ -53,7 +53,7 @@ class Repeats(Numbers):
     3 runs  2.3 ± 1.5  0.583 ± 0.382
     """
 
-    def __init__(self, reports: Iterable[KeyedValues]) -> None:
+    def __init__(self, reports: Iterable[BaseReport]) -> None:
         self.reports = tuple(reports)
         first = self.reports[0]
         self.protocol = first.protocol
@@ -67,7 +67,7 @@ class Repeats(Numbers):
         return len(self.reports)
 
     @property
-    def alone(self) -> KeyedValues | Repeats:
+    def alone(self) -> BaseReport | Repeats:
         """The Report of a single run, which has intervals of its own; else these runs."""
         return self.reports[0] if self.runs == 1 else self
 
@@ -175,11 +175,11 @@ class ReportOptions(TypedDict, total=False):
 @overload
 def report(ranks: Ranks | Report, **options: Unpack[ReportOptions]) -> Report: ...
 @overload
-def report(ranks: Sequence[KeyedValues]) -> Repeats: ...
+def report(ranks: Sequence[BaseReport]) -> Repeats: ...
 @public("truerank")
 @with_options(ReportOptions, seed=0)
 def report(
-    ranks: Ranks | Report | Sequence[KeyedValues], **options: Unpack[ReportOptions]
+    ranks: Ranks | Report | Sequence[BaseReport], **options: Unpack[ReportOptions]
 ) -> Report | Repeats:
     """Return the metrics of ranks: `report(ranks)["mrr"]`.
 
@@ -233,12 +233,12 @@ def read_runs(argument: str, value: Any, allow_unlike: bool = False) -> Repeats:
     runs: Sequence[Any]
     if isinstance(value, Repeats):
         runs = value.reports
-    elif isinstance(value, KeyedValues):
+    elif isinstance(value, BaseReport):
         runs = [value]
     else:
         runs = several(argument, value, "Reports")
     for i, run in enumerate(runs):
-        if not isinstance(run, KeyedValues):
+        if not isinstance(run, BaseReport):
             got = f"{type(run).__name__} at position {i}"
             raise InputTypeError(argument, expected="Reports", got=got)
     if not runs:

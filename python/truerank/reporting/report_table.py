@@ -33,7 +33,7 @@ from .summaries import refuse
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
-    from .keyed_values import KeyedValues
+    from .base_report import BaseReport
 
 GROUPS_SHOWN = 20  # of a printed table; programs read all groups
 DOUBTS = ("misses", "worse than chance", "test candidates", "ties")  # which stand below every table
@@ -46,7 +46,7 @@ Pairs = Sequence[tuple[str, str]]  # of a side and a kind of rank
 
 
 def table_of_report(
-    report: KeyedValues,
+    report: BaseReport,
     metrics: Names = None,
     *,
     sides: Names = None,
@@ -111,7 +111,7 @@ def table_of_report(
 
 
 def table_of_keys(
-    report: KeyedValues, keys: Sequence[str], *, percent: bool = False, interval: bool = False
+    report: BaseReport, keys: Sequence[str], *, percent: bool = False, interval: bool = False
 ) -> Table:
     """Return a table with a column for each of any keys, and a row of all tasks and of each group.
 
@@ -155,7 +155,7 @@ def table_of_keys(
 # -- what is asked for -----------------------------------------------------------------------------
 
 
-def _choose_rows(report: KeyedValues, sides: Names, kinds: Names) -> tuple[Pairs, Pairs]:
+def _choose_rows(report: BaseReport, sides: Names, kinds: Names) -> tuple[Pairs, Pairs]:
     """Check the sides and kinds of a table, or choose them: of the whole, and of groups."""
     default_kind = report.form.default_kind
     if sides is None:
@@ -172,7 +172,7 @@ def _choose_rows(report: KeyedValues, sides: Names, kinds: Names) -> tuple[Pairs
     return list(pairs), list(itertools.product(of_groups, kinds_of_groups))
 
 
-def _default_sides(report: KeyedValues) -> list[str]:
+def _default_sides(report: BaseReport) -> list[str]:
     """List the sides that have keys; one that has all tasks stands for the pooled ones."""
     found = {key.side for key in map(report.read_key, report)}  # a group may lack tasks of a side
     sides = [side for side in report.sides if side in found]
@@ -182,7 +182,7 @@ def _default_sides(report: KeyedValues) -> list[str]:
     return sides
 
 
-def chosen_kinds(report: KeyedValues, kinds: Names) -> list[str]:
+def chosen_kinds(report: BaseReport, kinds: Names) -> list[str]:
     """List the kinds of rank that are named; by default all, or one where all are alike."""
     form = report.form
     is_word = isinstance(kinds, str) and kinds in (AUTO, ALL_KINDS)
@@ -202,7 +202,7 @@ def chosen_kinds(report: KeyedValues, kinds: Names) -> list[str]:
     return [kind for kind in form.tie_kinds if kind in known]
 
 
-def _choose_columns(report: KeyedValues, metrics: Names) -> dict[str, Key]:
+def _choose_columns(report: BaseReport, metrics: Names) -> dict[str, Key]:
     """Check the metrics of a table, or choose them; they have no word that names a row."""
     form = report.form
     every = list(dict.fromkeys(map(form.column_name, report)))
@@ -221,7 +221,7 @@ def _choose_columns(report: KeyedValues, metrics: Names) -> dict[str, Key]:
 
 
 def _rows(
-    report: KeyedValues,
+    report: BaseReport,
     keys: Mapping[str, Key],
     pairs: Pairs,
     names: tuple[str, str],
@@ -243,7 +243,7 @@ def _rows(
 
 
 def _rows_of_groups(
-    report: KeyedValues,
+    report: BaseReport,
     keys: Mapping[str, Key],
     labels: Mapping[str, str],
     brackets: Brackets,
@@ -271,7 +271,7 @@ def _rows_of_groups(
         yield Row({"average": GROUP, "group": name, **labels}, tasks[label], values, around)
 
 
-def _values_of_groups(report: KeyedValues, key: Key) -> Mapping[Hashable, float]:
+def _values_of_groups(report: BaseReport, key: Key) -> Mapping[Hashable, float]:
     """Return the values of a key by group; none of a macro average, or that was not stored."""
     if key.macro:
         return {}
@@ -281,7 +281,7 @@ def _values_of_groups(report: KeyedValues, key: Key) -> Mapping[Hashable, float]
         return {}
 
 
-def _macro_lines(report: KeyedValues, keys: Mapping[str, Key], pairs: Pairs) -> Iterator[str]:
+def _macro_lines(report: BaseReport, keys: Mapping[str, Key], pairs: Pairs) -> Iterator[str]:
     """Say which values macro averages leave out."""
     if report.by is None:
         return

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..inference.units import weighted_ranks
+from .. import reporting
 from ..inputs.checks import integer
 from ..inputs.naming import printable, public
 from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND
+from ..ranks.grouping import weighted_ranks
 from ..tables.cells import format_count
-from .audit import findings
+from .base_report import BaseReport
 from .columns import SHORT_METRICS, compose_key
-from .keyed_values import KeyedValues
 from .summaries import RANK_REPORTS, Counted, Finding, Summary
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @public("truerank")
-class Report(KeyedValues):
+class Report(BaseReport):
     """The metrics of ranks, computed when they are asked for, or read back from JSON.
 
     `report[key]` reads any key `[macro.][side.][kind.][adjustment.]metric[@k][:p]`. As a mapping it
@@ -148,7 +148,7 @@ class Report(KeyedValues):
         return counted.moments(parsed)
 
     def _find(self, names: Sequence[str]) -> list[Finding]:
-        return findings(self._counted, names)
+        return reporting.audit.findings(self._counted, names)
 
     def _lines(self) -> list[str]:
         """Say how many tasks there are, among how many candidates, and what is filtered."""

@@ -37,7 +37,7 @@ FILTERS = {"own": (str,), "others": (dict,)}
 
 
 class Stored(Source):
-    """What the numbers of a report are read from, as `Measured` is what computes them.
+    """What the numbers of a report are read from; it has no ranks.
 
     Attributes
     ----------
@@ -47,6 +47,8 @@ class Stored(Source):
     other_filters : dict of str to Stored
         What is stored of the same tasks under other filters, by name.
     """
+
+    has_ranks = False
 
     def __init__(self, content: dict[str, Any], form: ReportForm) -> None:
         checked_fields("report", content, {**REPORT, **form.facts})

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
-from ..inference.units import HasUnits, RankedTasks
-from ..inputs.errors import UnknownKeyError
+from .. import inference
+from ..inputs.errors import RanksMissingError, UnknownKeyError
 from ..inputs.naming import printable, public
 from ..inputs.words import suggest
 from ..metrics import KINDS, Key, Sample, compute, parse, sample_of
@@ -20,7 +20,7 @@ from ..metrics.keys import MACRO, Sides, sides_of
 from ..metrics.kinds import DEFAULT_KIND, take
 from ..metrics.values import Grouping, kept_moments
 from ..ranks.counts import ties_of
-from ..ranks.grouping import group_codes, task_weights_by
+from ..ranks.grouping import TaskLabels, group_codes, task_weights_by
 from ..ranks.labels import LABEL_WORDS
 from ..ranks.protocol import Protocol
 from .columns import (
@@ -35,12 +35,14 @@ from .columns import (
 )
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray
+    from ..inference.units import HasUnits
+    from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
 
     Weights = str | Sequence[float] | FloatArray
 
+NO_RANKS = "this report was read from JSON, which holds no ranks; ranks.save(path) keeps them"
 NO_GROUPS = "this report has no groups; report(ranks, by=...) has"
 
 
@@ -179,7 +181,7 @@ RANK_REPORTS = ReportForm(
 
 
 class Source(ABC):
-    """What the numbers of a report come from: `Measured` has the ranks, `Stored` has JSON.
+    """What the numbers of a report come from: of most kinds ranks, of `Stored` its JSON.
 
     Attributes
     ----------
@@ -200,8 +202,15 @@ class Source(ABC):
         The keys of which JSON holds a value for each group.
     facts : dict of str to Any
         The further fields of the form's JSON.
+    findings : list of Finding
+        What JSON holds of the audit.
+    has_ranks : bool
+        Whether it has the value of every key, and these:
+    ranks, tasks : Ranks
+        As they were given, and with the weights in force.
     """
 
+    has_ranks = True
     form: ReportForm = RANK_REPORTS
     protocol: Protocol
     seed: int
@@ -209,10 +218,13 @@ class Source(ABC):
     by: str | None
     group_names: list[Hashable]
     sides: Sides
+    ranks: Ranks
+    tasks: Ranks
     summary: Summary | None
     keys: list[str]
     columns: Sequence[str] = ()
     facts: Mapping[str, Any] = {}
+    findings: list[Finding]
 
     @abstractmethod
     def value(self, key: Key) -> float | None:
@@ -230,10 +242,19 @@ class Source(ABC):
     def of_group(self, place: int) -> Self:
         """Return what the numbers of one group come from."""
 
+    def labels(self) -> TaskLabels:
+        """Return what the tasks are, by which they are paired with those of another model."""
+        raise RanksMissingError(NO_RANKS)
+
     @property
-    @abstractmethod
+    def model(self) -> HasUnits:
+        """The tasks and their units, as inference reads them."""
+        raise RanksMissingError(NO_RANKS)
+
+    @property
     def kinds_differ(self) -> bool:
         """Whether kinds of rank may differ: where tasks tie, and where misses have bounds."""
+        return bool((self.ranks.tied > 1).any())
 
     def number_of_tasks(self, side: str) -> int:
         """Return the number of tasks of a side; a KeyError for an unknown one."""
@@ -246,34 +267,7 @@ class Source(ABC):
             raise UnknownKeyError(repr(str(key)), NO_GROUPS)
 
 
-class Measured(Source, HasUnits):
-    """A source that has the ranks, so that it has the value of every key, and units.
-
-    Attributes
-    ----------
-    ranks, tasks : Ranks
-        As they were given, and with the weights in force.
-    """
-
-    ranks: Ranks
-    tasks: Ranks
-    summary: Summary
-
-    @property
-    def kinds_differ(self) -> bool:
-        """Whether kinds of rank differ in any task: its target ties, or is missed by its list."""
-        return bool((self.ranks.tied > 1).any())
-
-    @abstractmethod
-    def value(self, key: Key) -> float:
-        """Return the value of a key; a KeyError for an unknown side."""
-
-    @abstractmethod
-    def column(self, key: Key) -> list[float]:
-        """Return the value of a key in each group."""
-
-
-class Counted(RankedTasks, Measured):
+class Counted(Source):
     """Ranks with the weights in force and their groups; the parameters are those of `Report`.
 
     Attributes
@@ -306,12 +300,14 @@ class Counted(RankedTasks, Measured):
         self.by = None
         self.group_names = []
         self.grouping: Grouping | None = None
-        groups = None
+        self.group_codes: IntArray | None = None
         if by is not None:
             self.by = by if isinstance(by, str) else "label"
-            groups, self.group_names = group_codes(ranks, by)
-            self.grouping = Grouping(tasks, groups, self.group_names, self.sides, self.draw)
-        super().__init__(tasks, groups, seed)
+            codes, self.group_names = group_codes(ranks, by)
+            self.group_codes = codes
+            self.grouping = Grouping(tasks, codes, self.group_names, self.sides, self.draw)
+        self.tasks = tasks
+        self.seed = seed
         self._last: tuple[str, str, Sample] | None = None
         self._values: dict[Key, float] = {}
 
@@ -371,6 +367,15 @@ class Counted(RankedTasks, Measured):
         self.require_groups(key)
         grouping: Grouping = self.grouping  # type: ignore[assignment]
         return grouping
+
+    def labels(self) -> TaskLabels:
+        """Return the ranks and their groups."""
+        return TaskLabels(self.tasks, self.group_codes)
+
+    @property
+    def model(self) -> HasUnits:
+        """The tasks and their units, as inference reads them."""
+        return inference.units.RankedTasks(self.tasks, self.group_codes, self.seed)
 
     def group_tasks(self, side: str) -> list[int]:
         """Return the number of tasks of a side in each group."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inference.units import UNIT, TaskLabels, Units, group_of_tasks, unit_codes
+from ..inference.units import UNIT, Units, group_of_tasks, unit_codes
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice, number
 from ..inputs.errors import InputValueError
@@ -18,13 +18,13 @@ from ..inputs.words import LISTED
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, Key, Sides
 from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
-from ..ranks.grouping import group_codes
+from ..ranks.grouping import TaskLabels, group_codes
 from ..reporting.audit import findings
 from ..reporting.summaries import (
     Counted,
     Finding,
-    Measured,
     ReportForm,
+    Source,
     Summary,
     misses_differ,
     summary_of,
@@ -170,7 +170,7 @@ class Rules(NamedTuple):
 DEFAULT_RULES = Rules()
 
 
-class AnsweredQueries(Measured):
+class AnsweredQueries(Source):
     """The answers of queries by grade, and their groups; values of all queries.
 
     Parameters
@@ -404,6 +404,11 @@ class AnsweredQueries(Measured):
         groups = None if self.group_of_query is None else self.group_of_query[self.graded.codes]
         rules = {"gains": self.gains, "queries without answers": self.zeros}
         return TaskLabels(self.ranks, groups, rules)
+
+    @property
+    def model(self) -> AnsweredQueries:
+        """The queries and their units, as inference reads them."""
+        return self
 
     def in_order(self, ranks: Ranks, order: IntArray | None = None) -> AnsweredQueries:
         """Return the same right answers in another order, with these ranks."""

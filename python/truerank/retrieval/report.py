@@ -14,7 +14,7 @@ from ..inputs.row_keys import codes_of
 from ..inputs.words import AnswerOrder
 from ..metrics.keys import quote
 from ..ranks.container import Ranks
-from ..reporting.keyed_values import KeyedValues
+from ..reporting.base_report import BaseReport
 from ..tables.cells import format_count, percent
 from .answered_queries import (
     ANSWER_REPORTS,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @public("truerank.retrieval")
-class RetrievalReport(KeyedValues):
+class RetrievalReport(BaseReport):
     """The metrics of queries with several right answers, by key; made by `report` or a `Task`.
 
     A key is ``[macro.][kind.][adjustment.]metric[@k][:p]``.

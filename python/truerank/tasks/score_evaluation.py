@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ..counting.ranking import rank
 from ..inputs.naming import public
 from ..inputs.rules import RuleOptions, with_options
-from ..reporting import Report, report
+from ..reporting import Report
 
 if TYPE_CHECKING:
     import os
@@ -92,4 +92,4 @@ def evaluate(
     ranks = rank(scores, targets, **tasks, io=io, checkpoint=checkpoint, **options)
     if side is not None:
         ranks = ranks.with_labels(side=side)
-    return report(ranks, by=by)
+    return Report(ranks, by=by)

@@ -8,30 +8,21 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
 
-from .. import reporting
-from ..inference.intervals import Interval, Intervals, interval
-from ..inference.units import UNIT, HasUnits, RanksMissingError, TaskLabels, Units
+from .. import inference, reporting, tables
 from ..inputs.checks import instance, unique_keys
-from ..inputs.errors import UnknownKeyError
+from ..inputs.errors import RanksMissingError, UnknownKeyError
 from ..metrics.keys import ALL_SIDES, MACRO
-from ..tables.forms import json_value, write_json
-from .audit import Findings
 from .columns import AUTO, Names
 from .named_numbers import Groups, Numbers
-from .stored_reports import JSON_FORMAT, Stored, read_report
-from .summaries import (
-    Finding,
-    Measured,
-    ReportForm,
-    Source,
-    Summary,
-    refuse,
-)
+from .summaries import NO_RANKS, Finding, ReportForm, Source, Summary, refuse
 
 if TYPE_CHECKING:
+    from ..inference import Interval, Intervals
+    from ..inference.units import HasUnits
     from ..inputs.arrays import FloatArray, IntArray
     from ..metrics import Key
     from ..ranks.container import Ranks
+    from ..ranks.grouping import TaskLabels
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
     from ..tables import Table
@@ -43,7 +34,7 @@ class _IntervalOptions(TypedDict, total=False):
     seed: int
 
 
-class KeyedValues(Numbers, HasUnits):
+class BaseReport(Numbers):
     """A report: of ranks, or of queries. Its numbers come from a `Source`, measured or stored.
 
     What a kind of report adds is its source, the lines above its table, and its checks.
@@ -132,7 +123,7 @@ class KeyedValues(Numbers, HasUnits):
         >>> report(Ranks([0, 3], [1, 2], 10)).summary.largest_tie
         2
         """
-        return self._source.summary or self._measured.summary
+        return self._source.summary or self._measured.summary  # type: ignore[return-value]
 
     def tasks(self, side: str = ALL_SIDES) -> int:
         """Return the number of tasks of a side; of retrieval that of queries.
@@ -150,14 +141,13 @@ class KeyedValues(Numbers, HasUnits):
     @property
     def has_ranks(self) -> bool:
         """Whether the report has its ranks; one that was read from JSON has none."""
-        return isinstance(self._source, Measured)
+        return self._source.has_ranks
 
     @property
-    def _measured(self) -> Measured:
-        if not isinstance(self._source, Measured):
-            raise RanksMissingError(
-                "this report was read from JSON, which holds no ranks; ranks.save(path) keeps them"
-            )
+    def _measured(self) -> Source:
+        """What the numbers are computed from; raises where they were read."""
+        if not self._source.has_ranks:
+            raise RanksMissingError(NO_RANKS)
         return self._source
 
     @property
@@ -186,13 +176,10 @@ class KeyedValues(Numbers, HasUnits):
         """Return what the tasks are, by which `truerank.compare` pairs them."""
         return self._measured.labels()
 
-    def units(self, key: Key, **options: Any) -> Units:
-        """Return the tasks of a key and their units; see `truerank.inference.units.HasUnits`."""
-        return self._measured.units(key, **options)
-
-    def in_order(self, ranks: Ranks, order: IntArray | None = None) -> HasUnits:
-        """Return the model with these ranks, which are its own in an order, or labelled anew."""
-        return self._measured.in_order(ranks, order)
+    @property
+    def model(self) -> HasUnits:
+        """The tasks and their units, as `truerank.inference` reads them."""
+        return self._measured.model
 
     @overload
     def interval(self, metric: str, **options: Unpack[_IntervalOptions]) -> Interval: ...
@@ -204,7 +191,7 @@ class KeyedValues(Numbers, HasUnits):
         self,
         metric: str | list[str] | tuple[str, ...],
         *,
-        by: LabelsLike | None = UNIT,
+        by: LabelsLike | None = "unit",
         level: float = 0.95,
         seed: int = 0,
     ) -> Interval | Intervals:
@@ -248,17 +235,16 @@ class KeyedValues(Numbers, HasUnits):
         >>> list(report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval(["mrr", "hits@1"]))
         ['mrr', 'hits@1']
         """
-        model = self._measured
         names = [metric] if isinstance(metric, str) else unique_keys(metric, "metric")
+        options: Any = {"by": by, "level": level, "seed": seed, "draw_seed": self.seed}
+        model = self.model
         found = {}
         for name in names:
             key = self.read_key(name)
             if key.macro:
-                model.require_groups(name)
-            found[name] = interval(self, key, by=by, level=level, seed=seed, draw_seed=self.seed)
-        if isinstance(metric, str):
-            return found[metric]
-        return Intervals(found)
+                self._source.require_groups(name)
+            found[name] = inference.interval(model, key, **options)
+        return found[metric] if isinstance(metric, str) else inference.Intervals(found)
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -273,19 +259,19 @@ class KeyedValues(Numbers, HasUnits):
         return iter(self._source.keys)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, KeyedValues) or self.form is not other.form:
+        if not isinstance(other, BaseReport) or self.form is not other.form:
             return NotImplemented
-        stored = self._source
-        if isinstance(stored, Measured):
-            stored = other._source
+        stored = other._source if self.has_ranks else self._source
         try:
             content = self._object(stored.keys, stored.columns)
             of_other = other._object(stored.keys, stored.columns)
         except UnknownKeyError:
             return False
-        return bool(json_value(content) == json_value(of_other))  # nan equals nan there
+        return bool(
+            tables.forms.json_value(content) == tables.forms.json_value(of_other)
+        )  # nan equals nan there
 
-    def audit(self, *names: str) -> Findings:
+    def audit(self, *names: str) -> reporting.Findings:
         """List what makes the numbers suspect; an empty list says that nothing was found.
 
         The checks of ranks find ranks that are worse than random ones, as if the order were
@@ -319,13 +305,7 @@ class KeyedValues(Numbers, HasUnits):
         ties: ties move hits@1 by 1: optimistic 1, realistic 0, pessimistic 0, expected 0.1; say which is reported
         constant: all candidates have one score in 1 of 1 tasks (100 %)
         """  # noqa: E501
-        source = self._source
-        asked = unique_keys(names, "names")
-        if isinstance(source, Stored):
-            found = [finding for finding in source.findings if not asked or finding.name in asked]
-        else:
-            found = self._find(asked)
-        return Findings(found, source.protocol, source.summary)
+        return reporting.audit.audit_of_report(self, names)
 
     # -- groups ------------------------------------------------------------------------------------
 
@@ -421,7 +401,7 @@ class KeyedValues(Numbers, HasUnits):
         >>> tr.Report.from_json(tr.report(tr.Ranks([0, 3], [1, 1], 10)).to_json())["mrr"]
         0.625
         """
-        stored = read_report(text, cls.form)
+        stored = reporting.stored_reports.read_report(text, cls.form)
         report = cls._of(stored)
         filters = {stored.filter_name: report}
         for name, other in stored.other_filters.items():
@@ -457,10 +437,10 @@ class KeyedValues(Numbers, HasUnits):
         columns = keys
         if metrics is None and self.has_ranks:  # of many groups one kind is enough
             columns = [key for key in keys if self.read_key(key).kind == self.form.default_kind]
-        content = {"kind": self.form.json_kind, "format": JSON_FORMAT}
+        content = {"kind": self.form.json_kind, "format": reporting.stored_reports.JSON_FORMAT}
         content |= self._object(keys, columns)
         content["fingerprint"] = self.protocol.fingerprint
-        return write_json(content, indent)
+        return tables.forms.write_json(content, indent)
 
     def _object(self, keys: Sequence[str], columns: Iterable[str]) -> dict[str, Any]:
         """Return the JSON object with some keys, of which groups have some columns."""
@@ -508,7 +488,7 @@ class KeyedValues(Numbers, HasUnits):
         percent: bool = False,
         interval: bool = False,
         level: float = 0.95,
-        by: LabelsLike | None = UNIT,
+        by: LabelsLike | None = "unit",
         **options: Any,
     ) -> Table:
         """Return the table that the report is printed as.
@@ -573,5 +553,5 @@ class KeyedValues(Numbers, HasUnits):
         return made.table(**options)
 
 
-def _report_of_group(kind: type[KeyedValues], source: Source, place: int) -> Any:
+def _report_of_group(kind: type[BaseReport], source: Source, place: int) -> Any:
     return kind._of(source.of_group(place))
