@@ -14,6 +14,8 @@ those by which nothing was.
 that of t alone. Three questions say where a note is due, which is made from the design alone: "few
 units", of equal weight; "large unit", one of which has a given share of the weight; and
 "relations", which come with the weight they have in their graph, by the share of the largest.
+"shares" draws hits of two models of which one alone hits the given shares of the tasks, up to
+nearly none and nearly all, and holds Clopper and Pearson's bounds of the wins beside `compare`.
 
 DATA_FOLDER has kinships/, wn18rr/ and dbp15k_zh_en/; UMLS lies in the package of PyKEEN and the
 digits in that of scikit-learn (`pip install --no-deps pykeen`, `pip install scikit-learn`).
@@ -32,6 +34,7 @@ import time
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,7 +76,14 @@ SEEDS = (2, 3, 5)
 DESIGNS = ("few units", "large unit", "relations")
 RARE = "rare kinds"
 BY_T = "rare kinds, t alone"
-APART = (*DESIGNS, RARE, BY_T)  # whose cells have tables of their own
+SHARES = "shares"
+BY_WINS = "shares, Clopper and Pearson"
+ALONE = (  # what one model alone hits, and the other
+    *((0.01, 0.01), (0.02, 0.0), (0.02, 0.02), (0.05, 0.01), (0.1, 0.02), (0.1, 0.1)),
+    *((0.2, 0.02), (0.3, 0.0), (0.4, 0.4), (0.9, 0.02), (0.98, 0.0)),
+)
+OF_SHARES = (20, 60, 200, 1000)  # units
+APART = (*DESIGNS, RARE, BY_T, SHARES, BY_WINS)  # whose cells have tables of their own
 QUESTIONS = ("interval", "difference", "equal", "runs", *APART)
 
 
@@ -239,6 +249,36 @@ def two_models(
             if ratios[metric]:
                 truth = first / second
         yield tally((question, population.name, drawn, units, 0.0, metric), rows, truth, null)
+
+
+def shares(alone: tuple[float, float], units: int, repeats: int) -> Iterator[Cell]:
+    """Differences of hits of two models, by `compare` and by the wins among unlike hits."""
+    name = f"{100 * alone[0]:g} and {100 * alone[1]:g} %"
+    found: dict[str, list[tuple[float, ...]]] = {SHARES: [], BY_WINS: []}
+    known: dict[tuple[int, int], tr.inference.Comparison] = {}
+    for rng in streams(SHARES, name, units, repeats):
+        wins, losses, _ = rng.multinomial(units, [*alone, 1 - sum(alone)]).tolist()
+        if (wins, losses) not in known:
+            above = np.zeros((2, units), np.int64)
+            above[1, :wins] = 1
+            above[0, wins : wins + losses] = 1
+            a, b = (tr.Ranks(row, np.ones(units, np.int64), 9) for row in above)
+            known[wins, losses] = tr.compare(a, b, metric="hits@1")
+        made = known[wins, losses]
+        found[SHARES].append((made.estimate, made.low, made.high, made.p_value))
+        found[BY_WINS].append((made.estimate, *bounds_by_wins(wins, losses, units), np.nan))
+    for question, rows in found.items():
+        yield tally((question, name, "tasks", units, 0.0, "hits@1"), rows, alone[0] - alone[1])
+
+
+@cache
+def bounds_by_wins(wins: int, losses: int, units: int) -> tuple[float, float]:
+    """Clopper and Pearson's bounds of the share of wins, as those of the difference of all."""
+    unlike = wins + losses
+    if not unlike:
+        return 0.0, 0.0
+    bounds = scipy.stats.binomtest(wins, unlike).proportion_ci(0.95)
+    return unlike / units * (2 * bounds.low - 1), unlike / units * (2 * bounds.high - 1)
 
 
 def runs(population: Population, seeds: int, units: int, repeats: int) -> Iterator[Cell]:
@@ -412,6 +452,18 @@ def table_of_rare_kinds(cells: list[Cell]) -> str:
     return markdown_table(heading, rows, text_columns=2)
 
 
+def table_of_shares(cells: list[Cell]) -> str:
+    """The coverage of `compare` and of Clopper and Pearson's bounds for shares of hits."""
+    named = {cell.name: cell for cell in cells}
+    rows = []
+    for name, cell in named.items():
+        if cell.question == SHARES:
+            shares = [cell.covered, named[BY_WINS, *name[1:]].covered, cell.rejected]
+            rows.append([cell.population, str(cell.units)] + [f"{100 * x:.1f}" for x in shares])
+    heading = "one alone hits | units | covered | covered by wins | rejected"
+    return markdown_table(heading, rows, text_columns=1)
+
+
 def rare_numbers(cells: list[Cell]) -> dict[str, object]:
     """How many cells of rare kinds there are, and the range of their coverage in percent."""
     covered = {question: [] for question in (RARE, BY_T)}
@@ -456,6 +508,9 @@ def page(cells: list[Cell], new: set[str]) -> str:
         **rare_numbers(cells),
         rare=table_of_rare_kinds(cells),
         repeats_rare=RARE_REPEATS,
+        repeats_shares=REPEATS,
+        shares=table_of_shares(cells),
+        apart_shares=sum(cell.apart > 0 for cell in cells if cell.question == SHARES),
         cells=markdown_table(heading, map(row_of, judged), text_columns=3),
     )
     return format_page(text)
@@ -498,8 +553,9 @@ equal, else its power. In {apart} cells a p-value and its interval contradict ea
 - *runs*: two sets of runs of one model, by the two-level t.
 
 Bounds of medians are ranks, which are whole numbers: where few ranks are possible, they cover more
-than 95 %. All cells but those of rare kinds were measured before intervals reached as far as
-unseen units allow, which makes none of them narrower.
+than 95 %. All cells but those of rare kinds and of shares were measured before intervals reached as
+far as unseen units allow, which makes none of them narrower, and those of *difference* and *equal*
+while sign flips were made of any number of units, and for mr the larger p of those and t.
 
 ## Populations by which the formulas were chosen
 
@@ -534,6 +590,16 @@ are those of Wilson, and of Clopper and Pearson.
 
 {rare}
 
+## Shares near 0 and 1
+
+Of how many samples `compare` holds the true difference of hits where one model alone hits the first
+share of the tasks and the other alone the second, and how many it rejects, of {repeats_shares}
+samples. Beside it Clopper and Pearson's bounds of the wins among the unlike hits, *m* / *units*
+(2 *share* - 1), which take *m* for known. In {apart_shares} cells a p-value and its interval
+contradict each other.
+
+{shares}
+
 ## All cells
 
 Shares in percent. Those of the designs are in calibration.tsv.
@@ -557,12 +623,16 @@ def main(data: Path, vectors: Path, quick: bool, only: str, questions: str, outp
     if re.search(questions, RARE):
         for cell in all_rare(matching(rare, only), repeats[-1]):
             cells[cell.name] = cell
-    if any(
-        re.search(questions, question) for question in QUESTIONS if question not in (RARE, BY_T)
-    ):
+    if re.search(questions, SHARES):
+        for alone, number in itertools.product(ALONE, OF_SHARES):
+            for cell in shares(alone, number, repeats[0]):
+                cells[cell.name] = cell
+    others = [question for question in QUESTIONS if question not in (RARE, BY_T, SHARES, BY_WINS)]
+    if any(re.search(questions, question) for question in others):
         for cell in all_cells(matching(makers, only), repeats, units, questions):
             cells[cell.name] = cell
     order = list(makers | rare)
+    order += [f"{100 * one:g} and {100 * two:g} %" for one, two in ALONE]
     kept = [cell for cell in cells.values() if cell.population in order]
     kept.sort(key=lambda cell: (QUESTIONS.index(cell.question), order.index(cell.population)))
     write_rows(path, kept)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from truerank.inference.influences import (
     FEW_CARRIERS,
+    _quantile,
     count_carriers,
     degrees_of_freedom,
     influences_of,
@@ -265,3 +266,23 @@ def test_standard_errors_of_equal_shares_are_those_of_a_mean(values: list[float]
     expected = np.std(values, ddof=1) / math.sqrt(len(values))
     for found in (standard_error(moved, shares), standard_error(moved)):
         assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("units", "largest", "is_large"),
+    [(20, 0.155, True), (20, 0.145, False), (6, 0.21, True), (6, 0.195, False)],
+)
+def test_a_unit_is_large_by_its_share_of_the_weight(
+    units: int, largest: float, is_large: bool
+) -> None:
+    """A share of 15 %, and a fifth more than that of even units."""
+    weights = np.full(units, (1 - largest) / (units - 1))
+    weights[0] = largest
+    ranks = tr.Ranks([0] * units, [1] * units, 10, weights=weights)
+    assert bool(notes_on_units(units_of(ranks, "mrr"))) == is_large
+
+
+@pytest.mark.parametrize(("more", "rank"), [(-5e-12, 8), (5e-13, 8), (5e-12, 9)])
+def test_a_quantile_allows_for_rounding_alone(more: float, rank: int) -> None:
+    units = units_of(tr.Ranks(np.arange(10), np.ones(10, int), 10), "median")
+    assert _quantile(units.sample, units.weights, 0.8 + more) == rank
