@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .triple_audit import TimeAudit as TimeAudit
     from .triples import Triples as Triples
     from .triples import read_triples as read_triples
-else:  # or a type checker would accept any name
+else:  # A type checker that read this would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {

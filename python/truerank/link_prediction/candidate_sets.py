@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Lists = tuple[IntArray, IntArray]  # indptr and indices, a list for each triple
 
-# any other str is the name of a known split
+# Any other str is the name of a known split.
 ALL = "all"
 TYPED = "typed"
 _EXPECTED = (
@@ -134,7 +134,7 @@ def _is_by_side(value: Any, sides: Sequence[str], splits: TripleSplits) -> bool:
         return False
     if not all(key in ALL_SIDES for key in value):
         return False
-    if TIME in value and TIME not in sides:  # a relation may have that name
+    if TIME in value and TIME not in sides:  # A relation may have that name.
         return False
     if any(isinstance(candidates, Mapping) for candidates in value.values()):
         return True
@@ -304,9 +304,9 @@ def candidates_of(
         return pool
     if pool is None:
         pool = np.arange(splits.vocabulary_of(side).size)
-    if not isinstance(pool, tuple):  # all tasks draw from the same list
+    if not isinstance(pool, tuple):  # All tasks draw from the same list.
         pool = (np.array([0, len(pool)]), pool, np.zeros(len(facts.ranked), dtype=np.int64))
-    # the sample of a side does not depend on the other sides of the task
+    # The sample of a side does not depend on the other sides of the task.
     rng = np.random.default_rng([candidates.sampled.seed, ALL_SIDES.index(side)])
     right = (np.arange(len(facts.ranked)), queries.targets)
     number = candidates.sampled.negatives
@@ -330,7 +330,7 @@ def _read_pool(
     if isinstance(pool, str):
         if pool == ALL:
             return None
-        if pool == TYPED:  # a list for each relation
+        if pool == TYPED:  # Each relation has a list.
             pairs = [facts.facts[:, 1], facts.facts[:, facts.answer_column]]
             relation, entities = distinct_rows(pairs)
             indptr = indptr_of(np.bincount(relation, minlength=splits.relations.size))

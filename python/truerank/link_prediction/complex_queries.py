@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..splits.vocabularies import Names
 
 SIDE = "answers"
-STRUCTURE = "structure"  # the label
+STRUCTURE = "structure"  # It is the name of the label.
 
 
 @public("truerank.link_prediction")
@@ -133,7 +133,7 @@ class ComplexQueries(OneSidedTask[Report]):
         given = _read_arguments(queries, easy, hard, structures)
         self.queries = check_queries(given.queries)
         self.structures = check_structures(given.structures, len(self.queries))
-        if entities is None:  # those that occur would be too few
+        if entities is None:  # Those that occur would be too few.
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
         vocabulary = Vocabulary.read("entities", entities)

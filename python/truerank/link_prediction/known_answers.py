@@ -33,7 +33,7 @@ FACT = "fact"
 OVERLAP = "overlap"
 NONE = "none"
 FILTERS = (QUERY, TRIPLE, FACT, OVERLAP, NONE)
-_PAIRS_AT_ONCE = 1 << 21  # pairs of a list and a fact that are compared at a time
+_PAIRS_AT_ONCE = 1 << 21  # So many pairs of a list and a fact are compared at a time.
 
 
 def overlapping_answers(
@@ -74,10 +74,10 @@ def overlapping_answers(
     >>> overlapping_answers(queries, answers, starts, ends, np.array([0, 2]))
     (array([0, 2, 3]), array([5, 6, 7]), array([0, 1]))
     """
-    # positions among all instants: small numbers, and unknown starts and ends are no large ones
+    # Positions among all instants are small numbers, even for unknown starts and ends.
     instants = np.concatenate([starts, ends])
     starts, ends = codes_of(instants).codes.reshape(2, -1)
-    # tasks of one query and interval share a list, which the first of them stands for
+    # Tasks of one query and interval share a list, which the first of them stands for.
     shared = codes_of(queries[ranked], starts[ranked], ends[ranked])
     owners = ranked[shared.first()]
     asked = distinct(queries[owners])
@@ -85,7 +85,7 @@ def overlapping_answers(
     query, starts_of_facts, ends_of_facts, answers = distinct_rows(
         [query, starts[known], ends[known], answers[known]]
     )
-    # the times of later queries are above those of earlier ones
+    # The times of later queries are above those of earlier ones.
     size = int(ends.max(initial=0)) + 1
     base_of_fact = query * size
     base_of_list = search_sorted(asked, queries[owners]) * size
@@ -171,7 +171,7 @@ class SideFacts(NamedTuple):
             return queries.answers
         if name == OVERLAP:
             times = self.times
-            assert times is not None  # as check_filters has made sure
+            assert times is not None  # check_filters has made sure of it.
             columns = [j for j in self.query_columns + self.keys if j not in times.columns]
             query = row_keys([self.facts[:, j] for j in columns])
             answers = self.facts[:, self.answer_column]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..reporting import Report
 
 _SIDES = ("head", "tail")
-_LINES = 3  # of a triple: itself, its heads and its tails
+_LINES = 3  # A triple has a line of its own, one of its heads and one of its tails.
 
 
 @public("truerank.link_prediction")
@@ -138,7 +138,7 @@ class Predictions:
         vocabulary = Vocabulary(columns, task.entities)
         if entities is not None:
             ids = vocabulary.ids_of("entities", self.entities, is_text=True)
-        else:  # names that only lists have come after all others
+        else:  # Names that only lists have come after all others.
             ids = vocabulary.find("entities", self.entities, is_text=True)
             ids[ids < 0] = columns + np.arange(np.count_nonzero(ids < 0))
         number = max(columns, int(ids.max(initial=-1)) + 1)

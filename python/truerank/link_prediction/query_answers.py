@@ -18,7 +18,7 @@ from ..splits.elements import is_label
 from ..splits.list_files import json_lines
 from ..tables.writing import replace_text
 
-_FIELDS = frozenset({"structure", "query", "easy", "hard"})  # of a line
+_FIELDS = frozenset({"structure", "query", "easy", "hard"})  # A line has these fields.
 _LINE = (
     '{"structure": name, "query": labels, ids or lists of them, "easy": [entities], "hard": '
     "[entities]}, with entities as labels or ids"
@@ -150,7 +150,7 @@ def _items(
     if isinstance(value, Set):
         return sorted(value, key=lambda item: (type(item).__name__, item))
     check_length(name, value)
-    if hasattr(value, "__array__"):  # also a column of pandas, polars or pyarrow
+    if hasattr(value, "__array__"):  # Columns of pandas, polars and pyarrow have it, too.
         return as_array(value, name).tolist()  # type: ignore[no-any-return]
     return list(value)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..splits.vocabularies import Names, Vocabulary
 
 _COLUMNS = ("head", "relation", "tail", "qualifier relation", "value")
-_VOCABULARIES = (0, 1, 0, 1, 0)  # values are entities, and qualifiers have relations
+_VOCABULARIES = (0, 1, 0, 1, 0)  # Values are entities, and qualifiers have relations.
 _STATEMENT = RowForm(_COLUMNS, _VOCABULARIES)
 _FORM = "head, relation and tail, then a relation and a value for each qualifier"
 
@@ -367,7 +367,7 @@ def _rows_of(title: str, value: Any) -> tuple[list[Any], bool]:
 def _rows_of_text(title: str, path: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the fields of each line with its number; the first line says what is between them."""
     delimiter = ""
-    # blanks alone make an empty line: one of tabs has empty fields, which are refused
+    # A line of blanks is empty, but one of tabs has empty fields, which are refused.
     for number, line in text_lines(title, path, blanks=" "):
         if is_csv(path):
             yield number, csv_fields(f"{title}: {path}", number, line)
@@ -388,7 +388,7 @@ def _fields_of_object(statement: dict[str, Any]) -> list[Any] | None:
         return None
     fields = [statement[heads[0]], relation, statement[tails[0]]]
     for name, values in statement.items():
-        if name in (heads[0], tails[0], "N"):  # N is the number of entities
+        if name in (heads[0], tails[0], "N"):  # N is the number of entities.
             continue
         listed = values if isinstance(values, list) else [values]
         for value in listed:

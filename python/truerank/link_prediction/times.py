@@ -16,13 +16,14 @@ from ..splits.column_ids import IdColumn, are_text, distinct_labels, numbers_of,
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
-_FIRST_DAY_OF_1970 = 719163  # from the first day of year 1, which is 1
+_FIRST_DAY_OF_1970 = 719163  # Days are counted from the first day of year 1, which is 1.
 UNKNOWN_END = int(np.iinfo(np.int64).max)
-UNKNOWN_START = -UNKNOWN_END  # above the least integer
+# It is above the least integer, so that its negative is an integer, too.
+UNKNOWN_START = -UNKNOWN_END
 _EXPECTED = 'integers, or dates such as "2014-01-05", "1984", "2003-##-##" and "####-##-##"'
 _UNKNOWN = re.compile(r"[#-]*")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
-# sign, year, month and day
+# Its groups are the sign, the year, the month and the day.
 _DATE = re.compile(r"([+-]?)([0-9#]{1,9})(?:-([0-9#]{1,9})(?:-([0-9#]{1,9}))?)?(?:T00:00:00Z)?")
 
 
@@ -125,7 +126,7 @@ def encode_times(
     id_of = first_of
     if bounds and not (are_integers and (as_ids or has_ids)):
         in_order = sorted(set(bounds.values()))
-        # of the labels of one time, the least one names it: it comes last
+        # The least label of a time names it, so it comes last.
         name_of = {bounds[label]: label for label in sorted(bounds, reverse=True)}
         names = tuple(name_of[interval] for interval in in_order)
         id_of_time = {interval: number for number, interval in enumerate(in_order)}
@@ -192,7 +193,7 @@ def _days_of_date(sign: str, year: str, month: str | None, day: str | None) -> B
         return Bounds(first, after_last - 1)
     first += day_number - 1
     last += day_number - 1
-    if first >= after_first or last >= after_last:  # the month has fewer days
+    if first >= after_first or last >= after_last:  # The month has fewer days.
         return None
     return Bounds(first, last)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..splits.split_audit import Mask
     from .triples import TripleSplits
 
-TRAIN = "train"  # the name of the known split on which a model was trained
+TRAIN = "train"  # A model was trained on the known split of this name.
 
 
 @public("truerank.link_prediction")
@@ -195,9 +195,8 @@ def audit_triples(
     unseen: dict[str, SplitFinding] = {}
     if splits.known:
         unseen, has_unseen = _find_unseen(splits)
-        problem = "have an entity or a relation that no known split has"
-        if TRAIN in splits.known:
-            problem = f"have an entity or a relation that {TRAIN} has not"
+        lacking = f"{TRAIN} has not" if TRAIN in splits.known else "no known split has"
+        problem = f"have an entity or a relation that {lacking}"
         cases["unseen"] = (has_unseen, problem)
     elif rules["unseen"] != "keep":
         got = f'"{rules["unseen"]}"'
@@ -251,7 +250,7 @@ def _audit_times(splits: TripleSplits) -> TimeAudit | None:
         return None
     tested = splits.tested
     trained = splits.rows_of(TRAIN)
-    earliest = np.iinfo(np.int64).min  # without train triples, all are later
+    earliest = np.iinfo(np.int64).min  # Without train triples, all are later.
     last_start = times.starts[trained].max(initial=earliest)
     triples = row_keys([splits.triples[:, column] for column in range(3)])
     rows_seen, _ = look_up(distinct(triples[trained]), triples[:tested])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .triples import TripleSplits
 
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
-# The labels of tasks in the order in which files and messages list them.
+# Files and messages list the labels of tasks in this order.
 LABELS = (
     "relation",
     "queries",
@@ -68,8 +68,8 @@ class TripleCounts:
         of_relations = rows.count_prefixes(3)
         heads = rows.column(1)
         tails = rows.column(2)
-        del rows  # there may be millions
-        tails = tails[tails != heads]  # a triple whose head is its tail counts once
+        del rows  # There may be millions of rows.
+        tails = tails[tails != heads]  # A triple whose head is its tail counts once.
         of_entities = occurrences_of(heads, tails)
         self._occurrences = {"entities": of_entities, "relations": of_relations}
 
@@ -108,7 +108,7 @@ def degree_buckets(numbers: IntArray) -> Labels:
     >>> degree_buckets(np.array([0, 5, 1]))
     Labels(3 labels: 0 1, 1 1, 4-7 1)
     """
-    _, exponent = np.frexp(numbers.astype(np.float64))  # a number's length in bits
+    _, exponent = np.frexp(numbers.astype(np.float64))  # The exponent is a number's length in bits.
     largest = int(exponent.max(initial=0))
     names = ["0", "1"]
     names.extend(f"{1 << i}-{(2 << i) - 1}" for i in range(1, largest))
@@ -151,10 +151,10 @@ def make_sides(
     made = {}
     for side in sides:
         facts, rows, height = _read_facts(side, splits, kept, keys)
-        marks = is_asked if side != QUALIFIER else None  # whose facts are no triples
+        marks = is_asked if side != QUALIFIER else None  # The facts of qualifiers are no triples.
         queries = facts.queries(facts.query_columns + facts.keys, marks)
         labels_of_side = labels
-        if side == QUALIFIER:  # a triple has a task for each of its qualifiers
+        if side == QUALIFIER:  # A triple has a task for each of its qualifiers.
             places = np.searchsorted(kept, rows)
             labels_of_side = {name: each[places] for name, each in labels.items()}
         vocabulary = splits.vocabulary_of(side)
@@ -212,7 +212,7 @@ def _labels_of_side(
         labels["relation"] = splits.relations.labels(facts.facts[facts.ranked, 1])
     labels["queries"] = labels_of_codes(queries.rows)
     labels["targets"] = labels_of_codes(queries.targets)
-    if side == TIME:  # how many known facts hold then
+    if side == TIME:  # A time is as frequent as the known facts that hold then.
         known_times = occurrences_of(facts.facts[splits.tested :, facts.answer_column])
         degrees = known_times.of(queries.targets)
     elif f"{side}_degree" in labels:

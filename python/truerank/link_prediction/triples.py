@@ -46,16 +46,18 @@ class SideColumns(NamedTuple):
     answer: int
 
 
-# in the order of the tasks
+# Tasks come in this order of sides.
 SIDES = {
     "head": SideColumns((1, 2), answer=0),
     "tail": SideColumns((0, 1), answer=2),
     "relation": SideColumns((0, 2), answer=1),
 }
-QUALIFIER = "qualifier"  # the side that statements have in addition: the values of qualifiers
-TIME = "time"  # the side that facts with times have in addition
+# Statements have this side in addition: it predicts the values of qualifiers.
+QUALIFIER = "qualifier"
+TIME = "time"  # Facts with times have this side in addition.
 ALL_SIDES = (*SIDES, QUALIFIER, TIME)
-KINDS = {"relation": "relations", TIME: "times"}  # what a side predicts, if not entities
+# These sides predict something other than entities.
+KINDS = {"relation": "relations", TIME: "times"}
 
 
 @public("truerank.link_prediction")
@@ -170,7 +172,7 @@ class TripleSplits(NamedTuple):
         ends = np.cumsum(list(self.sizes.values())).tolist()
         if name not in self.known:
             return slice(ends[0], ends[-1])
-        place = self.known.index(name)  # the evaluated split comes before the known ones
+        place = self.known.index(name)  # The evaluated split comes before the known ones.
         return slice(ends[place], ends[place + 1])
 
     def columns_of(self, triples: IntArray) -> list[tuple[IntArray, Any]]:

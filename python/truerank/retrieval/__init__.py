@@ -7,7 +7,9 @@ right answer, average precision, R-precision, and discounted cumulative gain. Ti
 """
 
 from ..tasks.side_tasks import Sampled
-from .report import RetrievalReport, report  # at once, so that the function hides its module
+
+# It is imported at once, so that the function hides its module.
+from .report import RetrievalReport, report
 from .task import Task
 
 __all__ = ["RetrievalReport", "Sampled", "Task", "report"]

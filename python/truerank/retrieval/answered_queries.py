@@ -57,11 +57,11 @@ DEFAULT_METRICS = (
     "success@10",
 )
 FEW_METRICS = ("mrr", "map", "ndcg@10", "recall@10")
-LISTED_KINDS = (*ORDER_KINDS, "chance", "index")  # of the keys that a report lists
+LISTED_KINDS = (*ORDER_KINDS, "chance", "index")  # A report lists keys of these kinds.
 CHECKS = ("constant", "nan", "inf", "saturated", "sampled")
-FEW = 0.1  # the share of candidates up to which lists are short
-ANSWERLESS = ("omit", "zero")  # what becomes of queries without a right answer
-# What becomes of right answers that their lists miss, in the words of a table.
+FEW = 0.1  # Lists are short up to this share of the candidates.
+ANSWERLESS = ("omit", "zero")  # This is what becomes of queries without a right answer.
+# Tables say in these words what becomes of right answers that their lists miss.
 MISSES = {"zero": "count as 0", "bounds": "have bounds", "expected": "count by their mean"}
 
 
@@ -218,10 +218,11 @@ class AnsweredQueries(Source):
         self.queries = self.graded.queries
         self.candidates = self.graded.candidates
         self.right = self.graded
-        self._has_right = None  # which queries have a right answer, as positions; None: all
+        # It has the positions of queries with a right answer; None stands for all.
+        self._has_right = None
         self.answers = self.graded.answers
         if not self.is_right.all():
-            # what has a lower grade is judged not to be right, where such documents are known
+            # What has a lower grade is judged not to be right, where such documents are known.
             right = with_judged(ranks, self.is_right) if ranks.judged else ranks[self.is_right]
             self.right = RankedAnswers(right, None, rules.misses)
             self._has_right = self.graded.codes[self.is_right][self.right.first]
@@ -233,9 +234,9 @@ class AnsweredQueries(Source):
         self.seed = 0
         self.weighting = ""
         self.zeros = count_without_answers(ranks) if rules.answerless == "zero" else None
-        self.zeros_in_all = 0  # with those that have answers, of which none is right
-        if self.zeros is not None:
-            self.zeros_in_all = self.zeros + len(self.queries) - len(self.right.queries)
+        # Queries that have answers, none of which is right, count as 0, too.
+        none_right = len(self.queries) - len(self.right.queries)
+        self.zeros_in_all = 0 if self.zeros is None else self.zeros + none_right
         self.sides = Sides({ALL_SIDES: len(self.right.queries) + self.zeros_in_all})
         self.by = None
         self.group_names = []
@@ -349,20 +350,21 @@ class AnsweredQueries(Source):
         """Return the queries of one group."""
         group_of_query: Any = self.group_of_query
         (chosen,) = np.nonzero(group_of_query[self.graded.codes] == place)
-        none = np.zeros(len(chosen), np.int64)  # of the queries without answers has a group
+        none = np.zeros(len(chosen), np.int64)  # No query without answers has a group.
         return self._with_ranks(self.ranks[chosen]._with({"without_answers": none}))
 
     def _with_ranks(self, ranks: Ranks) -> AnsweredQueries:
         """Return some of the answers, which have these ranks."""
         answered = AnsweredQueries(ranks, rules=self.rules)
-        answered.graded.highest = self.graded.highest  # of all gains, by which err@k stops
+        # err@k stops by the highest of all gains, not by that of this part.
+        answered.graded.highest = self.graded.highest
         return answered
 
     @cached_property
     def summary(self) -> Summary:  # type: ignore[override]
         """The numbers of right answers and of ties; what no list names is in no tie."""
         summary = summary_of(self.ranks[self.is_right])
-        if len(self.candidates):  # of a list with all that it misses
+        if len(self.candidates):  # A list counts here with all that it misses.
             fewest = int(self.candidates.min())
             most = int(self.candidates.max())
             summary = summary._replace(candidates_min=fewest, candidates_max=most)
@@ -412,7 +414,7 @@ class AnsweredQueries(Source):
 
     def in_order(self, ranks: Ranks, order: IntArray | None = None) -> AnsweredQueries:
         """Return the same right answers in another order, with these ranks."""
-        if order is None:  # a side, or a weight, is nothing to queries
+        if order is None:  # The order is by a side or a weight, which queries do not have.
             return self
         return self._with_ranks(ranks)
 
@@ -443,14 +445,15 @@ class AnsweredQueries(Source):
         answers, places = self._answers_of(key)
         columns = [*self.sums(key), *(self._spread(end, places) for end in answers.ends(key))]
         columns.append(self.candidates)
-        if places is not None and not self._counts_zeros(key):  # a mean of these queries alone
+        # The mean is over these queries alone.
+        if places is not None and not self._counts_zeros(key):
             columns = [column[places] for column in columns]
             unit = codes_of(unit[places]).codes
             if macro is not None:
                 macro = codes_of(macro[places]).codes
         number = int(unit.max(initial=-1)) + 1
         zeros = self._zeros(key)
-        if zeros:  # each is a unit of its own
+        if zeros:  # Each of these queries is a unit of its own.
             added = np.array([0, 1, 0, 0, 1])[:, None].repeat(zeros, axis=1)
             columns = [np.append(*pair) for pair in zip(columns, added, strict=True)]
             unit = np.append(unit, number + np.arange(zeros))
@@ -503,7 +506,8 @@ def check_level(level: object, gains: FloatArray | None) -> float:
         expected = "a finite number above 0"
         raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
     highest = 1.0 if gains is None else gains.max(initial=0)
-    if highest < value and (gains is None or len(gains)):  # an empty part has none
+    # An empty part has no gains to compare with.
+    if highest < value and (gains is None or len(gains)):
         expected = f"a level that a gain reaches, the highest of which is {highest:g}"
         raise InputValueError("relevance_level", expected=expected, got=f"{value:g}")
     return value

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..metrics.keys import Key
 
-GAINS = ("linear", "exponential", "binary")  # what becomes of gains
-_CHUNK = 1 << 15  # queries whose ties are in a cache at a time
-_MOST_EXPONENT = 1000  # of exponential gains, so that the sum of many is finite, too
+GAINS = ("linear", "exponential", "binary")  # These rules say how gains count.
+_CHUNK = 1 << 15  # The ties of so many queries stay in the cache.
+_MOST_EXPONENT = 1000  # The sum of many exponential gains is finite up to here, too.
 
 
 class RankedAnswers:
@@ -68,8 +68,9 @@ class RankedAnswers:
         missed = np.zeros(len(ranks), np.bool_) if ranks.listed is None else ~ranks.listed
         tied = ranks.tied
         candidates = ranks.candidates
-        last = candidates - 1  # the place of a NaN that is ranked last
-        if ranks.protocol.candidates == LISTED:  # and what the list of a query misses, all of it
+        last = candidates - 1  # A NaN that is ranked last has this place.
+        # All that the list of a query misses comes last, too.
+        if ranks.protocol.candidates == LISTED:
             misses_of_query = np.bincount(self.codes, missed).astype(np.int64)[self.codes]
             last = last - missed
             tied = np.where(missed, misses_of_query, tied)
@@ -89,8 +90,10 @@ class RankedAnswers:
         self._starts = np.flatnonzero(is_first)
         self._ties = np.flatnonzero(is_first | (np.diff(self._above, prepend=-1) != 0))
         right_of_tie = np.diff(self._ties, append=len(order))
-        self._right = np.repeat(right_of_tie, right_of_tie)  # in the tie of each answer
-        self._place = np.arange(len(order)) - np.repeat(self._ties, right_of_tie)  # within it
+        # It counts the right answers in each answer's tie.
+        self._right = np.repeat(right_of_tie, right_of_tie)
+        # It is each answer's place among them.
+        self._place = np.arange(len(order)) - np.repeat(self._ties, right_of_tie)
         self.highest = float(gain.max(initial=0))
         self.first = order[self._starts]
         self.answers = read_only(np.diff(self._starts, append=len(order)))
@@ -124,8 +127,8 @@ class RankedAnswers:
         above = self._above
         tied = self._tied
         gain = self._gain
-        first = self._ties  # of each tie the first answer
-        # which answers are a tie of their own; some that lists miss stay tied with others
+        first = self._ties  # They are the positions of each tie's first answer.
+        # Some of the answers that lists miss stay tied with others; all else is a tie of its own.
         is_alone = ~self._stays_tied
         if order == "expected":
             is_alone = np.zeros(number, np.bool_)
@@ -142,7 +145,8 @@ class RankedAnswers:
             above = above + is_alone * self._place
         else:
             above = above + is_alone * (tied - self._right + self._place)
-            gain = gain[np.arange(number) + self._right - 1 - 2 * self._place]  # backwards
+            # Within a tie the gains are taken backwards.
+            gain = gain[np.arange(number) + self._right - 1 - 2 * self._place]
         begins = is_alone.copy()
         begins[first] = True
         ties = np.flatnonzero(begins)
@@ -182,7 +186,8 @@ class RankedAnswers:
     def _compute(self, key: Key, order: str) -> FloatArray:
         metric = key.row
         parameter = key.parameter
-        if metric.parameter.strip("[]") in ("", "@k"):  # a cutoff, and 0 where there is none
+        # The parameter is a cutoff, and 0 where there is none.
+        if metric.parameter.strip("[]") in ("", "@k"):
             parameter = int(min(parameter or BEYOND, BEYOND))
         ties = self.ties(order)
         number = len(self.queries)
@@ -208,10 +213,10 @@ class RankedAnswers:
             chance = self.values(key, "chance")
             tops = tops - chance
             bases = self.values(key, "optimum") - chance
-            if not key.row.increasing:  # both are below chance
+            if not key.row.increasing:  # Of a decreasing metric both are below chance.
                 tops = -tops
                 bases = -bases
-            # where no order is better than another, what is left is rounding
+            # Where no order is better than another, what is left is rounding.
             is_rounding = bases <= 1e-14
             tops = np.where(is_rounding, 0.0, tops)
             bases = np.where(is_rounding, 0.0, bases)
@@ -228,7 +233,7 @@ class RankedAnswers:
         weights = self._weights(key)
         if key.row.increasing:
             return weights * (worst - chance), weights * (best - chance)
-        if key.adjustment == "index":  # which more is better of
+        if key.adjustment == "index":  # More is better of an index.
             return weights * (chance - worst), weights * (chance - best)
         return weights * best, weights * worst
 
@@ -252,7 +257,8 @@ class RankedAnswers:
         """Check that the counts of each query come from one ranking, and place its worst NaN."""
         above = self._above
         tied = self._tied
-        if nan == "worst":  # such a NaN counts as tied with no other: several share the last places
+        # Such a NaN counts as tied with no other, while several share the last places.
+        if nan == "worst":
             bottom = (above == last) & (self._right > tied)
             above[bottom] -= self._right[bottom] - 1
             tied[bottom] = self._right[bottom]
@@ -272,7 +278,8 @@ class RankedAnswers:
 def _levels(gains: FloatArray) -> IntArray:
     """Return integers from 0 on in the opposite order of some positive gains, small if they are."""
     most = gains.max(initial=0)
-    if most < 1 << 16 and (gains == gains.astype(np.int64)).all():  # grades, as nearly always
+    # Gains are nearly always small whole grades.
+    if most < 1 << 16 and (gains == gains.astype(np.int64)).all():
         levels: IntArray = (most - gains).astype(np.int64)
     else:
         levels = np.unique(-gains, return_inverse=True)[1]  # by numpy: floats
@@ -338,7 +345,7 @@ def with_judged(ranks: Ranks, is_right: npt.NDArray[np.bool_]) -> Ranks:
     columns = [ranks.above, ranks.tied, listed.astype(np.int64)]
     places: IntArray = np.stack(columns)[:, ~is_right]
     query_of_document: IntArray = query[~is_right]
-    if ranks.judged is not None:  # and those that were no tasks
+    if ranks.judged is not None:  # Judged documents that were no tasks count, too.
         first = codes_of(query).first()
         of_query, more = ranks.judged.documents(first)
         query_of_document = np.append(query_of_document, query[first[of_query]])

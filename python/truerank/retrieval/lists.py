@@ -135,7 +135,8 @@ def lists_in_order(
     is_asked = np.zeros(queries.size, np.bool_)
     is_asked[asked] = True
     is_used = is_known & is_asked[found]
-    list_of_query = np.full(queries.size, len(lists))  # an empty one, behind all others
+    # An empty list, behind all others, stands for missing ones.
+    list_of_query = np.full(queries.size, len(lists))
     list_of_query[found[is_used]] = np.flatnonzero(is_used)
     missing = asked[list_of_query[asked] == len(lists)]
     unused = np.flatnonzero(~is_used & ~are_among(found, asked_in_other_parts))

@@ -23,8 +23,9 @@ from .ties import BEYOND, Ties, discount_sums, first_reciprocals, hit_chances, r
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
 
-ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # the default first
-LEVELS = ("chance", "optimum")  # what a value is compared with; they are no kinds, but have none
+ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # The default comes first.
+# A value is compared with them. They are no kinds of values themselves.
+LEVELS = ("chance", "optimum")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +81,7 @@ def _r_precision(ties: Ties, k: int) -> FloatArray:
 
 
 def _success(ties: Ties, k: int) -> FloatArray:
-    first = ties.starts  # a query's first tie decides: the others are below a right answer
+    first = ties.starts  # A query's first tie decides, for the others are below a right answer.
     return hit_chances(ties.size[first], ties.right[first], _places_within(ties, k)[first])
 
 
@@ -104,7 +105,7 @@ def _sampled_hits(ties: Ties, cutoff: DrawnCutoff) -> FloatArray:
         for tied, tied_shares in of_tie.shares(np.inf):
             chances = hit_chances(tied.astype(np.int64) + right, right, np.maximum(room, 0))
             found += shares * tied_shares * chances
-    found[ties.above[first] == BEYOND] = 0.0  # a list misses all right answers
+    found[ties.above[first] == BEYOND] = 0.0  # These lists miss all right answers.
     return np.minimum(found, 1.0)
 
 
@@ -160,7 +161,7 @@ def _binary_preference(ties: Ties, k: int) -> FloatArray:
     if len(in_all) < len(ties.above):
         fail("bpref", "it needs documents judged with a gain of 0, and Task(..., judged=True)")
     most = np.maximum(np.minimum(ties.for_ties(ties.answers), in_all), 1)
-    below = np.clip(most - above, 0, tied + 1)  # of these numbers, those that are less than c
+    below = np.clip(most - above, 0, tied + 1)  # It is how many of these numbers are less than c.
     wrong = (below * above + below * (below - 1) / 2 + (tied + 1 - below) * most) / (tied + 1)
     listed = ties.above < BEYOND
     return ties.sum_by_query(ties.right * listed * (1 - wrong / most)) / ties.answers
@@ -205,7 +206,7 @@ def _pairs_in_order(ties: Ties, k: int) -> FloatArray:
     1 where there are no others. Pairs are counted twice, as integers: the share is exact.
     """
     others = ties.candidates - ties.answers
-    most = ties.for_ties(others)  # of what a list misses all pairs count as wrong
+    most = ties.for_ties(others)  # All pairs with an answer that a list misses count as wrong.
     wrong = 2 * np.minimum(ties.above - ties.right_above(), most) + ties.size - ties.right
     pairs = 2 * ties.answers * np.maximum(others, 1)
     shares: FloatArray = ties.sum_by_query(ties.right * np.minimum(wrong, 2 * most)) / pairs
@@ -250,7 +251,7 @@ _ROWS: tuple[tuple[str, str, str, Callable[[Ties, Any], FloatArray], str], ...] 
 )
 
 
-# What metrics are about that are not about right answers alone.
+# These metrics are about more than right answers alone.
 _ABOUT = {"Judged": "judged"}
 _ABOUT |= dict.fromkeys(("nDCG", "DCG", "ERR", "Weighted-Recall"), "gains")
 
@@ -288,21 +289,21 @@ ANSWER_KEYS = Grammar(
         Field("adjustment", default=NO_ADJUSTMENT, words=("index", "ratio", *LEVELS, "none")),
     ),
     metric_form="metric[@k][:p]",
-    # the names of trec_eval, pytrec_eval and ranx
+    # trec_eval, pytrec_eval and ranx use these names.
     synonyms={
         "recip_rank": (NO_ADJUSTMENT, "mrr"),
         "map_cut": (NO_ADJUSTMENT, "map"),
         "ndcg_cut": (NO_ADJUSTMENT, "ndcg"),
         "rprec": (NO_ADJUSTMENT, "r_precision"),
         "hit_rate": (NO_ADJUSTMENT, "success"),
-        # those of ir_measures and of papers
+        # ir_measures and papers use these names.
         "rr": (NO_ADJUSTMENT, "mrr"),
         "mean_reciprocal_rank": (NO_ADJUSTMENT, "mrr"),
         "ap": (NO_ADJUSTMENT, "map"),
         "p": (NO_ADJUSTMENT, "precision"),
         "r": (NO_ADJUSTMENT, "recall"),
         "h": (NO_ADJUSTMENT, "success"),
-        # those of RecBole, PyTorch Geometric and pytorch-metric-learning
+        # RecBole, PyTorch Geometric and pytorch-metric-learning use these names.
         "hr": (NO_ADJUSTMENT, "success"),
         "hit": (NO_ADJUSTMENT, "success"),
         "hit_ratio": (NO_ADJUSTMENT, "success"),

@@ -177,7 +177,7 @@ class RetrievalReport(BaseReport):
     @property
     def without_answers(self) -> int:
         """How many queries have no right answer: they are left out, or count as 0."""
-        return self._source.facts["without_answers"] or 0  # not told of a group from JSON
+        return self._source.facts["without_answers"] or 0  # JSON does not tell it of a group.
 
     @property
     def relevance_level(self) -> float:
@@ -262,7 +262,7 @@ class RetrievalReport(BaseReport):
         ks = [positive_integer("cutoffs", k) for k in several("cutoffs", cutoffs, "integers")]
         ties = self._answered.right.ties(order)
         first = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
-        # queries whose first ties are alike are computed once
+        # Queries whose first ties are alike are computed once.
         codes = codes_of(*first)
         counts = codes.counts()
         where = codes.first()
@@ -310,7 +310,8 @@ class RetrievalReport(BaseReport):
 
     def _lines(self) -> list[str]:
         summary = self._source.summary
-        if summary is None or not summary.tasks:  # of a group from JSON; of an empty part
+        # JSON has no summary of a group, and an empty part has no tasks.
+        if summary is None or not summary.tasks:
             return [self._sizes()]
         low = summary.candidates_min
         high = summary.candidates_max
@@ -320,7 +321,8 @@ class RetrievalReport(BaseReport):
         missed = self._source.facts["missed"]
         if missed is not None:
             share = f"{percent(missed)} of the right answers"
-            counted = MISSES.get(self.misses, self.misses)  # JSON may have been edited
+            # JSON that was edited may hold another word.
+            counted = MISSES.get(self.misses, self.misses)
             lines.append(f"{share} are missed by their lists and {counted}")
         if self.without_answers:
             number = format_count(self.without_answers, "query", "queries")
@@ -449,7 +451,8 @@ def report(
     check_misses(rules.misses, protocol)
     fields = rules.fields()
     if ranks.gains is None:
-        fields["gain"] = None  # there is nothing that it is the rule of, and likewise
+        # Without gains there is nothing for this rule to decide, and likewise below.
+        fields["gain"] = None
     if ranks.listed is None:
         fields["misses"] = None
     ranks = ranks.with_protocol(**fields)

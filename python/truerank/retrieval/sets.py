@@ -25,7 +25,8 @@ from ..splits.vocabularies import Vocabulary
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
 
-FORM = RowForm(("query", "entity"), (0, 1), more_columns=True)  # of which one may follow, gains
+# One more column may follow, the gains.
+FORM = RowForm(("query", "entity"), (0, 1), more_columns=True)
 
 
 class JudgedPairs(NamedTuple):
@@ -133,7 +134,7 @@ def is_one_split(known: Mapping[Any, Any]) -> bool:
         expected = 'splits by their names, known={"train": {query: [items]}, ...}, or one split, '
         expected += "known={query: [items], ...}"
         raise InputTypeError("known", expected=expected, got="a mapping that has both")
-    if not kinds:  # no pairs at all
+    if not kinds:  # There are no pairs at all.
         return not all(isinstance(name, str) for name in known)
     return True in kinds
 
@@ -283,9 +284,8 @@ def read_answer_sets(
     query_ids, (asked, tasks) = encode_columns(
         "queries", query_names, [tested.asked, tested.queries]
     )
-    number_of_asked = query_ids.size  # rows do not name queries without an answer
-    if not tested.is_table:
-        number_of_asked = len(distinct(asked))
+    # Rows do not name queries without an answer.
+    number_of_asked = query_ids.size if tested.is_table else len(distinct(asked))
 
     known_splits = {}
     for name, (title, value) in splits.items():
@@ -296,7 +296,7 @@ def read_answer_sets(
     names_alone = is_integer(entities) and any(map(_has_names, columns_of_entities))
     if names_alone:
         named_columns = list(columns_of_entities)
-        if exclude is not None:  # lists may name them
+        if exclude is not None:  # Lists may name the queries themselves.
             named_columns.append(tested.asked)
         entity_ids = _read_names_alone(entities, named_columns)
         columns_of_ids = [column.values for column in columns_of_entities]
@@ -333,7 +333,7 @@ def _query_names(tested: JudgedPairs, queries: Any, reader: SplitReader) -> Any:
             return tested.rows
         _check_height(tested, Vocabulary.read("queries", queries))
     if queries is None and tested.asked.label_index is not None:
-        return tuple(reader.index(0).codes) or None  # those of the qrels are all
+        return tuple(reader.index(0).codes) or None  # The qrels name all queries.
     return queries
 
 
@@ -353,7 +353,8 @@ def _among_queries(judged: JudgedPairs, queries: Vocabulary, of_qrels: bool) -> 
     """
     found = _find_queries(judged, queries, of_qrels)
     stays = np.ones(len(found), np.bool_)
-    if judged.gains is not None and judged.rows is None:  # the values of a matrix say nothing
+    # The values of a matrix say nothing about gains.
+    if judged.gains is not None and judged.rows is None:
         stays = judged.gains > 0
     given = int(np.count_nonzero(stays))
     stays &= (found >= 0) & (found < queries.size)
@@ -381,7 +382,7 @@ def _name_known_splits(
     if exclude is not None and exclude in splits:
         expected = f"no split of the name {exclude!r} beside exclude={exclude!r}"
         raise InputValueError("known", expected=expected)
-    del splits[split]  # the qrels themselves, which are read apart
+    del splits[split]  # The qrels themselves are read apart.
     return splits
 
 
@@ -505,7 +506,8 @@ def _distinct_answers(sets: AnswerSets) -> AnswerSets:
         got = f"{gains[i - 1]} and {gains[i]} for {ordered.name(i)}"
         raise InputValueError("qrels", expected="one gain for each pair", got=got)
     is_right = gains > 0
-    judged = ordered.pairs[~is_repeat & (gains == 0)]  # below 0 none is judged, as in trec_eval
+    # As in trec_eval, documents below 0 count as not judged.
+    judged = ordered.pairs[~is_repeat & (gains == 0)]
     return ordered.select(~is_repeat & is_right)._replace(judged=judged)
 
 

@@ -165,7 +165,7 @@ def make_side(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) -> Si
         indptr, indices, _ = among.lists_of(queries)
         among = indptr, indices
     judged = _judged_candidates(codes, sets, known, among)
-    if candidates.sampled is not None:  # which has no judged documents
+    if candidates.sampled is not None:  # A sample has no judged documents.
         never_drawn = codes.lists(np.sort(np.append(right, known)))
         among = draw_for_queries(candidates, never_drawn, (rows, targets), size)
     rows = np.append(rows, judged // size)
@@ -177,7 +177,8 @@ def make_side(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) -> Si
 
     labels = {"queries": sets.queries.labels(query), "targets": sets.entities.labels(targets)}
     without_answers = np.zeros(len(rows), np.int64)
-    without_answers[0] = sets.asked - len(queries)  # with one task, so that parts add up
+    # One task alone carries the number, so that parts add up.
+    without_answers[0] = sets.asked - len(queries)
     arrays: dict[str, Any] = {"without_answers": without_answers}
     if sets.gains is not None:
         arrays["gains"] = np.append(sets.gains, np.zeros(len(judged)))

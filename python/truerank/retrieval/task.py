@@ -171,7 +171,7 @@ class Task(OneSidedTask[RetrievalReport]):
     queries: Names
     entities: Names
     leaked: int
-    _asked_by_whole: IntArray | None = None  # of a part: the queries of the whole task
+    _asked_by_whole: IntArray | None = None  # Only a part has it: the queries of the whole task.
 
     def __init__(
         self,
@@ -194,13 +194,14 @@ class Task(OneSidedTask[RetrievalReport]):
         choice("gain", gain, GAINS)
         if exclude is not None:
             choice("exclude", exclude, ("self",))
-        if entities is None:  # those that are judged would be too few
+        if entities is None:  # The judged documents alone would be too few.
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
         sets = read_answer_sets(qrels, known, entities, queries, split, exclude, columns=columns)
         self.audit = sets.audit
         sets, self.leaked = without_leaks(sets, rules["leaks"])
-        counted_gains(sets.gains, gain)  # gains that cannot be counted are errors now
+        # Gains that cannot be counted are refused now, not at the first metric.
+        counted_gains(sets.gains, gain)
         level = 0.0 if relevance_level is None else check_level(relevance_level, sets.gains)
         chosen = read_candidates(candidates, sets)
         is_drawn = chosen.sampled is not None
@@ -216,7 +217,7 @@ class Task(OneSidedTask[RetrievalReport]):
         self.entities = side.names
         self._query_vocabulary = Vocabulary(side.height, self.queries, "queries")
         self._names_alone: Vocabulary | None = sets.entities if sets.names_alone else None
-        self._are_all_judged = judged  # all that is judged is ranked
+        self._are_all_judged = judged  # All that is judged is ranked, if it is true.
         self._has_groups = groups is not None
         protocol = Protocol(
             filter=tuple(sets.known),
@@ -346,7 +347,7 @@ class Task(OneSidedTask[RetrievalReport]):
             ids, scores, use = self._lists_by_query(named)
             lists = as_lists(ids, scores, dtype, "ids")
             source = named.source
-        elif isinstance(ids, TopK):  # whose ids are positions
+        elif isinstance(ids, TopK):  # The ids of a TopK are positions.
             self._check_columns_of("ids")
             self._check_order_of_queries("ids")
             if scores is None:
@@ -362,17 +363,16 @@ class Task(OneSidedTask[RetrievalReport]):
         report = self._make_report(counted, lambda ranks: self._report_lists(ranks, misses, source))
         if use is not None:
             use.warn("ids")
-        longest = None
-        if self.protocol.candidates == ALL:
-            longest = int(np.diff(lists.indptr).max(initial=0))
-        report._tell_lists(use, longest)
+        longest = int(np.diff(lists.indptr).max(initial=0))
+        report._tell_lists(use, longest if self.protocol.candidates == ALL else None)
         return report
 
     def _lists_by_query(self, named: NamedLists) -> OrderedLists:
         """Return named lists in the order of the rows of this task, or of this part of one."""
         if self._query_vocabulary.words is not None and len(named):
             first = named.queries[:1]
-            if not isinstance(first[0], str):  # positions, whose order somebody must have given
+            # Positions mean something only where somebody gave the order.
+            if not isinstance(first[0], str):
                 self._query_vocabulary.ids_of("ids", first)
                 self._check_order_of_queries("ids")
         asked = self.answers.queries[:, 0]
@@ -380,7 +380,7 @@ class Task(OneSidedTask[RetrievalReport]):
         asked_in_other_parts = np.zeros(0, np.int64)
         if self._asked_by_whole is not None:
             order[self.answers.test_rows] = self.answers.labels["unit"].codes
-            of_whole = self._asked_by_whole  # each once, ascending
+            of_whole = self._asked_by_whole  # It has each query once, in ascending order.
             asked_in_other_parts = of_whole[~are_among(of_whole, asked)]
         return lists_in_order(
             named,

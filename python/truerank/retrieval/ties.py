@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import FloatArray, IntArray
 
-BEYOND = 1 << 62  # a place behind all others, and the cutoff that leaves out none of them
-_TABLE = 1 << 12  # the places whose discounts are summed once; later ones by an integral
-_NODES = 24  # of Gauss and Legendre: exact to 1e-15 for 1 / log x up to 1e19 times the first x
-_MOST_GROWTH = 3.0  # exp of it times r is how much the recurrence may enlarge an error
+BEYOND = 1 << 62  # This place is behind all others, and as a cutoff it leaves out none of them.
+# The discounts of so many places are summed once, those of later places by an integral.
+_TABLE = 1 << 12
+# So many nodes of Gauss and Legendre are exact to 1e-15 for 1 / log x up to 1e19 times the first x.
+_NODES = 24
+_MOST_GROWTH = 3.0  # exp of it times r is how much the recurrence may enlarge an error.
 _SMALL = 1e-17
 
 
@@ -175,10 +177,10 @@ def hit_chances(tied: IntArray, right: IntArray, within: IntArray) -> FloatArray
     >>> hit_chances(np.array([4, 4]), np.array([1, 2]), np.array([1, 3])).tolist()
     [0.25, 1.0]
     """
-    # the probability is the same with r and m exchanged: the fewer are multiplied
+    # The probability is the same with r and m exchanged, so the fewer are multiplied.
     few, many = np.sort([right, np.minimum(within, tied)], axis=0)
     chances = np.zeros(len(tied))
-    left = np.flatnonzero(few)  # the ties of which not all factors are added
+    left = np.flatnonzero(few)  # These ties still have factors to add.
     j = 0
     while len(left):
         chances[left] += (1 - chances[left]) * np.minimum(many[left] / (tied[left] - j), 1)
@@ -217,7 +219,8 @@ def _sum_discounts(above: IntArray, places: IntArray) -> FloatArray:
     last = above + places
     sums: FloatArray = table[np.minimum(last, _TABLE)] - table[np.minimum(above, _TABLE)]
     far = last > _TABLE
-    # x from p + 1/2 of the first place p beyond the table to p + 3/2 of the last, as low exp(v)
+    # x goes from p + 1/2 of the first place p beyond the table to p + 3/2 of the last. It is
+    # written as low exp(v).
     low = np.maximum(above[far], _TABLE) + 1.5
     high = last[far] + 1.5
     start = np.log(low)
@@ -234,7 +237,7 @@ def _first_of_mixed(a: IntArray, t: IntArray, r: IntArray, m: IntArray) -> Float
     is_whole = m > t - r
     itself = np.stack([a, t, r])
     mirror = np.stack([r - 1, a + t - r + 1, a + 1])
-    # of the two the one with fewer right answers, and the one with more
+    # Of the two these are the one with fewer right answers, and the one with more.
     few = np.where(is_whole & (r > a + 1), mirror, itself)
     many = np.where(is_whole & (r <= a + 1), mirror, itself)
     values = np.empty(len(a))
@@ -260,8 +263,8 @@ def _add_terms(tie: IntArray, m: IntArray) -> FloatArray:
     """`first_reciprocals` place by place, until what is left is too small to be seen."""
     a, t, r = tie
     totals = np.zeros(len(a))
-    chance: FloatArray = r / t  # that the first right answer is at place i
-    left: IntArray = np.arange(len(a))  # the ties that have such places
+    chance: FloatArray = r / t  # It is the chance that the first right answer is at place i.
+    left: IntArray = np.arange(len(a))  # They are the ties that have such places.
     i = 0
     while len(left):
         i += 1

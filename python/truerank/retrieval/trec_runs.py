@@ -81,7 +81,7 @@ def write_run(
     q1 Q0 d3 2 1 truerank
     """
     named = None
-    is_pair = isinstance(top, tuple) and len(top) == 2  # a TopK, or (ids, scores)
+    is_pair = isinstance(top, tuple) and len(top) == 2  # A TopK is such a pair, too.
     if not is_pair:
         named = read_lists("top", top)
     if named is not None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from .elements import Elements
 
-_LEAST_LINES = 10  # of a file whose first line may be an unknown header
-_NO_NUMBER = int(np.iinfo(np.int64).min)  # of a label
+_LEAST_LINES = 10  # Shorter files are not asked whether their first line is a header.
+_NO_NUMBER = int(np.iinfo(np.int64).min)  # It stands for a label that no number was given.
 
 
 class IdColumn(NamedTuple):
@@ -79,7 +79,7 @@ def refuse_unsaid_header(columns: Sequence[IdColumn], others: Sequence[IdColumn]
     if len(columns[0].values) < _LEAST_LINES:
         return
     relations = columns[1].values
-    if (relations[1:] == relations[0]).any():  # of most files: no more is looked at
+    if (relations[1:] == relations[0]).any():  # Most files end the search here.
         return
     numbers = occurrences_of(relations)[1]
     if 2 * numbers[numbers > 1].sum() <= len(relations):
@@ -93,7 +93,8 @@ def refuse_unsaid_header(columns: Sequence[IdColumn], others: Sequence[IdColumn]
                 is_it = other.values == int(field)
             else:
                 continue
-            if other.path:  # all files of a task may begin with the same header
+            # All files of a task may begin with the same header, so the first line proves nothing.
+            if other.path:
                 is_it = is_it[1:]
             if is_it.any():
                 return
@@ -164,7 +165,7 @@ def encode_columns(
 
 def _ids_of_columns(vocabulary: Vocabulary, columns: Sequence[IdColumn]) -> list[IntArray]:
     """Return the position of each entry of some columns, -1 where it names nothing."""
-    # columns share an index, each label of which is looked up once
+    # Columns may share an index: each of its labels is looked up once.
     positions_of_labels: dict[tuple[LabelIndex, bool], IntArray] = {}
     ids_of_columns = []
     for column in columns:
@@ -178,7 +179,7 @@ def _ids_of_columns(vocabulary: Vocabulary, columns: Sequence[IdColumn]) -> list
                 if key not in positions_of_labels:
                     labels = list(index.codes)
                     if vocabulary.words is None and not column.is_text:
-                        labels = [labels[ids[0]]]  # which is refused
+                        labels = [labels[ids[0]]]  # One label is enough, for the first is refused.
                     positions_of_labels[key] = _find(vocabulary, column, labels)
                 ids = positions_of_labels[key][ids]
         ids_of_columns.append(ids)
@@ -237,7 +238,7 @@ def numbers_of(
                 listed = [numbers.get(label, _NO_NUMBER) for label in index.codes]
                 numbers_of_labels[index] = np.array(listed, dtype=np.int64)
             values = numbers_of_labels[index][values]
-            is_missing = values == _NO_NUMBER  # labels that no row has may be without a number
+            is_missing = values == _NO_NUMBER  # Only labels that a row has need a number.
             if expected and is_missing.any():
                 row = int(is_missing.argmax())
                 got = f"{column.entry(row)!r} in {column.where(row)}"

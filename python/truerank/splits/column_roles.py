@@ -315,8 +315,9 @@ def _expected(door: Door, columns: Mapping[str, str | int] | None) -> str:
     return f"columns {roles}, each once and no others; columns={{{example}}} says which are meant"
 
 
-_OF_GROUP = re.compile(r"\([^)]*\)$")  # ":START_ID(Person)"
-_TYPE = re.compile(r":(token|float)(_seq)?$")  # of RecBole; "p:12" is a name of its own
+_OF_GROUP = re.compile(r"\([^)]*\)$")  # It is the group in a header such as ":START_ID(Person)".
+# RecBole writes these types after names; "p:12" is a name of its own.
+_TYPE = re.compile(r":(token|float)(_seq)?$")
 
 
 def plain_name(name: Any) -> str:

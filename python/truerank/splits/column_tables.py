@@ -85,7 +85,7 @@ def read_table(argument: str, value: Any) -> ColumnTable | None:
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
         fields = list(value.dtype.names)
         return ColumnTable([value[name] for name in fields], fields)
-    names = getattr(value, "column_names", None)  # of a table of pyarrow, or of a data set
+    names = getattr(value, "column_names", None)  # Tables of pyarrow and data sets have it.
     if isinstance(names, (list, tuple)):
         return table_of_columns(argument, [_plain_column(value[n]) for n in names], list(names))
     return None

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
     Elements = IntArray | Sequence[str]
-    Name = Any  # a str or an int
-    Names = tuple[Any, ...]  # all str, or all int
+    Name = Any  # It is a str or an int.
+    Names = tuple[Any, ...]  # They are all str, or all int.
 
-BLANKS = " \t\r\n"  # at the ends of a field they belong to no label
+BLANKS = " \t\r\n"  # At the ends of a field they belong to no label.
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _LIKE_AN_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _MISSING = "pandas makes floats of ints where values are missing"
 
 without_blanks: Callable[[str], str] = methodcaller("strip", BLANKS)
-at_position: Callable[[int], str] = "at position {}".format  # of an element, in messages
+at_position: Callable[[int], str] = "at position {}".format  # Messages name an element so.
 
 
 def read_elements(
@@ -98,7 +98,7 @@ position 1
             if isinstance(value, (float, np.floating)):
                 got += f" ({_MISSING})"
             raise InputTypeError(name, expected=expected, got=got)
-    raise AssertionError  # one of them was refused
+    raise AssertionError  # One of them was refused above.
 
 
 def _listed(name: str, values: Any, expected: str) -> Any:
@@ -115,7 +115,7 @@ def _listed(name: str, values: Any, expected: str) -> Any:
     check_shape(name, array.shape, 1, "a 1-D array")
     if array.dtype.kind in "iu":
         return array
-    if array.dtype.kind in "mMV":  # `tolist` would make integers of dates
+    if array.dtype.kind in "mMV":  # `tolist` would make integers of dates.
         return list(array)
     return array.tolist()
 
@@ -200,7 +200,8 @@ def joined_rows(
         else:
             read.append(read_elements(name, row, f"{expected} {row_name(i)}"))
     lengths = np.array(list(map(len, read)), dtype=np.int64)
-    filled = [row for row in read if len(row)]  # an empty array says nothing of the others
+    # An empty array says nothing of what the others hold.
+    filled = [row for row in read if len(row)]
     if filled and all(isinstance(row, np.ndarray) for row in filled):
         return lengths, np.concatenate(filled)
     joined = list(chain.from_iterable(filled))

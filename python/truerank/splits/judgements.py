@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .elements import Names
 
 
-_LARGEST_WHOLE = 2.0**53  # from here on not every whole number is a float64
+_LARGEST_WHOLE = 2.0**53  # From here on not every whole number is a float64.
 
 
 def plain_rows(value: Any) -> Any:
@@ -285,7 +285,7 @@ def read_grades(argument: str, values: Any) -> npt.NDArray[Any]:
     """
     expected = "grades that are finite numbers"
     array = as_array(without_index(values), argument, expected)
-    if array.dtype.kind in "OUT":  # a column of Python's numbers, or of text
+    if array.dtype.kind in "OUT":  # Such a column holds Python's numbers, or text.
         array = as_array(list(map(_number_of_digits, values)), argument, expected)
     if not len(array):
         return np.zeros(0, np.int64)

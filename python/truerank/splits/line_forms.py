@@ -18,7 +18,8 @@ from .text import shown, text_lines
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Fault = tuple[int, str]  # a line of a block, from 0, and what is wrong with it
+    # A fault is the line's place in its block, from 0, and what is wrong with the line.
+    Fault = tuple[int, str]
 
 _FORMS = {
     LISTS.kind: "six fields (TREC: query, Q0, document, rank, score, tag); three or four (query, "
@@ -31,7 +32,7 @@ _JSON = "this is JSON: the name of the file ends in .json or .jsonl, and read_js
 _JSON_BEGINS = ('{"', '["', "[{", "[[")
 _COMMENT = re.compile(r"^[ \t]*#", re.MULTILINE)
 _BLANKS = re.compile("[ \t]+")
-_WIDTH = "expected another number of fields"  # as the core says it
+_WIDTH = "expected another number of fields"  # The core says it in the same words.
 _NO_NUMBER = "expected a number as the score"
 _RANK_OR_SCORE = (
     "whole numbers may be ranks or scores, and ranks would read 1, 2, 3, ... in the order of the"
@@ -49,9 +50,9 @@ NOT_OF_TREC = (
     '{"query": 0, "document": 2, "relevance": 3} or {"query": 0, "document": 1, "relevance": 2}'
     " says what these are"
 )
-LEAST_TIME = 1000  # no grade of a test collection is as large, and any year or time is
-_UNSAID = "rank or score"  # numbers of which nobody said what they are
-_EXACT = 1 << 53  # integers below it are floats of 64 bits
+LEAST_TIME = 1000  # No grade of a test collection is as large, and any year or time is.
+_UNSAID = "rank or score"  # Nobody said which of the two these numbers are.
+_EXACT = 1 << 53  # Every integer below it is a float64.
 
 
 class LineForm(NamedTuple):
@@ -90,7 +91,7 @@ class LineForm(NamedTuple):
 
 TREC_RUN_FORM = LineForm("TREC run", 6, 0, 2, (4,), "score")
 TREC_QRELS_FORM = LineForm("TREC qrels", 4, 0, 2, (3,), "relevance")
-_ITERATIONS = _core.RowForm(4, 1, 1)  # their second field is all that is read
+_ITERATIONS = _core.RowForm(4, 1, 1)  # Only the second field is read.
 _BY_WIDTH = {
     LISTS.kind: {
         3: LineForm("run: query, document, number", 3, numbers=(2,)),
@@ -147,7 +148,7 @@ def form_of_file(
     forms = _BY_WIDTH[door.kind]
     number, line = next(data_lines(argument, path), (0, ""))
     if not number:
-        return forms[max(forms)]  # of a file without lines
+        return forms[max(forms)]  # The file has no lines.
     place = f"{path}: line {number}"
     form = _form_of_columns(f"{argument}: {place}", line, door, columns)
     if form is not None:
@@ -183,9 +184,11 @@ def _form_of_columns(
     role = next((role for role in ("score", *places) if role in places), "")
     numbers = tuple(places[each] for each in places if each == role)
     used = (query, document, *numbers)
-    name = f"columns {', '.join(map(str, used))}"
-    if names is not None:
-        name = f"a header: {', '.join(names[place] for place in used)}"
+    name = (
+        f"columns {', '.join(map(str, used))}"
+        if names is None
+        else f"a header: {', '.join(names[place] for place in used)}"
+    )
     kind = {LISTS.kind: "run", JUDGEMENTS.kind: "qrels"}[door.kind]
     return LineForm(
         f"{kind} with {name}",
@@ -216,7 +219,7 @@ def exact_number(text: str) -> float | str:
     ('1e400', '9007199254740993.0')
     """
     value = float(text)
-    if abs(value) < _EXACT or isnan(value):  # nearly all
+    if abs(value) < _EXACT or isnan(value):  # Nearly all values end here.
         return value
     if isinf(value):
         is_held = "inf" in text.lower()

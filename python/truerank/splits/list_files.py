@@ -249,11 +249,11 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
     judged = np.array(names, object)[documents]
     keys = queries * np.int64(len(names)) + documents
     repeated = 0
-    if not np.diff(np.sort(keys)).all():  # np.unique is far slower
+    if not np.diff(np.sort(keys)).all():  # This test is far faster than np.unique.
         kept, unlike = first_of_equal(keys, relevance)
         if unlike is not None:
             first, second = unlike
-            lines = data_lines(path, path)  # read again for the message alone
+            lines = data_lines(path, path)  # The file is read again for the message alone.
             line = next(islice(lines, second + form.header, None))[0]
             two = f"as {relevance[first]} and as {relevance[second]}"
             problem = f"{judged[second]!r} is judged twice for {asked[second]!r}, {two}"
@@ -419,10 +419,11 @@ def _json_lists(
     first = next(lines, (1, "{}"))
     texts: Iterable[tuple[int, str]] = chain([first], lines)
     try:
-        has_lines = isinstance(json.loads(first[1]), dict)  # one object, with which others follow
+        # In a file of lines the first one is a whole object.
+        has_lines = isinstance(json.loads(first[1]), dict)
     except (ValueError, RecursionError):
         has_lines = False
-    if not has_lines:  # a file that is one object, or an array
+    if not has_lines:  # The whole file is one object, or an array.
         texts = [(1, "\n".join(line for _, line in texts))]
     for number, text in texts:
         value = known_form(_parse_json(argument, f"{path}: line {number}", text, exact_number))
@@ -430,7 +431,7 @@ def _json_lists(
             yield from value.items()
         elif isinstance(value, list):
             for listed in value:
-                if isinstance(listed, tuple):  # of an object that has a name twice
+                if isinstance(listed, tuple):  # The object has this name twice.
                     yield listed
                 else:
                     yield None, listed
@@ -441,7 +442,7 @@ def _json_lists(
 def _distinct(pairs: list[tuple[str, Any]]) -> Any:
     """Return an object, or the pairs of one that has a name twice, which nobody takes."""
     value = dict(pairs)
-    if _core.have_blank_ends(tuple(value)):  # which belong to no label
+    if _core.have_blank_ends(tuple(value)):  # Blanks at the ends belong to no label.
         value = {without_blanks(name): listed for name, listed in pairs}
     if len(value) < len(pairs):
         return pairs

@@ -335,7 +335,7 @@ def _entries_of_columns(
 def _numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:
     """Return a column of numbers of some kinds of dtype."""
     array = as_array(without_index(values), argument, expected)
-    if array.dtype.kind == "O":  # a column of Python's numbers
+    if array.dtype.kind == "O":  # Such a column holds Python's numbers.
         array = as_array(array.tolist(), argument, expected)
     if not len(array):
         return np.zeros(0, np.int64)
@@ -375,16 +375,16 @@ def lists_of_rows(
     scores: list[Any] = []
     is_scored = False
     queries: dict[Any, None] = {}
-    may_be_int = not place  # in a file names are text
+    may_be_int = not place  # In a file all names are text.
     for query, listed in rows:
         key = str(len(ids)) if query is None else query
         read = None
         if key not in queries and _are_names([key], may_be_int):
             read = _read_list(listed, may_be_int)
-        # all lists have scores, or none has
+        # All lists have scores, or none has.
         if read is None or (ids and (read.scores is not None) != is_scored):
             expected = "{query: {name: number}}, or {query: [name]} for all queries, each of them "
-            got = f"{key!r}: {listed!r}"  # the query first, for a long list is cut
+            got = f"{key!r}: {listed!r}"  # The query comes first, because a long list is cut.
             raise InputValueError(argument, expected=f"{expected}once", got=got, place=place)
         while has_pads and read.names and read.names[-1] == PAD:
             read.names.pop()

@@ -131,7 +131,8 @@ class SplitAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dicts, lists, numbers and str."""
-        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # lists in place of tuples
+        # JSON makes lists of the tuples.
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return plain
 
 
@@ -202,7 +203,7 @@ def audit_split(
 
     findings: dict[str, Any] = {name: finding(mask) for name, (mask, _) in cases.items()}
     kept, notes = _apply_rules(split, audit_type.rows, rules, cases, findings)
-    del findings["leaks"]  # the audit has them by split
+    del findings["leaks"]  # The audit holds them split by split instead.
     audit = audit_type(
         split=split,
         given=tested,

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 Splits = Mapping[str, tuple[str, Any]]
 
-CANDIDATE_WORDS = ("all", LISTED)  # of every protocol, which no split may have as its name
+# These words have a meaning in every protocol, so no split may be named like them.
+CANDIDATE_WORDS = ("all", LISTED)
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ class SplitReader:
         width = max(width, len(self.form.columns))
         none = np.zeros(0, dtype=np.int64)
         for name, (title, _) in splits.items():
-            if not read[name]:  # a split without rows takes the width of the others
+            if not read[name]:  # A split without rows takes the width of the others.
                 read[name] = [self.column(title, j, none) for j in range(width)]
             if len(read[name]) != width:
                 expected = f"{width} columns, as in another split"
@@ -227,7 +228,7 @@ class SplitReader:
     def column(self, title: str, j: int, values: Any, *, is_text: bool = False) -> IdColumn:
         """Read the values of a column, which are either labels or integers."""
         expected = f"integers or labels in column {j}"
-        if j >= len(self.form.columns):  # a weight, perhaps
+        if j >= len(self.form.columns):  # The column may hold weights.
             expected += f", or columns= with {', '.join(self.form.columns)} alone"
         elements = read_elements(title, values, expected, "in row {}".format)
         if isinstance(elements, np.ndarray):
@@ -327,7 +328,7 @@ def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, An
         raise InputValueError("split", expected=expected, got=repr(split))
     if split in others:
         expected = "a name that no known split has"
-        if split == "test":  # which is the default
+        if split == "test":  # The user may not have written it, for it is the default.
             expected += ", as split='valid' where the validation split is evaluated"
         raise InputValueError("split", expected=expected, got=repr(split))
     for argument, names in (("split", [split]), ("known", others)):

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from ..inputs.progress_listeners import Listener
 
 TRIPLE = ("head", "relation", "tail")
-_BLOCK_BYTES = 1 << 17  # the fields of a block are Python strings, which stay in the cache
-# No name is as long, and no row has as many columns: what else a file may hold is not read on.
+# At this size the fields of a block, which are Python strings, stay in the cache.
+_BLOCK_BYTES = 1 << 17
+# No name is as long, and no row has as many columns. What else a file may hold is not read on.
 MAX_LINE_BYTES = 1 << 24
 MAX_COLUMNS = 1000
 
@@ -319,7 +320,8 @@ def text_lines(
     """Yield the lines of a file that have more than blanks, numbered, as `text_blocks` reads."""
     for first, text in text_blocks(name, path, progress):
         rows = text.removesuffix("\n").split("\n")
-        for row in compress(enumerate(rows, first), rows):  # an empty line costs next to nothing
+        # This way an empty line costs next to nothing.
+        for row in compress(enumerate(rows, first), rows):
             if row[1].strip(blanks):
                 yield row
 
@@ -349,7 +351,7 @@ def read_blocks(
     A byte order mark at the beginning of another line than the first, where files were joined,
     would make another name of the first field: it is refused.
     """
-    blocks = [read_lines("")[1:]]  # a file without lines has columns, too
+    blocks = [read_lines("")[1:]]  # So a file without lines has columns, too.
     for first, text in text_blocks(argument, path, progress):
         fault, *columns = read_lines(text)
         blocks.append(tuple(columns))
@@ -398,13 +400,13 @@ def text_blocks(
     with open_input(name, path) as plain_file:
         size = os.fstat(plain_file.fileno()).st_size
         is_packed = path.endswith(".gz")
-        if is_packed and not size:  # gzip would take it for a file without text
+        if is_packed and not size:  # gzip would take it for a file without text.
             raise OSError(printable(f"{title}: damaged gzip file (it is empty)"))
         file: Any = gzip.GzipFile(fileobj=plain_file) if is_packed else plain_file
         while True:
             try:
                 block = file.read(_BLOCK_BYTES)
-                if not block.endswith(b"\n"):  # no more is read of a line that is too long
+                if not block.endswith(b"\n"):  # No more is read of a line that is too long.
                     block += file.readline(MAX_LINE_BYTES + 1)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise OSError(printable(f"{title}: damaged gzip file ({error})")) from None
@@ -422,7 +424,8 @@ def text_blocks(
 def _decode(title: str, block: bytes, first: int) -> str:
     """Return the text of whole lines, of which the first has this number, with LF at their ends."""
     whole = block.removesuffix(b"\n")
-    if len(whole) - whole.rfind(b"\n") > MAX_LINE_BYTES + 1:  # of its last line, as it was read
+    # Only the last line can be too long: a block is short but for its end.
+    if len(whole) - whole.rfind(b"\n") > MAX_LINE_BYTES + 1:
         number = first + whole.count(b"\n")
         problem = f"line {number} has more than {MAX_LINE_BYTES:,} bytes"
         raise InputValueError(title, problem)

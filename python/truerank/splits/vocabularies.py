@@ -47,10 +47,11 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from .elements import Elements
 
-    # labels in the order of their positions
+    # Labels are in the order of their positions.
     Names: TypeAlias = tuple[str, ...] | tuple[int, ...] | None
 
-MAX_IDS = 1 << 36  # ids of a vocabulary: keys of two entities and a relation stay possible
+# More ids would leave no room for keys of two entities and a relation.
+MAX_IDS = 1 << 36
 
 _ORDERS = "an int, a sequence of labels, a mapping of labels to the ids 0, 1, 2, ..., or a path"
 _LINES = "a label in each line, or a label and its id with a tab between them"
@@ -63,7 +64,7 @@ class LabelIndex:
     __slots__ = ("codes",)
 
     def __init__(self) -> None:
-        # the first look-up of a label numbers it: one look-up per field, and no Python code
+        # The first look-up of a label numbers it: a field takes one look-up and no Python code.
         self.codes: defaultdict[str, int] = defaultdict(count().__next__)
 
     def encode(self, labels: Sequence[str]) -> IntArray:
@@ -218,7 +219,8 @@ class Vocabulary:
         if not self.names:
             return f"ids of {self.of} {ids}"
         labels = f"labels of {self.of}, as {self.names[0]!r}"
-        if self.holds_ints or self._like_an_integer is not None:  # then an int is no position
+        # An int is a label then, and no position.
+        if self.holds_ints or self._like_an_integer is not None:
             return labels
         return f"{labels}, or ids {ids}"
 
@@ -453,7 +455,7 @@ def ids_of_lists(
         matrix = as_array(lists, name, expected)
         check_shape(name, matrix.shape, 2, expected)
         lengths = np.full(len(matrix), matrix.shape[1])
-        elements = []  # where there are none, their dtype says nothing
+        elements = []  # The dtype of an empty matrix says nothing.
         if matrix.size:
             elements = read_elements(name, matrix.reshape(-1), "labels or ids")
     indptr = indptr_of(lengths)
@@ -488,9 +490,9 @@ def _in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:
 
 def _refuse_blanks(name: str, vocabulary: Vocabulary) -> None:
     """Refuse labels that differ from one another only in blanks at their ends."""
-    if vocabulary._bare_words is vocabulary.words:  # none has any
+    if vocabulary._bare_words is vocabulary.words:  # No label has such blanks.
         return
-    label_of: dict[str, str] = {}  # by the label without blanks
+    label_of: dict[str, str] = {}  # Its keys are the labels without blanks.
     for label, bare in zip(vocabulary.words or (), vocabulary._bare_words, strict=True):
         other = label_of.setdefault(bare, label)
         if other != label:

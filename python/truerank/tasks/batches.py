@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from .side_tasks import SideTasks
 
-BATCH_BYTES = 64 << 20  # float32 scores of a batch; two batches are in memory at a time
+# The float32 scores of a batch take so much memory, and two batches are in memory at a time.
+BATCH_BYTES = 64 << 20
 
 
 def rank_batches(
@@ -79,10 +80,10 @@ def rank_batches(
     report_progress(0)
     if not height:
         return rank_no_tasks(columns, rules)
-    ordered = np.argsort(side.rows, kind="stable")  # the tasks of a batch are neighbours
+    ordered = np.argsort(side.rows, kind="stable")  # So the tasks of a batch are neighbours.
     starts = range(0, height, size)
     row_of_task = side.rows[ordered]
-    queries_of_side = side.queries  # a copy each time
+    queries_of_side = side.queries  # The attribute makes a copy each time.
 
     def batches() -> Iterator[dict[str, Any]]:
         for start in starts:

@@ -105,7 +105,7 @@ class KeyedLists:
             raise InputValueError(ARGUMENT, problem)
         size = of_answers.size
         of_entry = np.repeat(self.keys, np.diff(self.indptr))
-        listed = of_entry * size + self.indices  # ascending, as the keys and their lists are
+        listed = of_entry * size + self.indices  # They ascend, as the keys and their lists do.
         wrong = np.flatnonzero(~are_among(keys * size + answers, listed))
         if len(wrong):
             answer = of_answers.label_of(int(answers[wrong[0]]))
@@ -149,7 +149,8 @@ def read_keyed_lists(value: Mapping[Any, Any], keys: Vocabulary, members: Vocabu
 
     found = members.ids_of(ARGUMENT, elements, where)
     in_order = np.argsort(ids, kind="stable")
-    new_number = np.empty(len(ids), dtype=np.int64)  # of each list as it was given
+    # It has the new number of each list in the order of `ids`.
+    new_number = np.empty(len(ids), dtype=np.int64)
     new_number[in_order] = np.arange(len(ids))
     list_of_entry, indices = distinct_rows([np.repeat(new_number, lengths), found])
     indptr = indptr_of(np.bincount(list_of_entry, minlength=len(ids)))

@@ -91,12 +91,12 @@ def candidates_of_lists(lists: CandidateLists, rows: IntArray, side: SideTasks) 
     if is_wrong.any():
         _refuse_others(lists, places, is_wrong, side)
 
-    # what is filtered, and what is listed and no candidate, are left out of the lists
+    # What is filtered, and what is listed and no candidate, are left out of the lists.
     filtered = ListEntries(*distinct_rows(filters.entries(combined.filter)))
     further = listed.chosen(~is_candidate & ~is_filtered)
     indptr, left_out = _join_entries(filtered, further, len(combined.row))
 
-    # a filtered target is a candidate all the same
+    # A filtered target is a candidate all the same.
     sizes = _count_unfiltered(candidates, candidate_keys, filtered, combined, size)
     is_target_filtered = are_among(filters.lists * size + side.targets, filter_keys)
     return ListedCandidates(

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from .side_tasks import SideTasks
 
-BATCH_PAIRS = 1 << 16  # of a batch, unless the user says how many
-_PAIRS_AT_ONCE = 1 << 20  # that are counted together: those of some queries
+BATCH_PAIRS = 1 << 16  # A batch has so many pairs, unless the user says how many.
+_PAIRS_AT_ONCE = 1 << 20  # So many pairs, those of some queries, are counted together.
 
 
 class _Group(NamedTuple):
@@ -109,8 +109,8 @@ def rank_pairs(
 
     rules["progress"] = report_queries
     report_progress(0)
-    ordered = np.argsort(side.rows, kind="stable")  # the tasks of a group are neighbours
-    starts = [0]  # the first pair of each group
+    ordered = np.argsort(side.rows, kind="stable")  # So the tasks of a group are neighbours.
+    starts = [0]  # These are the first pairs of the groups.
 
     model = PairModel(scorer, side.queries, size, as_input, title)
 
@@ -167,7 +167,7 @@ class PairModel:
         self.size = size
         self.as_input = as_input
         self.title = title
-        self._scored = 0  # pairs so far, for messages
+        self._scored = 0  # Messages say how many pairs have been scored so far.
 
     def score_pairs(self, rows: IntArray, columns: IntArray) -> Any:
         """Return the scores of pairs of a row and a column, as an array or a tensor (n,)."""
@@ -213,7 +213,7 @@ def _pairs_of(side: SideTasks, tasks: IntArray) -> _Group:
         selection = np.arange(size)
     filters = TaskLists.of(filter_selection, len(tasks))
     candidates = TaskLists.of(selection, len(tasks))
-    # distinct combinations of a query, candidates and a filter
+    # Tasks often share their combination of a query, candidates and a filter.
     combined = distinct_selections(rows, candidates.lists, filters.lists, rows)
     allowed = candidates.entries(combined.candidates)
     allowed_keys = allowed.keys(combined.row, size)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     Flags = npt.NDArray[np.bool_]
 
-_CHUNK_BYTES = 4 << 20  # rows that are compared at a time: they stay in a cache
+# Rows of so many bytes are compared at a time, because they stay in a cache.
+_CHUNK_BYTES = 4 << 20
 _TILE_BYTES = 64 << 20
 
 
@@ -110,7 +111,7 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
             bits = table.view(f"u{store.itemsize}")
             for i in range(first, last):
                 hashes[i].update(bits[row_ids[i] - tile.top].tobytes())
-            del table, bits, block  # so that the file can be unmapped
+            del table, bits, block  # Without these names the file can be unmapped.
     joined = b"".join(each.digest() for each in hashes)
     digests = np.frombuffer(joined, dtype=np.uint64).reshape(-1, 2)
     of_rows = digests[search_sorted(row_ids, rows[is_compared])]

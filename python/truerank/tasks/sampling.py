@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..splits.vocabularies import Vocabulary
 
-_NUMBERS_AT_ONCE = 1 << 17  # numbers drawn at a time: they stay in the cache
+_NUMBERS_AT_ONCE = 1 << 17  # So many numbers are drawn at a time, because they stay in the cache.
 
 
-PER = ("answer", "query")  # what is drawn for
+PER = ("answer", "query")  # Candidates are drawn for each of these.
 
 
 def check_sample(sampled: Any, default: str) -> Any:
@@ -118,12 +118,12 @@ def draw_candidates(
     for tasks in batches_of(np.full(len(rows), negatives), _NUMBERS_AT_ONCE):
         numbers = _draw(allowed[tasks], negatives, rng)
         counts = lengths[tasks]
-        # number r is at place r plus the count of places that are skipped up to there
+        # Number r is at place r plus the count of places that are skipped up to there.
         keys = numbers + np.repeat(rows[tasks] * width, counts)
         skipped = _count_at_most(skips, keys)
         skipped -= np.repeat(skip_indptr[rows[tasks]] - starts[lists[tasks]], counts)
         drawn = columns[numbers + skipped]
-        shifts = np.arange(len(counts)) * width  # sets the columns of tasks apart
+        shifts = np.arange(len(counts)) * width  # It sets the columns of tasks apart.
         with_answers = _insert_answers(drawn, counts, shifts, right, tasks.start)
         indices[indptr[tasks.start] : indptr[tasks.stop]] = with_answers
     return indptr, indices
@@ -143,7 +143,7 @@ def _count_at_most(ascending: IntArray, values: IntArray) -> IntArray:
     span = int(ascending[-1]) - low + 1
     if span > 2 * (len(ascending) + len(values)):
         return np.searchsorted(ascending, values, side="right")
-    totals = np.zeros(span + 1, dtype=np.int64)  # of each place and those before it
+    totals = np.zeros(span + 1, dtype=np.int64)  # Each total counts a place and those before it.
     np.cumsum(np.bincount(ascending - low, minlength=span), out=totals[1:])
     return totals[np.clip(values - (low - 1), 0, span)]
 
@@ -198,7 +198,7 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
     few, the numbers with the least of random keys are taken.
     """
     drawn = rng.integers(0, np.maximum(allowed, 1)[:, None], (len(allowed), negatives))
-    few = allowed < 2 * negatives  # there are hardly more than are drawn
+    few = allowed < 2 * negatives  # There are hardly more candidates than are drawn.
     rows = np.flatnonzero(~few)
     while len(rows):
         part = np.sort(drawn[rows], axis=1)
@@ -209,6 +209,7 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
     if not few.any():
         return drawn.reshape(-1)
     keys = rng.random((np.count_nonzero(few), int(allowed[few].max(initial=negatives))))
-    keys[np.arange(keys.shape[1]) >= allowed[few, None]] = 2  # above all others
+    # These keys are above all others, so they are drawn last.
+    keys[np.arange(keys.shape[1]) >= allowed[few, None]] = 2
     drawn[few] = np.sort(np.argsort(keys, axis=1)[:, :negatives], axis=1)
     return drawn[drawn < allowed[:, None]]

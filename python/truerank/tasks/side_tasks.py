@@ -83,8 +83,8 @@ def make_queries(
     """
     keys = RowKeys([facts[:, column] for column in query_columns])
     asked = codes_of(keys.of(ranked))
-    # the facts of these queries: others are ruled out before they take memory
-    pairs = np.empty((2, len(facts)), dtype=np.int64)  # what is not written takes no memory
+    # Only facts of these queries are kept: others are ruled out before they take memory.
+    pairs = np.empty((2, len(facts)), dtype=np.int64)  # What is not written takes no memory.
     end = 0
     for block, where, query in find_by_block(asked.distinct, len(facts), keys.of):
         of_block = slice(end, end + len(where))
@@ -291,9 +291,9 @@ class SideTasks:
         """Return what rows a user hands over: of distinct queries, or of the test as given."""
         if flag("unique", unique):
             return GivenRows(self.rows, len(self.queries), "distinct query", NUMBERED)
-        each = "query of the test as given"
-        if self.row_axis.written == "task.queries":
-            each = "query (queries= says how many there are)"
+        says_how_many = self.row_axis.written == "task.queries"
+        where = "(queries= says how many there are)" if says_how_many else "of the test as given"
+        each = f"query {where}"
         return GivenRows(self.test_rows, self.height, each, self.row_axis)
 
     @property
@@ -420,7 +420,7 @@ class SideTasks:
         return ranks.with_labels(**labels)._with(self.arrays)
 
 
-# After the class was made, as it is no default of the field.
+# It is set after the class was made, because it is no default of the field.
 type.__setattr__(SideTasks, "queries", WritableCopies("queries"))
 
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from ..inputs.words import IoMode, Similarity
     from ..ranks.protocol import Protocol
 
-AnyReport = TypeVar("AnyReport")  # what a protocol makes of its ranks
+AnyReport = TypeVar("AnyReport")  # A protocol makes such a report of its ranks.
 BySide = Mapping[str, Any]
 
 
@@ -106,7 +106,8 @@ class Task(Generic[AnyReport]):
     sides: dict[str, SideTasks]
     protocol: Protocol
     protocols: dict[str, Protocol]
-    _numbers_queries = False  # whether labels of queries are their numbers in this task alone
+    # It says whether labels of queries are their numbers in this task alone.
+    _numbers_queries = False
 
     def __init__(
         self,
@@ -192,7 +193,7 @@ class Task(Generic[AnyReport]):
         """
         positions = chosen_positions(len(self), index)
         origin = self._origin
-        part = copy.copy(self)  # and no reference to the whole, so that a part is cheap to send
+        part = copy.copy(self)  # It has no reference to the whole, so that a part is cheap to send.
         part._facts = ()
         part._origin = origin
         part._units = self._units[positions]
@@ -244,7 +245,7 @@ class Task(Generic[AnyReport]):
         for (key, scorer), tell in zip(scorer_of_side.items(), tellers, strict=True):
             side = self.sides[key].under_all_filters()
             counted.append(rank_side(scorer, side, name or key, tell, **options))
-        self._check_columns()  # now, for a callable may read the order
+        self._check_columns()  # This comes after the loop, because a callable may read the order.
         return self._make_report(counted)
 
     def _evaluate_embeddings(
@@ -267,7 +268,7 @@ class Task(Generic[AnyReport]):
         biases = self._bias_by_side(options.get("bias"))
         self._check_rows(name)
         self._check_columns()
-        opened: dict[str, Embeddings] = {}  # all arguments are checked before a side is ranked
+        opened: dict[str, Embeddings] = {}  # All arguments are checked before a side is ranked.
         for key, side in self.sides.items():
             title = name or key
             given = side.rows_of(unique)
@@ -302,7 +303,7 @@ class Task(Generic[AnyReport]):
                     embeddings,
                     side.targets,
                     rules,
-                    rows=np.where(mismatched, rows, first_rows),  # equal rows are read once
+                    rows=np.where(mismatched, rows, first_rows),  # Equal rows are read once.
                     filter=filter_lists,
                     candidates=candidate_lists,
                     block=options.get("block"),
@@ -336,7 +337,8 @@ class Task(Generic[AnyReport]):
         counted = []
         opened: dict[str, Store] = {}
         with ExitStack() as stack:
-            # open all sides first, so that a missing one is reported before the others are counted
+            # All sides are opened first, so that a missing one is reported before the others are
+            # counted.
             for key, value in scores_of_side.items():
                 side = self.sides[key]
                 title = name or key
@@ -373,7 +375,7 @@ class Task(Generic[AnyReport]):
             side = self.sides[key].under_all_filters()
             title = name or key
             lists_of_ids = value
-            if isinstance(value, TopK):  # whose ids are positions
+            if isinstance(value, TopK):  # The ids of a TopK are positions.
                 lists_of_ids = as_lists(value.ids, value.scores, rules.dtype, title)
             elif not isinstance(value, CandidateLists):
                 lists_of_ids = side.vocabulary.lists_of(title, value)
@@ -438,13 +440,14 @@ class Task(Generic[AnyReport]):
             report_of = self._report
         protocols = self.protocols or {"": self.protocol}
         labelled = map(SideTasks.labelled_by_filter, self.sides.values(), counted)
-        ranks_of_filters = zip(*labelled, strict=True)  # those of all sides, filter by filter
+        # Filter by filter, they are those of all sides.
+        ranks_of_filters = zip(*labelled, strict=True)
         reports: dict[str, Any] = {}
         for (name, protocol), ranks in zip(protocols.items(), ranks_of_filters, strict=True):
             fields = {field: getattr(protocol, field) for field in _FIELDS}
             joined = join_ranks([each.with_protocol(**fields) for each in ranks])
             joined = joined._with(origins=(self._origin,))
-            if protocol.files:  # those of the task, before those of its scores
+            if protocol.files:  # Files of the task come before those of its scores.
                 joined = joined.with_protocol(files=protocol.files + joined.protocol.files)
             reports[name] = report_of(joined)
         first = next(iter(reports.values()))

@@ -131,7 +131,7 @@ def stack_lists(selections: Sequence[Any], tasks: int) -> TaskLists:
     lengths: list[IntArray] = []
     indices: list[IntArray] = []
     lists: list[IntArray] = []
-    number = 0  # of lists before those of the next selection
+    number = 0  # So many lists come before those of the next selection.
     for selection in selections:
         part = TaskLists.of(selection, tasks)
         lengths.append(np.diff(part.indptr))
