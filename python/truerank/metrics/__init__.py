@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .values import chance as chance
     from .values import compute as compute
     from .values import moments as moments
-else:  # or a type checker would accept any name
+else:  # A type checker that read this would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {

@@ -86,7 +86,7 @@ def power(_: RankFunction, sample: Sample, p: Parameter) -> float:
         return math.nan
     if p == 0:
         return math.exp(arithmetic(LOG, sample))
-    # of a tie, the position whose power is the greatest
+    # Of a tie it takes the position whose power is the greatest.
     positions = sample.ranks
     if p > 0:
         if sample.tied is not None:
@@ -99,7 +99,7 @@ def power(_: RankFunction, sample: Sample, p: Parameter) -> float:
     logs = p * np.log(positions / extreme)
     if sample.tied is not None:
         logs += np.log(relative_power(sample.ranks, sample.tied, p))
-    if abs(p) < 1:  # powers near 1 keep their digits as differences from it
+    if abs(p) < 1:  # Powers near 1 keep their digits as differences from it.
         logarithm = math.log1p(weighted_mean(np.expm1(logs), sample.weights))
     else:
         log_weights = np.zeros(len(logs)) if sample.weights is None else np.log(sample.weights)
@@ -119,7 +119,7 @@ def variance(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float
     """
     sample = _drop_weightless(sample)
     centres, inner = tie_centres(sample)
-    centres = centres - centres[:1]  # equal ranks have no variance, not even a rounded one
+    centres = centres - centres[:1]  # Equal ranks have no variance, not even a rounded one.
     middle = weighted_mean(centres, sample.weights)
     return weighted_mean(np.square(centres - middle) + inner, sample.weights)
 
@@ -164,7 +164,7 @@ def deviation(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> floa
     if sample.tied is None:
         return MAD_SCALE * median_of(np.abs(first - middle), sample.weights)
     tied = sample.tied.astype(np.float64)
-    # the positions of a tie up to the median, folded, and those above it are runs of distances
+    # The positions of a tie up to the median, folded, and those above it are runs of distances.
     left = np.clip(np.floor(middle - first) + 1, 0, tied)
     starts = np.r_[middle - (first + left - 1), first + left - middle]
     sizes = np.r_[left, tied - left]
@@ -217,7 +217,7 @@ def _median_of_runs(
             return total
         return _exact_sign(scale, signed, shares)
 
-    # the smallest multiple of 1/4 with half of the weight up to it, in quarters
+    # It is the smallest multiple of 1/4 with half of the weight up to it, in quarters.
     low = int(4 * starts.min())
     high = int(4 * last.max())
     while low < high:
@@ -236,7 +236,7 @@ def _median_of_runs(
 
 def _exact_sign(weights: FloatArray, numerators: FloatArray, shares: FloatArray) -> float:
     """The sign of a sum of w n / share, without rounding."""
-    from fractions import Fraction  # seldom needed, and not free to import
+    from fractions import Fraction  # It is seldom needed, and not free to import.
 
     total = Fraction(0)
     terms = Counter(zip(weights.tolist(), numerators.tolist(), shares.tolist(), strict=True))

@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 
 MACRO = "macro"
 ALL_SIDES = "both"
-# never pooled with entities: relations and times have few candidates
+# Relations and times have few candidates, so they are never pooled with entities.
 UNPOOLED_SIDES = ("relation", "time")
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
-ARROWS = {True: " \u2191", False: " \u2193", None: ""}  # which values of a metric are better
+# An arrow says which values of a metric are better.
+ARROWS = {True: " \u2191", False: " \u2193", None: ""}
 
 
 @public("truerank.metrics")
@@ -111,7 +112,8 @@ class Key(NamedTuple):
         >>> parse("mr").decimals, parse("mrr").decimals, parse("amri").decimals
         (1, 3, 3)
         """
-        if self.adjustment == NO_ADJUSTMENT and not self.row.increasing:  # on the scale of ranks
+        # Such values are on the scale of ranks.
+        if self.adjustment == NO_ADJUSTMENT and not self.row.increasing:
             return 1
         if self.adjustment == "z":
             return 2
@@ -152,14 +154,14 @@ PARAMETERS = {
     "@": ParameterForm(
         "'@k'",
         "k must be a whole number >= 1",
-        re.compile(r"(?!.{1000})0*[1-9][0-9]*"),  # Python reads no integers of 4,301 digits
+        re.compile(r"(?!.{1000})0*[1-9][0-9]*"),  # Python reads no integers of 4,301 digits.
         int,
     ),
     ":": ParameterForm(
         "':' parameter",
         "p must be a real number, inf or -inf",
         re.compile(r"[+-]?(inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)", re.ASCII | re.IGNORECASE),
-        lambda text: float(text) + 0,  # no minus zero
+        lambda text: float(text) + 0,  # Adding 0 makes a minus zero a plain one.
     ),
     "@k:n": ParameterForm(
         "'@k:n'",
@@ -214,7 +216,7 @@ class Grammar:
         """Whether a word of keys means something; an empty one cannot mean anything else."""
         if word in ("", MACRO) or any(word in each.words for each in self.fields):
             return True
-        if len(word) == 1:  # "h", which is a metric before a cutoff alone, may be a side
+        if len(word) == 1:  # "h" is a metric only before a cutoff, so it may be a side.
             return False
         return self.find(word) is not None
 
@@ -246,7 +248,8 @@ class Grammar:
         name = written.lower().replace("-", "_")
         if mark != "@":
             match = self.numbered.fullmatch(name)
-            if match is not None and self.find(match[1]) is not None:  # "hits_at_10"
+            # The key is one like "hits_at_10".
+            if match is not None and self.find(match[1]) is not None:
                 name, cutoff = match.groups()
                 text = cutoff + mark + text
                 mark = "@"
@@ -281,9 +284,8 @@ class Grammar:
         is_macro = words[:1] == [MACRO]
         if is_macro:
             words = words[1:]
-        implied = []
-        if meaning.adjustment != NO_ADJUSTMENT:  # as that of "amri"
-            implied = [meaning.adjustment]
+        # A name such as "amri" implies its adjustment.
+        implied = [] if meaning.adjustment == NO_ADJUSTMENT else [meaning.adjustment]
         words = words + implied
         values = self.defaults()
         for each in self.fields:
@@ -325,7 +327,7 @@ class Grammar:
         return self.titles.get(meaning, f"{meaning.adjustment}.{meaning.metric}").lower()
 
 
-# The literature's names of adjusted metrics, as tables print them.
+# Tables print these names, which the literature gives adjusted metrics.
 TITLES = {
     ("ratio", "mr"): "AMR",
     ("index", "mr"): "AMRI",
@@ -433,7 +435,7 @@ def increasing(key: str | Key) -> bool | None:
     """
     parsed = _as_key(key)
     more_is_better: bool | None = parsed.row.increasing
-    if parsed.adjustment == "index" and more_is_better is not None:  # 1 is perfect
+    if parsed.adjustment == "index" and more_is_better is not None:  # An index of 1 is perfect.
         return True
     return more_is_better
 
@@ -568,6 +570,6 @@ def sides_of(ranks: Ranks) -> Sides:
             f"ranks.with_labels(side=...)",
         )
     pooled = len(ranks) - sum(counts.get(name, 0) for name in UNPOOLED_SIDES)
-    if len(ranks) and not pooled:  # all are of these sides
+    if len(ranks) and not pooled:  # All ranks are of these sides.
         return Sides(counts, labels)
     return Sides({ALL_SIDES: pooled} | counts, labels)

@@ -20,7 +20,8 @@ KINDS: dict[str, Callable[[Ranks, int], IntArray | FloatArray]] = {
     "optimistic": lambda ranks, seed: ranks.optimistic,
     "realistic": lambda ranks, seed: ranks.realistic,
     "pessimistic": lambda ranks, seed: ranks.pessimistic,
-    "expected": lambda ranks, seed: ranks.optimistic,  # the first of the tie's positions
+    # An expected value begins at the first of the positions of a tie.
+    "expected": lambda ranks, seed: ranks.optimistic,
     "random": lambda ranks, seed: ranks.random(seed),
 }
 DEFAULT_KIND = "realistic"

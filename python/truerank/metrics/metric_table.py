@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     ChanceModel: TypeAlias = Callable[[Tasks, Parameter], tuple[float, float]]
     SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
     Mean: TypeAlias = Callable[[RankFunction, Sample, Parameter], float]
-    # of value, expectation and variance under chance, and optimum; the first three are floats, or
-    # arrays of them, which are divided without a word about nan
+    # The arguments are the value, the expectation and variance under chance, and the optimum. The
+    # first three are floats, or arrays of them, which are divided without a word about nan.
     Adjustment: TypeAlias = Callable[[Any, Any, Any, float], Any]
 
 HOYT = 'Hoyt et al., "A Unified Framework for Rank-based Evaluation Metrics" (2022)'
@@ -106,7 +106,7 @@ class Metric(Row):
 
     transform: RankFunction = ties.IDENTITY
     mean: Mean = averages.arithmetic
-    inverse: Callable[[float], float] = float  # which changes nothing
+    inverse: Callable[[float], float] = float  # By default it changes nothing.
     listed: tuple[str, ...] | None = None
     moments: str = ""
     model: str = ""
@@ -365,7 +365,7 @@ def z(value: Any, expectation: Any, variance: Any, optimum: float) -> Any:
     """
     if isinstance(variance, np.ndarray):
         return _quotient(value - expectation, np.sqrt(variance))
-    if not variance >= 0:  # nan, too
+    if not variance >= 0:  # This is so for nan, too.
         return math.nan
     return _quotient(value - expectation, math.sqrt(variance))
 
@@ -375,7 +375,7 @@ def _quotient(numerator: Any, denominator: Any) -> Any:
         return np.where(denominator != 0, numerator / denominator + 0.0, np.nan)
     if not denominator:
         return math.nan
-    return numerator / denominator + 0.0  # no minus zero
+    return numerator / denominator + 0.0  # Adding 0 makes a minus zero a plain one.
 
 
 ADJUSTMENTS: dict[str, Adjustment] = {"none": none, "ratio": ratio, "index": index, "z": z}

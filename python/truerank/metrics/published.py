@@ -209,7 +209,8 @@ def adjust(
     """
     key = parse_alone(metric)
     number = checked_number("value", value)
-    least = None  # the fewest candidates that tasks can have, where their numbers are not exact
+    # It is the fewest candidates that tasks can have, where their numbers are not exact.
+    least = None
     _check_question(dataset, split, side, filtered)
     if dataset is None:
         counts = _candidates_of_tasks(candidates, tasks, weights)
@@ -304,10 +305,11 @@ def _check_range(key: Key, number: float, tasks: Tasks) -> None:
     metric = METRICS[key.metric]
     if not math.isfinite(number):
         raise InputValueError("value", expected="a finite number", got=number)
-    weights = tasks.multiplicities * (tasks.weights / tasks.weights[0])  # whole where all are equal
+    # Equal weights become whole numbers.
+    weights = tasks.multiplicities * (tasks.weights / tasks.weights[0])
     last = Sample(tasks.sizes.astype(np.float64), tasks.sizes, weights)
     low, high = sorted((metric.optimum, compute(key.alone, last)))
-    slack = 1e-9 * high  # for the rounding of sums
+    slack = 1e-9 * high  # It leaves room for the rounding of sums.
     if not low - slack <= number <= high + slack:
         hint = ""
         if high == 1.0 < number <= 100.0 and metric.increasing:

@@ -14,7 +14,7 @@ _PRINTED = re.compile(
     r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:e([+-]?[0-9]{1,3}))?\s*(%?)", re.IGNORECASE
 )
 _SLACK = 1e-9
-_HALF = 0.5  # of a rank: realistic ranks of ties may lie halfway between two
+_HALF = 0.5  # Realistic ranks of ties may lie halfway between two.
 
 
 class Printed(NamedTuple):
@@ -116,7 +116,7 @@ def contradictions(
     """
     hits = _hits_by_cutoff(numbers)
     found = _falling(hits)
-    if not found:  # or they would bound nothing
+    if not found:  # Hits that contradict one another would bound nothing.
         found += _beyond_hits(numbers, hits, candidates)
     found += _unlike_means(numbers, candidates)
     found += _no_shares(hits, tasks)
@@ -169,7 +169,7 @@ def _beyond_hits(
         return []
     least_shares = _rising([max(number.low, 0.0) for number in hits.values()])
     most_shares = _rising([min(number.high, 1.0) for number in hits.values()])
-    first_ranks = [1.0]  # the best rank of each block
+    first_ranks = [1.0]  # These are the best ranks of the blocks.
     first_ranks += [k + _HALF for k in hits]
     last_ranks: list[float] = list(hits)
     last_ranks.append(candidates or math.inf)

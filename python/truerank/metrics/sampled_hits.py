@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import FloatArray, IntArray
 
-_LISTED = 256  # of a tie of up to so many positions all are asked
+_LISTED = 256  # All positions of a tie are asked, if it has up to so many.
 _FLAT = 2.0**45
 _FEW_FACTORS = 2.0**20
-MOST = 2**62  # no number of candidates is much larger, while a key may have any digits
+MOST = 2**62  # No number of candidates is much larger, while a key may have any digits.
 
 
 class DrawnCutoff(NamedTuple):
@@ -80,7 +80,7 @@ class Draws(NamedTuple):
         for _ in range(int((last - count).max(initial=-1)) + 1):
             yield count, np.where(count <= most, np.exp(np.minimum(logs, 0.0)), 0.0)
             more = np.maximum(self.marked - count, 0) * np.maximum(self.drawn - count, 0)
-            with np.errstate(divide="ignore"):  # there may be no more
+            with np.errstate(divide="ignore"):  # There may be no more, and log 0 is right then.
                 logs = logs + np.log(more / ((count + 1) * (unmarked - self.drawn + count + 1)))
             count = count + 1
 
@@ -101,9 +101,10 @@ class Draws(NamedTuple):
 
 def _log_falling(x: FloatArray, factors: FloatArray) -> FloatArray:
     """The logarithm of x (x - 1) ... with so many factors, the last of which is at least 1."""
-    numbers: Any = factors  # whole, in float64
+    numbers: Any = factors  # They are whole numbers in float64.
     found: FloatArray = factors * mean_log(x - factors + 1, numbers)
-    # beyond, neighbours are the same float: two terms of the series in factors / x
+    # Beyond this size neighbours are the same float: two terms of the series in factors / x are
+    # enough.
     is_flat = (x > _FLAT) & (factors < _FEW_FACTORS)
     if is_flat.any():
         flat = factors * np.log(np.maximum(x, 1)) - factors * (factors - 1) / (2 * np.maximum(x, 1))
@@ -157,7 +158,8 @@ def mean_hit_share(
     found[few] = mean_over_tie(plain, first[few], tied[few], candidates[few], cutoff)
     above = _draws_of(first[are_many] - 1, candidates[are_many], cutoff)
     in_tie = tied[are_many].astype(np.float64)
-    others = above.total - above.marked  # the tie and what is below it, without the true one
+    # They are the tie and what is below it, without the true one.
+    others = above.total - above.marked
     k = min(cutoff.k, MOST)
     total = np.zeros(len(in_tie))
     for count, shares in above.shares(k - 1):
@@ -183,7 +185,7 @@ def middle_hit_share(
     array([0.5])
     """
     first = middle - (tied - 1) / 2
-    found = hit_share(first, candidates, cutoff)  # which is correct where nothing ties
+    found = hit_share(first, candidates, cutoff)  # It is correct where nothing ties.
     ties = tied > 1
     above = _draws_of(first[ties] - 1, candidates[ties], cutoff)
     others = above.total - above.marked

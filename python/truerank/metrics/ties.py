@@ -17,9 +17,10 @@ from ..inputs.row_keys import codes_of
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
 
-_POSITIONS = 1 << 16  # of ties, added at once
+_POSITIONS = 1 << 16  # So many positions of ties are added at once.
 
-# k of hits@k and its like, p of power_mean:p, a `DrawnCutoff` of sampled_hits@k:n; 0: there is none
+# It is k of hits@k and its like, p of power_mean:p, a `DrawnCutoff` of sampled_hits@k:n, or 0 where
+# there is none.
 Parameter = Any
 
 
@@ -59,7 +60,7 @@ def mean_over_tie(
     total = np.zeros(len(first))
     (open_ties,) = np.nonzero(tied > 0)
     begin = 0
-    while open_ties.size:  # a block of positions of all ties that reach so far
+    while open_ties.size:  # Each pass adds a block of positions of all ties that reach so far.
         steps = np.arange(begin, begin + max(_POSITIONS // open_ties.size, 1))
         positions = first[open_ties, None] + steps
         inside = steps < tied[open_ties, None]
@@ -85,7 +86,7 @@ def up_to_cutoff(f: RankFunction) -> RankFunction:
         values = f.of_ranks(ranks, candidates, k)
         if not k:
             return values
-        return np.where(ranks <= min(k, 2**63), values, 0.0)  # no rank is beyond 2**63
+        return np.where(ranks <= min(k, 2**63), values, 0.0)  # No rank is beyond 2**63.
 
     def over_tie(
         first: FloatArray, tied: IntArray, candidates: IntArray, k: Parameter
@@ -154,7 +155,7 @@ def relative_power(first: FloatArray, tied: IntArray, p: Parameter) -> FloatArra
     """
     last = first + (tied - 1)
     reach = np.exp(np.minimum((45 + np.log(tied)) / max(abs(p), 1e-300), 700))
-    if p < 0:  # the first positions have the greatest powers
+    if p < 0:  # The first positions have the greatest powers.
         greatest = first
         begin = first
         end = np.minimum(last, np.ceil(first * reach))
@@ -187,17 +188,17 @@ def _mean_over(
     `closed_sum` gives the sums from position `start` on, between edges half a position outside.
     Both take the greatest position of the tie, too.
     """
-    means = function(begin, greatest)  # correct where nothing ties
+    means = function(begin, greatest)  # They are correct where nothing ties.
     (ties,) = np.nonzero(tied > 1)
     if not ties.size:
         return means
-    # equal ties are computed once
+    # Equal ties are computed once.
     pairs = codes_of(_as_integers(begin[ties]), _as_integers(end[ties]))
     index = ties[pairs.first()]
     first = begin[index]
     last = end[index]
     most = greatest[index]
-    last_single = np.minimum(last, start - 1)  # up to which positions are added one by one
+    last_single = np.minimum(last, start - 1)  # Positions up to it are added one by one.
     total = np.zeros(first.shape)
     for step in range(int((last_single - first).max()) + 1):
         within = first + step <= last_single
@@ -223,22 +224,23 @@ def _log_sum(low: FloatArray, high: FloatArray, _: FloatArray) -> FloatArray:
     width = high - low
     total = width * np.log(low) + high * np.log1p(width / low) - width
     for order, coefficient in _MIDPOINT:
-        factor = math.prod(-i for i in range(1, order))  # d^order log x = factor / x^order
+        # The derivative is d^order log x = factor / x^order.
+        factor = math.prod(-i for i in range(1, order))
         total += coefficient * factor * (1 / high**order - 1 / low**order)
     return total
 
 
 def _power_sum(low: FloatArray, high: FloatArray, p: float, scale: FloatArray) -> FloatArray:
-    # (high^q - low^q) / q from the end that is larger, so that nothing overflows
+    # (high^q - low^q) / q is computed from the larger end, so that nothing overflows.
     q = p + 1
     ratio = np.log1p((high - low) / low)
     larger = high if q > 0 else low
-    relative = ratio  # the integral of 1 / x
-    if q:
-        relative = -np.expm1(-abs(q) * ratio) / abs(q)
+    # For q = 0 the ratio is the integral of 1 / x.
+    relative = -np.expm1(-abs(q) * ratio) / abs(q) if q else ratio
     total = np.power(larger / scale, p) * larger * relative
     for order, coefficient in _MIDPOINT:
-        factor = math.prod(p - i for i in range(order))  # d^order x^p = factor x^(p - order)
+        # The derivative is d^order x^p = factor x^(p - order).
+        factor = math.prod(p - i for i in range(order))
         difference = np.power(high / scale, p) / high**order
         difference -= np.power(low / scale, p) / low**order
         total += coefficient * factor * difference
@@ -249,7 +251,7 @@ IDENTITY = RankFunction(lambda r, N, _: r, lambda a, m, N, _: mean_rank(a, m))
 RECIPROCAL = RankFunction(lambda r, N, _: 1.0 / r, lambda a, m, N, _: mean_power(a, m, -1.0))
 LOG = RankFunction(lambda r, N, _: np.log(r), lambda a, m, N, _: mean_log(a, m))
 HIT = RankFunction(
-    lambda r, N, k: (r <= min(k, 2**63)).astype(np.float64),  # no rank is beyond 2**63
+    lambda r, N, k: (r <= min(k, 2**63)).astype(np.float64),  # No rank is beyond 2**63.
     lambda a, m, N, k: hit_share(a, m, k),
 )
 DISCOUNT = RankFunction(lambda r, N, _: 1.0 / np.log2(1.0 + r))

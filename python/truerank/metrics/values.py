@@ -95,7 +95,7 @@ def chance(
 
 def grouped_tasks(candidates: Any, weights: Any = None) -> Tasks:
     """Group equal tasks; those of one call have a weight above 0, or there are none."""
-    if is_integer(candidates):  # of one task
+    if is_integer(candidates):  # A single number is that of one task.
         candidates = [candidates]
     tasks = chance_model.compress(candidates, weights)
     if weights is not None and not tasks.count and np.size(weights):
@@ -325,7 +325,7 @@ def values_within(
         means = means_within(f, sample.weights, codes, groups)
     elif metric.mean is median and sample.weights is None and sample.tied is None:
         means = medians_within(sample.ranks, codes, groups)
-    if means is not None and metric.inverse is float:  # which changes nothing
+    if means is not None and metric.inverse is float:  # This inverse changes nothing.
         return means
     if means is not None:
         return np.array([metric.inverse(mean) for mean in means.tolist()], dtype=np.float64)
@@ -362,7 +362,7 @@ def medians_within(values: FloatArray, codes: IntArray, groups: int) -> FloatArr
     sizes = np.bincount(codes, minlength=groups)
     ends = np.cumsum(sizes)
     filled = sizes > 0
-    middle = (ends - sizes + sizes // 2)[filled]  # the upper one
+    middle = (ends - sizes + sizes // 2)[filled]  # It is the upper middle of an even number.
     below = middle - (sizes[filled] + 1) % 2
     ordered = values[np.lexsort((values, codes))]
     medians = np.full(groups, np.nan)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .transforms import inverse_mean as inverse_mean
     from .transforms import least as least
     from .transforms import power_mean as power_mean
-else:  # or a type checker would accept any name
+else:  # A type checker that read this would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {

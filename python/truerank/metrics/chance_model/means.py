@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
     SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
 
-_LISTED = 1 << 12  # up to so many candidates every rank is listed
-_LISTED_ROWS = 64  # so many numbers of candidates at once
-_ROWS = 1024  # the same of those whose nodes stand for their ranks
-_COARSEST = 4.0  # a block of ranks is an octave; of twice the power it is half of one
-_FINEST = 2.0**14  # where each rank is a node up to some 60,000
-_MOST = 2**62  # no number of candidates is much larger, while a cutoff may have any digits
-_NEAR = 1e-13  # how much of a mean two rules may differ
+_LISTED = 1 << 12  # Up to so many candidates every rank is listed.
+_LISTED_ROWS = 64  # So many numbers of candidates, whose ranks are listed, are computed at once.
+_ROWS = 1024  # So many, whose nodes stand for their ranks, are computed at once.
+_COARSEST = 4.0  # A block of ranks is an octave; with twice the power it is half of one.
+_FINEST = 2.0**14  # With this power each rank is a node up to some 60,000.
+_MOST = 2**62  # No number of candidates is much larger, while a cutoff may have any digits.
+_NEAR = 1e-13  # Two rules may differ by this share of a mean.
 _NEAR_VARIANCE = 1e-11
 
 
@@ -61,7 +61,7 @@ def mean_model(single: SingleModel) -> ChanceModel:
 
 def sum_over_tasks(tasks: Tasks, mean: FloatArray, variance: FloatArray) -> Moments:
     """Mean and variance of the weighted mean, from those of each task."""
-    if not variance.any():  # chance has one value, as hits@k where k reaches all candidates
+    if not variance.any():  # Chance has one value, as for hits@k where k reaches all candidates.
         return float(mean[0]), 0.0
     shares = tasks.weights * tasks.multiplicities
     return float((shares * mean).sum()), float((shares * (tasks.weights * variance)).sum())
@@ -165,7 +165,7 @@ def _sums_over_nodes(f: RankFunction, name: str, sizes: IntArray, parameter: flo
 def _nodes(sizes: IntArray, power: float) -> tuple[FloatArray, FloatArray]:
     """The nodes for functions as steep as a power of the rank, whole where they are ranks."""
     nodes, shares = rank_nodes(sizes, power)
-    # those of a short run are its ranks, but for rounding, which a jump of f would show
+    # The nodes of a short run are its ranks, but for rounding, which a jump of f would show.
     whole = np.rint(nodes)
     return np.where(np.abs(nodes - whole) < 1e-13 + 1e-15 * nodes, whole, nodes), shares
 
@@ -186,7 +186,7 @@ def _are_near(one: FloatArray, other: FloatArray) -> npt.NDArray[np.bool_]:
     mean, variance = np.abs(other)
     means_differ, variances_differ = np.abs(one - other)
     near: npt.NDArray[np.bool_] = means_differ <= _NEAR * mean
-    # values are rounded, which a small variance shows
+    # Values are rounded, which a small variance shows.
     seen = 10 * _NEAR * mean * np.sqrt(variance) + np.square(_NEAR * mean)
     near &= variances_differ <= _NEAR_VARIANCE * variance + seen
     return near
@@ -245,7 +245,7 @@ def hit_moments(sizes: IntArray, parameter: float) -> tuple[FloatArray, FloatArr
     (array([0.5, 1. ]), array([0.25, 0.  ]))
     """
     n = sizes.astype(np.float64)
-    # no rank is beyond 2**63, while a cutoff may have any number of digits
+    # No rank is beyond 2**63, while a cutoff may have any number of digits.
     k = float(min(parameter, 2**63))
     q = np.minimum(k / n, 1)
     return q, q * np.maximum(n - k, 0) / n

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from ...inputs.arrays import FloatArray, IntArray
 
-    AnyArray: TypeAlias = npt.NDArray[Any]  # of float64 or complex128
+    AnyArray: TypeAlias = npt.NDArray[Any]  # It is of float64 or complex128.
 
-POINTS = 12  # nodes of a Gauss rule: exact for polynomials of degree 23
-_HEAD = 16  # each rank below it is a node
-_GRID = 20  # nodes of an interpolation over one octave of N or of weights
+POINTS = 12  # A Gauss rule with so many nodes is exact for polynomials of degree 23.
+_HEAD = 16  # Each rank below it is a node.
+_GRID = 20  # An interpolation over one octave of N or of weights has so many nodes.
 
 
 def gauss(starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -48,7 +48,7 @@ def gauss(starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArr
     inside = np.maximum(1 - (k / lengths[:, None]) ** 2, 0.0)
     matrix = np.zeros((len(lengths), POINTS, POINTS))
     matrix[:, k, k - 1] = np.sqrt(inside * k**2 / (4 * (4.0 * k**2 - 1)))
-    values, vectors = np.linalg.eigh(matrix)  # reads the lower triangle
+    values, vectors = np.linalg.eigh(matrix)  # It reads the lower triangle alone.
     middle = (starts + (lengths - 1) / 2)[:, None]
     return middle + values * lengths[:, None], vectors[:, 0, :] ** 2 * lengths[:, None]
 
@@ -76,27 +76,28 @@ def rank_nodes(sizes: FloatArray | IntArray, power: float = 1.0) -> tuple[FloatA
     most = sizes.max()
     sizes = sizes.astype(np.float64)
     ratio = 2.0 ** min(1.0, 4 / abs(power))
-    edges = list(range(1, _HEAD + 1))  # the first rank of each block
+    edges = list(range(1, _HEAD + 1))  # An edge is the first rank of a block.
     following = math.ceil(edges[-1] * ratio)
     while following <= most:
         edges.append(following)
         following = math.ceil(following * ratio)
     first = np.array(edges, dtype=np.float64)
-    # the nodes of whole blocks, which all N share: single ranks, and 12 of each longer block
+    # All N share the nodes of whole blocks: single ranks, and 12 of each longer block.
     single = _HEAD - 1
     of_blocks, weights_of_blocks = gauss(first[single:-1], np.diff(first[single:]))
     shared = np.append(np.arange(1.0, _HEAD), of_blocks)
     shared_weights = np.append(np.ones(single), weights_of_blocks)
     longer = np.arange(single, len(first) - 1)
-    block = np.append(np.arange(single), np.repeat(longer, POINTS))  # of each of these nodes
-    # each N has the blocks before the one it lies in, and a part of that one
+    # It has the block of each of these nodes.
+    block = np.append(np.arange(single), np.repeat(longer, POINTS))
+    # Each N has the blocks before the one it lies in, and a part of that one.
     last = np.searchsorted(first, sizes, side="right") - 1
     of_part, weights_of_part = gauss(first[last], sizes - first[last] + 1)
     used_weights = np.where(block < last[:, None], shared_weights, 0.0)
     nodes = np.concatenate([np.broadcast_to(shared, used_weights.shape), of_part], axis=1)
     counts = np.concatenate([used_weights, weights_of_part], axis=1)
     n = sizes[:, None]
-    return np.clip(nodes, 1.0, n), counts / n  # a node that is not used must not overflow
+    return np.clip(nodes, 1.0, n), counts / n  # A node that is not used must not overflow.
 
 
 def run_nodes(edges: AnyArray, kinks: AnyArray) -> tuple[FloatArray, FloatArray]:
@@ -176,14 +177,12 @@ def _interpolation(values: FloatArray, *, whole: bool) -> tuple[FloatArray, Floa
     if len(nodes) <= _GRID:
         return nodes, (values[:, None] == nodes).astype(np.float64)
     half = math.log(nodes[-1] / nodes[0]) / 2
-    degree = _GRID - 1
-    if half <= 1e-6:  # values that are so close differ in few digits
-        degree = 2
+    degree = 2 if half <= 1e-6 else _GRID - 1  # Values that are so close differ in few digits.
     angles = np.linspace(0, math.pi, degree + 1)
     nodes = nodes[0] * np.exp(half * (1 - np.cos(angles)))
     if whole:
         nodes = np.unique(np.rint(nodes))
-    # the barycentric formula, on the scale of the logarithm
+    # This is the barycentric formula, on the scale of the logarithm.
     x = np.log(nodes / nodes[0]) / half
     at = np.log(values / nodes[0]) / half
     factors = (x[:, None] - x + np.eye(len(x))).prod(axis=1)

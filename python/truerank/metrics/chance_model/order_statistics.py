@@ -70,10 +70,10 @@ def _median(tasks: Tasks, name: str) -> Moments:
 
 # -- sums of independent events --------------------------------------------------------------------
 
-_FREQUENCIES = 24  # on the half circle; they give a bump of any width to 1e-13
-_PERIOD = 14.0  # in standard deviations; there is no weight further off
-_CELLS = 1 << 16  # numbers in memory at once, times a few
-_NEAR = -60.0  # log probability above which the wrapped tail of the other side counts
+_FREQUENCIES = 24  # So many frequencies on the half circle give a bump of any width to 1e-13.
+_PERIOD = 14.0  # There is no weight further off than so many standard deviations.
+_CELLS = 1 << 16  # So many numbers, times a few, are in memory at once.
+_NEAR = -60.0  # Above this log probability the wrapped tail of the other side counts.
 
 
 def invert(
@@ -137,14 +137,15 @@ def invert(
     grown = hit * np.expm1(s)[:, None] - lost
     logs = np.where(np.abs(grown) < 0.5, np.log1p(np.maximum(grown, -0.5)), np.log(tilted + miss))
     exponent = logs @ numbers - s * centre
-    every = 2 * math.ceil((float(numbers.sum()) + 1 - 1e-6) / 2)  # no frequency is its own mirror
+    # It is even, so that no frequency is its own mirror.
+    every = 2 * math.ceil((float(numbers.sum()) + 1 - 1e-6) / 2)
     count = min(every // 2, _FREQUENCIES)
     period = np.full(len(s), float(every))
     if 2 * count < every:
         period = np.maximum(_PERIOD * sigma, 2.0 * count)
     factor = np.zeros(len(s))
     step = max(1, _CELLS // share.size)
-    with np.errstate(divide="ignore"):  # log 0 = -inf: the function is 0 there
+    with np.errstate(divide="ignore"):  # Where log 0 is -inf, the function is 0.
         for first in range(0, count, step):
             k = np.arange(first, min(first + step, count))[:, None]
             t = (k + 0.5) * 2 * math.pi / period
@@ -180,7 +181,7 @@ def _saddle(
     goal = np.clip(centre - np.where(miss > 0, 0.0, numbers).sum(axis=1), 0.01, total - 0.01)
     target = np.log(goal) - np.log(total - goal)
     s = np.zeros(len(centre))
-    # no odds are beyond 2^63, no numbers beyond 2^53
+    # No odds are beyond 2^63, and no numbers beyond 2^53.
     low = s - 200.0
     high = s + 200.0
     for _ in range(80):
@@ -216,7 +217,8 @@ class _Counts:
         self.sizes, first = np.unique(tasks.sizes, return_index=True)
         self.numbers = np.add.reduceat(tasks.multiplicities, first).astype(np.float64)
         self._certain = np.append(0.0, np.cumsum(self.numbers))
-        self._slope = np.cumsum((self.numbers / self.sizes)[::-1])[::-1]  # of the mean of B(x)
+        # It is the slope of the mean of B(x).
+        self._slope = np.cumsum((self.numbers / self.sizes)[::-1])[::-1]
         self._far: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
 
     def first_with_mean(self, means: FloatArray, top: int) -> IntArray:
@@ -234,8 +236,8 @@ class _Counts:
         centre without the other tasks, whose ranks are certainly <= `first`.
         """
         start, stop = np.searchsorted(self.sizes, [first, last], side="right").tolist()
-        start = min(start, len(self.sizes) - 1)  # a node may be rounded up to the last size
-        stop = _BATCH * math.ceil(stop / _BATCH)  # so that few are needed
+        start = min(start, len(self.sizes) - 1)  # A node may be rounded up to the last size.
+        stop = _BATCH * math.ceil(stop / _BATCH)  # Rounded up, few distinct stops are needed.
         if stop not in self._far:
             ones = np.ones(len(self.sizes[stop:]))
             self._far[stop] = stand_ins(self.sizes[stop:], ones, self.numbers[stop:])
@@ -306,12 +308,13 @@ def _falling_nodes(
 
 # -- moments of order statistics -------------------------------------------------------------------
 
-_BATCH = 48  # x that are inverted at once
-_FALL = 36.0  # e-folds of the gap between the middle two
-_KINKS = 48  # sums over y are cut at up to so many sizes
-_ALL = 2000  # up to so many x with few kinks are all summed
-_NODES = 500  # the gap between the middle two is computed at up to so many other x
-_RUNS = np.arange(64) * (np.arange(64) + 5.0) / 6  # from the middle, in standard deviations
+_BATCH = 48  # So many x are inverted at once.
+_FALL = 36.0  # The gap between the middle two is followed until it has fallen by so many e-folds.
+_KINKS = 48  # Sums over y are cut at up to so many sizes.
+_ALL = 2000  # Up to so many x with few kinks are all summed.
+_NODES = 500  # The gap between the middle two is computed at up to so many other x.
+# Runs end so many standard deviations from the middle.
+_RUNS = np.arange(64) * (np.arange(64) + 5.0) / 6
 
 
 def order_moments(tasks: Tasks, k: float, *, inverse: bool = False) -> Moments:
@@ -347,7 +350,7 @@ def order_moments(tasks: Tasks, k: float, *, inverse: bool = False) -> Moments:
         kinks = np.append(kinks, 2 ** np.arange(3, 63))
     nodes = []
     sums = np.zeros(2)
-    size = 0.0  # of the parts of the second sum
+    size = 0.0  # It is the size of the parts of the second sum.
     for side, last in ((-1, 1), (1, top + 1)):
         ends = counts.first_with_mean(centre + side * spread * _RUNS, top)
         ends[0] = pivot
@@ -370,7 +373,7 @@ def order_moments(tasks: Tasks, k: float, *, inverse: bool = False) -> Moments:
     mean = float(sums[0])
     mean += 1 / pivot if inverse else pivot
     variance = float(sums[1] - sums[0] ** 2)
-    if not variance > 1e-15 * size:  # that of a nearly certain rank is rounding
+    if not variance > 1e-15 * size:  # The variance of a nearly certain rank is rounding.
         variance = 0.0
     return mean, variance
 
@@ -383,9 +386,9 @@ def _nodes_of_gap(
     high = int(x.max())
     kinks = int(((counts.sizes > low) & (counts.sizes < high)).sum())
     most = _ALL if 0 < kinks <= _KINKS else _ALL // 8
-    if high - low <= most:  # every x
+    if high - low <= most:  # Every x is summed.
         step = 1
-    elif kinks > _KINKS and len(x) > _NODES:  # equal steps sum a bell of this width to all digits
+    elif kinks > _KINKS and len(x) > _NODES:  # Equal steps sum a bell of this width to all digits.
         slope = float(counts.numbers @ ((counts.sizes > pivot) / counts.sizes))
         step = max(1, int(spread / slope / 8))
     else:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 Moments: TypeAlias = tuple[float, float]
 
 
-ChanceModel: TypeAlias = Callable[["Tasks", float], Moments]  # of tasks and the metric's parameter
+# Its arguments are the tasks and the metric's parameter.
+ChanceModel: TypeAlias = Callable[["Tasks", float], Moments]
 
 
 def model(moments: ChanceModel) -> ChanceModel:
@@ -122,7 +123,7 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
         sizes = sizes[firsts]
         mass = mass[firsts]
         multiplicities = np.add.reduceat(multiplicities, firsts)
-        # a weight is never 0, however many tasks there are
+        # A weight is never 0, however many tasks there are.
         mass = np.maximum(mass / (mass * multiplicities).sum(), np.finfo(np.float64).tiny)
     return Tasks(sizes, mass, multiplicities)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ...inputs.arrays import FloatArray, IntArray
 
-    AnyArray: TypeAlias = npt.NDArray[Any]  # of float64 or complex128
+    AnyArray: TypeAlias = npt.NDArray[Any]  # It is of float64 or complex128.
     Transform: TypeAlias = Callable[[AnyArray], tuple[AnyArray, AnyArray]]
 
 
@@ -79,10 +79,10 @@ def _product(tasks: Tasks, sign: float) -> Moments:
     return product, product**2 * math.expm1(log_spread)
 
 
-_BLOCK = 1 << 19  # numbers in memory at once, times a few
-_ROWS = 1024  # tasks whose nodes are in memory at once
-_TERMS = 14  # of a power series
-_SMALL = 0.5  # up to which its error is below 1e-13
+_BLOCK = 1 << 19  # So many numbers, times a few, are in memory at once.
+_ROWS = 1024  # The nodes of so many tasks are in memory at once.
+_TERMS = 14  # A power series is summed up to so many terms.
+_SMALL = 0.5  # Up to here the error of the power series is below 1e-13.
 
 
 def _parts(length: int, step: int = _ROWS) -> list[slice]:
@@ -108,7 +108,7 @@ def inverse_mean(tasks: Tasks, parameter: float = 0) -> Moments:
     >>> round(mean, 12), round(variance, 12)
     (0.708333333333, 0.032986111111)
     """
-    if tasks.count == 1:  # it is 1 / r
+    if tasks.count == 1:  # For one task it is 1 / r.
         return reciprocal_rank(tasks, 0)
     return _power(tasks, 1.0, -1.0)
 
@@ -129,7 +129,7 @@ def harmonic(tasks: Tasks, parameter: float = 0) -> Moments:
     >>> round(mean, 12), round(variance, 12)
     (1.416666666667, 0.131944444444)
     """
-    if tasks.count == 1:  # it is r
+    if tasks.count == 1:  # For one task it is r.
         return mean_rank(tasks, 0)
     return _power(tasks, -1.0, -1.0)
 
@@ -162,7 +162,7 @@ def greatest(tasks: Tasks, parameter: float = 0) -> Moments:
     return order_moments(tasks, tasks.count)
 
 
-# powers with a formula of their own
+# These powers have a formula of their own.
 _SPECIAL_POWERS: dict[float, ChanceModel] = {
     1.0: mean_rank,
     -1.0: harmonic,
@@ -170,8 +170,8 @@ _SPECIAL_POWERS: dict[float, ChanceModel] = {
     math.inf: greatest,
     -math.inf: least,
 }
-_NEAR_ZERO = 0.05  # errors are small if |p| is not below it
-# beyond them it takes long: the number of nodes grows with p
+_NEAR_ZERO = 0.05  # Errors are small if |p| is not below it.
+# Beyond these powers it takes long, for the number of nodes grows with p.
 _LEAST = -4.0
 _GREATEST = 10.0
 
@@ -213,7 +213,7 @@ def power_mean(tasks: Tasks, parameter: float = 0) -> Moments:
 
 @model
 def _power_mean(tasks: Tasks, p: float) -> Moments:
-    if tasks.count == 1:  # it is r
+    if tasks.count == 1:  # For one task it is r.
         return mean_rank(tasks, 0)
     return _power(tasks, p, 1 / p)
 
@@ -230,9 +230,7 @@ def _power(tasks: Tasks, p: float, q: float) -> Moments:
     along z = c (1 + i sinh x)^2, around the negative axis and through c, near the saddle points of
     q and 2 q. Both are trapezoid rules, in log u and in x. Var Y^q = A(2q) - 2 A(q) - A(q)^2.
     """
-    best = 1.0  # the rank of the greatest r^p
-    if p > 0:
-        best = float(tasks.sizes[-1])
+    best = float(tasks.sizes[-1]) if p > 0 else 1.0  # The rank of the greatest r^p is best.
     transform, mean = _laplace(tasks, p, best)
     orders = np.array([q, 2 * q])
     path = _euler_path if q < 0 else _hankel_path
@@ -253,7 +251,7 @@ def _power(tasks: Tasks, p: float, q: float) -> Moments:
     else:
         gammas = [1 / math.gamma(-order) for order in orders.tolist()]
     one, two = (total * gammas).tolist()
-    # in units of the greatest r^p, so that nothing overflows
+    # The unit is the greatest r^p, so that nothing overflows.
     scale = mean**q * best ** (p * q)
     return scale * (1 + one), scale**2 * max(two - 2 * one - one**2, 0.0)
 
@@ -274,7 +272,7 @@ def _hankel_path(
     h = 2 * math.pi / (40 + q + math.sqrt(640 * q))
     root = 1 + 1j * np.sinh(h * k)
     u = -1.5 * q * root**2
-    # the node on the axis belongs to both halves of the path
+    # The node on the axis belongs to both halves of the path.
     slope = 3 * q * h / math.pi * root * np.cosh(h * k) * np.where(k > 0, 1.0, 0.5)
     return u, np.exp(-(orders[:, None] + 1) * np.log(-u)) * slope
 
@@ -359,5 +357,5 @@ def _log1p(z: AnyArray) -> AnyArray:
         near_0 = np.log(np.abs(1 + z))
         elsewhere = 0.5 * np.log1p(z.real * (2 + z.real) + z.imag**2)
     modulus = np.where(near_0 < -0.7, near_0, elsewhere)
-    # a product of -inf and an angle of 0 is no number
+    # A product of -inf and an angle of 0 is no number.
     return np.asarray(np.maximum(modulus, -1000.0) + 1j * np.arctan2(z.imag, 1 + z.real))
