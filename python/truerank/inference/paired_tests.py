@@ -277,7 +277,7 @@ def signed_sums(apart: FloatArray) -> FloatArray:
     Examples
     --------
     >>> signed_sums(np.array([1.0, 3.0]))
-    array([ 4., -2.,  2., -4.])
+    array([ 4.,  2., -2., -4.])
     """
     sums = np.zeros(1)
     for size in apart.tolist():
