@@ -1,4 +1,13 @@
-// The candidates of a panel as bounds take them: their levels, and how values follow from sums.
+// The candidates of a panel as bounds take them, and the thresholds of tasks that belong to candidates.
+//
+// A panel has up to 64 candidates, each in a lane. They are quantised for every cell anew, in blocks as the sums take
+// them, and the sums of a block with a tile of queries come out lane by lane. So for each lane there is a ValueLane:
+// the factors and addends by which a sum becomes the interval that the value of the pair lies in. Decisions read those
+// of many lanes at once, which is why they lie in arrays (LaneArrays). What is known of a candidate beside that, where
+// its vector is, its norm and its bias, is for the few pairs that stay open (CandidateFacts).
+//
+// Where all lanes have one step and no offset, an interval need not be made: sums themselves have thresholds
+// (SumPanel). Where both directions of an alignment are counted at once, lanes have tasks, too (set_thresholds).
 #pragma once
 
 #include <algorithm>
@@ -9,108 +18,125 @@
 #include <vector>
 
 #include "engine/bounded_queries.hpp"
-#include "engine/quantisation.hpp"
+#include "engine/quantiser.hpp"
 #include "kernels/decisions.hpp"
 
 namespace truerank {
 
-// How the values of a candidate follow from sums of levels: a lane of ValueLanes.
+// What is known of a candidate.
+struct CandidateFacts {
+    std::int64_t column = 0;
+    Extent extent{};       // of its shifted vector
+    double norm = 0;       // of the vector, at most
+    double offset = 0;     // what a bias or mean adds to the value of every pair
+    double squares = 0;    // the sum of squares as kernels take it, for poincare
+    bool is_zero = false;  // a zero vector
+};
+
+// How the values of a candidate follow from sums: a lane of ValueLanes.
 struct ValueLane {
-    float step, low, high, residue, norm;
+    float low_scale, low, high_scale, high, residue, norm;
+};
+// Those of all lanes, in arrays as kernels read them.
+struct LaneArrays {
+    std::vector<float> low_scale, low, high_scale, high, residue, norm;
+    void assign(std::size_t lanes, float number) {
+        for (auto* array : {&low_scale, &low, &high_scale, &high, &residue, &norm}) array->assign(lanes, number);
+    }
+    void set(std::size_t lane, const ValueLane& values) {
+        low_scale[lane] = values.low_scale;
+        low[lane] = values.low;
+        high_scale[lane] = values.high_scale;
+        high[lane] = values.high;
+        residue[lane] = values.residue;
+        norm[lane] = values.norm;
+    }
+    ValueLanes view(bool has_error) const {
+        return {low_scale.data(),
+                low.data(),
+                high_scale.data(),
+                high.data(),
+                has_error ? residue.data() : nullptr,
+                has_error ? norm.data() : nullptr};
+    }
+};
+
+// The tasks that belong to candidates: layers of one for each lane, with their true scores and thresholds on values.
+template <class C>
+struct LaneTasks {
+    std::size_t layers = 0;
+    std::int64_t tasks = 0;
+    const C* scores = nullptr;
+    std::vector<float> above, below;
 };
 
 template <class C>
 class BoundedPanel {
   public:
-    explicit BoundedPanel(const Quantiser<C>& quantiser) : q_(quantiser) {}
+    explicit BoundedPanel(const Quantiser<C>& quantiser)
+        : q_(quantiser), rows_(q_.scoring.candidates, normalises(q_.scoring.similarity)) {}
 
     // Quantises the candidates of these columns, kPanelLanes or fewer. Returns whether all of them could be.
     bool load(const std::int64_t* columns, std::int64_t width, const LevelForm& form, double largest_query) {
         const std::size_t size = q_.size(), lanes = q_.kernels.lanes;
-        const bool in_place = q_.candidates.in_place(q_.normalised());
-        columns_ = columns;
         width_ = static_cast<std::size_t>(width);
         blocks_ = (width_ + lanes - 1) / lanes;
-        block_bytes_ = form.size(size, lanes);
-        levels_.assign(blocks_ * block_bytes_);
-        word_row_bytes_ = q_.has_second_levels(form) ? q_.word_row_bytes() : 0;
-        words_.assign(width_ * word_row_bytes_);
-        word_lanes_.resize(width_);
-        shifted_.resize(width_ * size);
-        owned_rows_.resize(in_place ? 1 : width_ * size);
+        levels_.assign(blocks_, form.size(size, lanes));
+        words_.assign(width_, q_.has_second_levels(form) ? q_.word_row_bytes() : 0);
+        word_values_.resize(width_);
         rows_.resize(width_);
-        extents_.resize(width_);
-        is_zero_.assign(width_, 0);
+        shifted_.resize(width_ * size);
+        facts_.assign(width_, {});
         has_zeros_ = false;
-        for (auto* buffer : {&norms_, &offsets_, &squares_}) buffer->assign(width_, 0);
-        for (auto* buffer : {&low_scale_, &low_, &high_scale_, &high_, &residues_, &quantised_norms_}) {
-            buffer->assign(blocks_ * lanes, kNoCandidate);
-        }
+        values_.assign(blocks_ * lanes, kNoCandidate);
         for (std::size_t j = 0; j < width_; ++j) {
-            const C* const row = rows_[j] =
-                q_.candidates.row(columns[j], q_.normalised(), owned_rows_.data() + (in_place ? 0 : j * size));
-            extents_[j] = q_.kernels.shift(row, q_.quantisation.shift.data(), size, shifted_.data() + j * size);
-            if (!q_.is_usable(extents_[j]) || !load_addends(j, row)) return false;
-            if (q_.is_zero(row)) is_zero_[j] = has_zeros_ = true;
+            if (!load_facts(j, columns[j])) return false;
         }
         const float step = common_step(form);
         for (std::size_t j = 0; j < width_; ++j) quantise(j, step, form, largest_query);
-        sum_panel_ = {1 / step, 0, 0};
-        for (std::size_t j = 0; j < width_; ++j) {
-            const bool products = q_.quantisation.kind == Kind::products;
-            sum_panel_.residue = std::max(sum_panel_.residue, products ? residues_[j] : high_[j]);
-            sum_panel_.norm = std::max(sum_panel_.norm, products ? quantised_norms_[j] : 0.0F);
-        }
         has_sum_thresholds_ = step > 0 && width_ == blocks_ * lanes;
+        set_sum_panel(step);
         return true;
     }
     // Sets the thresholds of the tasks of the lanes. Where a sink does not count, no pair is above.
     template <bool Counts, class Lanes>
     void set_thresholds(const Lanes& lanes) {
-        layers_ = lanes.layers();
-        tasks_ = lanes.tasks();
-        scores_ = lanes.thresholds();
-        const std::size_t n = layers_ * q_.kernels.lanes;
-        for (auto* thresholds : {&above_, &below_}) thresholds->assign(n, kNoCandidate);
+        tasks_.layers = lanes.layers();
+        tasks_.tasks = lanes.tasks();
+        tasks_.scores = lanes.thresholds();
+        const std::size_t n = tasks_.layers * q_.kernels.lanes;
+        for (auto* thresholds : {&tasks_.above, &tasks_.below}) thresholds->assign(n, kNoCandidate);
         for (std::size_t i = 0; i < n; ++i) {
-            if (scores_[i] != scores_[i]) continue;  // no task, or one that nothing is above
-            BoundedQueries<C>::set_floats(q_.scale.thresholds(static_cast<double>(scores_[i]), 0), above_[i],
-                                          below_[i]);
-            if constexpr (!Counts) above_[i] = Quantiser<C>::kInfinity;
+            const C score = tasks_.scores[i];
+            if (score != score) continue;  // no task, or one that nothing is above
+            BoundedQueries<C>::set_floats(q_.scale.thresholds(static_cast<double>(score), 0), tasks_.above[i],
+                                          tasks_.below[i]);
+            if constexpr (!Counts) tasks_.above[i] = Quantiser<C>::kInfinity;
         }
     }
 
-    // The second levels of a candidate, and how its values follow from their sums.
-    const unsigned char* words(std::size_t lane) const { return words_.data() + lane * word_row_bytes_; }
-    const ValueLane& word_lane(std::size_t lane) const { return word_lanes_[lane]; }
-
-    std::int64_t column(std::size_t lane) const { return columns_[lane]; }
-    const C* row(std::size_t lane) const { return rows_[lane]; }
-    double norm(std::size_t lane) const { return norms_[lane]; }
-    double offset(std::size_t lane) const { return offsets_[lane]; }
-    double squares(std::size_t lane) const { return squares_[lane]; }
-    // Whether a candidate is a zero vector, and whether any is.
-    bool is_zero(std::size_t lane) const { return is_zero_[lane] != 0; }
-    bool has_zeros() const { return has_zeros_; }
     std::size_t width() const { return width_; }
     std::size_t blocks() const { return blocks_; }
-    const unsigned char* levels(std::size_t block) { return levels_.data() + block * block_bytes_; }
-    ValueLanes value_lanes() const {
-        ValueLanes lanes{low_scale_.data(), low_.data(), high_scale_.data(), high_.data()};
-        if (q_.quantisation.kind == Kind::products) {
-            lanes.residue = residues_.data();
-            lanes.norm = quantised_norms_.data();
-        }
-        return lanes;
-    }
+    const CandidateFacts& facts(std::size_t lane) const { return facts_[lane]; }
+    const C* row(std::size_t lane) const { return rows_[lane]; }
+    // Whether any candidate is a zero vector.
+    bool has_zeros() const { return has_zeros_; }
+
+    // What kernels take.
+    const unsigned char* levels(std::size_t block) const { return levels_[block]; }
+    ValueLanes value_lanes() const { return values_.view(q_.quantisation.kind == Kind::products); }
+    // The second levels of a candidate, and how its values follow from their sums.
+    const unsigned char* words(std::size_t lane) const { return words_[lane]; }
+    const ValueLane& word_lane(std::size_t lane) const { return word_values_[lane]; }
     // Whether a task has the same thresholds on the sums of all lanes, and what they follow from.
     bool has_sum_thresholds() const { return has_sum_thresholds_; }
     const SumPanel& sum_panel() const { return sum_panel_; }
 
-    std::size_t layers() const { return layers_; }
-    std::int64_t tasks() const { return tasks_; }
-    C score(std::size_t slot) const { return scores_[slot]; }
-    LaneThresholds thresholds() const { return {layers_, above_.data(), below_.data()}; }
+    // The tasks of the lanes.
+    std::size_t layers() const { return tasks_.layers; }
+    std::int64_t tasks() const { return tasks_.tasks; }
+    C score(std::size_t slot) const { return tasks_.scores[slot]; }
+    LaneThresholds thresholds() const { return {tasks_.layers, tasks_.above.data(), tasks_.below.data()}; }
 
   private:
     using Kind = typename Quantiser<C>::Kind;
@@ -118,27 +144,36 @@ class BoundedPanel {
     // Candidates have one step where theirs are, on the average, no finer than this one by more than this factor.
     static constexpr double kCoarser = 2;
 
-    // Takes what is known of a candidate beside its components; returns whether bounds cover it.
-    bool load_addends(std::size_t j, const C* row) {
+    float* shifted(std::size_t j) { return shifted_.data() + j * q_.size(); }
+    // Takes what is known of a candidate before it is quantised; returns whether bounds cover it.
+    bool load_facts(std::size_t j, std::int64_t column) {
+        const Scoring<C>& scoring = q_.scoring;
         const double slope = q_.scale.slope();
-        if (q_.bias != nullptr) offsets_[j] = static_cast<double>(q_.bias[columns_[j]]) / slope;
-        if (q_.candidate_means != nullptr) {
-            offsets_[j] -= static_cast<double>(q_.candidate_means[columns_[j]]) / slope;
+        const C* const row = rows_.load(j, column);
+        CandidateFacts& facts = facts_[j];
+        facts.column = column;
+        facts.extent = q_.kernels.shift(row, q_.quantisation.shift.data(), q_.size(), shifted(j));
+        if (scoring.bias != nullptr) facts.offset = static_cast<double>(scoring.bias[column]) / slope;
+        if (scoring.candidate_means != nullptr) {
+            facts.offset -= static_cast<double>(scoring.candidate_means[column]) / slope;
         }
-        if (q_.quantisation.kind == Kind::squares) squares_[j] = q_.squares_of(row);
-        return q_.is_usable(offsets_[j]) && q_.is_inside(squares_[j]);
+        if (q_.quantisation.kind == Kind::squares) facts.squares = q_.squares_of(row);
+        if (!q_.is_usable(facts.extent) || !q_.is_usable(facts.offset) || !q_.is_inside(facts.squares)) return false;
+        facts.is_zero = q_.is_zero(row);
+        has_zeros_ = has_zeros_ || facts.is_zero;
+        return true;
     }
     // One step for all candidates that have no offsets; 0 where there is none, or where it would be too coarse for
     // most.
     float common_step(const LevelForm& form) const {
         const Quantisation<C>& quantisation = q_.quantisation;
-        if (q_.bias != nullptr || q_.candidate_means != nullptr) return 0;
+        if (q_.scoring.bias != nullptr || q_.scoring.candidate_means != nullptr) return 0;
         if (quantisation.kind == Kind::distances) return quantisation.distance_grid.step;
         if (quantisation.kind != Kind::products || quantisation.centred_queries) return 0;
         double sum = 0;
         float most = 0;
-        for (const Extent& extent : extents_) {
-            const float step = quantisation.grid_of(extent.largest, quantisation.grid(form.greatest)).step;
+        for (const CandidateFacts& facts : facts_) {
+            const float step = quantisation.grid_of(facts.extent.largest, quantisation.grid(form.greatest)).step;
             sum += static_cast<double>(step);
             most = std::max(most, step);
         }
@@ -147,81 +182,83 @@ class BoundedPanel {
     void quantise(std::size_t j, float step, const LevelForm& form, double largest_query) {
         const std::size_t lanes = q_.kernels.lanes;
         const Quantisation<C>& quantisation = q_.quantisation;
+        CandidateFacts& facts = facts_[j];
         LevelGrid grid = quantisation.grid(form.greatest);
         if (quantisation.kind == Kind::products) {
-            grid = step > 0 ? quantisation.with_step(step, grid) : quantisation.grid_of(extents_[j].largest, grid);
+            grid = step > 0 ? quantisation.with_step(step, grid) : quantisation.grid_of(facts.extent.largest, grid);
         }
-        const Quantised made = q_.quantise(shifted_.data() + j * q_.size(), extents_[j], grid, form, form.zero,
-                                           form.place(j % lanes), lanes, levels_.data() + j / lanes * block_bytes_);
-        norms_[j] = made.norm + quantisation.shift_norm;
-        if (form.has_float_sums()) {
-            set_float_lane(j, made.norm, form.error, largest_query);
-        } else {
-            const ValueLane lane = lane_of(j, made);
-            low_scale_[j] = high_scale_[j] = lane.step;
-            low_[j] = lane.low;
-            high_[j] = lane.high;
-            residues_[j] = lane.residue;
-            quantised_norms_[j] = lane.norm;
+        const Quantised made = q_.quantise(shifted(j), facts.extent, grid, form, form.zero, form.place(j % lanes),
+                                           lanes, levels_[j / lanes]);
+        facts.norm = made.norm + quantisation.shift_norm;
+        values_.set(j, form.has_float_sums() ? lane_of_floats(facts, made.norm, form.error, largest_query)
+                                             : lane_of_levels(facts, made));
+        if (words_.bytes() > 0) {
+            word_values_[j] = lane_of_levels(facts, q_.quantise_words(shifted(j), facts.extent, words_[j]));
         }
-        if (word_row_bytes_ == 0) return;
-        word_lanes_[j] = lane_of(
-            j, q_.quantise_words(shifted_.data() + j * q_.size(), extents_[j], words_.data() + j * word_row_bytes_));
     }
-    // Sets how the values of a candidate follow from sums of floats. They are wrong by the roughness of the terms, by
+    // How the values of a candidate follow from sums of floats. They are wrong by the roughness of the terms, by
     // roundings, and by that of doubles to floats.
-    void set_float_lane(std::size_t j, double norm, double roughness, double largest_query) {
+    ValueLane lane_of_floats(const CandidateFacts& facts, double norm, double roughness, double largest_query) const {
         const double share = 2 * roughness + (q_.depth() + 40) * 0x1p-23;
-        const double weight = q_.quantisation.kind == Kind::squares ? 1 / (1 - squares_[j]) : 1;
+        const double weight = q_.quantisation.kind == Kind::squares ? 1 / (1 - facts.squares) : 1;
         double error = q_.depth() * 0x1p-55 * weight;
         if (sizeof(C) == 8) error += std::sqrt(q_.depth()) * 0x1p-22 * (largest_query + norm);
-        low_scale_[j] = q_.rounded_down(-weight * (1 + share));
-        high_scale_[j] = q_.rounded_up(-weight * (1 - share));
-        low_[j] = q_.rounded_down(-error);
-        high_[j] = q_.rounded_up(error);
+        return {.low_scale = q_.rounded_down(-weight * (1 + share)),
+                .low = q_.rounded_down(-error),
+                .high_scale = q_.rounded_up(-weight * (1 - share)),
+                .high = q_.rounded_up(error),
+                .residue = 0,
+                .norm = 0};
     }
     // How the values of a candidate follow from sums of levels.
-    ValueLane lane_of(std::size_t j, const Quantised& made) const {
-        double offset = offsets_[j], error = 0, levels = 0, residue = made.residue;
+    ValueLane lane_of_levels(const CandidateFacts& facts, const Quantised& made) const {
+        double offset = facts.offset, error = 0, levels = 0, residue = made.residue;
         if (q_.quantisation.kind == Kind::distances) {
             error = residue + 255 * q_.depth() * static_cast<double>(made.step) * q_.kFloatError;
             residue = 0;
         } else {
             levels = made.norm + residue;  // the norm of the quantised vector, at most
             residue += q_.kFloatError * levels;
-            if (q_.scale.is_product()) residue += q_.scale.gamma() * norms_[j];
+            if (q_.scale.is_product()) residue += q_.scale.gamma() * facts.norm;
             if (q_.quantisation.centred_queries) {
                 offset -= static_cast<double>(made.extent.squares) / 2;
                 error = static_cast<double>(made.extent.squares) * q_.squares_error();
             }
         }
         error = error * q_.kUp + std::abs(offset) * 0x1p-20;
-        return {made.step, q_.rounded_down(offset - error), q_.rounded_up(offset + error),
-                q_.rounded_up(residue * q_.kUp), q_.rounded_up(levels * q_.kUp)};
+        return {.low_scale = made.step,
+                .low = q_.rounded_down(offset - error),
+                .high_scale = made.step,
+                .high = q_.rounded_up(offset + error),
+                .residue = q_.rounded_up(residue * q_.kUp),
+                .norm = q_.rounded_up(levels * q_.kUp)};
+    }
+    // Takes the largest errors of the lanes, from which thresholds on sums follow.
+    void set_sum_panel(float step) {
+        const bool products = q_.quantisation.kind == Kind::products;
+        sum_panel_ = {1 / step, 0, 0};
+        for (std::size_t j = 0; j < width_; ++j) {
+            sum_panel_.residue = std::max(sum_panel_.residue, products ? values_.residue[j] : values_.high[j]);
+            sum_panel_.norm = std::max(sum_panel_.norm, products ? values_.norm[j] : 0.0F);
+        }
     }
 
     const Quantiser<C>& q_;
-    const std::int64_t* columns_ = nullptr;
-    std::size_t width_ = 0, blocks_ = 0, block_bytes_ = 0;
-    LineBuffer levels_, words_;
-    std::size_t word_row_bytes_ = 0;
-    std::vector<ValueLane> word_lanes_;
-    std::vector<const C*> rows_;
-    std::vector<C> owned_rows_;
-    std::vector<float> shifted_;
-    std::vector<Extent> extents_;
-    std::vector<char> is_zero_;
+    std::size_t width_ = 0, blocks_ = 0;
+
+    // Of candidates.
+    KeptVectors<C> rows_;
+    std::vector<float> shifted_;  // all of them, less the shift
+    std::vector<CandidateFacts> facts_;
     bool has_zeros_ = false;
-    std::vector<double> norms_, offsets_, squares_;
-    std::vector<float> low_scale_, low_, high_scale_, high_, residues_, quantised_norms_;
+    LevelGroups levels_;  // of blocks
+    LaneArrays values_;
+    LevelGroups words_;  // of each
+    std::vector<ValueLane> word_values_;
+
     bool has_sum_thresholds_ = false;
     SumPanel sum_panel_{};
-
-    // The tasks of the lanes.
-    std::size_t layers_ = 0;
-    std::int64_t tasks_ = 0;
-    const C* scores_ = nullptr;
-    std::vector<float> above_, below_;
+    LaneTasks<C> tasks_;
 };
 
 }  // namespace truerank

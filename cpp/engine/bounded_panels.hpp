@@ -1,18 +1,14 @@
-// Certified bounds: which pairs of queries and candidates are above or below a threshold, told from sums in small
-// integers. docs/bounds.md has the proofs, in the terms of this file.
+// Certified bounds: the pairs of a panel of candidates and the queries of a cell, decided without their scores.
 //
-// The value of a pair is the real number that its sum stands for, higher for a higher score: q . e for products, the
-// negative of |q - e|_1 for l1, of |q - e|^2 / 2 for distances of the second order, of the sum of the moduli for
-// complex_l1, and of y for poincare, where the distance is arcosh(1 + y). A threshold on scores becomes two on values,
-// with all that the rounding of a score can do between them: a value above the one certainly has a score above the
-// threshold, and one below the other a score below it.
+// This is the loop of docs/bounds.md ("How a pair is decided"). Once for a cell, queries become levels and their true
+// scores thresholds (bounded_queries.hpp); for each panel, candidates become levels (bounded_panel.hpp). Then, tile by
+// tile of queries, sums over levels are made, and decide which pairs are certainly above and which certainly below: two
+// bits for each task and candidate, PairMasks. Those above are counted. Those that are neither are open: where a task
+// has nearly all of a panel open, its row is scored (scored_rows.hpp), and the others are settled one by one
+// (settling.hpp).
 //
-// First, vectors are quantised. The sum over their levels, an integer, differs from the value by no more than a bound
-// of the residues: it gives an interval in which the value is, and nearly all of these have no threshold in them. For
-// complex_l1 and poincare floats take the place of levels: the roots of the one are rough, and the logarithm of the
-// other is left out. Then, where bytes leave a pair of products open, comes the sum over words, of one pair. Then the
-// value itself is computed, in any order, with a bound on its rounding. What is still open is scored as everywhere
-// else.
+// Which levels suit the data is tried on a panel (promises), and a Gauge measures whether all of this takes less time
+// than to score. Counts do not depend on either. docs/contributing/bounds.md has the proofs.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +21,9 @@
 #include "engine/bounded_queries.hpp"
 #include "engine/bounds.hpp"
 #include "engine/gauge.hpp"
-#include "engine/quantisation.hpp"
+#include "engine/quantiser.hpp"
 #include "engine/scored_rows.hpp"
+#include "engine/scoring.hpp"
 #include "engine/settling.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/measured.hpp"
@@ -45,9 +42,7 @@ concept TakesLanes = requires(Sink& sink) { sink.lanes().thresholds(); };
 template <class C>
 class BoundedPanels {
   public:
-    BoundedPanels(const Quantisation<C>& quantisation, const Embeddings& embeddings, const Vectors<C>& queries,
-                  const Vectors<C>& candidates, const SimilarityKernels<C>& kernels)
-        : quantiser_(quantisation, embeddings, queries, candidates, kernels) {}
+    BoundedPanels(const Quantisation<C>& quantisation, const Scoring<C>& scoring) : quantiser_(quantisation, scoring) {}
     // Its parts know each other.
     BoundedPanels(const BoundedPanels&) = delete;
     BoundedPanels& operator=(const BoundedPanels&) = delete;

@@ -1,4 +1,12 @@
-// The queries of a cell as bounds take them: their levels, and what their tasks compare values with.
+// The queries of a cell as bounds take them, and what the pairs of each of their tasks are compared with.
+//
+// Queries are quantised once for a cell, and serve all of its panels. For each there are its levels, in tiles as the
+// sums take them; what is known of it, such as its norm and its residue, which bound the error of its sums; and, where
+// pairs are summed again over finer levels, a row of words. For each task of a query, its true score is turned into two
+// thresholds on values (ValueScale). From these the query's offset, which all its values have in common, is taken off,
+// so that pairs are compared without it, and what its rounding can do moves the thresholds apart.
+//
+// A grid of steps is tried on some tiles alone (quantise_tiles) before all queries are quantised.
 #pragma once
 
 #include <algorithm>
@@ -8,26 +16,11 @@
 #include <limits>
 #include <vector>
 
-#include "engine/quantisation.hpp"
+#include "engine/quantiser.hpp"
 #include "engine/value_scale.hpp"
 #include "kernels/decisions.hpp"
 
 namespace truerank {
-
-// Bytes from the start of a cache line on: of a vector that lies across two, both are read.
-class LineBuffer {
-  public:
-    void assign(std::size_t bytes) { lines_.assign(bytes / sizeof(Line) + 1, Line{}); }
-    void resize(std::size_t bytes) { lines_.resize(bytes / sizeof(Line) + 1); }
-    unsigned char* data() { return lines_.front().bytes; }
-    const unsigned char* data() const { return lines_.front().bytes; }
-
-  private:
-    struct alignas(64) Line {
-        unsigned char bytes[64];
-    };
-    std::vector<Line> lines_;
-};
 
 // What is known of a query. Norms are upper bounds.
 struct QueryFacts {
@@ -46,10 +39,35 @@ struct TaskFacts {
     C score = std::numeric_limits<C>::quiet_NaN();
 };
 
+// The numbers of queries that decisions take, in arrays as kernels read them: see ValueRow and RowOffset.
+struct RowArrays {
+    std::vector<ValueRow> values;
+    std::vector<RowOffset> offsets;
+    void assign(std::size_t queries) {
+        values.assign(queries, {1, 1, 0});
+        offsets.resize(queries);
+    }
+};
+// The numbers of tasks that decisions take, likewise: thresholds on values; and thresholds on sums, of a query with
+// this norm and residue, all over the scale of the query (SumTasks).
+struct TaskArrays {
+    std::vector<float> above, below, sum_above, sum_below, sum_norm, sum_residue;
+    void assign(std::size_t tasks) {
+        for (auto* array : {&above, &below, &sum_above, &sum_below, &sum_norm, &sum_residue}) array->assign(tasks, 0);
+    }
+    // No pair is certainly above; and besides, every pair is certainly below.
+    void set_none_above(std::size_t task) { above[task] = sum_above[task] = std::numeric_limits<float>::infinity(); }
+    void set_all_below(std::size_t task) {
+        set_none_above(task);
+        below[task] = sum_below[task] = std::numeric_limits<float>::infinity();
+    }
+};
+
 template <class C>
 class BoundedQueries {
   public:
-    explicit BoundedQueries(const Quantiser<C>& quantiser) : q_(quantiser) {}
+    explicit BoundedQueries(const Quantiser<C>& quantiser)
+        : q_(quantiser), rows_(q_.scoring.queries, normalises(q_.scoring.similarity)) {}
 
     // Takes the queries of a cell; the tasks of query i are those from first[i] to first[i + 1].
     void load(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& first) {
@@ -68,26 +86,20 @@ class BoundedQueries {
         step_ = step;
         scores_ = nullptr;
         const auto n = static_cast<std::size_t>(count_), size = q_.size();
-        tile_bytes_ = form.size(size, kTileQueries);
-        levels_.assign(static_cast<std::size_t>(tiles()) * tile_bytes_);
+        levels_.assign(static_cast<std::size_t>(tiles()), form.size(size, kTileQueries));
+        words_.assign(n, q_.has_second_levels(form) ? q_.word_row_bytes() : 0);
+        word_values_.resize(n);
+        starts_.assign(static_cast<std::size_t>(tiles()) * kTileQueries, 0);
         rows_.resize(n);
-        owned_rows_.resize(q_.queries.in_place(q_.normalised()) ? 1 : n * size);
         shifted_.resize(size);
         facts_.assign(n, {});
+        of_rows_.assign(n);
         tasks_.assign(static_cast<std::size_t>(first_[n]), {});
-        for (auto* array : {&above_, &below_, &sum_above_, &sum_below_, &sum_norm_, &sum_residue_}) {
-            array->assign(tasks_.size() + kVectorRoom, 0);
-        }
-        word_row_bytes_ = q_.has_second_levels(form) ? q_.word_row_bytes() : 0;
-        words_.assign(n * word_row_bytes_);
-        word_rows_.resize(n);
-        starts_.assign(static_cast<std::size_t>(tiles()) * kTileQueries, 0);
-        value_rows_.assign(n, {1, 1, 0});
-        offsets_.resize(n);
+        of_tasks_.assign(tasks_.size() + kVectorRoom);
         largest_norm_ = 0;
         usable_ = true;
         for (std::int64_t i = 0; i < count_ && usable_; ++i) {
-            if (is_taken(i)) usable_ = quantise(ids_[i], i, form);
+            if (is_taken(i)) usable_ = quantise(i, form);
         }
         return usable_;
     }
@@ -102,7 +114,7 @@ class BoundedQueries {
                 const auto t = static_cast<std::size_t>(at);
                 if (tasks_[t].score == scores[t]) continue;
                 set_threshold(t, scores[t]);
-                if constexpr (!Counts) above_[t] = sum_above_[t] = Quantiser<C>::kInfinity;
+                if constexpr (!Counts) of_tasks_.set_none_above(t);
             }
         }
     }
@@ -125,20 +137,21 @@ class BoundedQueries {
     double largest_norm() const { return largest_norm_; }
 
     // What kernels take, of a tile, of its rows, and of all tasks.
-    const unsigned char* levels(std::int64_t tile) {
-        return levels_.data() + static_cast<std::size_t>(tile) * tile_bytes_;
-    }
+    const unsigned char* levels(std::int64_t tile) const { return levels_[static_cast<std::size_t>(tile)]; }
     const std::int32_t* starts() const { return starts_.data(); }
-    const ValueRow* value_rows() const { return value_rows_.data(); }
-    const RowOffset* offsets() const { return offsets_.data(); }
-    const float* above() const { return above_.data(); }
-    const float* below() const { return below_.data(); }
+    const ValueRow* value_rows() const { return of_rows_.values.data(); }
+    const RowOffset* offsets() const { return of_rows_.offsets.data(); }
+    const float* above() const { return of_tasks_.above.data(); }
+    const float* below() const { return of_tasks_.below.data(); }
+    SumTasks sum_tasks() const {
+        return {of_tasks_.sum_above.data(), of_tasks_.sum_below.data(), of_tasks_.sum_norm.data(),
+                of_tasks_.sum_residue.data()};
+    }
     // The second levels of a query, and how its values follow from their sums.
-    const unsigned char* words(std::size_t query) const { return words_.data() + query * word_row_bytes_; }
-    const ValueRow& word_row(std::size_t query) const { return word_rows_[query]; }
-    bool has_words() const { return word_row_bytes_ > 0; }
-    std::size_t word_row_bytes() const { return word_row_bytes_; }
-    SumTasks sum_tasks() const { return {sum_above_.data(), sum_below_.data(), sum_norm_.data(), sum_residue_.data()}; }
+    const unsigned char* words(std::size_t query) const { return words_[query]; }
+    const ValueRow& word_row(std::size_t query) const { return word_values_[query]; }
+    bool has_words() const { return words_.bytes() > 0; }
+    std::size_t word_row_bytes() const { return words_.bytes(); }
 
     static constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
     static constexpr std::size_t kVectorRoom = 16;  // numbers of a whole vector after the last one
@@ -148,76 +161,63 @@ class BoundedQueries {
 
     // Whether a query is among those that were quantised last.
     bool is_taken(std::int64_t i) const { return i / kTileRows % step_ == 0; }
-    bool quantise(std::int64_t id, std::int64_t i, const LevelForm& form) {
+    // Quantises query i, and takes note of what is known of it and its tasks. Returns whether bounds cover it.
+    bool quantise(std::int64_t i, const LevelForm& form) {
         const auto at = static_cast<std::size_t>(i);
-        const std::size_t size = q_.size();
+        const std::int64_t id = ids_[at];
         const Quantisation<C>& quantisation = q_.quantisation;
         const bool centred = quantisation.centred_queries;
-        const C* const row = rows_[at] = q_.queries.row(
-            id, q_.normalised(), owned_rows_.data() + (q_.queries.in_place(q_.normalised()) ? 0 : at * size));
+        const C* const row = rows_.load(at, id);
         QueryFacts& facts = facts_[at];
-        ValueRow& value_row = value_rows_[at];
-        const Extent whole = q_.kernels.shift(row, quantisation.zeros.data(), size, shifted_.data());
-        const Extent extent = centred ? q_.kernels.shift(row, quantisation.shift.data(), size, shifted_.data()) : whole;
-        if (q_.query_means != nullptr) facts.mean = static_cast<double>(q_.query_means[id]);
-        if (!q_.is_usable(whole) || !q_.is_usable(extent) || !q_.is_usable(facts.mean)) return false;
-        facts.norm = q_.norm_of(whole);
-        LevelGrid grid = quantisation.grid(form.query_greatest);
-        switch (quantisation.kind) {
-            case Kind::products:
-                grid = quantisation.grid_of(extent.largest, grid);
-                if (form.query_in_word != 0) grid = quantisation.with_step(std::max(grid.step, word_step(form)), grid);
-                if (centred) facts.offset = -static_cast<double>(extent.squares) / 2;
-                for (std::size_t k = 0; k < size && !centred; ++k) {
-                    facts.offset += static_cast<double>(row[k]) * static_cast<double>(quantisation.shift[k]);
-                }
-                value_row.scale = grid.step;
-                break;
-            case Kind::distances: {
-                // The query is clamped to the box: what is outside is as far from all candidates in the box.
-                const float edge = grid.step * grid.greatest;
-                for (float& x : shifted_) {
-                    const float inside = std::clamp(x, 0.0F, edge);
-                    facts.offset -= std::abs(static_cast<double>(x) - static_cast<double>(inside));
-                    x = inside;
-                }
-                break;
-            }
-            case Kind::moduli:
-                break;
-            case Kind::squares:
-                facts.squares = q_.squares_of(row);
-                if (!q_.is_inside(facts.squares)) return false;
-                value_row.scale = static_cast<float>(2 / (1 - facts.squares));
-                break;
+        const Extent whole = q_.kernels.shift(row, quantisation.zeros.data(), q_.size(), shifted_.data());
+        const Extent extent =
+            centred ? q_.kernels.shift(row, quantisation.shift.data(), q_.size(), shifted_.data()) : whole;
+        if (q_.scoring.query_means != nullptr) facts.mean = static_cast<double>(q_.scoring.query_means[id]);
+        if (quantisation.kind == Kind::squares) facts.squares = q_.squares_of(row);
+        if (!q_.is_usable(whole) || !q_.is_usable(extent) || !q_.is_usable(facts.mean) ||
+            !q_.is_inside(facts.squares)) {
+            return false;
         }
-        const std::int64_t tile = i / kTileRows;
-        const Quantised made =
-            q_.quantise(shifted_.data(), extent, grid, form, 0, static_cast<std::size_t>(i % kTileRows), kTileQueries,
-                        levels_.data() + static_cast<std::size_t>(tile) * tile_bytes_);
+        facts.norm = q_.norm_of(whole);
+        largest_norm_ = std::max(largest_norm_, facts.norm);
+        const LevelGrid grid = grid_of(row, extent, form, facts);
+        const Quantised made = q_.quantise(shifted_.data(), extent, grid, form, 0, at % kTileQueries, kTileQueries,
+                                           levels_[at / kTileQueries]);
         facts.residue = made.residue;
         starts_[at] = -made.levels * form.zero;
-        largest_norm_ = std::max(largest_norm_, facts.norm);
-        if (quantisation.kind == Kind::products) {
-            value_row.norm = q_.rounded_up(centred ? made.norm : facts.norm);
-            value_row.residue = q_.rounded_up(facts.residue);
-        }
+        set_row(at, made, facts);
         if (has_words()) {
-            const Quantised finer = q_.quantise_words(shifted_.data(), extent, words_.data() + at * word_row_bytes_);
-            word_rows_[at] = {finer.step, value_row.norm, q_.rounded_up(finer.residue)};
+            const Quantised finer = q_.quantise_words(shifted_.data(), extent, words_[at]);
+            word_values_[at] = {finer.step, of_rows_.values[at].norm, q_.rounded_up(finer.residue)};
         }
-        offsets_[at] = offset_of(facts);
-        const auto scale = static_cast<double>(value_row.scale);
-        for (std::int64_t t = first_[i]; t < first_[i + 1]; ++t) {
-            const auto task = static_cast<std::size_t>(t);
-            tasks_[task].query = static_cast<std::uint32_t>(i);
-            tasks_[task].norm = facts.norm;
-            sum_norm_[task] = q_.rounded_up(static_cast<double>(value_row.norm) / scale);
-            sum_residue_[task] = q_.rounded_up(static_cast<double>(value_row.residue) / scale);
-        }
+        set_tasks(i, facts);
         return true;
     }
-
+    // The grid on which a query is quantised, and its offset: what its values have beside the sum over levels.
+    LevelGrid grid_of(const C* row, const Extent& extent, const LevelForm& form, QueryFacts& facts) {
+        const Quantisation<C>& quantisation = q_.quantisation;
+        LevelGrid grid = quantisation.grid(form.query_greatest);
+        if (quantisation.kind == Kind::products) {
+            grid = quantisation.grid_of(extent.largest, grid);
+            if (form.query_in_word != 0) grid = quantisation.with_step(std::max(grid.step, word_step(form)), grid);
+            if (quantisation.centred_queries) {
+                facts.offset = -static_cast<double>(extent.squares) / 2;
+            } else {
+                for (std::size_t k = 0; k < q_.size(); ++k) {
+                    facts.offset += static_cast<double>(row[k]) * static_cast<double>(quantisation.shift[k]);
+                }
+            }
+        } else if (quantisation.kind == Kind::distances) {
+            // The query is clamped to the box: what is outside is as far from all candidates in the box.
+            const float edge = grid.step * grid.greatest;
+            for (float& x : shifted_) {
+                const float inside = std::clamp(x, 0.0F, edge);
+                facts.offset -= std::abs(static_cast<double>(x) - static_cast<double>(inside));
+                x = inside;
+            }
+        }
+        return grid;
+    }
     // The finest step with which words hold what is added up in them: of each group, one half of its components. Half a
     // level each is rounding, and one level is to spare.
     float word_step(const LevelForm& form) const {
@@ -233,24 +233,47 @@ class BoundedQueries {
         return largest / (static_cast<float>(form.query_in_word) - static_cast<float>(at_once) / 4 - 1);
     }
 
+    // Sets how the values of a query follow from sums.
+    void set_row(std::size_t query, const Quantised& made, const QueryFacts& facts) {
+        ValueRow& row = of_rows_.values[query];
+        if (q_.quantisation.kind == Kind::products) {
+            row.scale = made.step;
+            row.norm = q_.rounded_up(q_.quantisation.centred_queries ? made.norm : facts.norm);
+            row.residue = q_.rounded_up(facts.residue);
+        } else if (q_.quantisation.kind == Kind::squares) {
+            row.scale = static_cast<float>(2 / (1 - facts.squares));
+        }
+        of_rows_.offsets[query] = offset_of(facts);
+    }
+    // Sets what the tasks of a query have from it.
+    void set_tasks(std::int64_t query, const QueryFacts& facts) {
+        const ValueRow& row = of_rows_.values[static_cast<std::size_t>(query)];
+        const auto scale = static_cast<double>(row.scale);
+        for (std::int64_t t = first_[query]; t < first_[query + 1]; ++t) {
+            const auto task = static_cast<std::size_t>(t);
+            tasks_[task].query = static_cast<std::uint32_t>(query);
+            tasks_[task].norm = facts.norm;
+            of_tasks_.sum_norm[task] = q_.rounded_up(static_cast<double>(row.norm) / scale);
+            of_tasks_.sum_residue[task] = q_.rounded_up(static_cast<double>(row.residue) / scale);
+        }
+    }
+
     void set_threshold(std::size_t t, C score) {
         TaskFacts<C>& task = tasks_[t];
         const QueryFacts& query = facts_[task.query];
         task.score = score;
-        if (score != score) {  // nothing is above a NaN
-            above_[t] = below_[t] = sum_above_[t] = sum_below_[t] = Quantiser<C>::kInfinity;
-            return;
-        }
+        if (score != score) return of_tasks_.set_all_below(t);  // nothing is above a NaN
         task.values = q_.scale.thresholds(static_cast<double>(score), query.mean);
-        const double slack = slack_of(query), scale = static_cast<double>(value_rows_[task.query].scale);
-        set_floats({task.values.above - query.offset + slack, task.values.below - query.offset - slack}, above_[t],
-                   below_[t]);
+        const double slack = slack_of(query), scale = static_cast<double>(of_rows_.values[task.query].scale);
+        float &value_above = of_tasks_.above[t], &value_below = of_tasks_.below[t];
+        set_floats({task.values.above - query.offset + slack, task.values.below - query.offset - slack}, value_above,
+                   value_below);
         // The roundings of thresholds on sums are a share of this size. None beyond this one is within reach of sums.
         constexpr double most = 0x1p120;
-        const double above = std::clamp(static_cast<double>(above_[t]) / scale, -most, most);
-        const double below = std::clamp(static_cast<double>(below_[t]) / scale, -most, most);
-        sum_above_[t] = q_.rounded_up(above + std::abs(above) * 0x1p-20);
-        sum_below_[t] = q_.rounded_down(below - std::abs(below) * 0x1p-20);
+        const double above = std::clamp(static_cast<double>(value_above) / scale, -most, most);
+        const double below = std::clamp(static_cast<double>(value_below) / scale, -most, most);
+        of_tasks_.sum_above[t] = q_.rounded_up(above + std::abs(above) * 0x1p-20);
+        of_tasks_.sum_below[t] = q_.rounded_down(below - std::abs(below) * 0x1p-20);
     }
     // What rounding does to the offset, and what quantisation does to a distance, whatever the candidate.
     double slack_of(const QueryFacts& query) const {
@@ -263,7 +286,7 @@ class BoundedQueries {
     RowOffset offset_of(const QueryFacts& query) const {
         const double slack = slack_of(query);
         double low = query.offset - slack, high = query.offset + slack;
-        if (q_.query_means != nullptr) {
+        if (q_.scoring.query_means != nullptr) {
             const ValueThresholds with = q_.scale.thresholds(0, query.mean), without = q_.scale.thresholds(0, 0);
             low -= with.above - without.above;
             high -= with.below - without.below;
@@ -272,26 +295,31 @@ class BoundedQueries {
     }
 
     const Quantiser<C>& q_;
+
+    // The cell: its queries, and the first task of each.
     const std::int64_t *ids_ = nullptr, *first_ = nullptr;
     std::int64_t count_ = 0;
+
+    // What was quantised last: in which form, and of how many tiles one; whether that went well.
     const LevelForm* quantised_as_ = nullptr;
-    std::int64_t step_ = 1;      // of the tiles that are
-    const C* scores_ = nullptr;  // that thresholds were set from last
+    std::int64_t step_ = 1;
     bool usable_ = false;
-    std::size_t tile_bytes_ = 0;
-    LineBuffer levels_, words_;
-    std::size_t word_row_bytes_ = 0;
-    std::vector<ValueRow> word_rows_;
-    std::vector<const C*> rows_;
-    std::vector<C> owned_rows_;
+
+    // Of queries.
+    KeptVectors<C> rows_;
+    LevelGroups levels_;                // of tiles
+    std::vector<std::int32_t> starts_;  // of sums
+    LevelGroups words_;                 // of each
+    std::vector<ValueRow> word_values_;
     std::vector<QueryFacts> facts_;
+    RowArrays of_rows_;
     double largest_norm_ = 0;
-    std::vector<ValueRow> value_rows_;
-    std::vector<RowOffset> offsets_;
-    std::vector<std::int32_t> starts_;
+    std::vector<float> shifted_;  // the one that is being quantised, less the shift
+
+    // Of tasks.
+    const C* scores_ = nullptr;  // that thresholds were set from last
     std::vector<TaskFacts<C>> tasks_;
-    std::vector<float> above_, below_, sum_above_, sum_below_, sum_norm_, sum_residue_;  // of tasks
-    std::vector<float> shifted_;
+    TaskArrays of_tasks_;
 };
 
 }  // namespace truerank

@@ -1,74 +1,49 @@
 #include "engine/rank.hpp"
 
-#include <numeric>
+#include <array>
+#include <vector>
 
-#include "engine/ranker.hpp"
-#include "engine/scan_body.hpp"
-#include "engine/settle_body.hpp"
+#include "engine/row_counting.hpp"
+#include "engine/row_finish.hpp"
+#include "engine/row_problem.hpp"
+#include "engine/threads.hpp"
 #include "kernels/measured.hpp"
 
 namespace truerank {
 namespace {
 
-// Sorts tasks by row, candidates and filter. Returns where those of each row and list of candidates start, and the end.
-std::vector<std::int64_t> group_tasks(const Tasks& tasks, const Selection& filter, const Selection& candidates,
-                                      std::vector<std::int64_t>& order) {
-    order.resize(static_cast<std::size_t>(tasks.size));
-    std::iota(order.begin(), order.end(), std::int64_t{0});
-    const auto row = [&](std::int64_t task) { return tasks.rows[task]; };
-    const auto list = [](const Selection& selection, std::int64_t task) {
-        return selection ? selection.list(task) : 0;
-    };
-    const auto before = [&](std::int64_t a, std::int64_t b) {
-        if (row(a) != row(b)) return row(a) < row(b);
-        if (list(candidates, a) != list(candidates, b)) return list(candidates, a) < list(candidates, b);
-        if (list(filter, a) != list(filter, b)) return list(filter, a) < list(filter, b);
-        return a < b;
-    };
-    if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
-    std::vector<std::int64_t> starts;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        const bool same =
-            i > 0 && row(order[i]) == row(order[i - 1]) && list(candidates, order[i]) == list(candidates, order[i - 1]);
-        if (!same) starts.push_back(static_cast<std::int64_t>(i));
-    }
-    starts.push_back(tasks.size);
-    return starts;
-}
-
-}  // namespace
-
+// How the work of a call is cut into chunks.
 template <class T>
-Plan Ranker<T>::make_plan(int threads) const {
+Plan make_plan(const RowProblem<T>& p, int threads) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-    const bool own_lists = candidates_ && !candidates_.shared;
+    const bool own_lists = p.candidates && !p.candidates.shared;
     Plan plan;
-    plan.row_length = own_lists ? candidates_.longest : candidates_of(0);
-    plan.column_major = reader_.contiguous_columns() && !candidates_ && !counts_.audit();
-    plan.single_tasks = reader_.contiguous_rows() && !candidates_ && !counts_.audit() && groups() == tasks_.size;
+    plan.row_length = own_lists ? p.candidates.longest : p.candidates_of(0);
+    plan.column_major = p.reader.contiguous_columns() && !p.candidates && !p.audit;
+    plan.single_tasks = p.reader.contiguous_rows() && !p.candidates && !p.audit && p.groups() == p.tasks.size;
     plan.groups_at_once =
-        reader_.column_major() && !reader_.contiguous_rows() && !own_lists ? divide_up(kLineBytes, size) : 1;
+        p.reader.column_major() && !p.reader.contiguous_rows() && !own_lists ? divide_up(kLineBytes, size) : 1;
 
-    const std::int64_t average = own_lists ? divide_up(candidates_.entries, candidates_.size) : plan.row_length;
+    const std::int64_t average = own_lists ? divide_up(p.candidates.entries, p.candidates.size) : plan.row_length;
     const std::int64_t row_bytes = std::max<std::int64_t>(size, average * size);
-    const std::int64_t depth = tasks_.size / groups();
+    const std::int64_t depth = p.tasks.size / p.groups();
     // As a float, since the product may be more than an integer holds.
     const double bytes =
-        static_cast<double>(groups()) * static_cast<double>(row_bytes) * static_cast<double>(1 + depth / 8);
+        static_cast<double>(p.groups()) * static_cast<double>(row_bytes) * static_cast<double>(1 + depth / 8);
     plan.serial = bytes < measured::kSerialBytes;
     plan.duration = bytes < measured::kBriefBytes ? Duration::brief : Duration::any;
 
     if (plan.column_major) {
         // Strips of about the same height. Where rows have several tasks, strips are low, so that columns stay in the
         // cache while the tasks pass over them.
-        const auto most = static_cast<std::int64_t>(kernels_.max_lanes) / (groups() == tasks_.size ? 1 : 8);
+        const auto most = static_cast<std::int64_t>(p.kernels.max_lanes) / (p.groups() == p.tasks.size ? 1 : 8);
         const int team = threads > 0 ? threads : default_threads();
-        std::int64_t strips = divide_up(scores_.rows, most);
+        std::int64_t strips = divide_up(p.scores.rows, most);
         // Chunks are as large as the number of threads allows: in each, the true scores of all lanes are read, and
         // their counts added up. But large chunks are cut, so that a stop is soon noticed.
         const bool whole_strips = team == 1 || strips >= 4 * team;
         if (whole_strips) strips = divide_up(strips, team) * team;
-        plan.chunk_groups = divide_up(divide_up(scores_.rows, strips), kLineBytes) * kLineBytes;
+        plan.chunk_groups = divide_up(divide_up(p.scores.rows, strips), kLineBytes) * kLineBytes;
         const std::int64_t bytes = plan.chunk_groups * row_bytes;
         plan.chunks_per_row =
             std::max(divide_up(bytes, 64 * measured::kChunkBytes),
@@ -85,80 +60,116 @@ Plan Ranker<T>::make_plan(int threads) const {
     plan.chunk_columns =
         divide_up(divide_up(std::max<std::int64_t>(plan.row_length, 1), plan.chunks_per_row), unit) * unit;
     plan.chunks_per_row = std::max<std::int64_t>(1, divide_up(plan.row_length, plan.chunk_columns));
-    const std::int64_t extent = plan.column_major ? row(group(groups() - 1)[0]) + 1 : groups();
+    const std::int64_t extent = plan.column_major ? p.row(p.group(p.groups() - 1)[0]) + 1 : p.groups();
     plan.chunks = divide_up(extent, plan.chunk_groups) * plan.chunks_per_row;
     return plan;
 }
 
+// Finds the first column of a fault whose row is known: the first NaN among the candidates of any of the row's tasks
+// (in partial counts, without the true candidate). Takes time in proportion to the row and the lists of its tasks.
 template <class T>
-std::int64_t Ranker<T>::first_group_from(std::int64_t wanted_row) const {
-    std::int64_t low = 0, high = groups();
-    while (low < high) {
-        const std::int64_t middle = low + (high - low) / 2;
-        if (row(group(middle)[0]) < wanted_row) {
-            low = middle + 1;
-        } else {
-            high = middle;
+Fault locate_fault(const RowProblem<T>& p, Fault fault) {
+    if (fault.kind != Fault::Kind::nan_score && fault.kind != Fault::Kind::nan_true_score) return fault;
+    const auto is_nan = [&](std::int64_t c) { return Order<T>::is_nan(Order<T>::key(p.reader.load(fault.row, c))); };
+    // The list of candidates, the list of the filter and, in partial counts, the target's column: tasks may share them.
+    std::vector<std::array<std::int64_t, 3>> lists;
+    fault.column = p.scores.columns;
+    for (std::int64_t task = 0; task < p.tasks.size; ++task) {
+        if (p.row(task) != fault.row) continue;
+        if (!p.tasks.is_partial() && is_nan(p.target_column(task))) {
+            fault.column = std::min(fault.column, p.target_column(task));
+        }
+        lists.push_back({p.candidates ? p.candidates.list(task) : 0, p.filter ? p.filter.list(task) : 0,
+                         p.tasks.is_partial() && p.has_target(task) ? p.target_column(task) : -1});
+    }
+    if (fault.kind == Fault::Kind::nan_true_score) return fault;
+    std::sort(lists.begin(), lists.end());
+    lists.erase(std::unique(lists.begin(), lists.end()), lists.end());
+    std::vector<std::int64_t> nans;
+    for (std::int64_t c = 0; c < fault.column; ++c) {
+        if (is_nan(c)) nans.push_back(c);
+    }
+    // Walks a sorted list along ascending columns, and says whether it has them.
+    struct ListWalk {
+        const Selection& selection;
+        std::int64_t at, last;
+        ListWalk(const Selection& s, std::int64_t list)
+            : selection(s), at(s ? s.indptr[list] : 0), last(s ? s.indptr[list + 1] : 0) {}
+        bool done() const { return at >= last; }
+        std::int64_t column() const { return selection.column(at); }
+        bool has(std::int64_t c) {
+            while (!done() && column() < c) ++at;
+            return !done() && column() == c;
+        }
+    };
+    for (const auto& [candidates, filter, target] : lists) {
+        ListWalk in(p.candidates, candidates), out(p.filter, filter);
+        // Looks between the first candidate and the last one: where a row has many lists, each looks only at the NaN
+        // there.
+        if (p.candidates && in.done()) continue;
+        const std::int64_t first = p.candidates ? in.column() - p.tasks.first_column : 0;
+        for (auto c = std::lower_bound(nans.begin(), nans.end(), first); c != nans.end() && *c < fault.column; ++c) {
+            const std::int64_t matrix_column = *c + p.tasks.first_column;
+            if (*c != target && (!p.candidates || in.has(matrix_column)) && !out.has(matrix_column)) fault.column = *c;
+            if (p.candidates && in.done()) break;
         }
     }
-    return low;
+    return fault;
 }
 
 template <class T>
-Fault Ranker<T>::run(int threads, bool (*interrupted)()) {
-    if (tasks_.size == 0) return {};
-    if (tasks_.rows != nullptr) starts_ = group_tasks(tasks_, filter_, candidates_, order_);
-    if (counts_.audit()) {
-        best_.assign(static_cast<std::size_t>(tasks_.size), rules_.ascending ? Order<T>::top() : Order<T>::bottom());
-        at_best_.assign(static_cast<std::size_t>(tasks_.size), 0);
-    }
-
+Fault rank_as(const RowProblem<T>& problem, const Counts& counts, int threads, bool (*interrupted)()) {
+    const Tasks& tasks = problem.tasks;
+    if (tasks.size == 0) return {};
+    RowTotals<T> totals(counts, tasks.size, problem.rules);
+    RowFinish<T> finish(problem, totals);
+    RowCounting<T> counting(problem, totals, finish);
     const auto later = [](const Fault& a, const Fault& b) { return precedes(b, a) ? b : a; };
 
-    const Plan plan = make_plan(threads);
+    const Plan plan = make_plan(problem, threads);
     const Team team(plan.serial ? 1 : threads, plan.chunks, plan.duration);
-    std::vector<Worker> workers(static_cast<std::size_t>(team.size()));
+    std::vector<RankWorker<T>> workers(static_cast<std::size_t>(team.size()));
     const bool whole_rows = plan.chunks_per_row == 1;
     // The first number that is written for a task sets its pages up, which is left to all threads where that is easy.
-    if (!tasks_.is_partial() && !(plan.single_tasks && whole_rows)) {
-        std::fill_n(counts_.above, tasks_.size, 0);
-        std::fill_n(counts_.tied, tasks_.size, 0);
+    if (!tasks.is_partial() && !(plan.single_tasks && whole_rows)) {
+        std::fill_n(counts.above, tasks.size, 0);
+        std::fill_n(counts.tied, tasks.size, 0);
     }
     parallel_for(team, plan.chunks, interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
-        Worker& worker = workers[static_cast<std::size_t>(id)];
+        RankWorker<T>& worker = workers[static_cast<std::size_t>(id)];
         worker.stop = &stop;
         worker.is_caller = id == 0;
         const std::int64_t begin = chunk % plan.chunks_per_row * plan.chunk_columns;
         const std::int64_t end = std::min(plan.row_length, begin + plan.chunk_columns);
         const std::int64_t first = chunk / plan.chunks_per_row * plan.chunk_groups;
         if (plan.column_major) {
-            scan_column_major(worker, plan, first, begin, end, whole_rows);
+            counting.scan_column_major(worker, plan, first, begin, end, whole_rows);
         } else {
-            scan_rows(worker, plan, first, std::min(groups(), first + plan.chunk_groups), begin, end, whole_rows);
+            counting.scan_rows(worker, plan, first, std::min(problem.groups(), first + plan.chunk_groups), begin, end,
+                               whole_rows);
         }
     });
     if (!whole_rows) {
         const std::int64_t groups_per_chunk = 64;
-        parallel_for(
-            team, divide_up(groups(), groups_per_chunk), interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
-                Worker& worker = workers[static_cast<std::size_t>(id)];
-                worker.stop = &stop;
-                worker.is_caller = id == 0;
-                finish_groups(worker, chunk * groups_per_chunk, std::min(groups(), (chunk + 1) * groups_per_chunk));
-            });
+        parallel_for(team, divide_up(problem.groups(), groups_per_chunk), interrupted,
+                     [&](std::int64_t chunk, int id, Stop& stop) {
+                         RankWorker<T>& worker = workers[static_cast<std::size_t>(id)];
+                         worker.stop = &stop;
+                         worker.is_caller = id == 0;
+                         finish.finish_groups(worker, chunk * groups_per_chunk,
+                                              std::min(problem.groups(), (chunk + 1) * groups_per_chunk));
+                     });
     }
     Fault fault;
-    for (const Worker& worker : workers) fault = later(fault, worker.fault);
-    return locate_fault(fault);
+    for (const RankWorker<T>& worker : workers) fault = later(fault, worker.fault);
+    return locate_fault(problem, fault);
 }
-
-namespace {
 
 template <class T>
 struct Run {
     static Fault rank(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
                       const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
-        return Ranker<T>(scores, tasks, filter, candidates, rules, counts).run(threads, interrupted);
+        return rank_as<T>({scores, tasks, filter, candidates, rules, counts.audit()}, counts, threads, interrupted);
     }
     static KeyRange keys(const Scores& column, std::int64_t* keys) {
         const Reader<T> reader(column);

@@ -1,6 +1,11 @@
-// The pairs that bounds leave open in masses: those of a query without a direction, such as a zero vector, or with a
-// true score that many candidates share. To settle such a pair by itself takes as long as scoring many of a row, so
-// that the row is scored whole. Queries whose vectors are equal share a row.
+// The pairs that bounds leave open in masses.
+//
+// A task may have most of a panel open: one whose query has no direction, such as a zero vector, or one with a true
+// score that many candidates share. To settle one open pair takes as long as to score several in a row, so the row of
+// such a task is scored whole: its open pairs are taken out of the masks (take), and when all tiles of the panel have
+// been decided, the rows are scored together, several queries at a time (score). Queries whose vectors are equal, as
+// zero vectors are, share a row (DistinctRows). Looking for such tasks takes time, too: only tiles that had many open
+// pairs in the panel before are watched (record).
 #pragma once
 
 #include <algorithm>
@@ -14,7 +19,8 @@
 
 #include "engine/bounded_panel.hpp"
 #include "engine/bounded_queries.hpp"
-#include "engine/quantisation.hpp"
+#include "engine/quantiser.hpp"
+#include "engine/scoring.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/measured.hpp"
 #include "kernels/rows.hpp"
@@ -22,19 +28,61 @@
 
 namespace truerank {
 
+// Queries that are scored, each vector once: kFewQueries of them make a group, and are packed side by side.
+template <class C>
+class DistinctRows {
+  public:
+    DistinctRows(const BoundedQueries<C>& queries, std::size_t depth) : queries_(queries), depth_(depth) {}
+
+    void clear() {
+        row_of_query_.assign(static_cast<std::size_t>(queries_.count()), kNoRow);
+        queries_of_rows_.clear();
+        row_of_vector_.clear();
+        packed_.clear();
+    }
+    // The row of a query, which is packed when it is first asked for.
+    std::size_t row_of(std::uint32_t query) {
+        std::size_t& row = row_of_query_[query];
+        if (row != kNoRow) return row;
+        const C* const vector = queries_.row(query);
+        const std::string_view bytes(reinterpret_cast<const char*>(vector), depth_ * sizeof(C));
+        const auto found = row_of_vector_.emplace(bytes, queries_of_rows_.size()).first;
+        const bool is_known = found->second < queries_of_rows_.size();
+        if (is_known && facts(found->second).mean == queries_.facts(query).mean) return row = found->second;
+        row = queries_of_rows_.size();
+        queries_of_rows_.push_back(query);
+        const std::size_t group = row / kFewQueries * kFewQueries * depth_;
+        packed_.resize(group + kFewQueries * depth_);
+        for (std::size_t k = 0; k < depth_; ++k) packed_[group + k * kFewQueries + row % kFewQueries] = vector[k];
+        return row;
+    }
+    // The first row of a group, the number of its rows, and their vectors.
+    std::size_t first(std::size_t group) const { return group * kFewQueries; }
+    std::size_t size(std::size_t group) const { return std::min(kFewQueries, queries_of_rows_.size() - first(group)); }
+    const C* vectors(std::size_t group) const { return packed_.data() + first(group) * depth_; }
+    // What is known of the query of a row, or of the first of those that share it.
+    const QueryFacts& facts(std::size_t row) const { return queries_.facts(queries_of_rows_[row]); }
+
+  private:
+    static constexpr std::size_t kNoRow = ~std::size_t{0};
+    const BoundedQueries<C>& queries_;
+    std::size_t depth_;
+    std::vector<std::size_t> row_of_query_;                            // or kNoRow
+    std::vector<std::uint32_t> queries_of_rows_;                       // one of each
+    std::unordered_map<std::string_view, std::size_t> row_of_vector_;  // by its bytes
+    std::vector<C> packed_;
+};
+
 template <class C>
 class ScoredRows {
   public:
     ScoredRows(const Quantiser<C>& quantiser, const BoundedQueries<C>& queries, const BoundedPanel<C>& panel)
-        : q_(quantiser), queries_(queries), panel_(panel) {}
+        : q_(quantiser), queries_(queries), panel_(panel), rows_(queries, quantiser.size()) {}
 
     // Forgets the queries of the last cell. All tiles are looked at in its first panel.
     void clear() {
         is_watched_.assign(static_cast<std::size_t>(queries_.tiles()), 1);
-        row_of_query_.assign(static_cast<std::size_t>(queries_.count()), kNoRow);
         rows_.clear();
-        row_of_vector_.clear();
-        packed_.clear();
         open_.clear();
     }
 
@@ -55,7 +103,7 @@ class ScoredRows {
             if (std::popcount(open) < least) continue;
             mask.not_below &= ~open;
             const auto at = static_cast<std::uint32_t>(task);
-            open_.push_back({row_of(queries_.tasks()[at].query), at, open});
+            open_.push_back({rows_.row_of(queries_.tasks()[at].query), at, open});
             taken += std::popcount(open);
         }
         return taken;
@@ -74,7 +122,7 @@ class ScoredRows {
             const std::size_t group = at->row / kFewQueries;
             const OpenLanes* next = at;
             while (next < end && next->row / kFewQueries == group) ++next;
-            for (std::size_t lane = 0; lane < panel_.width(); lane += q_.scoring.lanes) {
+            for (std::size_t lane = 0; lane < panel_.width(); lane += kernels_.lanes) {
                 score_block(group, lane);
                 for (const OpenLanes* open = at; open < next; ++open) take_scores(*open, lane, sink);
             }
@@ -90,65 +138,34 @@ class ScoredRows {
         std::uint32_t task;
         std::uint64_t lanes;
     };
-    static constexpr std::size_t kNoRow = ~std::size_t{0};
-
-    // The row of a query, which is packed when it is first asked for.
-    std::size_t row_of(std::uint32_t query) {
-        std::size_t& row = row_of_query_[query];
-        if (row != kNoRow) return row;
-        const C* const vector = queries_.row(query);
-        const std::string_view bytes(reinterpret_cast<const char*>(vector), q_.size() * sizeof(C));
-        const auto found = row_of_vector_.emplace(bytes, rows_.size()).first;
-        const bool is_known = found->second < rows_.size();
-        if (is_known && queries_.facts(rows_[found->second]).mean == queries_.facts(query).mean) {
-            return row = found->second;
-        }
-        row = rows_.size();
-        rows_.push_back(query);
-        const std::size_t group = row / kFewQueries * kFewQueries * q_.size();
-        packed_.resize(group + kFewQueries * q_.size());
-        for (std::size_t k = 0; k < q_.size(); ++k) packed_[group + k * kFewQueries + row % kFewQueries] = vector[k];
-        return row;
-    }
 
     // Scores the rows of a group against the candidates from a lane on.
     void score_block(std::size_t group, std::size_t lane) {
-        const std::size_t lanes = q_.scoring.lanes, first = group * kFewQueries;
-        const std::size_t rows = std::min(kFewQueries, rows_.size() - first);
+        const Scoring<C>& scoring = q_.scoring;
+        const std::size_t lanes = kernels_.lanes, rows = rows_.size(group);
         const std::size_t width = std::min(lanes, panel_.width() - lane);
         scores_.resize(kFewQueries * lanes);
         vectors_.resize(lanes);
-        for (auto* addends : {&bias_, &means_}) addends->assign(lanes, C{0});
-        squares_.assign(lanes, 0);
+        addends_.resize_queries(static_cast<std::int64_t>(kFewQueries));
+        addends_.resize_candidates(static_cast<std::int64_t>(lanes));
         for (std::size_t j = 0; j < lanes; ++j) {
             const std::size_t of = lane + std::min(j, width - 1);
-            const std::int64_t column = panel_.column(of);
             vectors_[j] = panel_.row(of);
-            squares_[j] = panel_.squares(of);
-            if (q_.bias != nullptr) bias_[j] = q_.bias[column];
-            if (q_.candidate_means != nullptr) means_[j] = q_.candidate_means[column];
+            addends_.set_candidate(scoring, j, panel_.facts(of).column, panel_.facts(of).squares);
         }
-        C query_means[kFewQueries];
-        double query_squares[kFewQueries];
         for (std::size_t i = 0; i < rows; ++i) {
-            const QueryFacts& query = queries_.facts(rows_[first + i]);
-            query_means[i] = static_cast<C>(query.mean);
-            query_squares[i] = query.squares;
+            const QueryFacts& query = rows_.facts(rows_.first(group) + i);
+            addends_.set_query(i, query.mean, query.squares);
         }
-        row_kernels<C>().accumulate(q_.similarity, packed_.data() + first * q_.size(), rows, vectors_.data(), q_.size(),
-                                    false, lanes, scores_.data());
-        RegisterTile<C> tile{scores_.data(), rows, nullptr, query_squares, squares_.data(), nullptr, nullptr, false};
-        if (q_.bias != nullptr) tile.bias = bias_.data();
-        if (q_.query_means != nullptr) {
-            tile.query_means = query_means;
-            tile.candidate_means = means_.data();
-        }
-        q_.scoring.finish(q_.similarity, tile);
+        row_kernels<C>().accumulate(scoring.similarity, rows_.vectors(group), rows, vectors_.data(), q_.size(), false,
+                                    lanes, scores_.data());
+        kernels_.finish(scoring.similarity,
+                        addends_.tile(scoring, scores_.data(), static_cast<std::int64_t>(rows), 0, false));
     }
     // Tells the sink the scores of the open pairs of a task among the lanes of a block.
     template <class Sink>
     void take_scores(const OpenLanes& open, std::size_t lane, Sink& sink) const {
-        const std::size_t lanes = q_.scoring.lanes;
+        const std::size_t lanes = kernels_.lanes;
         const C* const scores = scores_.data() + open.row % kFewQueries * lanes;
         const std::uint64_t of_block = lanes < 64 ? (std::uint64_t{1} << lanes) - 1 : ~std::uint64_t{0};
         for (std::uint64_t left = open.lanes >> lane & of_block; left != 0; left &= left - 1) {
@@ -160,15 +177,15 @@ class ScoredRows {
     const Quantiser<C>& q_;
     const BoundedQueries<C>& queries_;
     const BoundedPanel<C>& panel_;
-    std::vector<char> is_watched_;                                     // of tiles
-    std::vector<std::size_t> row_of_query_;                            // or kNoRow
-    std::vector<std::uint32_t> rows_;                                  // a query of each
-    std::unordered_map<std::string_view, std::size_t> row_of_vector_;  // by its bytes
-    std::vector<C> packed_;                                            // the rows, kFewQueries of them side by side
+    const SimilarityKernels<C>& kernels_ = q_.scoring.kernels;
+    std::vector<char> is_watched_;  // of tiles
+    DistinctRows<C> rows_;
     std::vector<OpenLanes> open_;
+
+    // A block of scores, its candidates, and what finishes their sums.
+    std::vector<C> scores_;
     std::vector<const C*> vectors_;
-    std::vector<C> scores_, bias_, means_;  // of a block
-    std::vector<double> squares_;
+    Addends<C> addends_;
 };
 
 }  // namespace truerank

@@ -1,3 +1,4 @@
+// Checks the lists of a selection, in one pass over all of their indices; and sorts those that are not in order.
 #include "engine/selection.hpp"
 
 #include <algorithm>
@@ -16,8 +17,10 @@ namespace {
 
 constexpr std::int64_t kChunkEntries = 1 << 17;
 
-// This uses unsigned arithmetic throughout, in which the top bit marks a negative difference: the baseline instruction
-// sets are slow at comparing 64-bit integers.
+// All indices are looked at in one pass, without regard to where lists begin: whether any is outside of the bound, and
+// how many are not larger than the one before, which may be so where a list begins and nowhere else. Only if something
+// is wrong is it looked for again. Arithmetic is unsigned throughout, where the top bit marks a negative difference:
+// the baseline instruction sets are slow at comparing 64-bit integers.
 template <class Index>
 ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound, int threads, bool (*interrupted)()) {
     using Unsigned = std::make_unsigned_t<Index>;

@@ -1,8 +1,19 @@
-// Selections of columns: filters and candidates.
+// Selections of columns, which are what a task leaves out (a filter) or all that it lets in (candidates).
+//
+// A selection is some lists of columns, and says which of them each task has. Lists lie one after the other in one
+// array of indices, as in a sparse matrix (CSR): list i is indices[indptr[i]] to indices[indptr[i + 1] - 1]. So the
+// lists {2, 5, 7}, {} and {1, 5} are
+//
+//     indptr = {0, 3, 3, 5}    indices = {2, 5, 7, 1, 5}
+//
+// and with list_of_task = {2, 0, 2} the first and the third task have the last of them. Each list is sorted and without
+// repeats, so that a column is found by halving, and columns can be walked along with those of a row. What users hand
+// over need not be so: check_lists and sort_lists see to it before.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 namespace truerank {
 
@@ -12,23 +23,29 @@ struct Span {
     std::int64_t length = 0;
 };
 
-// A list of columns for every task, each sorted and without repeats. Task i has list list_of_task[i], or list i if
-// list_of_task is null, or list 0 if there is one list for all tasks (`shared`). If indptr is null, there is no
-// selection. For part of a matrix, columns are numbered as in the whole matrix, and the window says which of them the
-// part has. If `ranges`, there are no indices: list i holds the columns indptr[i] to indptr[i + 1] - 1.
+// The columns of part of a matrix, as they are numbered in the whole.
+struct ColumnWindow {
+    std::int64_t begin;
+    std::int64_t end;
+};
+
 struct Selection {
+    // The lists. If indptr is null, there is no selection.
     const std::int64_t* indptr = nullptr;
     const void* indices = nullptr;
-    bool wide = true;  // whether indices have 64 bits rather than 32
-    const std::int64_t* list_of_task = nullptr;
-    bool shared = false;
+    bool wide = true;          // whether indices have 64 bits rather than 32
+    bool ranges = false;       // there are no indices: list i holds the columns indptr[i] to indptr[i + 1] - 1
     std::int64_t size = 0;     // number of lists
     std::int64_t entries = 0;  // of all lists
     std::int64_t longest = 0;
-    bool ranges = false;
-    bool windowed = false;
-    std::int64_t window_begin = 0;
-    std::int64_t window_end = 0;
+
+    // Which list a task has: task i has list list_of_task[i], or list i if that is null, or list 0 if all tasks share
+    // it.
+    const std::int64_t* list_of_task = nullptr;
+    bool shared = false;
+
+    // For part of a matrix, which of the columns it has: lists hold those of the whole matrix.
+    std::optional<ColumnWindow> window;
 
     explicit operator bool() const { return indptr != nullptr; }
     std::int64_t list(std::int64_t task) const {
@@ -75,10 +92,10 @@ struct Selection {
     }
     // The span of those columns of a list that are in the window.
     Span span(std::int64_t list) const {
-        if (!windowed) return {indptr[list], length(list)};
-        const std::int64_t start = find(list, window_begin);
+        if (!window) return {indptr[list], length(list)};
+        const std::int64_t start = find(list, window->begin);
         // A list that another thread writes to meanwhile may be out of order.
-        return {start, std::max<std::int64_t>(0, find(list, window_end) - start)};
+        return {start, std::max<std::int64_t>(0, find(list, window->end) - start)};
     }
     // The selection for the tasks from first_task on.
     Selection from_task(std::int64_t first_task) const {
@@ -93,9 +110,7 @@ struct Selection {
     // The selection for the part of a matrix that has these columns.
     Selection within(std::int64_t begin, std::int64_t end) const {
         Selection result = *this;
-        result.windowed = true;
-        result.window_begin = begin;
-        result.window_end = end;
+        result.window = ColumnWindow{begin, end};
         return result;
     }
 };

@@ -1,6 +1,14 @@
-// Settles the pairs that sums over the levels of a panel leave open: those of zero vectors by scores that all of these
-// have in common; of products of bytes by their second levels, which are words; by their values; or, where these do not
-// tell either, by their scores.
+// Settles the pairs that sums over the levels of a panel leave open, one by one.
+//
+// An open pair is one whose interval has a threshold in it. It goes through up to four steps, each dearer than the one
+// before, and each of which leaves fewer pairs to the next: the score that a zero vector has with a query, which is
+// computed once for all zero vectors; the sum over words, whose levels are finer than bytes; the value, summed up in
+// floating point in any order, with a bound on its rounding; and the score, as it is defined. Only the last tells a
+// tie.
+//
+// Pairs come from two sides. A task of a query is a RowSide; where both directions of an alignment are counted at once,
+// a task of a candidate is a LaneSide. Both say where the query, the lane and the thresholds of a pair are, and hand on
+// what came out.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +20,8 @@
 #include "engine/bounded_panel.hpp"
 #include "engine/bounded_queries.hpp"
 #include "engine/bounds.hpp"
-#include "engine/quantisation.hpp"
+#include "engine/quantiser.hpp"
+#include "engine/scoring.hpp"
 #include "kernels/decisions.hpp"
 #include "kernels/rows.hpp"
 #include "kernels/simd.hpp"
@@ -95,8 +104,8 @@ class Settling {
             const std::size_t n = std::min(lanes, open.count - at);
             const OpenPair* const pairs = open.list.data() + at;
             gather_rows(pairs, n, side);
-            q_.scoring.accumulate_rows(q_.similarity, queries_.data(), candidates_.data(), n, q_.size(),
-                                       values_.data());
+            kernels_.accumulate_rows(q_.scoring.similarity, queries_.data(), candidates_.data(), n, q_.size(),
+                                     values_.data());
             take_sums(pairs, n, side);
         }
         open.count = 0;
@@ -106,7 +115,7 @@ class Settling {
     // Turns the sums of pairs into scores, and hands these on.
     template <class Side>
     void take_sums(const OpenPair* pairs, std::size_t n, Side& side) {
-        q_.scoring.finish(q_.similarity, register_tile(pairs, n, side));
+        finish(pairs, n, side);
         for (std::size_t i = 0; i < n; ++i) side.take_score(pairs[i], values_[i]);
     }
     // Scores the pairs of candidates that are zero vectors, whose sums depend on the query alone, and keeps the others.
@@ -118,7 +127,7 @@ class Settling {
         std::size_t kept = 0;
         for (std::size_t at = 0; at < open.count; ++at) {
             const OpenPair pair = open.list[at];
-            if (panel_.is_zero(pair.lane)) {
+            if (panel_.facts(pair.lane).is_zero) {
                 zero_pairs_.push_back(pair);
             } else {
                 open.list[kept++] = pair;
@@ -137,7 +146,7 @@ class Settling {
     }
     // Sums up the pairs of all queries and a zero vector. Sums are the same with query and candidate exchanged.
     void sum_zeros() {
-        const std::size_t lanes = q_.scoring.lanes;
+        const std::size_t lanes = kernels_.lanes;
         const auto count = static_cast<std::size_t>(queries_of_.count());
         const std::vector<C> zeros(kFewQueries * q_.size(), C{0});
         std::vector<C> sums(kFewQueries * lanes);
@@ -146,8 +155,8 @@ class Settling {
         for (std::size_t first = 0; first < count; first += lanes) {
             const std::size_t n = std::min(lanes, count - first);
             for (std::size_t i = 0; i < lanes; ++i) queries_[i] = queries_of_.row(first + std::min(i, n - 1));
-            row_kernels<C>().accumulate(q_.similarity, zeros.data(), 1, queries_.data(), q_.size(), false, lanes,
-                                        sums.data());
+            row_kernels<C>().accumulate(q_.scoring.similarity, zeros.data(), 1, queries_.data(), q_.size(), false,
+                                        lanes, sums.data());
             std::copy_n(sums.begin(), n, zero_sums_.begin() + static_cast<std::ptrdiff_t>(first));
         }
     }
@@ -173,7 +182,7 @@ class Settling {
                 const OpenPair pair = open.list[at + i];
                 const ValueRow& row = queries_of_.word_row(side.query(pair));
                 const ValueLane& lane = panel_.word_lane(pair.lane);
-                const float x = static_cast<float>(sums[i]) * row.scale * lane.step;
+                const float x = static_cast<float>(sums[i]) * row.scale * lane.low_scale;
                 const float error = row.norm * lane.residue + row.residue * lane.norm;
                 const bool above = side.is_above(pair, x + lane.low - error);
                 const bool below = side.is_below(pair, x + lane.high + error);
@@ -192,14 +201,15 @@ class Settling {
         for (std::size_t at = 0; at < open.count; at += lanes) {
             const std::size_t n = std::min(lanes, open.count - at);
             gather_rows(open.list.data() + at, n, side);
-            q_.scoring.sum_rows(q_.similarity, queries_.data(), candidates_.data(), n, q_.size(), values_.data());
+            kernels_.sum_rows(q_.scoring.similarity, queries_.data(), candidates_.data(), n, q_.size(), values_.data());
             for (std::size_t i = 0; i < n; ++i) {
                 const OpenPair pair = open.list[at + i];
                 const ValueThresholds& thresholds = side.values(pair);
                 const double value = q_.scale.value(static_cast<double>(values_[i]));
                 // The rounding of this sum, and for products that of the score.
-                const double size = q_.scale.is_product() ? side.norm(pair) * panel_.norm(pair.lane) : std::abs(value);
-                const double sum = value + panel_.offset(pair.lane);
+                const double size =
+                    q_.scale.is_product() ? side.norm(pair) * panel_.facts(pair.lane).norm : std::abs(value);
+                const double sum = value + panel_.facts(pair.lane).offset;
                 const double slack = 2 * q_.scale.gamma() * size + std::abs(sum) * 0x1p-50 + 0x1p-100;
                 const bool below = sum + slack < thresholds.below;
                 const bool above = Side::kCounts && sum - slack > thresholds.above;
@@ -223,39 +233,29 @@ class Settling {
         }
     }
 
-    // What finish() needs of n pairs.
+    // Makes scores of the sums of n pairs.
     template <class Side>
-    RegisterTile<C> register_tile(const OpenPair* pairs, std::size_t n, const Side& side) {
-        RegisterTile<C> tile{values_.data(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, true};
-        for (auto* buffer : {&bias_, &means_, &query_means_}) buffer->assign(q_.kernels.lanes, C{0});
-        for (auto* buffer : {&squares_, &query_squares_}) buffer->assign(q_.kernels.lanes, 0);
+    void finish(const OpenPair* pairs, std::size_t n, const Side& side) {
+        addends_.resize_queries(static_cast<std::int64_t>(q_.kernels.lanes));
+        addends_.resize_candidates(static_cast<std::int64_t>(q_.kernels.lanes));
         for (std::size_t i = 0; i < n; ++i) {
             const QueryFacts& query = queries_of_.facts(side.query(pairs[i]));
-            const std::int64_t column = panel_.column(pairs[i].lane);
-            if (q_.bias != nullptr) bias_[i] = q_.bias[column];
-            if (q_.candidate_means != nullptr) means_[i] = q_.candidate_means[column];
-            query_means_[i] = static_cast<C>(query.mean);
-            query_squares_[i] = query.squares;
-            squares_[i] = panel_.squares(pairs[i].lane);
+            const CandidateFacts& candidate = panel_.facts(pairs[i].lane);
+            addends_.set_query(i, query.mean, query.squares);
+            addends_.set_candidate(q_.scoring, i, candidate.column, candidate.squares);
         }
-        if (q_.bias != nullptr) tile.bias = bias_.data();
-        if (q_.query_means != nullptr) {
-            tile.query_means = query_means_.data();
-            tile.candidate_means = means_.data();
-        }
-        tile.query_squares = query_squares_.data();
-        tile.candidate_squares = squares_.data();
-        return tile;
+        kernels_.finish(q_.scoring.similarity, addends_.tile(q_.scoring, values_.data(), 1, 0, true));
     }
 
     const Quantiser<C>& q_;
     const BoundedQueries<C>& queries_of_;
     const BoundedPanel<C>& panel_;
+    const SimilarityKernels<C>& kernels_ = q_.scoring.kernels;
     std::vector<OpenPair> zero_pairs_;
     std::vector<C> zero_sums_;  // of the queries, once they are asked for
     std::vector<const C*> queries_, candidates_;
-    std::vector<C> values_, bias_, means_, query_means_;
-    std::vector<double> squares_, query_squares_;
+    std::vector<C> values_;  // or scores, of some pairs
+    Addends<C> addends_;
 };
 
 }  // namespace truerank

@@ -3,6 +3,9 @@
 // The tasks, sorted by query, are cut into cells: some queries against a range of their candidates. A worker packs the
 // queries of a cell once, then packs its candidates panel by panel. It hands the scores of a few queries against a
 // panel, while they are in the nearest cache, to a sink, which counts them or keeps some of them.
+//
+// A sink that can do without most scores (TakesBounds) is first asked what they are compared with: bounds then decide
+// as many pairs of a panel as they can (bounded_panels.hpp), and a panel that they decline is scored.
 #pragma once
 
 #include <algorithm>
@@ -15,42 +18,13 @@
 
 #include "engine/bounded_panels.hpp"
 #include "engine/embeddings.hpp"
+#include "engine/scoring.hpp"
 #include "engine/selection.hpp"
 #include "engine/threads.hpp"
-#include "engine/vectors.hpp"
 #include "kernels/measured.hpp"
 #include "kernels/similarity.hpp"
 
 namespace truerank {
-
-template <class C>
-struct Scoring {
-    explicit Scoring(const Embeddings& e)
-        : queries(e.queries),
-          candidates(e.entities),
-          similarity(e.similarity),
-          bias(static_cast<const C*>(e.bias)),
-          query_means(static_cast<const C*>(e.query_means)),
-          candidate_means(static_cast<const C*>(e.entity_means)),
-          embeddings(e) {}
-    Vectors<C> queries;
-    Vectors<C> candidates;
-    Similarity similarity;
-    const C* bias;
-    const C* query_means;
-    const C* candidate_means;
-    const Embeddings& embeddings;
-    const SimilarityKernels<C>& kernels = similarity_kernels<C>();
-
-    std::int64_t depth() const { return queries.depth(); }
-    auto lanes() const { return static_cast<std::int64_t>(kernels.lanes); }
-    Packing packing() const { return {normalises(similarity), needs_squares(similarity)}; }
-    // Whether so many queries are scored against candidates where they lie: packing them, or quantising them for
-    // bounds, would take longer. Candidates of which the squares matter are packed for these.
-    bool few(std::int64_t n) const {
-        return n <= static_cast<std::int64_t>(kFewQueries) && !packing().squares && !are_bounds_forced();
-    }
-};
 
 // The candidates of some tasks: all, or one list of a selection.
 struct CandidateView {
@@ -128,8 +102,7 @@ class SweepWorker {
   public:
     SweepWorker(const Scoring<C>& scoring, const Quantisation<C>* quantisation) : scoring_(scoring) {
         if (quantisation == nullptr) return;
-        bounded_ = std::make_unique<BoundedPanels<C>>(*quantisation, scoring.embeddings, scoring.queries,
-                                                      scoring.candidates, scoring.kernels);
+        bounded_ = std::make_unique<BoundedPanels<C>>(*quantisation, scoring);
     }
     const BoundsTally& tally() const { return tally_; }
 
@@ -154,7 +127,8 @@ class SweepWorker {
         sums_.resize(static_cast<std::size_t>(passes > 1 ? tiles * tile_size : tile_size));
         // Bounds take as many candidates at once as they can. The tasks of lanes come panel by panel.
         const std::int64_t bounded_width = TakesLanes<Sink> ? lanes : static_cast<std::int64_t>(kPanelLanes);
-        resize_panel(bounded_width);
+        columns_.resize(static_cast<std::size_t>(bounded_width));
+        addends_.resize_candidates(bounded_width);
         std::int64_t work = kWorkBetweenPolls, begin = cell.begin, declined = cell.begin;
         const auto begin_panel = [&](std::int64_t width) {
             const Panel panel{begin, std::min(width, cell.end - begin), columns_.data()};
@@ -196,7 +170,7 @@ class SweepWorker {
                                                 sums);
                     if (pass + 1 < passes) continue;
                     const std::int64_t n = std::min(kTileRows, queries - tile * kTileRows);
-                    scoring_.kernels.finish(scoring_.similarity, register_tile(sums, n, tile * kTileRows, false));
+                    finish(sums, n, tile * kTileRows, false);
                     work += sink.take_scores(sums, tile * kTileRows, n);
                 }
             }
@@ -215,7 +189,8 @@ class SweepWorker {
         const auto queries = static_cast<std::int64_t>(query_rows_.size());
         sums_.resize(static_cast<std::size_t>(kFewRows * lanes));
         vectors_.resize(static_cast<std::size_t>(lanes));
-        resize_panel(lanes);
+        columns_.resize(static_cast<std::size_t>(lanes));
+        addends_.resize_candidates(lanes);
         std::int64_t work = kWorkBetweenPolls;
         for (std::int64_t begin = cell.begin; begin < cell.end; begin += lanes) {
             work += queries * lanes * (1 + depth / 16);
@@ -225,7 +200,7 @@ class SweepWorker {
             }
             const Panel panel{begin, std::min(lanes, cell.end - begin), columns_.data()};
             load_columns(panel, cell.candidates);
-            load_additions(panel);
+            addends_.gather_candidates(scoring_, panel.columns, panel.width);
             sink.begin_panel(panel);
             count_pairs(cell, panel, sink);
             scoring_.candidates.locate(panel.columns, panel.width, scratch_, vectors_.data());
@@ -234,7 +209,7 @@ class SweepWorker {
                                         vectors_.data(), static_cast<std::size_t>(depth),
                                         scoring_.candidates.adjacent(panel.columns, panel.width),
                                         static_cast<std::size_t>(lanes), sums_.data());
-            scoring_.kernels.finish(scoring_.similarity, register_tile(sums_.data(), queries, 0, false));
+            finish(sums_.data(), queries, 0, false);
             work += sink.take_scores(sums_.data(), 0, queries);
             done_ += queries * panel.width;
         }
@@ -248,23 +223,23 @@ class SweepWorker {
         const auto size = static_cast<std::size_t>(std::max<std::int64_t>(1, depth) * lanes);
         queries_.resize(size);
         panel_.resize(size);
-        for (auto* buffer : {&sums_, &bias_, &means_, &query_means_}) buffer->resize(static_cast<std::size_t>(lanes));
-        for (auto* buffer : {&squares_, &query_squares_}) buffer->resize(static_cast<std::size_t>(lanes));
+        sums_.resize(static_cast<std::size_t>(lanes));
+        addends_.resize_queries(lanes);
+        addends_.resize_candidates(lanes);
         loaded_first_query_ = loaded_last_query_ = -1;
         for (std::int64_t at = 0; at < n; at += lanes) {
             if (stop.requested(is_caller, 4 * lanes * (1 + depth))) return;
             const std::int64_t width = std::min(lanes, n - at);
-            scoring_.queries.pack(rows + at, width, lanes, scoring_.packing(), queries_.data(), query_squares_.data(),
-                                  scratch_);
-            scoring_.candidates.pack(columns + at, width, lanes, scoring_.packing(), panel_.data(), squares_.data(),
-                                     scratch_);
-            gather(scoring_.bias, columns + at, width, bias_);
-            gather(scoring_.candidate_means, columns + at, width, means_);
-            gather(scoring_.query_means, rows + at, width, query_means_);
+            scoring_.queries.pack(rows + at, width, lanes, scoring_.packing(), queries_.data(),
+                                  addends_.query_squares.data(), scratch_);
+            scoring_.candidates.pack(columns + at, width, lanes, scoring_.packing(), panel_.data(),
+                                     addends_.candidate_squares.data(), scratch_);
+            addends_.gather_queries(scoring_, rows + at, width);
+            addends_.gather_candidates(scoring_, columns + at, width);
             std::fill(sums_.begin(), sums_.end(), C{0});
             scoring_.kernels.accumulate_pairs(scoring_.similarity, queries_.data(), panel_.data(),
                                               static_cast<std::size_t>(depth), sums_.data());
-            scoring_.kernels.finish(scoring_.similarity, register_tile(sums_.data(), 1, 0, true));
+            finish(sums_.data(), 1, 0, true);
             std::copy_n(sums_.data(), width, out + at);
         }
     }
@@ -285,33 +260,9 @@ class SweepWorker {
         if constexpr (TakesLanes<Sink>) tally_.pairs += (cell.last_query - cell.first_query) * sink.lanes().tasks();
     }
 
-    // Makes room for what is known of each candidate of a panel, beside its components.
-    void resize_panel(std::int64_t lanes) {
-        columns_.resize(static_cast<std::size_t>(lanes));
-        for (auto* buffer : {&bias_, &means_}) buffer->resize(static_cast<std::size_t>(lanes));
-        squares_.resize(static_cast<std::size_t>(lanes));
-    }
-
-    static void gather(const C* from, const std::int64_t* ids, std::int64_t n, std::vector<C>& to) {
-        for (std::int64_t i = 0; from != nullptr && i < n; ++i) to[static_cast<std::size_t>(i)] = from[ids[i]];
-    }
-
-    // The register tile of n queries from the given one on; pairwise, that of one row of pairs.
-    RegisterTile<C> register_tile(C* sums, std::int64_t n, std::int64_t query, bool pairwise) const {
-        RegisterTile<C> tile{sums,
-                             static_cast<std::size_t>(n),
-                             nullptr,
-                             query_squares_.data() + query,
-                             squares_.data(),
-                             nullptr,
-                             nullptr,
-                             pairwise};
-        if (scoring_.bias != nullptr) tile.bias = bias_.data();
-        if (scoring_.query_means != nullptr) {
-            tile.query_means = query_means_.data() + query;
-            tile.candidate_means = means_.data();
-        }
-        return tile;
+    // Makes scores of the sums of n queries from the given one on; if `pairwise`, of one row of pairs.
+    void finish(C* sums, std::int64_t n, std::int64_t query, bool pairwise) const {
+        scoring_.kernels.finish(scoring_.similarity, addends_.tile(scoring_, sums, n, query, pairwise));
     }
 
     // Lists the queries of a cell and their tasks, unless they are those of the last one.
@@ -342,13 +293,12 @@ class SweepWorker {
         const std::int64_t tile_rows = few() ? kFewRows : kTileRows;
         const std::int64_t depth = scoring_.depth(), tiles = divide_up(n, tile_rows);
         queries_.resize(static_cast<std::size_t>(tiles * tile_rows * std::max<std::int64_t>(1, depth)));
-        query_squares_.resize(static_cast<std::size_t>(tiles * tile_rows));
-        query_means_.resize(static_cast<std::size_t>(tiles * tile_rows));
-        gather(scoring_.query_means, query_rows_.data(), n, query_means_);
+        addends_.resize_queries(tiles * tile_rows);
+        addends_.gather_queries(scoring_, query_rows_.data(), n);
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
             const std::int64_t i = tile * tile_rows;
             scoring_.queries.pack(query_rows_.data() + i, std::min(tile_rows, n - i), tile_rows, scoring_.packing(),
-                                  queries_.data() + i * depth, query_squares_.data() + i, scratch_);
+                                  queries_.data() + i * depth, addends_.query_squares.data() + i, scratch_);
         }
     }
 
@@ -358,28 +308,31 @@ class SweepWorker {
         }
     }
 
-    // Gathers what is known of the candidates of a panel, beside their components.
-    void load_additions(const Panel& panel) {
-        gather(scoring_.bias, panel.columns, panel.width, bias_);
-        gather(scoring_.candidate_means, panel.columns, panel.width, means_);
-    }
-
     void load_panel(const Panel& panel) {
         scoring_.candidates.pack(panel.columns, panel.width, scoring_.lanes(), scoring_.packing(), panel_.data(),
-                                 squares_.data(), scratch_);
-        load_additions(panel);
+                                 addends_.candidate_squares.data(), scratch_);
+        addends_.gather_candidates(scoring_, panel.columns, panel.width);
     }
 
     const Scoring<C>& scoring_;
-    std::int64_t loaded_first_query_ = -1, loaded_last_query_ = -1, loaded_first_task_ = -1;
-    std::vector<std::int64_t> query_rows_, first_task_, columns_;
-    std::vector<C> queries_, panel_, bias_, means_, query_means_, sums_, scratch_;
-    std::vector<double> query_squares_, squares_;
-    bool packed_ = false;
-    std::unique_ptr<BoundedPanels<C>> bounded_;
+    std::unique_ptr<BoundedPanels<C>> bounded_;  // null where no pair is decided by bounds
     BoundsTally tally_;
     std::int64_t done_ = 0;  // pairs of a query and a candidate, since the last poll
+
+    // The cell that was loaded last: its queries, the first task of each, and whether they are packed.
+    std::int64_t loaded_first_query_ = -1, loaded_last_query_ = -1, loaded_first_task_ = -1;
+    std::vector<std::int64_t> query_rows_, first_task_;
+    bool packed_ = false;
+    std::vector<C> queries_;
+
+    // A panel: its candidates, packed or where they lie, what finishes their sums, and these.
+    std::vector<std::int64_t> columns_;
+    std::vector<C> panel_;
     std::vector<const C*> vectors_;
+    Addends<C> addends_;
+    std::vector<C> sums_;
+
+    std::vector<C> scratch_;
 };
 
 // Scores all cells of the sorted tasks; each worker has a sink of its own.

@@ -1,4 +1,12 @@
-// What a threshold on scores is on values: the numbers that bounds compare. docs/bounds.md has the proofs.
+// From a true score to the two values that bounds compare pairs with.
+//
+// Bounds know about the value of a pair, a real number such as q . e or minus a distance, and not its score, which
+// follows from the value by arithmetic that rounds at every step: a multiple of it, with a bias or means added; a root;
+// 1 / (1 + distance); or the function of poincare. ValueScale goes the way back. It asks which value a score t stands
+// for, and moves it up and down by more than all of that rounding can do: a pair whose value is greater than `above`
+// certainly has a score greater than t, and one whose value is less than `below` a lesser one. What lies between tells
+// nothing, so that a threshold may be too far out, but never too near. docs/contributing/bounds.md has the proofs
+// ("From a score to two values"). No kernel and no vector is needed for this, only numbers: Python's tests call it.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +23,6 @@ struct ValueThresholds {
     double below;  // a value less than this has a score below it
 };
 
-// How the scores of a similarity follow from values: score = slope * value, then a function of it.
 template <class C>
 class ValueScale {
   public:
@@ -43,55 +50,62 @@ class ValueScale {
     // The thresholds for scores of a query with this mean. What the rounding of a product can do is left to the caller,
     // since it depends on the norms. The score is any number but NaN, also one that no pair can have.
     ValueThresholds thresholds(double score, double mean) const {
-        const double slack = 4 * unit, t = score;
-        if (std::abs(t) >= kBeyond) return {std::copysign(kBeyond, t), std::copysign(kBeyond, t)};
+        if (std::abs(score) >= kBeyond) return {std::copysign(kBeyond, score), std::copysign(kBeyond, score)};
         switch (similarity_) {
             case Similarity::dot:
             case Similarity::cosine:
             case Similarity::l1:
             case Similarity::complex_l1:
-            case Similarity::sql2: {
-                const double size = std::abs(t) + bias_ + std::abs(mean) + mean_;
-                const double error = (is_product() ? slack : slack + 2 * gamma_) * size + tiny_;
-                return {(t + mean + error) / slope(), (t + mean - error) / slope()};
-            }
+            case Similarity::sql2:
+                return of_multiple(score, mean);
             case Similarity::l2:
-                return of_squares(-t, -t, slack);
-            case Similarity::inverse_l1: {
-                if (t <= 0) return of_lowest(t);
-                const double low = (1 - 2 * slack) / t - 1, high = (1 + 2 * slack) / t - 1;
-                return {-(low - 2 * gamma_ * std::abs(low)) + tiny_, -(high + 2 * gamma_ * std::abs(high)) - tiny_};
-            }
+                return of_root(-score, -score);
+            case Similarity::inverse_l1:
             case Similarity::inverse_l2:
-                if (t <= 0) return of_lowest(t);
-                return of_squares((1 - 2 * slack) / t - 1, (1 + 2 * slack) / t - 1, slack);
-            case Similarity::poincare: {
-                // y of a squared distance, to within the error of the logarithm and the root in finish().
-                const auto y = [](double square) {
-                    const double sine = std::sinh(std::sqrt(std::max(0.0, square)) / 2);
-                    return 2 * sine * sine;
-                };
-                const double share = 2 * slack + 0x1p-40;
-                const double near = y(-t * (1 - share)), far = y(-t * (1 + share));
-                return {-near * (1 - 2 * gamma_ - share) + tiny_, -far * (1 + 2 * gamma_ + share) - tiny_};
-            }
+                return score > 0 ? of_inverse(score) : of_lowest(score);
+            case Similarity::poincare:
+                return of_poincare(score);
         }
         return {};
     }
 
   private:
     static constexpr double kBeyond = 0x1p119;  // no pair that bounds decide has such a value, or such a score
+    static constexpr double kSlack = 4 * unit;  // what the last roundings of a score, and those made here, come to
 
+    // The score t is slope * value, plus a bias or less both means. Their sizes say what their roundings can be.
+    ValueThresholds of_multiple(double t, double mean) const {
+        const double size = std::abs(t) + bias_ + std::abs(mean) + mean_;
+        const double error = (is_product() ? kSlack : kSlack + 2 * gamma_) * size + tiny_;
+        return {(t + mean + error) / slope(), (t + mean - error) / slope()};
+    }
+    // The score is minus a distance between `low` and `high`, the root of a sum of squares. Values are -distance^2 / 2.
+    ValueThresholds of_root(double low, double high) const {
+        const double near = low > 0 ? low * low * (1 - 2 * gamma_ - 2 * kSlack) : -1;
+        const double far = high > 0 ? high * high * (1 + 2 * gamma_ + 2 * kSlack) : 0;
+        return {-near / 2 + tiny_, -far / 2 - tiny_};
+    }
+    // The score t > 0 is 1 / (1 + distance), of a distance between `low` and `high`.
+    ValueThresholds of_inverse(double t) const {
+        const double low = (1 - 2 * kSlack) / t - 1, high = (1 + 2 * kSlack) / t - 1;
+        if (similarity_ == Similarity::inverse_l2) return of_root(low, high);
+        return {-(low - 2 * gamma_ * std::abs(low)) + tiny_, -(high + 2 * gamma_ * std::abs(high)) - tiny_};
+    }
     // Inverse distances are above all that is negative. They are 0 where a distance is infinite.
     static ValueThresholds of_lowest(double t) {
         constexpr double infinity = std::numeric_limits<double>::infinity();
         return {t < 0 ? -kBeyond : infinity, t < 0 ? -kBeyond : -infinity};
     }
-    // Thresholds of -distance^2 / 2.
-    ValueThresholds of_squares(double low, double high, double slack) const {
-        const double near = low > 0 ? low * low * (1 - 2 * gamma_ - 2 * slack) : -1;
-        const double far = high > 0 ? high * high * (1 + 2 * gamma_ + 2 * slack) : 0;
-        return {-near / 2 + tiny_, -far / 2 - tiny_};
+    // The score t is -arcosh(1 + y)^2, and the value is -y.
+    ValueThresholds of_poincare(double t) const {
+        // y of a squared distance, to within the error of the logarithm and the root in finish().
+        const auto y = [](double square) {
+            const double sine = std::sinh(std::sqrt(std::max(0.0, square)) / 2);
+            return 2 * sine * sine;
+        };
+        const double share = 2 * kSlack + 0x1p-40;
+        const double near = y(-t * (1 - share)), far = y(-t * (1 + share));
+        return {-near * (1 - 2 * gamma_ - share) + tiny_, -far * (1 + 2 * gamma_ + share) - tiny_};
     }
 
     Similarity similarity_;

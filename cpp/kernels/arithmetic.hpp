@@ -86,15 +86,8 @@ struct Arithmetic {
             return a - b;
         }
     }
-    // Adds 1 to the counts where the mask is set. AVX-512 has masked additions; elsewhere a mask is a vector of -1,
-    // which is subtracted.
-    static TRUERANK_INLINE Counts add(Counts counts, Mask mask) {
-        if constexpr (Bytes == 64) {
-            return mask ? counts + (Counts{} + Bits{1}) : counts;
-        } else {
-            return counts - (Counts)mask;
-        }
-    }
+    // Adds 1 to the counts where the mask is set.
+    static TRUERANK_INLINE Counts add(Counts counts, Mask mask) { return one_more<Bytes>(counts, mask); }
     template <class Lanes>
     static TRUERANK_INLINE bool any(Lanes lanes) {
         using Words = typename Simd<std::int64_t, Bytes>::type;

@@ -126,20 +126,28 @@ TRUERANK_INLINE void decide_body(const std::int32_t* sums, std::size_t blocks, s
     }
 }
 
-// Sums are floats, which have no residues; levels without residues, whose error is in the lanes; or levels with them.
+// Calls `use` with the type of the sums, and whether they have an error beside that of their lane: sums of floats have
+// none, nor have levels without residues.
+template <class Use>
+TRUERANK_INLINE void with_sums(const LevelForm& form, const ValueLanes& lanes, const Use& use) {
+    if (form.has_float_sums()) {
+        use(float{}, std::false_type{});
+    } else if (lanes.residue == nullptr) {
+        use(std::int32_t{}, std::false_type{});
+    } else {
+        use(std::int32_t{}, std::true_type{});
+    }
+}
+
 template <class A, int Bytes, class T>
 TRUERANK_INLINE void decide_any_body(const LevelForm& form, const std::int32_t* sums, std::size_t blocks,
                                      std::size_t rows, const ValueRow* value_rows, const ValueLanes& lanes,
                                      const std::int64_t* first, const float* above, const float* below,
                                      PairMasks* masks) {
-    if (form.has_float_sums()) {
-        decide_body<A, Bytes, T, float, false>(sums, blocks, rows, value_rows, lanes, first, above, below, masks);
-    } else if (lanes.residue == nullptr) {
-        decide_body<A, Bytes, T, std::int32_t, false>(sums, blocks, rows, value_rows, lanes, first, above, below,
-                                                      masks);
-    } else {
-        decide_body<A, Bytes, T, std::int32_t, true>(sums, blocks, rows, value_rows, lanes, first, above, below, masks);
-    }
+    with_sums(form, lanes, [&](auto sum, auto has_error) __attribute__((always_inline)) {
+        decide_body<A, Bytes, T, decltype(sum), has_error>(sums, blocks, rows, value_rows, lanes, first, above, below,
+                                                           masks);
+    });
 }
 
 template <class A, int Bytes>
@@ -217,22 +225,15 @@ TRUERANK_INLINE void decide_lanes_body(const std::int32_t* sums, std::size_t row
     }
 }
 
-// The same three kinds of sums as in decide_any_body.
 template <class A, int Bytes, class T>
 TRUERANK_INLINE void decide_any_lanes_body(const LevelForm& form, const std::int32_t* sums, std::size_t rows,
                                            const ValueRow* value_rows, const ValueLanes& lanes,
                                            const RowOffset* offsets, const LaneThresholds& thresholds,
                                            std::uint32_t* counters, PairMasks* masks) {
-    if (form.has_float_sums()) {
-        decide_lanes_body<A, Bytes, T, float, false>(sums, rows, value_rows, lanes, offsets, thresholds, counters,
-                                                     masks);
-    } else if (lanes.residue == nullptr) {
-        decide_lanes_body<A, Bytes, T, std::int32_t, false>(sums, rows, value_rows, lanes, offsets, thresholds,
-                                                            counters, masks);
-    } else {
-        decide_lanes_body<A, Bytes, T, std::int32_t, true>(sums, rows, value_rows, lanes, offsets, thresholds, counters,
-                                                           masks);
-    }
+    with_sums(form, lanes, [&](auto sum, auto has_error) __attribute__((always_inline)) {
+        decide_lanes_body<A, Bytes, T, decltype(sum), has_error>(sums, rows, value_rows, lanes, offsets, thresholds,
+                                                                 counters, masks);
+    });
 }
 
 template <int Bytes>

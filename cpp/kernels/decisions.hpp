@@ -1,5 +1,12 @@
-// Certified bounds, second half: what sums over levels decide. Where the sum of a pair is farther from a threshold than
-// its error can be, it tells on which side of the threshold the pair is. docs/bounds.md has the proofs.
+// Certified bounds, second half: what sums over levels decide.
+//
+// A sum is turned into an interval that the value of its pair certainly lies in, and the ends of the interval are
+// compared with the two thresholds of each task: its low end tells which pairs are surely above, its high end which are
+// surely below. The answers are one bit for each candidate of a panel (PairMasks), so that those above are counted by
+// counting bits, and only the pairs that are neither, the open ones, are listed one by one (collect). Three kernels do
+// this: decide for any panel; decide_sums where all candidates of a panel have one step, so that sums themselves have
+// thresholds and no interval is made; and decide_lanes where tasks belong to candidates. docs/contributing/bounds.md
+// has the proofs.
 #pragma once
 
 #include <cstddef>

@@ -110,33 +110,46 @@ struct Instructions<16> : InstructionsOfX86<16> {
     }
 };
 
+// What AVX2 and AVX-512 have alike: the same instructions, for vectors of `width` bytes, or `bits` bits. Those of VNNI
+// are another encoding (`vex`) beside AVX2, for processors that have no AVX-512.
+//
+// - broadcast is opaque: otherwise GCC loads the levels of several queries at once and takes them apart (AVX2), or puts
+//   lanes together one by one (AVX-512), at the cost of the sums.
+// - add_byte_products is of the set VNNI; so is add_fused_word_products, which is one instruction.
+template <int Bytes>
+struct WideInstructions;
+#define TRUERANK_WIDE(width, bits, set, vex)                                                               \
+    template <>                                                                                            \
+    struct WideInstructions<width> : InstructionsOfX86<width> {                                            \
+        static constexpr bool has_fused_words = true;                                                      \
+        TRUERANK_INSTRUCTION(set) void broadcast(Ints& all, const std::int32_t& levels) {                  \
+            __asm__("vpbroadcastd %1, %0" : "=v"(all) : "m"(levels));                                      \
+        }                                                                                                  \
+        TRUERANK_INSTRUCTION(set) void broadcast(Distances& all, const std::int64_t& levels) {             \
+            __asm__("vpbroadcastq %1, %0" : "=v"(all) : "m"(levels));                                      \
+        }                                                                                                  \
+        TRUERANK_INSTRUCTION(set) void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {       \
+            __asm__(vex "vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));                              \
+        }                                                                                                  \
+        TRUERANK_INTRINSIC(set) void add_word_products(Ints& sums, const Ints& e, const Ints& q) {         \
+            sums += (Ints)_mm##bits##_madd_epi16((__m##bits##i)e, (__m##bits##i)q);                        \
+        }                                                                                                  \
+        TRUERANK_INSTRUCTION(set) void add_fused_word_products(Ints& sums, const Ints& e, const Ints& q) { \
+            __asm__(vex "vpdpwssd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));                              \
+        }                                                                                                  \
+        TRUERANK_INTRINSIC(set)                                                                            \
+        void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {                 \
+            sums += (Distances)_mm##bits##_sad_epu8((__m##bits##i)e, (__m##bits##i)q);                     \
+        }                                                                                                  \
+    };
+TRUERANK_WIDE(32, 256, TRUERANK_AVX2, "%{vex%} ")
+TRUERANK_WIDE(64, 512, TRUERANK_AVX512, "")
+#undef TRUERANK_WIDE
+
 template <>
-struct Instructions<32> : InstructionsOfX86<32> {
-    static constexpr bool has_fused_words = true;
-    // Opaque: otherwise GCC loads the levels of several queries at once, and takes them apart at the cost of the sums.
-    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void broadcast(Ints& all, const std::int32_t& levels) {
-        __asm__("vpbroadcastd %1, %0" : "=x"(all) : "m"(levels));
-    }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void broadcast(Distances& all, const std::int64_t& levels) {
-        __asm__("vpbroadcastq %1, %0" : "=x"(all) : "m"(levels));
-    }
-    // Set: VNNI.
-    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
-        __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
-    }
+struct Instructions<32> : WideInstructions<32> {
     TRUERANK_INTRINSIC(TRUERANK_AVX2) void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {
         pairs = (Words)_mm256_maddubs_epi16((__m256i)e, (__m256i)q);
-    }
-    TRUERANK_INTRINSIC(TRUERANK_AVX2) void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
-        sums += (Ints)_mm256_madd_epi16((__m256i)e, (__m256i)q);
-    }
-    // The same for processors with products of bytes in fours: one instruction. Set: VNNI.
-    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void add_fused_word_products(Ints& sums, const Ints& e, const Ints& q) {
-        __asm__("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
-    }
-    TRUERANK_INTRINSIC(TRUERANK_AVX2)
-    void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {
-        sums += (Distances)_mm256_sad_epu8((__m256i)e, (__m256i)q);
     }
     TRUERANK_INTRINSIC(TRUERANK_AVX2) void rough_inverse_root(Floats& result, const Floats& x) {
         result = (Floats)_mm256_rsqrt_ps((__m256)x);
@@ -150,29 +163,7 @@ struct Instructions<32> : InstructionsOfX86<32> {
 };
 
 template <>
-struct Instructions<64> : InstructionsOfX86<64> {
-    static constexpr bool has_fused_words = true;
-    // Opaque: otherwise GCC puts the lanes together one by one.
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512) void broadcast(Ints& all, const std::int32_t& levels) {
-        __asm__("vpbroadcastd %1, %0" : "=v"(all) : "m"(levels));
-    }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512) void broadcast(Distances& all, const std::int64_t& levels) {
-        __asm__("vpbroadcastq %1, %0" : "=v"(all) : "m"(levels));
-    }
-    // Set: VNNI, as add_fused_word_products.
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512) void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
-        __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
-    }
-    TRUERANK_INTRINSIC(TRUERANK_AVX512) void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
-        sums += (Ints)_mm512_madd_epi16((__m512i)e, (__m512i)q);
-    }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512) void add_fused_word_products(Ints& sums, const Ints& e, const Ints& q) {
-        __asm__("vpdpwssd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
-    }
-    TRUERANK_INTRINSIC(TRUERANK_AVX512)
-    void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {
-        sums += (Distances)_mm512_sad_epu8((__m512i)e, (__m512i)q);
-    }
+struct Instructions<64> : WideInstructions<64> {
     // GCC 12 warns of the intrinsic, since its own header leaves a register undefined.
     TRUERANK_INSTRUCTION(TRUERANK_AVX512) void rough_inverse_root(Floats& result, const Floats& x) {
         __asm__("vrsqrt14ps %1, %0" : "=v"(result) : "v"(x));

@@ -72,15 +72,8 @@ struct Lanes {
         }
     }
 
-    // Adds 1 to the counts where the mask is set. AVX-512 has masked additions, which the compiler makes of the
-    // condition; elsewhere a mask is a vector of -1, and subtracting it takes fewer instructions.
-    static TRUERANK_INLINE void add(Counts& counts, Masks mask) {
-        if constexpr (Bytes == 64) {
-            counts = mask ? counts + (Counts{} + Counter{1}) : counts;
-        } else {
-            counts -= (Counts)mask;
-        }
-    }
+    // Adds 1 to the counts where the mask is set.
+    static TRUERANK_INLINE void add(Counts& counts, Masks mask) { counts = one_more<Bytes>(counts, mask); }
     // Adds the increments where the mask is set. A mask is not combined with another one here: GCC 12 compares lane by
     // lane where the masks of two 64-byte comparisons meet.
     static TRUERANK_INLINE void add(Counts& counts, Masks mask, Counts increments) {

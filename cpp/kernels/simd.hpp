@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #define TRUERANK_INLINE inline __attribute__((always_inline))
@@ -66,6 +67,18 @@ struct Simd {
     typedef T type __attribute__((vector_size(Bytes)));
     typedef T unaligned __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
 };
+
+// Adds 1 to the counters in the lanes where a mask, -1 or 0, is set. AVX-512 has masked additions, which the compiler
+// makes of the condition; elsewhere a mask is subtracted, which takes fewer instructions.
+template <int Bytes, class Counts, class Mask>
+TRUERANK_INLINE Counts one_more(const Counts& counts, const Mask& mask) {
+    if constexpr (Bytes == 64) {
+        using Counter = std::remove_cvref_t<decltype(counts[0])>;
+        return mask ? counts + (Counts{} + Counter{1}) : counts;
+    } else {
+        return counts - (Counts)mask;
+    }
+}
 
 // The address so many bytes after another, for prefetching. It may be past the end of an array, where no pointer may
 // point: hence an integer. It wraps round, so that `bytes` may be a negative number that was converted.

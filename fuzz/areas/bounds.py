@@ -23,7 +23,7 @@ FAULTS = [
     for row in (
         (
             "half of a residue",
-            "quantisation",
+            "quantiser",
             "(residues.squares)) * kUp",
             "(residues.squares)) / 2",
         ),

@@ -121,8 +121,8 @@ def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, source: str)
 FAULTS = [
     Fault(
         "a target that the filter lists is left out twice",
-        "cpp/engine/settle_body.hpp",
-        "const bool counted = !filter_ || !filter_.has(filter_.list(task), tasks_.targets[task]);",
+        "cpp/engine/row_finish.hpp",
+        "const bool counted = !p_.filters_target(task);",
         "const bool counted = true;",
     ),
     Fault(

@@ -1,0 +1,297 @@
+// The first step of ranking: the scores of rows are counted for the tasks that read them, as if nothing were filtered.
+//
+// How a chunk is read depends on how the matrix lies in memory. There are three ways:
+//
+// - scan_single_tasks: every task has a row of its own, which is read in place. This is the common case, and runs at
+// the
+//   speed of memory, so that all else, true scores, filters and what is written, is kept out of the stream of reads.
+// - scan_columns: columns are contiguous. Rows are lanes, many of which are counted side by side along the columns.
+// - scan_groups: all others, where rows have several tasks or candidates of their own, or scores have to be copied.
+//
+// Where a chunk has whole rows, the second step (row_finish.hpp) follows at once, while rows are in the cache.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "engine/row_finish.hpp"
+#include "engine/row_problem.hpp"
+#include "kernels/measured.hpp"
+
+namespace truerank {
+
+// How the work is cut into chunks. A chunk has `chunk_groups` groups of tasks (if column_major, so many rows of the
+// matrix) and, of each row, `chunk_columns` columns or candidates.
+struct Plan {
+    bool column_major = false;  // columns are contiguous: many rows are counted at once
+    bool single_tasks = false;  // every task has a row of its own, which is read in place
+    bool serial = false;
+    Duration duration = Duration::any;
+    std::int64_t chunks = 0;
+    std::int64_t chunk_groups = 1;
+    std::int64_t groups_at_once = 1;  // groups that are scanned side by side
+    std::int64_t row_length = 0;      // columns, or the most candidates, that a row has
+    std::int64_t chunk_columns = 0;
+    std::int64_t chunks_per_row = 1;
+};
+
+template <class T>
+class RowCounting {
+  public:
+    RowCounting(const RowProblem<T>& problem, RowTotals<T>& totals, RowFinish<T>& finish)
+        : p_(problem), totals_(totals), finish_(finish) {}
+
+    // Counts for the tasks of some groups in columns (or candidates) begin to end. `whole_rows`: these are all columns,
+    // so that no other thread adds to the counts meanwhile.
+    void scan_rows(RankWorker<T>& worker, const Plan& plan, std::int64_t first, std::int64_t last, std::int64_t begin,
+                   std::int64_t end, bool whole_rows) {
+        const bool own_lists = p_.candidates && !p_.candidates.shared;
+        const bool finishes_rows =
+            whole_rows && p_.filter;  // filtered scores are read again, while they are in the cache
+        if (plan.single_tasks) {
+            scan_single_tasks(worker, first, last, begin, end, whole_rows);
+        } else {
+            for (std::int64_t g = first; g < last && !worker.stopped(plan.groups_at_once * (end - begin));
+                 g += plan.groups_at_once) {
+                const std::int64_t next = std::min(last, g + plan.groups_at_once);
+                if (next < last) prefetch_true_scores(next);
+                scan_groups(worker, g, next, begin, own_lists ? p_.candidates_of(p_.group(g)[0]) : end, whole_rows);
+                if (finishes_rows) finish_.finish_groups(worker, g, next);
+            }
+        }
+        if (whole_rows && !finishes_rows && !plan.single_tasks) finish_.finish_groups(worker, first, last);
+    }
+    // The same for the rows of a chunk from `top` on, in a matrix whose columns are contiguous.
+    void scan_column_major(RankWorker<T>& worker, const Plan& plan, std::int64_t top, std::int64_t begin,
+                           std::int64_t end, bool whole_rows) {
+        const std::int64_t height = std::min(plan.chunk_groups, p_.scores.rows - top);
+        const std::int64_t lanes = height - height % static_cast<std::int64_t>(p_.kernels.lane_multiple);
+        const std::int64_t first = p_.first_group_from(top), last = p_.first_group_from(top + height);
+        std::int64_t middle = p_.first_group_from(top + lanes);
+        std::int64_t layers = 0;
+        for (std::int64_t g = first; g < middle; ++g)
+            layers = std::max(layers, static_cast<std::int64_t>(p_.group(g).size()));
+        if (middle == first || layers > measured::kMaxLayers || (middle - first) * measured::kMaxRowsPerGroup < lanes) {
+            middle = first;
+        } else {
+            scan_columns(worker, first, middle, top, lanes, begin, end, whole_rows);
+            if (whole_rows) finish_.finish_groups(worker, first, middle);
+        }
+        scan_rows(worker, plan, middle, last, begin, end, whole_rows);
+    }
+
+  private:
+    // Counts for groups of any size and in any layout: side by side, where their scores are copied.
+    void scan_groups(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
+                     bool whole_rows) {
+        const auto n = static_cast<std::size_t>(last - first);
+        const bool in_place = (!p_.candidates || p_.candidates.ranges) && p_.reader.contiguous_rows();
+        if (worker.row_true_scores.size() < n) worker.row_true_scores.resize(n);
+        worker.rows.resize(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            const TaskIds ids = p_.group(first + static_cast<std::int64_t>(i));
+            worker.rows[i] = p_.row(ids[0]);
+            p_.gather_true_scores(ids, worker.row_true_scores[i]);
+        }
+        const auto use = [&](std::int64_t i, const T* scores, std::int64_t width) {
+            p_.count(scores, width, worker.row_true_scores[static_cast<std::size_t>(i)]);
+        };
+        if (in_place && p_.candidates) {
+            const Span span = p_.candidates.span(p_.candidates.list(p_.group(first)[0]));
+            p_.count(p_.reader.in_place(worker.rows[0], span.start + begin), std::min(end, span.length) - begin,
+                     worker.row_true_scores[0]);
+        } else if (in_place) {
+            for (std::size_t i = 0; i < n; ++i) {
+                p_.count(p_.reader.in_place(worker.rows[i], begin), end - begin, worker.row_true_scores[i]);
+            }
+        } else if (p_.candidates) {
+            const Span span = p_.candidates.span(p_.candidates.list(p_.group(first)[0]));
+            const std::int64_t n = std::min(end, span.length) - begin;
+            p_.with_columns(p_.candidates, span.start + begin,
+                            [&](const auto& columns) { p_.pack(worker, worker.rows, n, columns, use); });
+        } else {
+            p_.pack(worker, worker.rows, end - begin, ConsecutiveColumns{begin}, use);
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            const TaskIds ids = p_.group(first + static_cast<std::int64_t>(i));
+            const TrueScores<T>& true_scores = worker.row_true_scores[i];
+            for (std::size_t t = 0; t < ids.size(); ++t) {
+                totals_.add(ids[t], true_scores.counts_of(t), true_scores.nan, whole_rows);
+                if (p_.audit) totals_.add_audit(ids[t], true_scores);
+            }
+        }
+    }
+    // Tasks that have rows of their own, read in place: this is the common case, and runs at the speed of memory. All
+    // true scores of a chunk are read first: read one by one, each from somewhere ahead in its row, they break the
+    // stream that the hardware prefetches (an eighth slower). Where rows are shorter than a page, they are near enough
+    // to the stream, and to read them first costs a fifth.
+    void scan_single_tasks(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t begin,
+                           std::int64_t end, bool whole_rows) {
+        constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+        const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * size);
+        const bool reads_first = row_bytes >= static_cast<std::int64_t>(kPageBytes) && !p_.tasks.is_partial();
+        worker.single_true_scores.resize(static_cast<std::size_t>(reads_first ? last - first : 0));
+        for (std::int64_t g = first; reads_first && g < last; ++g) {
+            worker.single_true_scores[static_cast<std::size_t>(g - first)] = p_.true_score_of(p_.group(g)[0]);
+        }
+        // Filtered scores are read again while their rows are in the cache. That is done after several rows at a time,
+        // since it breaks the stream, too. So does what is written: where tasks follow each other, their final counts
+        // are kept, and are written many at a time.
+        const bool finishes_rows = whole_rows && p_.filter;
+        const bool keeps_counts = whole_rows && !p_.tasks.is_partial() && p_.groups_are_tasks();
+        std::int64_t groups_per_pass = last - first;
+        if (finishes_rows || keeps_counts) {
+            groups_per_pass = std::clamp<std::int64_t>(measured::kCachedBytes / row_bytes, 1, measured::kCountsAtOnce);
+        }
+        const bool rows_apart = last - first > 1 && std::abs(p_.scores.row_stride) > row_bytes;
+        worker.task_counts.clear();
+        for (std::int64_t start = first; start < last; start += groups_per_pass) {
+            const std::int64_t next = std::min(last, start + groups_per_pass);
+            worker.row_counts.clear();
+            for (std::int64_t g = start; g < next; ++g) {
+                if (worker.stopped(end - begin)) return;
+                const std::int64_t task = p_.group(g)[0];
+                if (finishes_rows) prefetch_filter(task);
+                const T true_score = reads_first ? worker.single_true_scores[static_cast<std::size_t>(g - first)]
+                                                 : p_.true_score_of(task);
+                RowCounts row_counts;
+                if (rows_apart) {
+                    count_apart_row(true_score, g, last, begin, end, row_counts);
+                } else {
+                    p_.count(p_.reader.in_place(p_.row(task), begin), end - begin, true_score, true, row_counts);
+                }
+                if (keeps_counts) {
+                    worker.row_counts.push_back(row_counts);
+                    continue;
+                }
+                if (whole_rows && !p_.tasks.is_partial()) totals_.counts.above[task] = totals_.counts.tied[task] = 0;
+                totals_.add(task, row_counts.counts, row_counts.nan, whole_rows);
+                if (whole_rows && !p_.filter) finish_.finish(worker, task, p_.scores.columns);
+            }
+            if (keeps_counts) {
+                keep_counts(worker, start, next);
+                const auto kept = static_cast<std::int64_t>(worker.task_counts.size());
+                if (next == last || kept >= measured::kCountsAtOnce) write_counts(worker, next - kept);
+            } else if (finishes_rows) {
+                finish_.finish_groups(worker, start, next);
+            }
+        }
+    }
+    // Makes what was counted in the rows of some tasks final, and keeps it.
+    void keep_counts(RankWorker<T>& worker, std::int64_t first_task, std::int64_t last_task) const {
+        for (std::int64_t task = first_task; task < last_task; ++task) {
+            RowCounts& row_counts = worker.row_counts[static_cast<std::size_t>(task - first_task)];
+            const std::int64_t left = p_.filter ? finish_.leave_out(worker, task, row_counts) : p_.scores.columns;
+            worker.task_counts.push_back(finish_.final_counts(worker, task, left, row_counts));
+        }
+    }
+    // Counts the single task of a group in columns of its row, some columns at a time, where rows are far apart, as
+    // those of a slice are. Meanwhile the same columns of a later row are prefetched: the hardware does that along a
+    // row only.
+    void count_apart_row(T true_score, std::int64_t g, std::int64_t last, std::int64_t begin, std::int64_t end,
+                         RowCounts& row_counts) const {
+        constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+        const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * size);
+        const std::int64_t rows_ahead = divide_up(measured::kAheadBytesOfApartRows, row_bytes);
+        const std::int64_t later = g + rows_ahead < last ? p_.row(p_.group(g + rows_ahead)[0]) : -1;
+        constexpr std::int64_t columns_at_once = measured::kBytesOfApartRows / size;
+        for (std::int64_t from = begin; from < end || from == begin; from += columns_at_once) {
+            const std::int64_t to = std::min(end, from + columns_at_once);
+            if (later >= 0) prefetch_scores(later, from, to, row_bytes <= measured::kNarrowBytes);
+            p_.count(p_.reader.in_place(p_.row(p_.group(g)[0]), from), to - from, true_score, false, row_counts);
+        }
+    }
+    // Writes the counts that were kept.
+    void write_counts(RankWorker<T>& worker, std::int64_t first_task) const {
+        const auto write = [&](std::int64_t* to, std::int64_t TaskCounts::* count) {
+            to += first_task;
+            for (const TaskCounts& counts : worker.task_counts) *to++ = counts.*count;
+        };
+        write(totals_.counts.above, &TaskCounts::above);
+        write(totals_.counts.tied, &TaskCounts::tied);
+        write(totals_.counts.candidates, &TaskCounts::candidates);
+        worker.task_counts.clear();
+    }
+    // Prefetches scores of a row.
+    void prefetch_scores(std::int64_t at_row, std::int64_t begin, std::int64_t end, bool narrow) const {
+        const char* const last = p_.reader.at(at_row, end);
+        for (const char* at = p_.reader.at(at_row, begin); at < last; at += kLineBytes) {
+            if (narrow) {
+                __builtin_prefetch(at, 0, 3);
+            } else {
+                __builtin_prefetch(at, 0, 2);
+            }
+        }
+    }
+    // The true scores of a group may be anywhere in its row. They are prefetched while the group before it is counted.
+    void prefetch_true_scores(std::int64_t g) const {
+        if (p_.tasks.is_partial()) return;
+        const TaskIds ids = p_.group(g);
+        for (std::size_t t = 0; t < std::min<std::size_t>(ids.size(), 64); ++t) {
+            __builtin_prefetch(p_.reader.at(p_.row(ids[t]), p_.tasks.targets[ids[t]]));
+        }
+    }
+    // Prefetches the first indices of a task's filter, which are needed as soon as its row has been counted.
+    void prefetch_filter(std::int64_t task) const {
+        if (p_.filter.window) return;  // finding the position would cost more
+        const Span span = p_.filter.span(p_.filter.list(task));
+        const std::int64_t size = p_.filter.wide ? 8 : 4;
+        const auto* start = static_cast<const char*>(p_.filter.indices) + span.start * size;
+        const std::int64_t bytes = std::min(span.length * size, measured::kFilterBytes);
+        for (std::int64_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(start + at);
+    }
+    // Scans groups whose rows are among top to top + lanes - 1, in a matrix whose columns are contiguous. Each row is a
+    // lane, and a pass over the columns serves one task of each row.
+    void scan_columns(RankWorker<T>& worker, std::int64_t first, std::int64_t last, std::int64_t top,
+                      std::int64_t lanes, std::int64_t begin, std::int64_t end, bool whole_rows) {
+        std::int64_t layers = 0;
+        for (std::int64_t g = first; g < last; ++g)
+            layers = std::max(layers, static_cast<std::int64_t>(p_.group(g).size()));
+        const auto width = static_cast<std::size_t>(lanes);
+        worker.layer_true_scores.resize(width);
+        worker.lane_counts.resize(3 * width);
+        std::int64_t* const above = worker.lane_counts.data();
+        std::int64_t* const tied = above + lanes;
+        std::int64_t* const nan = tied + lanes;
+        const std::int64_t scratch_bytes = 3 * lanes * static_cast<std::int64_t>(sizeof(T));
+        worker.lane_scratch.resize(static_cast<std::size_t>(divide_up(scratch_bytes, kLineBytes)));
+        // So few columns at a time stay in the cache while several layers pass over them.
+        const std::int64_t columns_at_once =
+            layers == 1 ? end - begin : 5 * static_cast<std::int64_t>(measured::kColumnsPerVisit);
+        for (std::int64_t b = begin; b < end; b += columns_at_once) {
+            const std::int64_t columns = std::min(columns_at_once, end - b);
+            for (std::int64_t layer = 0; layer < layers; ++layer) {
+                std::fill(worker.lane_counts.begin(),
+                          worker.lane_counts.begin() + static_cast<std::ptrdiff_t>(2 * width), 0);
+                if (layer == 0) std::fill_n(nan, width, 0);
+                for (std::int64_t g = first; g < last; ++g) {
+                    const TaskIds ids = p_.group(g);
+                    const auto t = static_cast<std::size_t>(layer);
+                    if (t < ids.size()) {
+                        worker.layer_true_scores[static_cast<std::size_t>(p_.row(ids[t]) - top)] =
+                            p_.true_score_of(ids[t]);
+                    }
+                }
+                p_.kernels.count_columns(p_.reader.at(top, b), p_.scores.column_stride,
+                                         static_cast<std::size_t>(columns), width, worker.layer_true_scores.data(),
+                                         above, tied, layer == 0 ? nan : nullptr, worker.lane_scratch.data());
+                for (std::int64_t g = first; g < last; ++g) {
+                    const TaskIds ids = p_.group(g);
+                    const auto t = static_cast<std::size_t>(layer);
+                    if (t >= ids.size()) continue;
+                    const std::int64_t lane = p_.row(ids[t]) - top;
+                    totals_.add(ids[t], {above[lane], tied[lane]}, nan[lane], whole_rows);
+                }
+            }
+        }
+    }
+
+    const RowProblem<T>& p_;
+    RowTotals<T>& totals_;
+    RowFinish<T>& finish_;
+};
+
+}  // namespace truerank

@@ -1,0 +1,240 @@
+// The second step of ranking: what is filtered is taken out of the counts of tasks, and the rules are applied.
+//
+// Most of a row is not filtered, so that the first step counts all of it, and this one reads the filtered scores once
+// more, while the row is in the cache, and subtracts what they count. A target that is filtered stays a candidate. Then
+// the counts become final (final_counts): a NaN is refused, counted as worst or left out, and ascending order turns
+// above into below. In partial counts, those of part of a matrix, nothing is final: the target's own column is left
+// out, and the sums are added to those of other parts (finish_partial).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/row_problem.hpp"
+
+namespace truerank {
+
+// The columns of a task that are both in its filter and among its candidates: n of a selection, from a position on.
+struct FilteredColumns {
+    Selection selection;
+    std::int64_t start;
+    std::int64_t n;
+};
+
+template <class T>
+class RowFinish {
+  public:
+    RowFinish(const RowProblem<T>& problem, RowTotals<T>& totals) : p_(problem), totals_(totals) {}
+
+    // Makes the counts of the tasks of some groups final.
+    void finish_groups(RankWorker<T>& worker, std::int64_t first, std::int64_t last) {
+        for (std::int64_t g = first; g < last && !worker.stopped(1); ++g) {
+            const TaskIds ids = p_.group(g);
+            if (!p_.filter) {
+                for (std::size_t i = 0; i < ids.size(); ++i) finish(worker, ids[i], p_.candidates_of(ids[i]));
+                continue;
+            }
+            for (std::size_t i = 0; i < ids.size() && !worker.stopped(1);) {
+                const std::int64_t list = p_.filter.list(ids[i]);
+                std::size_t j = i + 1;
+                while (j < ids.size() && p_.filter.list(ids[j]) == list) ++j;
+                subtract_filtered(worker, ids.subspan(i, j - i));
+                i = j;
+            }
+        }
+    }
+    // Makes the counts of a task final: those of `size` candidates.
+    void finish(RankWorker<T>& worker, std::int64_t task, std::int64_t size) {
+        if (p_.candidates && p_.has_target(task) &&
+            !p_.candidates.has(p_.candidates.list(task), p_.tasks.targets[task])) {
+            return fail(worker, Fault::Kind::not_a_candidate, task);
+        }
+        if (p_.tasks.is_partial()) return finish_partial(worker, task, size);
+        const std::int64_t nan = totals_.nan_of(task);
+        if (p_.audit) {
+            totals_.counts.nan[task] = nan;
+            totals_.counts.at_best[task] = totals_.at_best[static_cast<std::size_t>(task)];
+        }
+        const TaskCounts counts =
+            final_counts(worker, task, size, {{totals_.counts.above[task], totals_.counts.tied[task]}, nan});
+        totals_.counts.above[task] = counts.above;
+        totals_.counts.tied[task] = counts.tied;
+        totals_.counts.candidates[task] = counts.candidates;
+    }
+    // Subtracts the filtered columns of a single task from its counts; returns how many candidates are left. A target
+    // that is filtered is a candidate nevertheless and stays counted. In partial counts it is left out in any case.
+    std::int64_t leave_out(RankWorker<T>& worker, std::int64_t task, RowCounts& row_counts) const {
+        const FilteredColumns filtered_columns = this->filtered_columns(worker, task);
+        const std::int64_t n = filtered_columns.n;
+        if (n == 0) return p_.candidates_of(task);
+        const std::int64_t one_row[] = {p_.row(task)};
+        const T true_score = p_.true_score_of(task);
+        RowCounts filtered;
+        p_.with_columns(filtered_columns.selection, filtered_columns.start, [&](const auto& columns) {
+            p_.pack(worker, one_row, n, columns, [&](std::int64_t, const T* scores, std::int64_t width) {
+                p_.count(scores, width, true_score, false, filtered);
+            });
+        });
+        // Only now, since the list is in the cache: every step of a search in it would wait for memory.
+        const bool keeps_target = !p_.tasks.is_partial() && p_.filters_target(task);
+        const bool is_nan = Order<T>::is_nan(Order<T>::key(true_score));
+        row_counts.counts.above -= filtered.counts.above;
+        row_counts.counts.tied -= filtered.counts.tied - (keeps_target && !is_nan);
+        row_counts.nan -= filtered.nan - (keeps_target && is_nan);
+        return p_.candidates_of(task) - n + keeps_target;
+    }
+    // Applies the rules to what was counted in a whole row, in descending order, among `size` candidates.
+    TaskCounts final_counts(RankWorker<T>& worker, std::int64_t task, std::int64_t size,
+                            const RowCounts& row_counts) const {
+        const auto [above, tied] = row_counts.counts;
+        const std::int64_t nan = row_counts.nan;
+        const bool nan_true_score = nan > 0 && Order<T>::is_nan(Order<T>::key(p_.true_score_of(task)));
+        if (nan > 0 && p_.rules.nan == NanRule::raise) fail(worker, Fault::Kind::nan_score, task);
+        if (nan_true_score && p_.rules.nan == NanRule::omit) fail(worker, Fault::Kind::nan_true_score, task);
+        const std::int64_t candidates = p_.rules.nan == NanRule::omit ? size - nan : size;
+        if (nan_true_score) return {size - 1, 1, candidates};
+        return {p_.rules.ascending ? size - nan - above - tied : above, tied, candidates};
+    }
+
+  private:
+    // Subtracts the filtered columns from the counts of tasks that share row, candidates and filter, but keeps the
+    // tasks' targets.
+    void subtract_filtered(RankWorker<T>& worker, TaskIds ids) {
+        if (p_.is_single_task(ids)) {
+            RowCounts less;
+            const std::int64_t left = leave_out(worker, ids[0], less);
+            totals_.add(ids[0], less.counts, less.nan, true);
+            return finish(worker, ids[0], left);
+        }
+        const std::int64_t size = p_.candidates_of(ids[0]);
+        const FilteredColumns filtered_columns = this->filtered_columns(worker, ids[0]);
+        const std::int64_t n = filtered_columns.n;
+        if (n == 0) {
+            for (std::size_t i = 0; i < ids.size(); ++i) finish(worker, ids[i], size);
+            return;
+        }
+        const std::int64_t one_row[] = {p_.row(ids[0])};
+        TrueScores<T>& filtered = worker.filtered_counts;
+        p_.gather_true_scores(ids, filtered);
+        p_.with_columns(filtered_columns.selection, filtered_columns.start, [&](const auto& columns) {
+            p_.pack(worker, one_row, n, columns,
+                    [&](std::int64_t, const T* scores, std::int64_t width) { p_.count(scores, width, filtered); });
+        });
+        for (std::size_t t = 0; t < ids.size(); ++t) {
+            const std::int64_t task = ids[t];
+            const bool keeps_target = !p_.tasks.is_partial() && p_.filters_target(task);
+            const bool nan = filtered.slots[t] == filtered.none;
+            const PartialCounts counts = filtered.counts_of(t);
+            totals_.add(task, {-counts.above, (keeps_target && !nan) - counts.tied},
+                        (keeps_target && nan) - filtered.nan, true);
+            if (p_.audit) {
+                const Key<T> key = Order<T>::key(p_.true_score_of(task));
+                const bool inf = has_nan<T> && (key == Order<T>::top() || key == Order<T>::bottom());
+                const Key<T> best = totals_.best[static_cast<std::size_t>(task)];
+                totals_.counts.inf[task] -= filtered.infinities() - (keeps_target && inf);
+                totals_.at_best[static_cast<std::size_t>(task)] -=
+                    (filtered.best == best ? filtered.at_best : 0) - (keeps_target && !nan && key == best);
+            }
+            finish(worker, task, size - n + keeps_target);
+        }
+    }
+    // Which columns of a row are filtered for a task, among its candidates.
+    FilteredColumns filtered_columns(RankWorker<T>& worker, std::int64_t task) const {
+        const Span span = p_.filter.span(p_.filter.list(task));
+        if (!p_.candidates) return {p_.filter, span.start, span.length};
+        intersect_lists(worker, task);
+        Selection common;
+        common.indices = worker.common_columns.data();
+        return {common, 0, static_cast<std::int64_t>(worker.common_columns.size())};
+    }
+    // Finds the columns of a task that are in both its filter and its candidates: looks up those of the shorter list in
+    // the longer.
+    void intersect_lists(RankWorker<T>& worker, std::int64_t task) const {
+        const std::int64_t filter = p_.filter.list(task), candidates = p_.candidates.list(task);
+        const Span filter_span = p_.filter.span(filter), candidates_span = p_.candidates.span(candidates);
+        const bool shorter = filter_span.length <= candidates_span.length;
+        const Selection& walked = shorter ? p_.filter : p_.candidates;
+        const Selection& searched = shorter ? p_.candidates : p_.filter;
+        const Span span = shorter ? filter_span : candidates_span;
+        worker.common_columns.clear();
+        for (std::int64_t at = span.start; at < span.start + span.length; ++at) {
+            const std::int64_t column = walked.column(at);
+            if (searched.has(shorter ? candidates : filter, column)) worker.common_columns.push_back(column);
+        }
+    }
+    void fail(RankWorker<T>& worker, Fault::Kind kind, std::int64_t task) const {
+        const Fault fault{kind, task, p_.row(task), -1};
+        if (precedes(fault, worker.fault)) worker.fault = fault;
+    }
+    // Adds a part's counts without the target's own column, whatever its score there: the true score is counted once,
+    // when all parts are together.
+    void finish_partial(RankWorker<T>& worker, std::int64_t task, std::int64_t size) {
+        const auto t = static_cast<std::size_t>(task);
+        std::int64_t nan = totals_.nan_of(task);
+        if (p_.has_target(task)) {
+            const Key<T> true_score_key = Order<T>::key(p_.true_score_of(task));
+            const Key<T> key = Order<T>::key(p_.reader.load(p_.row(task), p_.target_column(task)));
+            const bool is_nan = Order<T>::is_nan(key), nan_true_score = Order<T>::is_nan(true_score_key);
+            const bool differs = is_nan != nan_true_score || (!is_nan && key != true_score_key);
+            const bool counted = !p_.filters_target(task);
+            size -= counted;
+            nan -= counted && is_nan;
+            if (counted && !is_nan && !nan_true_score) {
+                totals_.counts.above[task] -= key > true_score_key;
+                totals_.counts.tied[task] -= key == true_score_key;
+            }
+            if (differs) ++totals_.counts.differing[task];
+            if (p_.audit && !is_nan) {
+                const bool infinite = has_nan<T> && (key == Order<T>::top() || key == Order<T>::bottom());
+                totals_.counts.inf[task] -= counted && infinite;
+                if (key == totals_.best[t]) {
+                    totals_.at_best[t] -= counted;
+                    if (differs) best_without_target(worker, task);
+                }
+            }
+        }
+        if (nan > 0 && p_.rules.nan == NanRule::raise) return fail(worker, Fault::Kind::nan_score, task);
+        totals_.counts.candidates[task] += size;
+        totals_.counts.nan[task] += nan;
+        if (!p_.audit) return;
+        std::int64_t& best = totals_.counts.best[task];
+        if (p_.rules.ascending ? totals_.best[t] < best : totals_.best[t] > best) {
+            best = totals_.best[t];
+            totals_.counts.at_best[task] = 0;
+        }
+        if (totals_.best[t] == best) totals_.counts.at_best[task] += totals_.at_best[t];
+    }
+    // Finds the best score again without the target's column, whose score is not the true score. That is slow, and
+    // rarely needed.
+    void best_without_target(RankWorker<T>& worker, std::int64_t task) {
+        if (worker.stopped(p_.scores.columns)) return;
+        Key<T> best = p_.rules.ascending ? Order<T>::top() : Order<T>::bottom();
+        std::int64_t at_best = 0;
+        const auto look = [&](std::int64_t column) {
+            const Key<T> key = Order<T>::key(p_.reader.load(p_.row(task), column));
+            if (column == p_.target_column(task) || Order<T>::is_nan(key)) return;
+            if (p_.rules.ascending ? key < best : key > best) {
+                best = key;
+                at_best = 0;
+            }
+            if (key != best) return;
+            at_best += !p_.filter || !p_.filter.has(p_.filter.list(task), column + p_.tasks.first_column);
+        };
+        if (p_.candidates) {
+            const Span span = p_.candidates.span(p_.candidates.list(task));
+            p_.with_columns(p_.candidates, span.start, [&](const auto& columns) {
+                for (std::int64_t j = 0; j < span.length; ++j) look(columns(j));
+            });
+        } else {
+            for (std::int64_t column = 0; column < p_.scores.columns; ++column) look(column);
+        }
+        totals_.best[static_cast<std::size_t>(task)] = best;
+        totals_.at_best[static_cast<std::size_t>(task)] = at_best;
+    }
+
+    const RowProblem<T>& p_;
+    RowTotals<T>& totals_;
+};
+
+}  // namespace truerank
