@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .known_answers import SideFacts
     from .triples import TripleSplits
 
-    Lists = tuple[IntArray, IntArray]  # indptr and indices, a list for each triple
+    Lists = tuple[IntArray, IntArray]  # These are indptr and indices, a list for each triple.
 
 # Any other str is the name of a known split.
 ALL = "all"

@@ -205,7 +205,7 @@ def _median_of_runs(
     if not starts.size:
         return math.nan
     scale = np.ones(len(starts)) if weights is None else rescale_weights(weights[kept])
-    of_number = scale / shares  # the weight of each number of a run
+    of_number = scale / shares  # Each number of a run has this weight.
     last = starts + (sizes - 1)
     slack = 8 * len(starts) * np.finfo(np.float64).eps * float((of_number * sizes).sum())
 
