@@ -97,11 +97,11 @@ def expected_calls() -> set[str]:
             continue
         seen.append(value)
         short = name.rpartition(".")[2]
-        if not isinstance(value, type):
-            if inspect.signature(value).parameters:
-                found.add(name)
-        elif short in NOT_ASKED:
+        if short in NOT_ASKED:
             found |= {f"{name}.{method}" for method in METHODS_OF_RESULTS.get(short, ())}
-        else:
-            found |= {name} | methods_of(name, value)
+            continue
+        if inspect.signature(value).parameters:
+            found.add(name)
+        if isinstance(value, type):
+            found |= methods_of(name, value)
     return {name for name in found if name.rpartition(".")[2] not in WITHIN}

@@ -33,7 +33,6 @@ def report_calls(folder: Path) -> list[Call]:
         Call("Report", tr.Report, {"ranks": some_ranks()}),
         Call("Report.chance", report.chance, {"metric": "mrr"}),
         Call("retrieval.report", tr.retrieval.report, {"ranks": unweighted}),
-        Call(name, tr.retrieval.RetrievalReport, {"ranks": unweighted}),
         Call(f"{name}.by_query", lists.by_query, {}),
         Call(f"{name}.per_query", lists.per_query, {"key": "mrr"}),
         Call(f"{name}.success_at", lists.success_at, {"cutoffs": [1, 2]}),

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .transforms import least as least
     from .transforms import power_mean as power_mean
 else:  # A type checker that read this would accept any name.
-    __all__, __getattr__, __dir__ = names_when_used(
+    _, __getattr__, __dir__ = names_when_used(
         __name__,
         {
             ".means": (
