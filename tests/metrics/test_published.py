@@ -279,3 +279,14 @@ def test_bounds_are_printed() -> None:
     plain = tr.adjust("mr", 200, dataset="fb15k")
     assert (plain.notes, plain.bounds) == ((), None)
     assert found[:9] == plain[:9]
+
+
+def test_hits_vary_most_at_twice_the_cutoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tasks of 4 to 20 candidates: hits@3 has its greatest variance, 1/4 each, at 6."""
+    facts = {"entities": 20, "test": 2, "most_left_out": {"test": {"tail": [[16], [2]]}}}
+    monkeypatch.setattr("truerank.metrics.published.data_sets", lambda: {"bounded": facts})
+    found = tr.adjust("hits@3", 1.0, dataset="bounded", side="tail", filtered=True)
+    assert found.bounds is not None
+    low, high = found.bounds.z
+    assert low == pytest.approx((1 - 3 / 4) / math.sqrt(1 / 4 / 2), rel=1e-14)
+    assert high == pytest.approx((1 - 3 / 20) / math.sqrt(3 / 20 * 17 / 20 / 2), rel=1e-14)

@@ -101,3 +101,26 @@ def test_contradictions(
 
 def test_other_metrics_are_not_looked_at() -> None:
     assert contradictions({"gmr": read_printed("gmr", "3")}, 10, 10) == []
+
+
+@pytest.mark.parametrize(
+    ("numbers", "candidates", "tasks"),
+    [
+        ({"hits_1": "0.50003", "hits_10": "0.50000"}, None, None),
+        ({"hits_1": "0.50003", "mrr": "0.50000"}, None, None),
+        ({"hits_1": "0.50000", "mrr": "0.83336"}, None, None),
+        ({"mr": "1.99994", "mrr": "0.50000"}, None, None),
+        ({"mr": "51.00102", "mrr": "0.50000"}, 100, None),
+        ({"hits_1": "0.30004"}, None, 20),
+    ],
+)
+def test_the_last_digit_counts(
+    numbers: dict[str, str], candidates: int | None, tasks: int | None
+) -> None:
+    """A contradiction of 0.00001 is found."""
+    assert len(contradictions(printed(**numbers), candidates, tasks)) == 1
+
+
+def test_rounding_of_sums_is_no_contradiction() -> None:
+    """0.8 - 0.1 is above 0.6 + 0.1 in floating point."""
+    assert contradictions(printed(hits_1="0.8", hits_10="0.6")) == []

@@ -199,6 +199,33 @@ def test_all_outcomes_of_larger_problems(
     assert_near(found, brute(metric, parameter, sizes, weights), 2e-12)
 
 
+@pytest.mark.parametrize("p", [-4, -0.5, -0.05, 0.05, 10])
+def test_power_means_of_two_unlike_tasks(p: float) -> None:
+    """Many candidates beside few: nodes, path and series of the transform are all needed."""
+    for sizes in ([3, 2000], [60, 50, 40]):
+        found = model("power_mean", p, sizes)
+        assert_near(found, brute("power_mean", p, sizes), 1e-12, sizes)
+
+
+@pytest.mark.parametrize("spread", [1e-14, 1e-3])
+def test_weights_that_are_nearly_alike(spread: float) -> None:
+    """The geometric mean of a thousand weights is that of a product over all tasks."""
+    rng = np.random.default_rng(4)
+    sizes = rng.integers(1030, 1100, 1_300)
+    weights = 1.5 + spread * rng.random(1_300)
+    log_mean = log_spread = 0.0
+    for size, weight in zip(sizes.tolist(), (weights / weights.sum()).tolist(), strict=True):
+        logs = np.log(np.arange(1.0, size + 1))
+        centre = logs.mean()
+        y = np.expm1(weight * (logs - centre))
+        log_mean += weight * centre + math.log1p(y.mean())
+        log_spread += math.log1p(y.var() / (1 + y.mean()) ** 2)
+    exact = math.exp(log_mean)
+    found = model("gmr", 0, sizes, weights)
+    assert found[0] == pytest.approx(exact, rel=1e-12)
+    assert found[1] == pytest.approx(exact**2 * math.expm1(log_spread), rel=1e-12)
+
+
 # -- the least and the greatest rank ---------------------------------------------------------------
 
 
@@ -466,3 +493,30 @@ def test_poisson_binomial_tails(x: int, beyond: list[int], data: st.DataObject) 
         tail = above if is_upper[0] else below
         exact = log(tail)
         assert logs[0] == pytest.approx(exact, rel=1e-14, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "size", "x", "most"),
+    [
+        (3, 20, 1, 3),  # the law is short, and its lower tail certain
+        (2, 100, 1, 2),
+        (400, 10, 1, 41),  # skewed: more weight is far above than far below
+    ],
+)
+def test_tails_of_like_tasks(tasks: int, size: int, x: int, most: int) -> None:
+    """Both tails, cut below `most`, are those of the binomial law, to 1e-12."""
+    law = [math.comb(tasks, k) * x**k * (size - x) ** (tasks - k) for k in range(tasks + 1)]
+    parts = (sum(law[:most]), sum(law[most:]))
+    numbers = (size, tasks, x, x, most - 0.5)
+    logs, is_upper = invert(*(np.array([float(number)]) for number in numbers))
+    assert logs[0] == pytest.approx(log(Fraction(parts[int(is_upper[0])], size**tasks)), abs=1e-12)
+
+
+def test_a_nearly_certain_rank_keeps_its_variance() -> None:
+    """The greatest of 150 ranks up to 10 is 10 but for 1e-7."""
+    below = [Fraction(x, 10) ** 150 for x in range(11)]
+    law = {x: below[x] - below[x - 1] for x in range(1, 11)}
+    mean = sum((x * p for x, p in law.items()), Fraction(0))
+    variance = sum(((x - mean) ** 2 * p for x, p in law.items()), Fraction(0))
+    found = chance("power_mean:inf", ([10], [150]))
+    assert found == pytest.approx((float(mean), float(variance)), rel=1e-8)
