@@ -22,27 +22,7 @@
 namespace truerank {
 
 // So many true scores, their counters and a vector of keys fit into the sixteen registers of SSE and AVX2.
-constexpr int kMaxInRegisters = 5;
-
-// Into how many groups of similar size, that fit into registers, k true scores are divided.
-constexpr std::size_t groups_of(std::size_t k) { return (k + kMaxInRegisters - 1) / kMaxInRegisters; }
-
-// Calls `use` with k, which is at most kMaxInRegisters, as a constant.
-template <class Use>
-TRUERANK_INLINE auto with_constant(std::size_t k, const Use& use) {
-    switch (k) {
-        case 1:
-            return use(std::integral_constant<int, 1>{});
-        case 2:
-            return use(std::integral_constant<int, 2>{});
-        case 3:
-            return use(std::integral_constant<int, 3>{});
-        case 4:
-            return use(std::integral_constant<int, 4>{});
-        default:
-            return use(std::integral_constant<int, kMaxInRegisters>{});
-    }
-}
+constexpr std::size_t kMaxInRegisters = 5;
 
 // Writes the keys of n scores, padded to whole cache lines with the lowest key, which is above no key and tied with
 // none but itself. Returns the number of NaN.
@@ -94,6 +74,23 @@ TRUERANK_INLINE void count_in_registers(const Key<T>* keys, std::size_t n, const
     for (int j = 0; j < K; ++j) {
         counts[j].above += L::sum(above[j]);
         counts[j].tied += L::sum(tied[j]);
+    }
+}
+
+template <class T, int Bytes>
+TRUERANK_INLINE void count_in_registers(std::size_t k, const Key<T>* keys, std::size_t n, const Key<T>* true_scores,
+                                        PartialCounts* counts, std::uintptr_t ahead, std::size_t lines) {
+    switch (k) {
+        case 1:
+            return count_in_registers<T, Bytes, 1>(keys, n, true_scores, counts, ahead, lines);
+        case 2:
+            return count_in_registers<T, Bytes, 2>(keys, n, true_scores, counts, ahead, lines);
+        case 3:
+            return count_in_registers<T, Bytes, 3>(keys, n, true_scores, counts, ahead, lines);
+        case 4:
+            return count_in_registers<T, Bytes, 4>(keys, n, true_scores, counts, ahead, lines);
+        default:
+            return count_in_registers<T, Bytes, 5>(keys, n, true_scores, counts, ahead, lines);
     }
 }
 
@@ -269,6 +266,24 @@ TRUERANK_INLINE std::size_t count_codes(const std::int16_t* codes, const T* scor
     return hits;
 }
 
+template <class T, int Bytes>
+TRUERANK_INLINE std::size_t count_codes(std::size_t k, const std::int16_t* codes, const T* scores, std::size_t n,
+                                        const std::int16_t* true_codes, const Key<T>* true_scores, std::uint16_t* above,
+                                        PartialCounts* counts) {
+    switch (k) {
+        case 1:
+            return count_codes<T, Bytes, 1>(codes, scores, n, true_codes, true_scores, above, counts);
+        case 2:
+            return count_codes<T, Bytes, 2>(codes, scores, n, true_codes, true_scores, above, counts);
+        case 3:
+            return count_codes<T, Bytes, 3>(codes, scores, n, true_codes, true_scores, above, counts);
+        case 4:
+            return count_codes<T, Bytes, 4>(codes, scores, n, true_codes, true_scores, above, counts);
+        default:
+            return count_codes<T, Bytes, 5>(codes, scores, n, true_codes, true_scores, above, counts);
+    }
+}
+
 // Writes the codes of the true scores, in their order.
 template <class T, int Bytes>
 TRUERANK_INLINE void codes_of_true_scores(const Key<T>* true_scores, std::size_t k, CodeMap<T> map, int most,
@@ -329,17 +344,15 @@ TRUERANK_INLINE std::size_t count_by_codes(const T* scores, std::size_t n, const
     }
     if (C::sum(equal) > 2) return 0;
     nan = typename L::Counts{};
-    const std::size_t groups = groups_of(k);
+    const std::size_t groups = (k + kMaxInRegisters - 1) / kMaxInRegisters;
     const std::size_t whole = n - n % measured::kCodedScores;
     std::size_t i = 0;
     for (std::size_t hits = 0; i < whole;) {
         codes_of<T, Bytes>(scores + i, measured::kCodedScores, map, kFineCodes, codes, nan);
         for (std::size_t g = 0, j = 0; g < groups; ++g) {
             const std::size_t size = (k - j) / (groups - g);
-            hits += with_constant(size, [&](auto constant) __attribute__((always_inline)) {
-                return count_codes<T, Bytes, constant>(codes, scores + i, measured::kCodedScores, true_codes + j,
-                                                       true_scores + j, above + j * C::size, counts + j);
-            });
+            hits += count_codes<T, Bytes>(size, codes, scores + i, measured::kCodedScores, true_codes + j,
+                                          true_scores + j, above + j * C::size, counts + j);
             j += size;
         }
         i += measured::kCodedScores;
@@ -515,15 +528,14 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
             search<T>(keys, padded, true_scores, k, below, equal);
             continue;
         }
-        // Each group of true scores prefetches its share of the next chunk.
-        const std::size_t groups = groups_of(k);
+        // The true scores are divided into groups of similar size, each of which prefetches its share of the next
+        // chunk.
+        const std::size_t groups = (k + kMaxInRegisters - 1) / kMaxInRegisters;
         const std::size_t lines = groups == 0 ? 0 : (8 + groups - 1) / groups;
         for (std::size_t g = 0, j = 0; g < groups; ++g) {
             const std::size_t size = (k - j) / (groups - g);
             const std::uintptr_t ahead = address_after(scores + i, (m + chunk / groups * g) * sizeof(T));
-            with_constant(size, [&](auto constant) __attribute__((always_inline)) {
-                count_in_registers<T, Bytes, constant>(keys, padded, true_scores + j, counts + j, ahead, lines);
-            });
+            count_in_registers<T, Bytes>(size, keys, padded, true_scores + j, counts + j, ahead, lines);
             j += size;
         }
     }
