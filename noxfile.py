@@ -216,7 +216,7 @@ def isa(session: nox.Session) -> None:
     # compiler makes of the loops around them. Files, lists, thresholds, errors, threads and what is
     # saved reach the same loops by other ways; one test runs all sets itself.
     counting = [f"tests/counting/test_{x}.py" for x in ("cases", "counter", "large", "property")]
-    counting += ["tests/inputs/test_arithmetic.py", "tests/inputs/test_arrays.py"]
+    counting += ["tests/arrays/test_arithmetic.py", "tests/inputs/test_array_likes.py"]
     vectors = ["tests/embeddings", "--ignore=tests/embeddings/test_thresholds.py"]
     vectors += ["--ignore=tests/embeddings/test_watching.py"]
     vectors += ["--deselect=tests/embeddings/test_scores.py::test_instruction_sets_change_no_bit"]

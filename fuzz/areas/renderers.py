@@ -19,7 +19,7 @@ FAULTS = [
     ),
     Fault(
         "control characters of names stay",
-        "python/truerank/inputs/naming.py",
+        "python/truerank/naming.py",
         "return _UNPRINTABLE.sub(escape, text)",
         "return text",
     ),

@@ -38,10 +38,10 @@ if _typing.TYPE_CHECKING:
     from .embeddings.scoring import score_embeddings as score_embeddings
     from .embeddings.scoring import topk_embeddings as topk_embeddings
     from .embeddings.vector_thresholds import count_above as count_above
+    from .errors import InputError as InputError
+    from .errors import InputTypeError as InputTypeError
+    from .errors import InputValueError as InputValueError
     from .inference import compare as compare
-    from .inputs.errors import InputError as InputError
-    from .inputs.errors import InputTypeError as InputTypeError
-    from .inputs.errors import InputValueError as InputValueError
     from .inputs.progress_listeners import Progress as Progress
     from .metrics import chance as chance
     from .metrics.published import adjust as adjust
@@ -49,20 +49,20 @@ if _typing.TYPE_CHECKING:
     from .ranks import Ranks as Ranks
     from .ranks import concatenate as concatenate
     from .ranks import load as load
+    from .records.judgements import Qrels as Qrels
+    from .records.list_files import read_json_lists as read_json_lists
+    from .records.list_files import read_qrels as read_qrels
+    from .records.list_files import read_run as read_run
+    from .records.named_lists import NamedLists as NamedLists
     from .reporting import Report as Report
     from .reporting import report as report
     from .reporting import table as table
     from .retrieval.trec_runs import write_run as write_run
-    from .splits.judgements import Qrels as Qrels
-    from .splits.list_files import read_json_lists as read_json_lists
-    from .splits.list_files import read_qrels as read_qrels
-    from .splits.list_files import read_run as read_run
-    from .splits.named_lists import NamedLists as NamedLists
     from .stores import open_scores as open_scores
     from .tables import Table as Table
     from .tasks.score_evaluation import evaluate as evaluate
 else:  # or a type checker would accept any name
-    from .inputs.naming import names_when_used as _names_when_used
+    from .naming import names_when_used as _names_when_used
 
     _NAMES = {
         "._core": ("__version__",),
@@ -74,7 +74,7 @@ else:  # or a type checker would accept any name
         ".embeddings.scoring": ("TopK", "rank_embeddings", "score_embeddings", "topk_embeddings"),
         ".embeddings.vector_thresholds": ("count_above",),
         ".inference": ("compare",),
-        ".inputs.errors": ("InputError", "InputTypeError", "InputValueError"),
+        ".errors": ("InputError", "InputTypeError", "InputValueError"),
         ".inputs.progress_listeners": ("Progress",),
         ".metrics": ("chance",),
         ".metrics.published": ("adjust",),
@@ -84,9 +84,9 @@ else:  # or a type checker would accept any name
         ".stores": ("open_scores",),
         ".tables": ("Table",),
         ".tasks.score_evaluation": ("evaluate",),
-        ".splits.judgements": ("Qrels",),
-        ".splits.list_files": ("read_json_lists", "read_qrels", "read_run"),
-        ".splits.named_lists": ("NamedLists",),
+        ".records.judgements": ("Qrels",),
+        ".records.list_files": ("read_json_lists", "read_qrels", "read_run"),
+        ".records.named_lists": ("NamedLists",),
     }
     _MODULES = (
         "adapters",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 
-from .inputs.naming import import_extra
+from .naming import import_extra
 
 
 def main() -> None:

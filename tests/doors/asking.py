@@ -18,7 +18,7 @@ from doors.odd_values import OddValue
 from doors.report_calls import compat_calls, metric_calls, report_calls, shown_calls
 from doors.task_calls import alignment_calls, link_prediction_calls, retrieval_calls
 from support.examples import ONE_OF
-from truerank.inputs.errors import InputError, UnknownKeyError
+from truerank.errors import InputError, UnknownKeyError
 
 ROOMS: tuple[Callable[[Path], list[Call]], ...] = (
     counting_calls,

@@ -13,7 +13,7 @@ import pytest
 from doors.asking import faults_of
 from doors.calls import Call, expected_calls
 from doors.odd_values import ODD, in_other_forms
-from truerank.inputs.errors import InputError
+from truerank.errors import InputError
 
 pytestmark = pytest.mark.python_only
 

@@ -97,7 +97,7 @@ def test_counts_are_those_of_plain_loops(
     path = written(tmp_path_factory.mktemp("lists"), text, name)
     seen: list[tr.Progress] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("truerank.splits.text._BLOCK_BYTES", at_once)
+        patch.setattr("truerank.records.text._BLOCK_BYTES", at_once)
         predictions = read_predictions(path, scored=scored, progress=seen.append)
     assert seen[-1].done == seen[-1].total == path.stat().st_size
     splits = None

@@ -16,8 +16,8 @@ from oracles import link_prediction as oracle
 from support.refusals import refusal
 from truerank.link_prediction import Task
 from truerank.link_prediction.times import UNKNOWN_END, UNKNOWN_START, encode_times
-from truerank.splits.column_ids import IdColumn
-from truerank.splits.vocabularies import LabelIndex
+from truerank.records.column_ids import IdColumn
+from truerank.records.vocabularies import LabelIndex
 
 FIRST_DAY = date(1896, 1, 1)
 CALENDAR = "".join(f"{FIRST_DAY + timedelta(days)} " for days in range(105 * 366))

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from support.refusals import refusal
 from truerank.inputs import row_keys as rows
 from truerank.link_prediction import Task, read_triples
+from truerank.records import text
 from truerank.retrieval import Task as Retrieval
-from truerank.splits import text
 
 ROWS = [("b", "likes", "ü"), ("a", "knows", "b"), ("b", "likes", "a b")]
 IDS = [[2, 1, 3], [0, 0, 2], [2, 1, 1]]

@@ -21,11 +21,12 @@ FOLDERS = ("python/truerank", "tests", "fuzz", "bench")
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Rooms whose arrays have an element for each fact, answer, label or task of a large data set.
 ROOMS_OF_MILLIONS = (
+    "arrays",
     "inputs",
     "ranks",
     "counting",
     "devices",
-    "splits",
+    "records",
     "tasks",
     "link_prediction",
     "alignment",
@@ -101,7 +102,7 @@ def uses_of_sets(path: Path) -> Iterator[str]:
 
 
 def test_integers_are_told_apart_by_one_module() -> None:
-    """numpy hashes integers, which takes ten times as long as to sort them: see inputs/row_keys.py.
+    """numpy hashes integers, which takes ten times as long as to sort them: see arrays/row_keys.py.
 
     Floats, words and few values may go by numpy, if a comment at the end of the line says so.
     """

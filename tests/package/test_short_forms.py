@@ -59,7 +59,7 @@ FIELDS = [
     shown
     for shown in CLASSES
     if is_dataclass(shown) or hasattr(shown, "_fields")
-    if shown.__repr__.__module__ == "truerank.inputs.naming"
+    if shown.__repr__.__module__ == "truerank.naming"
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from truerank.splits.column_roles import DOORS
+from truerank.records.column_roles import DOORS
 
 
 def table_of_names() -> str:

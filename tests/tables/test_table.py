@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from support.html_reader import Page
 from support.refusals import refusal
-from truerank.inputs.naming import printable
+from truerank.naming import printable
 from truerank.tables import Column, Table
 from truerank.tables.cells import cell, one_line
 from truerank.tables.forms import json_value

@@ -40,12 +40,12 @@ from ..counting.partial_counts import PartialCounts, TrueScores
 from ..counting.sources import source_of
 from ..counting.tiles import SourceCounts, TileJob
 from ..embeddings.vectors import Embeddings, VectorSource
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import import_extra
+from ..errors import InputTypeError, InputValueError
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
 from ..inputs.scores import as_scores, named_dtype, widen_bfloat16
 from ..inputs.selection import indptr_of
+from ..naming import import_extra
 from ..stores import Tile, read_scores, shape_of
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ..arrays.types import IntArray
     from ..counting.sources import OpenTile, Source
     from ..devices.task_counts import PartOfTasks
-    from ..inputs.arrays import IntArray
     from ..inputs.progress_listeners import Listener
     from ..inputs.rules import Rules
     from ..inputs.words import Layout, Similarity
@@ -592,7 +592,7 @@ def _seen(name: str, value: Any, instead: str = "") -> Any:
     (1000000, 1000000)
     >>> _seen("scores", [[0.5]], "truerank.rank")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    truerank.inputs.errors.InputTypeError: scores: expected a dask array, got list; ...
+    truerank.errors.InputTypeError: scores: expected a dask array, got list; ...
     """
     if not isinstance(value, da.Array):
         if not instead:

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..counting.lists import rank_lists
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import import_extra
 from ..inputs.selection import indptr_of
+from ..naming import import_extra
 from ..ranks.labels import Labels
 from ..retrieval import RetrievalReport, report
 from ..retrieval.metrics import ORDER_KINDS

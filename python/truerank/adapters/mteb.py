@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from ..embeddings.scoring import topk_embeddings
-from ..inputs.errors import InputValueError
-from ..inputs.naming import import_extra
+from ..errors import InputValueError
 from ..inputs.rules import CountOptions, read_rules, with_options
+from ..naming import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

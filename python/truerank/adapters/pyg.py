@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from ..embeddings.scoring import topk_embeddings
-from ..inputs.arrays import index_array
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import index_array
 from ..inputs.checks import check_range, integer
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import import_extra
 from ..inputs.rules import AuditOptions, SimilarityOptions, read_rules, with_options
 from ..inputs.selection import indptr_of
 from ..link_prediction import Task
+from ..naming import import_extra
 
 if TYPE_CHECKING:
     from ..inputs.words import Similarity

@@ -15,22 +15,22 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
+from ..arrays.row_keys import codes_of
 from ..counting.ranking import rank
 from ..embeddings.scoring import rank_embeddings, score_embeddings
-from ..inputs.errors import InputError, InputTypeError, InputValueError
-from ..inputs.naming import import_extra
+from ..errors import InputError, InputTypeError, InputValueError
 from ..inputs.progress_listeners import reporter
-from ..inputs.row_keys import codes_of
 from ..inputs.rules import AuditOptions, read_rules, with_options
 from ..inputs.words import NanRule
 from ..link_prediction import Task
 from ..metrics.keys import Key, parse
 from ..metrics.other_names import NEGATED, PYKEEN_NAMES
+from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
+from ..records.split_columns import ForeignSplit, name_known_splits
 from ..reporting import Report
 from ..reporting import report as make_report
-from ..splits.split_columns import ForeignSplit, name_known_splits
 from ..tasks.batches import rank_batches
 from ..tasks.side_tasks import SideTasks
 from ..tasks.task import split_progress

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..embeddings.scoring import topk_embeddings
 from ..embeddings.vectors import SIMILARITIES
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice, integer
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import import_extra
 from ..inputs.rules import SimilarityOptions, read_rules, with_options
+from ..naming import import_extra
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.row_keys import distinct
 from ..counting.ranking import rank
-from ..inputs.naming import import_extra
-from ..inputs.row_keys import distinct
 from ..inputs.rules import read_rules
 from ..inputs.selection import indptr_of
 from ..inputs.words import NanRule
+from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
 from ..retrieval import report

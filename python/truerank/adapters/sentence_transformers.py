@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
-from ..inputs.naming import import_extra
+from ..errors import InputValueError
 from ..inputs.rules import read_rules
+from ..naming import import_extra
 from ..retrieval import RetrievalReport, Task
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray
+    from ..arrays.types import FloatArray
     from ..inputs.words import NanRule, Similarity
 
 USER = "truerank.adapters.sentence_transformers"

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.row_keys import codes_of
 from ..counting.ranking import rank
-from ..inputs.arrays import integers, on_host
+from ..errors import InputValueError
+from ..inputs.array_likes import integers, on_host
 from ..inputs.checks import choice
-from ..inputs.errors import InputValueError
-from ..inputs.naming import import_extra
-from ..inputs.row_keys import codes_of
 from ..inputs.rules import RuleOptions, read_rules
 from ..inputs.words import NanRule, ScoreOrder
 from ..metrics import parse
 from ..metrics.keys import increasing
+from ..naming import import_extra
 from ..ranks.container import Ranks
 from ..ranks.labels import LABEL_ALIASES, Labels
 from ..ranks.protocol import Protocol

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import _core
+from ..arrays.row_keys import distinct, without
 from ..embeddings.vectors import QUERIES, VectorNames
-from ..inputs.arrays import index_array, read_only
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import index_array, read_only
 from ..inputs.checks import choice
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
-from ..inputs.row_keys import distinct, without
-from ..splits.column_ids import encode_columns
-from ..splits.column_roles import FACTS, PAIRS
-from ..splits.split_audit import SplitAudit
-from ..splits.split_columns import SplitReader, stack_splits
-from ..splits.text import TRIPLE, RowForm, is_path
-from ..splits.vocabularies import Vocabulary
+from ..naming import public
+from ..records.column_ids import encode_columns
+from ..records.column_roles import FACTS, PAIRS
+from ..records.split_audit import SplitAudit
+from ..records.split_columns import SplitReader, stack_splits
+from ..records.text import TRIPLE, RowForm, is_path
+from ..records.vocabularies import Vocabulary
 from ..tasks.keyed_candidates import name_of_sets
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
 
     Candidates = tuple[IntArray, IntArray]
 
@@ -54,7 +54,7 @@ def check_ids(name: str, ids: IntArray, size: int, kind: str, place: str) -> Non
     --------
     >>> check_ids("pairs", np.array([0, 7]), 3, "left ids", "in pair")
     Traceback (most recent call last):
-    truerank.inputs.errors.InputValueError: pairs: expected left ids from 0 to 2, got 7 in pair 1
+    truerank.errors.InputValueError: pairs: expected left ids from 0 to 2, got 7 in pair 1
     """
     wrong = _core.first_outside(np.ascontiguousarray(ids), size)
     if wrong >= 0:

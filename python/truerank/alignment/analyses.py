@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .. import _core
-from ..inputs.arithmetic import default_arithmetic
-from ..inputs.arrays import index_array, read_only
+from ..arrays.arithmetic import default_arithmetic
+from ..arrays.row_keys import are_among, distinct, without
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import index_array, read_only
 from ..inputs.checks import check_shape, choice, is_integer, positive_integer
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
-from ..inputs.row_keys import are_among, distinct, without
 from ..inputs.rules import SimilarityOptions, read_rules, with_options
+from ..naming import public
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels, labels_of_codes
 from ..reporting.reports import Report
@@ -29,8 +29,8 @@ THRESHOLDS_SHOWN = 10
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..arrays.types import FloatArray, IntArray
     from ..embeddings.scoring import TopK
-    from ..inputs.arrays import FloatArray, IntArray
     from ..inputs.words import Similarity
 
 

@@ -29,9 +29,9 @@ from .local_scaling import ScaledStore, StoreView
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..arrays.types import IntArray
     from ..counting.job import Job
     from ..embeddings.watching import Watch
-    from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
     from ..tasks.side_tasks import SideTasks
 

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .. import _core
+from ..arrays.arithmetic import default_arithmetic
 from ..counting.job import fault_error
 from ..embeddings.scoring import topk_open_embeddings
 from ..embeddings.vectors import CSLS, Embeddings, VectorNames, rounded_means
 from ..embeddings.watching import listener_of, watch_of_part, watching
-from ..inputs.arithmetic import default_arithmetic
+from ..errors import InputValueError
 from ..inputs.checks import forbidden_nan, positive_integer
-from ..inputs.errors import InputValueError
-from ..inputs.naming import public
 from ..inputs.rules import Rules, SimilarityOptions, read_rules, with_options
 from ..inputs.scores import widen_bfloat16
+from ..naming import public
 from ..stores.store import Store, Tile, block_array
 from .aligned_pairs import BACKWARD, FORWARD, as_ids_of_both
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..arrays.types import FloatArray, IntArray
     from ..embeddings.watching import Watch
-    from ..inputs.arrays import FloatArray, IntArray
     from ..inputs.words import Similarity
 
     Array = npt.NDArray[Any]

@@ -11,11 +11,10 @@ import numpy as np
 
 from ..embeddings.vectors import CSLS, Embeddings
 from ..embeddings.watching import watch_of_part, watching
-from ..inputs.arrays import read_only
+from ..errors import InputTypeError, InputValueError, warn_user
+from ..inputs.array_likes import read_only
 from ..inputs.checks import is_integer
-from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.frames import Axis, by_position
-from ..inputs.naming import public
 from ..inputs.rules import (
     BatchOptions,
     EmbeddingOptions,
@@ -25,11 +24,12 @@ from ..inputs.rules import (
     with_options,
 )
 from ..inputs.scores import FLOATS
+from ..naming import public
 from ..ranks.labels import labels_of_codes
 from ..ranks.protocol import Protocol
+from ..records.split_audit import audit_split, check_rules
+from ..records.split_columns import name_splits
 from ..reporting import Report
-from ..splits.split_audit import audit_split, check_rules
-from ..splits.split_columns import name_splits
 from ..stores import owned, read_scores, shape_of
 from ..tasks import task as tasks
 from ..tasks.batches import check_score_shape
@@ -41,10 +41,10 @@ from .local_scaling import scale
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..inputs.rules import Rules
     from ..inputs.words import IoMode, Similarity
-    from ..splits.vocabularies import Names
+    from ..records.vocabularies import Names
     from ..stores import Store
     from .aligned_pairs import Candidates, PairSplits
 

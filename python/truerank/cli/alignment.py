@@ -10,11 +10,11 @@ import numpy as np
 from ..alignment import Task, read_dbp15k, read_openea, read_pairs
 from ..alignment.aligned_pairs import as_pairs
 from ..alignment.datasets.readers import find_file
-from ..inputs.errors import InputValueError
-from ..inputs.npy_files import read_npy
-from ..inputs.row_keys import are_among, row_keys
-from ..splits.elements import is_integer_text
-from ..splits.text import text_blocks
+from ..arrays.npy_files import read_npy
+from ..arrays.row_keys import are_among, row_keys
+from ..errors import InputValueError
+from ..records.elements import is_integer_text
+from ..records.text import text_blocks
 from ..tables.cells import format_count
 from .files import note_file, read_array
 from .model_files import Model, known_splits, open_model

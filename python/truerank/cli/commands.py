@@ -13,8 +13,8 @@ import click
 import numpy as np
 
 from .. import __version__, _core
-from ..inputs.errors import InputError
-from ..inputs.naming import printable
+from ..errors import InputError
+from ..naming import printable
 from ..tables import Table
 from .adjust import adjust_value
 from .alignment import align

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import Report, load
+from ..errors import InputValueError
 from ..inference import compare
-from ..inputs.errors import InputValueError
 from ..page import save as save_page
 from ..retrieval.report import RetrievalReport
 from .files import model_names

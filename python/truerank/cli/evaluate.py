@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from .. import Ranks, Report, load, rank, report
-from ..inputs.errors import InputValueError
+from ..errors import InputValueError
 from .files import holds_ranks, note_file, open_store
 from .options import (
     COLUMNS,

@@ -12,14 +12,14 @@ from typing import Any
 import click
 from numpy.typing import NDArray
 
-from ..inputs.errors import InputValueError
-from ..inputs.input_files import open_input, report_damage
-from ..inputs.npy_files import read_npy, read_npz
+from ..arrays.input_files import open_input, report_damage
+from ..arrays.npy_files import read_npy, read_npz
+from ..arrays.writing import writable_place
+from ..errors import InputValueError
 from ..ranks.storage import HEADER
-from ..splits.text import text_blocks
-from ..splits.vocabularies import read_labels
+from ..records.text import text_blocks
+from ..records.vocabularies import read_labels
 from ..stores import Store, open_scores
-from ..tables.writing import writable_place
 
 _FILES = "truerank.files"  # in the context of a command: what it reads
 _SELECTION = ("indptr", "indices", "lists")

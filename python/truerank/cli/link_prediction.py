@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..inputs.errors import InputValueError, warn_user
+from ..errors import InputValueError, warn_user
 from ..link_prediction import Sampled, Task, read_predictions
 from ..link_prediction.known_answers import FILTERS
 from .files import read_array

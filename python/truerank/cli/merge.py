@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from .. import RankCounter, concatenate, load
+from ..arrays.row_keys import distinct
 from ..counting import counter as counters
-from ..inputs.errors import InputValueError
-from ..inputs.row_keys import distinct
+from ..errors import InputValueError
 from ..ranks import storage
 from ..ranks.joining import REPEAT_RULES
 from ..tables import Table

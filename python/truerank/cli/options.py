@@ -16,8 +16,8 @@ from click.shell_completion import CompletionItem
 
 from ..embeddings.vectors import SIMILARITIES
 from ..inputs.checks import LAYOUTS, NAN_RULES, ORDERS
-from ..inputs.naming import printable
-from ..splits.elements import is_id
+from ..naming import printable
+from ..records.elements import is_id
 from . import files
 
 Given = dict[str, Any]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..inputs.naming import printable, terminal_text
+from ..arrays.writing import replace_file
 from ..inputs.progress_listeners import as_listener, size_text
+from ..naming import printable, terminal_text
 from ..tables.forms import write_json
-from ..tables.writing import replace_file
 from .files import check_outputs
 from .options import Given, take
 

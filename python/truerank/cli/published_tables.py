@@ -10,21 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import numpy as np
 
-from ..inputs.errors import InputError, InputValueError, UnknownKeyError
-from ..inputs.naming import printable
+from ..errors import InputError, InputValueError, UnknownKeyError
 from ..metrics.chance_model import compress
 from ..metrics.keys import parse_alone
-from ..metrics.published import (
-    SIDES,
-    SPLITS,
-    Adjusted,
-    adjust,
-    data_set,
-    known_candidates,
-)
+from ..metrics.published import SIDES, SPLITS, Adjusted, adjust, data_set, known_candidates
 from ..metrics.published_checks import Printed, contradictions, read_printed
+from ..naming import printable
+from ..records.text import text_blocks
 from ..reporting.columns import metric_column
-from ..splits.text import text_blocks
 from ..tables import Column, Table
 from ..tables.cells import format_count
 

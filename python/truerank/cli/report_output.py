@@ -14,10 +14,10 @@ import click
 import numpy as np
 
 from .. import Report, report
-from ..inputs.errors import InputValueError
-from ..inputs.naming import import_extra, printable
-from ..inputs.row_keys import codes_of
+from ..arrays.row_keys import codes_of
+from ..errors import InputValueError
 from ..metrics.keys import ALL_SIDES
+from ..naming import import_extra, printable
 from ..page import save as save_page
 from ..ranks.labels import LABEL_WORDS
 from ..reporting.report_table import ALL_ROWS, table_of_keys
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from .. import Ranks
     from ..ranks.labels import Labels
+    from ..records.split_audit import SplitAudit
     from ..reporting.base_report import BaseReport
-    from ..splits.split_audit import SplitAudit
     from ..tables import AsTable
 
 SAVED = "saved ranks"

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from ..inputs.errors import InputValueError
+from ..errors import InputValueError
 from ..ranks.labels import LABEL_ALIASES
+from ..records.elements import is_integer_text
+from ..records.list_files import qrels_of_file
 from ..retrieval import RetrievalReport, Task
 from ..retrieval.answered_queries import MISSES
 from ..retrieval.answers import GAINS
-from ..splits.elements import is_integer_text
-from ..splits.list_files import qrels_of_file
 from .files import read_groups
 from .model_files import known_splits, open_model
 from .options import (

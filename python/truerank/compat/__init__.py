@@ -19,16 +19,7 @@ from .evaluation import (
     table_lists,
 )
 from .interpreter import Figure
-from .presets import (
-    LIST_PRESETS,
-    PRESETS,
-    Convention,
-    ListPreset,
-    Metric,
-    Preset,
-    describe,
-    preset,
-)
+from .presets import LIST_PRESETS, PRESETS, Convention, ListPreset, Metric, Preset, describe, preset
 
 __all__ = [
     "LIST_PRESETS",

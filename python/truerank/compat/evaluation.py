@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
+from ..arrays.row_keys import distinct
 from ..counting.job import prepare_job
 from ..counting.sampled import rank_against
+from ..errors import InputTypeError, UnknownKeyError
 from ..inputs.checks import instance, positive_integer, several, unique_keys
-from ..inputs.errors import InputTypeError, UnknownKeyError
-from ..inputs.naming import public
-from ..inputs.row_keys import distinct
 from ..inputs.rules import read_rules, with_options
 from ..inputs.scores import as_scores
 from ..metrics.keys import table_name
+from ..naming import public
 from ..ranks.container import Ranks
 from ..reporting import Report
 from ..reporting import report as exact_report
@@ -46,7 +46,7 @@ from .presets import (
 )
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from ..inputs.words import ScoreOrder
     from ..ranks.labels import LabelsLike
 

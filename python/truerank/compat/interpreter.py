@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Scores
+from ..arrays.arithmetic import default_arithmetic
 from ..counting.job import Job
-from ..inputs.arithmetic import default_arithmetic
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
+from ..errors import InputTypeError, InputValueError
 from ..inputs.scores import widen_bfloat16
 from ..inputs.selection import indptr_of
+from ..naming import public
 from ..ranks.container import Ranks
 from ..reporting import report
 from .presets import EXACT, Convention
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._core import Selection
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
 
     Values = npt.NDArray[np.floating[Any]]
     Flags = npt.NDArray[np.bool_]

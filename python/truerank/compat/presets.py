@@ -9,9 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
+from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.checks import choice, several
-from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
-from ..inputs.naming import public
+from ..naming import public
 from ..tables.forms import markdown_cell
 
 Row = TypeVar("Row", "Preset", "ListPreset")

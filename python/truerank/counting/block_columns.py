@@ -12,17 +12,17 @@ import numpy as np
 
 from .. import _core
 from .._core import Selection
-from ..inputs.arrays import index_array
+from ..arrays.row_keys import look_up
+from ..errors import InputValueError
+from ..inputs.array_likes import index_array
 from ..inputs.checks import check_shape, integer
-from ..inputs.errors import InputValueError
-from ..inputs.row_keys import look_up
 from ..inputs.selection import selection_arrays
 from .job import NO_COLUMN, sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from .job import Job
 
 _BYTES_PER_STEP = 1 << 17

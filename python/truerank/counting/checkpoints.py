@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.writing import writable_place
+from ..errors import warn_user
 from ..inputs.checks import integer
-from ..inputs.errors import warn_user
 from ..ranks.storage import open_archive, write_archive
-from ..tables.writing import writable_place
 from .partial_counts import saved_counts
 from .sources import FILE_FACTS
 

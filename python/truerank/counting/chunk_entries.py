@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Selection
-from ..inputs.row_keys import codes_of
+from ..arrays.row_keys import codes_of
 from ..inputs.selection import indptr_of, selection_arrays
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
 
 
 class Entries(NamedTuple):

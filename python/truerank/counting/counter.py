@@ -10,13 +10,13 @@ import numpy as np
 
 from .. import _core
 from .._core import Selection
-from ..inputs.arrays import index_array
+from ..errors import InputTypeError, InputValueError, warn_user
+from ..inputs.array_likes import index_array
 from ..inputs.checks import check_shape, forbidden_nan, integer
-from ..inputs.errors import InputTypeError, InputValueError, warn_user
-from ..inputs.naming import public
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import selection_arrays
+from ..naming import public
 from ..ranks.storage import open_archive, write_archive
 from ..stores import read_scores, shape_of
 from .block_columns import BlockColumns, bytes_of, check_number, first_of, locate_block
@@ -26,7 +26,7 @@ from .partial_counts import FIELDS, PartialCounts, read_true_scores, saved_count
 from .sources import source_of
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..ranks.container import Ranks
     from ..ranks.storage import Members
     from .driver import Counting

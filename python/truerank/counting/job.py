@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..inputs.arrays import index_array
+from ..errors import InputValueError
+from ..inputs.array_likes import index_array
 from ..inputs.checks import check_range, check_shape, forbidden_nan
-from ..inputs.errors import InputValueError
 from ..inputs.selection import as_selection, selection_arrays, selection_of_tasks
 from ..ranks.container import Ranks
 from ..ranks.counts import Audit
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..inputs.rules import Rules
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .. import _core
+from ..errors import InputValueError
 from ..inputs.candidate_lists import PAD, as_lists
 from ..inputs.checks import forbidden_nan, integer
-from ..inputs.errors import InputValueError
-from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import PLAIN, ListOptions, Rules, read_rules, with_options
+from ..naming import public
 from ..ranks.container import Ranks
 from .driver import begin_count
 from .job import NO_COLUMN, Job, ScoreNames, prepare_job
@@ -21,7 +21,7 @@ from .partial_counts import PartialCounts, TrueScores
 from .sources import ArraySource
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..inputs.candidate_lists import CandidateLists
     from .partial_counts import Flags
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
+from ..errors import InputValueError
 from ..inputs.checks import check_shape, check_size, forbidden_nan
-from ..inputs.errors import InputValueError
 from ..inputs.scores import as_scores
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..inputs.rules import Rules
     from ..ranks.storage import Members
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from .._core import Scores
 from ..inputs.checks import IO, choice
-from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
+from ..naming import public
 from ..stores import owned, read_scores, shape_of
 from .job import prepare_job
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import as_array
+from ..errors import InputError, InputTypeError, InputValueError
+from ..inputs.array_likes import as_array
 from ..inputs.checks import is_iterable
-from ..inputs.errors import InputError, InputTypeError, InputValueError
-from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import RuleOptions, read_rules, with_options
+from ..naming import public
 from ..ranks.container import Ranks
 from ..ranks.joining import join_ranks
 from ..stores import Store, owned, read_scores

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .._core import Scores, Selection
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import check_shape, forbidden_nan
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import indptr_of_pair
+from ..naming import public
 from ..stores import Store, owned, read_scores, shape_of
 from ..stores.store import block_array
 from .driver import begin_count
@@ -21,7 +21,7 @@ from .partial_counts import PartialCounts, read_true_scores
 from .sources import source_of
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..inputs.rules import Rules
     from ..ranks.container import Ranks
     from .job import Job

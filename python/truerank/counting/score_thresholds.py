@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arithmetic import default_arithmetic
+from ..arrays.arithmetic import default_arithmetic
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import check_length, check_size
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.scores import FLOATS, Form, as_scores, check_dimensions, widen_bfloat16
+from ..naming import public
 from ..stores import owned, read_scores, shape_of
 from .driver import count_source
 from .job import SCORES, Job, ScoreNames, prepare_job
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..inputs.rules import Rules
 
     Flags = npt.NDArray[np.bool_]

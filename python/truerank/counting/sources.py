@@ -24,8 +24,8 @@ from .job import sha256_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..arrays.types import IntArray
     from ..devices.task_counts import DeviceCounts, PartOfTasks
-    from ..inputs.arrays import IntArray
 
     Array = npt.NDArray[Any]
     # The core takes scores, or vectors whose scores it makes.

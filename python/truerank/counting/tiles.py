@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
+from ..errors import InputValueError
 from ..ranks.counts import COUNTS
 from .job import Job, PlacedFault
 from .partial_counts import PartialCounts, TrueScores
@@ -27,7 +27,7 @@ from .partial_counts import PartialCounts, TrueScores
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..stores import Tile
     from .sources import OpenTile, Source
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..inputs.arrays import is_tensor
+from ..inputs.array_likes import is_tensor
 from ..stores.on_device import DeviceStore, DeviceStream, chosen_backend
 from ..stores.shards import ShardStore
 from .score_sources import StoredScores

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import tensor_array
+from ..inputs.array_likes import tensor_array
 from .score_sources import keys_of, true_keys_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._core import Selection
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from .score_sources import ScoreSource, Tensor
 
     Part = tuple[int, int, ScoreSource]  # a rectangle of a matrix: its first row and column

@@ -12,7 +12,7 @@ from .task_counts import SelectedColumns, copied_selection
 
 if TYPE_CHECKING:
     from .._core import Selection
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from .score_sources import ScoreSource, Tensor
 
 TILE_SCORES = 1 << 18  # keys, masks and what a sort takes are up to 80 bytes for each

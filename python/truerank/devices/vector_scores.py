@@ -16,14 +16,14 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
-from ..inputs.row_keys import codes_of
+from ..arrays.row_keys import codes_of
 from ..stores.on_device import DeviceStore, DeviceStream
 from .score_sources import ScoreSource
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from .score_sources import Tensor
 
     _Vectors = tuple[Tensor, Tensor, Tensor]  # with their bias and means

@@ -9,7 +9,6 @@ import numpy as np
 from .. import _core
 from ..devices.top_scores import top_scores
 from ..inputs.checks import check_size, positive_integer
-from ..inputs.naming import public
 from ..inputs.rules import (
     PLAIN,
     EmbeddingOptions,
@@ -18,6 +17,7 @@ from ..inputs.rules import (
     read_rules,
     with_options,
 )
+from ..naming import public
 from .vectors import Embeddings
 from .watching import listener_of, watching
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ..arrays.types import IntArray
     from ..counting.job import Job
-    from ..inputs.arrays import IntArray
     from ..inputs.words import Layout, Similarity
     from ..ranks.container import Ranks
     from .vectors import CSLS

@@ -14,9 +14,9 @@ from ..counting.score_thresholds import (
     prepare_thresholds,
 )
 from ..counting.sources import OpenTile
-from ..inputs.errors import InputValueError
-from ..inputs.naming import public
+from ..errors import InputValueError
 from ..inputs.rules import ThresholdOptions, read_rules, with_options
+from ..naming import public
 from ..stores.store import cut_tiles
 from .vectors import Embeddings, VectorSource
 from .watching import reporter_to, watching

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
+from ..arrays.arithmetic import default_arithmetic
 from ..counting import sources
 from ..counting.driver import count_source
 from ..counting.job import ScoreNames, prepare_job, sha256_of
@@ -22,12 +23,10 @@ from ..counting.sources import OpenTile, facts_of
 from ..devices.backends import scores_vectors
 from ..devices.task_counts import DeviceCounts
 from ..devices.vector_scores import VectorScores, in_parts, scores_right, tensor_on
-from ..inputs.arithmetic import default_arithmetic
-from ..inputs.arrays import as_array, is_tensor
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import as_array, is_tensor
 from ..inputs.checks import LAYOUTS, check_shape, choice, positive_integer
-from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import NUMBERED, Axis, by_position, columns_of
-from ..inputs.naming import public
 from ..inputs.scores import (
     FLOATS,
     PARTS,
@@ -38,6 +37,7 @@ from ..inputs.scores import (
     widen_bfloat16,
 )
 from ..inputs.words import Similarity
+from ..naming import public
 from ..stores import Store, Tile, in_one_array, owned, read_scores, shape_of
 from ..stores.on_device import DeviceStore
 from ..stores.store import cut_tiles, state_of_file
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ..arrays.types import IntArray
     from ..counting.job import Job
     from ..devices.task_counts import PartOfTasks
-    from ..inputs.arrays import IntArray
     from ..inputs.rules import Rules
     from ..inputs.words import Layout
     from ..ranks.container import Ranks

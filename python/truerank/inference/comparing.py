@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import confidence, flag, integer
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
 from ..metrics import METRICS, Key
 from ..metrics.averages import arithmetic, power
 from ..metrics.keys import table_name
+from ..naming import public
 from ..ranks.container import Ranks
 from ..ranks.labels import labels_of_codes
 from .comparisons import Comparison, Comparisons
@@ -55,7 +55,7 @@ from .units import (
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..inputs.arrays import FloatArray
+    from ..arrays.types import FloatArray
     from ..ranks.labels import LabelsLike
 
 Metrics: TypeAlias = list[str] | list[Key] | list[str | Key] | tuple[str, ...]
@@ -237,7 +237,7 @@ def check_comparable(key: Key) -> None:
     >>> check_comparable(parse("index.gmr"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputValueError: metric: index.gmr differs where gmr does; ...
+    truerank.errors.InputValueError: metric: index.gmr differs where gmr does; ...
     """
     problem = why_incomparable(key)
     if problem:

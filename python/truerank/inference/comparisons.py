@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, overload
 
-from ..inputs.naming import printable, public
+from ..naming import printable, public
 from ..tables import AsTable, Column, Table
 from ..tables.cells import format_count
 from .intervals import decimals_within

@@ -8,9 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice, is_number, several
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
+from ..naming import public
 from ..tables import Column, Table
 
 TITLES = {

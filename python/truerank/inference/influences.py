@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..inputs.row_keys import codes_of
+from ..arrays.row_keys import codes_of
 from ..metrics import METRICS, Sample, adjusted, compute, moments
 from ..metrics.averages import arithmetic, median, power, tie_centres, values_per_task, variance
 from ..metrics.keys import NO_ADJUSTMENT
@@ -23,7 +23,7 @@ from .units import hangs_on_large_ranks, plural
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from ..metrics import Key
     from .units import Units
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import confidence, integer
-from ..inputs.naming import printable, public
 from ..metrics import compute
 from ..metrics.kinds import take
+from ..naming import printable, public
 from ..tables import AsTable, Column, Table
 from .influences import (
     ROUNDING,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray
+    from ..arrays.types import FloatArray
     from ..metrics import Key
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike

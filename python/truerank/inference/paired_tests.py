@@ -15,18 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .comparisons import DIFFERENCE, RATIO
-from .influences import (
-    DIFFERENCES,
-    LOGARITHM,
-    ROUNDING,
-    degrees_of_freedom,
-    slope,
-    standard_error,
-)
+from .influences import DIFFERENCES, LOGARITHM, ROUNDING, degrees_of_freedom, slope, standard_error
 from .intervals import error_rate, unseen_share
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray
+    from ..arrays.types import FloatArray
     from ..metrics import Key
     from .influences import Influences
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.row_keys import (
+from ..arrays.row_keys import (
     are_among,
     distinct,
     first_equals,
@@ -16,6 +15,7 @@ from ..inputs.row_keys import (
     row_keys,
     sorted_with_order,
 )
+from ..errors import InputTypeError, InputValueError
 from ..metrics import parse
 from ..ranks.container import Ranks
 from ..ranks.labels import describe_task, join_labels
@@ -24,7 +24,7 @@ from .units import HasModel, HasUnits, as_model
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from ..metrics import Key
     from ..ranks.labels import Labels, LabelsLike
     from .units import HasRanks

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..errors import InputValueError
 from ..inputs.checks import confidence
-from ..inputs.errors import InputValueError
 from ..metrics import Key, compute
 from .influences import (
     NO_MEAN,
@@ -38,7 +38,7 @@ from .units import (
 )
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray
+    from ..arrays.types import FloatArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
 

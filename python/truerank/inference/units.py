@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..inputs.arrays import checked_weights
-from ..inputs.errors import InputValueError, RanksMissingError
-from ..inputs.row_keys import codes_of
+from ..arrays.row_keys import codes_of
+from ..errors import InputValueError, RanksMissingError
+from ..inputs.array_likes import checked_weights
 from ..metrics import METRICS, Key, Sample, UnknownKeyError, parse, sample_of
 from ..metrics.averages import arithmetic, rescale_weights, values_per_task
 from ..metrics.keys import increasing, sides_of
@@ -21,7 +21,7 @@ from ..tables.cells import percent
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
 
 UNIT = "unit"

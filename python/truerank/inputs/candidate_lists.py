@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Scores
-from .arrays import array_shape, as_array, native_indices
+from ..errors import InputTypeError, InputValueError
+from .array_likes import array_shape, as_array, native_indices
 from .checks import check_shape
-from .errors import InputTypeError, InputValueError
 from .frames import without_index
 from .scores import as_scores, refuse_rounded
 from .selection import indptr_of, indptr_of_pair
@@ -17,7 +17,7 @@ from .selection import indptr_of, indptr_of_pair
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .arrays import IntArray
+    from ..arrays.types import IntArray
 
 PAD = -1
 _FORMS = f"a matrix (lists, width) padded with {PAD}, (indptr, values), or a list of lists"

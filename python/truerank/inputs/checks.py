@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, get_args
 import numpy as np
 
 from .. import _core
-from .errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError
 from .frames import by_position
 from .words import IoMode, Layout, NanRule, ScoreOrder, near_words
 
@@ -92,7 +92,7 @@ def integer(
     >>> integer("k", 0, least=1)
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputValueError: k: expected an integer >= 1, got 0
+    truerank.errors.InputValueError: k: expected an integer >= 1, got 0
     """
     if not expected:
         expected = "an integer"
@@ -142,7 +142,7 @@ def instance(name: str, value: object, kind: type[T], expected: str = "") -> T:
     >>> instance("key", "mrr", int)
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputTypeError: key: expected int, got str
+    truerank.errors.InputTypeError: key: expected int, got str
     """
     if not isinstance(value, kind):
         raise InputTypeError(name, expected=expected or kind.__name__, got=type(value).__name__)
@@ -157,7 +157,7 @@ def mapping(name: str, value: object, expected: str) -> Mapping[Any, Any]:
     >>> mapping("answers", ["d3"], "a mapping of queries to answers")
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputTypeError: answers: expected a mapping of queries to answers, got \
+    truerank.errors.InputTypeError: answers: expected a mapping of queries to answers, got \
 list
     """
     if not isinstance(value, Mapping):
@@ -186,7 +186,7 @@ def check_size(name: str, entries: int) -> None:
     >>> check_size("targets", 1 << 50)
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputValueError: targets: expected at most 2**40 entries, got 2**50
+    truerank.errors.InputValueError: targets: expected at most 2**40 entries, got 2**50
     """
     if entries > MOST_ENTRIES:
         got = f"2**{entries.bit_length() - 1}"
@@ -270,7 +270,7 @@ def refuse_repeated(name: str, names: tuple[Any, ...]) -> None:
     >>> refuse_repeated("entities", ("b", "a", "b"))
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputValueError: entities: 'b' occurs twice
+    truerank.errors.InputValueError: entities: 'b' occurs twice
     """
     if len(names) > _FEW_NAMES and isinstance(names[0], str) and are_unlike(names):
         return
@@ -329,7 +329,7 @@ def choice(name: str, value: object, choices: tuple[Word, ...]) -> Word:
     >>> choice("io", "mmap", IO)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputValueError: io: expected one of map, read, got 'mmap'; ...
+    truerank.errors.InputValueError: io: expected one of map, read, got 'mmap'; ...
     """
     if not isinstance(value, str):
         raise InputTypeError(name, expected="a str", got=type(value).__name__)
@@ -361,7 +361,7 @@ def check_shape(
     >>> check_shape("bias", (3,), (2,), "2 numbers, one each")
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputValueError: bias: expected 2 numbers, one each, got shape (3,)
+    truerank.errors.InputValueError: bias: expected 2 numbers, one each, got shape (3,)
     """
     if isinstance(right, int):
         is_right = len(shape) == right

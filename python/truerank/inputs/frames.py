@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -98,7 +98,7 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
     >>> by_position("bias", bias, Axis(("a", "b"), "task.entities"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputValueError: bias: expected an index in the order of task.entities...
+    truerank.errors.InputValueError: bias: expected an index in the order of task.entities...
     """
     if isinstance(value, kind_of("pandas", "Series")):
         _check_names(name, "index", value.index, rows)

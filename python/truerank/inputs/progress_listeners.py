@@ -10,8 +10,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .errors import InputTypeError
-from .naming import import_extra, public
+from ..errors import InputTypeError
+from ..naming import import_extra, public
 
 if TYPE_CHECKING:
     Listener = Callable[["Progress"], object]

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from .. import _core
+from ..errors import InputTypeError
 from .checks import LAYOUTS, NAN_RULES, ORDERS, choice, flag, integer
-from .errors import InputTypeError
 from .words import suggest
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def read_rules(options: Mapping[str, Any], kind: type[Any] = RuleOptions) -> Rul
     >>> read_rules({"adit": True})
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputTypeError: adit: unexpected keyword argument; did you mean audit?
+    truerank.errors.InputTypeError: adit: unexpected keyword argument; did you mean audit?
     """
     if not options:
         return PLAIN

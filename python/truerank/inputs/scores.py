@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Scores
-from .arrays import as_array, is_tensor, refuse_mask, tensor_array
+from ..errors import InputTypeError, InputValueError
+from .array_likes import as_array, is_tensor, refuse_mask, tensor_array
 from .checks import MOST_ENTRIES, check_size, is_integer, is_sparse
-from .errors import InputTypeError, InputValueError
 from .frames import by_position
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def refuse_rounded(name: str, values: Any, array: npt.NDArray[Any]) -> None:
     >>> refuse_rounded("scores", rounded, np.array(rounded))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputValueError: scores: expected integers that a float64 holds, ...
+    truerank.errors.InputValueError: scores: expected integers that a float64 holds, ...
     """
     if array.dtype != np.float64 or not (np.abs(array) >= _EXACT).any():
         return

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
-from .arrays import array_shape, as_array, index_array, native_indices, refuse_mask
+from ..errors import InputTypeError, InputValueError
+from ..naming import public
+from .array_likes import array_shape, as_array, index_array, native_indices, refuse_mask
 from .checks import check_range, check_shape, integer, is_sparse
-from .errors import InputTypeError, InputValueError
 from .frames import by_position, without_index
-from .naming import public
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .arrays import IntArray
+    from ..arrays.types import IntArray
 
 # A mask is read in blocks of rows of about so many cells, so that no copy of it is made.
 _MASK_CELLS = 1 << 22
@@ -133,7 +133,7 @@ def indptr_of_pair(name: str, pair: tuple[Any, ...], entries: int, lists: int = 
     >>> indptr_of_pair("ids", ([7, 8, 9], [0, 2, 3]), 3)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputValueError: ids: expected an indptr that never falls, ...
+    truerank.errors.InputValueError: ids: expected an indptr that never falls, ...
     """
     indptr = index_array(f"{name}: indptr", pair[0])
     check_shape(f"{name}: indptr", indptr.shape, 1, "a 1-D array")
@@ -275,7 +275,7 @@ def refuse_mask_of_integers(name: str, indices: npt.NDArray[Any], columns: int) 
     >>> refuse_mask_of_integers("candidates", mask, 4)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputValueError: candidates: expected indices, or a mask of bool, ...
+    truerank.errors.InputValueError: candidates: expected indices, or a mask of bool, ...
     """
     if 2 < len(indices) == columns and ((indices == 0) | (indices == 1)).all():
         expected = "indices, or a mask of bool"

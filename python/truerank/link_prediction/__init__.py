@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..inputs.naming import names_when_used
+from ..naming import names_when_used
 
 if TYPE_CHECKING:
-    from ..splits.split_audit import SplitFinding as SplitFinding
+    from ..records.split_audit import SplitFinding as SplitFinding
     from ..tasks.side_tasks import Sampled as Sampled
     from .candidate_sets import Negatives as Negatives
     from .complex_queries import ComplexQueries as ComplexQueries
@@ -32,7 +32,7 @@ else:  # A type checker that read this would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {
-            "..splits.split_audit": ("SplitFinding",),
+            "..records.split_audit": ("SplitFinding",),
             "..tasks.side_tasks": ("Sampled",),
             ".candidate_sets": ("Negatives",),
             ".complex_queries": ("ComplexQueries",),

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..arrays.row_keys import distinct_rows
+from ..errors import InputTypeError, InputValueError
 from ..inputs.candidate_lists import as_lists
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
-from ..inputs.row_keys import distinct_rows
 from ..inputs.selection import indptr_of
+from ..naming import public
 from ..tasks.keyed_candidates import KeyedLists, digest_of_ids, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled
 from .triples import ALL_SIDES, KINDS, SIDES, TIME
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..tasks.side_tasks import SideQueries
     from .known_answers import SideFacts
     from .triples import TripleSplits

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError
+from ..arrays.row_keys import are_among, distinct, search_sorted
+from ..errors import InputTypeError, InputValueError
 from ..inputs.frames import Axis
-from ..inputs.naming import public
-from ..inputs.row_keys import are_among, distinct, search_sorted
+from ..naming import public
 from ..ranks.labels import Labels, as_labels
 from ..ranks.protocol import Protocol
+from ..records.text import is_path
+from ..records.vocabularies import Vocabulary
 from ..reporting import Report, report
-from ..splits.text import is_path
-from ..splits.vocabularies import Vocabulary
 from ..tasks.keyed_candidates import name_of_sets
 from ..tasks.sampling import check_among
 from ..tasks.side_tasks import SideTasks, make_queries
@@ -31,9 +31,9 @@ from .query_answers import (
 )
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..ranks.container import Ranks
-    from ..splits.vocabularies import Names
+    from ..records.vocabularies import Names
 
 SIDE = "answers"
 STRUCTURE = "structure"  # It is the name of the label.

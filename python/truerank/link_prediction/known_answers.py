@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..arrays.row_keys import codes_of, distinct, distinct_rows, look_up, row_keys, search_sorted
+from ..errors import InputValueError
 from ..inputs.checks import choice, several
-from ..inputs.errors import InputValueError
-from ..inputs.row_keys import codes_of, distinct, distinct_rows, look_up, row_keys, search_sorted
 from ..inputs.selection import indptr_of, join_ranges
 from ..tasks.sampling import batches_of
 from ..tasks.side_tasks import make_queries
@@ -22,7 +22,7 @@ from ..tasks.side_tasks import make_queries
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..tasks.side_tasks import SideQueries
     from .times import Times
 

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .. import _core
+from ..arrays.input_files import path_name
 from ..counting.lists import rank_lists
-from ..inputs.arrays import read_only
+from ..errors import InputValueError
+from ..inputs.array_likes import read_only
 from ..inputs.checks import flag, integer
-from ..inputs.errors import InputValueError
-from ..inputs.input_files import path_name
-from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
-from ..splits.named_lists import refuse_repeats
-from ..splits.split_columns import ForeignSplit
-from ..splits.text import read_blocks
-from ..splits.vocabularies import Vocabulary
+from ..naming import public
+from ..records.named_lists import refuse_repeats
+from ..records.split_columns import ForeignSplit
+from ..records.text import read_blocks
+from ..records.vocabularies import Vocabulary
 from .task import Task
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from ..inputs.progress_listeners import Progress
     from ..reporting import Report
 

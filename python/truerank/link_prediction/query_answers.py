@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from ..inputs.arrays import as_array
+from ..arrays.input_files import path_name
+from ..arrays.writing import replace_text
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import as_array
 from ..inputs.checks import check_length, is_integer, is_iterable
-from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import without_index
-from ..inputs.input_files import path_name
-from ..inputs.naming import public
-from ..splits.elements import is_label
-from ..splits.list_files import json_lines
-from ..tables.writing import replace_text
+from ..naming import public
+from ..records.elements import is_label
+from ..records.list_files import json_lines
 
 _FIELDS = frozenset({"structure", "query", "easy", "hard"})  # A line has these fields.
 _LINE = (

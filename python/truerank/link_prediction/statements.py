@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import index_array, read_only
+from ..arrays.row_keys import codes_of
+from ..errors import InputTypeError, InputValueError, warn_user
+from ..inputs.array_likes import index_array, read_only
 from ..inputs.checks import is_iterable
-from ..inputs.errors import InputTypeError, InputValueError, warn_user
-from ..inputs.naming import public
-from ..inputs.row_keys import codes_of
 from ..inputs.selection import indptr_of
-from ..splits.column_ids import IdColumn, refuse_unsaid_header
-from ..splits.column_roles import FACTS, is_header
-from ..splits.elements import without_blanks
-from ..splits.list_files import is_json, json_lines
-from ..splits.split_columns import SplitReader, stack_splits
-from ..splits.text import (
+from ..naming import public
+from ..records.column_ids import IdColumn, refuse_unsaid_header
+from ..records.column_roles import FACTS, is_header
+from ..records.elements import without_blanks
+from ..records.list_files import is_json, json_lines
+from ..records.split_columns import SplitReader, stack_splits
+from ..records.text import (
     MAX_COLUMNS,
     RowForm,
     csv_fields,
@@ -33,8 +33,8 @@ from ..splits.text import (
 from .triples import TripleSplits, encode_names
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
-    from ..splits.vocabularies import Names, Vocabulary
+    from ..arrays.types import IntArray
+    from ..records.vocabularies import Names, Vocabulary
 
 _COLUMNS = ("head", "relation", "tail", "qualifier relation", "value")
 _VOCABULARIES = (0, 1, 0, 1, 0)  # Values are entities, and qualifiers have relations.

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
+from ..errors import InputValueError, warn_user
 from ..inputs.checks import flag, several
-from ..inputs.errors import InputValueError, warn_user
-from ..inputs.naming import public
 from ..inputs.rules import BatchOptions, ListOptions, with_options
+from ..naming import public
 from ..ranks.protocol import Protocol
+from ..records.split_audit import check_rules
+from ..records.split_columns import name_splits
 from ..reporting import Report
-from ..splits.split_audit import check_rules
-from ..splits.split_columns import name_splits
 from ..tasks.task import ScoreOptions, VectorOptions
 from ..tasks.task import Task as SidedTask
 from .candidate_sets import as_candidates
@@ -27,9 +27,9 @@ from .triple_sides import make_sides
 from .triples import QUALIFIER, SIDES, TIME, read_splits
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
-    from ..splits.split_columns import Splits
-    from ..splits.vocabularies import Names
+    from ..arrays.types import IntArray
+    from ..records.split_columns import Splits
+    from ..records.vocabularies import Names
     from ..tasks.side_tasks import SideTasks
     from .candidate_sets import CandidateSet
     from .statements import QualifierSets

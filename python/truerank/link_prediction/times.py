@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..errors import InputValueError
 from ..inputs.checks import is_integer
-from ..inputs.errors import InputValueError
-from ..splits.column_ids import IdColumn, are_text, distinct_labels, numbers_of, refuse_ids
+from ..records.column_ids import IdColumn, are_text, distinct_labels, numbers_of, refuse_ids
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
 
 _FIRST_DAY_OF_1970 = 719163  # Days are counted from the first day of year 1, which is 1.
 UNKNOWN_END = int(np.iinfo(np.int64).max)
@@ -107,7 +107,7 @@ def encode_times(
 
     Examples
     --------
-    >>> from truerank.splits.vocabularies import LabelIndex
+    >>> from truerank.records.vocabularies import LabelIndex
     >>> index = LabelIndex()
     >>> column = IdColumn("test", 3, index.encode(["1986-##-##", "####-##-##", "1985"]), index)
     >>> _, ids, names = encode_times((3,), [[column]], False)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
-from ..inputs.naming import public
-from ..inputs.row_keys import are_among, distinct, look_up, row_keys, without
-from ..splits.split_audit import Audited, SplitAudit, SplitFinding, audit_split
+from ..arrays.row_keys import are_among, distinct, look_up, row_keys, without
+from ..errors import InputValueError
+from ..naming import public
+from ..records.split_audit import Audited, SplitAudit, SplitFinding, audit_split
 
 if TYPE_CHECKING:
-    from ..splits.split_audit import Mask
+    from ..records.split_audit import Mask
     from .triples import TripleSplits
 
 TRAIN = "train"  # A model was trained on the known split of this name.

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
-from ..inputs.row_keys import (
-    DistinctRows,
-    are_among,
-    first_rows,
-    occurrences_of,
-    row_keys,
-)
+from ..arrays.row_keys import DistinctRows, are_among, first_rows, occurrences_of, row_keys
+from ..errors import InputValueError
 from ..ranks.labels import Labels, labels_of_codes
 from ..tasks.side_tasks import SideQueries, SideTasks
 from .candidate_sets import CandidateSet, candidates_of
@@ -25,7 +19,7 @@ from .triples import KINDS, QUALIFIER, SIDES, TIME
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from .triples import TripleSplits
 
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")

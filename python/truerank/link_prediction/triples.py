@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputValueError, warn_user
-from ..inputs.naming import public
-from ..inputs.row_keys import codes_of, distinct
-from ..splits.column_ids import (
+from ..arrays.row_keys import codes_of, distinct
+from ..errors import InputValueError, warn_user
+from ..naming import public
+from ..records.column_ids import (
     IdColumn,
     are_integers_in_text,
     distinct_labels,
@@ -19,15 +19,15 @@ from ..splits.column_ids import (
     parse_integers,
     refuse_ids,
 )
-from ..splits.column_roles import FACTS
-from ..splits.split_columns import SplitReader, stack_splits
-from ..splits.text import RowForm
-from ..splits.vocabularies import Vocabulary
+from ..records.column_roles import FACTS
+from ..records.split_columns import SplitReader, stack_splits
+from ..records.text import RowForm
+from ..records.vocabularies import Vocabulary
 from .times import Times, check_times, encode_times
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
-    from ..splits.vocabularies import Names
+    from ..arrays.types import IntArray
+    from ..records.vocabularies import Names
 
 
 TRIPLE_FORM = RowForm(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..inputs.naming import names_when_used
+from ..naming import names_when_used
 
 if TYPE_CHECKING:
-    from ..inputs.errors import UnknownKeyError as UnknownKeyError
+    from ..errors import UnknownKeyError as UnknownKeyError
     from .keys import Key as Key
     from .keys import parse as parse
     from .kinds import KINDS as KINDS
@@ -26,7 +26,7 @@ else:  # A type checker that read this would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {
-            "..inputs.errors": ("UnknownKeyError",),
+            "..errors": ("UnknownKeyError",),
             ".keys": ("Key", "parse"),
             ".kinds": ("KINDS", "Sample", "sample_of"),
             ".metric_table": ("ADJUSTMENTS", "METRICS", "Metric"),

@@ -17,7 +17,7 @@ from .kinds import take
 from .ties import LOG, Parameter, RankFunction, mean_over_tie, mean_rank, relative_power
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray
+    from ..arrays.types import FloatArray
     from .kinds import Sample
 
 # 1 / (the third quartile of the standard normal): with this factor the median absolute deviation of

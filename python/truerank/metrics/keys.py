@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
-from ..inputs.naming import public
-from ..inputs.row_keys import are_among
+from ..arrays.row_keys import are_among
+from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.words import near_words, suggest
+from ..naming import public
 from .kinds import DEFAULT_KIND, KINDS
 from .metric_table import ADJUSTMENTS, METRICS, Row
 from .other_names import ANSWER_NAMES, NEGATED, OTHER_NAMES, PYKEEN_NAMES, SHORT_ANSWER_NAMES

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import choice, instance
-from ..inputs.naming import public
+from ..naming import public
 from ..ranks.container import Ranks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
 
 KINDS: dict[str, Callable[[Ranks, int], IntArray | FloatArray]] = {
     "optimistic": lambda ranks, seed: ranks.optimistic,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..inputs.naming import public
+from ..naming import public
 from . import averages, chance_model, sampled_hits, ties
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from .chance_model import Tasks
     from .kinds import Sample
     from .ties import Parameter, RankFunction

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice, flag, has_dimensions, integer
 from ..inputs.checks import number as checked_number
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
 from ..inputs.words import suggest
+from ..naming import public
 from .chance_model import Tasks, compress
 from .keys import ADJUSTED, ALL_SIDES, Key, parse_alone
 from .kinds import Sample
@@ -22,7 +22,7 @@ from .values import adjusted, compute, grouped_tasks, moments_of_tasks
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
 
 
 SPLITS = ("train", "valid", "test")

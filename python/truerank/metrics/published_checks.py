@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..inputs.errors import InputValueError
+from ..errors import InputValueError
 from .keys import parse_alone
 
 _PRINTED = re.compile(

@@ -15,7 +15,7 @@ from .ties import RankFunction, mean_log, mean_over_tie
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
 
 _LISTED = 256  # All positions of a tie are asked, if it has up to so many.
 _FLAT = 2.0**45

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.row_keys import codes_of
+from ..arrays.row_keys import codes_of
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
 
 _POSITIONS = 1 << 16  # So many positions of ties are added at once.
 

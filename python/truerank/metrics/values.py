@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.row_keys import sorted_with_order
+from ..errors import InputValueError, UnknownKeyError
 from ..inputs.checks import instance, is_integer, number
-from ..inputs.errors import InputValueError, UnknownKeyError
-from ..inputs.naming import public
-from ..inputs.row_keys import sorted_with_order
 from ..inputs.selection import indptr_of
+from ..naming import public
 from . import chance_model
 from .averages import arithmetic, median, values_per_task
 from .keys import NO_ADJUSTMENT, Key, Sides, parse_alone
@@ -23,7 +23,7 @@ from .metric_table import ADJUSTMENTS, METRICS, Metric
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from ..ranks.container import Ranks
     from .chance_model import Tasks
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..inputs.naming import import_extra
+from ..naming import import_extra
 from ..plot.drawing import COLOURS
 from ..tables.forms import html_text
 

@@ -14,12 +14,13 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from ..arrays.writing import replace_file
 from ..inference.comparing import compare, why_incomparable
 from ..inference.comparisons import gather_notes
 from ..inference.units import UNIT
 from ..inputs.checks import confidence, instance, several, unique_keys
-from ..inputs.naming import public
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, increasing
+from ..naming import public
 from ..plot import comparison, groups, hits_curve, rank_distribution, values
 from ..plot.drawing import check_named
 from ..reporting.base_report import BaseReport
@@ -29,7 +30,6 @@ from ..reporting.report_table import GROUPS_SHOWN, table_of_report
 from ..reporting.reports import Report
 from ..tables import Table
 from ..tables.forms import html_text
-from ..tables.writing import replace_file
 from .pictures import picture
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 import numpy as np
 
 from ..inputs.checks import choice, flag
-from ..inputs.naming import public
 from ..metrics import KINDS
 from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND
+from ..naming import public
 from ..reporting.base_report import BaseReport
 from ..reporting.reports import Report
 from ..tables.cells import format_count
@@ -19,7 +19,7 @@ from .drawing import axes_for, check_named, colours_for, legend_above, shorten
 from .shares import bounds_of_shares, chance_hits, hits_at, sample_of, shares
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from ..inputs.words import AnswerOrder
     from ..metrics import Sample
     from .drawing import Axes

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import import_extra
+from ..errors import InputTypeError, InputValueError
+from ..naming import import_extra
 from ..tables.cells import one_line
 
 Axes = Any  # It is matplotlib.axes.Axes, but matplotlib is an extra.
@@ -74,7 +74,7 @@ def check_axes(ax: Axes) -> Axes:
     --------
     >>> check_axes([])
     Traceback (most recent call last):
-    truerank.inputs.errors.InputTypeError: ax: expected matplotlib's Axes, got list
+    truerank.errors.InputTypeError: ax: expected matplotlib's Axes, got list
     """
     if not isinstance(ax, import_extra("matplotlib.axes", "ax", "plot").Axes):
         raise InputTypeError("ax", expected="matplotlib's Axes", got=type(ax).__name__)

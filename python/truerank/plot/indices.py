@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
-from ..inputs.naming import public
+from ..errors import InputValueError
 from ..metrics import Key, UnknownKeyError, parse
 from ..metrics.keys import NO_ADJUSTMENT, increasing
+from ..naming import public
 from ..reporting.reports import Report
 from ..tables.cells import format_count
 from .drawing import axes_for, check_named, colours_for, legend_above, shorten
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray
+    from ..arrays.types import FloatArray
     from .drawing import Axes
 
 _MARKERS = "os^DvP*X"

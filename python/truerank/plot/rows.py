@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import InputTypeError, InputValueError
 from ..inference.comparing import compare, corrected
 from ..inference.comparisons import RATIO, Comparison
-from ..inputs.checks import (
-    choice,
-    confidence,
-    distinct_names,
-    flag,
-    positive_integer,
-    unique_keys,
-)
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
+from ..inputs.checks import choice, confidence, distinct_names, flag, positive_integer, unique_keys
 from ..metrics import UnknownKeyError
 from ..metrics.keys import MACRO, increasing
+from ..naming import public
 from ..reporting.base_report import BaseReport
 from ..reporting.columns import label_text
 from ..reporting.repeats import Repeats

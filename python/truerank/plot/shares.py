@@ -12,7 +12,7 @@ from ..metrics.chance_model import Tasks, compress, hits
 from ..metrics.ties import HIT
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from ..reporting.reports import Report
 
 

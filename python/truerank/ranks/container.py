@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..inputs.arrays import checked_weights
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import checked_weights
 from ..inputs.checks import distinct_names, integer, optional_mapping
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import import_extra, printable, public
+from ..naming import import_extra, printable, public
 from .counts import (
     COUNTS,
     Audit,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from .labels import LabelsLike
 
 # Each is an attribute of Ranks.
@@ -452,7 +452,7 @@ class Ranks(Immutable):
 
         The file appears whole or not at all: it is written under a temporary name in the same
         folder, synced and moved to its place. A link is followed, and a file that is replaced
-        leaves its mode to the new one (see `truerank.tables.writing`). Equal ranks give
+        leaves its mode to the new one (see `truerank.arrays.writing`). Equal ranks give
         equal bytes.
 
         Raises

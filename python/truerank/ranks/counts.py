@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import as_array, checked_weights, index_array, integers
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import as_array, checked_weights, index_array, integers
 from ..inputs.checks import check_length, check_shape, is_iterable
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
+from ..naming import public
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
 
 COUNTS = ("above", "tied", "candidates")
 # Tasks may have these beside counts and labels. Those that do not say theirs have these values

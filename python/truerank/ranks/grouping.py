@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError, RanksMissingError
-from ..inputs.row_keys import codes_of
+from ..arrays.row_keys import codes_of
+from ..errors import InputTypeError, InputValueError, RanksMissingError
 from ..inputs.words import LISTED
 from .container import Ranks
 from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from .labels import LabelsLike
 
 # Weights of these names go by these labels, whose names work as well.

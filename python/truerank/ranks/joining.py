@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.row_keys import distinct, first_equals, row_keys
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import choice, several
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
-from ..inputs.row_keys import distinct, first_equals, row_keys
+from ..naming import public
 from .container import Ranks
 from .counts import COUNTS, DEFAULTS
 from .judged import JudgedPlaces

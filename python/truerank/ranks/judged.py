@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import integers
+from ..arrays.row_keys import codes_of, row_keys
+from ..errors import InputValueError
+from ..inputs.array_likes import integers
 from ..inputs.checks import check_range, check_shape
-from ..inputs.errors import InputValueError
-from ..inputs.naming import public
-from ..inputs.row_keys import codes_of, row_keys
 from ..inputs.selection import check_indptr, indptr_of, join_ranges
+from ..naming import public
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
 
 
 @public("truerank.ranks")

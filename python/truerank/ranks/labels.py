@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import _core
-from ..inputs.arrays import integers
+from ..arrays.row_keys import occurrences_of
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import integers
 from ..inputs.checks import check_length, check_range, distinct_names, has_dimensions, is_iterable
-from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import by_position
-from ..inputs.naming import printable, public
-from ..inputs.row_keys import occurrences_of
+from ..naming import printable, public
 from .counts import checked_index
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
 
     Codes: TypeAlias = Sequence[int] | npt.NDArray[Any]
     Names: TypeAlias = Sequence[str] | npt.NDArray[np.str_]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.naming import public
-from ..inputs.row_keys import codes_of
+from ..arrays.row_keys import codes_of
 from ..inputs.selection import indptr_of
+from ..naming import public
 from .labels import Labels
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
 
 
 @public("truerank.ranks")

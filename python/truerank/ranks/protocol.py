@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import NAN_RULES, ORDERS, choice, flag, instance, number, several
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import printable, public
+from ..naming import printable, public
 
 # How the answers of queries count, where it is not the usual way.
 ANSWER_RULES = ("gain", "misses", "relevance_level", "answerless")

@@ -43,11 +43,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import integers
+from ..arrays.input_files import path_name, report_damage
+from ..arrays.npy_files import read_npz
+from ..errors import InputValueError
+from ..inputs.array_likes import integers
 from ..inputs.checks import check_range
-from ..inputs.errors import InputValueError
-from ..inputs.input_files import path_name, report_damage
-from ..inputs.npy_files import read_npz
 from .counts import COUNTS
 from .judged import JudgedPlaces
 from .origins import Origin
@@ -78,7 +78,7 @@ def write_archive(
     """
     import json
 
-    from ..tables.writing import replace_file
+    from ..arrays.writing import replace_file
 
     whole_header = dict(header, kind=kind, format=_FORMAT)
     text = json.dumps(whole_header, sort_keys=True)
@@ -140,7 +140,7 @@ def checked_fields(place: str, value: Any, types: Mapping[str, tuple[type, ...]]
     >>> checked_fields("header", {"kind": 3}, {"kind": (str,)})
     Traceback (most recent call last):
     ...
-    truerank.inputs.errors.InputValueError: damaged: header.kind: expected str, got int
+    truerank.errors.InputValueError: damaged: header.kind: expected str, got int
     """
     if not isinstance(value, dict) or not types.keys() <= value.keys():
         expected = f"an object of {', '.join(types)}"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.row_keys import codes_of
 from ..inputs.checks import unique_keys
-from ..inputs.naming import public
-from ..inputs.row_keys import codes_of
 from ..metrics.keys import UNPOOLED_SIDES, parse
 from ..metrics.kinds import DEFAULT_KIND
+from ..naming import public
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
 from ..tables.cells import format_count, percent

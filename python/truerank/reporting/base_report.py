@@ -9,17 +9,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
 
 from .. import inference, reporting, tables
+from ..errors import RanksMissingError, UnknownKeyError
 from ..inputs.checks import instance, unique_keys
-from ..inputs.errors import RanksMissingError, UnknownKeyError
 from ..metrics.keys import ALL_SIDES, MACRO
 from .columns import AUTO, Names
 from .named_numbers import Groups, Numbers
 from .summaries import NO_RANKS, Finding, ReportForm, Source, Summary, refuse
 
 if TYPE_CHECKING:
+    from ..arrays.types import FloatArray, IntArray
     from ..inference import Interval, Intervals
     from ..inference.units import HasUnits
-    from ..inputs.arrays import FloatArray, IntArray
     from ..metrics import Key
     from ..ranks.container import Ranks
     from ..ranks.grouping import TaskLabels

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..errors import InputValueError
 from ..inference.units import describe_units
 from ..inputs.checks import confidence, flag
-from ..inputs.errors import InputValueError
 from ..tables.cells import format_count
 from ..tables.pivot import NOTHING, Around
 from .columns import sentence

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..errors import InputValueError
 from ..inference.comparing import corrected, verdicts, why_incomparable
 from ..inference.comparisons import format_notes
 from ..inference.intervals import error_rate
 from ..inference.units import COUNT
 from ..inputs.checks import choice
-from ..inputs.errors import InputValueError
 from ..metrics.keys import MACRO, increasing
 from ..tables.cells import format_count
 from ..tables.forms import DAGGER

@@ -6,14 +6,14 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import InputTypeError, InputValueError
 from ..inference.comparisons import gather_notes
 from ..inference.pairing import pair_ranks
 from ..inference.units import UNIT
 from ..inputs.checks import confidence, distinct_names, flag
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
 from ..metrics import UnknownKeyError
 from ..metrics.keys import increasing
+from ..naming import public
 from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.pivot import Row, label_column, pivot

@@ -7,11 +7,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from .. import inference, reporting
+from ..errors import InputTypeError, InputValueError
 from ..inference.units import UNIT
 from ..inputs.checks import several
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
 from ..inputs.rules import with_options
+from ..naming import public
 from ..ranks.container import Ranks
 from ..tables.cells import format_count
 from .base_report import BaseReport

@@ -7,9 +7,9 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import InputValueError, UnknownKeyError
 from ..inference.units import UNIT
 from ..inputs.checks import unique_keys
-from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.words import suggest
 from ..metrics import Key
 from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDES

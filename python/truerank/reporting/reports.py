@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from .. import reporting
 from ..inputs.checks import integer
-from ..inputs.naming import printable, public
 from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND
+from ..naming import printable, public
 from ..ranks.grouping import weighted_ranks
 from ..tables.cells import format_count
 from .base_report import BaseReport

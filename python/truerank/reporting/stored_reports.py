@@ -9,7 +9,7 @@ import reprlib
 from types import NoneType
 from typing import Any
 
-from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
+from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..metrics import Key
 from ..metrics.keys import Sides
 from ..ranks.protocol import COMPARABLE, PROVENANCE, Protocol

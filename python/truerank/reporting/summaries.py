@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from .. import inference
-from ..inputs.errors import RanksMissingError, UnknownKeyError
-from ..inputs.naming import printable, public
+from ..errors import RanksMissingError, UnknownKeyError
 from ..inputs.words import suggest
 from ..metrics import KINDS, Key, Sample, compute, parse, sample_of
 from ..metrics.averages import weighted_mean
 from ..metrics.keys import MACRO, Sides, sides_of
 from ..metrics.kinds import DEFAULT_KIND, take
 from ..metrics.values import Grouping, kept_moments
+from ..naming import printable, public
 from ..ranks.counts import ties_of
 from ..ranks.grouping import TaskLabels, group_codes, task_weights_by
 from ..ranks.labels import LABEL_WORDS
@@ -35,8 +35,8 @@ from .columns import (
 )
 
 if TYPE_CHECKING:
+    from ..arrays.types import FloatArray, IntArray
     from ..inference.units import HasUnits
-    from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
 

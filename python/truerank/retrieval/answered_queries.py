@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..arrays.row_keys import codes_of
+from ..errors import InputValueError
 from ..inference.units import UNIT, Units, group_of_tasks, unit_codes
-from ..inputs.arrays import read_only
+from ..inputs.array_likes import read_only
 from ..inputs.checks import choice, number
-from ..inputs.errors import InputValueError
-from ..inputs.row_keys import codes_of
 from ..inputs.words import LISTED
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, Key, Sides
 from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
 from ..ranks.grouping import TaskLabels, group_codes
+from ..records.elements import first_names
 from ..reporting.audit import findings
 from ..reporting.summaries import (
     Counted,
@@ -29,7 +30,6 @@ from ..reporting.summaries import (
     misses_differ,
     summary_of,
 )
-from ..splits.elements import first_names
 from ..tables.cells import format_count
 from .answers import GAINS, RankedAnswers, counted_gains, judged_as_answers, with_judged
 from .metrics import LEVELS, ORDER_KINDS, read_key
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
     from .lists import ListUse

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from ..inputs.arrays import checked_weights, read_only
-from ..inputs.errors import InputValueError, UnknownKeyError
-from ..inputs.row_keys import codes_of, row_keys
+from ..arrays.row_keys import codes_of, row_keys
+from ..errors import InputValueError, UnknownKeyError
+from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.words import LISTED
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
@@ -21,7 +21,7 @@ from .ties import BEYOND, Ties
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from ..metrics.keys import Key
 
 GAINS = ("linear", "exponential", "binary")  # These rules say how gains count.

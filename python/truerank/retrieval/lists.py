@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError, warn_user
-from ..inputs.row_keys import are_among
+from ..arrays.row_keys import are_among
+from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.selection import indptr_of, join_ranges
-from ..splits.elements import first_names, read_elements
-from ..splits.list_files import lists_of_file
-from ..splits.named_lists import NamedLists, ScoredNames, named_lists_of, read_pairs
-from ..splits.text import is_path
+from ..records.elements import first_names, read_elements
+from ..records.list_files import lists_of_file
+from ..records.named_lists import NamedLists, ScoredNames, named_lists_of, read_pairs
+from ..records.text import is_path
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
-    from ..splits.elements import Name, Names
-    from ..splits.vocabularies import Vocabulary
+    from ..arrays.types import IntArray
+    from ..records.elements import Name, Names
+    from ..records.vocabularies import Vocabulary
 
 
 def read_lists(
@@ -111,7 +111,7 @@ def lists_in_order(
 
     Examples
     --------
-    >>> from truerank.splits.vocabularies import Vocabulary
+    >>> from truerank.records.vocabularies import Vocabulary
     >>> queries, entities = Vocabulary(2, ("u", "v")), Vocabulary(3, ("a", "b", "c"))
     >>> lists = NamedLists.of({"v": {"c": 0.5, "a": 0.25}})
     >>> lists_in_order(

@@ -21,7 +21,7 @@ from ..metrics.sampled_hits import DrawnCutoff, Draws
 from .ties import BEYOND, Ties, discount_sums, first_reciprocals, hit_chances, reciprocal_sums
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
 
 ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # The default comes first.
 # A value is compared with them. They are no kinds of values themselves.

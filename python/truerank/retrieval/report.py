@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.row_keys import codes_of
+from ..errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.checks import choice, positive_integer, several, unique_keys
-from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
-from ..inputs.naming import printable, public
-from ..inputs.row_keys import codes_of
 from ..inputs.words import AnswerOrder
 from ..metrics.keys import quote
+from ..naming import printable, public
 from ..ranks.container import Ranks
 from ..reporting.base_report import BaseReport
 from ..tables.cells import format_count, percent
@@ -33,7 +33,7 @@ from .ties import hit_chances
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
     from ..reporting.columns import Names
     from ..reporting.summaries import Finding

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..arrays.npy_files import read_npy
+from ..arrays.row_keys import distinct, find_by_block, look_up, row_keys, sorted_with_order
+from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.candidate_lists import PAD
 from ..inputs.checks import is_integer, is_number, is_sparse
-from ..inputs.errors import InputTypeError, InputValueError, warn_user
-from ..inputs.npy_files import read_npy
-from ..inputs.row_keys import distinct, find_by_block, look_up, row_keys, sorted_with_order
-from ..splits.column_ids import IdColumn, encode_columns
-from ..splits.column_tables import is_column
-from ..splits.elements import without_pads
-from ..splits.judgements import Qrels, plain_rows, read_judgements
-from ..splits.list_files import qrels_of_file
-from ..splits.split_columns import SplitReader, name_splits
-from ..splits.text import RowForm, is_path
-from ..splits.vocabularies import Vocabulary
+from ..records.column_ids import IdColumn, encode_columns
+from ..records.column_tables import is_column
+from ..records.elements import without_pads
+from ..records.judgements import Qrels, plain_rows, read_judgements
+from ..records.list_files import qrels_of_file
+from ..records.split_columns import SplitReader, name_splits
+from ..records.text import RowForm, is_path
+from ..records.vocabularies import Vocabulary
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
 
 # One more column may follow, the gains.
 FORM = RowForm(("query", "entity"), (0, 1), more_columns=True)

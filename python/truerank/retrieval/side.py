@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
+from ..arrays.row_keys import are_among, distinct, distinct_in_place, distinct_rows, look_up
+from ..errors import InputValueError
 from ..inputs.frames import Axis, by_position
-from ..inputs.row_keys import are_among, distinct, distinct_in_place, distinct_rows, look_up
 from ..inputs.selection import indptr_of
 from ..inputs.words import LISTED
 from ..ranks.labels import Labels, as_labels
-from ..splits.vocabularies import Vocabulary
+from ..records.vocabularies import Vocabulary
 from ..tasks.keyed_candidates import KeyedLists, name_of_sets, read_keyed_lists
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks
 from .sets import AnswerSets, PairCodes
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
 
 ALL = "all"
 

@@ -7,29 +7,24 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
+from ..arrays.row_keys import are_among, distinct
 from ..embeddings.scoring import TopK
+from ..errors import InputTypeError, InputValueError
 from ..inputs.candidate_lists import as_lists
 from ..inputs.checks import choice, flag
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
-from ..inputs.row_keys import are_among, distinct
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..inputs.words import LISTED
+from ..naming import public
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
-from ..splits.elements import read_elements
-from ..splits.split_audit import check_rules
-from ..splits.vocabularies import Vocabulary, code_names, ids_of_lists
+from ..records.elements import read_elements
+from ..records.split_audit import check_rules
+from ..records.vocabularies import Vocabulary, code_names, ids_of_lists
 from ..tasks.side_tasks import SideTasks
 from ..tasks.task import OneSidedTask
 from .answered_queries import Rules, check_level, check_misses
 from .answers import GAINS, counted_gains, with_judged
-from .lists import (
-    OrderedLists,
-    lists_in_order,
-    read_lists,
-    scored_lists,
-)
+from .lists import OrderedLists, lists_in_order, read_lists, scored_lists
 from .report import RetrievalReport, report
 from .sets import check_number_of_names, read_answer_sets, without_leaks
 from .side import ALL, SIDE, make_side, read_candidates
@@ -37,10 +32,10 @@ from .side import ALL, SIDE, make_side, read_candidates
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
-    from ..splits.elements import Elements
-    from ..splits.named_lists import NamedLists
-    from ..splits.vocabularies import Names
+    from ..arrays.types import FloatArray, IntArray
+    from ..records.elements import Elements
+    from ..records.named_lists import NamedLists
+    from ..records.vocabularies import Names
 
 
 @public("truerank.retrieval")

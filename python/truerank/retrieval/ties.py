@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.row_keys import codes_of
+from ..arrays.row_keys import codes_of
 from ..metrics.ties import mean_power
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..arrays.types import FloatArray, IntArray
 
 BEYOND = 1 << 62  # This place is behind all others, and as a cutoff it leaves out none of them.
 # The discounts of so many places are summed once, those of later places by an integral.

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.writing import replace_text
+from ..errors import InputTypeError, InputValueError
 from ..inputs.candidate_lists import PAD, as_lists
 from ..inputs.checks import distinct_names
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
-from ..splits.elements import checked_names
-from ..splits.named_lists import refuse_repeats
-from ..tables.writing import replace_text
+from ..naming import public
+from ..records.elements import checked_names
+from ..records.named_lists import refuse_repeats
 from .lists import read_lists
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.input_files import open_input, report_damage
+from ..arrays.npy_files import NpyHeader
+from ..errors import InputValueError
 from ..inputs.checks import is_integer
-from ..inputs.errors import InputValueError
-from ..inputs.input_files import open_input, report_damage
-from ..inputs.naming import import_extra
-from ..inputs.npy_files import NpyHeader
+from ..naming import import_extra
 from .mapped import FileStore
 from .store import Array, OpenOptions, Store, Tile, cut_tiles, groups_of
 

@@ -13,9 +13,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
-from ..inputs.input_files import open_input
-from ..inputs.npy_files import NpyHeader
+from ..arrays.input_files import open_input
+from ..arrays.npy_files import NpyHeader
+from ..errors import InputValueError
 from ..inputs.scores import as_scores
 from .store import Array, FileBlock, OpenOptions, Store, Tile, cut_tiles
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs.arrays import dense_tensor, device_of, is_tensor, tensor_array
+from ..errors import InputValueError
+from ..inputs.array_likes import dense_tensor, device_of, is_tensor, tensor_array
 from ..inputs.checks import choice
-from ..inputs.errors import InputValueError
 from ..inputs.scores import as_scores, check_dimensions
 from .shards import ShardStore
 from .store import Array, OpenOptions, Store, Tile, cut_tiles

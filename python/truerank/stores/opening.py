@@ -17,14 +17,14 @@ from typing import Any, Literal
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import index_array
+from ..arrays.input_files import open_input, report_damage
+from ..arrays.npy_files import MAX_HEADER_BYTES, NpyHeader, npz_entries, parse_npy_header
+from ..errors import InputValueError
+from ..inputs.array_likes import index_array
 from ..inputs.checks import IO, choice, integer
-from ..inputs.errors import InputValueError
-from ..inputs.input_files import open_input, report_damage
-from ..inputs.naming import public
-from ..inputs.npy_files import MAX_HEADER_BYTES, NpyHeader, npz_entries, parse_npy_header
 from ..inputs.scores import SCORES, Form, as_scores, dtype_name, named_dtype
 from ..inputs.words import IoMode
+from ..naming import public
 from .chunked import is_chunked, open_chunked, open_library_file, pick_member
 from .mapped import ArrayStore, FileStore, map_of, most_kept_bytes
 from .on_device import counts_as_on_device, device_store

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError
 from .store import Array, FileBlock, FileState, Store, Tile, block_array, groups_of
 
 _WILDCARDS = "*?["

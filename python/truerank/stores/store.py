@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .._core import FileScores, Scores
-from ..inputs.input_files import report_damage
-from ..inputs.naming import printable, public
+from ..arrays.input_files import report_damage
 from ..inputs.scores import SCORES, Form, check_dimensions, dtype_name
+from ..naming import printable, public
 
 Array = np.ndarray[Any, Any]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..inputs.naming import names_when_used
+from ..naming import names_when_used
 
 if TYPE_CHECKING:
+    from ..arrays import writing as writing
     from . import forms as forms
-    from . import writing as writing
     from .as_table import AsTable as AsTable
     from .table import Column as Column
     from .table import Table as Table

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import tables
+from ..errors import InputValueError
 from ..inputs.checks import flag
-from ..inputs.errors import InputValueError
-from ..inputs.naming import import_extra, printable, public, terminal_text
+from ..naming import import_extra, printable, public, terminal_text
 
 # Endings of files, and the methods that write what they hold.
 FORMS = {
@@ -123,7 +123,7 @@ class AsTable(ABC):
         The ending, in any case, is that of a method: .txt (`to_text`), .md (`to_markdown`), .tex
         (`to_latex`), .csv (`to_csv`), .json (`to_json`), or .html (`to_html`). The file appears
         whole or not at all, exactly at `path`, and one that is there is replaced (see
-        `truerank.tables.writing`). Text is UTF-8.
+        `truerank.arrays.writing`). Text is UTF-8.
 
         Raises
         ------

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..inputs.checks import several
-from ..inputs.naming import printable
+from ..naming import printable
 
 DIGITS = 3  # of shares behind the point, unless a table is asked for others
 EXPONENT_FROM = 1e15  # from here on a number is written with an exponent

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import integer
-from ..inputs.naming import printable
+from ..naming import printable
 from .cells import one_line
 
 # A minus rather than a hyphen: before a number, and not within a word or after another sign.

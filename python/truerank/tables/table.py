@@ -7,16 +7,9 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from ..inputs.checks import (
-    choice,
-    flag,
-    instance,
-    integer,
-    several,
-    unique_keys,
-)
-from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
-from ..inputs.naming import printable, public
+from ..errors import InputTypeError, InputValueError, UnknownKeyError
+from ..inputs.checks import choice, flag, instance, integer, several, unique_keys
+from ..naming import printable, public
 from . import forms
 from .as_table import AsTable, Names
 from .cells import DIGITS, cell, format_count, plain_rows

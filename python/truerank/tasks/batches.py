@@ -9,13 +9,13 @@ import numpy as np
 
 from ..counting.ranking import rank
 from ..counting.row_blocks import rank_named_blocks
+from ..errors import InputValueError
 from ..inputs.checks import integer
-from ..inputs.errors import InputValueError
-from ..inputs.naming import import_extra
+from ..naming import import_extra
 from ..stores import read_scores, shape_of
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..inputs.rules import BatchOptions, RuleOptions
     from ..ranks.container import Ranks
     from .side_tasks import SideTasks

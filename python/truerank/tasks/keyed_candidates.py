@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
-from ..inputs.row_keys import are_among, codes_of, distinct, distinct_rows
+from ..arrays.row_keys import are_among, codes_of, distinct, distinct_rows
+from ..errors import InputValueError
 from ..inputs.selection import indptr_of, join_ranges
-from ..splits.elements import first_names, joined_rows, without_pads
-from ..splits.vocabularies import Vocabulary
+from ..records.elements import first_names, joined_rows, without_pads
+from ..records.vocabularies import Vocabulary
 from ..tables.cells import format_count
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
 
 ARGUMENT = "candidates"
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
-from ..inputs.row_keys import are_among, codes_of, distinct_rows, row_keys
+from ..arrays.row_keys import are_among, codes_of, distinct_rows, row_keys
+from ..errors import InputValueError
 from ..inputs.selection import indptr_of, join_ranges
 from .task_lists import ListEntries, TaskLists
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..inputs.candidate_lists import CandidateLists
     from .side_tasks import SideTasks
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
+from ..arrays.row_keys import are_among, codes_of, distinct
 from ..counting.row_blocks import rank_named_blocks
-from ..inputs.arrays import as_array, is_tensor
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.row_keys import are_among, codes_of, distinct
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import as_array, is_tensor
 from ..inputs.selection import indptr_of
 from .batches import rank_no_tasks, read_batch_options
 from .listed_candidates import Selections, distinct_selections
@@ -18,7 +18,7 @@ from .sampling import batches_of
 from .task_lists import TaskLists
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..inputs.progress_listeners import Progress
     from ..inputs.rules import BatchOptions
     from ..ranks.container import Ranks

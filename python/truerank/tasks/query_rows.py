@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.row_keys import distinct, search_sorted
+from ..arrays.row_keys import distinct, search_sorted
 from ..stores import Store
 from ..stores.store import block_array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..ranks.container import Ranks
 
     Flags = npt.NDArray[np.bool_]

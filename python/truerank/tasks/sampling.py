@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.row_keys import are_among, distinct, look_up
+from ..errors import InputValueError
 from ..inputs.checks import flag, integer
-from ..inputs.errors import InputValueError
-from ..inputs.row_keys import are_among, distinct, look_up
 from ..inputs.selection import indptr_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
-    from ..splits.vocabularies import Vocabulary
+    from ..arrays.types import IntArray
+    from ..records.vocabularies import Vocabulary
 
 _NUMBERS_AT_ONCE = 1 << 17  # So many numbers are drawn at a time, because they stay in the cache.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ..counting.ranking import rank
-from ..inputs.naming import public
 from ..inputs.rules import RuleOptions, with_options
+from ..naming import public
 from ..reporting import Report
 
 if TYPE_CHECKING:

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import index_array
+from ..arrays.row_keys import RowKeys, codes_of, distinct_rows, find_by_block
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import index_array
 from ..inputs.checks import check_shape, flag, is_iterable
-from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import NUMBERED, Axis
-from ..inputs.naming import public
-from ..inputs.row_keys import RowKeys, codes_of, distinct_rows, find_by_block
 from ..inputs.selection import indptr_of, join_ranges
+from ..naming import public
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels
-from ..splits.vocabularies import Vocabulary
+from ..records.vocabularies import Vocabulary
 from .task_lists import TaskLists, stack_lists
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
-    from ..splits.vocabularies import Names
+    from ..arrays.types import IntArray
+    from ..records.vocabularies import Names
 
 
 class SideQueries(NamedTuple):

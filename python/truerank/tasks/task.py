@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
 
 import numpy as np
 
+from ..arrays.row_keys import distinct, first_equals
 from ..counting.driver import count_source
 from ..counting.job import SCORES, prepare_job
 from ..counting.lists import rank_open_lists
@@ -23,12 +24,11 @@ from ..counting.sources import StoreSource
 from ..embeddings.scoring import TopK, rank_open_embeddings
 from ..embeddings.vectors import QUERIES, Embeddings
 from ..embeddings.watching import watch_of_part, watching
+from ..errors import InputTypeError, InputValueError
 from ..inputs.candidate_lists import CandidateLists, as_lists
 from ..inputs.checks import flag
-from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import by_position
 from ..inputs.progress_listeners import as_listener, reporter
-from ..inputs.row_keys import distinct, first_equals
 from ..inputs.rules import (
     BatchOptions,
     EmbeddingOptions,
@@ -50,7 +50,7 @@ from .query_rows import mismatched_rows, mismatched_stored_rows, with_mismatched
 from .side_tasks import SideTasks, chosen_positions
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
+    from ..arrays.types import IntArray
     from ..inputs.rules import Rules
     from ..inputs.words import IoMode, Similarity
     from ..ranks.protocol import Protocol

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...inputs.arrays import integers
+from ...arrays.row_keys import codes_of, distinct, distinct_rows
+from ...errors import InputValueError
+from ...inputs.array_likes import integers
 from ...inputs.checks import (
     check_size,
     choice,
@@ -22,13 +24,11 @@ from ...inputs.checks import (
     optional_mapping,
     several,
 )
-from ...inputs.errors import InputValueError
-from ...inputs.naming import printable, public
-from ...inputs.row_keys import codes_of, distinct, distinct_rows
+from ...naming import printable, public
 from ..aligned_pairs import GRAPH_FORM, as_pairs, as_rows, check_ids
 
 if TYPE_CHECKING:
-    from ...inputs.arrays import IntArray
+    from ...arrays.types import IntArray
 
 
 @public("truerank.alignment")

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...arrays.input_files import path_name
+from ...arrays.row_keys import first_rows, row_keys
+from ...errors import InputTypeError, InputValueError, warn_user
 from ...inputs.checks import instance, integer
-from ...inputs.errors import InputTypeError, InputValueError, warn_user
-from ...inputs.input_files import path_name
-from ...inputs.naming import public
-from ...inputs.row_keys import first_rows, row_keys
-from ...splits.column_ids import IdColumn, distinct_labels, encode_columns
-from ...splits.column_roles import FACTS, PAIRS, Door
-from ...splits.elements import is_id, is_integer_text
-from ...splits.split_columns import SplitReader
-from ...splits.text import TRIPLE, RowForm, is_path, line_of
+from ...naming import public
+from ...records.column_ids import IdColumn, distinct_labels, encode_columns
+from ...records.column_roles import FACTS, PAIRS, Door
+from ...records.elements import is_id, is_integer_text
+from ...records.split_columns import SplitReader
+from ...records.text import TRIPLE, RowForm, is_path, line_of
 from ..aligned_pairs import GRAPHS
 from .graphs import SPLITS, AlignmentData, Graph
 
 if TYPE_CHECKING:
-    from ...inputs.arrays import IntArray
+    from ...arrays.types import IntArray
 
 OPENEA_FOLDS = "721_5fold"
 _ALL = ""  # This stands for the name of a split where a file has all pairs.

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import numpy as np
 
+from ...arrays.arithmetic import default_arithmetic
+from ...arrays.row_keys import are_among, codes_of, distinct, distinct_rows, search_sorted, without
+from ...errors import InputValueError
 from ...inference.comparing import compare
-from ...inputs.arithmetic import default_arithmetic
-from ...inputs.arrays import read_only
+from ...inputs.array_likes import read_only
 from ...inputs.checks import choice, instance, is_integer, number, positive_integer
-from ...inputs.errors import InputValueError
-from ...inputs.naming import public
-from ...inputs.row_keys import are_among, codes_of, distinct, distinct_rows, search_sorted, without
 from ...inputs.rules import SimilarityOptions, read_rules, with_options
+from ...naming import public
 from ...ranks.container import Ranks
 from ...tables import AsTable, Column, Table
 from ..aligned_pairs import DIRECTIONS, as_ids, as_pairs
@@ -25,8 +25,8 @@ from .similarities import open_similarities
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ...arrays.types import IntArray
     from ...inference.comparisons import Comparison
-    from ...inputs.arrays import IntArray
     from ...inputs.words import Similarity
     from .one_to_one import ScoredPairs
     from .similarities import Similarities

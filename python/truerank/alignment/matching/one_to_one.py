@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...arrays.row_keys import codes_of, distinct
 from ...embeddings.scoring import CurrentMatches
-from ...inputs.errors import InputValueError
-from ...inputs.row_keys import codes_of, distinct
+from ...errors import InputValueError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ...arrays.types import IntArray
     from ...embeddings.scoring import TopK
-    from ...inputs.arrays import IntArray
     from .similarities import Similarities
 
     Array = npt.NDArray[Any]

@@ -12,8 +12,8 @@ import numpy as np
 
 from ...embeddings.scoring import CurrentMatches, TopK, topk_open_embeddings
 from ...embeddings.vectors import Embeddings
+from ...errors import InputValueError
 from ...inputs.checks import check_shape, choice, is_integer
-from ...inputs.errors import InputValueError
 from ...inputs.progress_listeners import Progress, as_listener
 from ...inputs.rules import PLAIN, Rules
 from ...stores import in_one_array, read_scores
@@ -25,8 +25,8 @@ from ..local_scaling import read_floats, refuse_nan, scale, wide_dtype, widened
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ...arrays.types import IntArray
     from ...embeddings.watching import Watch
-    from ...inputs.arrays import IntArray
     from ...stores import Store
 
     Array = npt.NDArray[Any]

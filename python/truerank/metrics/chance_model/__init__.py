@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...inputs.naming import names_when_used
+from ...naming import names_when_used
 
 if TYPE_CHECKING:
     from .means import discount_moments_within as discount_moments_within

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ...inputs.errors import UnknownKeyError
+from ...errors import UnknownKeyError
 from ..sampled_hits import MOST, SAMPLED_HIT
 from ..ties import DISCOUNT, mean_power
 from .nodes import rank_nodes
@@ -22,7 +22,7 @@ from .tasks import ChanceModel, Moments, Tasks, model
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...inputs.arrays import FloatArray, IntArray
+    from ...arrays.types import FloatArray, IntArray
     from ..ties import Parameter, RankFunction
 
     SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]

@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...inputs.arrays import FloatArray, IntArray
+    from ...arrays.types import FloatArray, IntArray
 
     AnyArray: TypeAlias = npt.NDArray[Any]  # It is of float64 or complex128.
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...inputs.errors import InputValueError, UnknownKeyError
+from ...errors import InputValueError, UnknownKeyError
 from .nodes import run_nodes, stand_ins
 from .tasks import Moments, Tasks, model
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...inputs.arrays import FloatArray, IntArray
+    from ...arrays.types import FloatArray, IntArray
     from .nodes import AnyArray
 
 

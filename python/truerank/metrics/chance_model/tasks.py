@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...inputs.arrays import checked_weights, integers
+from ...arrays.row_keys import occurrences_of
+from ...errors import InputValueError
+from ...inputs.array_likes import checked_weights, integers
 from ...inputs.checks import has_dimensions
-from ...inputs.errors import InputValueError
-from ...inputs.row_keys import occurrences_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...inputs.arrays import FloatArray, IntArray
+    from ...arrays.types import FloatArray, IntArray
 
     CandidatesLike: TypeAlias = npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ...inputs.errors import UnknownKeyError
+from ...errors import UnknownKeyError
 from .means import mean_rank, reciprocal_rank
 from .nodes import rank_nodes, stand_ins
 from .order_statistics import order_moments
@@ -21,7 +21,7 @@ from .tasks import ChanceModel, Moments, Tasks, model
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...inputs.arrays import FloatArray, IntArray
+    from ...arrays.types import FloatArray, IntArray
 
     AnyArray: TypeAlias = npt.NDArray[Any]  # It is of float64 or complex128.
     Transform: TypeAlias = Callable[[AnyArray], tuple[AnyArray, AnyArray]]

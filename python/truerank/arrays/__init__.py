@@ -1,0 +1,1 @@
+"""Integers made unique, sorted, gathered and looked up; files of arrays; files replaced."""

@@ -1,0 +1,591 @@
+"""Integers by which equal rows, queries and answers are found: keys of rows, codes, and look-ups.
+
+numpy's own `unique` and `isin` took three to twenty times as long for millions of integers, which
+they hash or sort at random; what they are used for elsewhere is done here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .. import _core
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .types import IntArray
+
+_LARGEST_KEY = (1 << 63) - 1
+_SMALL = 1 << 10  # A table of so many entries costs no more than a call.
+_BLOCK = 1 << 15  # What is made of so many values at a time stays in the cache.
+
+
+class Codes(NamedTuple):
+    """Integers by their place among the distinct ones.
+
+    Attributes
+    ----------
+    distinct : ndarray of int64, shape (k,)
+        The distinct values, ascending.
+    codes : ndarray of int64, shape (n,)
+        The position in `distinct` of each value.
+    """
+
+    distinct: IntArray
+    codes: IntArray
+
+    def first(self) -> IntArray:
+        """Return the first position of each distinct value.
+
+        Examples
+        --------
+        >>> codes_of(np.array([5, 2, 5])).first()
+        array([1, 0])
+        """
+        first = np.empty(len(self.distinct), dtype=np.int64)
+        # Of values that are assigned to one place, the last one stays.
+        first[self.codes[::-1]] = np.arange(len(self.codes) - 1, -1, -1)
+        return first
+
+    def counts(self) -> IntArray:
+        """Return how often each distinct value occurs.
+
+        Examples
+        --------
+        >>> codes_of(np.array([5, 2, 5])).counts()
+        array([1, 2])
+        """
+        return np.bincount(self.codes, minlength=len(self.distinct))
+
+
+class Occurrences(NamedTuple):
+    """How often each of some integers occurs.
+
+    Attributes
+    ----------
+    distinct : ndarray of int64, shape (k,)
+        The distinct values, ascending.
+    numbers : ndarray of int64, shape (k,)
+        How often each of them occurs.
+    """
+
+    distinct: IntArray
+    numbers: IntArray
+
+    def of(self, ids: IntArray) -> IntArray:
+        """Return how often each of some integers occurs, 0 for others.
+
+        Examples
+        --------
+        >>> occurrences_of(np.array([2, 7, 2])).of(np.array([7, 2, 5]))
+        array([1, 2, 0])
+        """
+        numbers = np.zeros(len(ids), dtype=np.int64)
+        for block, where, positions in find_by_block(self.distinct, len(ids), ids.__getitem__):
+            numbers[block][where] = self.numbers[positions]
+        return numbers
+
+
+def codes_of(*columns: IntArray) -> Codes:
+    """Return the place of each integer, or of each row of several columns, among the distinct ones.
+
+    Parameters
+    ----------
+    *columns : ndarray of int64, shape (n,)
+        Rows are ordered by the first column, then by the second, and so on.
+
+    Returns
+    -------
+    Codes
+        Of several columns, the distinct values are keys of `row_keys`.
+
+    Examples
+    --------
+    >>> codes_of(np.array([5, 2, 5]))
+    Codes(distinct=array([2, 5]), codes=array([1, 0, 1]))
+    >>> codes_of(np.array([1, 0, 1]), np.array([5, 7, 5])).codes
+    array([1, 0, 1])
+    """
+    values = row_keys(columns) if len(columns) > 1 else columns[0]
+    low, span = _range_of(values)
+    if span <= 2 * len(values) + _SMALL:
+        is_present = np.zeros(span, dtype=bool)
+        places = _without_low(values, low)
+        is_present[places] = True
+        distinct_values = np.flatnonzero(is_present)
+        code_of_place = np.cumsum(is_present, dtype=np.int64)
+        code_of_place -= 1
+        distinct_values += low
+        return Codes(distinct_values, code_of_place[places])
+    ordered, order = sorted_with_order(values)
+    is_new = _are_new(ordered)
+    distinct_values = ordered[is_new]
+    numbers = np.cumsum(is_new, out=ordered)
+    numbers -= 1
+    codes = np.empty(len(values), dtype=np.int64)
+    codes[order] = numbers
+    return Codes(distinct_values, codes)
+
+
+class RowKeys:
+    """Integers that are equal for equal rows and in the order of the rows, made for some at a time.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of int64, shape (n,)
+        At least one; rows are ordered by the first column, then by the second, and so on.
+
+    Examples
+    --------
+    >>> keys = RowKeys([np.array([1, 0, 1]), np.array([5, 7, 7])])
+    >>> keys.of(slice(0, 2)), keys.of(np.array([2]))
+    (array([3, 2]), array([5]))
+    """
+
+    def __init__(self, columns: Sequence[IntArray]) -> None:
+        self._columns = columns
+        self.ranges = [_range_of(column) for column in columns]
+        self._coded: IntArray | None = None
+        if prod(span for _, span in self.ranges) > _LARGEST_KEY:
+            self._coded = _coded_rows(columns, self.ranges)
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether keys are places in a table of all rows that the ranges of columns allow."""
+        return self._coded is None
+
+    def of(self, rows: slice | IntArray) -> IntArray:
+        """Return the keys of some rows, in an array of their own."""
+        if self._coded is not None:
+            return np.array(self._coded[rows])
+        keys = np.subtract(self._columns[0][rows], self.ranges[0][0], dtype=np.int64)
+        for column, (low, span) in zip(self._columns[1:], self.ranges[1:], strict=True):
+            keys *= span
+            keys += column[rows]
+            if low:
+                keys -= low
+        return keys
+
+
+def row_keys(columns: Sequence[IntArray]) -> IntArray:
+    """Return the keys of all rows, which can only be compared with keys of the same call.
+
+    Examples
+    --------
+    >>> row_keys([np.array([1, 0, 1]), np.array([5, 7, 7])]).argsort()
+    array([1, 0, 2])
+    """
+    keys_of_rows = RowKeys(columns)
+    keys = np.empty(len(columns[0]), dtype=np.int64)
+    for block in _blocks(len(keys)):
+        keys[block] = keys_of_rows.of(block)
+    return keys
+
+
+def _coded_rows(columns: Sequence[IntArray], ranges: Sequence[tuple[int, int]]) -> IntArray:
+    """Return keys of rows whose columns have large ranges: of their codes, which are small."""
+    low, size = ranges[0]
+    if size > _LARGEST_KEY:
+        keys = codes_of(columns[0]).codes
+        size = len(keys)
+    else:
+        keys = np.subtract(columns[0], low, dtype=np.int64)  # All are below the size.
+    for column, (low, span) in zip(columns[1:], ranges[1:], strict=True):
+        if size * span > _LARGEST_KEY:  # Dense codes are the smallest.
+            keys = codes_of(keys).codes
+            size = int(keys.max()) + 1
+        if size * span > _LARGEST_KEY:
+            column = codes_of(column).codes
+            low = 0
+            span = int(column.max()) + 1
+        keys *= span
+        keys += column
+        if low:
+            keys -= low
+        size *= span
+    return keys
+
+
+def _range_of(column: IntArray) -> tuple[int, int]:
+    """Return the least value of a column, and how many integers there are from it to the largest.
+
+    Examples
+    --------
+    >>> _range_of(np.array([7, 5, 7]))
+    (5, 3)
+    """
+    if not len(column):
+        return 0, 1
+    low = int(column[0])
+    high = low
+    for block in _blocks(len(column)):
+        values = column[block]
+        low = min(low, int(values.min()))
+        high = max(high, int(values.max()))
+    return low, high - low + 1
+
+
+def first_equals(values: IntArray) -> IntArray:
+    """Return for each integer the first position of one that is equal.
+
+    Examples
+    --------
+    >>> first_equals(np.array([3, 0, 3, 3, 0]))
+    array([0, 1, 0, 0, 1])
+    """
+    _, span = _range_of(values)
+    if span <= 2 * len(values) + _SMALL:
+        found = codes_of(values)
+        return found.first()[found.codes]
+    return _core.IntegerTable(values).find(values)
+
+
+def sorted_with_order(values: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the values in ascending order, and where each was; equal ones stay in their order.
+
+    Examples
+    --------
+    >>> sorted_with_order(np.array([5, 2, 5]))
+    (array([2, 5, 5]), array([1, 0, 2]))
+    """
+    low, span = _range_of(values)
+    bits = max(len(values) - 1, 0).bit_length()
+    if len(values) <= _SMALL or bits > 31:
+        order = np.argsort(values, kind="stable")
+        return values[order], order
+    # A value and its position in one integer are sorted ten times as quickly.
+    shifted = np.subtract(values, low, dtype=np.int64)
+    if span <= _LARGEST_KEY >> bits:
+        return _sort_packed(shifted, bits, low)
+    # Values that are too large for that are sorted by their lower bits, and then by the others.
+    lower_bits = 63 - bits
+    _, by_lower = _sort_packed(shifted & ((1 << lower_bits) - 1), bits)
+    upper = (shifted.view(np.uint64) >> np.uint64(lower_bits)).view(np.int64)
+    _, by_upper = _sort_packed(upper[by_lower], bits)
+    order = by_lower[by_upper]
+    return values[order], order
+
+
+def _sort_packed(ordered: IntArray, bits: int, low: int = 0) -> tuple[IntArray, IntArray]:
+    """Sort values in place, with as many bits for their positions; return them from `low` on."""
+    ordered <<= bits
+    ordered |= np.arange(len(ordered))
+    ordered.sort()
+    order = ordered & ((1 << bits) - 1)
+    ordered >>= bits
+    ordered += low
+    return ordered, order
+
+
+def distinct(values: IntArray) -> IntArray:
+    """Return the distinct values in ascending order.
+
+    Examples
+    --------
+    >>> distinct(np.array([5, 2, 5]))
+    array([2, 5])
+    """
+    low, span = _range_of(values)
+    if span > 8 * len(values):
+        return distinct_in_place(np.array(values, dtype=np.int64))
+    is_present = np.zeros(span, dtype=bool)
+    is_present[_without_low(values, low)] = True
+    found = np.flatnonzero(is_present)
+    found += low
+    return found
+
+
+def distinct_in_place(values: IntArray) -> IntArray:
+    """Sort the values, and return the distinct ones; it may be the same array.
+
+    Examples
+    --------
+    >>> distinct_in_place(np.array([5, 2, 5]))
+    array([2, 5])
+    """
+    values.sort()
+    are_new = _are_new(values)
+    if are_new.all():
+        return values
+    return values[are_new]
+
+
+def _are_new(ordered: IntArray) -> npt.NDArray[np.bool_]:
+    """Return for each of ascending values whether it is not the one before it."""
+    are_new = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=are_new[1:])
+    return are_new
+
+
+def occurrences_of(*parts: IntArray) -> Occurrences:
+    """Count how often each integer occurs, in one array or in several.
+
+    Examples
+    --------
+    >>> occurrences_of(np.array([5, 2, 5]))
+    Occurrences(distinct=array([2, 5]), numbers=array([1, 2]))
+    """
+    low, span = _range_of_parts(parts)
+    if span <= 2 * sum(map(len, parts)) + _SMALL:
+        numbers = np.bincount(_without_low(parts[0], low), minlength=span)
+        for values in parts[1:]:
+            numbers += np.bincount(_without_low(values, low), minlength=span)
+        found = np.flatnonzero(numbers)
+        return Occurrences(found + low, numbers[found])
+    ordered = np.concatenate(parts)
+    ordered.sort()
+    return _count_runs(ordered, np.ones(len(ordered), dtype=np.int64))
+
+
+def _range_of_parts(parts: Sequence[IntArray]) -> tuple[int, int]:
+    """Return the range of several columns together."""
+    ranges = [_range_of(values) for values in parts if len(values)]
+    if not ranges:
+        return 0, 1
+    low = min(low for low, _ in ranges)
+    return low, max(first + span for first, span in ranges) - low
+
+
+def _count_runs(ordered: IntArray, numbers: IntArray) -> Occurrences:
+    """Add up the numbers of equal ones among ascending values."""
+    starts = np.flatnonzero(_are_new(ordered))
+    sums = np.add.reduceat(numbers, starts) if len(starts) else numbers[:0]
+    return Occurrences(ordered[starts], sums)
+
+
+def first_rows(keys: IntArray) -> IntArray:
+    """Return the first position of each distinct key, in the order of the keys.
+
+    Examples
+    --------
+    >>> first_rows(np.array([5, 2, 5]))
+    array([1, 0])
+    """
+    return codes_of(keys).first()
+
+
+class DistinctRows:
+    """The distinct rows of some columns, in lexicographic order.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of int64, shape (n,)
+        As `row_keys` takes them.
+
+    Examples
+    --------
+    >>> rows = DistinctRows([np.array([4, 4, 6, 4]), np.array([5, 7, 5, 7])])
+    >>> rows.column(1)
+    array([5, 7, 5])
+    >>> rows.count_prefixes(2)
+    Occurrences(distinct=array([4, 6]), numbers=array([2, 1]))
+    """
+
+    def __init__(self, columns: Sequence[IntArray]) -> None:
+        # To sort keys and decode them is quicker than to gather rows from anywhere in memory.
+        keys_of_rows = RowKeys(columns)
+        self._ranges = keys_of_rows.ranges
+        self._keys: IntArray | None = None
+        self._columns: list[IntArray] = []
+        if keys_of_rows.are_plain:
+            del keys_of_rows
+            self._keys = distinct_in_place(row_keys(columns))
+        else:
+            first = first_rows(keys_of_rows.of(slice(None)))
+            self._columns = [column[first] for column in columns]
+
+    def _size_of(self, columns: slice) -> int:
+        return prod(span for _, span in self._ranges[columns])
+
+    def column(self, j: int) -> IntArray:
+        """Return one of the columns of the distinct rows."""
+        if self._keys is None:
+            return self._columns[j]
+        low, span = self._ranges[j]
+        size = self._size_of(slice(j + 1, None))
+        decoded = np.empty(len(self._keys), dtype=np.int64)
+        for block in _blocks(len(decoded)):
+            values = self._keys[block] // size
+            if j:
+                quotients = values // span  # This is several times as quick as a remainder.
+                quotients *= span
+                values -= quotients
+            np.add(values, low, out=decoded[block])
+        return decoded
+
+    def count_prefixes(self, width: int) -> Occurrences:
+        """Count the distinct beginnings, so many columns wide, that each first value has."""
+        if self._keys is None:
+            return occurrences_of(DistinctRows(self._columns[:width]).column(0))
+        after = self._size_of(slice(width, None))
+        between = self._size_of(slice(1, width))
+        counted = []
+        last = -1
+        for block in _blocks(len(self._keys)):
+            prefixes = self._keys[block] // after
+            are_new = np.diff(prefixes, prepend=last) != 0
+            counted.append(occurrences_of(prefixes[are_new] // between))
+            if len(prefixes):
+                last = int(prefixes[-1])
+        firsts = np.concatenate([found.distinct for found in counted])
+        firsts += self._ranges[0][0]
+        return _count_runs(firsts, np.concatenate([found.numbers for found in counted]))
+
+
+def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
+    """Return the distinct rows in lexicographic order, as columns.
+
+    Examples
+    --------
+    >>> distinct_rows([np.array([1, 0, 1]), np.array([5, 7, 5])])
+    [array([0, 1]), array([7, 5])]
+    """
+    rows = DistinctRows(columns)
+    return [rows.column(j) for j in range(len(columns))]
+
+
+def look_up(among: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
+    """Find which of many values are among others.
+
+    Returns
+    -------
+    where : ndarray of int64
+        The positions of these values, ascending.
+    positions : ndarray of int64
+        The position in `among` of each of them; the first one of those that are repeated there.
+
+    Examples
+    --------
+    >>> look_up(np.array([2, 5]), np.array([5, 4, 2, 5]))
+    (array([0, 2, 3]), array([1, 0, 1]))
+    """
+    where = []
+    positions = []
+    for block, found, positions_of_block in find_by_block(among, len(values), values.__getitem__):
+        found += block.start
+        where.append(found)
+        positions.append(positions_of_block)
+    return np.concatenate(where), np.concatenate(positions)
+
+
+def find_by_block(
+    among: IntArray, number: int, values_of: Callable[[slice], IntArray]
+) -> Iterator[tuple[slice, IntArray, IntArray]]:
+    """Find which of a number of values are among others, while a block of them is in the cache.
+
+    Yields
+    ------
+    block : slice
+        The values that `values_of` is asked for.
+    where : ndarray of int64
+        The positions in the block of those that are among the others, ascending.
+    positions : ndarray of int64
+        The position in `among` of each of them; the first one of those that are repeated there.
+
+    Examples
+    --------
+    >>> list(find_by_block(np.array([2, 5]), 3, np.array([5, 4, 2]).__getitem__))
+    [(slice(0, 3, None), array([0, 2]), array([1, 0]))]
+    """
+    find = _finder(among, number)
+    for block in _blocks(number):
+        positions = find(values_of(block))
+        where = np.flatnonzero(positions >= 0)
+        yield block, where, positions[where].astype(np.int64, copy=False)
+
+
+def _finder(among: IntArray, number: int) -> Callable[[IntArray], IntArray]:
+    """Return a function that finds the first position of each value; -1 where there is none.
+
+    It is for a number of values, for which a table of all integers in between may be worth it.
+    """
+    low, span = _range_of(among)
+    if span > len(among) + number:
+        return _core.IntegerTable(among).find
+    dtype: type[np.signedinteger] = np.int32
+    if len(among) > np.iinfo(dtype).max:
+        dtype = np.int64
+    table = np.full(span + 1, -1, dtype=dtype)
+    # Of positions that are assigned to one place, the last one stays.
+    table[_without_low(among[::-1], low)] = np.arange(len(among) - 1, -1, -1, dtype=dtype)
+    return lambda values: table[_places_in_table(values, low, span)]
+
+
+def _blocks(number: int) -> Iterator[slice]:
+    """Cut a number of values into blocks; none at all are one block."""
+    for start in range(0, max(number, 1), _BLOCK):
+        yield slice(start, min(start + _BLOCK, number))
+
+
+def search_sorted(ascending: IntArray, values: IntArray) -> IntArray:
+    """Return how many of ascending values are below each of many others, in any order.
+
+    Examples
+    --------
+    >>> search_sorted(np.array([2, 5, 5]), np.array([9, 5, 2]))
+    array([3, 1, 0])
+    """
+    if len(values) <= _SMALL:
+        return np.searchsorted(ascending, values)
+    # Sorted searches find what they need in the cache.
+    ordered, order = sorted_with_order(values)
+    positions = np.empty(len(values), dtype=np.int64)
+    positions[order] = np.searchsorted(ascending, ordered)
+    return positions
+
+
+def are_among(values: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:
+    """Return for each value whether it is among others, which may be repeated and in any order.
+
+    Examples
+    --------
+    >>> are_among(np.array([5, 3, 9]), np.array([5, 2, 5]))
+    array([ True, False, False])
+    """
+    low, span = _range_of(others)
+    if not len(others):
+        return np.zeros(len(values), dtype=bool)
+    if span <= 8 * (len(others) + len(values)):
+        is_present = np.zeros(span + 1, dtype=bool)
+        is_present[_without_low(others, low)] = True
+        found = np.empty(len(values), dtype=bool)
+        for block in _blocks(len(values)):
+            found[block] = is_present[_places_in_table(values[block], low, span)]
+        return found
+    found = np.zeros(len(values), dtype=bool)
+    for block, where, _ in find_by_block(others, len(values), values.__getitem__):
+        found[block][where] = True
+    return found
+
+
+def without(values: IntArray, others: IntArray) -> IntArray:
+    """Return the values that are not among others, in their order.
+
+    Examples
+    --------
+    >>> without(np.array([5, 3, 9]), np.array([5, 2]))
+    array([3, 9])
+    """
+    return values[~are_among(values, others)]
+
+
+def _without_low(values: IntArray, low: int) -> IntArray:
+    """Return the place of each value in a table from `low` on."""
+    if low == 0:
+        return values
+    return values - low
+
+
+def _places_in_table(values: IntArray, low: int, span: int) -> IntArray:
+    """Return the place of each value in a table from `low` on; `span` for all that are outside."""
+    least, width = _range_of(values)
+    if low <= least and least + width <= low + span:
+        return _without_low(values, low)
+    # A difference that overflows is right modulo 2^64, and so outside.
+    places = np.subtract(values, low, dtype=np.int64).view(np.uint64)
+    np.minimum(places, np.uint64(span), out=places)
+    return places.view(np.int64)

@@ -1,0 +1,138 @@
+"""Errors of bad input: which argument is wrong, what was expected and what came; and warnings.
+
+A check raises the whole error, under the name that its caller gave to the argument: no message is
+edited after it was written.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from typing import Self
+
+from .naming import printable
+
+# A message shows at most so much of a value.
+_LONGEST_INTEGER_BITS = 256
+_LONGEST_TEXT = 2000
+
+
+class InputError(Exception):
+    """Bad input: an `InputValueError`, an `InputTypeError` or a `metrics.UnknownKeyError`.
+
+    The text is ``argument: expected ..., got ...``, or the argument and a problem in words. If the
+    fault is in a file, a block or another part, its name stands after the argument. Control
+    characters of names and values are escaped in the text, and unchanged in the attributes.
+
+    Parameters
+    ----------
+    argument : str
+        The name of the argument. The name of a part follows a colon, as in ``"filter: indptr"``.
+    problem : str
+        What is wrong, where `expected` and `got` cannot say it.
+    expected : str
+        What would have been right.
+    got : object, optional
+        What came; the message shows its `str`, of which a very long one is cut.
+    place : str, optional
+        The file or other part of the argument that is wrong.
+
+    Attributes
+    ----------
+    argument, problem, expected, got, place : str
+        As given; empty where nothing was given.
+
+    Examples
+    --------
+    >>> raise InputValueError("threads", expected="an integer >= 1", got=0)
+    Traceback (most recent call last):
+    ...
+    truerank.errors.InputValueError: threads: expected an integer >= 1, got 0
+    """
+
+    def __init__(
+        self,
+        argument: str,
+        problem: str = "",
+        expected: str = "",
+        got: object = "",
+        place: str = "",
+    ) -> None:
+        shown = _shown(got)
+        super().__init__(argument, problem, expected, shown, place)
+        self.argument = argument
+        self.problem = problem
+        self.expected = expected
+        self.got = shown
+        self.place = place
+
+    def __str__(self) -> str:
+        text = f"{self.argument}: "
+        if self.place:
+            text += f"{self.place}: "
+        if self.problem:
+            text += self.problem
+        else:
+            text += f"expected {self.expected}"
+            if self.got:
+                text += f", got {self.got}"
+        return printable(text)
+
+    def of(self, argument: str) -> Self:
+        """Return the same error for an argument of another name."""
+        return type(self)(argument, *self.args[1:])
+
+
+class InputValueError(InputError, ValueError):
+    """A value, a shape or a combination of arguments that is not allowed."""
+
+
+class InputTypeError(InputError, TypeError):
+    """An argument of a type that is not allowed."""
+
+
+class UnknownKeyError(InputError, KeyError):
+    """A key or name that something does not have; `argument` is the key, as it is written.
+
+    The message says why, and which keys are similar.
+    """
+
+
+class RanksMissingError(AttributeError):
+    """Raised by a Report that was read from JSON, which holds no ranks, when they are needed."""
+
+
+def _shown(got: object) -> str:
+    """Write what came, in a line; Python itself refuses to write integers of 4,301 digits."""
+    if isinstance(got, int) and got.bit_length() > _LONGEST_INTEGER_BITS:
+        return f"an integer of about {math.ceil(got.bit_length() * math.log10(2)):,} digits"
+    text = str(got)
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    return f"{text[: _LONGEST_TEXT // 2]}... ({len(text):,} characters)"
+
+
+def warn_user(text: str) -> None:
+    """Warn of something at the line that called the package, however deep within it this is.
+
+    Parameters
+    ----------
+    text : str
+        The message; its control characters are escaped.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_user("the file begins with a header")
+    >>> print(caught[0].message)
+    the file begins with a header
+    """
+    package = __name__.partition(".")[0]
+    level = 2
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        level += 1
+        frame = frame.f_back
+    warnings.warn(printable(text), UserWarning, stacklevel=level)

@@ -1,0 +1,207 @@
+"""Names that users see: of packages, of libraries that are missing, and of a file's contents.
+
+A public function shows the package that users import it from, wherever it is defined. A public
+class shows the module that defines it, as classes of scipy and scikit-learn do: Python looks for
+the source of a class in the file of its ``__module__`` alone, whereas a function's code knows its
+file. Classes of numpy and pandas name their package, and `inspect.getsource` fails for them.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+import sys
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+# A terminal obeys these characters rather than shows them, or they are line separators, overrides
+# of the direction of text, and halves of surrogate pairs.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+# Arrows and the dagger are missing in some encodings of standard output, as on Windows into a file.
+_PLAIN = str.maketrans({"\u2191": "^", "\u2193": "v", "\u2020": "+"})
+
+
+def public(package: str) -> Callable[[T], T]:
+    """Make a decorator for what users import from a package.
+
+    A function shows this package as its module. A class keeps its own, since Python looks for its
+    source there, and gets a short repr in place of the one that Python writes for a NamedTuple or a
+    dataclass, whatever the size of its fields.
+
+    Parameters
+    ----------
+    package : str
+        The package, as "truerank" or "truerank.alignment".
+
+    Examples
+    --------
+    >>> @public("truerank")
+    ... def rank_all() -> None: ...
+    >>> rank_all.__module__
+    'truerank'
+    """
+
+    def show(target: T) -> T:
+        if not isinstance(target, type):
+            target.__module__ = package
+            return target
+        its_repr = vars(target).get("__repr__")
+        is_of_dataclass = hasattr(its_repr, "__wrapped__")
+        is_of_tuple = getattr(its_repr, "__module__", "") == "collections"
+        if is_of_dataclass or is_of_tuple:
+            setattr(target, "__repr__", _short_repr)  # noqa: B010
+        return target
+
+    return show
+
+
+class NamesWhenUsed(NamedTuple):
+    """What a package has for names that it imports when they are first used (PEP 562)."""
+
+    all: list[str]
+    getattr: Callable[[str], Any]
+    dir: Callable[[], list[str]]
+
+
+def names_when_used(
+    package: str, names: Mapping[str, Sequence[str]], modules: Sequence[str] = ()
+) -> NamesWhenUsed:
+    """Make `__all__`, `__getattr__` and `__dir__` of a package that loads its modules when used.
+
+    This is the one way in which anything of truerank is loaded later than its importer. Who needs a
+    name of such a package at times imports the package, and writes `inference.interval(...)` where
+    it is needed: only then its module is loaded.
+
+    Parameters
+    ----------
+    package : str
+        Its `__name__`.
+    names : mapping of str to sequence of str
+        For each module, as imports write it (".intervals", "..errors"), the names of it that
+        the package offers. None of them is that of a module. The package's own modules of this
+        mapping are found in the same way, but are not public: `inference.intervals`.
+    modules : sequence of str
+        The modules that the package offers themselves.
+
+    Examples
+    --------
+    >>> names_when_used("json", {".decoder": ["JSONDecoder"]}).all
+    ['JSONDecoder']
+    """
+    module_of = {name: module for module, offered in names.items() for name in offered}
+    every = sorted([*module_of, *modules])
+
+    def find(name: str) -> Any:
+        if name in module_of:
+            found = getattr(import_module(module_of[name], package), name)
+        elif name in modules or f".{name}" in names:
+            found = import_module(f".{name}", package)
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return NamesWhenUsed(every, find, lambda: every)
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Write the control characters of a text as Python writes them in a str, as ``\\x1b``.
+
+    A name that comes from somebody's file goes through this function before it reaches a terminal,
+    a rendered table or the text of an error. What is written for programs keeps the true name.
+
+    Parameters
+    ----------
+    text : str
+    keep : str
+        Control characters that stay, such as the line breaks of a text of several lines.
+
+    Returns
+    -------
+    str
+        The text with an escape in place of each control character (C0 and C1), line separator,
+        override of the direction of text, and lone surrogate.
+
+    Examples
+    --------
+    >>> print(printable("red \\x1b[31m"), printable("two\\nlines"))
+    red \\x1b[31m two\\nlines
+    """
+
+    def escape(match: re.Match[str]) -> str:
+        if match[0] in keep:
+            return match[0]
+        quoted = ascii(match[0])
+        return quoted[1:-1]
+
+    return _UNPRINTABLE.sub(escape, text)
+
+
+def terminal_text(text: str) -> str:
+    """Return a text for `print`: where standard output has no arrows, ^ and v stand for them."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        "".join(map(chr, _PLAIN)).encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_PLAIN)
+    return text
+
+
+def import_extra(module: str, user: str, extra: str | None = None) -> Any:
+    """Import a library that an extra installs, or raise an error that says how to install it.
+
+    Parameters
+    ----------
+    module : str
+        The module to import, as "matplotlib.figure".
+    user : str
+        What needs it, as the message calls it: a function, a class, a module.
+    extra : str, optional
+        The extra that installs it. Default: the name of its package.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    ImportError
+        If its package is not installed. An error within an installed package is raised as it is.
+
+    Examples
+    --------
+    >>> import_extra("json", "this example").loads("1")
+    1
+    >>> import_extra("no_such_library", "truerank.adapters.imagined", extra="imagined")
+    Traceback (most recent call last):
+    ImportError: truerank.adapters.imagined needs no_such_library: pip install 'truerank[imagined]'
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        # The user may be a file, whose name can have any characters.
+        needs = f"{printable(user)} needs {package}"
+        raise ImportError(f"{needs}: pip install 'truerank[{extra or package}]'") from error
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxtuple = 8
+_SHORT.maxlist = 8
+_SHORT.maxstring = 300
+_SHORT.maxother = 300
+
+
+def _short_repr(self: Any) -> str:
+    """Write the fields of a NamedTuple or dataclass in one line of a bounded length."""
+    fields = getattr(self, "__dataclass_fields__", {}).values()
+    names = getattr(self, "_fields", None) or [field.name for field in fields if field.repr]
+    texts = (f"{name}={_SHORT.repr(getattr(self, name))}" for name in names)
+    return f"{type(self).__qualname__}({textwrap.shorten(', '.join(texts), 2000)})"

@@ -1,0 +1,217 @@
+"""Tables as columns with names: frames, Arrow tables, data sets, structured arrays, rows, tuples.
+
+No library is imported: a frame is known by its type, a data set by its names of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import as_array, refuse_mask
+from ..inputs.checks import is_iterable
+from ..inputs.frames import NUMBERED, columns_of, is_frame
+from .column_roles import Door, find_roles
+from .text import MAX_COLUMNS
+
+
+class ColumnTable(NamedTuple):
+    """Columns of one length.
+
+    Attributes
+    ----------
+    columns : list
+        One-dimensional things: lists, arrays, Series.
+    names : list, or None
+        The name of each; None: they have no names.
+    """
+
+    columns: list[Any]
+    names: list[Any] | None = None
+
+    def by_role(
+        self, argument: str, door: Door, said: Mapping[str, str | int] | None = None
+    ) -> tuple[dict[str, Any], str]:
+        """Return the columns by their roles, as `find_roles` finds them, and what was left out.
+
+        The latter is said as the sources of files say it; it is "" where nothing was.
+
+        Examples
+        --------
+        >>> from truerank.records.column_roles import PAIRS
+        >>> table = ColumnTable([[5, 6], [3, 4], ["a", "b"]], ["right", "left", "text"])
+        >>> table.by_role("test", PAIRS)
+        ({'left': [3, 4], 'right': [5, 6]}, 'test (left out: columns text)')
+        """
+        roles = find_roles(argument, self.names, len(self.columns), door, said)
+        columns = {role: self.columns[place] for role, place in roles.places.items()}
+        source = f"{argument} (left out: columns {', '.join(roles.left_out)})"
+        return columns, source if roles.left_out else ""
+
+
+def read_table(argument: str, value: Any) -> ColumnTable | None:
+    """Return the columns of whatever has columns, with their names; None for anything else.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    value : object
+        A frame of pandas or polars, a table of pyarrow, a data set of Hugging Face, a structured
+        array, a list of named tuples or of mappings, or a tuple of columns, which have no names.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For rows of unlike fields, and for columns of unlike lengths.
+
+    Examples
+    --------
+    >>> read_table("test", [{"head": 3, "tail": 5}, {"head": 4, "tail": 6}])
+    ColumnTable(columns=[[3, 4], [5, 6]], names=['head', 'tail'])
+    >>> read_table("test", ([3, 4], [5, 6]))
+    ColumnTable(columns=[[3, 4], [5, 6]], names=None)
+    >>> read_table("test", [(3, 5), (4, 6)])
+    """
+    if isinstance(value, tuple):
+        return None if hasattr(value, "_fields") else table_of_columns(argument, list(value))
+    if isinstance(value, list):
+        return _of_rows(argument, value)
+    if is_frame(value):
+        return _of_frame(argument, value)
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.names:
+        fields = list(value.dtype.names)
+        return ColumnTable([value[name] for name in fields], fields)
+    names = getattr(value, "column_names", None)  # Tables of pyarrow and data sets have it.
+    if isinstance(names, (list, tuple)):
+        return table_of_columns(argument, [_plain_column(value[n]) for n in names], list(names))
+    return None
+
+
+def table_of_columns(
+    argument: str, columns: list[Any], names: list[Any] | None = None
+) -> ColumnTable:
+    """Return columns as a table; what is no column is refused, and so are unlike lengths.
+
+    Examples
+    --------
+    >>> table_of_columns("test", [np.array([5, 6]), [3, 4]], ["tail", "head"]).names
+    ['tail', 'head']
+    """
+    expected = "columns, one-dimensional and of one length: a tuple is columns, a list is rows"
+    for column in columns:
+        if not is_column(column):
+            raise InputTypeError(argument, expected=expected, got=f"{column!r} among them")
+    lengths = list(map(len, columns))
+    if len(set(lengths)) != 1:
+        got = f"lengths {', '.join(map(str, lengths[:8])) or 'of none'}"
+        raise InputValueError(argument, expected=expected, got=got)
+    return ColumnTable(columns, names)
+
+
+def table_of_rows(
+    argument: str, value: Any, expected: str, *, may_be_lists: bool = False
+) -> ColumnTable:
+    """Return the columns, without names, of a list of rows, or of an array of two dimensions.
+
+    Parameters
+    ----------
+    argument, expected : str
+        For messages.
+    value : object
+        Rows are tuples of scalars. Where there are none, they have two columns.
+    may_be_lists : bool
+        Whether rows may be lists, too.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For anything else, and for rows of unlike lengths.
+
+    Examples
+    --------
+    >>> table_of_rows("test", [(3, "a"), (4, "b")], "rows (id, name)").columns
+    [(3, 4), ('a', 'b')]
+    """
+    if not isinstance(value, list):
+        refuse_mask(argument, value, expected)
+        array = as_array(value, argument, expected)
+        if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_COLUMNS:
+            got = f"{type(value).__name__} of shape {array.shape}"
+            raise InputTypeError(argument, expected=expected, got=got)
+        if len(array):
+            return ColumnTable(list(array.T))
+        value = []
+    for i, row in enumerate(value):
+        is_row = isinstance(row, tuple) or (may_be_lists and isinstance(row, list))
+        if not is_row or not row or hasattr(row, "_fields") or (not i and any(map(is_column, row))):
+            raise InputTypeError(argument, expected=expected, got=f"{row!r} in row {i}")
+        if len(row) != len(value[0]):
+            expected = f"{expected}, all of one length"
+            raise InputValueError(argument, expected=expected, got=f"{row!r} in row {i}")
+    if not value:
+        return ColumnTable([[], []])
+    return ColumnTable(list(zip(*value, strict=True)))
+
+
+def is_column(value: Any) -> bool:
+    """Return whether this is one-dimensional: a list, an array, a Series, a tensor, a range.
+
+    Examples
+    --------
+    >>> is_column([3, 4]), is_column(np.zeros((2, 2))), is_column(3), is_column("ab")
+    (True, False, False, False)
+    """
+    if isinstance(value, (list, tuple)):
+        return True
+    if isinstance(value, (str, bytes, Mapping)) or is_frame(value) or not is_iterable(value):
+        return False
+    return len(getattr(value, "shape", (0,))) == 1
+
+
+def _of_frame(argument: str, value: Any) -> ColumnTable:
+    """Return the columns of a frame, each of its own type; what only counts them is no name."""
+    names: list[Any] | None = list(value.columns)
+    if columns_of(argument, value) is NUMBERED or names == list(range(value.shape[1])):
+        names = None
+    if hasattr(value, "iloc"):
+        columns = [value.iloc[:, j] for j in range(value.shape[1])]
+    else:
+        columns = list(value.get_columns())
+    return ColumnTable(columns, names)
+
+
+def _of_rows(argument: str, value: list[Any]) -> ColumnTable | None:
+    """Return the columns of a list of named tuples, or of mappings, with the same fields."""
+    fields = _fields_of(value[0]) if value else None
+    if fields is None:
+        return None
+    names = list(fields)
+    for i, row in enumerate(value):
+        if _fields_of(row) != fields:
+            expected = f"rows with the fields {', '.join(map(repr, names))}"
+            raise InputTypeError(argument, expected=expected, got=f"{row!r} in row {i}")
+    if isinstance(fields, tuple):
+        return ColumnTable(list(map(list, zip(*value, strict=True))), names)
+    return ColumnTable([[row[name] for row in value] for name in names], names)
+
+
+def _fields_of(row: Any) -> Any:
+    """Return the names of the fields of a row, which are in order in a tuple; None: it has none."""
+    if isinstance(row, Mapping):
+        return row.keys()
+    return getattr(row, "_fields", None)
+
+
+def _plain_column(column: Any) -> Any:
+    """Return a column that numpy, or the reader of names, takes; strings of Arrow as a list."""
+    if hasattr(column, "to_pylist"):
+        if column.null_count == 0 and "int" in str(column.type):
+            return np.asarray(column)
+        return column.to_pylist()
+    if hasattr(column, "__array__"):
+        return column
+    return list(column)

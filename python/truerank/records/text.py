@@ -1,0 +1,447 @@
+"""Text, plain or gzipped, read block by block; and tab-separated rows with the form they have."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress, islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+
+import numpy as np
+
+from ..arrays.input_files import open_input
+from ..errors import InputValueError
+from ..inputs.progress_listeners import Progress, as_listener
+from ..naming import printable
+from .column_roles import Door, is_header
+from .elements import is_integer_text, without_blanks
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..arrays.types import IntArray
+    from ..inputs.progress_listeners import Listener
+
+TRIPLE = ("head", "relation", "tail")
+# At this size the fields of a block, which are Python strings, stay in the cache.
+_BLOCK_BYTES = 1 << 17
+# No name is as long, and no row has as many columns. What else a file may hold is not read on.
+MAX_LINE_BYTES = 1 << 24
+MAX_COLUMNS = 1000
+
+
+class RowForm(NamedTuple):
+    """The columns of a row.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns that every row has.
+    vocabularies : tuple of int
+        For each column the first one with the same labels: (0, 1, 0) for head, relation, tail.
+    more_columns : bool
+        Whether more columns may follow; each of them has its own labels.
+    door : Door, or None
+        The names that columns may have; None: they have none.
+    counted : tuple of str
+        The columns of files that begin with a line that counts the others, in their order there, as
+        OpenKE has heads, tails and relations. Empty: no file does.
+    said : dict of str to (str or int), optional
+        The names or numbers of the columns, as the option `columns` says them.
+    """
+
+    columns: tuple[str, ...]
+    vocabularies: tuple[int, ...] = ()
+    more_columns: bool = False
+    door: Door | None = None
+    counted: tuple[str, ...] = ()
+    said: dict[str, str | int] | None = None
+
+    @property
+    def expected(self) -> str:
+        """The columns that rows must have, for messages.
+
+        Examples
+        --------
+        >>> RowForm(("left", "right"), (0, 1)).expected
+        '2 columns (left, right)'
+        >>> RowForm(("head", "relation", "tail"), (0, 1, 0), more_columns=True).expected
+        'at least 3 columns (head, relation, tail)'
+        """
+        columns = f"{len(self.columns)} columns ({', '.join(self.columns)})"
+        if self.more_columns:
+            return f"at least {columns}"
+        return columns
+
+    def fits(self, width: int, *, has_names: bool = False) -> bool:
+        """Return whether rows may have this number of columns; names say which are read."""
+        if has_names or self.more_columns or self.said is not None:
+            return len(self.columns) <= width <= MAX_COLUMNS
+        return width == len(self.columns)
+
+
+class TextRows(NamedTuple):
+    """A file of rows, of which the first line was read.
+
+    Attributes
+    ----------
+    name, path : str
+        The argument, for messages, and the file.
+    form : RowForm
+    between : {"tabs", "commas", "blanks"}
+        What separates fields; blanks do so below a count.
+    width : int
+        How many columns there are.
+    names : list of str, or None
+        The names of the columns, where the first line is none of the rows.
+    note : str
+        What there is to say of such a line.
+    header : int
+        The number of such a line; 0: there is none.
+    said_count : int, optional
+        How many rows it says that there are.
+    """
+
+    name: str
+    path: str
+    form: RowForm
+    between: str
+    width: int = 0
+    names: list[str] | None = None
+    note: str = ""
+    header: int = 0
+    said_count: int | None = None
+
+    @property
+    def title(self) -> str:
+        """What messages call the file."""
+        return f"{self.name}: {self.path}"
+
+
+def open_rows(name: str, path: str, form: RowForm, header: bool | None = None) -> TextRows | None:
+    """Read the first line of a file of rows; None for a file without lines.
+
+    Fields are separated by tabs, or in files that end in .csv by commas, with csv's quoting.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for messages.
+    path : str
+        A file in UTF-8, gzipped if its name ends in .gz.
+    form : RowForm
+    header : bool, optional
+        Whether the first line names the columns. None: if it has all names that the user says, or
+        else the names of the form's roles.
+
+    Raises
+    ------
+    ValueError
+        For a line of another number of fields than the form has, and as `text_blocks` does.
+    OSError
+        For a file that is missing or damaged.
+    """
+    between = "commas" if is_csv(path) else "tabs"
+    rows = TextRows(name, path, form, between)
+    number, line = next(text_lines(name, path, blanks=" "), (0, ""))
+    if not number:
+        return None
+    first = _fields_of(rows, number, line)
+    if form.counted and len(first) == 1 and is_integer_text(first[0]):
+        names = list(form.counted)
+        note = f"{rows.title}: the first line is a count, as OpenKE has: of {', '.join(names)}"
+        rows = rows._replace(between="blanks", width=len(names), names=names, note=note)
+        return rows._replace(header=number, said_count=int(first[0]))
+    rows = rows._replace(width=len(first))
+    if header is None and form.door is not None:
+        header = is_header(first, form.door, form.said, may_have_further=form.more_columns)
+    if header:
+        note = note_of_header(rows.title, first)
+        rows = rows._replace(names=first, note=note, header=number)
+    if not form.fits(rows.width, has_names=rows.names is not None):
+        raise _wrong_row(rows, number, line)
+    return rows
+
+
+def note_of_header(title: str, names: Sequence[str]) -> str:
+    """Say that the first line of a file is none of its rows.
+
+    Examples
+    --------
+    >>> note_of_header("test: test.txt", ["h", "r", "t"])
+    'test: test.txt: the first line reads "h r t", a header: left out'
+    """
+    return f'{title}: the first line reads "{" ".join(names)}", a header: left out'
+
+
+def read_rows(
+    rows: TextRows, order: Sequence[int], coder: Callable[[int, Sequence[str]], IntArray]
+) -> list[IntArray]:
+    """Read the columns of a file.
+
+    Lines end in LF or CRLF; empty lines are skipped, and a byte order mark is dropped. Between tabs
+    there is no quoting. Blanks at the ends of a field belong to no label, and are left out; those
+    within it are kept.
+
+    Parameters
+    ----------
+    rows : TextRows
+    order : sequence of int
+        The places of the form's columns, which may not have empty fields, and then of further ones.
+    coder : callable
+        Encodes the fields of a column as integers: f(its position in `order`, fields).
+
+    Returns
+    -------
+    list of ndarray of int64
+        The columns in this order; an empty list for a file without rows.
+
+    Raises
+    ------
+    ValueError
+        For a line with another number of columns than the first line, an empty field among those of
+        the form, and as `text_blocks` does; the message names the line.
+    OSError
+        For a file that is missing or damaged.
+    """
+    needed = order[: len(rows.form.columns)]
+    blocks: list[list[IntArray]] = []
+    for first, text in text_blocks(rows.name, rows.path):
+        lines = text.removesuffix("\n").split("\n")
+        if first <= rows.header < first + len(lines):
+            lines[rows.header - first] = ""
+        columns = _columns_of_block(rows, lines)
+        if not columns or any("" in columns[place] for place in needed):
+            fields = list(_checked_rows(rows, enumerate(lines, first), needed))
+            columns = list(zip(*fields, strict=True))
+        if columns:
+            blocks.append([coder(j, columns[place]) for j, place in enumerate(order)])
+    read = [np.concatenate(column) for column in zip(*blocks, strict=True)]
+    count = len(read[0]) if read else 0
+    if rows.said_count not in (None, count):
+        expected = f"{rows.said_count} rows, as the first line counts"
+        raise InputValueError(rows.title, expected=expected, got=count)
+    return read
+
+
+def _columns_of_block(rows: TextRows, lines: Sequence[str]) -> list[Sequence[str]]:
+    """Return the fields of each column of lines with tabs, without blanks at their ends.
+
+    None are returned if lines have other numbers of fields, or nothing but blanks.
+    """
+    filled = [line for line in lines if line.strip(" ")]
+    if rows.between != "tabs" or {line.count("\t") for line in filled} != {rows.width - 1}:
+        return []
+    joined = "\t".join(filled)
+    fields = joined.split("\t")
+    if " \t" in joined or "\t " in joined or joined[0] == " " or joined[-1] == " ":
+        fields = list(map(without_blanks, fields))
+    return [fields[column :: rows.width] for column in range(rows.width)]
+
+
+def _checked_rows(
+    rows: TextRows, numbered: Iterable[tuple[int, str]], needed: Sequence[int]
+) -> Iterator[list[str]]:
+    """Yield the fields of each line that has more than blanks, and refuse one of another form."""
+    for number, line in numbered:
+        if line.strip(" "):
+            fields = _fields_of(rows, number, line)
+            if len(fields) != rows.width or not all(fields[place] for place in needed):
+                raise _wrong_row(rows, number, line)
+            yield fields
+
+
+def _fields_of(rows: TextRows, number: int, line: str) -> list[str]:
+    """Return the fields of a line, without blanks at their ends."""
+    if rows.between == "blanks":
+        return line.split()
+    if rows.between == "commas":
+        return csv_fields(rows.title, number, line)
+    return list(map(without_blanks, line.split("\t", MAX_COLUMNS)))
+
+
+def csv_fields(title: str, number: int, line: str) -> list[str]:
+    """Return the fields of a line of csv, without blanks at their ends.
+
+    Raises
+    ------
+    InputValueError
+        For quotes that are not closed, or that end before their field does.
+
+    Examples
+    --------
+    >>> csv_fields("test: facts.csv", 3, '"a, the first", r, "b ""so called"" c"')
+    ['a, the first', 'r', 'b "so called" c']
+    """
+    import csv
+
+    try:
+        fields = next(csv.reader([line], strict=True, skipinitialspace=True))
+    except csv.Error as error:
+        expected = "csv, whose quotes are closed in their line, and doubled within"
+        got = f"{line!r} ({error})"
+        raise InputValueError(title, expected=expected, got=got, place=f"line {number}") from None
+    return list(map(without_blanks, fields[: MAX_COLUMNS + 1]))
+
+
+def is_csv(path: str) -> bool:
+    """Return whether a file has commas between its fields, as its name says."""
+    return path.removesuffix(".gz").endswith(".csv")
+
+
+def _wrong_row(rows: TextRows, number: int, line: str) -> InputValueError:
+    """Return the error for a line with empty fields, or with another number of them."""
+    columns = f"{rows.form.expected}, as many in all lines"
+    expected = f"{columns}, with {rows.between} between them and none empty"
+    return InputValueError(rows.title, expected=expected, got=repr(line), place=f"line {number}")
+
+
+def line_of(path: str, row: int) -> int:
+    """Return the number of the line, from 1, of a row of a file's columns.
+
+    It reads the file again: only messages need it, and readers do not count lines.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open(f"{folder}/pairs.tsv", "w") as file:
+    ...         _ = file.write("a\\tb\\n\\nc\\td\\n")
+    ...     line_of(f"{folder}/pairs.tsv", 1)
+    3
+    """
+    return next(islice(text_lines(path, path), row, None))[0]
+
+
+def text_lines(
+    name: str, path: str, progress: bool | Listener | None = None, *, blanks: str = " \t"
+) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file that have more than blanks, numbered, as `text_blocks` reads."""
+    for first, text in text_blocks(name, path, progress):
+        rows = text.removesuffix("\n").split("\n")
+        # This way an empty line costs next to nothing.
+        for row in compress(enumerate(rows, first), rows):
+            if row[1].strip(blanks):
+                yield row
+
+
+def shown(line: str) -> str:
+    """Return a line as messages show it.
+
+    Examples
+    --------
+    >>> shown("q1\\td3")
+    "'q1\\\\td3'"
+    """
+    return repr(f"{line[:200]}..." if len(line) > 200 else line)
+
+
+def read_blocks(
+    argument: str,
+    path: str,
+    progress: bool | Listener | None,
+    read_lines: Callable[[str], tuple[Any, ...]],
+) -> list[npt.NDArray[Any]]:
+    """Read a file block by block with the core, and join the columns of all blocks.
+
+    `read_lines` returns the fault of a block (one of its lines, and what is wrong; or None), and
+    then its columns.
+
+    A byte order mark at the beginning of another line than the first, where files were joined,
+    would make another name of the first field: it is refused.
+    """
+    blocks = [read_lines("")[1:]]  # So a file without lines has columns, too.
+    for first, text in text_blocks(argument, path, progress):
+        fault, *columns = read_lines(text)
+        blocks.append(tuple(columns))
+        mark = f"\n{text}".find("\n\ufeff")
+        if mark >= 0:
+            fault = text.count("\n", 0, mark), "it begins with a byte order mark: leave it out"
+        if fault is not None:
+            line, problem = fault
+            wrong = text.split("\n")[line]
+            problem = f"line {first + line}: {problem}; it reads {shown(wrong)}"
+            raise InputValueError(argument, problem, place=path)
+    return [np.concatenate(column) for column in zip(*blocks, strict=True)]
+
+
+def text_blocks(
+    name: str, path: str, progress: bool | Listener | None = None
+) -> Iterator[tuple[int, str]]:
+    """Yield blocks of whole lines of a file, each with the number of its first line.
+
+    Lines end in LF, and a byte order mark at the beginning of the file is left out.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for messages.
+    path : str
+        A regular file in UTF-8, gzipped if its name ends in .gz. Lines end in LF or CRLF.
+    progress : callable or bool, optional
+        Called with a `Progress`, in bytes of the file, after every block; True shows a bar.
+
+    Raises
+    ------
+    ValueError
+        For a file that is not a regular one, a CR within a line, text that is not UTF-8, and a line
+        of more than `MAX_LINE_BYTES`; the message names the line.
+    OSError
+        For a file that is missing or damaged.
+    """
+    import gzip
+    import zlib
+
+    listener = as_listener(progress)
+    start = time.monotonic()
+    title = f"{name}: {path}"
+    line = 1
+    with open_input(name, path) as plain_file:
+        size = os.fstat(plain_file.fileno()).st_size
+        is_packed = path.endswith(".gz")
+        if is_packed and not size:  # gzip would take it for a file without text.
+            raise OSError(printable(f"{title}: damaged gzip file (it is empty)"))
+        file: Any = gzip.GzipFile(fileobj=plain_file) if is_packed else plain_file
+        while True:
+            try:
+                block = file.read(_BLOCK_BYTES)
+                if not block.endswith(b"\n"):  # No more is read of a line that is too long.
+                    block += file.readline(MAX_LINE_BYTES + 1)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise OSError(printable(f"{title}: damaged gzip file ({error})")) from None
+            if not block:
+                return
+            if listener is not None:
+                listener(Progress(plain_file.tell(), size, time.monotonic() - start))
+            text = _decode(title, block, line)
+            if line == 1:
+                text = text.removeprefix("\ufeff")
+            yield line, text
+            line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
+
+
+def _decode(title: str, block: bytes, first: int) -> str:
+    """Return the text of whole lines, of which the first has this number, with LF at their ends."""
+    whole = block.removesuffix(b"\n")
+    # Only the last line can be too long: a block is short but for its end.
+    if len(whole) - whole.rfind(b"\n") > MAX_LINE_BYTES + 1:
+        number = first + whole.count(b"\n")
+        problem = f"line {number} has more than {MAX_LINE_BYTES:,} bytes"
+        raise InputValueError(title, problem)
+    try:
+        text = block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        number = first + block.count(b"\n", 0, error.start)
+        raise InputValueError(title, f"line {number} is not in UTF-8 ({error})") from None
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").removesuffix("\r")
+        if "\r" in text:
+            number = first + text.partition("\r")[0].count("\n")
+            raise InputValueError(title, f"line {number} has a carriage return in a field")
+    return text
+
+
+def is_path(value: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Return whether this is the path of a file."""
+    return isinstance(value, (str, os.PathLike))

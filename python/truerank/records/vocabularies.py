@@ -1,0 +1,567 @@
+"""Vocabularies: labels of entities and relations, the ids that stand for them, and the rule."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain, compress, count
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+
+from .. import _core
+from ..arrays.npy_files import read_npy
+from ..arrays.row_keys import distinct, look_up, occurrences_of, sorted_with_order
+from ..errors import InputTypeError, InputValueError
+from ..inputs.array_likes import as_array, refuse_mask
+from ..inputs.candidate_lists import PAD, CandidateLists, as_lists, find_pads
+from ..inputs.checks import (
+    are_unlike,
+    check_shape,
+    integer,
+    is_integer,
+    is_iterable,
+    is_sparse,
+    plain_names,
+    refuse_repeated,
+)
+from ..inputs.frames import is_frame
+from ..inputs.selection import indptr_of, refuse_mask_of_integers
+from ..ranks.labels import Labels, labels_of_codes
+from .column_tables import is_column
+from .elements import (
+    at_position,
+    first_like_an_integer,
+    is_id,
+    is_integer_text,
+    joined_rows,
+    read_elements,
+    without_blanks,
+)
+from .text import is_path, text_blocks
+
+if TYPE_CHECKING:
+    from ..arrays.types import IntArray
+    from .elements import Elements
+
+    # Labels are in the order of their positions.
+    Names: TypeAlias = tuple[str, ...] | tuple[int, ...] | None
+
+# More ids would leave no room for keys of two entities and a relation.
+MAX_IDS = 1 << 36
+
+_ORDERS = "an int, a sequence of labels, a mapping of labels to the ids 0, 1, 2, ..., or a path"
+_LINES = "a label in each line, or a label and its id with a tab between them"
+_IDS = "ids 0, 1, 2, ... in one of the two columns, and labels in the other one"
+
+
+class LabelIndex:
+    """The distinct labels that were read, numbered in the order in which they first occur."""
+
+    __slots__ = ("codes",)
+
+    def __init__(self) -> None:
+        # The first look-up of a label numbers it: a field takes one look-up and no Python code.
+        self.codes: defaultdict[str, int] = defaultdict(count().__next__)
+
+    def encode(self, labels: Sequence[str]) -> IntArray:
+        """Return the number of each label; new labels are added."""
+        return np.fromiter(map(self.codes.__getitem__, labels), dtype=np.int64, count=len(labels))
+
+
+def code_names(names: Sequence[Any]) -> tuple[IntArray, tuple[Any, ...]]:
+    """Return the number of each name, in the order in which they first occur, and all names once.
+
+    Parameters
+    ----------
+    names : sequence of str, or of int
+
+    Examples
+    --------
+    >>> code_names(["d7", "d3", "d7"])
+    (array([0, 1, 0]), ('d7', 'd3'))
+    """
+    if names and isinstance(names[0], str):
+        return _core.code_names(names)
+    index = LabelIndex()
+    codes = index.encode(names)
+    return codes, tuple(index.codes)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """How many things there are, and their labels: it decides what an element of Python names.
+
+    ===================  ==========================  =====================  =======================
+    Vocabulary           a `str` of Python           an int of Python       a field of text
+    ===================  ==========================  =====================  =======================
+    labels that are str  is a label                  is a position, unless  is a label, whatever
+                                                     a label is written     blanks are at its ends
+                                                     like an integer
+    labels that are int  is refused                  is a label             is an int if it is
+                                                                            written as Python does
+    a number of ids      is refused                  is a position          likewise
+    ===================  ==========================  =====================  =======================
+
+    Parameters
+    ----------
+    size : int
+    names : tuple of str, tuple of int, or None
+        The labels, in the order of their positions; None: there are none.
+    of : str
+        Whose they are, which is the argument that gives them.
+    """
+
+    size: int
+    names: Names
+    of: str = "entities"
+
+    @classmethod
+    def read(cls, name: str, order: object) -> Vocabulary:
+        """Read a vocabulary.
+
+        Parameters
+        ----------
+        name : str
+            The argument, "entities" or "relations".
+        order : int, sequence of labels, mapping of labels to int, or path
+            The number of ids, labels in the order of their ids, or a mapping to ids. Labels are all
+            str or all int, in a list, a tuple, an array, or a Series or Index of pandas. Or the
+            path of a file, as `read_labels` takes it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For anything else, labels that occur twice or differ only in blanks at their ends, and
+            ids that are not 0, 1, 2, ...
+
+        Examples
+        --------
+        >>> Vocabulary.read("entities", {"b": 1, "a": 0})
+        Vocabulary(size=2, names=('a', 'b'), of='entities')
+        >>> Vocabulary.read("entities", [20, 10])
+        Vocabulary(size=2, names=(20, 10), of='entities')
+        """
+        if is_integer(order):
+            size = integer(name, order, least=1, most=MAX_IDS)
+            return cls(size, None, name)
+        if isinstance(order, Mapping):
+            order = _in_order(name, order)
+        elif is_path(order):
+            order = read_labels(name, os.fsdecode(order))
+        if isinstance(order, (bytes, Set)) or not is_iterable(order):
+            raise InputTypeError(name, expected=_ORDERS, got=type(order).__name__)
+        labels = read_elements(name, order, "labels")
+        if not len(labels):
+            raise InputValueError(name, expected="at least one label", got="none")
+        if not isinstance(labels, np.ndarray):
+            names = plain_names(labels)
+            vocabulary = cls(len(names), names, name)
+            if not are_unlike(names, bare=True):
+                refuse_repeated(name, names)
+                _refuse_blanks(name, vocabulary)
+            return vocabulary
+        ints, numbers = occurrences_of(labels)
+        if len(ints) < len(labels):
+            repeated = ints[numbers > 1][0]
+            raise InputValueError(name, f"{repeated} occurs twice")
+        return cls(len(labels), tuple(labels.tolist()), name)
+
+    @cached_property
+    def holds_ints(self) -> bool:
+        """Whether the labels are int."""
+        if not self.names:
+            return False
+        return isinstance(self.names[0], int)
+
+    @property
+    def words(self) -> tuple[str, ...] | None:
+        """The labels if they are str; otherwise None."""
+        if self.holds_ints:
+            return None
+        return cast("tuple[str, ...] | None", self.names)
+
+    @cached_property
+    def _like_an_integer(self) -> str | None:
+        """The first label that an int could be confused with."""
+        if self.words is None:
+            return None
+        return first_like_an_integer(self.words)
+
+    @cached_property
+    def _bare_words(self) -> tuple[str, ...]:
+        """The labels as text has them, without blanks at their ends."""
+        words = self.words or ()
+        if not _core.have_blank_ends(words):
+            return words
+        return tuple(map(without_blanks, words))
+
+    @cached_property
+    def _sorted_ints(self) -> tuple[IntArray, IntArray]:
+        """The labels that are int in ascending order, and the position of each."""
+        return sorted_with_order(np.array(self.names, dtype=np.int64))
+
+    @property
+    def expected(self) -> str:
+        """What messages expect.
+
+        Examples
+        --------
+        >>> Vocabulary(2, ("a", "b")).expected, Vocabulary(2, None, "relations").expected
+        ("labels of entities, as 'a', or ids from 0 to 1", 'ids of relations from 0 to 1')
+        >>> Vocabulary(2, ("8", "9")).expected, Vocabulary(2, (8, 9)).expected
+        ("labels of entities, as '8'", 'labels of entities, as 8')
+        """
+        ids = f"from 0 to {self.size - 1}"
+        if not self.names:
+            return f"ids of {self.of} {ids}"
+        labels = f"labels of {self.of}, as {self.names[0]!r}"
+        # An int is a label then, and no position.
+        if self.holds_ints or self._like_an_integer is not None:
+            return labels
+        return f"{labels}, or ids {ids}"
+
+    @property
+    def _elements(self) -> str:
+        """What messages expect of the type of elements."""
+        if self.names is None:
+            return f"integers, the ids of {self.of}"
+        if self.holds_ints:
+            return f"labels of {self.of}, each an int"
+        return f"labels or ids of {self.of}"
+
+    def label_of(self, code: int) -> str | int:
+        """Return the label of an id, or the id if there are no labels."""
+        if self.names is None:
+            return code
+        return self.names[code]
+
+    def labels(self, codes: IntArray) -> Labels:
+        """Return ids as labels of tasks: names, integers that are labels, or ids.
+
+        Labels that are int stay integers, as they came: `compare`, groups and files of ranks have
+        them as such, and two models are compared by them wherever they have their columns.
+
+        Examples
+        --------
+        >>> Vocabulary(2, ("a", "b")).labels([1]).values, Vocabulary(2, (8, 9)).labels([1]).values
+        (array(['b'], dtype='<U1'), array([9]))
+        """
+        if self.holds_ints:
+            return labels_of_codes(np.array(self.names, dtype=np.int64)[codes])
+        return labels_of_codes(codes, self.words)
+
+    def find(
+        self,
+        name: str,
+        elements: Elements,
+        *,
+        is_text: bool = False,
+        where: Callable[[int], str] = at_position,
+    ) -> IntArray:
+        """Return the position of what each element names, -1 where it names nothing: the rule.
+
+        Every door that reads names goes through this function, and no other one decides what an
+        element of Python or a field of text names.
+
+        Parameters
+        ----------
+        name : str
+            The argument.
+        elements : ndarray of int64, or sequence of str
+            As `read_elements` returns them.
+        is_text : bool
+            Whether they are fields of text, which have no type.
+        where : callable, optional
+            The place of an element, for messages.
+
+        Raises
+        ------
+        InputTypeError
+            For elements of a type that names nothing here.
+
+        Examples
+        --------
+        >>> Vocabulary(2, ("a", "b")).find("candidates", ["b", "c"])
+        array([ 1, -1])
+        >>> Vocabulary(2, (8, 9)).find("candidates", np.array([9, 0]))
+        array([ 1, -1])
+        >>> Vocabulary(2, (8, 9)).find("test", ["9", "09"], is_text=True)
+        array([ 1, -1])
+        >>> Vocabulary(2, ("1", "2")).find("ids", np.array([1]))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        truerank.errors.InputTypeError: ids: expected labels of entities, as '1' (an int ...
+        """
+        if isinstance(elements, np.ndarray):
+            if len(elements) and self._like_an_integer is not None:
+                reason = "an int could be a position, or the label that is written like it"
+                remedies = f"give str(...) for labels, or {self.of}={self.size} for positions"
+                label = repr(self._like_an_integer)
+                expected = f"labels of {self.of}, as {label} ({reason}: {remedies})"
+                raise InputTypeError(name, expected=expected, got=f"{elements[0]} {where(0)}")
+            return self._find_ints(elements)
+        if self.words is not None:
+            if is_text:
+                return _core.codes_among(elements, self._bare_words)
+            return _core.codes_among(elements, self.words)
+        if is_text:
+            return self._find_fields(elements)
+        if not len(elements):
+            return np.zeros(0, dtype=np.int64)
+        expected = f"{self.expected}, each an int"
+        if not self.holds_ints:
+            expected += f", as {self.of}={self.size} gives no labels"
+        raise InputTypeError(name, expected=expected, got=f"{elements[0]!r} {where(0)}")
+
+    def _find_fields(self, fields: Sequence[str]) -> IntArray:
+        """Return the positions of fields of text that are written as integers."""
+        is_int = np.fromiter(map(is_integer_text, fields), dtype=bool, count=len(fields))
+        ints = list(map(int, compress(fields, is_int)))
+        positions = np.full(len(fields), -1)
+        positions[is_int] = self._find_ints(np.array(ints, dtype=np.int64))
+        return positions
+
+    def _find_ints(self, ints: IntArray) -> IntArray:
+        """Return the positions of integers, which are labels or are positions themselves."""
+        if not self.holds_ints:
+            if _core.first_outside(np.ascontiguousarray(ints), self.size) < 0:
+                return ints
+            return np.where((ints >= 0) & (ints < self.size), ints, -1)
+        ordered, positions = self._sorted_ints
+        found = np.full(len(ints), -1)
+        where, places = look_up(ordered, ints)
+        found[where] = positions[places]
+        return found
+
+    def ids_of(
+        self,
+        name: str,
+        values: Any,
+        where: Callable[[int], str] = at_position,
+        *,
+        is_text: bool = False,
+    ) -> IntArray:
+        """Return the ids of labels or ids, as `find` does, and refuse those that name nothing.
+
+        Parameters
+        ----------
+        name : str
+            The argument.
+        values : object, shape (n,)
+            As `read_elements` takes them.
+        where : callable, optional
+            The place of an entry, for messages.
+        is_text : bool
+            Whether they are fields of text.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For anything else, ids out of range, and unknown labels.
+
+        Examples
+        --------
+        >>> Vocabulary(3, ("a", "b", "c")).ids_of("candidates", ["b", "a", "b"])
+        array([1, 0, 1])
+        """
+        elements = read_elements(name, values, self._elements, where)
+        ids = self.find(name, elements, is_text=is_text, where=where)
+        row = _core.first_outside(ids, self.size)
+        if row >= 0:
+            element = elements[row]
+            shown = repr(element) if isinstance(element, str) else str(element)
+            raise InputValueError(name, expected=self.expected, got=f"{shown} {where(row)}")
+        return ids
+
+    def set_of(self, name: str, values: Any) -> IntArray:
+        """Return the distinct ids of labels or ids, ascending; a mask of integers is refused.
+
+        Examples
+        --------
+        >>> Vocabulary(3, ("a", "b", "c")).set_of("candidates", ["b", "a", "b"])
+        array([0, 1])
+        """
+        elements = read_elements(name, values, self._elements)
+        ids = self.ids_of(name, elements)
+        if isinstance(elements, np.ndarray):
+            refuse_mask_of_integers(name, elements, self.size)
+        return distinct(ids)
+
+    def names_pad(self) -> bool:
+        """Return whether -1 is a label, so that it is no pad.
+
+        Examples
+        --------
+        >>> Vocabulary(2, (8, -1)).names_pad(), Vocabulary(2, ("8", "9")).names_pad()
+        (True, False)
+        """
+        return self.holds_ints and PAD in (self.names or ())
+
+    def lists_of(self, name: str, lists: Any, scores: Any = None, dtype: Any = None) -> Any:
+        """Return a list for each query, of labels or ids, as a list of ids for each query.
+
+        Examples
+        --------
+        >>> Vocabulary(3, ("a", "b", "c")).lists_of("tail", [["b", "a"], ["c"]]).ids
+        array([1, 0, 2])
+        >>> Vocabulary(2, (8, 9)).lists_of("tail", np.array([[9, 8], [9, -1]])).ids
+        array([1, 0, 1])
+        """
+        ids_of = partial(self.ids_of, name)
+        return ids_of_lists(name, lists, scores, dtype, ids_of, has_pads=not self.names_pad())
+
+
+def ids_of_lists(
+    name: str,
+    lists: Any,
+    scores: Any,
+    dtype: Any,
+    ids_of: Callable[[Any, Callable[[int], str]], IntArray],
+    *,
+    has_pads: bool,
+) -> CandidateLists:
+    """Return the ids of a list for each query: an array of two dimensions, lists or arrays.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    lists, scores, dtype : object
+        As `as_lists` takes them; a pair of arrays is none of it.
+    ids_of : callable
+        f(elements, where) -> the ids of labels or ids.
+    has_pads : bool
+        Whether -1 at the end of a list is no element of it.
+
+    Raises
+    ------
+    InputTypeError, InputValueError
+        For another form, a pad that is not at the end, and what names nothing.
+    """
+    expected = "a list for each query: an array of two dimensions, lists, or arrays"
+    elements: Any
+    if isinstance(lists, list) and all(map(_is_row, lists)):
+        lengths, elements = joined_rows(name, lists, "labels or ids")
+    elif isinstance(lists, (list, tuple)) or is_frame(lists) or is_sparse(lists):
+        got = type(lists).__name__
+        if isinstance(lists, list):
+            got = f"{next(row for row in lists if not _is_row(row))!r} among them"
+        raise InputTypeError(name, expected=f"{expected} (a tuple is columns)", got=got)
+    else:
+        refuse_mask(name, lists, expected)
+        matrix = as_array(lists, name, expected)
+        check_shape(name, matrix.shape, 2, expected)
+        lengths = np.full(len(matrix), matrix.shape[1])
+        elements = []  # The dtype of an empty matrix says nothing.
+        if matrix.size:
+            elements = read_elements(name, matrix.reshape(-1), "labels or ids")
+    indptr = indptr_of(lengths)
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    codes = np.full(len(elements), PAD)
+    places = np.arange(len(elements))
+    if has_pads and isinstance(elements, np.ndarray):
+        places = np.flatnonzero(~find_pads(name, indptr, elements))
+    if len(places) < len(elements):
+        elements = elements[places]
+    codes[places] = ids_of(elements, lambda i: f"in list {row[places[i]]}")
+    return as_lists((indptr, codes), scores, dtype, name).without_pads()
+
+
+def _is_row(value: Any) -> bool:
+    """Return whether this is a list of candidates."""
+    return is_column(value) and not isinstance(value, (tuple, Set))
+
+
+def _in_order(name: str, places: Mapping[Any, Any]) -> list[Any]:
+    """Return labels in the order of their ids, which are to be 0, 1, 2, ..."""
+    for label, place in places.items():
+        if not is_integer(place):
+            raise InputTypeError(name, expected=_ORDERS, got=f"{place!r} for {label!r}")
+    labels = sorted(places, key=places.__getitem__)
+    for i, label in enumerate(labels):
+        if places[label] != i:
+            got = f"{places[label]!r} for {label!r}"
+            raise InputValueError(name, expected=_ORDERS, got=got)
+    return labels
+
+
+def _refuse_blanks(name: str, vocabulary: Vocabulary) -> None:
+    """Refuse labels that differ from one another only in blanks at their ends."""
+    if vocabulary._bare_words is vocabulary.words:  # No label has such blanks.
+        return
+    label_of: dict[str, str] = {}  # Its keys are the labels without blanks.
+    for label, bare in zip(vocabulary.words or (), vocabulary._bare_words, strict=True):
+        other = label_of.setdefault(bare, label)
+        if other != label:
+            problem = f"{other!r} and {label!r} differ only in blanks at their ends"
+            raise InputValueError(name, problem)
+
+
+def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
+    """Read labels in the order of their ids.
+
+    Parameters
+    ----------
+    argument : str
+        For messages.
+    path : str
+        Lines with a label each, or with a label and its id, in either order and with a tab between
+        them, perhaps below a line that counts them: ``entities.dict``, ``entity_ids.del``,
+        ``entity2id.txt``. In UTF-8, gzipped if its name ends in .gz. Or a .npy file of words or
+        integers.
+
+    Raises
+    ------
+    InputValueError
+        For lines of another form; for two columns of which both, or neither, are the ids 0, 1, ...,
+        n - 1 in any order; and for another number of lines than the first one counts.
+    OSError
+        For a file that is missing or damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open(f"{folder}/entity2id.txt", "w") as file:
+    ...         _ = file.write("2\\nrome\\t1\\noslo\\t0\\n")
+    ...     read_labels("entities", f"{folder}/entity2id.txt")
+    ['oslo', 'rome']
+    """
+    if path.endswith(".npy"):
+        names = read_npy(argument, path)
+        if names.ndim != 1 or names.dtype.kind not in "Uiu":
+            got = f"{names.dtype} of shape {names.shape}"
+            expected = "words or integers in one dimension"
+            raise InputValueError(argument, expected=expected, got=got, place=path)
+        listed: list[str] | list[int] = names.tolist()
+        return listed
+    blocks = text_blocks(argument, path)
+    lines = chain.from_iterable(text.removesuffix("\n").split("\n") for _, text in blocks)
+    rows = [list(map(without_blanks, line.split("\t", 2))) for line in lines]
+    count = None
+    if len(rows) > 1 and len(rows[0]) < len(rows[1]) and is_id(rows[0][0]):
+        count = rows.pop(0)[0]
+    width = len(rows[0]) if rows else 0
+    for number, fields in enumerate(rows or [[""]], 1 + (count is not None)):
+        if len(fields) != width or width > 2 or not all(fields):
+            place = f"{path}: line {number}"
+            got = repr("\t".join(fields))
+            raise InputValueError(argument, expected=_LINES, got=got, place=place)
+    if count is not None and count != str(len(rows)):
+        expected = f"{count} rows, as the first line counts"
+        raise InputValueError(argument, expected=expected, got=len(rows), place=path)
+    columns = list(zip(*rows, strict=True))
+    if width == 1:
+        return columns[0]
+    numbers = set(map(str, range(len(rows))))
+    are_ids = [set(column) == numbers for column in columns]
+    if sum(are_ids) != 1:
+        got = f"{sum(are_ids)} such columns, as in {rows[-1][0]!r} and {rows[-1][1]!r}"
+        raise InputValueError(argument, expected=_IDS, got=got, place=path)
+    ids = columns[are_ids.index(True)]
+    labels = columns[are_ids.index(False)]
+    label_of = dict(zip(map(int, ids), labels, strict=True))
+    return [label_of[i] for i in range(len(labels))]

@@ -1,0 +1,137 @@
+"""Where another library has subnormal numbers count as 0, results are as elsewhere."""
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from truerank import _core, open_scores
+from truerank.alignment import CSLS
+from truerank.alignment.local_scaling import ScaledStore, means_of_store
+from truerank.arrays.arithmetic import default_arithmetic
+from truerank.compat.interpreter import Block, as_floats, count
+from truerank.compat.presets import EXACT
+from truerank.inputs.scores import as_scores
+
+# Where the C library keeps the register of vector arithmetic in its fenv_t, and the bits to set.
+REGISTERS = {"x86_64": (28, 0x8040), "aarch64": (0, 1 << 24)}
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or platform.machine() not in REGISTERS,
+    reason="knows the registers of two processors, and the C library of Linux by its name",
+)
+
+
+@contextmanager
+def flushing() -> Iterator[None]:
+    """Have this thread take subnormal numbers for 0, as `torch.set_flush_denormal(True)` does."""
+    library = ctypes.CDLL("libm.so.6")
+    offset, bits = REGISTERS[platform.machine()]
+    before = ctypes.create_string_buffer(64)
+    assert library.fegetenv(before) == 0
+    changed = ctypes.create_string_buffer(before.raw, 64)
+    ctypes.c_uint32.from_buffer(changed, offset).value |= bits
+    assert library.fesetenv(changed) == 0
+    try:
+        yield
+    finally:
+        library.fesetenv(before)
+
+
+def flushes() -> bool:
+    return not bool(np.array([5e-324]) > 0)
+
+
+# Subnormal float32 and float64, all of them different from 0 but for a few.
+RNG = np.random.default_rng(14)
+NARROW = (RNG.integers(-9, 10, (6, 8)) * 1e-42).astype(np.float32)
+WIDE = RNG.integers(-9, 10, (6, 8)) * 1e-320
+TARGETS = RNG.integers(0, 8, 6)
+Q, E = RNG.standard_normal((2, 5, 4)).astype(np.float32)
+TINY = RNG.integers(-9, 10, 5) * 1e-42  # normal numbers in float64, not in float32
+
+
+def counted_by_blocks(scores: Any) -> tr.Ranks:
+    counter = tr.RankCounter(scores[np.arange(6), TARGETS], TARGETS, candidates=8)
+    for start in (0, 4):
+        counter.update(scores[:, start : start + 4], start=start)
+    return counter.ranks()
+
+
+def scaled(scores: Any) -> list[Any]:
+    store = open_scores(scores)
+    csls = means_of_store(store, 3, (np.arange(6), np.arange(8)))
+    with ScaledStore(store, csls).block(next(iter(store.tiles(1 << 20))), "map") as block:
+        return [csls.queries, csls.entities, block, flushes()]
+
+
+def conventions(scores: Any) -> list[Any]:
+    values = as_floats(as_scores(scores), "ascending")
+    is_true = np.arange(8) == TARGETS[:, None]
+    true_scores = values[np.arange(6), TARGETS][:, None]
+    block = Block(values, true_scores, ~is_true, np.zeros((6, 8), bool), is_true)
+    return [values, count(block, EXACT)]
+
+
+CASES: dict[str, Callable[[Any], Any]] = {
+    "rank": lambda s: tr.rank(s, TARGETS),
+    "RankCounter": counted_by_blocks,
+    "rank_against": lambda s: tr.rank_against(s[:, 0], s[:, 1:]),
+    "scores": lambda s: [tr.score_embeddings(s, s, similarity=n) for n in ("l1", "cosine")],
+    "bias": lambda s: tr.score_embeddings(Q * 0, E, bias=TINY),
+    "means": lambda s: tr.score_embeddings(Q * 0, E, csls=CSLS(TINY, TINY, 1)),
+    "top k": lambda s: tr.topk_embeddings(s, s, 3, similarity="l1"),
+    "greedy": lambda s: tr.alignment.infer(s, None, csls=2),
+    "stable": lambda s: tr.alignment.infer(s, None, method="stable"),
+    "threshold": lambda s: tr.alignment.infer(s, None, threshold=5e-324),
+    "dangling": lambda s: tr.alignment.dangling(s, None, [0, 1, 2]),
+    "margin": lambda s: tr.alignment.dangling(s, None, [0, 1, 2], by="margin"),
+    "most similar": lambda s: tr.alignment.most_similar(s, None, k=3),
+    "csls of a matrix": scaled,
+    "conventions": conventions,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("scores", [NARROW, WIDE], ids=["float32", "float64"])
+def test_subnormal_scores_are_not_zeros(scores: Any, name: str) -> None:
+    expected = CASES[name](scores)
+    with flushing():
+        assert flushes()
+        found = CASES[name](scores)
+        assert flushes()
+        if name == "csls of a matrix":  # in the block of a store the caller computes as before
+            assert (expected.pop(), found.pop()) == (False, True)
+    assert pickle.dumps(found) == pickle.dumps(expected)
+
+
+def test_default_arithmetic_ends_with_the_context() -> None:
+    with flushing():
+        with default_arithmetic():
+            assert not flushes()
+            with default_arithmetic():
+                assert not flushes()
+            assert not flushes()
+        assert flushes()
+        with pytest.raises(ZeroDivisionError), default_arithmetic():
+            raise ZeroDivisionError
+        assert flushes()
+    assert not flushes()
+
+
+def test_any_number_can_be_restored() -> None:
+    """Some bits of the register end the process if they are set."""
+    before = _core.use_default_arithmetic()
+    for word in (2**64 - 1, 2**31, 0):
+        _core.restore_arithmetic(word & ~0xE040 | 0x1F80)
+    _core.restore_arithmetic(before)
+    assert _core.use_default_arithmetic() == before

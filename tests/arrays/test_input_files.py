@@ -1,0 +1,134 @@
+"""A path that names no regular file is refused wherever a path is opened, without a wait."""
+
+from __future__ import annotations
+
+import ast
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support.interruptions import refusing_to_wait
+from support.refusals import refusal
+from truerank import alignment, link_prediction
+from truerank.arrays.input_files import open_input, report_damage
+
+PACKAGE = Path(tr.__file__).parent
+posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+
+
+@pytest.fixture(autouse=True)
+def in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Go to an empty folder, and fail a test that waits for somebody to write to a pipe."""
+    monkeypatch.chdir(tmp_path)
+    with refusing_to_wait():
+        yield
+
+
+def make_socket(name: str) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(name)
+
+
+KINDS: dict[str, Callable[[str], None]] = {
+    "pipe": lambda name: os.mkfifo(name),
+    "socket": make_socket,
+    "device": lambda name: os.symlink("/dev/zero", name),
+}
+SCORES = np.zeros((2, 3))
+
+
+def checkpointed(path: str) -> None:
+    """Let the file appear after the check of the path, before a checkpoint is read."""
+    task = {"progress": lambda _: None, "checkpoint": path}
+    tr.rank(SCORES, [0, 1], **task)
+
+
+DOORS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "scores": ("x.npy", tr.open_scores),
+    "scores of rank": ("x.npz", lambda path: tr.rank(path, [0])),
+    "raw scores": ("x", lambda path: tr.open_scores(path, dtype="f4", shape=(2, 2))),
+    "ranks": ("x.npz", tr.load),
+    "a checkpoint": ("x", checkpointed),
+    "triples as text": ("x.tsv", link_prediction.read_triples),
+    "known triples": ("x", lambda path: link_prediction.Task([(0, 0, 1)], {"train": path})),
+    "OpenEA": ("ent_ids_1", lambda path: alignment.read_openea(os.getcwd())),
+}
+
+
+@posix
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("name", "opened"), DOORS.values(), ids=DOORS)
+def test_doors(kind: str, name: str, opened: Callable[[str], Any]) -> None:
+    KINDS[kind](name)
+    assert name in refusal(ValueError, "expected a regular file", opened, name)
+
+
+@pytest.mark.parametrize(("name", "opened"), DOORS.values(), ids=DOORS)
+def test_folders(name: str, opened: Callable[[str], Any]) -> None:
+    Path(name).mkdir()
+    refusal((OSError, ValueError), name, opened, name)
+
+
+# What opens or maps files, and where it does; everything else goes by `open_input`.
+OPENING = {"open", "os.open", "np.load", "np.loadtxt", "np.genfromtxt", "np.memmap", "np.fromfile"}
+OPENING |= {"zipfile.ZipFile", "gzip.open", ".read_text", ".read_bytes"}
+PLACES = {
+    "arrays/input_files.py": {"open"},
+    "arrays/npy_files.py": {"zipfile.ZipFile"},  # of an open file, as the next ones
+    "stores/opening.py": {"zipfile.ZipFile"},
+    "stores/mapped.py": {"np.memmap", "open"},  # what the system says of this process's maps
+    "stores/store.py": {"open"},  # a descriptor
+    "arrays/writing.py": {"open", "os.open"},
+    **{"cli/demo.py": {"np.load", ".read_text"}, "compat/presets.py": {".read_text"}},  # shipped
+    **{"page/report_page.py": {".read_text"}, "metrics/published.py": {".read_text"}},
+}
+
+
+@pytest.mark.python_only
+def test_no_other_place_opens_files() -> None:
+    found: dict[str, set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        called = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
+        names = called | {f".{name.rpartition('.')[2]}" for name in called if "." in name}
+        if names & OPENING:
+            found[path.relative_to(PACKAGE).as_posix()] = names & OPENING
+    assert found == PLACES
+
+
+@pytest.mark.python_only
+def test_names_that_no_file_has() -> None:
+    for name in ("a\0b", b"a\0b"):
+        with pytest.raises(ValueError, match="a regular file"), open_input("path", name):
+            pass
+    with pytest.raises(FileNotFoundError, match="'absent'"), open_input("path", "absent"):
+        pass
+
+
+@pytest.mark.python_only
+def test_a_link_to_a_file_is_followed() -> None:
+    Path("file").write_bytes(b"content")
+    Path("link").symlink_to("file")
+    for name in ("link", b"link", Path("link")):
+        with open_input("path", name) as file:
+            assert file.read() == b"content"
+        assert file.closed
+
+
+@pytest.mark.python_only
+def test_damage_is_one_kind_of_error() -> None:
+    with (
+        pytest.raises(ValueError, match=r"^path: x: it is odd: 3"),
+        report_damage("path", "x", "it is odd: "),
+    ):
+        raise LookupError(3)
+    for passed in (MemoryError(), OSError(5, "the disk"), tr.InputValueError("rows", "other")):
+        with pytest.raises(type(passed)) as caught, report_damage("path"):
+            raise passed
+        assert caught.value is passed

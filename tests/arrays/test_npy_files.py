@@ -1,0 +1,195 @@
+"""One reader for all .npy files: what numpy writes is read, and anything else is a ValueError."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from support.interruptions import allocating_at_most
+from support.refusals import refusal
+from support.store_files import npy
+from truerank.arrays.npy_files import decode_npy, parse_npy_header, read_npy, read_npz
+
+pytestmark = pytest.mark.python_only
+MAGIC = b"\x93NUMPY"
+DTYPES = ("<f4", ">f8", "<i8", "|i1", "|b1", ">u2", "<U3", ">U1", "|S2", "<M8[s]", "<c8", "<f2")
+
+
+def header(shape: str = "(20,)", descr: str = "'<i8'", order: str = "False") -> bytes:
+    text = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}"
+    data = np.arange(20, dtype=np.int64).tobytes()
+    return MAGIC + b"\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + data
+
+
+def zipped(members: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return stream.getvalue()
+
+
+def assert_read(found: Any, expected: Any) -> None:
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    assert found.tobytes() == expected.tobytes()
+    assert found.flags.aligned
+
+
+@given(st.data())
+def test_what_numpy_writes_is_read(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "drawn.npy"
+    dtype = data.draw(st.sampled_from(DTYPES))
+    shape = data.draw(npst.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4))
+    array = data.draw(npst.arrays(dtype, shape))
+    if data.draw(st.booleans()):
+        array = np.asfortranarray(array)
+    content = npy(array, data.draw(st.sampled_from([None, (1, 0), (2, 0), (3, 0)])))
+    path.write_bytes(content + data.draw(st.sampled_from([b"", b"more"])))
+    for found in (read_npy("x", path), read_npy("x", path, mapped=True), decode_npy(content)):
+        assert_read(found, np.load(path))
+
+
+@pytest.mark.filterwarnings("ignore")  # of numpy
+def test_any_wrong_byte_is_read_as_numpy_does_or_refused(tmp_path: Path) -> None:
+    """Bits of the whole header and of its length, and every way to cut the file short."""
+    whole = npy(np.arange(20).reshape(4, 5))
+    path = tmp_path / "x.npy"
+    damaged = [whole[:end] for end in range(0, len(whole), 3)]
+    for place in range(128):
+        bits = range(8) if place < 12 else [place % 8]
+        for bit in bits:
+            damaged.append(bytes(b ^ (1 << bit) * (i == place) for i, b in enumerate(whole)))
+    read = 0
+    for content in damaged:
+        path.write_bytes(content)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                found = read_npy("targets", path)
+        except ValueError as error:
+            assert str(error).startswith(f"targets: {path}: ")  # noqa: PT017
+        else:
+            read += 1
+            assert_read(found, np.load(path))
+    assert read
+
+
+FAULTS = [
+    (header("(20,,"), "expected a .npy file, the header is broken: "),
+    (header(f"({10**23},)"), "expected lengths from 0 on, got shape (1"),
+    (header(f"({2**60 - 1},)"), "the header says (1152921504606846975,) int64"),
+    (header(f"({2**80}, 0)"), "expected lengths from 0 on"),
+    (header(f"({2**62}, 4, 0)"), "too big"),
+    (header("(True,)"), "got shape (True,)"),
+    (header("(-1,)"), "got shape (-1,)"),
+    (header(f"({'9' * 5000},)"), "expected a .npy file, the header is broken: "),
+    (header(f"({10**12},)", "'<U0'"), "numbers or text, got dtype <U0"),
+    (header("(10,)", "('<i8', (2,))"), "expected plain numbers or text, got dtype"),
+    (header(order="1"), "fortran_order is not a valid bool: 1"),
+    (MAGIC + b"\x01\x00\x02\x00[]", "not a dictionary: []"),
+    (header("[20]"), "shape is not valid: [20]"),
+    (header("(" * 5000), "expected a .npy file, the header is broken: "),
+    (header("-" * 15000), "expected a .npy file, the header is broken: "),
+    (MAGIC + b"\x02\x00\xff\xff\xff\xff{", "expected 4294967295 bytes got 1"),
+    (MAGIC + b"\x01\x07" + header()[8:], "the header is broken: (1, 7)"),
+    (header()[:-1], "there are 2"),
+    # Python cannot make a str of it: that would be a SystemError, at some later place
+    (npy(np.array([0x110000], "<u4").view("<U1")), "text, got a character of code 1,114,112"),
+    (npy(np.array([65, 0x110000], ">u4").view(">U1")), "text, got a character of code 1,114,112"),
+]
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize(("content", "message"), FAULTS)
+def test_damaged_files(tmp_path: Path, content: bytes, message: str, mapped: bool) -> None:
+    path = tmp_path / "x.npy"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        read_npy("weights", path, mapped=mapped)
+    assert str(caught.value).startswith(f"weights: {path}: ")
+    assert len(str(caught.value)) < 500
+    (tmp_path / "x.npz").write_bytes(zipped({"a": content}))
+    with pytest.raises(ValueError, match=re.escape(message.replace("there are 2", "there are"))):
+        read_npz("filter", tmp_path / "x.npz")
+
+
+def test_archives(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    arrays = {"indptr": np.arange(4), "indices": np.zeros((2, 3), ">f4"), "other": np.ones(3)}
+    for save in (np.savez, np.savez_compressed):
+        save(path, **arrays)  # type: ignore[arg-type]
+        names, found = read_npz("filter", path)
+        assert names == list(found) == list(arrays)
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(found[name], array, strict=True)
+        assert read_npz("filter", path, ("other", "absent"))[1].keys() == {"other"}
+
+
+def declaring(data: bytes, size: int, *places: tuple[bytes, int]) -> bytes:
+    """Return an archive that declares a size at some bytes after some marks."""
+    changed = bytearray(data)
+    for mark, place in places:
+        start = data.index(mark) + place
+        changed[start : start + 4] = size.to_bytes(4, "little")
+    return bytes(changed)
+
+
+def overlapping() -> bytes:
+    """Return an archive of eight members over the same bytes."""
+    data = zipped({"a": npy(np.zeros(10_000))}, zipfile.ZIP_STORED)
+    start = data.index(b"PK\x01\x02")
+    end = data.index(b"PK\x05\x06")
+    entries = b"".join(data[start:end].replace(b"a.npy", b"%c.npy" % c) for c in b"abcdefgh")
+    tail = bytearray(data[end:])
+    tail[8:12] = (8).to_bytes(2, "little") * 2
+    tail[12:16] = len(entries).to_bytes(4, "little")
+    return data[:start] + entries + tail
+
+
+SIZES = (b"PK\x03\x04", 22), (b"PK\x01\x02", 24)  # of a member that is unpacked
+PACKED = (b"PK\x01\x02", 20)
+ZEROS = npy(np.zeros(10))
+TERABYTE = header(f"({2**37},)")
+DECLARING = [
+    ("x.npy", TERABYTE, "expected 1,099,511,"),
+    ("x.npz", zipped({"a": TERABYTE}), r"a\.npy: expected 1,099,511,"),
+    ("x.npz", declaring(zipped({"a": TERABYTE}), 2**32 - 2, *SIZES), r"a\.npy: .*1,099,511,627,"),
+    ("x.npz", declaring(zipped({"a": npy(np.zeros(10**6))}), 200, *SIZES), r"a\.npy: "),
+    ("x.npz", declaring(zipped({"a": ZEROS}), 1 << 28, PACKED), ".* 268,435,456 bytes"),
+    ("x.npz", declaring(zipped({"a": ZEROS}, 0), 1 << 28, PACKED), ".* 268,435,456 bytes"),
+    ("x.npz", overlapping(), ".*: .* bytes"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "message"), DECLARING)
+def test_no_size_that_is_declared_is_believed(
+    tmp_path: Path, name: str, data: bytes, message: str
+) -> None:
+    """What a member declares is all that is unpacked of it."""
+    (tmp_path / name).write_bytes(data)
+    read: Any = read_npy if name == "x.npy" else read_npz
+    with allocating_at_most(1 << 25):
+        refusal(ValueError, rf"^filter: .*{name}: .*{message}", read, "filter", tmp_path / name)
+
+
+def test_two_members_of_one_name(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("a.npy", npy([1]))
+        archive.writestr("a", npy([2]))
+    refusal(ValueError, r"^filter: .*x\.npz: not .* have", read_npz, "filter", tmp_path / "x.npz")
+
+
+def test_the_end_of_a_header() -> None:
+    assert parse_npy_header(npy(np.zeros((2, 3))), 176) == ((2, 3), False, np.dtype("<f8"), 128)

@@ -1,0 +1,159 @@
+"""Codes of integers and of rows, and look-ups, beside numpy's functions of sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank.arrays.row_keys as rows
+
+BOUND = 2**63
+INTEGERS = (
+    st.integers(-5, 5)
+    | st.integers(-(10**6), 10**6)
+    | st.integers(-BOUND, BOUND - 1)
+    | st.sampled_from([-BOUND, 0, BOUND - 1])
+)
+VALUES = st.lists(INTEGERS, max_size=30).map(lambda values: np.array(values, np.int64))
+# from few to many distinct ones, near one another or anywhere
+RANGES = [(0, 3), (-500, 1_500), (0, 10**6), (-(2**40), 2**40), (-BOUND, BOUND - 1)]
+
+
+def drawn(seed: int, low: int, high: int, size: int = 5_000) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.integers(low, high, size, dtype=np.int64, endpoint=True)
+
+
+def check_one(values: np.ndarray) -> None:
+    """What says something of some values is what numpy says."""
+    distinct, first, codes, counts = np.unique(
+        values, return_index=True, return_inverse=True, return_counts=True
+    )
+    found = rows.codes_of(values)
+    assert np.array_equal(found.distinct, distinct)
+    assert np.array_equal(found.codes, codes.reshape(-1))
+    assert np.array_equal(found.first(), first)
+    assert np.array_equal(rows.first_equals(values), first[codes.reshape(-1)])
+    assert np.array_equal(found.counts(), counts)
+    assert np.array_equal(rows.distinct(values), distinct)
+    occurrences = rows.occurrences_of(values)
+    assert np.array_equal(occurrences.distinct, distinct)
+    assert np.array_equal(occurrences.numbers, counts)
+    assert np.array_equal(rows.first_rows(values), first)
+    ordered, order = rows.sorted_with_order(values)
+    assert np.array_equal(order, np.argsort(values, kind="stable"))
+    assert np.array_equal(ordered, values[order])
+
+
+def check_two(values: np.ndarray, others: np.ndarray) -> None:
+    """What looks for some values among others is what numpy finds."""
+    expected = np.isin(values, others, kind="sort")
+    assert np.array_equal(rows.are_among(values, others), expected)
+    distinct = np.unique(others)
+    where, positions = rows.look_up(distinct, values)
+    assert np.array_equal(where, np.flatnonzero(expected))
+    assert np.array_equal(distinct[positions], values[where])
+    repeated = np.concatenate([others, others])
+    where, positions = rows.look_up(repeated, values)  # the first position
+    first = np.unique(others, return_index=True)[1]
+    assert np.array_equal(where, np.flatnonzero(expected))
+    assert np.array_equal(positions, first[np.searchsorted(distinct, values[where])])
+    joint = rows.occurrences_of(values, others)
+    expected_joint = np.unique(np.concatenate([values, others]), return_counts=True)
+    assert np.array_equal(joint.distinct, expected_joint[0])
+    assert np.array_equal(joint.numbers, expected_joint[1])
+    ascending = np.sort(others)
+    places = np.searchsorted(ascending, values)
+    assert np.array_equal(rows.search_sorted(ascending, values), places)
+    counts = np.searchsorted(ascending, values, side="right") - places
+    assert np.array_equal(rows.occurrences_of(others).of(values), counts)
+    assert np.array_equal(rows.without(values, others), values[~expected])
+
+
+@given(VALUES)
+def test_codes_of_few_integers(values: np.ndarray) -> None:
+    check_one(values)
+
+
+@given(VALUES, VALUES)
+def test_look_ups_of_few_integers(values: np.ndarray, others: np.ndarray) -> None:
+    check_two(values, others)
+
+
+@pytest.mark.parametrize("bounds", RANGES)
+def test_codes_of_many_integers(bounds: tuple[int, int]) -> None:
+    """By a table where they are near one another, else sorted with their places."""
+    values = drawn(0, *bounds)
+    check_one(values)
+    check_one(np.sort(values)[::-1])
+    check_one(values[::3])
+
+
+@pytest.mark.parametrize("bounds", RANGES)
+@pytest.mark.parametrize("other_bounds", RANGES)
+def test_look_ups_of_many_integers(bounds: tuple[int, int], other_bounds: tuple[int, int]) -> None:
+    values = drawn(1, *bounds)
+    others = drawn(2, *other_bounds)
+    others[:50] = values[50:100]
+    check_two(values, others)
+    check_two(values[:7], others)
+    check_two(values, others[:7])
+
+
+@given(st.lists(st.tuples(INTEGERS, INTEGERS, INTEGERS), max_size=20))
+def test_codes_of_rows(table: list[tuple[int, int, int]]) -> None:
+    columns = list(np.array(table, np.int64).reshape(-1, 3).T)
+    order = sorted(set(table))
+    codes = rows.codes_of(*columns)
+    assert codes.codes.tolist() == [order.index(row) for row in table]
+    assert [table[i] for i in codes.first()] == order
+
+
+def check_rows(columns: list[np.ndarray]) -> None:
+    """Distinct rows, how they begin, and their keys, are what numpy says."""
+    expected = np.unique(np.stack(columns, axis=1), axis=0)
+    found = rows.DistinctRows(columns)
+    for j in range(len(columns)):
+        assert np.array_equal(found.column(j), expected[:, j])
+        prefixes = np.unique(expected[:, : j + 1], axis=0)
+        values, numbers = np.unique(prefixes[:, 0], return_counts=True)
+        counted = found.count_prefixes(j + 1)
+        assert np.array_equal(counted.distinct, values)
+        assert np.array_equal(counted.numbers, numbers)
+    keys = rows.RowKeys(columns)
+    chosen = np.arange(len(columns[0]))[::-2]
+    assert np.array_equal(keys.of(chosen), rows.row_keys(columns)[chosen])
+    assert np.array_equal(keys.of(slice(1, 9)), rows.row_keys(columns)[1:9])
+
+
+@given(st.lists(st.tuples(INTEGERS, INTEGERS, INTEGERS), max_size=20))
+def test_distinct_rows(table: list[tuple[int, int, int]]) -> None:
+    check_rows(list(np.array(table, np.int64).reshape(-1, 3).T))
+
+
+@pytest.mark.parametrize("bounds", RANGES)
+def test_many_distinct_rows(bounds: tuple[int, int]) -> None:
+    """Of several blocks; a run of equal beginnings goes on from one to the next."""
+    firsts = drawn(7, 0, 2, 100_000)
+    check_rows([firsts, drawn(8, 0, 5_000, 100_000), drawn(9, *bounds, 100_000)])
+
+
+def test_integers_of_32_bits() -> None:
+    """As the indices of a sparse matrix are."""
+    for bounds in RANGES[:3]:
+        values = drawn(3, *bounds).astype(np.int32)
+        check_one(values)
+        check_two(values, drawn(4, *bounds).astype(np.int32))
+
+
+def test_nothing_is_changed() -> None:
+    for bounds in RANGES:
+        values = drawn(5, *bounds)
+        others = drawn(6, *bounds)
+        before = values.copy(), others.copy()
+        check_one(values)
+        check_two(values, others)
+        assert np.array_equal(values, before[0])
+        assert np.array_equal(others, before[1])

@@ -1,0 +1,89 @@
+"""Grades are finite numbers at every door; those below 0 are not judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.examples import examples
+from truerank.records.judgements import read_grades
+
+DOCUMENTS = ["a", "b", "c", "d", "e"]
+GRADES = st.lists(
+    st.sampled_from([1, 3, 0.1, 0.01, 0, -1, -0.5, 1e-9, 2.0]), min_size=5, max_size=5
+)
+
+
+def doors(grades: list[float]) -> dict[str, Any]:
+    """Return judgements of the same grades in all forms that Python has."""
+    rows = list(zip(["q"] * 5, DOCUMENTS, grades, strict=True))
+    return {
+        "mapping": {"q": dict(zip(DOCUMENTS, grades, strict=True))},
+        "rows": rows,
+        "columns": (np.array(["q"] * 5), np.array(DOCUMENTS), np.array(grades)),
+        "dicts": [{"query_id": q, "doc_id": d, "relevance": g} for q, d, g in rows],
+        "qrels": tr.Qrels(("q",) * 5, tuple(DOCUMENTS), np.array(grades)),
+    }
+
+
+@given(GRADES.filter(lambda grades: max(grades) > 0 and 0 in grades))
+@examples(40)
+def test_every_door_takes_the_same_grades(grades: list[float]) -> None:
+    lists = {"q": dict(zip(DOCUMENTS, [0.5, 0.4, 0.3, 0.2, 0.1], strict=True))}
+    found = []
+    for value in doors(grades).values():
+        task = tr.retrieval.Task(value, entities=DOCUMENTS, judged=True)
+        report = task.evaluate_lists(lists)
+        found.append([report[key] for key in ("ndcg", "map", "bpref", "judged@5", "dcg")])
+    assert all(values == found[0] for values in found)
+    discounts = 1 / np.log2(np.arange(2, 7))
+    assert found[0][4] == pytest.approx(float(np.maximum(grades, 0) @ discounts))
+    assert found[0][3] == pytest.approx(sum(grade >= 0 for grade in grades) / 5)
+
+
+def test_a_grade_below_zero_is_not_judged() -> None:
+    """As in trec_eval: bpref compares a right answer with what is judged wrong alone."""
+    lists = {"q": ["a", "b", "c"]}
+    values = []
+    for judged in ({"a": -1, "b": 0, "c": 1}, {"b": 0, "c": 1}, {"a": 0, "b": 0, "c": 1}):
+        task = tr.retrieval.Task({"q": judged}, entities=DOCUMENTS, judged=True)
+        report = task.evaluate_lists(lists)
+        values.append((report["bpref"], report["judged@3"]))
+    assert values[0] == values[1] != values[2]
+
+
+def test_a_level_may_be_a_fraction() -> None:
+    """ESCI: answers below the level count in ndcg alone."""
+    qrels = {"q": {"a": 0.01, "b": 0.1, "c": 1}}
+    lists = {"q": ["a", "b", "c"]}
+    for level, mrr in ((None, 1), (0.1, 0.5), (0.5, 1 / 3)):
+        task = tr.retrieval.Task(qrels, entities=DOCUMENTS, relevance_level=level)
+        report = task.evaluate_lists(lists)
+        assert report["mrr"] == pytest.approx(mrr)
+        assert report["ndcg"] == pytest.approx(0.5366, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint16, np.float32, np.bool_, object])
+def test_grades_of_any_dtype(kind: Any) -> None:
+    grades = read_grades("qrels", np.array([1, 0], kind))
+    assert grades.dtype == np.int64
+    assert grades.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "quoted", [["2", "-1"], ["2", -1], np.array(["2", "-1"]), np.array(["2", -1], object)]
+)
+def test_digits_in_quotes_are_grades(quoted: Any) -> None:
+    """As Python's int writes them, wherever they come from."""
+    assert read_grades("qrels", quoted).tolist() == [2, -1]
+
+
+@pytest.mark.parametrize("odd", ["01", "0.5", "one", None, [1], 1j, np.datetime64(1, "D")])
+def test_what_is_no_number_is_no_grade(odd: Any) -> None:
+    with pytest.raises(tr.InputError, match="qrels: expected grades that are finite numbers"):
+        read_grades("qrels", [1, odd])

@@ -1,0 +1,79 @@
+"""Files of labels: which of two columns are the ids is said by the ids alone."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.refusals import refusal
+from truerank import alignment, link_prediction
+from truerank.records.vocabularies import read_labels
+
+pytestmark = pytest.mark.python_only
+
+LABELS = st.lists(
+    st.text("ab01", min_size=1, max_size=3).map(lambda label: f"/m/{label}"),
+    min_size=1,
+    max_size=9,
+    unique=True,
+)
+
+
+@given(LABELS, st.randoms(use_true_random=False), st.booleans(), st.booleans())
+def test_the_ids_say_the_order(
+    tmp_path_factory: pytest.TempPathFactory,
+    labels: list[str],
+    random: Any,
+    ids_first: bool,
+    counted: bool,
+) -> None:
+    """entities.dict and entity_ids.del begin with ids, entity2id.txt with a count and labels."""
+    rows = [[str(i), label][:: 1 if ids_first else -1] for i, label in enumerate(labels)]
+    random.shuffle(rows)
+    text = "".join("\t".join(row) + "\n" for row in rows)
+    if counted:
+        text = f"{len(labels)}\n{text}"
+    path = tmp_path_factory.getbasetemp() / "labels.txt"
+    path.write_text(text)
+    assert list(read_labels("entities", str(path))) == labels
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("1\t0\n0\t1\n", "ids 0, 1, 2, .* got 2 such columns, as in '0' and '1'"),
+        ("1\ta\n2\tb\n", "ids 0, 1, 2, .* got 0 such columns, as in '2' and 'b'"),
+        ("0\ta\n0\tb\n", "got 0 such columns"),
+        ("00\ta\n01\tb\n", "got 0 such columns"),
+        ("3\na\t0\nb\t1\n", "labels.txt: expected 3 rows, as the first line counts, got 2"),
+        ("a\tb\tc\n", "line 1: expected a label in each line, or a label and its id"),
+        ("2\na\t0\n\nb\t1\n", "line 3: expected a label"),
+        ("a\nb\t1\n", r"line 2: expected a label .*, got 'b\\t1'"),
+        ("", "line 1: expected a label"),
+    ],
+)
+def test_anything_else_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "labels.txt"
+    path.write_text(text)
+    refusal(ValueError, words, read_labels, "entities", str(path))
+
+
+TEST = [("rome", "in", "italy")]
+TASKS: list[Callable[[Path], Any]] = [
+    lambda path: link_prediction.Task(TEST, {}, entities=path).entities,
+    lambda path: link_prediction.read_triples(TEST, entities=str(path)).entities,
+    lambda path: alignment.Task([("rome", 0)], left=path, right=1).left,
+]
+
+
+@pytest.mark.parametrize("read", TASKS)
+def test_a_path_names_the_entities(tmp_path: Path, read: Callable[[Path], Any]) -> None:
+    path = tmp_path / "entity2id.txt.gz"
+    path.write_bytes(gzip.compress(b"2\nrome\t1\nitaly\t0\n"))
+    assert read(path) == ("italy", "rome")

@@ -1,0 +1,448 @@
+"""Files of lists are read as plain loops read them; wrong lines are named; files are whole."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles import lists as oracle
+from support.examples import examples
+from support.outcomes import quietly
+from truerank import _core
+from truerank.records.line_forms import exact_number, first_rounded
+
+Runs = dict[str, dict[str, float]]
+
+NAMES = st.text(
+    st.characters(exclude_characters=" \t\r\n\ufeff", exclude_categories=("Cs", "Z", "Cc")),
+    min_size=1,
+    max_size=12,
+)
+SCORES = st.one_of(
+    st.floats(allow_nan=False),
+    st.integers(-(10**17), 10**17).map(float),
+    st.decimals(-1000, 1000, places=5, allow_nan=False).map(float),
+)
+QUERIES = NAMES.filter(lambda name: not name.startswith("#"))  # which begins a comment
+RUNS = st.dictionaries(QUERIES, st.dictionaries(NAMES, SCORES, max_size=6), max_size=6)
+
+
+def written(tmp: Path, text: str, name: str = "run.txt") -> Path:
+    path = tmp / name
+    data = text.encode()
+    if name.endswith(".gz"):
+        data = gzip.compress(data)
+    path.write_bytes(data)
+    return path
+
+
+def lines_of(run: Runs) -> list[str]:
+    return [
+        f"{query} Q0 {document} 0 {score!r} tag"
+        for query, listed in run.items()
+        for document, score in listed.items()
+    ]
+
+
+@given(
+    RUNS,
+    st.randoms(use_true_random=False),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+    st.sampled_from([9, 1 << 17]),
+)
+def test_runs_are_read_as_plain_loops_read_them(
+    tmp_path_factory: pytest.TempPathFactory,
+    run: Runs,
+    random: Any,
+    end: str,
+    packed: bool,
+    at_once: int,
+) -> None:
+    lines = lines_of(run)
+    random.shuffle(lines)
+    plain: Runs = {}
+    for line in lines:
+        query, _, document, _, score, _ = line.split(" ")
+        plain.setdefault(query, {})[document] = float(score)
+    spaced = [""]
+    spaced += [line.replace(" ", random.choice([" ", "\t", "  "])) for line in lines]
+    spaced.append("  ")
+    name = "run.gz" if packed else "run.txt"
+    path = written(tmp_path_factory.mktemp("run"), end.join(spaced), name)
+    seen: list[tr.Progress] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("truerank.records.text._BLOCK_BYTES", at_once)
+        assert dict(tr.read_run(path, progress=seen.append)) == plain
+    assert seen[-1].done == seen[-1].total == path.stat().st_size
+    assert [p.done for p in seen] == sorted(p.done for p in seen)
+
+
+@given(
+    st.text("0123456789.eE+-_infax ", max_size=24)
+    | st.floats().map(repr)
+    | st.from_regex(r"\A-?[0-9]{1,18}\.[0-9]{0,18}(e-?[0-9]{1,3})?\Z")
+)
+@examples(200)
+def test_numbers_are_those_of_float(text: str) -> None:
+    """A score is read with the bits that Python's float gives, or refused as float refuses it."""
+    if not text.strip() or " " in text.strip():
+        return
+    fault, _, _, scores = _core.ListReader().run_rows(f"q Q0 d 1 {text} t")
+    try:
+        expected = float(text)
+    except ValueError:
+        expected = None
+    if expected is None or "_" in text:  # float takes 1_000
+        assert fault == (0, "expected a number as the score")
+    else:
+        assert fault is None
+        np.testing.assert_array_equal(scores, [expected])
+        assert math.copysign(1, scores[0]) == math.copysign(1, expected)
+
+
+def is_held(text: str) -> bool:
+    """Return whether a float64 holds a finite number in text, by fractions."""
+    sign, whole, part, exponent = re.fullmatch(
+        r"([-+]?)([0-9]*)\.?([0-9]*)(?:[eE]([-+]?[0-9]+))?", text
+    ).groups()  # type: ignore[union-attr]
+    last = int(exponent or 0) - len(part)  # the power of ten that the last digit stands for
+    exact = int(sign + whole + part) * Fraction(10) ** last
+    value = float(text)
+    if math.isinf(value):
+        return False
+    return abs(value) < 2**53 or last > 0 or exact == value
+
+
+DIGITS = st.integers(0, 10**20).map(str) | st.integers(2**53 - 9, 2**53 + 99).map(str)
+DECIMALS = st.builds(
+    "{}{}{}{}".format,
+    st.sampled_from(["", "-", "+"]),
+    DIGITS | st.builds("{}.{}".format, DIGITS, st.sampled_from(["", "0", "5", "25"])),
+    st.sampled_from(["", "", "00", "0" * 230]),
+    st.sampled_from(["", "", "e1", "E-1", "e20", "e300", "e-99", "e-310", "E-330", "e-0400"]),
+)
+SMALL = st.builds("0.{}{}{}".format, st.sampled_from(["", "0" * 330]), DIGITS, st.just(""))
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False).map(repr) | DECIMALS | SMALL)
+@example("9007199254740993.0")
+@example("9.007199254740993e15")
+@example("3e-324")
+@example("1e23")
+@examples(200)
+def test_scores_are_held_by_a_float64_or_refused(text: str) -> None:
+    """Alike in a run, between other lines and blanks, and in JSON."""
+    number = exact_number(text)
+    assert isinstance(number, float) == is_held(text)
+    rows = ["", "q Q0 d-e-123 1 0 t", " \t", f"q\tQ0  e 2\t{text} t", "q Q0 f 3 0.0 t", ""]
+    scores = _core.ListReader().run_rows("\n".join(rows))[3]
+    wrong = first_rounded("\n".join(rows), 4, scores)
+    if is_held(text):
+        assert wrong is None
+        assert number == scores[1] == float(text)
+    else:
+        assert wrong is not None
+        assert wrong[0] == 3
+        assert wrong[1].partition(", got ")[2] == text == number
+
+
+def test_floats_of_any_notation_are_held() -> None:
+    """Whatever digits they were written with, down to the last that tells them from others."""
+    rng = np.random.default_rng(3)
+    for value in (rng.random(3000) * 10.0 ** rng.integers(-320, 300, 3000)).tolist():
+        for form in ("{!r}", "{:.17g}", "{:.20e}", "{:.16e}", "{:f}"):
+            text = form.format(value)
+            if value == 0 or float(text) != 0:
+                assert exact_number(text) == float(text), text
+
+
+@given(st.from_regex(r"\A[-+]?[0-9]{0,20}[.e\u0663]?[01]?\Z") | st.integers().map(str))
+def test_relevance_is_an_integer(text: str) -> None:
+    """Digits, perhaps after a minus, and before a point and zeros; nothing else is an integer."""
+    fault, _, _, relevance = _core.ListReader().judged_rows(f"q 0 d {text}")
+    whole = re.fullmatch(r"(-?[0-9]{1,18})(\.0*)?", text)
+    if whole:
+        assert (fault, relevance.tolist()) == (None, [int(whole[1])])
+    else:
+        words = "expected four fields: query, iteration, document and relevance"
+        if text:
+            words = "expected an integer of at most 18 digits as the relevance"
+        assert fault == (0, words)
+
+
+ANY_TEXT = st.text("ab\u00e9 \t\n01.5e-:\0", max_size=60)
+FIELDS = st.lists(st.sampled_from(["q", "p", "0.5", "-1e3", "x y", "\u00e9", ""]), max_size=8)
+ANY_LINES = st.lists(FIELDS.map(" ".join) | FIELDS.map("\t".join) | ANY_TEXT, max_size=6)
+
+
+@given(ANY_LINES.map("\n".join))
+@examples(100)
+def test_any_text_is_split_as_loops_split_it(text: str) -> None:
+    """Rows up to the first line that is none; nothing else happens, whatever the text."""
+    rows = []
+    wrong = None
+    for number, line in enumerate(text.split("\n")):
+        fields = [field for field in re.split("[ \t]", line) if field]
+        if not fields:
+            continue
+        try:
+            query, _, document, _, score, _ = fields
+            rows.append((query, document, float(score)))
+        except ValueError:
+            wrong = number
+            break
+    reader = _core.ListReader()
+    fault, queries, documents, scores = reader.run_rows(text)
+    assert (fault is None) == (wrong is None)
+    assert fault is None or fault[0] == wrong
+    names = reader.names()
+    groups = reader.groups()
+    found = zip(queries.tolist(), documents.tolist(), scores.tolist(), strict=True)
+    assert [(groups[q], names[d], s) for q, d, s in found] == rows
+
+
+@given(st.lists(ANY_LINES.map("\n".join), max_size=4), st.booleans())
+def test_any_text_leaves_predictions_consistent(texts: list[str], scored: bool) -> None:
+    reader = _core.ListReader()
+    for text in texts:
+        headed = text.replace("q", "Heads:").replace("p", "Tails:")
+        fault, triples, sides, lengths, ids, scores = reader.prediction_rows(headed, scored)
+        assert len(triples) % 3 == 0
+        if fault is None:
+            assert len(sides) == len(lengths)
+            assert int(lengths.sum()) == len(ids)
+            assert len(scores) == len(ids) * scored
+        names = len(reader.names())
+        assert all(0 <= i < names for i in ids.tolist())
+        assert reader.pending in (0, 1, 2)
+
+
+WRONG_RUNS = [
+    ("q Q0 d 1 0.5 t\nq Q0 e 2 0.5\n", "run.txt: line 2: expected 6 fields, with a query"),
+    ("\n\nq Q0 d 1 high t\n", "line 3: expected a number as the score"),
+    ("q Q0 d 1 inf t\n\nq Q0 e 2 1e400 t\n", "line 3: expected a score that .*got 1e400"),
+    ("q Q0 d 1 9007199254740993 t\n", "line 1: expected a score that a float64 holds, got 9007199"),
+    ("q Q0 d 1 9007199254740993.0 t\n", r"a float64 holds, got 9007199254740993\.0"),
+    ("\ufeffq Q0 d 1 1 t\n\ufeffq Q0 e 2 2 t\n", "line 2: it begins with a byte order mark"),
+    ("q Q0 d 1 0.5 t\n\np Q0 d 1 1 t\nq Q0 d 2 0.1 t", "path: .*the list of 'q' has 'd' twice"),
+    ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
+]
+WRONG_JSON = [
+    ('{"q": {"a": 1, "b": 2}', "line 1: no JSON"),
+    ('{"q": {"a": 1}}\n{"q": {"b": 2}}', r"path: .* got 'q': \{'b': 2.0\}"),
+    ('{"q": {"a": 1e400, "b": 9007199254740993}}', "'q': {'a': '1e400', 'b': '9007199254740993'"),
+    ('{"q": {"a": 1}}\n\ufeff{"p": {"b": 2}}', "line 2: no JSON .*BOM"),
+    ('{"q": {"a": 9007199254740993.0}}', "'q': {'a': '9007199254740993.0'"),
+    ('{"q": {"a": 1e99999999999999999999}}', r"'q': \{'a': '1e9999"),
+    ('{"q": ["a"]}\n{"p": ["b", "c", "b"]}', "path: .*the list of 'p' has 'b' twice"),
+    ('{"q": ["a"]}\n{"p": {"b": 2}}', r"path: .* got 'p': \{'b': 2.0\}"),
+    ('{"q": {"a": 1}}\n{"p": {"b": 2, "b": 3}}', "path: .*the list of 'p' has 'b' twice"),
+    ('{"q": {"a": "high"}}', r"path: .* got 'q': \{'a': 'high'\}"),
+    ('{"q": {"a": 1}, "p": 3}', r"expected \{query: \{name: number\}\}.*got 'p': 3"),
+    ("[1]", r"expected \{query: \{name: number\}\}.*got '0': 1"),
+    ("[" * 100_000, "line 1: no JSON"),
+    ('{"q": {"a": ' + "1" * 400 + "}}", r"got 'q': \{'a': '11111111"),
+]
+WRONG_QRELS = [
+    ("q1 0 d1\n", "path: .*line 1: expected four fields .TREC: query, iteration"),
+    ("q1 0 d1 1\n\n\ufeffq1 0 d2 1\n", "line 3: it begins with a byte order mark"),
+    ("\ufeff\ufeffq1 0 d1 1\n", "path: .*line 1: it begins with a byte order mark"),
+    ("q1 0 d1 1\nq1 0 d2 yes\n", "path: .*line 2: expected a number as the relevance"),
+    ("q1 0 d1 1\n\nq1 0 d1 0\n", "path: .*line 3: 'd1' is judged twice for 'q1'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [(tr.read_run, text, message) for text, message in WRONG_RUNS]
+    + [(tr.read_json_lists, text, message) for text, message in WRONG_JSON]
+    + [(tr.read_qrels, text, message) for text, message in WRONG_QRELS],
+)
+def test_wrong_files(tmp_path: Path, read: Any, text: str, message: str) -> None:
+    with pytest.raises(tr.InputValueError, match=message):
+        read(written(tmp_path, text))
+
+
+@pytest.mark.parametrize("at_once", [1, 1 << 17])
+def test_a_byte_order_mark_begins_a_file_or_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """That of the file is no text; one within a line is text as any other; no third is read."""
+    monkeypatch.setattr("truerank.records.text._BLOCK_BYTES", at_once)
+    text = "\ufeffq Q0 \ufeffd 1 0.5 t\nq Q0 d\ufeff 1 0.25 t\n"
+    assert dict(tr.read_run(written(tmp_path, text))) == {"q": {"\ufeffd": 0.5, "d\ufeff": 0.25}}
+    for joined, line in ((text * 2, 3), (text.replace("\nq", "\r\n\ufeffq"), 2)):
+        with pytest.raises(
+            tr.InputValueError, match=f"run.txt: line {line}: it begins with a byte"
+        ):
+            tr.read_run(written(tmp_path, joined))
+
+
+@pytest.mark.parametrize("read", [tr.read_run, tr.read_json_lists, tr.read_qrels])
+def test_files_that_cannot_be_read(tmp_path: Path, read: Any) -> None:
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "absent")
+    (tmp_path / "latin").write_bytes(b"q Q0 d\xe9 1 1 t\n")
+    with pytest.raises(tr.InputValueError, match="line 1 is not in UTF-8"):
+        read(tmp_path / "latin")
+    (tmp_path / "broken.gz").write_bytes(gzip.compress(b"q Q0 d 1 1 t\n")[:-9])
+    with pytest.raises(OSError, match="damaged gzip file"):
+        read(tmp_path / "broken.gz")
+    for name, text in (("empty", ""), ("blank", "\n \n")):
+        (tmp_path / name).write_text(text)
+        assert len(read(tmp_path / name)) == 0
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+@given(RUNS, st.sampled_from(["object", "lines", "indented"]), st.booleans())
+def test_json_lists(
+    tmp_path_factory: pytest.TempPathFactory, run: Runs, form: str, in_order: bool
+) -> None:
+    given: Any = run
+    expected: Any = run
+    if in_order:
+        given = {query: list(listed) for query, listed in run.items()}
+        expected = {query: dict.fromkeys(listed) for query, listed in run.items()}
+    text = json.dumps(given)
+    if form == "indented":
+        text = json.dumps(given, indent=1)
+    if form == "lines":
+        text = "\n".join(json.dumps({query: listed}) for query, listed in given.items())
+    path = written(tmp_path_factory.mktemp("json"), text)
+    lists = tr.read_json_lists(path)
+    assert dict(lists) == expected
+    assert (lists.scores is None) == (in_order or not run)
+
+
+@pytest.mark.parametrize("text", ['[{"a": 1, "b": 2}, {}]', '{"a": 1, "b": 2}\n{}\n'])
+def test_json_lists_without_queries(tmp_path: Path, text: str) -> None:
+    lists = tr.read_json_lists(written(tmp_path, text))
+    assert lists["0"] == {"a": 1.0, "b": 2.0}
+    assert lists.scores.dtype == np.float64
+
+
+# -- judgements ------------------------------------------------------------------------------------
+
+
+def test_qrels(tmp_path: Path) -> None:
+    path = written(tmp_path, "q1 0 d1 1\n\nq1\t0\td2\t0\nq2  0 d1 -1\r\n", "qrels.gz")
+    qrels = tr.read_qrels(path)
+    assert (qrels.queries, qrels.documents) == (("q1", "q1", "q2"), ("d1", "d2", "d1"))
+    assert qrels.relevance.tolist() == [1, 0, -1]
+
+
+# -- ranks by name ---------------------------------------------------------------------------------
+
+
+FEW = st.sampled_from("abcdef")
+GRADES = st.dictionaries(FEW, st.dictionaries(FEW, st.integers(0, 2), max_size=4), max_size=4)
+SMALL_RUNS = st.dictionaries(FEW, st.dictionaries(FEW, st.integers(0, 2).map(float)), max_size=5)
+
+
+@given(SMALL_RUNS, GRADES, GRADES, st.booleans())
+@examples(100)
+def test_ranks_by_name(
+    tmp_path_factory: pytest.TempPathFactory, run: Runs, answers: Any, known: Any, named: bool
+) -> None:
+    """A number of candidates is enough; a right answer that is known, too, is not left out."""
+    path = written(tmp_path_factory.mktemp("run"), "\n".join(lines_of(run)))
+    tasks = {(q, d) for q, judged in answers.items() for d, grade in judged.items() if grade > 0}
+    asked = {query for query, _ in tasks}
+    if not asked:
+        return
+    entities = list("fedcbaxyz") if named else 9
+    splits = {"more": known}
+    if all(query not in answers for query, judged in known.items() if any(judged.values())):
+        splits = {}  # which is refused: no name of theirs is one of the task
+    task = quietly(tr.retrieval.Task, answers, entities=entities, known=splits)
+    lists = tr.read_run(path)
+    if lists.queries and answers.keys().isdisjoint(lists.queries):
+        with pytest.raises(tr.InputValueError, match=r"^ids: no query in common"):
+            task.evaluate_lists(lists)
+        return
+    ranks = quietly(task.evaluate_lists, lists, misses="bounds").ranks
+    counts = zip(ranks.above, ranks.tied, ranks.candidates, strict=True)
+    found = dict(zip(zip(ranks.queries, ranks.targets, strict=True), counts, strict=True))
+    left_out = {
+        query: {d for d, grade in known.get(query, {}).items() if grade and (query, d) not in tasks}
+        for query in asked
+    }
+    assert found == {
+        (q, d): oracle.count_task(oracle.Task(run.get(q, {}), d, left_out[q]), 9)[:3]
+        for q, d in tasks
+    }
+
+
+def test_a_query_without_a_list_is_no_key(tmp_path: Path) -> None:
+    with pytest.raises(KeyError):
+        tr.read_run(written(tmp_path, "q Q0 d 1 0.5 t\n"))["absent"]
+
+
+# -- runs that are written -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("run.txt", "float32"), ("run.gz", "float64"), ("run.txt", "int64")]
+)
+def test_runs_are_read_back(tmp_path: Path, name: str, dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    ids = np.stack([rng.permutation(30)[:7] for _ in range(2100)])
+    ids[5, 3:] = -1
+    scores = (rng.normal(size=ids.shape) * 100).astype(dtype)
+    names = [f"d\u00e9{i}" for i in range(30)]
+    tr.write_run(tmp_path / name, (ids, scores), entities=names, tag="model")
+    assert dict(tr.read_run(tmp_path / name)) == {
+        str(query): {names[i]: s for i, s in zip(*row, strict=True) if i >= 0}
+        for query, row in enumerate(zip(ids.tolist(), scores.tolist(), strict=True))
+    }
+    first = (tmp_path / name).read_bytes()
+    tr.write_run(tmp_path / name, (ids, scores), entities=names, tag="model")
+    assert (tmp_path / name).read_bytes() == first
+
+
+ONE = ([[1]], [[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("top", "options", "message"),
+    [
+        (ONE, {"queries": ["a b"]}, "queries: expected names without blanks, .* 'a b'"),
+        (ONE, {"queries": ["#a"]}, "queries: expected names that do not begin with #, .* '#a'"),
+        (ONE, {"queries": ["a", "b"]}, "queries: expected 1 names, got 2"),
+        (ONE, {"entities": ["a"]}, "entities: expected a name for every id, up to 1, got 1"),
+        (ONE, {"tag": ""}, "tag: expected names without blanks"),
+        (ONE, {"tag": None}, "tag: expected str, got NoneType"),
+        (ONE, {"queries": ["\ufeffa"]}, r"queries: .* got '\\ufeffa' at position 0"),
+        (ONE, {"entities": ["a", "\ud800"]}, r"entities: .* in UTF-8, got '\\ud800' at position 1"),
+        (([[1], [2]], None), {"queries": ["a", "a"]}, "queries: 'a' occurs twice"),
+        (([[7, 7]], None), {}, "top: the list of '0' has 7 twice"),
+        (([[1]], [[2**53 + 1]]), {}, "scores: expected integers that a float64 holds"),
+        ({"q": {"d": 2**53 + 1, "e": 0.5}}, {}, "top: .* that a float64 holds"),
+        ({"q": {"d": 2**53 + 1}, "p": {"d": 0.5}}, {}, "top: .* that a float64 holds"),
+        (([[-4]], [[1.0]]), {}, "ids: expected ids from 0 on"),
+        ([[1]], {}, r"top: expected \(ids, scores\), TopK, lists by query, or their file, got"),
+        ({"q": ["d"]}, {"queries": ["q"]}, "queries, entities: expected None, as the lists have"),
+        ({"q": {"d": None}}, {}, r"top: .* got 'q': \{'d': None\}"),
+        ({"q": {"d": 1.0}, "p": ["d"]}, {}, r"top: .* got 'p': \['d'\]"),
+    ],
+)
+def test_wrong_arguments_leave_no_file(
+    tmp_path: Path, top: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(tr.InputError, match=message):
+        tr.write_run(tmp_path / "run.txt", top, **options)
+    assert list(tmp_path.iterdir()) == []

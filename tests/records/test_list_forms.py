@@ -1,0 +1,467 @@
+"""Files as toolkits write them are known by their columns, named by `source`, or refused whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.examples import examples
+
+NAMES = st.text("abcq017-_", min_size=1, max_size=5)
+ENTRIES = st.dictionaries(st.tuples(NAMES, NAMES), st.integers(-50, 50).map(lambda n: n / 4))
+Read = dict[str, dict[str, Any]]
+
+
+def written(folder: Path, text: str, name: str = "file.txt") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def lists_of(lists: tr.NamedLists) -> Read:
+    """Return lists as plain dicts, which compare in no order."""
+    return {query: dict(listed) for query, listed in lists.items()}
+
+
+def judged_in(qrels: tr.Qrels) -> list[tuple[str, str, int]]:
+    rows = zip(qrels.queries, qrels.documents, qrels.relevance.tolist(), strict=True)
+    return list(rows)
+
+
+RUN = {"q1": {"d7": 2.5, "d3": 1.5}, "q2": {"d3": 0.5}}
+ORDER = {"q1": ["d7", "d3"], "q2": ["d3"]}
+TREC_ROWS = "q1 Q0 d7 1 2.5 {tag}\nq1 Q0 d3 2 1.5 {tag}\nq2 Q0 d3 1 0.5 {tag}\n"
+RUNS = {
+    "TREC run": TREC_ROWS.format(tag="tag"),
+    "TREC run; left out: 2 comments": "# by hand\n"
+    + TREC_ROWS.format(tag="t")
+    + " #q1 Q0 d9 1 3 t\n",
+    "TREC run; left out: 1 repeated line": TREC_ROWS.format(tag="t") + "q1 Q0 d7 1 2.50 t\n",
+    "run: query, document, rank, score": ("q1\td7\t1\t2.5\nq2\td3\t1\t0.5\nq1\td3\t2\t1.5"),
+    "run: query, document, score, rank": "q1 d7 2.5 0\nq1 d3 1.5 1\nq2 d3 0.5 0\n",
+    "run: query, document, score": "q1 d3 1.5\nq1 d7 2.5\nq2 d3 0.5\n",
+    "run with a header: query-id, corpus-id, score": (
+        "query-id\tcorpus-id\tscore\nq1\td7\t2.5\nq2\td3\t.5\nq1\td3\t1.5\n"
+    ),
+    "run with a header: qid, docno, score; left out: tag, Q0": (
+        "tag qid docno rank score Q0\n4 q1 d7 0 2.5 0\n9 q1 d3 1 1.5 0\n9 q2 d3 0 5e-1 0\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("form", RUNS)
+def test_runs_of_every_form(tmp_path: Path, form: str) -> None:
+    path = written(tmp_path, RUNS[form])
+    run = tr.read_run(path)
+    assert lists_of(run) == RUN
+    assert run.source == f"{path} ({form})"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("q1\td7\t1\nq2\td3\t1\nq1\td3\t2\n", None),
+        ("q1 d7 0\nq1 d3 1\nq2 d3 0\n", None),
+        ("qid docno rank\nq2 d3 1\nq1 d7 1\nq1 d3 2\n", None),
+        ("q1 d7 10\nq2 d3 0\nq1 d3 11\nq1 d7 10\n", {"query": 0, "document": 1, "rank": 2}),
+        ("item user\nd7 q1\nd3 q1\nd3 q2\n", None),
+    ],
+)
+def test_ranks_alone_are_an_order(tmp_path: Path, text: str, columns: Any) -> None:
+    """Those of a column, by its name or as the user says it; without one that of the lines."""
+    run = tr.read_run(written(tmp_path, text), columns=columns)
+    assert run.scores is None
+    assert {query: list(run[query]) for query in run} == ORDER
+
+
+LENGTHS = st.dictionaries(NAMES, st.integers(1, 4), min_size=1, max_size=5)
+
+
+@given(LENGTHS, st.integers(0, 1), st.randoms(use_true_random=False))
+@examples(50)
+def test_whole_numbers_are_ranks_in_the_order_of_the_file_alone(
+    tmp_path_factory: pytest.TempPathFactory, lengths: Any, first: int, random: Any
+) -> None:
+    """Lines of queries in any order; in each of them 1, 2, 3, ..., or else they are refused."""
+    folder = tmp_path_factory.mktemp("ranks")
+    queries = [query for query, length in lengths.items() for _ in range(length)]
+    random.shuffle(queries)
+    counts = dict.fromkeys(queries, 0)
+    rows = []
+    for query in queries:
+        rows.append([query, f"d{len(rows)}", str(counts[query] + first)])
+        counts[query] += 1
+    text = "\n".join(map(" ".join, rows))
+    run = tr.read_run(written(folder, text))
+    assert run.scores is None
+    expected: dict[str, list[str]] = {}
+    for query, document, _ in rows:
+        expected.setdefault(query, []).append(document)
+    assert {query: list(run[query]) for query in run} == expected
+    one_more = [[query, document, str(int(number) + 3)] for query, document, number in rows]
+    for other in (one_more, list(reversed(rows))):
+        is_read = other != one_more and max(lengths.values()) == 1
+        path = written(folder, "\n".join(map(" ".join, other)))
+        if not is_read:
+            with pytest.raises(tr.InputValueError, match=r'may be ranks or scores, .*"rank": 2'):
+                tr.read_run(path)
+        said = {"query": 0, "document": 1, "score": 2}
+        scores = {(q, d): float(number) for q, d, number in other}
+        found = tr.read_run(path, columns=said)
+        assert {(q, d): s for q, listed in found.items() for d, s in listed.items()} == scores
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "q a 25\nq b 19\nq c 3\n",
+        "q a 3\nq b 2\nq c 1\n",  # the points of Borda
+        "q a 1 1\n",
+        "q a 1 0.5\nq b 2 0.7\n",
+        "q a 2 0.7\nq b 1 0.5\n",
+        "q a 7 9\nq b 8 7\n",
+    ],
+)
+def test_numbers_that_may_be_ranks_or_scores_are_refused(tmp_path: Path, text: str) -> None:
+    """The message shows what to say, and says it for the file as it is."""
+    path = written(tmp_path, text)
+    with pytest.raises(tr.InputValueError, match=r'columns={"query": 0, "document": 1, "(ra|sc)'):
+        tr.read_run(path)
+    for role, is_scored in (("rank", False), ("score", True)):
+        run = tr.read_run(path, columns={"query": 0, "document": 1, role: 2})
+        assert (run.scores is not None) == is_scored
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(1, 5)), min_size=2),
+    st.sampled_from(["0", "Q0", "round", None]),
+)
+@examples(60)
+def test_four_columns_of_judgements_are_those_of_trec_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, rows: Any, iteration: str | None
+) -> None:
+    """Lines of one iteration are; others where there are fewer iterations than documents."""
+    path = tmp_path_factory.mktemp("qrels") / "qrels.txt"
+    grades = {(f"q{q}", f"d{d}"): grade for q, d, grade in rows}
+    lines = []
+    rounds = set()
+    for n, ((q, d), grade) in enumerate(grades.items()):
+        rounds.add(iteration or str(n % 3 + 1))
+        lines.append(f"{q} {iteration or n % 3 + 1} {d} {grade}")
+    path.write_text("\n".join(lines))
+    documents = {d for _, d in grades}
+    is_of_trec = len(rounds) < len(documents)
+    if len(rounds) == 1:
+        is_of_trec = len(lines) > 1 or rounds <= {"0", "Q0"}
+    if is_of_trec:
+        assert judged_in(tr.read_qrels(path)) == [(q, d, g) for (q, d), g in grades.items()]
+    else:
+        with pytest.raises(tr.InputValueError, match=r"four columns are those of TREC .*says what"):
+            tr.read_qrels(path)
+    said = tr.read_qrels(path, columns={"query": 0, "document": 2, "relevance": 3})
+    assert judged_in(said) == [(q, d, g) for (q, d), g in grades.items()]
+
+
+RATINGS = "ann tea 5 881250949\nbob rum 3 891717742\ncid gin 5 878887116\n"
+
+
+def test_a_rating_is_no_document(tmp_path: Path) -> None:
+    """User, item, rating and time, a line for each user: today's documents were 5 and 3."""
+    path = written(tmp_path, RATINGS)
+    with pytest.raises(tr.InputValueError, match='"document": 1, "relevance": 2}'):
+        tr.read_qrels(path)
+    qrels = tr.read_qrels(path, columns={"query": 0, "document": 1, "relevance": 2})
+    assert judged_in(qrels) == [("ann", "tea", 5), ("bob", "rum", 3), ("cid", "gin", 5)]
+    assert qrels.source == (f"{path} (qrels with columns 0, 1, 2; left out: column 3)")
+    headed = written(tmp_path, "user item rating timestamp\n" + RATINGS, "headed.txt")
+    assert judged_in(tr.read_qrels(headed)) == judged_in(qrels)
+    many = "".join(f"u{n} {n % 4} d{n} {n + 1000}\n" for n in range(9))
+    with pytest.raises(tr.InputValueError, match="four columns are those of TREC"):
+        tr.read_qrels(written(tmp_path, many, "times.txt"))
+
+
+COLUMNS = st.permutations(["user_id", "item_id", "rating", "timestamp", "split"])
+
+
+@given(COLUMNS, COLUMNS, st.sampled_from(["\t", " "]))
+@examples(40)
+def test_any_order_of_named_columns_gives_the_same(
+    tmp_path_factory: pytest.TempPathFactory, names: Any, other: Any, between: str
+) -> None:
+    folder = tmp_path_factory.mktemp("named")
+    values = {
+        "user_id": ["q1", "q1", "q2"],
+        "item_id": ["d3", "d9", "d3"],
+        "rating": ["1", "0", "2"],
+        "timestamp": ["7", "8", "9"],
+        "split": ["a", "b", "a"],
+    }
+
+    def text(order: Any, header: Any) -> str:
+        rows = zip(*(values[name] for name in order), strict=True)
+        return "\n".join(map(between.join, [header, *rows]))
+
+    named = written(folder, text(names, names))
+    assert judged_in(tr.read_qrels(named)) == QRELS
+    renamed = written(folder, text(names, [f"x{name}" for name in names]), "renamed.txt")
+    for columns in (
+        {"query": "xuser_id", "document": "xitem_id", "relevance": "xrating"},
+        {"query": "xuser_id", "document": names.index("item_id"), "relevance": "xrating"},
+    ):
+        assert judged_in(tr.read_qrels(renamed, columns=columns)) == QRELS
+    places = {"query": "user_id", "document": "item_id", "relevance": "rating"}
+    numbers = {role: other.index(name) for role, name in places.items()}
+    bare = written(folder, text(other, [])[1:], "bare.txt")
+    assert judged_in(tr.read_qrels(bare, columns=numbers)) == QRELS
+    run = written(folder, text(names, names).replace("rating", "score"), "run.txt")
+    with pytest.raises(tr.InputValueError, match="expected columns query, document, score"):
+        tr.read_run(run)  # a time may change what a list says
+    said = {"query": "user_id", "document": "item_id", "score": "score"}
+    assert lists_of(tr.read_run(run, columns=said)) == {
+        "q1": {"d3": 1, "d9": 0},
+        "q2": {"d3": 2},
+    }
+
+
+@given(ENTRIES, st.randoms(use_true_random=False), st.integers(1, 40))
+@examples(50)
+def test_all_forms_say_the_same(
+    tmp_path_factory: pytest.TempPathFactory, entries: Any, random: Any, at_once: int
+) -> None:
+    """Lines of a run in any order, with comments and repeats, in blocks of any size."""
+    folder = tmp_path_factory.mktemp("forms")
+    rows = [(query, document, score) for (query, document), score in entries.items()]
+    expected: Read = {}
+    for query, document, score in rows:
+        expected.setdefault(query, {})[document] = score
+    for repeated in rows[:2]:
+        rows.append(repeated)
+    random.shuffle(rows)
+    lines = {
+        "trec": [f"{q} Q0 {d} 1 {s} a" for q, d, s in rows],
+        "header": ["score query_id doc_id", *[f"{s} {q} {d}" for q, d, s in rows]],
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("truerank.records.text._BLOCK_BYTES", at_once)
+        for form, listed in lines.items():
+            if form != "header":
+                listed.insert(random.randint(0, len(listed)), "# a comment")
+            text = "\n".join(listed)
+            assert lists_of(tr.read_run(written(folder, text))) == expected
+
+
+QRELS = [("q1", "d3", 1), ("q1", "d9", 0), ("q2", "d3", 2)]
+JUDGED = {
+    "TREC qrels": "q1 0 d3 1\nq1 0 d9 0\nq2 0 d3 2\n",
+    "TREC qrels; left out: 1 comment, 1 repeated line": (
+        "q1 0 d3 1.0\nq1 0 d9 0\n# more\nq2 0 d3 2.00\nq1 0 d9 0\n"
+    ),
+    "qrels with a header: query-id, corpus-id, score": (
+        "query-id\tcorpus-id\tscore\nq1\td3\t1\nq1\td9\t0\nq2\td3\t2\n"
+    ),
+    "qrels with a header: query_id, doc_id, relevance; left out: iteration": (
+        "query_id doc_id relevance iteration\nq1 d3 1 0\nq1 d9 0.0 0\nq2 d3 2 0\n"
+    ),
+    "qrels with a header: user_id:token, item_id:token, label:float; left out: timestamp:float": (
+        "user_id:token\titem_id:token\tlabel:float\ttimestamp:float\nq1\td3\t1.0\t3\nq1\td9\t0\t7\n"
+        "q2\td3\t2\t1\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("form", JUDGED)
+def test_qrels_of_every_form(tmp_path: Path, form: str) -> None:
+    path = written(tmp_path, JUDGED[form])
+    qrels = tr.read_qrels(path)
+    assert judged_in(qrels) == QRELS
+    assert qrels.source == f"{path} ({form})"
+
+
+def test_ratings_of_interactions_are_grades(tmp_path: Path) -> None:
+    """As in RecBole's atomic files, whose names may have blanks within."""
+    text = "item_id:token\tuser_id:token\trating:float\nthe wall\t7\t1\nheat\t07\t4.5\n"
+    path = written(tmp_path, text, "made.inter")
+    qrels = tr.read_qrels(path)
+    assert judged_in(qrels) == [("7", "the wall", 1), ("07", "heat", 4.5)]
+    task = tr.retrieval.Task(path, entities=["the wall", "heat", "alien"], queries=["7", "07"])
+    assert task.evaluate_scores([[3, 1, 2], [3, 1, 2]])["mrr"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "q1 0 d3 1\nq1 0 d9 .1\nq2 0 d3 0.01\nq2 0 d4 -1\nq2 0 d5 1e-3\nq2 0 d6 -0.5\n",
+        "doc_id\tgrade\tquery\nd3\t1\tq1\nd9\t.1\tq1\nd3\t0.01\tq2\nd4\t-1\tq2\nd5\t1e-3\tq2\nd6\t-.5\tq2\n",
+        '{"q1": {"d3": "1", "d9": 0.1}, "q2": {"d3": 1e-2, "d4": "-1", "d5": 0.001, "d6": -0.5}}',
+        '{" q1": {"d3 ": 1, "d9": 0.1}}\n{"q2": {"d3": 1e-2, "d4": -1, "d5": 0.001, "d6": -0.5}}',
+    ],
+)
+def test_grades_in_text_are_finite_numbers(tmp_path: Path, text: str) -> None:
+    """Fractions, as in ESCI, and those below 0; in blocks of any size."""
+    name = "qrels.txt"
+    if text.startswith("{"):
+        name = "qrels.jsonl"
+    expected = [("q1", "d3", 1), ("q1", "d9", 0.1), ("q2", "d3", 0.01), ("q2", "d4", -1)]
+    expected += [("q2", "d5", 0.001), ("q2", "d6", -0.5)]
+    for at_once in (1, 1 << 17):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("truerank.records.text._BLOCK_BYTES", at_once)
+            assert judged_in(tr.read_qrels(written(tmp_path, text, name))) == expected
+
+
+def test_qrels_in_json(tmp_path: Path) -> None:
+    """As ranx saves them; of names alone each is right."""
+    graded = written(tmp_path, '{"q1": {"d3": 1, "d9": 0}, "q2": {"d3": 2}}', "qrels.json")
+    assert judged_in(tr.read_qrels(graded)) == QRELS
+    assert tr.read_qrels(graded).source == f"{graded} (qrels in JSON)"
+    named = written(tmp_path, '{"q1": ["d3"]}\n{"q2": ["d3", "d9"]}', "qrels.jsonl")
+    assert judged_in(tr.read_qrels(named)) == [("q1", "d3", 1), ("q2", "d3", 1), ("q2", "d9", 1)]
+    assert judged_in(tr.read_qrels(written(tmp_path, "{}", "none.json"))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"q": {"a": "high"}}', "expected grades that are finite numbers, got 'high' in row 0"),
+        ('{"q": {"a": "007"}}', "expected grades that are finite numbers, got '007' in row 0"),
+        ('{"q": {"a": 1e400}}', "that are finite numbers, got '1e400' in row 0"),
+        ('{"q": {"a": 1, "a": 2}}', r"each query and name once, got 'q': \[\('a', 1"),
+        ('{"q": ["a"]}\n{"q": ["b"]}', "each query and name once, got 'q'"),
+        ('{"q": [["a", 1]]}', r"each query and name once, got 'q': \[\['a'"),
+        ('[{"a": 1}]', "each query and name once, got None"),
+    ],
+)
+def test_wrong_qrels_in_json(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(tr.InputError, match=message):
+        tr.read_qrels(written(tmp_path, text, "qrels.json"))
+
+
+def test_text_has_no_type(tmp_path: Path) -> None:
+    """Digits in files, and in keys of JSON, are ints where documents are ints, or a number."""
+    qrels = {
+        "qrels.txt": "8 0 3 1\n8 0 4 0\n9 0 3 1\n",
+        "qrels.json": '{"8 ": {"3": 1, " 4": 0}, "9": {"3": 1}}',
+    }
+    for name, text in qrels.items():
+        path = written(tmp_path, text, name)
+        for entities, queries in (([5, 4, 3], [8, 9]), (["5", "4", "3"], ["8", "9"])):
+            task = tr.retrieval.Task(path, entities=entities, queries=queries)
+            assert task.evaluate_scores([[0, 1, 2], [2, 1, 0]])["mrr"] == pytest.approx(2 / 3)
+        zeros = written(tmp_path, text.replace("3", "03"), name)
+        with pytest.raises(tr.InputValueError, match="got '03'"):
+            tr.retrieval.Task(zeros, entities=[5, 4, 3], queries=[8, 9])
+
+
+WRONG_RUNS = [
+    ("q1 d7\n", "line 1: expected six fields .*; three .*header.*columns=.*, got 'q1 d7'"),
+    ("# c\n\nq1 Q0 d7 1 2.5\n", "line 3: expected six fields .*, got 'q1 Q0 d7 1 2.5'"),
+    ('{"q1": {"d7": 1}}', "line 1: this is JSON: .* read_json_lists"),
+    ("qid docno rank\na b 1\na c one\n", "line 3: expected a number as the rank "),
+    ("qid docno rank\na b 1\na c 1\n", "the list of 'a' has the rank 1 twice"),
+    ("q1 d7 1\nq1 d3\n", "line 2: expected 3 fields, with a query and a .*it reads 'q1 d3'"),
+    ("q1 d7 1 high\n", "line 1: expected a number as the rank or score .*; it reads"),
+    ("q1 d7 one 0.5\n", "line 1: expected a number as the rank or score .*; it reads"),
+    ("q1 d7 1 1e400\n", "line 1: expected a score that a float64 holds"),
+    ("q1 Q0 d 7 1 2.5 t\n", "line 1: expected six fields .*, got 'q1 Q0 d 7 1 2.5 t'"),
+    ("q1 Q0 d 1 2.5 t\nq1 Q0 e 2 1.5 k=0.9 b=0.4\n", "line 2: expected 6 fields, with a query and"),
+    ("q1 d7 1 0.5\nq1 d7 2 0.25\n", "the list of 'q1' has 'd7' twice, with 0.5 and 0.25"),
+    ("qid query_id docno score\na b c 1\n", "each once and no others; columns={.*'qid', 'query_i"),
+    ("docno doc_id\na b\n", "line 1: expected six fields .*a header of names as query_id, "),
+    ("user item stars\na b 5\n", "line 1: expected columns .*columns={.*got .*'item', 'stars'"),
+    ("who what score\na b 5\n", "line 1: expected a number as the rank or score .*; it reads 'who"),
+    (
+        "query-id\tcorpus-id\tscore\nq1\t\t1\n",
+        "line 2: expected 3 fields, with a query and",
+    ),
+]
+WRONG_QRELS = [
+    ("q1 d3 1\n", "line 1: expected four fields .*header.*, got 'q1 d3 1'"),
+    ("q1 0 d3 high\n", "line 1: expected a number as the relevance .*; it reads 'q1 0 d3 h"),
+    ("q1 0 d3 1\n\nq1 0 d4 nan\n", "expected grades that are finite numbers, got nan in row 1"),
+    ("q1 0 d3 0.5\nq1 0 d4 1e400\n", "line 2: expected a score that a float64 holds, got 1e400"),
+    ("user item stars time\nann tea 5 6\n", "line 1: expected columns .*columns={.*got .*'stars'"),
+    ("q1 0 d3 1\nq1 0 d3 1.0\n#\nq1 0 d3 0\n", "line 4: 'd3' is judged twice .*, as 1 and as 0"),
+    ("query-id corpus-id score\nq d 1\nq d 2\n", "line 3: 'd' is judged twice for 'q'"),
+    ("query-id corpus-id score\nq d x\n", "line 2: expected a number as the relevance"),
+]
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [(tr.read_run, *each) for each in WRONG_RUNS]
+    + [(tr.read_qrels, *each) for each in WRONG_QRELS],
+)
+def test_other_forms_are_refused_with_their_line(
+    tmp_path: Path, read: Any, text: str, message: str
+) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(tr.InputValueError, match=message):
+        read(path)
+
+
+# -- predictions in JSON ---------------------------------------------------------------------------
+
+
+def test_predictions_of_sentence_transformers(tmp_path: Path) -> None:
+    lines = []
+    for query, listed in RUN.items():
+        results = [{"corpus_id": name, "score": score} for name, score in listed.items()]
+        lines.append(json.dumps({"query_id": query, "query": "words", "results": results}))
+    path = written(tmp_path, "\n".join(lines), "predictions.jsonl")
+    lists = tr.read_json_lists(path)
+    assert lists_of(lists) == RUN
+    assert lists.source == f"{path} (predictions of sentence-transformers)"
+    number = lines[0].replace('"d7"', "7")
+    with pytest.raises(tr.InputValueError, match="'q1'"):
+        tr.read_json_lists(written(tmp_path, number, "numbers.jsonl"))
+
+
+def test_predictions_of_mteb(tmp_path: Path) -> None:
+    meta = {"model_name": "made", "revision": None}
+    one = {"mteb_model_meta": meta, "default": {"test": RUN}}
+    lists = tr.read_json_lists(written(tmp_path, json.dumps(one, indent=2), "one.json"))
+    assert lists_of(lists) == RUN
+    assert "(predictions of MTEB)" in lists.source
+    two = one | {"fr": {"dev": {"q": {"d": 1.0}}}}
+    path = written(tmp_path, json.dumps(two), "two.json")
+    assert lists_of(tr.read_json_lists(path, part="fr/dev")) == {"q": {"d": 1.0}}
+    for part in (None, "fr/test"):
+        with pytest.raises(tr.InputValueError, match="part= one of default/test, fr/dev"):
+            tr.read_json_lists(path, part=part)
+    plain = written(tmp_path, json.dumps(RUN), "plain.json")
+    with pytest.raises(tr.InputValueError, match=r"^part: expected None"):
+        tr.read_json_lists(plain, part="default/test")
+
+
+@pytest.mark.parametrize("entry", ['["d7", 2.5], ["d3", 1.5]', '{"corpus_id": "d7", "score": 2.5}'])
+def test_pairs_in_json(tmp_path: Path, entry: str) -> None:
+    path = written(tmp_path, '{"q1": [%s]}' % entry, "pairs.json")  # noqa: UP031
+    lists = tr.read_json_lists(path)
+    assert lists["q1"]["d7"] == 2.5
+    assert lists.scores is not None
+
+
+# -- what reports say ------------------------------------------------------------------------------
+
+
+def test_reports_say_what_was_read(tmp_path: Path) -> None:
+    qrels = written(tmp_path, JUDGED["qrels with a header: query-id, corpus-id, score"], "q.tsv")
+    run = written(tmp_path, "q1\td7\t1\nq1\td3\t2\nq2\td3\t1\n", "run.tsv")
+    task = tr.retrieval.Task(qrels, entities=10)
+    report = task.evaluate_lists(run)
+    expected = (
+        f"{qrels} (qrels with a header: query-id, corpus-id, score)",
+        f"{run} (run: query, document, rank)",
+    )
+    assert report.protocol.files == expected
+    assert expected[1] in str(report.audit())
+    report.ranks.save(tmp_path / "ranks.npz")
+    assert tr.load(tmp_path / "ranks.npz").protocol.files == expected
+    np.testing.assert_array_equal(report.per_query("mrr"), [0.5, 1])

@@ -1,0 +1,262 @@
+"""Lines of text, plain and gzipped: in linear time, and within limits on lines and on unpacking."""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.interruptions import allocating_at_most
+from support.refusals import refusal
+from truerank import alignment, link_prediction
+from truerank.records import text
+from truerank.records.column_roles import FACTS
+from truerank.records.text import RowForm, line_of, open_rows, read_rows, text_blocks
+
+
+def codes(_column: int, fields: Any) -> Any:
+    return np.array(list(map(len, fields)), np.int64)
+
+
+@given(
+    st.lists(st.sampled_from([b"", b"a", b"bc", b"d" * 9, b"e" * 10, b"f" * 11, b"g" * 30])),
+    st.booleans(),
+    st.integers(1, 12),
+)
+def test_blocks_have_whole_lines(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], ended: bool, size: int
+) -> None:
+    """Whatever the size of a block, and up to the longest line that is allowed."""
+    content = b"\n".join(lines) + b"\n" * ended
+    too_long = [number for number, line in enumerate(lines, 1) if len(line) > 10]
+    for name, written in (("x", content), ("x.gz", gzip.compress(content))):
+        path = tmp_path_factory.getbasetemp() / name
+        path.write_bytes(written)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(text, "_BLOCK_BYTES", size)
+            patch.setattr(text, "MAX_LINE_BYTES", 10)
+            if too_long:
+                with pytest.raises(
+                    ValueError, match=f"x.*: line {too_long[0]} has more than 10 by"
+                ):
+                    list(text_blocks("triples", str(path)))
+                continue
+            numbered = list(text_blocks("triples", str(path)))
+            blocks = [block for _, block in numbered]
+            ends = np.cumsum([block.count("\n") for block in blocks])
+            assert [number for number, _ in numbered] == [1, *(1 + ends)][: len(blocks)]
+            assert "".join(blocks).encode() == content
+            assert all(block.endswith("\n") for block in blocks[:-1])
+            assert all(blocks)
+
+
+BOMB = gzip.compress(bytes(1 << 20)) * 400  # 400 MiB without an end of line
+
+
+@pytest.mark.parametrize("reader", [link_prediction.read_triples, alignment.read_pairs])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_line_without_an_end(
+    tmp_path: Path, reader: Callable[[Path], Any], packed: bool, sanitized: bool
+) -> None:
+    """With as much work and memory as the longest line that is allowed."""
+    path = tmp_path / "x.tsv"
+    if packed:
+        path = tmp_path / "x.gz"
+        path.write_bytes(BOMB)
+        assert path.stat().st_size < 1 << 19
+    else:
+        with open(path, "wb") as file:
+            file.truncate(1 << 40)
+    words = "line 1 has more than 16,777,216 bytes"
+    most = np.inf if sanitized else 100 << 20
+    with allocating_at_most(most):
+        refusal(ValueError, words, reader, path)
+
+
+def test_a_row_has_only_so_many_columns(tmp_path: Path) -> None:
+    """A line of tabs would be a million columns, each with labels of its own."""
+    (tmp_path / "x").write_bytes(b"\n\na\tb\tc" + b"\t" * (1 << 20))
+    with pytest.raises(
+        ValueError,
+        match=r"line 3: .*got 'a\\tb\\tc\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\",
+    ):
+        link_prediction.read_triples(tmp_path / "x")
+    (tmp_path / "x").write_bytes(b"\t".join([b"a"] * 1000))
+    assert link_prediction.read_triples(tmp_path / "x").ids.shape == (1, 1000)
+
+
+def test_lines_of_rows(tmp_path: Path) -> None:
+    """A line is found again whatever stands before it, and however large the file is unpacked."""
+    content = b"\xef\xbb\xbf\r\n\r\n  \na\tb\r\n\nc\td\n" + b"\n" * 300_000 + b"e\tf"
+    (tmp_path / "x").write_bytes(content)
+    (tmp_path / "x.gz").write_bytes(gzip.compress(content))
+    for path in (str(tmp_path / "x"), str(tmp_path / "x.gz")):
+        assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
+        rows = open_rows("pairs", path, RowForm(("left", "right"), more_columns=True))
+        assert rows is not None
+        assert [column.tolist() for column in read_rows(rows, (1, 0), codes)] == [[1, 1, 1]] * 2
+
+
+ROWS = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "a")]
+
+
+def written(path: Path, rows: Any, between: str = "\t") -> Path:
+    path.write_text("".join(between.join(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("header", "order"),  # the place of the head, of the relation, of the tail
+    [
+        ("h\tr\tt", (0, 1, 2)),
+        ("o\ts\tp", (1, 2, 0)),
+        ("tail_id\thead_id\trel_id", (1, 2, 0)),
+        (":START_ID(Person)\t:END_ID(Person)\t:TYPE", (0, 2, 1)),
+        ("head_id:token\ttail_id:token\trelation_id:token", (0, 2, 1)),
+    ],
+)
+def test_words_of_the_table_are_read_by_their_order(
+    tmp_path: Path, header: str, order: tuple[int, int, int]
+) -> None:
+    rows = [[row[order.index(j)] for j in range(3)] for row in ROWS]
+    path = written(tmp_path / "x.tsv", [header.split("\t"), *rows])
+    with pytest.warns(UserWarning, match="a header: left out"):
+        found = link_prediction.read_triples(path)
+    plain = link_prediction.read_triples(ROWS)
+    assert found.entities == plain.entities
+    assert found.ids.tolist() == plain.ids.tolist()
+
+
+NODES = [f"e{i}" for i in range(9)]
+LOOP = [(f"e{i}", f"r{i % 2}", f"e{(i + 1) % 9}") for i in range(9)]
+NAMES = {"head": ["h", "subject", "from_id"], "relation": ["r", "p", "label"], "tail": ["t", "o"]}
+
+
+@given(
+    st.permutations(["head", "relation", "tail", "beside"]),
+    st.data(),
+    st.sampled_from(["x.tsv", "x.csv"]),
+)
+def test_columns_in_any_order_give_the_same_facts(
+    tmp_path_factory: pytest.TempPathFactory, order: list[str], data: Any, name: str
+) -> None:
+    """Whether a header names them, or columns= by names or by numbers does."""
+    fields = dict(zip(NAMES, zip(*LOOP, strict=True), strict=True))
+    fields["beside"] = ("0.5",) * 9
+    rows = list(zip(*(fields[role] for role in order), strict=True))
+    words = {role: data.draw(st.sampled_from(names)) for role, names in NAMES.items()}
+    path = tmp_path_factory.getbasetemp() / name
+    between = "," if name == "x.csv" else "\t"
+    header = [(words | {"beside": "id"})[role] for role in order]
+    places = {role: order.index(role) for role in NAMES}
+    unknown = {role: f"name of {word}" for role, word in words.items()} | {"beside": "w"}
+    expected = link_prediction.Task(LOOP, {}, entities=NODES)
+    files: list[tuple[Any, dict[str, Any]]] = [
+        ([header, *rows], {}),
+        ([header, *rows], {"header": True}),
+        (rows, {"columns": places}),
+        ([header, *rows], {"columns": places}),
+        ([[unknown[role] for role in order], *rows], {"columns": places, "header": True}),
+        (
+            [[unknown[role] for role in order], *rows],
+            {"columns": {role: unknown[role] for role in NAMES}},
+        ),
+    ]
+    for content, options in files:
+        written(path, content, between)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of headers
+            task = link_prediction.Task(path, {}, entities=NODES, **options)
+        assert task.test.tolist() == expected.test.tolist()
+        assert task.relations == expected.relations
+
+
+FIELDS = st.sampled_from([*NODES, "r0", "r1", "u", "v", "w", "head", "h"])
+
+
+@given(
+    st.tuples(FIELDS, FIELDS, FIELDS), st.sampled_from([9, 8]), st.sampled_from(["", "new", "u"])
+)
+def test_a_first_line_that_may_be_a_header_is_never_a_fact(
+    tmp_path_factory: pytest.TempPathFactory, first: tuple[str, str, str], lines: int, known: str
+) -> None:
+    """By the rule in words: ten lines and more, and no field that occurs elsewhere."""
+    path = written(tmp_path_factory.getbasetemp() / "facts.tsv", [first, *LOOP[:lines]])
+    options: dict[str, Any] = {"known": {"train": [("e0", "r0", known)]}} if known else {}
+    entities = {label for row in LOOP[:lines] for label in row[::2]} | {known}
+    occurs = {first[0], first[2]} & entities or first[1] in ("r0", "r1")
+    is_header = sorted(map(FACTS.role_of, first), key=str) == ["head", "relation", "tail"]
+    if lines == 9 and not occurs and not is_header:
+        words = "facts.tsv: expected a first line with a field that occurs elsewhere"
+        refusal(ValueError, words, link_prediction.Task, path, **options)
+    else:
+        task = link_prediction.Task(path, **options)
+        assert len(task.test) == lines + 1
+    assert len(link_prediction.Task(path, header=False, **options).test) == lines + 1
+
+
+def test_pairs_have_headers_of_the_table_alone(tmp_path: Path) -> None:
+    """Every line of theirs is one whose fields occur nowhere else."""
+    rows = [(f"a{i}", f"b{i}") for i in range(20)]
+    order = {"left": [row[0] for row in rows], "right": [row[1] for row in rows]}
+    assert len(alignment.Task(written(tmp_path / "x", rows), **order).pairs) == 20
+    swapped = [("right", "left"), *(row[::-1] for row in rows)]
+    with pytest.warns(UserWarning, match='reads "right left", a header'):
+        task = alignment.Task(written(tmp_path / "x", swapped), **order)
+    assert task.pairs.tolist() == [[i, i] for i in range(20)]
+    assert task.audit.headers
+    columns = {"left": "ours", "right": "theirs"}
+    named = written(tmp_path / "x", [("theirs", "ours"), *swapped[1:]])
+    with pytest.warns(UserWarning, match="a header"):
+        assert len(alignment.Task(named, **order, columns=columns).pairs) == 20
+    refusal(ValueError, "columns left, right", alignment.Task, named, **order, header=True)
+
+
+def test_csv_has_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "facts.csv.gz"
+    path.write_bytes(gzip.compress(b'"oslo, city",in,"so ""called"" norway"\r\n\r\nb , in, "c"\n'))
+    found = link_prediction.read_triples(path)
+    assert found.entities == ("b", "c", "oslo, city", 'so "called" norway')
+    assert found.ids.tolist() == [[2, 0, 3], [0, 0, 1]]
+    (tmp_path / "facts.tsv").write_text('"a\tr\tb"\n')  # between tabs quotes are characters
+    assert link_prediction.read_triples(tmp_path / "facts.tsv").entities == ('"a', 'b"')
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('a,r,b\nb,r,"c\nd",r,e\n', "facts.csv: line 2: expected csv, whose quotes are closed"),
+        ('a,r,b\nb,r,"c"d\n', "facts.csv: line 2: expected csv"),
+        ("a,r,b\nb,r\n", "facts.csv: line 2: expected at least 3 columns .* with commas between"),
+        ("a,r,b\nb,r,\n", "facts.csv: line 2: expected .* and none empty, got 'b,r,'"),
+        ("a\tr\tb\n", "facts.csv: line 1: expected at least 3 columns"),
+    ],
+)
+def test_csv_that_is_none(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "facts.csv").write_text(text)
+    refusal(ValueError, words, link_prediction.read_triples, tmp_path / "facts.csv")
+
+
+def test_statements_have_headers_and_csv(tmp_path: Path) -> None:
+    text = 'head,relation,tail\n"a, b",r,c,q,"v, w"\n'
+    path = tmp_path / "statements.csv"
+    path.write_text(text)
+    with pytest.warns(UserWarning, match="a header: left out"):
+        found = link_prediction.read_statements(path)
+    assert found.entities == ("a, b", "c", "v, w")
+    assert len(link_prediction.read_statements(path, header=False).triples) == 2
+    path.write_text("tail,relation,head\na,r,b\n")
+    words = 'statements.csv: expected head, relation and tail, .* got a header "tail relation head"'
+    refusal(ValueError, words, link_prediction.read_statements, path)
+    path.write_text("u,v,w\n" + "".join(",".join(row) + "\n" for row in LOOP))
+    words = "statements.csv: expected a first line with a field that occurs elsewhere"
+    refusal(ValueError, words, link_prediction.read_statements, path)
+    with pytest.warns(UserWarning, match='reads "u v w", a header'):
+        assert len(link_prediction.read_statements(path, header=True).triples) == 9
