@@ -1,0 +1,228 @@
+"""Every module has a file of tests of its name, or stands in the table that says which tests it."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.environment import ROOT
+
+PACKAGE = ROOT / "python" / "truerank"
+TESTS = ROOT / "tests"
+
+# The modules that each file of tests is the first to run after a change, below both folders.
+TESTED_BY = {
+    "adapters/test_dask.py": """
+        counting/chunk_entries
+    """,
+    "adapters/test_pykeen_evaluator.py": """
+        adapters/pykeen
+    """,
+    "alignment/datasets/test_splits.py": """
+        alignment/datasets/graphs
+    """,
+    "alignment/matching/test_assignment.py": """
+        alignment/matching/one_to_one
+    """,
+    "alignment/matching/test_compare.py": """
+        alignment/matching/alignments
+    """,
+    "alignment/matching/test_infer.py": """
+        alignment/matching/similarities
+    """,
+    "alignment/test_degrees.py": """
+        alignment/analyses
+    """,
+    "alignment/test_evaluate.py": """
+        alignment/local_scaling
+    """,
+    "alignment/test_named_pairs.py": """
+        alignment/aligned_pairs
+    """,
+    "cli/test_adjust.py": """
+        cli/published_tables
+    """,
+    "cli/test_evaluate.py": """
+        cli/options cli/report_output
+    """,
+    "cli/test_files.py": """
+        cli/model_files
+    """,
+    "cli/test_line.py": """
+        cli/commands
+    """,
+    "cli/test_saved_ranks.py": """
+        cli/compare cli/output
+    """,
+    "compat/test_conventions.py": """
+        compat/evaluation
+    """,
+    "compat/test_presets.py": """
+        cli/compat
+    """,
+    "compat/test_toolkits.py": """
+        compat/interpreter
+    """,
+    "counting/test_counter.py": """
+        counting/block_columns
+    """,
+    "counting/test_driver.py": """
+        counting/job counting/partial_counts counting/sources
+    """,
+    "counting/test_progress_bars.py": """
+        inputs/progress_listeners
+    """,
+    "counting/test_property.py": """
+        counting/ranking counting/sampled
+    """,
+    "counting/test_tiles.py": """
+        counting/checkpoints
+    """,
+    "devices/test_devices.py": """
+        devices/backends devices/count_kernels devices/score_sources devices/scoring_kernels
+        devices/task_counts devices/top_scores devices/vector_scores stores/on_device
+    """,
+    "embeddings/test_inputs.py": """
+        embeddings/vectors
+    """,
+    "embeddings/test_scores.py": """
+        embeddings/scoring
+    """,
+    "embeddings/test_thresholds.py": """
+        embeddings/vector_thresholds
+    """,
+    "inference/test_comparing.py": """
+        inference/comparisons inference/corrections
+    """,
+    "inference/test_influences.py": """
+        inference/units
+    """,
+    "inputs/test_array_likes.py": """
+        inputs/scores
+    """,
+    "inputs/test_exact_lists.py": """
+        inputs/candidate_lists
+    """,
+    "inputs/test_selections.py": """
+        inputs/selection
+    """,
+    "link_prediction/test_complex_queries.py": """
+        link_prediction/query_answers
+    """,
+    "link_prediction/test_statement_task.py": """
+        link_prediction/statements
+    """,
+    "link_prediction/test_task.py": """
+        link_prediction/triple_sides
+    """,
+    "link_prediction/test_triples.py": """
+        link_prediction/triple_audit records/split_audit
+    """,
+    "metrics/chance_model/test_moments.py": """
+        metrics/chance_model/means metrics/chance_model/nodes
+        metrics/chance_model/order_statistics metrics/chance_model/tasks
+        metrics/chance_model/transforms
+    """,
+    "metrics/test_groups.py": """
+        ranks/grouping
+    """,
+    "metrics/test_keys.py": """
+        metrics/kinds metrics/other_names
+    """,
+    "metrics/test_metrics.py": """
+        metrics/averages metrics/metric_table metrics/values
+    """,
+    "package/test_docs.py": """
+        adapters/pyg adapters/pytorch_metric_learning
+    """,
+    "package/test_types.py": """
+        inputs/words
+    """,
+    "page/test_report_page.py": """
+        page/pictures
+    """,
+    "plot/test_plots.py": """
+        plot/curves plot/drawing plot/indices plot/rows plot/shares
+    """,
+    "ranks/test_ranks.py": """
+        ranks/container ranks/counts ranks/joining
+    """,
+    "ranks/test_user_labels.py": """
+        ranks/judged ranks/labels
+    """,
+    "records/test_doors_of_ids.py": """
+        records/column_ids records/elements
+    """,
+    "records/test_list_files.py": """
+        retrieval/trec_runs
+    """,
+    "records/test_list_forms.py": """
+        records/line_forms records/named_lists
+    """,
+    "records/test_text.py": """
+        records/split_columns
+    """,
+    "reporting/test_json_reports.py": """
+        reporting/stored_reports
+    """,
+    "reporting/test_model_table.py": """
+        reporting/brackets reporting/model_blocks reporting/repeats
+    """,
+    "reporting/test_report_members.py": """
+        reporting/base_report reporting/named_numbers
+    """,
+    "reporting/test_report_table.py": """
+        reporting/columns
+    """,
+    "reporting/test_reports.py": """
+        reporting/summaries
+    """,
+    "retrieval/test_grades.py": """
+        retrieval/answers
+    """,
+    "retrieval/test_names.py": """
+        retrieval/lists
+    """,
+    "retrieval/test_report.py": """
+        retrieval/answered_queries retrieval/metrics
+    """,
+    "retrieval/test_shapes.py": """
+        retrieval/sets
+    """,
+    "retrieval/test_task.py": """
+        retrieval/side
+    """,
+    "stores/test_opening.py": """
+        stores/mapped
+    """,
+    "stores/test_stores.py": """
+        stores/shards stores/store
+    """,
+    "tables/test_table.py": """
+        tables/as_table tables/cells tables/forms
+    """,
+    "tasks/test_candidates.py": """
+        tasks/keyed_candidates tasks/listed_candidates tasks/pair_batches
+    """,
+    "tasks/test_parts.py": """
+        ranks/origins
+    """,
+    "tasks/test_task.py": """
+        tasks/batches tasks/query_rows tasks/score_evaluation tasks/side_tasks tasks/task_lists
+    """,
+    "test_errors.py": """
+        inputs/checks
+    """,
+}
+
+
+@pytest.mark.skipif(not PACKAGE.is_dir(), reason="no sources beside these tests")
+def test_every_module_has_a_file_of_tests() -> None:
+    paths = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")]
+    modules = [path for path in paths if not path.stem.startswith("__")]
+    unnamed = set()
+    for module in modules:
+        if not (TESTS / module.parent / f"test_{module.name}").is_file():
+            unnamed.add(module.with_suffix("").as_posix())
+    listed = [module for modules in TESTED_BY.values() for module in modules.split()]
+    assert sorted(listed) == sorted(unnamed - {"arrays/types"})
+    assert [name for name in TESTED_BY if not (TESTS / name).is_file()] == []
