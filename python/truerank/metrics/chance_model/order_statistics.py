@@ -350,6 +350,7 @@ def order_moments(tasks: Tasks, k: float, *, inverse: bool = False) -> Moments:
         kinks = np.append(kinks, 2 ** np.arange(3, 63))
     nodes = []
     sums = np.zeros(2)
+    size = 0.0  # It is the size of the parts of the second sum.
     for side, last in ((-1, 1), (1, top + 1)):
         ends = counts.first_with_mean(centre + side * spread * _RUNS, top)
         ends[0] = pivot
@@ -362,6 +363,7 @@ def order_moments(tasks: Tasks, k: float, *, inverse: bool = False) -> Moments:
             part = steps @ tail
             nodes.append((x, w))
             sums = sums + part
+            size += abs(float(part[1]))
             if (np.abs(part) <= 1e-18 * np.abs(sums)).all():
                 break
     if k != int(k):
@@ -370,7 +372,10 @@ def order_moments(tasks: Tasks, k: float, *, inverse: bool = False) -> Moments:
         sums = sums - _gap(counts, centre, top, x, w, float(pivot), inverse)
     mean = float(sums[0])
     mean += 1 / pivot if inverse else pivot
-    return mean, max(float(sums[1] - sums[0] ** 2), 0.0)
+    variance = float(sums[1] - sums[0] ** 2)
+    if not variance > 1e-15 * size:  # The variance of a nearly certain rank is rounding.
+        variance = 0.0
+    return mean, variance
 
 
 def _nodes_of_gap(
