@@ -18,7 +18,7 @@ import pytest
 
 import truerank as tr
 from support.refusals import refusal
-from truerank.tables import writing
+from truerank.arrays import writing
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="permissions and processes of POSIX")
 
@@ -195,7 +195,7 @@ def test_a_failing_call_of_the_system_leaves_the_old_file_and_no_other(
 
 KILLED = """
 import os, signal, sys
-from truerank.tables import writing
+from truerank.arrays import writing
 
 with writing.replace_file(sys.argv[1]) as file:
     file.write(b"half")

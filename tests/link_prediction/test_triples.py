@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.refusals import refusal
-from truerank.inputs import row_keys as rows
+from truerank.arrays import row_keys as rows
 from truerank.link_prediction import Task, read_triples
 from truerank.records import text
 from truerank.retrieval import Task as Retrieval

@@ -124,7 +124,7 @@ class SplitReader:
         if is_path(split):
             path = os.fsdecode(split)
             if not path.endswith(".npy"):
-                return self.read_text(title, path)
+                return self.read_lines(title, path)
             split = read_npy(title, path)
             title = f"{title}: {path}"
         if isinstance(split, ForeignSplit):
@@ -133,7 +133,7 @@ class SplitReader:
         values = enumerate(self.columns(title, split))
         return [self.column(title, j, each) for j, each in values]
 
-    def read_text(self, title: str, path: str) -> list[IdColumn]:
+    def read_lines(self, title: str, path: str) -> list[IdColumn]:
         """Read the columns of a file of text; one without rows has no columns."""
         rows = open_rows(title, path, self.form, self.header)
         if rows is None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ..naming import names_when_used
 
 if TYPE_CHECKING:
-    from ..arrays import writing as writing
     from . import forms as forms
     from .as_table import AsTable as AsTable
     from .table import Column as Column
@@ -19,6 +18,5 @@ else:  # or a type checker would accept any name
             ".as_table": ("AsTable",),
             ".table": ("Column", "Table"),
             ".forms": (),
-            ".writing": (),
         },
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import tables
+from ..arrays.writing import replace_file, writable_place
 from ..errors import InputValueError
 from ..inputs.checks import flag
 from ..naming import import_extra, printable, public, terminal_text
@@ -142,7 +143,7 @@ class AsTable(ABC):
         ...     tr.Report.from_json(path.read_text())["mrr"]
         0.625
         """
-        tables.writing.writable_place(path)
+        writable_place(path)
         name = os.fsdecode(path)
         ending = os.path.splitext(name)[1].lower()
         if ending not in FORMS:
@@ -154,7 +155,7 @@ class AsTable(ABC):
         text: str = getattr(self, FORMS[ending])(metrics, **options)
         if ending == ".html":
             text = tables.forms.html_page(type(self).__name__, text)
-        with tables.writing.replace_file(path) as file:
+        with replace_file(path) as file:
             file.write(f"{text.removesuffix(chr(10))}\n".encode(errors="backslashreplace"))
 
 

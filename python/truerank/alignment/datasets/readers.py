@@ -376,7 +376,7 @@ def _read_columns(
     path = os.fsdecode(file.path)
     title = f"{file.argument}: {path}"
     reader = SplitReader(RowForm(tuple(fields), tuple(range(len(fields))), door=file.door))
-    columns = reader.read_text(file.argument, path)
+    columns = reader.read_lines(file.argument, path)
     for note in reader.notes:
         warn_user(note)
     if not columns and not may_be_empty:
