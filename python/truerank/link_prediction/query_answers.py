@@ -16,7 +16,7 @@ from ..inputs.checks import check_length, is_integer, is_iterable
 from ..inputs.frames import without_index
 from ..naming import public
 from ..records.elements import is_label
-from ..records.list_files import json_lines
+from ..records.json_lines import json_lines
 
 _FIELDS = frozenset({"structure", "query", "easy", "hard"})  # A line has these fields.
 _LINE = (

@@ -19,7 +19,7 @@ from ..naming import public
 from ..records.column_ids import IdColumn, refuse_unsaid_header
 from ..records.column_roles import FACTS, is_header
 from ..records.elements import without_blanks
-from ..records.list_files import is_json, json_lines
+from ..records.json_lines import is_json, json_lines
 from ..records.split_columns import SplitReader, stack_splits
 from ..records.text import (
     MAX_COLUMNS,

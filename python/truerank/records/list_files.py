@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
 from ..arrays.input_files import path_name
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import is_number
 from ..naming import public
 from ..tables.cells import format_count
 from .column_roles import JUDGEMENTS, LISTS, Door, check_columns
-from .elements import without_blanks
+from .json_lines import is_json, parse_json
 from .judgements import Qrels, read_grades
 from .line_forms import (
     LEAST_TIME,
@@ -312,11 +311,6 @@ def lists_of_file(argument: str, path: str, columns: Any = None) -> NamedLists:
     return _lists_of_run(argument, path, columns)
 
 
-def is_json(path: str) -> bool:
-    """Return whether a file has JSON, by its name."""
-    return path.endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz"))
-
-
 def _check_columns(path: str, columns: Any, door: Door) -> dict[str, str | int] | None:
     """Check the option `columns`, which JSON does not have."""
     if is_json(path) and columns is not None:
@@ -342,12 +336,6 @@ def _lists_of_run(
     )
     lists.source = source_of(path, form, reader.comments, repeated)
     return lists
-
-
-def json_lines(argument: str, path: str) -> Iterator[tuple[int, Any]]:
-    """Yield the number of each line of a file that is not empty, and its JSON."""
-    for number, line in text_lines(argument, path):
-        yield number, _parse_json(argument, f"{path}: line {number}", line)
 
 
 def _lists_of_json(
@@ -420,7 +408,7 @@ def _json_lists(
     if not has_lines:  # The whole file is one object, or an array.
         texts = [(1, "\n".join(line for _, line in texts))]
     for number, text in texts:
-        value = known_form(_parse_json(argument, f"{path}: line {number}", text, exact_number))
+        value = known_form(parse_json(argument, f"{path}: line {number}", text, exact_number))
         if isinstance(value, dict) and not is_number(next(iter(value.values()), None)):
             yield from value.items()
         elif isinstance(value, list):
@@ -431,21 +419,3 @@ def _json_lists(
                     yield None, listed
         else:
             yield None, value
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> Any:
-    """Return an object, or the pairs of one that has a name twice, which nobody takes."""
-    value = dict(pairs)
-    if _core.have_blank_ends(tuple(value)):  # Blanks at the ends belong to no label.
-        value = {without_blanks(name): listed for name, listed in pairs}
-    if len(value) < len(pairs):
-        return pairs
-    return value
-
-
-def _parse_json(argument: str, place: str, text: str, read: Any = None) -> Any:
-    """Read JSON, its numbers by a function of their text; an error names the place."""
-    try:
-        return json.loads(text, object_pairs_hook=_distinct, parse_int=read, parse_float=read)
-    except (ValueError, RecursionError) as error:
-        raise InputValueError(argument, f"no JSON ({error})", place=place) from None

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
 
 import numpy as np
 
+from .. import counting
 from ..arrays.row_keys import distinct, first_equals
 from ..counting.driver import count_source
 from ..counting.job import SCORES, prepare_job
-from ..counting.lists import rank_open_lists
 from ..counting.sources import StoreSource
 from ..embeddings.scoring import TopK, rank_open_embeddings
 from ..embeddings.vectors import QUERIES, Embeddings
@@ -41,7 +41,7 @@ from ..inputs.words import LISTED
 from ..ranks.container import Ranks
 from ..ranks.joining import join_ranks
 from ..ranks.origins import Origin
-from ..reporting import report
+from ..reporting import Report
 from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .listed_candidates import candidates_of_lists
@@ -134,7 +134,7 @@ class Task(Generic[AnyReport]):
 
     def _report(self, ranks: Ranks) -> AnyReport:
         """Report the ranks of all sides; a protocol may weight or group them."""
-        return cast("AnyReport", report(ranks))
+        return cast("AnyReport", Report(ranks))
 
     def _check_columns(self) -> None:
         """Say what a user should know before columns are taken for candidates."""
@@ -390,7 +390,7 @@ class Task(Generic[AnyReport]):
                 sizes = LISTED
             elif candidates is not None:
                 filter_lists, sizes = candidates_of_lists(lists_of_ids, given.rows, side)
-            ranks = rank_open_lists(
+            ranks = counting.lists.rank_open_lists(
                 lists_of_ids,
                 side.targets,
                 side.columns,
