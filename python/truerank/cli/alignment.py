@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from ..alignment import AlignmentData, Graph
 
-TESTED = "test"  # of files of one's own, those whose pairs are ranked
+TESTED = "test"  # Of a user's own files, the pairs of this one are ranked.
 
 
 def parse_candidates(name: str, text: str) -> Any:
@@ -174,7 +174,7 @@ def take_arguments(given: Given, folder: str | None) -> None:
         expected = " ".join(names) or "no files beside --scores and --data or --test"
         raise click.UsageError(f"expected {expected}, got {' '.join(paths) or 'none'}")
     for name, path in zip(names, paths, strict=True):
-        if name == "PAIRS":  # the task reads them, with the names of the entities
+        if name == "PAIRS":  # The task reads them, for it knows the names.
             given["pairs"] = note_file(path)
         else:
             given[name.lower()] = read_array(name, path)
@@ -216,13 +216,11 @@ def read_data_set(
     if split not in data.splits:
         expected = f"one of {', '.join(data.splits)}"
         raise InputValueError("--split", expected=expected, got=repr(split))
-    source = f"split {split} of {folder}"
-    if fold is not None:
-        source = f"split {split} of fold {fold} of {folder}"
+    of_fold = "" if fold is None else f"of fold {fold} "
     return entities | {
         "pairs": data.splits[split],
         "known": data.known(split),
-        "source": source,
+        "source": f"split {split} {of_fold}of {folder}",
     }
 
 

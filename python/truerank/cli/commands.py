@@ -48,7 +48,7 @@ class Commands(click.Group):
                 if error.ctx is not None:
                     text += f" (see {error.ctx.command_path} --help)"
                 raise click.UsageError(printable(text.strip())) from error
-            except BrokenPipeError:  # which click ends quietly
+            except BrokenPipeError:  # click itself ends quietly then.
                 raise
             except InputError as error:
                 raise click.ClickException(str(error)) from error
@@ -79,7 +79,7 @@ def demo(given: Given) -> None:
 
     The exit code is 1 if a measured figure differs from the published one.
     """
-    from .demo import run  # other commands do not need it
+    from .demo import run  # Other commands do not need it.
 
     table, wrong = run(percent=given.pop("percent", False))
     show(table, given)
@@ -90,7 +90,7 @@ def demo(given: Given) -> None:
 @command("info", PRINTING, short_help="Show versions, instruction sets, bounds and threads.")
 def info(given: Given) -> None:
     """Show versions, instruction sets, bounds, threads and devices."""
-    from ..devices.backends import backends_of_devices  # other commands do not need torch
+    from ..devices.backends import backends_of_devices  # Others do not need torch.
 
     devices = [f"{name} ({backend})" for name, backend in backends_of_devices().items()]
     openmp = "yes" if _core.openmp() else "no"

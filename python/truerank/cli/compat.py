@@ -28,7 +28,7 @@ def compare_conventions(given: Given) -> None:
     truerank compat scores.npy targets.npy --filter filter.npz
     truerank compat scores.npy targets.npy --filter filter.npz --preset libkge
     """
-    from ..compat import report, table  # other commands do not need them
+    from ..compat import report, table  # Other commands do not need them.
 
     printing = take(given, f"metrics {PRINTING}")
     if "preset" in given:

@@ -111,7 +111,7 @@ def rank_sides(model: SimpleNamespace) -> tuple[Ranks, Ranks]:
     scores: dict[str, Any] = {}
     for side, queries in vectors.items():
         bits = score_embeddings(queries, model.entities, similarity="l1").view(np.uint32)
-        halfway = 0x7FFF + ((bits >> 16) & 1)  # to the nearest value, and ties to even
+        halfway = 0x7FFF + ((bits >> 16) & 1)  # Ties are rounded to even.
         scores[side] = ((bits + halfway) >> 16).astype(np.uint16).view("V2")
     rounded = task.evaluate_scores(**scores, unique=True, dtype="bfloat16")
     return exact.ranks, rounded.ranks
@@ -127,9 +127,8 @@ def disagreements(measured: Report, figures: Mapping[str, float]) -> list[str]:
     wrong = []
     for key, figure in figures.items():
         _, kind, metric = key.split(".")
-        tolerance = 1e-12
-        if kind == "realistic" or metric in ("amr", "amri"):  # they were float32
-            tolerance = 1e-6
+        was_float32 = kind == "realistic" or metric in ("amr", "amri")
+        tolerance = 1e-6 if was_float32 else 1e-12
         if not math.isclose(measured[key], figure, rel_tol=tolerance):
             wrong.append(f"{key}: published {figure!r}, measured {measured[key]!r}")
     return wrong

@@ -157,7 +157,7 @@ def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks
     rules = take(given, "filter rows candidates order nan threads")
     tasks = store.shape[0]
     of_tasks: Any = rules.get("rows", targets)
-    if np.ndim(of_tasks):  # a single target is that of every row
+    if np.ndim(of_tasks):  # A single target is that of every row.
         tasks = len(of_tasks)
     blank = Ranks(np.zeros(tasks, np.int64), np.ones(tasks, np.int64), 2).with_labels(**labels)
     report(blank, by=given.get("by"), weights=given.get("weights"))

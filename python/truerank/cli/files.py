@@ -21,7 +21,8 @@ from ..records.text import text_blocks
 from ..records.vocabularies import read_labels
 from ..stores import Store, open_scores
 
-_FILES = "truerank.files"  # in the context of a command: what it reads
+# The context of a command lists under this name the files that the command reads.
+_FILES = "truerank.files"
 _SELECTION = ("indptr", "indices", "lists")
 
 
@@ -73,7 +74,7 @@ def read_array(argument: str, path: str) -> NDArray[Any]:
 def read_selection(argument: str, path: str) -> tuple[NDArray[Any], ...]:
     """Read a selection: (indptr, indices) or (indptr, indices, lists), or those of a CSR matrix."""
     members, arrays = read_npz(argument, note_file(path), (*_SELECTION, "format"))
-    if "format" in arrays:  # a matrix that scipy.sparse saved
+    if "format" in arrays:  # scipy.sparse saved this matrix.
         layout = arrays["format"].tobytes().replace(b"\0", b"")
         if layout != b"csr":
             expected = "a scipy.sparse matrix in csr format"

@@ -118,7 +118,7 @@ def flag(flags: str, help_text: str) -> Decorator:
 
 
 OPTIONS: dict[str, Decorator] = {
-    # how scores are compared
+    # These options say how scores are read and compared.
     "order": option(
         "--order",
         click.Choice(ORDERS),
@@ -153,7 +153,7 @@ OPTIONS: dict[str, Decorator] = {
         "turn (interleaved), or all real parts before all imaginary parts (halves).",
     ),
     "bias": option("--bias", ARRAY, "A number for each entity, added to its scores: .npy."),
-    # tasks
+    # These options say what the tasks are.
     "filter": option(
         "--filter",
         SELECTION,
@@ -203,7 +203,7 @@ OPTIONS: dict[str, Decorator] = {
         "What to do with test rows with an entity or relation that is not in --train. Default: "
         "keep.",
     ),
-    # reports
+    # These options say how values are reported.
     "by": option(
         "--by",
         LABEL,
@@ -244,7 +244,7 @@ OPTIONS: dict[str, Decorator] = {
         "Also write an HTML page: one file with tables, the audit and plots. It needs the extra "
         "plot.",
     ),
-    # what is printed
+    # These options say what is printed.
     "metrics": option(
         "--metrics --metric metrics",
         Value(_metrics, "name,..."),
@@ -308,7 +308,7 @@ def command(name: str, options: str, **more: Any) -> Callable[[Callable[[Given],
 
 
 def _is_given(value: object) -> bool:
-    # an option that may be given several times, and was not, is an empty tuple
+    # An option that may be given several times is an empty tuple if it was not given.
     return value is not None and not (isinstance(value, tuple) and len(value) == 0)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .. import Progress
     from ..tables import AsTable
 
-# The method of a result that writes each style.
+# Each style is written by this method of a result.
 METHODS = {
     "text": "to_text",
     "json": "to_json",
@@ -33,7 +33,7 @@ METHODS = {
     "latex": "to_latex",
     "html": "to_html",
 }
-# The style of a file, by the ending of its name.
+# The ending of a file's name chooses its style.
 ENDINGS = {
     ".txt": "text",
     ".json": "json",
@@ -42,8 +42,8 @@ ENDINGS = {
     ".tex": "latex",
     ".html": "html",
 }
-START_AFTER = 0.5  # seconds: shorter runs draw no bar
-LINE_EVERY = 30.0  # seconds between lines where nobody sees a bar
+START_AFTER = 0.5  # Runs of fewer seconds draw no bar.
+LINE_EVERY = 30.0  # A log, where nobody sees a bar, has a line every so many seconds.
 
 
 def bar() -> Callable[[Progress], None]:
@@ -135,7 +135,8 @@ def write_text(text: str, style: str, printing: Given) -> None:
     elif style == "csv" and sys.stdout is not None and sys.stdout.isatty():
         click.echo(printable(text, keep="\n"))
     else:
-        click.echo(text, color=True)  # or it would take what it knows for colours out of names
+        # Without `color` click would take out of names what it knows as colours.
+        click.echo(text, color=True)
 
 
 def text_in_style(result: AsTable, style: str, printing: Given) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NO_NUMBER = ("", "-", "--", "\N{EN DASH}", "\N{EM DASH}")
 YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 FACTS = ("dataset", "split", "side", "filtered", "candidates", "tasks")
-ADJUSTMENTS = {"ratio": None, "index": 4, "z": 1}  # and their decimals
+DECIMALS_OF_ADJUSTMENTS = {"ratio": None, "index": 4, "z": 1}
 
 
 class PublishedRow(NamedTuple):
@@ -187,7 +187,7 @@ def _read_row(
         else:
             names[column.title] = text
     rest = dict(given)
-    if "dataset" in facts:  # which has its own
+    if "dataset" in facts:  # A data set has its own.
         rest.pop("candidates", None)
         rest.pop("tasks", None)
     if "candidates" in facts:
@@ -227,7 +227,7 @@ class AdjustedRow(NamedTuple):
     """A row of a table with its numbers adjusted, and what of it cannot all be right."""
 
     row: PublishedRow
-    data: str  # on which its numbers were published
+    data: str  # Its numbers were published on these data.
     adjusted: dict[str, Adjusted]
     contradictions: list[str]
 
@@ -253,7 +253,7 @@ class AdjustedRow(NamedTuple):
             cells.append(metric_column(metric).heading)
             cells.append(self.row.numbers[metric].text)
             cells.append(adjusted.expectation)
-            cells += [getattr(adjusted, name) for name in ADJUSTMENTS]
+            cells += [getattr(adjusted, name) for name in DECIMALS_OF_ADJUSTMENTS]
             rows.append(cells)
         return rows
 
@@ -288,7 +288,7 @@ def table_of_rows(rows: Sequence[AdjustedRow]) -> Table:
     else:
         before.append(f"{rows[0].data}.")
     columns += ["metric", "published", "chance"]
-    columns += [Column(name, decimals=decimals) for name, decimals in ADJUSTMENTS.items()]
+    columns += [Column(name, decimals=number) for name, number in DECIMALS_OF_ADJUSTMENTS.items()]
     cells = []
     notes = []
     for row in rows:

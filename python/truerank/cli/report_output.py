@@ -127,7 +127,7 @@ class Asked(NamedTuple):
     @property
     def are_no_columns(self) -> bool:
         """Whether a column of a report cannot show some key, which names a row."""
-        keys = list(map(self.kind.read_key, self.keys))  # an unknown one is an error now
+        keys = list(map(self.kind.read_key, self.keys))  # It refuses unknown keys at once.
         return any(key != self.kind.form.column_of(key) for key in keys)
 
 
@@ -228,21 +228,20 @@ def evaluated(evaluate: Callable[[], Any], asked: Asked, grouping: Given, what: 
     ranks = made.ranks
     if what != SAVED:
         ranks = ranks.with_protocol(files=files_read())
-    if asked.saved is not None:  # before anything else can fail
+    if asked.saved is not None:  # Ranks are saved before anything else can fail.
         ranks.save(asked.saved)
     if made.filters and not grouping:
         return made
     if "by" not in grouping and made.by is not None:
-        grouping["by"] = made.by  # of a task of retrieval, whose ranks have them as a label
+        grouping["by"] = made.by  # The ranks of retrieval have its groups as a label.
     return report_of(ranks, grouping, made)
 
 
 def show_queries(made: BaseReport, asked: Asked, grouping: Given, lines: Sequence[str]) -> None:
     """Print the values of each query, as text with tabs or as a table."""
     rules = take(dict(grouping), "weights seed")
-    keys = asked.keys or list(made.few)
-    if asked.printing.get("metrics") == "all":
-        keys = list(made.usual)
+    are_all = asked.printing.get("metrics") == "all"
+    keys = list(made.usual) if are_all else asked.keys or list(made.few)
     values = values_by_query(made, keys, rules)
     style = check_printing(asked.printing)
     if style == "text":
@@ -302,7 +301,7 @@ def _queries_of(ranks: Ranks) -> tuple[Any, list[str]]:
     of_rows = codes_of(*(of_tasks.codes for of_tasks in present.values()))
     codes = of_rows.codes
     first = of_rows.first()
-    order = np.argsort(first, kind="stable")  # that in which queries come
+    order = np.argsort(first, kind="stable")  # Queries keep the order in which they come.
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     of_queries = {name: of_tasks[first[order]].values for name, of_tasks in present.items()}

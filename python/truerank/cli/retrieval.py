@@ -121,7 +121,7 @@ def retrieve(given: Given) -> None:
         what = "lists"
         if candidates is None:
             raise click.UsageError("--lists needs --candidates, how many there are in all")
-        if facts["qrels"].endswith(".npy"):  # which has columns, and not names
+        if facts["qrels"].endswith(".npy"):  # Such a file has columns, and no names.
             candidates = _in_columns(candidates, facts, lists)
         task = Task(**facts, entities=candidates)
         rules = take(given, f"{COUNTING} misses")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .intervals import Interval as Interval
     from .intervals import Intervals as Intervals
     from .intervals import interval as interval
-else:  # or a type checker would accept any name
+else:  # A type checker that saw `__getattr__` would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {

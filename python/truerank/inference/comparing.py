@@ -253,7 +253,7 @@ def why_incomparable(key: Key) -> str:
     >>> [bool(why_incomparable(parse(key))) for key in ("mrr", "gmr", "median", "macro.gmr")]
     [False, False, True, True]
     """
-    metric = METRICS.get(key.metric, METRICS["mrr"])  # those of retrieval are means, as mrr is
+    metric = METRICS.get(key.metric, METRICS["mrr"])  # Metrics of retrieval are means, as mrr is.
     if key.metric == COUNT:
         return COUNT_MESSAGE
     if metric.mean not in (arithmetic, power):
@@ -366,7 +366,8 @@ def _comparison(
     """Add to what was measured what is known of every comparison, and count wins by the merits."""
     key = pairs[0].one.key
     one, two = merits
-    slack = 1e-12 * np.maximum(np.abs(one), np.abs(two))  # equal means of unlike runs may differ
+    # Means over unlike runs may be equal, but for rounding.
+    slack = 1e-12 * np.maximum(np.abs(one), np.abs(two))
     wins = int((one - two > slack).sum())
     losses = int((two - one > slack).sum())
     notes_of_pairs = dict.fromkeys(note for pair in pairs for note in pair.notes)
@@ -430,7 +431,8 @@ def verdicts(
     notes: dict[tuple[str, str], tuple[str, ...]] = {}
     found = {}
     for key in keys:
-        known: dict[str, _Measured] = {}  # of one key alone, as there may be many units
+        # Values are kept for one key at a time, because models may have many units.
+        known: dict[str, _Measured] = {}
         for names in pairs:
             one, two = names
             if repeated.intersection(names):

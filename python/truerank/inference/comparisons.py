@@ -13,9 +13,9 @@ from .units import describe_units
 
 DIFFERENCE = "difference"
 RATIO = "ratio"
-# Fields that are no columns of a printed table.
+# Printed tables have no columns of these fields.
 _FOR_PROGRAMS = "level", "effect", "method", "units", "by", "pairing"
-MORE_DECIMALS = 4  # at most, beyond those of the metric
+MORE_DECIMALS = 4  # Bounds have at most so many decimals more than their metric.
 
 
 @public("truerank.inference")
@@ -175,7 +175,7 @@ class Comparisons(Sequence[Comparison], AsTable):
         decimals = [pair.printed_decimals() for pair in self._pairs]
         effects = " or ".join(dict.fromkeys(pair.effect for pair in self._pairs))
         columns = [Column("metric", only="data")]
-        if len(self.metrics) == 1:  # which the heading of the values names
+        if len(self.metrics) == 1:  # The heading of the values names it.
             decimals = [max(decimals)] * len(self)
             heading = f"{first.title.partition(' ')[0]} of a"
         else:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Outward = Callable[[float], float]
 
-# What the mean is, which decides how it is bounded and how two models differ in it.
+# The form of a mean decides how it is bounded, and how two models differ in it.
 MEAN = "mean"
 SHARE = "share"
 LOGARITHM = "logarithm"
@@ -37,12 +37,14 @@ POWER = "power"
 VARIANCE = "variance"
 MEDIAN = "median"
 NO_MEAN = ""
-_FORMS: dict[object, str] = {variance: VARIANCE, median: MEDIAN}  # by the kind of mean
-DIFFERENCES = (MEAN, SHARE)  # two models differ by a difference; in other forms by a ratio
-LEAST_POWER = 1e-6  # smaller powers are logarithms
-MOST_LOG = 300.0  # of a power; larger ones leave float64
+_FORM_OF_MEAN: dict[object, str] = {variance: VARIANCE, median: MEDIAN}
+# Two models differ by a difference in these forms, and by a ratio in the others.
+DIFFERENCES = (MEAN, SHARE)
+LEAST_POWER = 1e-6  # The mean of a smaller power is that of the logarithm.
+MOST_LOG = 300.0  # Powers of ranks with larger logarithms leave float64.
 ROUNDING = 1e-12
-FEW_CARRIERS = 30  # of the variance of mean ranks, below which intervals cover too little
+# Intervals of mean ranks cover too little if fewer units carry the variance.
+FEW_CARRIERS = 30
 
 
 class Influences(NamedTuple):
@@ -171,13 +173,13 @@ def influences_of(units: Units, level: float = 0.95) -> Influences | None:
         found = _of_mean(units, outward, form)
     if found is None or form == VARIANCE or hangs_on_large_ranks(key):
         return found
-    # a mean over groups of what is no mean of f (macro.gmr) has the ends of the metric, not of f
+    # The ends of macro.gmr and the like are those of the metric, and not of the f in a mean of f.
     return found._replace(has_range=not key.macro or form in DIFFERENCES)
 
 
 def _form_of(key: Key, units: Units) -> str:
     """What the mean is whose function the metric is; NO_MEAN for a metric of no mean."""
-    if units.ends is not None:  # of retrieval
+    if units.ends is not None:  # Only metrics of retrieval have ends of their own.
         return SHARE if key.metric == "success" else MEAN
     metric = METRICS[key.metric]
     if metric.single is not None:
@@ -186,7 +188,7 @@ def _form_of(key: Key, units: Units) -> str:
         return LOGARITHM if metric.transform is LOG else POWER
     if metric.mean is power:
         return _form_of_power(abs(float(key.parameter)), float(units.sample.candidates.max()))
-    return _FORMS.get(metric.mean, NO_MEAN)
+    return _FORM_OF_MEAN.get(metric.mean, NO_MEAN)
 
 
 def _form_of_power(p: float, largest_rank: float) -> str:
@@ -279,9 +281,8 @@ def _of_mean(units: Units, outward: Outward, form: str) -> Influences | None:
     if form == VARIANCE:
         least = 0.0
         most = math.inf
-    value = None
-    if units.ends is None:  # of ranks, as reports compute it, to the last digit
-        value = compute(units.key, units.sample)
+    # A metric of ranks has the value that reports compute, to the last digit.
+    value = compute(units.key, units.sample) if units.ends is None else None
     found = influences_of_sums(
         units.sums(top),
         units.sums(base),
@@ -334,7 +335,7 @@ def _of_groups(
     values[known] = [back(mean) for mean in means[known]]
     slopes = np.nan_to_num([slope(back, mean) for mean in means.tolist()])
 
-    # a cell has the tasks of a unit in a group
+    # A cell holds the tasks of one unit in one group.
     cells, cell = codes_of(units.unit * len(means) + group)
     unit, group_of = np.divmod(cells, len(means))
     share = np.bincount(cell, base) / weight[group_of]
@@ -352,7 +353,7 @@ def _of_groups(
     if form == VARIANCE:
         least = 0.0
         most = math.inf
-    if form not in DIFFERENCES:  # a mean over groups is one, whatever it is a mean of
+    if form not in DIFFERENCES:  # Over groups it is a mean, whatever the form within a group.
         form = MEAN
     value = float(values[known].mean())
     return Influences(
@@ -360,7 +361,7 @@ def _of_groups(
         inner=value,
         tops=of_units(moved + values[group_of] * share),
         shares=of_units(share),
-        # the formula of the error has u / (u - 1)
+        # The root takes back the factor u / (u - 1) of the formula of the error.
         moved=of_units((moved + apart[group_of]) * factors[group_of])
         * math.sqrt(1 - 1 / units.number),
         outward=float,
@@ -436,7 +437,7 @@ def _of_median(units: Units, level: float, back: Outward) -> Influences | None:
     most = float(sample.candidates.max())
     plain_median = METRICS["median"]
     middle = plain_median.mean(plain_median.transform, sample, 0)
-    # the share of tasks up to the median, or below it, whichever is nearer to a half
+    # Of the shares of tasks up to the median and below it, the one nearer to a half counts.
     counted = _shares_up_to(sample, middle)
     share = float(weights @ counted) / total
     below = _shares_up_to(sample, math.nextafter(middle, 0.0))
@@ -446,16 +447,18 @@ def _of_median(units: Units, level: float, back: Outward) -> Influences | None:
         share = share_below
     shares = units.sums(weights) / total
     moved = units.sums(weights * (counted - share)) / total
-    spread = float(np.sqrt((shares**2).sum()))
-    if 0 < share < 1 and units.number > 1:
-        spread = standard_error(moved, shares) / math.sqrt(share * (1 - share))
+    spread = (
+        standard_error(moved, shares) / math.sqrt(share * (1 - share))
+        if 0 < share < 1 and units.number > 1
+        else float(np.sqrt((shares**2).sum()))
+    )
     reach = float(ndtri((1 + level) / 2)) / 2 * spread + 0.5 / len(sample.ranks)
     low = 1.0
     high = most
     if reach < 0.5:
         low = _quantile(sample, weights, 0.5 - reach)
         high = _quantile(sample, weights, 0.5 + reach)
-    # ranks are whole numbers: a median moves by steps, of which half may be hidden at either end
+    # Ranks are whole numbers, so a median moves by steps: half a step may be hidden at each end.
     density = math.log((high + 0.5) / (low - 0.5)) / (2 * reach)
     inner = math.log(middle)
     moved = -density * without_rounding(moved, shares)
@@ -483,16 +486,16 @@ def _shares_up_to(sample: Sample, x: float) -> FloatArray:
 def _quantile(sample: Sample, weights: FloatArray, share: float) -> float:
     """The first position, or half of one, up to which the tasks have a share."""
     total = weights.sum()
-    low = 2  # in halves
-    high = int(2 * float(sample.candidates.max()))
-    while low < high:
-        middle = (low + high) // 2
-        reached = float(weights @ _shares_up_to(sample, middle / 2)) / total
+    low_halves = 2
+    high_halves = int(2 * float(sample.candidates.max()))
+    while low_halves < high_halves:
+        halves = (low_halves + high_halves) // 2
+        reached = float(weights @ _shares_up_to(sample, halves / 2)) / total
         if reached >= share - ROUNDING:
-            high = middle
+            high_halves = halves
         else:
-            low = middle + 1
-    return low / 2
+            low_halves = halves + 1
+    return low_halves / 2
 
 
 def standard_error(moved: FloatArray, shares: FloatArray | None = None) -> float:
@@ -524,9 +527,11 @@ def standard_error(moved: FloatArray, shares: FloatArray | None = None) -> float
     squares = np.square(shares)
     others = float(squares.sum()) - squares
     largest = int(squares.argmax())
-    others[largest] = float(np.delete(squares, largest).sum())  # a difference would be rounding
+    # The difference above may be rounding alone where one square is nearly the whole sum.
+    others[largest] = float(np.delete(squares, largest).sum())
     left = np.square(1 - shares) + others
-    varies = moved != 0  # a unit of all the weight does not, and nothing is left of it
+    # A unit with all the weight does not vary, and its part would be 0 / 0.
+    varies = moved != 0
     return math.sqrt(float((np.square(moved[varies]) / left[varies]).sum()))
 
 

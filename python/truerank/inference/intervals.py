@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from .units import HasRanks, HasUnits
 
 UNSEEN = "unseen"
-FEW_HITS = 10  # below so many effective hits, or misses, bounds are those of the binomial law
+# With fewer effective hits, or misses, bounds are those of the binomial law.
+FEW_HITS = 10
 RESAMPLES = 1000
-MOST_DRAWN = 2000  # units of a resample
+MOST_UNITS_DRAWN = 2000
 NOT_ENOUGH = "not enough to say"
-NEARLY_ALL = 0.8  # of the range of a share: what its interval has over 5 even units, and not over 6
+# The interval of a share leaves this part of its range open over 5 even units, but not over 6.
+NEARLY_ALL = 0.8
 
 
 def error_rate(level: float) -> float:
@@ -261,20 +263,21 @@ def interval(
         number = len(found.shares)
         if number > 1:
             bounds = bounds_of(found, level)
-    elif key.macro or units.ends is not None:  # there is no value, either
+    elif key.macro or units.ends is not None:  # Without influences such a metric has no value.
         value = math.nan
     else:
         value = compute(key, units.sample)
         if number > 1 and not math.isnan(value) and key.metric != COUNT:
             bounds = _bootstrap(units, value, level, seed)
-    by = units.by
-    if number != units.number:  # whole groups are drawn
-        by = GROUP
+    are_groups = number != units.number
+    by = GROUP if are_groups else units.by
     notes: tuple[str, ...] = ()
     if not math.isnan(value) and key.metric != COUNT:
-        shares = np.full(number, 1 / number)  # of whole groups
-        if number == units.number:
-            shares = units.sums(units.weights) / units.weights.sum()
+        shares = (
+            np.full(number, 1 / number)
+            if are_groups
+            else units.sums(units.weights) / units.weights.sum()
+        )
         notes = notes_on_interval(units, shares, by, level)
         if found is not None and not notes:
             notes = notes_on_carriers(key, found.moved, by)
@@ -305,9 +308,9 @@ def notes_on_interval(units: Units, shares: FloatArray, by: str, level: float) -
     notes = notes_on_units(units)
     if not leaves_nearly_all_open(shares, level):
         return notes
-    counted = describe_units(len(shares), by)
-    if notes and len(shares) == units.number:  # which say of a large unit, too
-        counted = notes[0].partition(": ")[2]
+    # A note on the units names a large one, too, where the shares are those of units.
+    are_noted = notes and len(shares) == units.number
+    counted = notes[0].partition(": ")[2] if are_noted else describe_units(len(shares), by)
     return (f"{NOT_ENOUGH}: {counted}",)
 
 
@@ -380,14 +383,15 @@ def _bounds_of_seen(found: Influences, level: float) -> IntervalBounds:
     if found.form == SHARE:
         share = (inner - least) / extent
         units = len(found.moved)
-        # u trials of equal weight have p (1 - p) / u, without the factor u / (u - 1) of the error
+        # The variance of u equal trials is p (1 - p) / u, and the squared error has a factor
+        # u / (u - 1) beside it.
         variance = (found.error / extent) ** 2 * (units - 1) / units
         trials = share * (1 - share) / variance
         bounds = share_bounds(share, trials, quantile, level)
         return IntervalBounds(
             least + bounds.low * extent, least + bounds.high * extent, bounds.method
         )
-    if found.form == VARIANCE:  # on the scale of its logarithm
+    if found.form == VARIANCE:  # Its bounds are even on the scale of its logarithm.
         factor = math.exp(min(quantile * found.error / inner, 700.0))
         return IntervalBounds(inner / factor, inner * factor, "t")
     reach = quantile * found.error
@@ -416,7 +420,7 @@ def share_bounds(share: float, trials: float, quantile: float, level: float) -> 
     hits = trials * share
     misses = trials * (1 - share)
     tail = (1 - level) / 2
-    if min(hits, misses) < FEW_HITS - 1e-9:  # 10 hits are 10, however their share is rounded
+    if min(hits, misses) < FEW_HITS - 1e-9:  # Rounding must not make 10 hits fewer.
         low = float(betaincinv(hits, misses + 1, tail))
         high = float(betaincinv(hits + 1, misses, 1 - tail))
         return IntervalBounds(low, high, "clopper-pearson")
@@ -444,7 +448,7 @@ def _bootstrap(units: Units, value: float, level: float, seed: int) -> IntervalB
     Of very many units fewer are drawn, which vary more, by the root of the numbers.
     """
     random = np.random.default_rng(seed)
-    drawn = min(units.number, MOST_DRAWN)
+    drawn = min(units.number, MOST_UNITS_DRAWN)
     order = np.argsort(units.unit, kind="stable")
     sizes = np.bincount(units.unit)
     starts = np.cumsum(sizes) - sizes

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 FLIPS = "exact sign flips"
 MCNEMAR = "exact McNemar"
 T = "t"
-MOST_FLIPPED = 30  # differences, of which two halves have 2^15 sums each
-SLACK = 1e-9  # of the total, within which two sums are equal
-LAST_DIGITS = 1e-14  # of what a unit adds to both models
-TOLERANCE = 1e-9  # of the distance of a bound from the estimate
+MOST_FLIPPED = 30  # Each half of so many differences has 2^15 sums.
+SLACK = 1e-9  # Sums that differ by less, relative to the total, are equal.
+LAST_DIGITS = 1e-14  # So small a part of what a unit adds to a model is rounding.
+TOLERANCE = 1e-9  # It is relative to the distance of a bound from the estimate.
 UNBOUNDED = (
     "no bounds: each unit has the same {}, and an unseen one may be any number of ranks away"
 )
@@ -83,7 +83,8 @@ class PairedTest:
         else:
             self.effect = DIFFERENCE
             self.estimate = first.value - second.value
-        # a ratio of means is the factor x of first - x second, whose null is 1; others are shifts
+        # A ratio of means is tested as the factor x in first - x second, and other effects as a
+        # shift. Equal models have the factor 1, or no shift.
         self.is_factor = self.is_ratio and first.form != LOGARITHM
         self.apart = differences(first.tops, second.tops)
         self.moves = second.tops if self.is_factor else second.shares
@@ -151,9 +152,9 @@ class PairedTest:
         if math.isnan(self.p_value) or not self.has_bounds:
             return math.nan, math.nan
         least, most = self.first.ends
-        ends = least - most, most - least
-        if self.is_factor:
-            ends = least / most - 1, most / least - 1
+        ends = (
+            (least / most - 1, most / least - 1) if self.is_factor else (least - most, most - least)
+        )
         if self.are_alike:
             unseen = unseen_share(self.first.shares, self.level)
             shifts = [self.shift + unseen * (end - self.shift) for end in ends]
@@ -182,7 +183,7 @@ class PairedTest:
             return end
         kept = self.shift
         rejected = end
-        # p falls with the distance, since no unit's share of a shift is negative
+        # The p-value falls with the distance, since no unit has a negative share of a shift.
         while abs(rejected - kept) > TOLERANCE * abs(rejected - self.shift):
             middle = (kept + rejected) / 2
             if is_kept(middle):
@@ -209,7 +210,7 @@ class PairedTest:
             of_base = self._variance(moves)
             of_both = (self._variance(self.moved + moves) - self._variance(self.moved - moves)) / 4
         leading = base * base - square * of_base
-        if leading <= 0:  # the base may be 0, and the ratio anything
+        if leading <= 0:  # The base may be 0, so the ratio may be anything.
             return -math.inf, math.inf
         middle = top * base - square * of_both
         spread = base * base * of_top - 2 * top * base * of_both + top * top * of_base

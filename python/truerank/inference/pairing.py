@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .units import HasRanks
 
 BY_IDS = {"queries": "query", "targets": "target"}
-IDENTITY = ("side", "relation", "time", "qualifiers", *BY_IDS)  # what a task is
+IDENTIFYING_LABELS = ("side", "relation", "time", "qualifiers", *BY_IDS)
 BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
 
@@ -199,7 +199,7 @@ def match_tasks(a: Ranks, b: Ranks) -> Match:
                 f"tasks: {len(alone_a):,} of {len(a):,} differ, the first at position "
                 f"{alone_a[0]} ({task_of_a} against {task_of_b})"
             )
-        if len(alone_a) == len(a):  # labels say nothing
+        if len(alone_a) == len(a):  # No task was found by its labels.
             labels = ()
     if a.unit is not None and b.unit is not None and not _one_to_one(a.unit, b.unit[order]):
         differences.append("unit: tasks of one unit belong to several of the other model's")
@@ -218,7 +218,7 @@ def _shared_labels(a: Ranks, b: Ranks) -> _SharedLabels:
     shared = _SharedLabels({}, {}, [])
     labels_of_a = a.labels
     labels_of_b = b.labels
-    for name in IDENTITY:
+    for name in IDENTIFYING_LABELS:
         one = labels_of_a.get(name)
         two = labels_of_b.get(name)
         if one is None or two is None:
@@ -226,7 +226,7 @@ def _shared_labels(a: Ranks, b: Ranks) -> _SharedLabels:
         if (one.vocabulary is None) == (two.vocabulary is None):
             shared.of_a[name] = one
             shared.of_b[name] = two
-        elif name in BY_IDS:  # others belong to the query, which tells tasks apart by itself
+        elif name in BY_IDS:  # The query tells tasks apart without its other labels.
             shared.differences.append(f"{name}: names against integer ids")
     return shared
 
@@ -361,7 +361,7 @@ def pair_ranks(
     >>> pair_ranks(ranks, ranks)[3:]
     ('position', ('paired by position only',))
     """
-    if reader_of(a) is not reader_of(b):  # tasks of one rank, and queries
+    if reader_of(a) is not reader_of(b):  # Tasks of one rank each do not pair with queries.
         expected = f"{type(a).__name__}, as {names[0]} is"
         raise InputTypeError(names[1], expected=expected, got=type(b).__name__)
     one = as_model(names[0], a)
@@ -383,7 +383,8 @@ def pair_ranks(
     fatal = _fatal_differences(first, second)
     if fatal:
         raise InputValueError(names[1], refused + "; ".join(fatal + unlike))
-    unlike += _unlike_rules(one.labels().rules, two.labels().rules)  # once both are in one order
+    # Rules are compared task by task, so both models must be in one order by now.
+    unlike += _unlike_rules(one.labels().rules, two.labels().rules)
     if unlike and not allow_unlike:
         advice = "; allow_unlike=True compares them all the same"
         raise InputValueError(names[1], refused + "; ".join(unlike) + advice)

@@ -114,8 +114,8 @@ def crossed_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
         apart = means[0] - means[1]
     if units < 2:
         return TwoLevelT(estimate, math.nan, math.nan, apart)
-    # squared errors: of units, of runs, and of what both do together, which is the variance over
-    # units of the deviations from the mean run
+    # The squared error has a part of the units, a part of the runs, and a part of both together,
+    # which is the variance over units of the deviations from the mean run.
     over_units = standard_error(apart) ** 2
     over_runs = 0.0
     over_both = 0.0
@@ -154,9 +154,8 @@ def nested_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
     k = len(values)
     over_folds = float(np.var(values, ddof=1)) / k
     over_units = float(np.square(errors).sum()) / k**2
-    larger = over_folds
-    if over_units > over_folds:  # not nan, which a fold of one unit makes
-        larger = over_units
+    # A fold of one unit makes `over_units` nan, which `max` does not return from the second place.
+    larger = max(over_folds, over_units)
     return TwoLevelT(
         float(np.mean(values)), math.sqrt(larger), k - 1, np.concatenate(moved_of_folds)
     )

@@ -31,8 +31,8 @@ GROUP = "group"
 # "Where a note is due" in bench/studies/calibration.md.
 FEW_UNITS = 5
 LARGE_SHARE = 0.15
-EVEN_SHARES = 1.2  # units of nearly equal weight are not large, however few they are
-MEAN_RANKS = ("mr", "imr", "std", "variance")  # and power means of order 1 and more
+EVEN_SHARES = 1.2  # Few units of nearly equal weight are not large.
+MEAN_RANKS = ("mr", "imr", "std", "variance")
 COUNT = "count"
 COUNT_MESSAGE = (
     "count is the number of tasks, which is the same for two models over the same tasks; take a "
@@ -209,12 +209,12 @@ class RankedTasks:
             ranks = ranks.with_weights(checked_weights(weights, length=len(ranks)))
         sides = sides_of(ranks)
         sides.check(key.side, str(key))
-        # all tasks are ranked and grouped at once, so that the sides agree with the whole
+        # All tasks are ranked and grouped at once, so that the sides agree with the whole.
         sample = sample_of(ranks, key.kind, draw_seed)
         codes, unit_name = unit_codes(ranks, by)
         macro = group_of_tasks(ranks, key, by, groups)
         chosen = sides.mask(key.side)
-        # tasks of weight 0 are left out, but count counts them
+        # Tasks of weight 0 are left out of all metrics but count, which counts them.
         if sample.weights is not None and not sample.weights.all() and key.metric != COUNT:
             has_weight = sample.weights > 0
             chosen = has_weight if chosen is None else chosen & has_weight
@@ -228,7 +228,7 @@ class RankedTasks:
             sample = sample._replace(tied=None)
         unit = codes
         number = int(codes.max(initial=-1)) + 1
-        if chosen is not None:  # which may leave units without a task
+        if chosen is not None:  # Some units may have no task left.
             present, unit = codes_of(codes)
             number = len(present)
         return Units(key, sample, safe_weights(sample), unit, number, unit_name, macro)
@@ -318,7 +318,7 @@ def unit_codes(ranks: Ranks, by: LabelsLike | None) -> tuple[IntArray, str]:
     (array([0, 0, 1]), 'query')
     """
     if by is None or (isinstance(by, str) and by in (UNIT, TASK)):
-        if ranks.answers is not None:  # of retrieval, where queries are drawn
+        if ranks.answers is not None:  # In retrieval, queries are drawn.
             by = "query"
         elif by != UNIT or ranks.unit is None:
             return np.arange(len(ranks)), TASK

@@ -124,9 +124,9 @@ def _fields_of(parts: Sequence[Ranks]) -> list[dict[str, Any]]:
     for name in (*DEFAULTS, "lengths"):
         if any(name in fields for fields in fields_of_parts):
             for part, fields in zip(parts, fields_of_parts, strict=True):
-                values = part.candidates  # of which no list leaves any out
-                if name in DEFAULTS:
-                    values = np.full(len(part), DEFAULTS[name])
+                # A list without a length of its own leaves no candidate out.
+                is_length = name not in DEFAULTS
+                values = part.candidates if is_length else np.full(len(part), DEFAULTS[name])
                 fields.setdefault(name, values)
     return fields_of_parts
 
@@ -154,15 +154,16 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
     """Refuse tasks that come twice, or leave all but the first of each out."""
     needed = {"side", "queries", "targets"}
     identity = {name: ranks._labels[name] for name in FACT if name in ranks._labels}
-    if ranks.without_answers is not None:  # of retrieval: one side, and queries have names
+    # Retrieval has one side, and its queries have names, which need no unit beside them.
+    if ranks.without_answers is not None:
         needed.remove("side")
         identity.pop("unit", None)
     if not needed <= identity.keys() or len(ranks) < 2:
         return ranks
     keys = row_keys([each.codes for each in identity.values()])
-    if len(distinct(keys)) == len(keys):  # the usual case, at the least cost
+    if len(distinct(keys)) == len(keys):  # This is the usual case, at the least cost.
         return ranks
-    first = first_equals(keys)  # for each task the position at which it stands first
+    first = first_equals(keys)  # Each task has the position at which it stands first.
     is_again = first != np.arange(len(ranks))
     again = np.flatnonzero(is_again)
     if rule == "refuse":
@@ -174,7 +175,7 @@ def _without_repeats(ranks: Ranks, rule: RepeatRule) -> Ranks:
         raise InputValueError("parts", problem)
     for name in (*COUNTS, "listed"):
         values = ranks._arrays.get(name)
-        if values is None:  # they are not from lists
+        if values is None:  # Only ranks from lists have all of these.
             continue
         unlike = again[values[again] != values[first[again]]]
         if len(unlike):

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     Names: TypeAlias = Sequence[str] | npt.NDArray[np.str_]
     LabelsLike: TypeAlias = "str | Names | Codes | tuple[Codes, Names | None] | Labels"
 
-# The labels that are attributes of Ranks; other labels must have other names.
+# These labels are attributes of Ranks, so other labels must have other names.
 LABELS = ("side", "relation", "queries", "targets", "unit")
-# The word for one of a label, as units and weights are named.
+# Units and weights are named by the singular of a label.
 LABEL_WORDS = dict(zip(LABELS, ("side", "relation", "query", "target", "unit"), strict=True))
-# The names of these labels in `by` and `weights`, and the attribute that each name means.
+# In `by` and `weights` both names of a label mean the attribute.
 LABEL_ALIASES = {name: label for label in LABELS for name in (label, LABEL_WORDS[label])}
 
 
@@ -114,9 +114,9 @@ class Labels(Immutable):
         """
         if self.vocabulary is None:
             return self.codes
-        dtype: Any = np.str_
-        if any(name.endswith("\0") for name in self.vocabulary):
-            dtype = np.object_  # a dtype of fixed width would drop trailing NULs
+        # An array of fixed width drops NULs at the ends of names.
+        has_nul = any(name.endswith("\0") for name in self.vocabulary)
+        dtype: Any = np.object_ if has_nul else np.str_
         return np.array(self.vocabulary, dtype=dtype)[self.codes]
 
     def counts(self) -> dict[str, int] | dict[int, int]:
@@ -305,19 +305,19 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     array(['head', 'tail'], dtype='<U4')
     """
     has_ids = {part.vocabulary is None for part in parts if len(part)}
-    if len(has_ids) > 1:  # labels of no tasks join with either
+    if len(has_ids) > 1:  # Labels of no tasks join with either.
         raise InputValueError(name, "cannot join names and ids")
     first = parts[0].vocabulary
-    if all(part.vocabulary is first for part in parts):  # as slices of one whole
+    if all(part.vocabulary is first for part in parts):  # Slices of one whole share it.
         return Labels._trusted(np.concatenate([part.codes for part in parts]), first)
-    merged: dict[str, int] = {}  # the code of each name
+    code_of_name: dict[str, int] = {}
 
-    @cache  # parts may have equal vocabularies
+    @cache  # Equal vocabularies are merged once.
     def merged_codes(vocabulary: tuple[str, ...]) -> IntArray:
-        codes = [merged.setdefault(word, len(merged)) for word in vocabulary]
+        codes = [code_of_name.setdefault(word, len(code_of_name)) for word in vocabulary]
         return np.array(codes, np.int64)
 
-    # by the identity of a vocabulary: to hash one takes as long as to read all of its names
+    # The keys are identities: hashing a vocabulary takes as long as reading all of its names.
     codes_of: dict[int, IntArray] = {}
     codes = []
     for part in parts:
@@ -329,7 +329,7 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
             codes_of[place] = merged_codes(part.vocabulary)
         codes.append(codes_of[place][part.codes])
     has_names = has_ids != {True} and any(part.vocabulary is not None for part in parts)
-    vocabulary = tuple(merged) if has_names else None
+    vocabulary = tuple(code_of_name) if has_names else None
     return Labels._trusted(np.concatenate(codes), vocabulary)
 
 
@@ -361,7 +361,7 @@ def _of_values(name: str, value: Any) -> Labels:
     if isinstance(value, bytes | dict | set | frozenset) or not is_flat:
         forms = "a str for all tasks, a sequence of str or int, or a (codes, vocabulary) pair"
         raise InputTypeError(name, expected=forms, got=type(value).__name__)
-    if isinstance(value, np.ndarray) and value.dtype.kind not in "UOT":  # T: of variable width
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "UOT":  # T is text of any width.
         return Labels._trusted(integers(name, value), None)
     check_length(name, value)
     if isinstance(value, np.ndarray):

@@ -9,7 +9,7 @@ from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import NAN_RULES, ORDERS, choice, flag, instance, number, several
 from ..naming import printable, public
 
-# How the answers of queries count, where it is not the usual way.
+# These fields say how the answers of queries count, where it is not the usual way.
 ANSWER_RULES = ("gain", "misses", "relevance_level", "answerless")
 COMPARABLE = ("filter", "filter_rule", "candidates", "sampled", "nan", "split", *ANSWER_RULES)
 PROVENANCE = ("order", "dtype", "similarity", "lists", "device", "version", "files")
@@ -132,7 +132,7 @@ class Protocol:
         import json
 
         comparable = {name: self._comparable(name) for name in COMPARABLE}
-        for name in COMPARABLE:  # what few protocols have
+        for name in COMPARABLE:  # Most protocols lack most of these fields.
             if comparable[name] is None and name != "split":
                 del comparable[name]
         text = json.dumps(comparable, sort_keys=True, separators=(",", ":"))
@@ -183,7 +183,7 @@ class Protocol:
 
     def _comparable(self, name: str) -> Any:
         value = getattr(self, name)
-        if isinstance(value, tuple):  # a set of splits
+        if isinstance(value, tuple):  # A set of splits is sorted.
             return sorted(value)
         return value
 

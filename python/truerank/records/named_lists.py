@@ -378,9 +378,8 @@ def lists_of_rows(
     may_be_int = not place  # In a file all names are text.
     for query, listed in rows:
         key = str(len(ids)) if query is None else query
-        read = None
-        if key not in queries and _are_names([key], may_be_int):
-            read = _read_list(listed, may_be_int)
+        is_new = key not in queries and _are_names([key], may_be_int)
+        read = _read_list(listed, may_be_int) if is_new else None
         # All lists have scores, or none has.
         if read is None or (ids and (read.scores is not None) != is_scored):
             expected = "{query: {name: number}}, or {query: [name]} for all queries, each of them "

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 
 A = TypeVar("A", bound="SplitAudit")
-# What an audit finds: the rows that stay, notes for the user, and the audit itself.
+# An audit returns the rows that stay, notes for the user, and the audit itself.
 Audited: TypeAlias = "tuple[IntArray, list[str], A]"
 
 RULES = ("keep", "drop", "raise")

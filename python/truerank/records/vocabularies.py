@@ -455,9 +455,8 @@ def ids_of_lists(
         matrix = as_array(lists, name, expected)
         check_shape(name, matrix.shape, 2, expected)
         lengths = np.full(len(matrix), matrix.shape[1])
-        elements = []  # The dtype of an empty matrix says nothing.
-        if matrix.size:
-            elements = read_elements(name, matrix.reshape(-1), "labels or ids")
+        # The dtype of an empty matrix says nothing.
+        elements = read_elements(name, matrix.reshape(-1), "labels or ids") if matrix.size else []
     indptr = indptr_of(lengths)
     row = np.repeat(np.arange(len(lengths)), lengths)
     codes = np.full(len(elements), PAD)

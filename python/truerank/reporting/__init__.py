@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .reports import Report as Report
     from .summaries import Finding as Finding
     from .summaries import Summary as Summary
-else:  # or a type checker would accept any name
+else:  # A type checker that saw `__getattr__` would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {

@@ -27,18 +27,21 @@ if TYPE_CHECKING:
     from .base_report import BaseReport
 
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
-TEST_ONLY = "test"  # the name of such candidates in a protocol
-STANDARD_ERRORS = 6.0  # above the mean rank of chance: a probability of 1.6e-8 at most
-SATURATED = 0.01  # so large a share of the candidates at the best score, and more than two of them
-CUTOFF = 10  # the k of hits@k that must be able to miss
+TEST_CANDIDATES = "test"
+# A mean rank so many standard errors above that of chance has a probability of 1.6e-8 at most.
+STANDARD_ERRORS = 6.0
+# A task is saturated if more than this share of its candidates, and more than two, have the best
+# score.
+SATURATED = 0.01
+CUTOFF = 10  # With so few candidates hits@10 cannot miss.
 
-# What a model with too high ranks may have, by the order in which its scores were compared.
+# Ranks that are too high raise this question, by the order in which scores were compared.
 OTHER_ORDERS = {
     "descending": "are lower scores better? the order is ascending then",
     "ascending": "are higher scores better? the order is descending then",
 }
 
-# The checks, and what to say of the value that they measure; "{}" is that value in words.
+# Each check has a message on the value that it measures; "{}" is that value in words.
 MESSAGES = {
     "misses": "{} are misses, whose target is not in its list: optimistic and pessimistic ranks "
     "are its bounds",
@@ -59,7 +62,7 @@ MESSAGES = {
     "across test sizes, but for amri, which hardly moves",
     "unaudited": "NaN, infinite and saturated scores were not counted; the option audit does",
 }
-# What a value may be without a finding; others may be 0.
+# Larger values are findings; those of the other checks are if they are above 0.
 THRESHOLDS = {"worse than chance": STANDARD_ERRORS, "ties": 0.01, "few candidates": 0.01}
 
 
@@ -130,7 +133,7 @@ def _tie_lines(summary: Summary, *, is_of_lists: bool) -> list[str]:
             f"({percent(summary.tied_tasks / summary.tasks)}): {summary.largest_tie:,} candidates "
             f"at most, {summary.mean_tie:.3g} on average."
         )
-    elif summary.tasks and is_of_lists:  # whose misses have bounds
+    elif summary.tasks and is_of_lists:  # The kinds may differ by misses.
         lines.append("No task ties.")
     elif summary.tasks:
         lines.append("No task ties: all kinds of rank agree.")
@@ -221,7 +224,7 @@ def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, f
         yield "rescored", differing.sum(), f"{np.count_nonzero(differing):,} true candidates"
         mismatched = audit.mismatched
         yield "queries", mismatched.sum(), f"{np.count_nonzero(mismatched):,} tasks"
-        best = audit.at_best  # two with one score are a tie
+        best = audit.at_best  # Two candidates with the best score are only a tie.
         saturated = (best > 2) & (best > SATURATED * ranks.candidates)
         share, words = _share_of(counted, saturated)
         yield "saturated", share, words
@@ -230,7 +233,7 @@ def _measured(counted: Counted, asked: Collection[str]) -> Iterator[tuple[str, f
     is_bare = not protocol.filter and not protocol.sampled
     yield "unfiltered", is_bare and not {"head", "tail"}.isdisjoint(counted.sides.present), ""
     yield "sampled", protocol.sampled, ""
-    yield "test candidates", protocol.candidates == TEST_ONLY and len(ranks) > 0, ""
+    yield "test candidates", protocol.candidates == TEST_CANDIDATES and len(ranks) > 0, ""
     yield "unaudited", audit is None and ranks.listed is None and len(ranks) > 0, ""
 
 
@@ -255,9 +258,11 @@ def _worse_than_chance(counted: Counted) -> tuple[float, str]:
     deviations of these are added (Hölder's inequality), not the variances.
     """
     protocol = counted.protocol
-    question = OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
-    if protocol.similarity is not None:
-        question = f"is the similarity {protocol.similarity} right?"
+    question = (
+        OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
+        if protocol.similarity is None
+        else f"is the similarity {protocol.similarity} right?"
+    )
     for side in counted.sides.present:
         key = compose_key(side, DEFAULT_KIND, "amri")
         value = counted.value(parse(key))
@@ -306,7 +311,7 @@ def _ties(counted: Counted) -> tuple[float, str]:
         counted = Counted(counted.tasks[listed], counted.seed)
         over = " over the targets that are listed"
     sides = list(counted.sides.present[:1])
-    # those that are not pooled with the others
+    # Unpooled sides are no part of the first one, which pools the others.
     sides.extend(side for side in counted.sides.present[1:] if side in UNPOOLED_SIDES)
     for side, metric in itertools.product(sides, TIE_METRICS):
         keys = {kind: compose_key(side, kind, metric) for kind in TIE_KINDS}
@@ -315,9 +320,8 @@ def _ties(counted: Counted) -> tuple[float, str]:
         gap = max(abs(other - value) for other in values.values())
         moved = gap / abs(value) if value else math.inf
         if gap and moved > most_moved:
-            size = f"{gap:.4g}"
-            if value:  # a gap relative to 0 has no percentage
-                size = percent(moved)
+            # A gap from 0 has no percentage.
+            size = percent(moved) if value else f"{gap:.4g}"
             kinds = ", ".join(f"{kind} {other:.4g}" for kind, other in values.items())
             most_moved = moved
             words = f"{keys[DEFAULT_KIND]} by {size}{over}: {kinds}"

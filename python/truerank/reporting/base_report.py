@@ -267,9 +267,8 @@ class BaseReport(Numbers):
             of_other = other._object(stored.keys, stored.columns)
         except UnknownKeyError:
             return False
-        return bool(
-            tables.forms.json_value(content) == tables.forms.json_value(of_other)
-        )  # nan equals nan there
+        # As JSON values, nan equals nan.
+        return bool(tables.forms.json_value(content) == tables.forms.json_value(of_other))
 
     def audit(self, *names: str) -> reporting.Findings:
         """List what makes the numbers suspect; an empty list says that nothing was found.
@@ -325,7 +324,7 @@ class BaseReport(Numbers):
         """
         source = self._source
         source.require_groups("group_tasks")
-        source.number_of_tasks(side)  # a KeyError for an unknown one
+        source.number_of_tasks(side)  # It raises for an unknown side.
         return dict(zip(source.group_names, source.group_tasks(side), strict=True))
 
     def group_values(self, key: str) -> dict[Hashable, float]:
@@ -435,7 +434,7 @@ class BaseReport(Numbers):
         """
         keys = list(self) if metrics is None else unique_keys(metrics)
         columns = keys
-        if metrics is None and self.has_ranks:  # of many groups one kind is enough
+        if metrics is None and self.has_ranks:  # One kind of rank is enough for many groups.
             columns = [key for key in keys if self.read_key(key).kind == self.form.default_kind]
         content = {"kind": self.form.json_kind, "format": reporting.stored_reports.JSON_FORMAT}
         content |= self._object(keys, columns)
@@ -473,7 +472,7 @@ class BaseReport(Numbers):
             }
         if self.filters:
             plain_keys = [key for key in keys if not self.read_key(key).macro]
-            names = list(self.filters)  # of which the first is that of this report
+            names = list(self.filters)  # The first filter is that of this report.
             others = {name: self.filters[name]._object(plain_keys, ()) for name in names[1:]}
             content["filters"] = {"own": names[0], "others": others}
         content |= source.facts

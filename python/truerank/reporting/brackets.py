@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..metrics import Key
     from ..ranks.labels import LabelsLike
 
-NAMED = 3  # so many groups are named in a note
+GROUPS_NAMED = 3
 NO_RANKS = "reports with ranks; one that was read from JSON has none, and so no intervals"
 
 
@@ -55,7 +55,7 @@ class Brackets:
         self.by = by
         self._units = ""
         self._notes: dict[str, None] = {}
-        self._groups: dict[str, dict[str, None]] = {}  # by the first words of a note
+        self._groups_of_note: dict[str, dict[str, None]] = {}
 
     def around(
         self,
@@ -84,7 +84,7 @@ class Brackets:
             self._units = self._units or describe_units(found.units, found.by)
         for note in found.notes:
             if group:
-                self._groups.setdefault(note.partition(":")[0], {})[group] = None
+                self._groups_of_note.setdefault(note.partition(":")[0], {})[group] = None
             else:
                 self._notes[note] = None
         return Around(found.low, found.high)
@@ -94,8 +94,8 @@ class Brackets:
         if self._units:
             yield f"Brackets hold {100 * self.level:g} % intervals over {self._units}."
         yield from map(sentence, self._notes)
-        for words, groups in self._groups.items():
-            named = ", ".join(list(groups)[:NAMED])
-            if len(groups) > NAMED:
-                named += f" and {len(groups) - NAMED:,} more"
+        for words, groups in self._groups_of_note.items():
+            named = ", ".join(list(groups)[:GROUPS_NAMED])
+            if len(groups) > GROUPS_NAMED:
+                named += f" and {len(groups) - GROUPS_NAMED:,} more"
             yield sentence(f"{words}: {format_count(len(groups), 'group')} ({named})")

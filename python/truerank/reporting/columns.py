@@ -14,17 +14,18 @@ from ..metrics.metric_table import listed_metrics
 
 DEFAULT_METRICS = (*listed_metrics(), "amr", "amri", "amrr", "ah@10", "zmrr")
 DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
-TIE_KINDS = ("optimistic", "realistic", "pessimistic", "expected")  # all but that which is drawn
+# Random ranks are left out, because they depend on a draw.
+TIE_KINDS = ("optimistic", "realistic", "pessimistic", "expected")
 
-SHORT_METRICS = ("mrr", "hits@10", "amri")  # what a repr shows
-FEW_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")  # what tables show by default
+SHORT_METRICS = ("mrr", "hits@10", "amri")  # A repr shows these.
+FEW_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")  # Tables show these by default.
 ALL_METRICS = "all"
 
-AUTO = "auto"  # rows of kinds where they print otherwise than that of the default kind
-ALL_KINDS = "all"  # rows of all kinds but the random one
+AUTO = "auto"  # Kinds have rows where they print otherwise than the default kind.
+ALL_KINDS = "all"  # It means all kinds but the random one.
 
 Names = str | Iterable[str] | None
-# what papers print as percentages, too
+# Papers print these metrics as percentages, too.
 SHARES = ("hits", "sampled_hits", "success", "recall", "precision", "judged")
 
 

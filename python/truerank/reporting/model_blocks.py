@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BEST = "best"
 
-Marks = set[tuple[int, str, str]]  # the number of a block, a model and a column
+Marks = set[tuple[int, str, str]]  # Each is the number of a block, a model and a column.
 
 
 class Block(NamedTuple):
@@ -131,17 +131,17 @@ def differences(
         raise InputValueError("against", expected="at least two models", got=len(names))
     compared = [_compared_models(block, reference) for block in blocks]
     tested: list[Verdict] = []
-    places: list[int] = []  # the number of the block of each
+    block_numbers: list[int] = []
     for place, block in enumerate(blocks):
         of_block = _compare_pairs(block, reference, compared[place], options)
         tested += of_block
-        places += itertools.repeat(place, len(of_block))
+        block_numbers += itertools.repeat(place, len(of_block))
     if not tested:
         return set(), ["No column has values that can be tested."]
     pairs = corrected(tested)
     alpha = error_rate(options["level"])
     marks: Marks = set()
-    for place, pair in zip(places, pairs, strict=True):
+    for place, pair in zip(block_numbers, pairs, strict=True):
         if pair.p_holm is None or pair.p_holm > alpha:
             continue
         for column, model in compared[place].items():
@@ -155,7 +155,7 @@ def differences(
     tests = " and ".join(dict.fromkeys(pair.method for pair in pairs))
     family = format_count(len(pairs), "comparison")
     lines = [f"{verdict}: {tests}, p <= {alpha:g} by Holm's rule over {family}."]
-    averages = [blocks[place].average for place in places]
+    averages = [blocks[place].average for place in block_numbers]
     lines += map(sentence, _notes_of(pairs, averages))
     return marks, lines + _note_on_untested(blocks[0])
 
@@ -189,7 +189,7 @@ def _compared_models(block: Block, reference: str) -> dict[str, str]:
             continue
         values = {name: block.value(name, column) for name in block.models}
         if block.average == GROUP and any(value != value for value in values.values()):
-            continue  # the group has no tasks of a side
+            continue  # A group without tasks of a side has no value there.
         model = _best(values, key) if reference == BEST else reference
         if model:
             models[column] = model

@@ -273,7 +273,7 @@ def _reports_differ(a: BaseReport, b: BaseReport, names: tuple[str, str], macro:
 def _size(report: BaseReport) -> tuple[Any, ...]:
     """How tasks are weighted, how many there are, and among how many candidates."""
     candidates = None
-    summary = report._source.summary  # a group of a report from JSON has none
+    summary = report._source.summary  # A group of a report from JSON has none.
     if summary is not None:
         candidates = summary.candidates_min, summary.candidates_max
     return report.weighting, report.tasks(report.sides[0]), candidates

@@ -264,7 +264,8 @@ def run_differences(runs: Repeats) -> Iterator[str]:
 
 def shared_keys(keys: Iterable[str], results: Iterable[Mapping[str, float]]) -> list[str]:
     """Return those of the keys that all results have."""
-    listed = [(frozenset(values), values) for values in results]  # known without their values
+    # A set finds keys without computing their values.
+    listed = [(frozenset(values), values) for values in results]
     shared = []
     for key in keys:
         if all(key in known or key in values for known, values in listed):

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from .base_report import BaseReport
 
-GROUPS_SHOWN = 20  # of a printed table; programs read all groups
-DOUBTS = ("misses", "worse than chance", "test candidates", "ties")  # which stand below every table
-MICRO = "micro"  # the averages of rows, beside that of macro averages
+GROUPS_SHOWN = 20  # A printed table is cut here; programs read all groups.
+DOUBTS = ("misses", "worse than chance", "test candidates", "ties")  # They stand below every table.
+MICRO = "micro"
 GROUP = "group"
 
-ALL_ROWS = "all"  # the label of all groups or queries together
+ALL_ROWS = "all"  # It labels all groups, or all queries, together.
 
-Pairs = Sequence[tuple[str, str]]  # of a side and a kind of rank
+Pairs = Sequence[tuple[str, str]]  # Each is a side and a kind of rank.
 
 
 def table_of_report(
@@ -165,7 +165,7 @@ def _choose_rows(report: BaseReport, sides: Names, kinds: Names) -> tuple[Pairs,
         of_all = of_groups = unique_keys(sides, "sides")
     kinds_of_all = chosen_kinds(report, kinds)
     for side in of_all:
-        report.tasks(side)  # a KeyError for an unknown one
+        report.tasks(side)  # It raises for an unknown side.
     few = is_auto(kinds) and default_kind in kinds_of_all
     kinds_of_groups = [default_kind] if few else kinds_of_all
     pairs = itertools.product(of_all, kinds_of_all)
@@ -174,7 +174,7 @@ def _choose_rows(report: BaseReport, sides: Names, kinds: Names) -> tuple[Pairs,
 
 def _default_sides(report: BaseReport) -> list[str]:
     """List the sides that have keys; one that has all tasks stands for the pooled ones."""
-    found = {key.side for key in map(report.read_key, report)}  # a group may lack tasks of a side
+    found = {key.side for key in map(report.read_key, report)}  # A group may lack tasks of a side.
     sides = [side for side in report.sides if side in found]
     named = [side for side in sides if side not in (ALL_SIDES, *UNPOOLED_SIDES)]
     if len(named) == 1 and report.tasks(named[0]) == report.tasks(sides[0]):
@@ -234,7 +234,7 @@ def _rows(
         around = []
         for column in keys.values():
             key = report.form.key_of_row(column, side, kind)._replace(macro=average == MACRO)
-            has_mean = not key.macro or key.adjustment != "z"  # which has none over groups
+            has_mean = not key.macro or key.adjustment != "z"  # A z has no mean over groups.
             value = report.get(str(key)) if has_mean else None
             values.append(value)
             around.append(brackets.around(value, report, key))
@@ -257,7 +257,7 @@ def _rows_of_groups(
     by = brackets.by
     of_tasks = None
     if with_interval and by is not None and not isinstance(by, str):
-        of_tasks = group_codes(report.labels().tasks, by)[0]  # the labels are those of all tasks
+        of_tasks = group_codes(report.labels().tasks, by)[0]  # `by` has a label for every task.
     places = {label: place for place, label in enumerate(tasks)}
     for label in largest:
         name = label_text(label)

@@ -18,8 +18,8 @@ from .summaries import RANK_REPORTS, Finding, ReportForm, Source, Summary, misse
 
 JSON_FORMAT = 1
 
-# The fields of a report, a summary, a finding, groups and filters, with their types. Numbers that
-# may be null or infinite are read by `_number`.
+# These are the fields of a report, a summary, a finding, groups and filters, with their types.
+# Numbers that may be null or infinite are read by `_number`.
 REPORT: dict[str, tuple[type, ...]] = {
     "metrics": (dict,),
     "summary": (dict, NoneType),
@@ -85,7 +85,7 @@ class Stored(Source):
         self.columns = list(metrics)
         self.group_names = []
         for label in labels:
-            if isinstance(label, list):  # JSON has no tuples
+            if isinstance(label, list):  # JSON has lists for tuples.
                 label = tuple(label)
             self.group_names.append(label)
         self._tasks = {}
@@ -135,7 +135,8 @@ class Stored(Source):
         group.summary = None
         group.findings = []
         group.other_filters = {}
-        facts: dict[str, Any] = dict.fromkeys(self.facts)  # whose numbers are those of all groups
+        # Facts that are numbers are those of all groups together, so a single group has none.
+        facts: dict[str, Any] = dict.fromkeys(self.facts)
         facts |= {name: fact for name, fact in self.facts.items() if isinstance(fact, str)}
         group.facts = facts
         return group

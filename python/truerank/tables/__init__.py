@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .as_table import AsTable as AsTable
     from .table import Column as Column
     from .table import Table as Table
-else:  # or a type checker would accept any name
+else:  # A type checker that saw `__getattr__` would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
         __name__,
         {

@@ -13,7 +13,7 @@ from ..errors import InputValueError
 from ..inputs.checks import flag
 from ..naming import import_extra, printable, public, terminal_text
 
-# Endings of files, and the methods that write what they hold.
+# The ending of a file's name chooses the method that writes it.
 FORMS = {
     ".txt": "to_text",
     ".md": "to_markdown",

@@ -11,9 +11,9 @@ import numpy as np
 from ..inputs.checks import several
 from ..naming import printable
 
-DIGITS = 3  # of shares behind the point, unless a table is asked for others
-EXPONENT_FROM = 1e15  # from here on a number is written with an exponent
-_OF_PYTHON = {str, int, float, bool, type(None)}  # what most cells hold
+DIGITS = 3  # Shares have so many decimals unless a table is asked for others.
+EXPONENT_FROM = 1e15  # From here on a number is written with an exponent.
+_OF_PYTHON = {str, int, float, bool, type(None)}  # Most cells hold these.
 
 
 def cell(value: object, digits: int, decimals: int | None = None) -> str:

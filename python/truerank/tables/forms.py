@@ -21,26 +21,28 @@ from ..inputs.checks import integer
 from ..naming import printable
 from .cells import one_line
 
-# A minus rather than a hyphen: before a number, and not within a word or after another sign.
 DAGGER = "\u2020"
 BEST = "* the best of its column"
 BEST_OF_BLOCK = f"{BEST} among comparable rows"
+# A hyphen is a minus before a number, but not within a word or after another sign.
 _MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
 # An underscore within a word has no effect in Markdown, and an ampersand only where it starts an
 # entity.
 _MARKDOWN = re.compile(r"[\\|*`~\[]|(?<![^\W_])_|_(?![^\W_])")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
-# How a formula begins in a spreadsheet, where blanks may stand before it; and a signed number.
+# A formula in a spreadsheet begins with one of these, perhaps after blanks. A signed number does,
+# too, and is none.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _SIGNED = re.compile(r"[+-](\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
-# A number, and what follows its integer part: decimals, an exponent, marks, a deviation, a remark.
+# The second group is what follows the integer part: decimals, an exponent, marks, a deviation or a
+# remark. Cells are aligned where it begins.
 _NUMBER = re.compile(
     r"([-+]?[\d,]+|nan|[-+]?inf)((?:\.\d+)?(?:e[-+]?\d+)?[*\u2020]*(?: [^\d/].*)?)"
 )
 
-_PLAIN = {str, int, bool, type(None)}  # what JSON holds as it is
+_PLAIN = {str, int, bool, type(None)}  # JSON holds these as they are.
 
 
 class Grid(NamedTuple):
@@ -258,7 +260,7 @@ def latex(grid: Grid) -> str:
 
 def _latex_row(cells: Iterable[str]) -> str:
     line = " & ".join(cells)
-    if line.startswith(("[", "*")):  # which would belong to the line break before it
+    if line.startswith(("[", "*")):  # LaTeX would read it with the line break before it.
         line = f"{{}}{line}"
     return f"{line} \\\\"
 
@@ -299,7 +301,7 @@ style="text-align: right">value</th></tr></thead>
         for word, style in zip(grid.columns, styles, strict=True)
     )
     lines = ["<table>", f"<thead><tr>{heading}</tr></thead>", "<tbody>"]
-    dagger = f'<sup style="position: absolute">{DAGGER}</sup>'  # takes no room
+    dagger = f'<sup style="position: absolute">{DAGGER}</sup>'  # It takes no room.
     for cells in grid.cells(html_text, "<strong>{}</strong>", dagger):
         values = "".join(
             f'<td style="{style}">{cell}</td>'
@@ -357,13 +359,13 @@ def csv_text(rows: Iterable[Iterable[object]], *, spreadsheet: bool = False) -> 
     "'=1+1,-4.5\\n"
     """
     lines: list[str] = []
-    # a text with any character of the line terminator is quoted, as readers need it for both
+    # The writer quotes texts with a character of its line terminator; readers need it for both.
     writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
     for row in rows:
         cells: list[object] = list(row)
         for j, cell in enumerate(cells):
             if isinstance(cell, float):
-                cells[j] = repr(cell)  # all its digits
+                cells[j] = repr(cell)  # It has all digits.
         if spreadsheet:
             cells = list(map(_no_formula, cells))
         writer.writerow(cells)

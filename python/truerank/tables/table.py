@@ -15,8 +15,8 @@ from .as_table import AsTable, Names
 from .cells import DIGITS, cell, format_count, plain_rows
 from .forms import Grid
 
-Position = tuple[int, str]  # a row, from 0, and the name of a column
-Texts = dict[int, str]  # of cells of a column, by row
+Position = tuple[int, str]  # It is a row, from 0, and the name of a column.
+TextOfRow = dict[int, str]
 
 
 @public("truerank.tables")
@@ -149,8 +149,8 @@ class Table(AsTable):
         self._shown = range(len(self))
         if shown is not None:
             self._shown = self._shown[instance("shown", shown, range).start : shown.stop]
-        # What `pivot` tells of rows: of which other row each is a variant, and among which rows
-        # the best of a column is sought.
+        # `pivot` sets these: the row of which each row is a variant, and the block of rows within
+        # which the best of a column is sought.
         self._variants: Mapping[int, int] = {}
         self._blocks: Sequence[Hashable] = [0] * len(self)
         self._notes_shown: bool | None = None
@@ -232,12 +232,13 @@ class Table(AsTable):
         elsewhere = {name for column in self.columns for name in column.printed_here}
         columns = [c for c in self.columns if c.only != "data" and c.name not in elsewhere]
         names = [column.name for column in self.columns[: self._names]]
-        written = set(self._shown)  # of many rows few may be shown
+        written = set(self._shown)  # Other rows need no texts.
         written.update(self._variants.get(i, i) for i in self._shown)
         numbers_only = {column.name: self._texts(column, written) for column in columns}
         texts = {c.name: self._full_texts(c, numbers_only[c.name]) for c in columns}
         rows = self._rows_that_differ(self._shown, texts, names)
-        for name in names:  # one that told only those apart that are left out has nothing to say
+        # A name goes if it differs only in rows that were left out.
+        for name in names:
             if name not in texts:
                 continue
             cells = texts[name]
@@ -267,7 +268,7 @@ class Table(AsTable):
         return grid
 
     def _rows_that_differ(
-        self, rows: Iterable[int], texts: Mapping[str, Texts], names: Collection[str]
+        self, rows: Iterable[int], texts: Mapping[str, TextOfRow], names: Collection[str]
     ) -> list[int]:
         """Leave out the variants of other rows that print like these."""
         numbers = [cells for name, cells in texts.items() if name not in names]
@@ -278,7 +279,7 @@ class Table(AsTable):
                 found.append(i)
         return found
 
-    def _full_texts(self, column: Column, numbers: Texts) -> Texts:
+    def _full_texts(self, column: Column, numbers: TextOfRow) -> TextOfRow:
         """Return the cells of a column with the deviations and bounds that belong there."""
         cells = dict(numbers)
         if column.spread is not None:
@@ -297,7 +298,7 @@ class Table(AsTable):
                     cells[i] += f" [{', '.join(ends)}]"
         return cells
 
-    def _texts(self, column: Column, rows: Iterable[int]) -> Texts:
+    def _texts(self, column: Column, rows: Iterable[int]) -> TextOfRow:
         """Return the cells of a column as text, by row."""
         factor = 100 if column.unit == "%" else 1
         place = self.columns.index(column)
@@ -314,7 +315,7 @@ class Table(AsTable):
             texts[i] = cell(value, self._digits + 1, decimals)
         return texts
 
-    def _best_rows(self, column: Column, texts: Texts) -> set[int]:
+    def _best_rows(self, column: Column, texts: TextOfRow) -> set[int]:
         """Return the rows that are set in bold: those printed like the best number of a block."""
         best = {i for i, name in self._best if name == column.name}
         if column.better is None:
@@ -322,7 +323,7 @@ class Table(AsTable):
         blocks: dict[Hashable, dict[int, Any]] = {}
         alone = Counter(self._blocks)
         for i, value in enumerate(self[column.name]):
-            is_number = isinstance(value, (int, float)) and value == value  # no nan
+            is_number = isinstance(value, (int, float)) and value == value  # nan is never the best.
             if is_number and alone[self._blocks[i]] > 1:
                 blocks.setdefault(self._blocks[i], {})[i] = value
         for numbers in blocks.values():
