@@ -128,17 +128,18 @@ def table_of_keys(
     brackets = Brackets([report], interval, 0.95, UNIT)
     read = {key: report.read_key(key) for key in keys}
     tasks = report.form.tasks
+    side = report.sides[0]  # Relations alone are not pooled.
     values = [report[name] for name in read]
     around = [
         brackets.around(value, report, key)
         for value, key in zip(values, read.values(), strict=True)
     ]
     labels = [Column("number")]
-    rows = [Row({"number": "value"}, report.tasks(), values, around)]
+    rows = [Row({"number": "value"}, report.tasks(side), values, around)]
     if report.by is not None:
-        number = sum(report.group_tasks().values())
+        number = sum(report.group_tasks(side).values())
         rows[0].labels.update({"group": ALL_ROWS, tasks: number})
-        for row in _rows_of_groups(report, read, {"side": ALL_SIDES}, brackets):
+        for row in _rows_of_groups(report, read, {"side": side}, brackets):
             rows.append(row._replace(labels=row.labels | {tasks: row.number, "number": "value"}))
         labels[:0] = [Column("group", report.by), Column(tasks)]
     return pivot(
