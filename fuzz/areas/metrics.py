@@ -9,7 +9,8 @@ from truerank.metrics import METRICS, UnknownKeyError, parse
 
 TESTS = ("metrics",)
 
-NAMES = {"hits": "hits@", "sampled_hits": "sampled_hits@5:", "power_mean": "power_mean:2"}
+NAMES = {"hits": "hits@", "ndcg": "ndcg@", "sampled_hits": "sampled_hits@5:"}
+NAMES["power_mean"] = "power_mean:2"
 CUTOFFS = st.sampled_from(["1", "10", "010", "9" * 40, "1" * 999])
 
 
@@ -24,7 +25,7 @@ CUTOFFS = st.sampled_from(["1", "10", "010", "9" * 40, "1" * 999])
 def keys(macro: str, side: str, kind: str, adjustment: str, name: str, cutoff: str) -> None:
     """A key is read, unless its metric has no chance, or it asks for z of a macro average."""
     metric = NAMES.get(name, name)
-    if name == "hits":
+    if metric.endswith("@"):
         metric += cutoff
     elif name == "sampled_hits":
         metric += cutoff[:900]  # with the 5 before, no more digits than are read
