@@ -447,11 +447,10 @@ def _of_median(units: Units, level: float, back: Outward) -> Influences | None:
         share = share_below
     shares = units.sums(weights) / total
     moved = units.sums(weights * (counted - share)) / total
-    spread = (
-        standard_error(moved, shares) / math.sqrt(share * (1 - share))
-        if 0 < share < 1 and units.number > 1
-        else float(np.sqrt((shares**2).sum()))
-    )
+    if 0 < share < 1 and units.number > 1:
+        spread = standard_error(moved, shares) / math.sqrt(share * (1 - share))
+    else:
+        spread = float(np.sqrt((shares**2).sum()))
     reach = float(ndtri((1 + level) / 2)) / 2 * spread + 0.5 / len(sample.ranks)
     low = 1.0
     high = most

@@ -273,11 +273,10 @@ def interval(
     by = GROUP if are_groups else units.by
     notes: tuple[str, ...] = ()
     if not math.isnan(value) and key.metric != COUNT:
-        shares = (
-            np.full(number, 1 / number)
-            if are_groups
-            else units.sums(units.weights) / units.weights.sum()
-        )
+        if are_groups:
+            shares = np.full(number, 1 / number)
+        else:
+            shares = units.sums(units.weights) / units.weights.sum()
         notes = notes_on_interval(units, shares, by, level)
         if found is not None and not notes:
             notes = notes_on_carriers(key, found.moved, by)

@@ -355,8 +355,7 @@ class Task(SidedTask[Report]):
         >>> report["tail.mr"], report["head.mr"], report["mr"]
         (2.0, 1.0, 1.5)
         """
-        scorers = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
-        scorers[TIME] = time
+        scorers = _by_side(tail, head, relation, qualifier, time)
         return self._evaluate(scorers, **options)
 
     @with_options(VectorOptions, similarity="dot")
@@ -417,8 +416,7 @@ class Task(SidedTask[Report]):
         >>> report["tail.mr"]
         2.0
         """
-        queries = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
-        queries[TIME] = time
+        queries = _by_side(tail, head, relation, qualifier, time)
         candidates = {"entities": entities, "relations": relations, "times": times}
         return self._evaluate_embeddings(queries, candidates, unique=unique, **options)
 
@@ -462,8 +460,7 @@ class Task(SidedTask[Report]):
         >>> task.evaluate_scores(np.array([[3.0, 2.0, 9.0]]))["tail.mr"]
         2.0
         """
-        scores = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
-        scores[TIME] = time
+        scores = _by_side(tail, head, relation, qualifier, time)
         return self._evaluate_scores(scores, unique=unique, **options)
 
     @with_options(ListOptions)
@@ -513,9 +510,13 @@ class Task(SidedTask[Report]):
         >>> report["tail.mr"]
         2.0
         """
-        lists = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
-        lists[TIME] = time
+        lists = _by_side(tail, head, relation, qualifier, time)
         return self._evaluate_lists(lists, unique=unique, **options)
+
+
+def _by_side(tail: Any, head: Any, relation: Any, qualifier: Any, time: Any) -> dict[str, Any]:
+    """Return what belongs to each side, by its name."""
+    return {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier, TIME: time}
 
 
 def _read_sides(sides: Any, has_qualifiers: bool) -> list[str]:

@@ -184,11 +184,10 @@ def _form_of_columns(
     role = next((role for role in ("score", *places) if role in places), "")
     numbers = tuple(places[each] for each in places if each == role)
     used = (query, document, *numbers)
-    name = (
-        f"columns {', '.join(map(str, used))}"
-        if names is None
-        else f"a header: {', '.join(names[place] for place in used)}"
-    )
+    if names is None:
+        name = f"columns {', '.join(map(str, used))}"
+    else:
+        name = f"a header: {', '.join(names[place] for place in used)}"
     kind = {LISTS.kind: "run", JUDGEMENTS.kind: "qrels"}[door.kind]
     return LineForm(
         f"{kind} with {name}",

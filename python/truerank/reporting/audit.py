@@ -258,11 +258,10 @@ def _worse_than_chance(counted: Counted) -> tuple[float, str]:
     deviations of these are added (Hölder's inequality), not the variances.
     """
     protocol = counted.protocol
-    question = (
-        OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
-        if protocol.similarity is None
-        else f"is the similarity {protocol.similarity} right?"
-    )
+    if protocol.similarity is None:
+        question = OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
+    else:
+        question = f"is the similarity {protocol.similarity} right?"
     for side in counted.sides.present:
         key = compose_key(side, DEFAULT_KIND, "amri")
         value = counted.value(parse(key))
