@@ -109,9 +109,9 @@ def pivot(
         else:
             line += row.values
         cells.append(line)
-        for column, around in zip(columns, row.around, strict=False):
-            if around.is_significant:
-                significant.append((i, column.name))
+        if row.around:
+            pairs = zip(columns, row.around, strict=False)
+            significant += [(i, column.name) for column, around in pairs if around.is_significant]
     table = Table(heading, cells, names=len(labels), significant=significant, **options)
     table._variants = {} if plain_kind is None else _variants_of(rows, plain_kind)
     table._blocks = [(row.labels.get("group"), row.labels.get("kind")) for row in rows]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
@@ -315,18 +315,28 @@ class Table(AsTable):
             texts[i] = cell(value, self._digits + 1, decimals)
         return texts
 
+    @cached_property
+    def _rows_of_blocks(self) -> list[list[int]]:
+        """The rows of each block of several, of which the best number is marked."""
+        blocks: dict[Hashable, list[int]] = {}
+        for i, block in enumerate(self._blocks):
+            blocks.setdefault(block, []).append(i)
+        return [rows for rows in blocks.values() if len(rows) > 1]
+
     def _best_rows(self, column: Column, texts: TextOfRow) -> set[int]:
         """Return the rows that are set in bold: those printed like the best number of a block."""
         best = {i for i, name in self._best if name == column.name}
         if column.better is None:
             return best
-        blocks: dict[Hashable, dict[int, Any]] = {}
-        alone = Counter(self._blocks)
-        for i, value in enumerate(self[column.name]):
-            is_number = isinstance(value, (int, float)) and value == value  # nan is never the best.
-            if is_number and alone[self._blocks[i]] > 1:
-                blocks.setdefault(self._blocks[i], {})[i] = value
-        for numbers in blocks.values():
+        place = self.columns.index(column)
+        for rows in self._rows_of_blocks:
+            numbers = {}
+            for i in rows:
+                value = self.rows[i][place]
+                if isinstance(value, (int, float)) and value == value:  # nan is never the best.
+                    numbers[i] = value
+            if not numbers:
+                continue
             if column.better == "higher":
                 top = max(numbers, key=numbers.__getitem__)
             else:

@@ -20,24 +20,18 @@ if TYPE_CHECKING:
     from .means import hit_moments as hit_moments
     from .means import hits as hits
     from .means import mean_model as mean_model
-    from .means import mean_rank as mean_rank
     from .means import moments_from as moments_from
     from .means import rank_moments as rank_moments
-    from .means import reciprocal_moments as reciprocal_moments
     from .means import reciprocal_moments_within as reciprocal_moments_within
-    from .means import reciprocal_rank as reciprocal_rank
     from .means import sampled_hit_moments as sampled_hit_moments
-    from .means import up_to_cutoff as up_to_cutoff
     from .order_statistics import inverse_median as inverse_median
     from .order_statistics import median as median
     from .tasks import Tasks as Tasks
     from .tasks import compress as compress
     from .transforms import geometric as geometric
-    from .transforms import greatest as greatest
     from .transforms import harmonic as harmonic
     from .transforms import inverse_geometric as inverse_geometric
     from .transforms import inverse_mean as inverse_mean
-    from .transforms import least as least
     from .transforms import power_mean as power_mean
 else:  # A type checker that read this would accept any name.
     _, __getattr__, __dir__ = names_when_used(
@@ -48,24 +42,18 @@ else:  # A type checker that read this would accept any name.
                 "hit_moments",
                 "hits",
                 "mean_model",
-                "mean_rank",
                 "moments_from",
                 "rank_moments",
-                "reciprocal_moments",
                 "reciprocal_moments_within",
-                "reciprocal_rank",
                 "sampled_hit_moments",
-                "up_to_cutoff",
             ),
             ".order_statistics": ("inverse_median", "median"),
             ".tasks": ("Tasks", "compress"),
             ".transforms": (
                 "geometric",
-                "greatest",
                 "harmonic",
                 "inverse_geometric",
                 "inverse_mean",
-                "least",
                 "power_mean",
             ),
         },
