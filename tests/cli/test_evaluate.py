@@ -239,7 +239,7 @@ def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     [
         ("absent.npy 0", 1, "absent.npy: No such file or directory"),
         ("scores.npy absent.npy", 1, "absent.npy: No such file or directory"),
-        (f"scores.npy {'9' * 5000}", 1, "targets: expected integers"),
+        (f"scores.npy {'9' * 5000}", 1, "expected a number below 2**63"),
         ("scores.npy csr.npz", 1, "csr.npz: expected a .npy file, the header"),
         ("raw.bin 0 --shape 20 --dtype float32", 1, "--shape: expected rows and columns"),
         ("scores.npy 0 --rows pickle.npy", 1, "pickle.npy: expected plain numbers or text"),

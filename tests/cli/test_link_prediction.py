@@ -260,7 +260,7 @@ def test_columns_and_headers(predict: Callable[..., Outcome]) -> None:
         outcome = predict(f"{KNOWN} {VECTORS} {line} --save ranks.npz --force")
         assert outcome.code == 0, outcome.err
         assert counts_of(tr.load("ranks.npz")) == expected
-    predict(f"{KNOWN} {VECTORS}").refuses(1, "header=True says that it names the columns")
+    predict(f"{KNOWN} {VECTORS}").refuses(1, "--header says that it names the columns")
 
 
 def test_files_of_labels_and_ids(predict: Callable[..., Outcome]) -> None:
@@ -287,7 +287,7 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
     line = f"{KNOWN} {VECTORS} --metrics mrr"
     code, out, err = predict(line)
     assert (code, err.count("\n")) == (0, 1)
-    assert err.startswith("Warning: test: 1 (person ")
+    assert err.startswith("Warning: --test: 1 (person ")
     assert "leaks" not in out
     assert "leaks: in train 1 (person " in predict(f"{line} --audit").out
     assert "leaks: in train 1 (person " in predict(f"{line} --audit --format csv").err
@@ -328,7 +328,7 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
         (
             f"{KNOWN} {VECTORS} --columns head=0,relation=1,tail=7",
             1,
-            "7 (tail), each once, as columns= says",
+            "7 (tail), each once, as --columns says",
         ),
         (f"{KNOWN} {VECTORS} --header", 1, "columns head, relation, tail, each once"),
         (f"{KNOWN} --lists test.txt", 2, "--test cannot apply to predictions"),

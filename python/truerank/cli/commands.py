@@ -26,6 +26,7 @@ from .merge import merge
 from .options import MEASURED, PRINTING, Given, command
 from .output import show
 from .retrieval import retrieve
+from .words import in_words_of
 
 
 class Commands(click.Group):
@@ -40,7 +41,7 @@ class Commands(click.Group):
         """Run a command; bad input ends with code 1, a wrong line or a missing library with 2."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_, **__: _say(f"Warning: {message}")
+            warnings.showwarning = lambda message, *_, **__: _warn(str(message))
             try:
                 return super().invoke(ctx)
             except click.UsageError as error:
@@ -51,7 +52,8 @@ class Commands(click.Group):
             except BrokenPipeError:  # click itself ends quietly then.
                 raise
             except InputError as error:
-                raise click.ClickException(str(error)) from error
+                name = str(ctx.invoked_subcommand)
+                raise click.ClickException(in_words_of(self.commands[name], str(error))) from error
             except ImportError as error:
                 raise click.UsageError(printable(str(error))) from error
             except MemoryError as error:
@@ -63,8 +65,9 @@ class Commands(click.Group):
                 raise click.ClickException(printable(text)) from error
 
 
-def _say(text: str) -> None:
-    click.echo(printable(text), err=True)
+def _warn(text: str) -> None:
+    text = in_words_of(click.get_current_context().command, text)
+    click.echo(printable(f"Warning: {text}"), err=True)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -24,6 +24,7 @@ from ..stores import Store, open_scores
 # The context of a command lists under this name the files that the command reads.
 _FILES = "truerank.files"
 _SELECTION = ("indptr", "indices", "lists")
+_DIGITS = 20  # Any number of so many digits is beyond the largest that an array holds.
 
 
 def note_file(path: object) -> str:
@@ -89,7 +90,7 @@ def read_selection(argument: str, path: str) -> tuple[NDArray[Any], ...]:
 def read_candidates(argument: str, text: str) -> Any:
     """Return a number of candidates, or read a selection, columns for all tasks, or names."""
     if text.isascii() and text.isdecimal():
-        return int(text[:20])
+        return _number(argument, text)
     readers = {".npz": read_selection, ".npy": read_array}
     return readers.get(Path(text).suffix, read_names)(argument, text)
 
@@ -97,8 +98,15 @@ def read_candidates(argument: str, text: str) -> Any:
 def read_columns(argument: str, text: str) -> int | NDArray[Any]:
     """Return a number as it is, or read the numbers in a .npy file."""
     if text.isascii() and text.isdecimal():
-        return int(text[:20])
+        return _number(argument, text)
     return read_array(argument, text)
+
+
+def _number(argument: str, text: str) -> int:
+    number = int(text.lstrip("0")[:_DIGITS] or "0")
+    if number >> 63:
+        raise InputValueError(argument, expected="a number below 2**63", got=text)
+    return number
 
 
 def read_label(argument: str, text: str) -> str | NDArray[Any]:

@@ -36,8 +36,8 @@ _WIDTH = "expected another number of fields"  # The core says it in the same wor
 _NO_NUMBER = "expected a number as the score"
 _RANK_OR_SCORE = (
     "whole numbers may be ranks or scores, and ranks would read 1, 2, 3, ... in the order of the"
-    ' lines of each query: columns={"query": 0, "document": 1, "rank": 2} or {..., "score": 2} says'
-    " which they are"
+    ' lines of each query: columns={"query": 0, "document": 1, "rank": 2} says that they are ranks,'
+    ' columns={"query": 0, "document": 1, "score": 2} that they are scores'
 )
 _RANK_AND_SCORE = (
     "four columns are query, document, rank and score where the ranks read 1, 2, 3, ... in the"
@@ -47,7 +47,8 @@ _RANK_AND_SCORE = (
 NOT_OF_TREC = (
     "four columns are those of TREC (query, iteration, document, relevance) where the second has"
     " one value, or fewer than the third: columns="
-    '{"query": 0, "document": 2, "relevance": 3} or {"query": 0, "document": 1, "relevance": 2}'
+    '{"query": 0, "document": 2, "relevance": 3} or columns='
+    '{"query": 0, "document": 1, "relevance": 2}'
     " says what these are"
 )
 LEAST_TIME = 1000  # No grade of a test collection is as large, and any year or time is.
