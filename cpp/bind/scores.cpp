@@ -152,7 +152,6 @@ void register_scores(py::module_& m) {
         .def_property_readonly(
             "reads_whole_rows", [](const ScoreFile& scores) { return reads_whole_rows(scores.view()); },
             "Whether rows are read whole, so that tasks can read their true scores from them.");
-    m.def("can_read_files", &can_read_files, "Whether scores in files can be read, not only mapped.");
 }
 
 }  // namespace truerank::bind

@@ -65,13 +65,11 @@ py::tuple names_of(ListReader& reader, const NameTable& table) {
     return names;
 }
 
-RowForm make_form(int width, int query, int document, std::optional<int> value, std::optional<int> rank, bool tabs) {
+RowForm make_form(int width, int query, int document, std::optional<int> value, bool tabs) {
     RowForm form{.width = width, .query = query, .document = document, .tabs = tabs};
     form.value = value.value_or(RowForm::kNone);
-    form.rank = rank.value_or(RowForm::kNone);
     const bool named = query >= 0 && query < width && document >= 0 && document < width;
-    require(named && value.value_or(0) >= 0 && form.value < width && rank.value_or(0) >= 0 && form.rank < width,
-            "form: no such field");
+    require(named && value.value_or(0) >= 0 && form.value < width, "form: no such field");
     return form;
 }
 
@@ -87,15 +85,6 @@ py::tuple run_rows(ListReader& reader, std::string_view text, const RowForm* giv
     NamedRows<double> rows;
     std::unique_lock lock(reader.mutex);
     const LineFault fault = read_run(text, form, reader.groups, reader.entities, &parse_by_python, rows);
-    lock.unlock();
-    return arrays_of(fault, rows);
-}
-
-py::tuple ranked_rows(ListReader& reader, std::string_view text, const RowForm& form) {
-    require(form.rank >= 0, "form: no field of ranks");
-    NamedRows<std::int64_t> rows;
-    std::unique_lock lock(reader.mutex);
-    const LineFault fault = read_ranks(text, form, reader.groups, reader.entities, rows);
     lock.unlock();
     return arrays_of(fault, rows);
 }
@@ -134,16 +123,13 @@ py::tuple prediction_rows(ListReader& reader, std::string_view text, bool scored
 void register_text_lists(py::module_& m) {
     py::class_<RowForm>(m, "RowForm", py::is_final(), "Which fields of a row are what, counted from 0.")
         .def(py::init(&make_form), py::arg("width"), py::arg("query"), py::arg("document"),
-             py::arg("value") = py::none(), py::arg("rank") = py::none(), py::arg("tabs") = false);
+             py::arg("value") = py::none(), py::arg("tabs") = false);
     py::class_<ListReader>(m, "ListReader", py::is_final(),
                            "Reads lists in text, block by block, and numbers their names.")
         .def(py::init<>())
         .def("run_rows", &run_rows, py::arg("text"), py::arg("form") = py::none(),
              "The first wrong line of the text (its number and what is wrong) or None, and queries, documents and "
              "scores; by default of TREC.")
-        .def("ranked_rows", &ranked_rows, py::arg("text"), py::arg("form"),
-             "The first wrong line of the text (its number and what is wrong) or None, and queries, documents and "
-             "ranks.")
         .def("judged_rows", &judged_rows, py::arg("text"), py::arg("form") = py::none(),
              "The first wrong line of the text (its number and what is wrong) or None, and queries, documents and "
              "relevance; by default of TREC.")

@@ -127,14 +127,6 @@ struct ThreadCounts {
 
 }  // namespace
 
-bool can_read_files() {
-#ifdef _WIN32
-    return false;
-#else
-    return true;
-#endif
-}
-
 bool reads_whole_rows(const FileScores& scores) { return chunks_of(scores).whole_rows(); }
 
 Fault rank_file(const FileScores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,

@@ -31,9 +31,6 @@ struct ReadFailure : std::exception {
     int error;
 };
 
-// Whether the system lets several threads read different places of one file.
-bool can_read_files();
-
 // Whether rows are read whole, so that tasks can read their true scores from them.
 bool reads_whole_rows(const FileScores& scores);
 

@@ -13,7 +13,6 @@ constexpr std::array<double, 23> kPowersOfTen = {1e0,  1e1,  1e2,  1e3,  1e4,  1
 constexpr int kExactDigits = 15;  // every integer of so many digits is a double
 
 constexpr const char* kNoRelevance = "expected an integer of at most 18 digits as the relevance";
-constexpr const char* kNoRank = "expected an integer of at most 15 digits as the rank";
 constexpr const char* kNoScore = "expected a number as the score";
 constexpr const char* kTriple = "expected a triple: head, relation and tail";
 constexpr const char* kHeadsOrTails = "expected a list that begins with \"Heads:\" or \"Tails:\"";
@@ -104,15 +103,13 @@ LineFault read_rows(std::string_view text, const RowForm& form, NameTable& queri
     return fault;
 }
 
-// Reads an integer of digits alone, at most so many; false for anything else.
-bool parse_digits(std::string_view text, std::size_t most, std::int64_t& value) {
-    if (text.empty() || text.size() > most || !std::all_of(text.begin(), text.end(), is_digit)) return false;
+// Reads an integer of digits alone, at most 18; false for anything else.
+bool parse_digits(std::string_view text, std::int64_t& value) {
+    if (text.empty() || text.size() > 18 || !std::all_of(text.begin(), text.end(), is_digit)) return false;
     value = 0;
     for (const char digit : text) value = 10 * value + (digit - '0');
     return true;
 }
-
-bool parse_rank(std::string_view text, std::int64_t& rank) { return parse_digits(text, 15, rank); }
 
 // Reads an integer, perhaps with a point and zeros behind it.
 bool parse_relevance(std::string_view text, std::int64_t& value) {
@@ -123,7 +120,7 @@ bool parse_relevance(std::string_view text, std::int64_t& value) {
         if (text.find_first_not_of('0', point + 1) != std::string_view::npos) return false;
         text = text.substr(0, point);
     }
-    if (!parse_digits(text, 18, value)) return false;
+    if (!parse_digits(text, value)) return false;
     if (negative) value = -value;
     return true;
 }
@@ -225,17 +222,7 @@ LineFault read_run(std::string_view text, const RowForm& form, NameTable& querie
                    ParseNumber otherwise, NamedRows<double>& rows) {
     using Fields = std::span<const std::string_view>;
     return read_rows(text, form, queries, documents, rows, [&](Fields fields, double& score) -> const char* {
-        std::int64_t rank;
-        if (form.rank >= 0 && !parse_rank(fields[static_cast<std::size_t>(form.rank)], rank)) return kNoRank;
         return parse_number(fields[static_cast<std::size_t>(form.value)], otherwise, score) ? nullptr : kNoScore;
-    });
-}
-
-LineFault read_ranks(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
-                     NamedRows<std::int64_t>& rows) {
-    const auto place = static_cast<std::size_t>(form.rank);
-    return read_rows(text, form, queries, documents, rows, [&](const auto& fields, std::int64_t& rank) {
-        return parse_rank(fields[place], rank) ? nullptr : kNoRank;
     });
 }
 

@@ -27,7 +27,6 @@ struct RowForm {
     int width;  // how many fields there are
     int query, document;
     int value = kNone;  // the score, or the relevance; without a field of it, each relevance is 1
-    int rank = kNone;
     bool tabs = false;  // whether tabs alone stand between fields; else blanks and tabs
     const char* expected = "expected another number of fields";
 };
@@ -51,15 +50,12 @@ inline constexpr RowForm kTrecJudged = {
 template <class Value>
 struct NamedRows {
     std::vector<std::int32_t> queries, documents;
-    std::vector<Value> values;  // scores, ranks, or relevance
+    std::vector<Value> values;  // scores, or relevance
 };
 
 // Read whole lines, and add their names and rows; empty lines are skipped. Names are not empty.
 LineFault read_run(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
                    ParseNumber otherwise, NamedRows<double>& rows);
-// Of lists in the order of their ranks alone.
-LineFault read_ranks(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
-                     NamedRows<std::int64_t>& rows);
 LineFault read_judged(std::string_view text, const RowForm& form, NameTable& queries, NameTable& documents,
                       NamedRows<std::int64_t>& rows);
 

@@ -45,8 +45,6 @@ class Listener:
 
     def __init__(self, hear: Callable[[int, int], object], seconds: float) -> None: ...
 
-def can_read_files() -> bool: ...
-
 @final
 class Scores:
     """Scores or vectors in memory, in any layout; an array of one dimension is one row."""
@@ -132,7 +130,6 @@ class RowForm:
         query: int,
         document: int,
         value: int | None = None,
-        rank: int | None = None,
         tabs: bool = False,
     ) -> None: ...
 
@@ -144,9 +141,6 @@ class ListReader:
     def run_rows(
         self, text: str, form: RowForm | None = None
     ) -> tuple[tuple[int, str] | None, _Int32, _Int32, npt.NDArray[np.float64]]: ...
-    def ranked_rows(
-        self, text: str, form: RowForm
-    ) -> tuple[tuple[int, str] | None, _Int32, _Int32, _Int64]: ...
     def judged_rows(
         self, text: str, form: RowForm | None = None
     ) -> tuple[tuple[int, str] | None, _Int32, _Int32, _Int64]: ...

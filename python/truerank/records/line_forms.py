@@ -320,7 +320,7 @@ class LineReader:
 
     def _row_form(self, number: int | None) -> _core.RowForm:
         form = self.form
-        return _core.RowForm(form.width, form.query, form.document, number, None, form.tabs)
+        return _core.RowForm(form.width, form.query, form.document, number, tabs=form.tabs)
 
     def _said(self, fault: Fault | None) -> Fault | None:
         """Return a fault in the words of the form."""
