@@ -13,7 +13,7 @@ from .. import _core
 from ..errors import InputValueError
 from ..inputs.selection import indptr_of
 from .column_roles import JUDGEMENTS, LISTS, Door, find_roles
-from .text import shown, text_lines
+from .text import fields_of, shown, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,8 +30,7 @@ _FORMS = {
 _SAYS = 'or columns={"query": 0, "document": ...}, which says what they are'
 _JSON = "this is JSON: the name of the file ends in .json or .jsonl, and read_json_lists reads it"
 _JSON_BEGINS = ('{"', '["', "[{", "[[")
-_COMMENT = re.compile(r"^[ \t]*#", re.MULTILINE)
-_BLANKS = re.compile("[ \t]+")
+_COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _WIDTH = "expected another number of fields"  # The core says it in the same words.
 _NO_NUMBER = "expected a number as the score"
 _RANK_OR_SCORE = (
@@ -71,10 +70,10 @@ class LineForm(NamedTuple):
         The fields of numbers.
     role : str
         What the numbers are: "relevance", "score", "rank", or "rank or score"; "": there are none.
-    header : bool
-        Whether the first line names the columns.
-    tabs : bool
-        Whether tabs alone stand between fields; otherwise blanks, too.
+    header : int
+        The number of the line that names the columns; 0: none does.
+    between : {"blanks", "tabs"}
+        What separates fields: blanks and tabs, or tabs alone.
     left_out : tuple of str
         The columns that are not read.
     """
@@ -85,8 +84,8 @@ class LineForm(NamedTuple):
     document: int = 1
     numbers: tuple[int, ...] = ()
     role: str = _UNSAID
-    header: bool = False
-    tabs: bool = False
+    header: int = 0
+    between: str = "blanks"
     left_out: tuple[str, ...] = ()
 
 
@@ -101,19 +100,6 @@ _BY_WIDTH = {
     },
     JUDGEMENTS.kind: {4: TREC_QRELS_FORM},
 }
-
-
-def fields_of(line: str, *, tabs: bool = False) -> list[str]:
-    """Return the fields of a line, with blanks and tabs between them, or tabs alone.
-
-    Examples
-    --------
-    >>> fields_of(" q1 0\\td3  1")
-    ['q1', '0', 'd3', '1']
-    """
-    if tabs:
-        return [field.strip(" ") for field in line.split("\t")]
-    return [field for field in _BLANKS.split(line) if field]
 
 
 def is_comment(line: str) -> bool:
@@ -151,10 +137,10 @@ def form_of_file(
     if not number:
         return forms[max(forms)]  # The file has no lines.
     place = f"{path}: line {number}"
-    form = _form_of_columns(f"{argument}: {place}", line, door, columns)
+    form = _form_of_columns(f"{argument}: {place}", number, line, door, columns)
     if form is not None:
         return form
-    fields = fields_of(line)
+    fields = fields_of(line, "blanks")
     form = forms.get(len(fields))
     is_row = form is not None and all(_is_number(fields[j]) for j in form.numbers)
     if not is_row and line.lstrip().startswith(_JSON_BEGINS):
@@ -166,11 +152,11 @@ def form_of_file(
 
 
 def _form_of_columns(
-    title: str, line: str, door: Door, columns: Mapping[str, str | int] | None
+    title: str, number: int, line: str, door: Door, columns: Mapping[str, str | int] | None
 ) -> LineForm | None:
     """Return the form that a header or the user says; None: neither does."""
-    tabs = "\t" in line
-    fields = fields_of(line, tabs=tabs)
+    between = "tabs" if "\t" in line else "blanks"
+    fields = fields_of(line, between)
     said = (columns or {}).values()
     known = set(map(door.role_of, fields))
     has_names = known.issuperset(door.needed_roles) and not any(map(_is_number, fields))
@@ -197,8 +183,8 @@ def _form_of_columns(
         document,
         numbers,
         role,
-        has_names,
-        tabs,
+        number if has_names else 0,
+        between,
         roles.left_out,
     )
 
@@ -233,7 +219,7 @@ def exact_number(text: str) -> float | str:
 
 
 def first_rounded(
-    text: str, column: int, numbers: npt.NDArray[np.float64], *, tabs: bool = False
+    text: str, column: int, numbers: npt.NDArray[np.float64], between: str = "blanks"
 ) -> tuple[int, str] | None:
     """Return the first line whose number `exact_number` refuses, and what is wrong; or None.
 
@@ -245,8 +231,8 @@ def first_rounded(
         The field that is a number.
     numbers : ndarray of float64
         These fields, as they were read.
-    tabs : bool
-        Whether tabs alone stand between fields.
+    between : {"blanks", "tabs"}
+        What separates fields, as `fields_of` takes it.
 
     Examples
     --------
@@ -259,7 +245,7 @@ def first_rounded(
     lines = text.split("\n")
     filled = [i for i, line in enumerate(lines) if line.strip(" \t")]
     for i in np.array(filled)[is_large].tolist():
-        number = exact_number(fields_of(lines[i], tabs=tabs)[column])
+        number = exact_number(fields_of(lines[i], between)[column])
         if isinstance(number, str):
             return i, f"expected a score that a float64 holds, got {number}"
     return None
@@ -281,7 +267,6 @@ class LineReader:
     def __init__(self, form: LineForm) -> None:
         self.form = form
         self.comments = 0
-        self._header_is_next = form.header
         self._reader = _core.ListReader()
         self._iterations = _core.ListReader()
 
@@ -300,7 +285,7 @@ class LineReader:
         for number in form.numbers:
             wrong, queries, documents, values = self._reader.run_rows(text, self._row_form(number))
             fault = fault or self._said(wrong)
-            fault = fault or first_rounded(text, number, values, tabs=form.tabs)
+            fault = fault or first_rounded(text, number, values, form.between)
             numbers.append(values)
         if form is TREC_QRELS_FORM:
             self._iterations.judged_rows(text, _ITERATIONS)
@@ -320,7 +305,8 @@ class LineReader:
 
     def _row_form(self, number: int | None) -> _core.RowForm:
         form = self.form
-        return _core.RowForm(form.width, form.query, form.document, number, tabs=form.tabs)
+        are_tabs = form.between == "tabs"
+        return _core.RowForm(form.width, form.query, form.document, number, tabs=are_tabs)
 
     def _said(self, fault: Fault | None) -> Fault | None:
         """Return a fault in the words of the form."""
@@ -334,19 +320,12 @@ class LineReader:
         return line, f"{words.get(problem, problem)} ({self.form.name})"
 
     def _without_comments(self, text: str) -> str:
-        """Return lines of which comments, and a header, are empty."""
-        has_comments = "#" in text and _COMMENT.search(text) is not None
-        if not has_comments and not self._header_is_next:
+        """Return lines of which comments are empty."""
+        if "#" not in text:  # This test is far faster than a regular expression.
             return text
-        lines = text.split("\n")
-        for i, line in enumerate(lines):
-            if is_comment(line):
-                self.comments += 1
-                lines[i] = ""
-            elif self._header_is_next and line.strip(" \t"):
-                self._header_is_next = False
-                lines[i] = ""
-        return "\n".join(lines)
+        text, count = _COMMENT.subn("", text)
+        self.comments += count
+        return text
 
 
 def _is_number(text: str) -> bool:

@@ -233,7 +233,7 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
         return _qrels_of_json(argument, path)
     form = form_of_file(argument, path, JUDGEMENTS, said)
     reader = LineReader(form)
-    queries, documents, relevance = read_blocks(argument, path, None, reader.read)
+    queries, documents, relevance = read_blocks(argument, path, None, reader.read, form.header)
     if form is TREC_QRELS_FORM and not _is_of_trec(reader.iterations(), documents, relevance):
         raise InputValueError(argument, NOT_OF_TREC, place=path)
     relevance = read_grades(f"{argument}: {path}", relevance)
@@ -247,7 +247,7 @@ def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
         if unlike is not None:
             first, second = unlike
             lines = data_lines(path, path)  # The file is read again for the message alone.
-            line = next(islice(lines, second + form.header, None))[0]
+            line = next(islice(lines, second + (form.header > 0), None))[0]
             two = f"as {relevance[first]} and as {relevance[second]}"
             problem = f"{judged[second]!r} is judged twice for {asked[second]!r}, {two}"
             raise InputValueError(argument, f"line {line}: {problem}", place=path)
@@ -324,7 +324,8 @@ def _lists_of_run(
 ) -> NamedLists:
     said = _check_columns(path, columns, LISTS)
     reader = LineReader(form_of_file(argument, path, LISTS, said))
-    queries, documents, *numbers = read_blocks(argument, path, progress, reader.read)
+    read = read_blocks(argument, path, progress, reader.read, reader.form.header)
+    queries, documents, *numbers = read
     form = numbers_said(argument, path, reader.form, queries, numbers)
     entries = ListEntries(queries, documents)
     if form.role == "rank":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress, islice
@@ -29,6 +30,7 @@ _BLOCK_BYTES = 1 << 17
 # No name is as long, and no row has as many columns. What else a file may hold is not read on.
 MAX_LINE_BYTES = 1 << 24
 MAX_COLUMNS = 1000
+_BLANKS = re.compile("[ \t]+")
 
 
 class RowForm(NamedTuple):
@@ -207,10 +209,8 @@ def read_rows(
     """
     needed = order[: len(rows.form.columns)]
     blocks: list[list[IntArray]] = []
-    for first, text in text_blocks(rows.name, rows.path):
+    for first, text in text_blocks(rows.name, rows.path, header=rows.header):
         lines = text.removesuffix("\n").split("\n")
-        if first <= rows.header < first + len(lines):
-            lines[rows.header - first] = ""
         columns = _columns_of_block(rows, lines)
         if not columns or any("" in columns[place] for place in needed):
             fields = list(_checked_rows(rows, enumerate(lines, first), needed))
@@ -254,10 +254,23 @@ def _checked_rows(
 
 def _fields_of(rows: TextRows, number: int, line: str) -> list[str]:
     """Return the fields of a line, without blanks at their ends."""
-    if rows.between == "blanks":
-        return line.split()
     if rows.between == "commas":
         return csv_fields(rows.title, number, line)
+    return fields_of(line, rows.between)
+
+
+def fields_of(line: str, between: str) -> list[str]:
+    """Return the fields of a line, with "tabs" alone or "blanks" (and tabs) between them.
+
+    Blanks at the ends of a field are left out, and only tabs alone may have empty ones between.
+
+    Examples
+    --------
+    >>> fields_of(" q1 0\\td3  1", "blanks"), fields_of("new york \\t\\td3", "tabs")
+    (['q1', '0', 'd3', '1'], ['new york', '', 'd3'])
+    """
+    if between == "blanks":
+        return [field for field in _BLANKS.split(line) if field]
     return list(map(without_blanks, line.split("\t", MAX_COLUMNS)))
 
 
@@ -342,17 +355,18 @@ def read_blocks(
     path: str,
     progress: bool | Listener | None,
     read_lines: Callable[[str], tuple[Any, ...]],
+    header: int = 0,
 ) -> list[npt.NDArray[Any]]:
     """Read a file block by block with the core, and join the columns of all blocks.
 
     `read_lines` returns the fault of a block (one of its lines, and what is wrong; or None), and
-    then its columns.
+    then its columns. The line that is the header is left out.
 
     A byte order mark at the beginning of another line than the first, where files were joined,
     would make another name of the first field: it is refused.
     """
     blocks = [read_lines("")[1:]]  # So a file without lines has columns, too.
-    for first, text in text_blocks(argument, path, progress):
+    for first, text in text_blocks(argument, path, progress, header=header):
         fault, *columns = read_lines(text)
         blocks.append(tuple(columns))
         mark = f"\n{text}".find("\n\ufeff")
@@ -367,7 +381,7 @@ def read_blocks(
 
 
 def text_blocks(
-    name: str, path: str, progress: bool | Listener | None = None
+    name: str, path: str, progress: bool | Listener | None = None, *, header: int = 0
 ) -> Iterator[tuple[int, str]]:
     """Yield blocks of whole lines of a file, each with the number of its first line.
 
@@ -381,6 +395,8 @@ def text_blocks(
         A regular file in UTF-8, gzipped if its name ends in .gz. Lines end in LF or CRLF.
     progress : callable or bool, optional
         Called with a `Progress`, in bytes of the file, after every block; True shows a bar.
+    header : int
+        The number of a line that is yielded as an empty one; 0: there is none.
 
     Raises
     ------
@@ -417,8 +433,13 @@ def text_blocks(
             text = _decode(title, block, line)
             if line == 1:
                 text = text.removeprefix("\ufeff")
+            following = line + int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
+            if line <= header <= following:
+                lines = text.split("\n")
+                lines[header - line] = ""
+                text = "\n".join(lines)
             yield line, text
-            line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
+            line = following
 
 
 def _decode(title: str, block: bytes, first: int) -> str:
