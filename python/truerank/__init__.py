@@ -47,8 +47,8 @@ if _typing.TYPE_CHECKING:
     from .metrics.published import adjust as adjust
     from .ranks import Protocol as Protocol
     from .ranks import Ranks as Ranks
-    from .ranks import concatenate as concatenate
     from .ranks import load as load
+    from .ranks.joining import concatenate as concatenate
     from .records.judgements import Qrels as Qrels
     from .records.list_files import read_json_lists as read_json_lists
     from .records.list_files import read_qrels as read_qrels
@@ -78,7 +78,8 @@ else:  # or a type checker would accept any name
         ".inputs.progress_listeners": ("Progress",),
         ".metrics": ("chance",),
         ".metrics.published": ("adjust",),
-        ".ranks": ("Protocol", "Ranks", "concatenate", "load"),
+        ".ranks": ("Protocol", "Ranks", "load"),
+        ".ranks.joining": ("concatenate",),
         ".reporting": ("Report", "report", "table"),
         ".retrieval.trec_runs": ("write_run",),
         ".stores": ("open_scores",),

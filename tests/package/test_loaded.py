@@ -45,7 +45,7 @@ with path.open("w") as file:
         file.write(f"e{head}\\tr{relation}\\te{tail}\\n")
 """
 CALLS = {
-    "rank": Call(SCORES + "tr.rank(scores, np.arange(4))", 3850),
+    "rank": Call(SCORES + "tr.rank(scores, np.arange(4))", 3750),
     "evaluate": Call(SCORES + "tr.evaluate(scores, np.arange(4))['mrr']", 6500),
     "task of arrays": Call(
         TRIPLES

@@ -2,10 +2,9 @@
 
 from .container import Ranks, load
 from .counts import Audit
-from .joining import concatenate
 from .judged import JudgedPlaces
 from .labels import Labels
 from .origins import Origin
 from .protocol import Protocol
 
-__all__ = ["Audit", "JudgedPlaces", "Labels", "Origin", "Protocol", "Ranks", "concatenate", "load"]
+__all__ = ["Audit", "JudgedPlaces", "Labels", "Origin", "Protocol", "Ranks", "load"]
