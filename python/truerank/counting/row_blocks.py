@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -89,60 +89,70 @@ def rank_blocks(
     >>> len(tr.rank_blocks(batches()))
     12
     """
-    return rank_named_blocks(blocks, block_argument_name, **options)
+    dtype = read_rules(options).dtype  # Faults are found before the producer works in vain.
+    if isinstance(blocks, (str, bytes, Mapping)) or not is_iterable(blocks):
+        expected = "an iterable of blocks, each (scores, targets)"
+        raise InputTypeError("blocks", expected=expected, got=type(blocks).__name__)
+    total = len(blocks) if isinstance(blocks, Sized) else 0
+    read = _read_blocks(blocks, dtype)
+    return rank_read_blocks(read, block_argument_name, total, **options)
 
 
-def rank_named_blocks(
-    blocks: Iterable[Any],
-    name: ArgumentName,
-    **options: Unpack[RuleOptions],
+class Block(NamedTuple):
+    """A block that is to be counted: its scores, as given and as read, and its other arguments."""
+
+    given: Any
+    scores: Scores | Store
+    tasks: dict[str, Any]
+
+
+def rank_read_blocks(
+    blocks: Iterable[Block], name: ArgumentName, total: int = 0, **options: Unpack[RuleOptions]
 ) -> Ranks:
     """Count the ranks of blocks as `rank_blocks` does, with the caller's names in messages.
 
     Parameters
     ----------
-    blocks : iterable
-        As in `rank_blocks`.
+    blocks : iterable of Block
+        Whose arguments nobody changes.
     name : callable
         A function of the number of a block and an argument's name; it returns what errors call that
         argument of that block.
+    total : int
+        The number of blocks; 0 where it is not known.
     **options
-        As in `rank_blocks`.
+        As in `rank_blocks`, and checked.
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    rules = read_rules(options)  # Faults are found before the producer works in vain.
+    listener = as_listener(options.get("progress"))
     of_block: RuleOptions = {**options, "progress": None}
-    listener = as_listener(rules.progress)
     start = time.monotonic()
     counted: list[Ranks] = []
-    if isinstance(blocks, (str, bytes, Mapping)) or not is_iterable(blocks):
-        expected = "an iterable of blocks, each (scores, targets)"
-        raise InputTypeError("blocks", expected=expected, got=type(blocks).__name__)
-    known = len(blocks) if isinstance(blocks, Sized) else 0
 
     def report_progress(total: int) -> None:
         if listener is not None:
             listener(Progress(len(counted), total, time.monotonic() - start, unit="blocks"))
 
-    def count(number: int, scores: Scores | Store, value: Any, tasks: dict[str, Any]) -> Ranks:
-        with _naming_block(name, number), owned(scores, value):
-            return rank(scores, **tasks, **of_block)
+    def count(number: int, block: Block) -> Ranks:
+        with _naming_block(name, number), owned(block.scores, block.given):
+            return rank(block.scores, **block.tasks, **of_block)
 
-    if known:
-        report_progress(known)
+    if total:
+        report_progress(total)
     before: Scores | Store | None = None
     running: Future[Ranks] | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-count") as executor:
         for number, block in enumerate(blocks):
-            with _naming_block(name, number):
-                value, scores, tasks = _read_block(block, rules.dtype, before)
+            if _share_memory(block, before):
+                expected = "memory other than that of the block before, which is counted now"
+                raise InputValueError(name(number, "scores"), expected=expected)
             if running is not None:
                 counted.append(running.result())
-                report_progress(known)
-            running = executor.submit(count, number, scores, value, tasks)
-            before = scores
-            del scores, value, block
+                report_progress(total)
+            running = executor.submit(count, number, block)
+            before = block.scores
+            del block
         if running is None:
             raise InputValueError("blocks", expected="at least one block", got="none")
         counted.append(running.result())
@@ -150,17 +160,16 @@ def rank_named_blocks(
     return join_ranks(counted)
 
 
-def _read_block(
-    block: Any, dtype: Any, before: Scores | Store | None
-) -> tuple[Any, Scores | Store, dict[str, Any]]:
-    """Return the scores of a block, as given and as read, and copies of its other arguments."""
-    arguments = _arguments(block)
-    value = arguments.pop("scores")
-    scores = read_scores(value, dtype)
-    if _share_memory(scores, value, before):
-        expected = "memory other than that of the block before, which is counted now"
-        raise InputValueError("scores", expected=expected)
-    return value, scores, {name: _copied(each, name) for name, each in arguments.items()}
+def _read_blocks(blocks: Iterable[Any], dtype: Any) -> Iterator[Block]:
+    """Read the scores of blocks that a user hands over, and copy their other arguments."""
+    for number, block in enumerate(blocks):
+        with _naming_block(block_argument_name, number):
+            arguments = _arguments(block)
+            given = arguments.pop("scores")
+            scores = read_scores(given, dtype)
+            tasks = {name: _copied(each, name) for name, each in arguments.items()}
+        yield Block(given, scores, tasks)
+        del block, arguments, given, scores  # They need no memory while the next one is made.
 
 
 def _arguments(block: Any) -> dict[str, Any]:
@@ -188,14 +197,15 @@ def _copied(value: Any, name: str) -> Any:
     return value
 
 
-def _share_memory(scores: Scores | Store, value: Any, before: Scores | Store | None) -> bool:
+def _share_memory(block: Block, before: Scores | Store | None) -> bool:
     """Whether two blocks have memory in common that a producer could fill again."""
+    scores = block.scores
     if isinstance(scores, Store):
         if scores.address == 0:  # It is not in memory.
             return False
         return isinstance(before, Store) and scores.address == before.address
     # Nobody fills again what is read-only, such as one row that is broadcast to all.
-    is_fixed = isinstance(value, (np.ndarray, Scores)) and not scores.array.flags.writeable
+    is_fixed = isinstance(block.given, (np.ndarray, Scores)) and not scores.array.flags.writeable
     if is_fixed or not isinstance(before, Scores):
         return False
     return np.shares_memory(scores.array, before.array, max_work=100_000)  # type: ignore[arg-type]

@@ -203,6 +203,8 @@ def check_length(name: str, values: object) -> None:
 
 def several(name: str, values: Iterable[T], what: str) -> list[T]:
     """List the values of an iterable that is no str."""
+    if isinstance(values, (list, tuple)):
+        return list(values)
     if isinstance(values, (str, bytes)) or not is_iterable(values):
         raise InputTypeError(name, expected=f"several {what}", got=type(values).__name__)
     check_length(name, values)

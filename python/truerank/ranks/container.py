@@ -208,16 +208,22 @@ class Ranks(Immutable):
         self,
         arrays: Mapping[str, npt.NDArray[Any]] = MappingProxyType({}),
         *,
+        labels: Mapping[str, Labels] | None = None,
         protocol: Protocol | None = None,
         judged: JudgedPlaces | None = None,
         origins: tuple[Origin, ...] | None = None,
     ) -> Ranks:
-        """Return the same ranks with arrays of our own, or with something else replaced."""
+        """Return the same ranks with arrays of our own, or with something else replaced.
+
+        Labels are those of a task of ours: nothing is checked, and all others are left out.
+        """
         if origins is None:
             origins = self.origins
+        if labels is None:
+            labels = self._labels
         all_arrays = {**self._arrays, **arrays}
         protocol = protocol or self.protocol
-        return Ranks._of(all_arrays, self._labels, protocol, judged or self.judged, origins)
+        return Ranks._of(all_arrays, dict(labels), protocol, judged or self.judged, origins)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ranks._of, (self._arrays, self._labels, self.protocol, self.judged, self.origins)

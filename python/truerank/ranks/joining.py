@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,15 +99,18 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
     if not parts or not all(isinstance(part, Ranks) for part in parts):
         got = sorted({type(part).__name__ for part in parts})
         raise InputTypeError("parts", expected="at least one Ranks, and nothing else", got=got)
+    if len(parts) == 1:
+        return parts[0]
     protocol = _joined_protocol(parts)
     origins = join_origins(part.origins for part in parts)
     if origins:
         _refuse_other_units(parts)
     labels_of_parts = [numbered_apart(part._labels, part.origins, origins) for part in parts]
-    labels = {}
-    for name, values in _in_all_parts(labels_of_parts):
-        labels[name] = join_labels(name, values)
-    joined = dict(_in_all_parts(_fields_of(parts)))
+    labels = {
+        name: join_labels(name, of_parts)
+        for name, of_parts in _in_all_parts(labels_of_parts).items()
+    }
+    joined = _in_all_parts(_fields_of(parts))
     judged = JudgedPlaces.joined(joined.pop("judged")) if "judged" in joined else None
     arrays = {name: np.concatenate(values, -1) for name, values in joined.items()}
     return Ranks._of(arrays, labels, protocol, judged, origins)
@@ -201,11 +204,13 @@ def _in_order_of_tasks(ranks: Ranks) -> Ranks:
     return ranks[np.argsort(keys, kind="stable")]
 
 
-def _in_all_parts(parts: list[dict[str, Any]]) -> Iterator[tuple[str, list[Any]]]:
-    """Give the values of each name, which every part must have if one has it."""
+def _in_all_parts(parts: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Return the values of each name, which every part must have if one has it."""
+    values = {}
     for name in dict.fromkeys(name for part in parts for name in part):
         missing = [i for i, part in enumerate(parts) if name not in part]
         if missing:
             problem = f"{name} missing in part {missing[0]}, but not in all"
             raise InputValueError("parts", problem)
-        yield name, [part[name] for part in parts]
+        values[name] = [part[name] for part in parts]
+    return values

@@ -304,7 +304,7 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     >>> join_labels("side", [Labels([0], ("head",)), Labels([0], ("tail",))]).values
     array(['head', 'tail'], dtype='<U4')
     """
-    has_ids = {part.vocabulary is None for part in parts if len(part)}
+    has_ids = {part.vocabulary is None for part in parts if part.codes.size}
     if len(has_ids) > 1:  # Labels of no tasks join with either.
         raise InputValueError(name, "cannot join names and ids")
     first = parts[0].vocabulary

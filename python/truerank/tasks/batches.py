@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 import numpy as np
 
 from ..counting.ranking import rank
-from ..counting.row_blocks import rank_named_blocks
+from ..counting.row_blocks import Block, rank_read_blocks
 from ..errors import InputValueError
 from ..inputs.checks import integer
 from ..naming import import_extra
@@ -73,7 +73,8 @@ def rank_batches(
     >>> rank_batches(lambda q: q * [0.3, 0.2, 0.1], side, batch_size=1).optimistic
     array([3, 1, 1])
     """
-    height, columns = len(side.queries), side.columns
+    queries_of_side = side.queries  # The attribute makes a copy each time.
+    height, columns = len(queries_of_side), side.columns
     usual = max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
     size, as_input, rules = read_batch_options(options, usual)
     rules["progress"] = lambda blocks: report_progress(min(blocks.done * size, height))
@@ -83,9 +84,8 @@ def rank_batches(
     ordered = np.argsort(side.rows, kind="stable")  # So the tasks of a batch are neighbours.
     starts = range(0, height, size)
     row_of_task = side.rows[ordered]
-    queries_of_side = side.queries  # The attribute makes a copy each time.
 
-    def batches() -> Iterator[dict[str, Any]]:
+    def batches() -> Iterator[Block]:
         for start in starts:
             queries = queries_of_side[start : start + size].copy()
             scores = read_scores(scorer(as_input(queries)), rules.get("dtype"), title)
@@ -93,13 +93,13 @@ def rank_batches(
             first, last = np.searchsorted(row_of_task, [start, start + size])
             tasks = ordered[first:last]
             filter_lists, candidates = side.selections(tasks)
-            yield {
-                "scores": scores,
+            arguments = {
                 "targets": side.targets[tasks],
                 "rows": side.rows[tasks] - start,
                 "filter": filter_lists,
                 "candidates": candidates,
             }
+            yield Block(scores, scores, arguments)
 
     def name(number: int, argument: str) -> str:
         """Return the name of an argument with the queries of its batch, for messages."""
@@ -110,7 +110,7 @@ def rank_batches(
             return batch
         return f"{batch}: {argument}"
 
-    return rank_named_blocks(batches(), name, **rules)[np.argsort(ordered, kind="stable")]
+    return rank_read_blocks(batches(), name, **rules)[np.argsort(ordered, kind="stable")]
 
 
 def rank_no_tasks(columns: int, rules: RuleOptions) -> Ranks:

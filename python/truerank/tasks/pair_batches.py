@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from ..arrays.row_keys import are_among, codes_of, distinct
-from ..counting.row_blocks import rank_named_blocks
+from ..counting.row_blocks import Block, rank_read_blocks
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_array, is_tensor
 from ..inputs.selection import indptr_of
+from ..stores import read_scores
 from .batches import rank_no_tasks, read_batch_options
 from .listed_candidates import Selections, distinct_selections
 from .sampling import batches_of
@@ -114,20 +115,21 @@ def rank_pairs(
 
     model = PairModel(scorer, side.queries, size, as_input, title)
 
-    def blocks() -> Iterator[dict[str, Any]]:
-        for queries in groups:
+    def blocks() -> Iterator[Block]:
+        for number, queries in enumerate(groups):
             first, last = np.searchsorted(side.rows[ordered], [queries.start, queries.stop])
             group = _pairs_of(side, ordered[first:last])
             pairs = len(group.query)
             starts.append(starts[-1] + pairs)
-            scores = model.score_pairs(group.query, group.candidate)
-            yield {
-                "scores": scores.reshape(1, pairs),
+            given = model.score_pairs(group.query, group.candidate).reshape(1, pairs)
+            scores = read_scores(given, rules.get("dtype"), name(number, "scores"))
+            arguments = {
                 "targets": group.targets,
                 "rows": np.zeros_like(group.targets),
                 "filter": group.filter,
                 "candidates": group.candidates,
             }
+            yield Block(given, scores, arguments)
 
     def name(number: int, argument: str) -> str:
         """Return the name of an argument with the pairs of its group, for messages."""
@@ -136,7 +138,7 @@ def rank_pairs(
             return pairs
         return f"{pairs}: {argument}"
 
-    return rank_named_blocks(blocks(), name, **rules)[np.argsort(ordered, kind="stable")]
+    return rank_read_blocks(blocks(), name, **rules)[np.argsort(ordered, kind="stable")]
 
 
 class PairModel:

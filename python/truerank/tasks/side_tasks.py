@@ -16,7 +16,7 @@ from ..inputs.frames import NUMBERED, Axis
 from ..inputs.selection import indptr_of, join_ranges
 from ..naming import public
 from ..ranks.container import Ranks
-from ..ranks.labels import Labels
+from ..ranks.labels import LABELS, Labels, labels_of_codes
 from ..records.vocabularies import Vocabulary
 from .task_lists import TaskLists, stack_lists
 
@@ -411,13 +411,19 @@ class SideTasks:
 
     def labelled_by_filter(self, ranks: Ranks) -> list[Ranks]:
         """Return the labelled ranks under each filter, from those of `under_all_filters`."""
+        if not self.other_filters:
+            return [self.labelled(ranks)]
         starts = [i * len(self) for i in range(1 + len(self.other_filters))]
         return [self.labelled(ranks[start : start + len(self)]) for start in starts]
 
     def labelled(self, ranks: Ranks) -> Ranks:
         """Return ranks of all tasks with their labels, and with what they carry beside these."""
-        labels: dict[str, Any] = {"side": self.side, **self.labels}
-        return ranks.with_labels(**labels)._with(self.arrays)
+        one_side = labels_of_codes(np.zeros(len(self), np.int64), (self.side,))
+        labels = {"side": one_side, **self.labels}
+        # Attributes of Ranks come first, as everywhere in Ranks.
+        names = [name for name in LABELS if name in labels]
+        names.extend(name for name in labels if name not in LABELS)
+        return ranks._with(self.arrays, labels={name: labels[name] for name in names})
 
 
 # It is set after the class was made, because it is no default of the field.
