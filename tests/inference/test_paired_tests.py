@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from support.examples import examples
 from truerank.inference.influences import LOGARITHM, POWER, Influences, influences_of_sums
-from truerank.inference.paired_tests import PairedTest, differences, p_of_flips
+from truerank.inference.paired_tests import PairedTest, SignFlips, differences
 from truerank.metrics import parse
 
 Array = np.ndarray[Any, Any]
@@ -27,6 +27,10 @@ def model(f: Any, weights: Any = 1.0, **options: Any) -> Influences:
     bases = np.broadcast_to(weights, f.shape).astype(float)
     options = {"ends": (0.0, 1.0)} | options
     return influences_of_sums(f * bases, bases, **options)._replace(has_range=True)
+
+
+def p_of_flips(apart: Array) -> float:
+    return SignFlips(apart, np.zeros_like(apart)).p_value()
 
 
 def flipped(apart: Any) -> float:
@@ -63,6 +67,15 @@ def test_halves_are_whole_laws(seed: int, n: int) -> None:
     smaller = int(np.abs(apart)[apart * np.sign(apart.sum()) < 0].sum())
     expected = 1.0 if apart.sum() == 0 else 2 * law[smaller]
     assert p_of_flips(apart / 7) == pytest.approx(expected, rel=1e-12)
+
+
+@examples(40)
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=10), st.floats(-3, 3))
+def test_shifted_differences_are_flipped_as_differences_are(sizes: list[int], shift: float) -> None:
+    apart = np.array(sizes, float)
+    moves = np.arange(1.0, 1 + len(sizes))
+    expected = flipped(apart - shift * moves)
+    assert SignFlips(apart, moves).p_value(shift) == pytest.approx(expected)
 
 
 def test_equal_sums_count_within_a_billionth_of_the_total() -> None:

@@ -118,7 +118,7 @@ class PairedTest:
         """Return the p-value of models that do not differ, and note the method."""
         apart = self.apart[self.apart != 0]
         if len(apart) <= MOST_FLIPPED:
-            return p_of_flips(apart)
+            return SignFlips(apart, np.zeros_like(apart)).p_value()
         sizes = np.abs(apart)
         if sizes.max() - sizes.min() <= SLACK * sizes.max():
             from scipy.stats import binomtest
@@ -159,7 +159,8 @@ class PairedTest:
             unseen = unseen_share(self.first.shares, self.level)
             shifts = [self.shift + unseen * (end - self.shift) for end in ends]
         elif self.units <= MOST_FLIPPED:
-            shifts = [self._last_kept(end) for end in ends]
+            flips = SignFlips(self.apart, self.moves)
+            shifts = [self._last_kept(flips, end) for end in ends]
         else:
             shifts = np.clip(self._bounds_of_t(), *ends).tolist()
         effects = [self.estimate] + [self._effect(shift) for shift in shifts]
@@ -173,20 +174,16 @@ class PairedTest:
         inner = second.inner + shift * (second.inner if self.is_factor else 1.0)
         return second.at(inner) / second.value
 
-    def _last_kept(self, end: float) -> float:
+    def _last_kept(self, flips: SignFlips, end: float) -> float:
         """The last shift towards an end that sign flips do not reject, by bisection."""
-
-        def is_kept(shift: float) -> bool:
-            return p_of_flips(self.apart - shift * self.moves) > self.alpha
-
-        if end == self.shift or is_kept(end):
+        if end == self.shift or flips.p_value(end) > self.alpha:
             return end
         kept = self.shift
         rejected = end
         # The p-value falls with the distance, since no unit has a negative share of a shift.
         while abs(rejected - kept) > TOLERANCE * abs(rejected - self.shift):
             middle = (kept + rejected) / 2
-            if is_kept(middle):
+            if flips.p_value(middle) > self.alpha:
                 kept = middle
             else:
                 rejected = middle
@@ -244,36 +241,58 @@ def differences(one: FloatArray, two: FloatArray) -> FloatArray:
     return np.where(is_rounding, 0.0, apart)
 
 
-def p_of_flips(apart: FloatArray) -> float:
-    """The share of all signs of up to 30 differences whose sum is as large as theirs.
+class SignFlips:
+    """The signs of up to 30 differences d - x s, flipped at random, for any shift x.
 
-    Each sum of one half of them is met with the sorted sums of the other.
+    The sums of d and of s with each choice of signs are added up once, those of either half of the
+    units; the sums of d - x s follow from them.
 
-    Examples
-    --------
-    >>> p_of_flips(np.array([1.0, 1.0, 0.0, 1.0]))
-    0.25
-    """
-    total = abs(float(apart.sum()))
-    slack = SLACK * float(np.abs(apart).sum())
-    if total <= slack:
-        return 1.0
-    half = len(apart) // 2
-    sums = np.sort(signed_sums(apart[:half]))
-    missing = np.sort(total - slack - signed_sums(apart[half:]))
-    smaller = np.searchsorted(sums, missing).sum()
-    return 2 * float(len(sums) - smaller / len(missing)) / len(sums)
-
-
-def signed_sums(apart: FloatArray) -> FloatArray:
-    """The sums of some numbers with each choice of their signs.
+    Parameters
+    ----------
+    apart, moves : ndarray of float64, shape (m,)
+        The differences without a shift, d, and what a shift of 1 takes from them, s.
 
     Examples
     --------
-    >>> signed_sums(np.array([1.0, 3.0]))
-    array([ 4.,  2., -2., -4.])
+    >>> flips = SignFlips(np.array([1.0, 1.0, 0.0, 1.0]), np.ones(4))
+    >>> flips.p_value(), flips.p_value(1.0)
+    (0.25, 1.0)
     """
-    sums = np.zeros(1)
-    for size in apart.tolist():
-        sums = np.concatenate([sums + size, sums - size])
+
+    def __init__(self, apart: FloatArray, moves: FloatArray) -> None:
+        self.apart = apart
+        self.moves = moves
+        numbers = np.stack([apart, moves])
+        half = len(apart) // 2
+        self.sums_of_halves = signed_sums(numbers[:, :half]), signed_sums(numbers[:, half:])
+
+    def p_value(self, shift: float = 0.0) -> float:
+        """The share of all signs whose sum is as large as that of the differences.
+
+        Each sum of one half of them is met with the sorted sums of the other.
+        """
+        apart = self.apart - shift * self.moves
+        total = abs(float(apart.sum()))
+        slack = SLACK * float(np.abs(apart).sum())
+        if total <= slack:
+            return 1.0
+        first, second = [of_d - shift * of_s for of_d, of_s in self.sums_of_halves]
+        first.sort()
+        missing = np.sort(total - slack - second)
+        smaller = np.searchsorted(first, missing).sum()
+        return 2 * float(len(first) - smaller / len(missing)) / len(first)
+
+
+def signed_sums(numbers: FloatArray) -> FloatArray:
+    """The sums of each row of numbers with each choice of signs of the columns.
+
+    Examples
+    --------
+    >>> signed_sums(np.array([[1.0, 3.0]]))
+    array([[ 4.,  2., -2., -4.]])
+    """
+    sums = np.zeros((len(numbers), 1))
+    for column in numbers.T:
+        sizes = column[:, None]
+        sums = np.concatenate([sums + sizes, sums - sizes], axis=1)
     return sums
