@@ -126,7 +126,7 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     ),
     (ValueError, "^candidates: 1 .* side head are not among the candidates, first 'a'$", ["b"], {}),
     (ValueError, r"^candidates: 1 answers of the side head", [], {}),
-    (ValueError, "^candidates: .* got 'x' at position 1", ["a", "x"], {}),
+    (ValueError, "^candidates: 'x' at position 1 is none of the 2 entities", ["a", "x"], {}),
     (ValueError, "^candidates: .* got -1 at position 0", [-1], {}),
     (TypeError, r"^candidates: expected negatives >= 1", Sampled(0.5), {}),  # type: ignore[arg-type]
     (ValueError, r"^candidates: expected seed >= 0, got -1", Sampled(seed=-1), {}),

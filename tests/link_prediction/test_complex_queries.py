@@ -203,7 +203,11 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"hard": [[1], [0]]}, ValueError, "hard: 1 answers are easy, too, first 0 of query 'r'"),
     ({"hard": (np.array([1]), np.array([0.0]))}, TypeError, "hard: expected .* ids .* got 0.0"),
     ({"entities": None}, TypeError, "entities: expected the number of entities, or their labels"),
-    ({"entities": list("abcd"), "hard": [["b"], ["x"]]}, ValueError, "got 'x' for query 'r'"),
+    (
+        {"entities": list("abcd"), "hard": [["b"], ["x"]]},
+        ValueError,
+        "'x' for query 'r' is none of the 4",
+    ),
     ({"entities": list("abcd"), "hard": [["b"], [1]]}, TypeError, "hard: .* got 1 for query 'r'"),
     ({"candidates": [0, 2]}, ValueError, "candidates: 1 hard answers .* first 1"),
     ({"candidates": [4]}, ValueError, "candidates: .* got 4 at position 0"),

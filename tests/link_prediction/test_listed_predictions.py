@@ -130,7 +130,12 @@ def test_entities_may_be_given(tmp_path: Path) -> None:
     names = ["c", "b", "a", "d"]
     ranks = predictions.evaluate(entities=names).ranks
     assert ranks.candidates.tolist() == [4, 4]
-    refusal(tr.InputValueError, "expected .* position 2", predictions.evaluate, entities=["a", "b"])
+    refusal(
+        tr.InputValueError,
+        "'c' at position 2 is none of the 2",
+        predictions.evaluate,
+        entities=["a", "b"],
+    )
     refusal(tr.InputValueError, r"candidates: .* got 2", predictions.evaluate, candidates=2)
 
 

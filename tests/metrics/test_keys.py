@@ -168,7 +168,7 @@ REAL = "p must be a real number, inf or -inf, got "
 REFUSED = {
     "ranks": [
         ("mmr", "'mmr': no metric 'mmr'; did you mean mr or zmr or mrr?"),
-        ("hit@10", "did you mean hits@10 or zh@10?"),
+        ("hit@10", "did you mean hits@10?"),
         ("AP@10", "reports of truerank.retrieval have AP@k, which is map@k"),
         ("P@5", "reports of truerank.retrieval have P@k, which is precision@k"),
         ("tail.R@100", "no metric 'R@100'; reports of truerank.retrieval have R@k"),

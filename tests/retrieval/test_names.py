@@ -179,7 +179,7 @@ def test_ints_are_positions_beside_labels_that_are_no_numbers() -> None:
     assert of_ints.evaluate_lists(np.array([[10, 20, -1]]))["mrr"] == 0.5
     assert of_ints.evaluate_lists([np.array([10, 20])])["mrr"] == 0.5
     assert of_ints.evaluate_lists(tr.TopK(np.array([[0, 1]]), None))["mrr"] == 0.5
-    words = "ids: .* labels of entities, as 10, got 1 in list 0"
+    words = "ids: 1 in list 0 is none of the 3 entities, as 10"
     refusal(ValueError, words, of_ints.evaluate_lists, [[1]])
 
 

@@ -459,7 +459,7 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ids", "scores", "error", "message"),
     [
-        ({"u": {"z": 0.5}}, None, ValueError, "ids: .* got 'z' at position 0"),
+        ({"u": {"z": 0.5}}, None, ValueError, "ids: 'z' at position 0 is none of the 5 entities"),
         ({"u": {"a": 0.5}}, [[1.0]], TypeError, "scores: expected None"),
         ({"u": {"a": "x"}}, None, ValueError, "ids: expected .*, got 'u': {'a': 'x'}"),
         ({"u": ["a"], "v": {"a": 1}}, None, ValueError, "ids: expected .*, got 'v': {'a': 1}"),
@@ -488,7 +488,12 @@ def test_files_of_judgements_and_of_runs(tmp_path: Path) -> None:
         assert found.ranks.tied.tolist() == expected.ranks.tied.tolist() == [1, 3, 4]
         assert "66.7 % of the right answers are missed by their lists" in found.to_markdown()
     strict = Task({"u": ["b"]}, entities=[*ITEMS, "z"], queries=["u", "v"])
-    refusal(ValueError, "ids: .* got 'w' at position 1", strict.evaluate_lists, tmp_path / "run")
+    refusal(
+        ValueError,
+        "ids: 'w' at position 1 is none of the 2 queries",
+        strict.evaluate_lists,
+        tmp_path / "run",
+    )
     words = "ids: expected labels of entities, as 'b', .* got 'c'"
     refusal(ValueError, words, Task({"u": ["b"]}, entities=["b"]).evaluate_lists, tmp_path / "run")
     (tmp_path / "ids").write_text("1 Q0 2 1 0.5 tag\n0 Q0 1 1 0.5 tag\n")

@@ -262,8 +262,12 @@ NO_LIST = {"relation 0": [0, 1]}
 IN_NO_LIST = {0: [0, 1], 1: [0]}
 REFUSED: list[tuple[type[Exception], str, Any]] = [
     (ValueError, "^candidates: 1 relations of the test have no list .'relation 1'.$", NO_LIST),
-    (ValueError, "candidates: expected labels of relations.* got 'r'", {"r": [0, 1]}),
-    (ValueError, "got 'x' in the list of 1$", {0: ["entity 0"], 1: ["entity 1", "x"]}),
+    (ValueError, "candidates: 'r' .* is none of the 2 relations", {"r": [0, 1]}),
+    (
+        ValueError,
+        "'x' in the list of 1 is none of the 6 entities",
+        {0: ["entity 0"], 1: ["entity 1", "x"]},
+    ),
     (TypeError, "candidates: .* in the list of 1, got 'abc'", {0: [0, 1], 1: "abc"}),
     (ValueError, "first 'entity 2' for 'relation 1' of the relations", IN_NO_LIST),
     (ValueError, "expected those of head, tail, the sides of the task, got tail", {"tail": [0]}),

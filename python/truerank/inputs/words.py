@@ -28,12 +28,15 @@ LISTED = "listed"  # The candidates of this name are those of each list.
 def near_words(word: str, known: Iterable[str]) -> list[str]:
     """List the known words that are most similar to a word, at most three.
 
-    Those that have its letters in another order come alone.
+    Those that have its letters in another order come alone, and so do the shortest that begins
+    with it and one that is all but equal.
 
     Examples
     --------
     >>> near_words("mmr", ["mr", "mrr", "hits@k"]), near_words("amir", ["amr", "imr", "amri"])
     (['mr', 'mrr'], ['amri'])
+    >>> near_words("hit", ["hits@k", "zh@k"])
+    ['hits@k']
     """
     import difflib
 
@@ -41,7 +44,10 @@ def near_words(word: str, known: Iterable[str]) -> list[str]:
     plain = word[:100].lower()
     words = list(known)
     swapped = [name for name in words if sorted(name) == sorted(plain)]
-    return swapped or difflib.get_close_matches(plain, words, n=3, cutoff=0.6)
+    longer = [name for name in words if name.startswith(plain)] if len(plain) >= 3 else []
+    alone = swapped or sorted(longer, key=len)[:1]
+    alone = alone or difflib.get_close_matches(plain, words, n=1, cutoff=0.88)
+    return alone or difflib.get_close_matches(plain, words, n=3, cutoff=0.6)
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

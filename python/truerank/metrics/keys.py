@@ -18,7 +18,7 @@ import numpy as np
 
 from ..arrays.row_keys import are_among
 from ..errors import InputTypeError, InputValueError, UnknownKeyError
-from ..inputs.words import near_words, suggest
+from ..inputs.words import near_words
 from ..naming import public
 from .kinds import DEFAULT_KIND, KINDS
 from .metric_table import ADJUSTMENTS, METRICS, Row
@@ -307,6 +307,8 @@ class Grammar:
         for metric, row in self.metrics.items():
             in_words = row.description.lower().replace(" ", "_")
             meanings[in_words] = Meaning(NO_ADJUSTMENT, metric)
+            if Meaning("index", metric) in self.titles:
+                meanings[f"adjusted_{metric}"] = Meaning("index", metric)
         forms = {}
         for word, each in meanings.items():
             forms[word] = self._short_name(each) + self.metrics[each.metric].needed
@@ -510,9 +512,11 @@ class Sides(NamedTuple):
                 f"all tasks are of the side {names}, which is read only under its own name, as in "
                 f"'{only}.mrr'",
             )
-        hint = suggest(side, itertools.chain(self.counts, KINDS, ADJUSTED))
-        present = ", ".join(self.counts)
-        fail(key, f"no side {quote(side)} in these ranks, which have {present}; {hint}")
+        words = {"side": self.counts, "kind": KINDS, "adjustment": ADJUSTED}
+        near = near_words(side, itertools.chain.from_iterable(words.values()))
+        kinds = (f"the {what}s {', '.join(known)}" for what, known in words.items())
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known are {'; '.join(kinds)}"
+        fail(key, f"no side {quote(side)} in these ranks; {hint}")
 
     def mask(self, side: str) -> npt.NDArray[np.bool_] | None:
         """A mask of the tasks of a side; None if all belong to it."""
