@@ -494,7 +494,7 @@ def test_files_of_judgements_and_of_runs(tmp_path: Path) -> None:
         strict.evaluate_lists,
         tmp_path / "run",
     )
-    words = "ids: expected labels of entities, as 'b', .* got 'c'"
+    words = "ids: 'c' .* is none of the 1 entities, as 'b'"
     refusal(ValueError, words, Task({"u": ["b"]}, entities=["b"]).evaluate_lists, tmp_path / "run")
     (tmp_path / "ids").write_text("1 Q0 2 1 0.5 tag\n0 Q0 1 1 0.5 tag\n")
     words = r"ids: expected ids of entities, .* or entities=range\(3\), .* got '2'"

@@ -60,7 +60,7 @@ MESSAGES = {
     "over the same sample",
     "test candidates": "the candidates are the entities of the test alone: numbers do not compare "
     "across test sizes, but for amri, which hardly moves",
-    "unaudited": "NaN, infinite and saturated scores were not counted; the option audit does",
+    "unaudited": "NaN, infinite and saturated scores were not counted, as no audit of them was asked for",
 }
 # Larger values are findings; those of the other checks are if they are above 0.
 THRESHOLDS = {"worse than chance": STANDARD_ERRORS, "ties": 0.01, "few candidates": 0.01}
@@ -320,7 +320,7 @@ def _ties(counted: Counted) -> tuple[float, str]:
         moved = gap / abs(value) if value else math.inf
         if gap and moved > most_moved:
             # A gap from 0 has no percentage.
-            size = percent(moved) if value else f"{gap:.4g}"
+            size = f"up to {percent(moved)} of its value" if value else f"up to {gap:.4g} from 0"
             kinds = ", ".join(f"{kind} {other:.4g}" for kind, other in values.items())
             most_moved = moved
             words = f"{keys[DEFAULT_KIND]} by {size}{over}: {kinds}"

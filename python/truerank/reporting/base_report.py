@@ -301,7 +301,7 @@ class BaseReport(Numbers):
         >>> from truerank import Ranks, report
         >>> for finding in report(Ranks([0], [10], 10)).audit("ties", "constant"):
         ...     print(finding)
-        ties: ties move hits@1 by 1: optimistic 1, realistic 0, pessimistic 0, expected 0.1; say which is reported
+        ties: ties move hits@1 by up to 1 from 0: optimistic 1, realistic 0, pessimistic 0, expected 0.1; say which is reported
         constant: all candidates have one score in 1 of 1 tasks (100 %)
         """  # noqa: E501
         return reporting.audit.audit_of_report(self, names)
