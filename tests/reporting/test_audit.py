@@ -68,7 +68,7 @@ ROWS = "3 tasks have rows that differ from the first row of their query"
         ({"audit": (NONE, NONE, some(7, 11, 10))}, "saturated", 7 / N, TOP),
         ({"audit": (NONE, NONE, ONE, some(2, 1))}, "rescored", 2, "2 true candidates have another"),
         ({"audit": (NONE, NONE, ONE, NONE, some(3, 1))}, "queries", 3, ROWS),
-        ({"audit": None}, "unaudited", 1, "as no audit of them was asked for"),
+        ({"audit": None}, "unaudited", 1, "as nobody asked for it"),
         ({"side": ["tail"] * N}, "unfiltered", 1, "hold them as known"),
         ({"side": ["tail"] * N, "protocol": {"sampled": True}}, "sampled", 1, "a sample: ranks"),
         ({"protocol": {"candidates": "test"}}, "test candidates", 1, "of the test alone"),
@@ -101,7 +101,8 @@ def test_misses_are_not_called_ties() -> None:
     assert "1 task ties" in measured.to_text()
     (finding,) = measured.audit("ties")
     alone = report(ranks[[0, 2]])
-    assert finding.message.startswith("ties move mr by up to 27.3 % of its value over the targets that are listed: ")
+    words = "ties move mr by up to 27.3 % of its value over the targets that are listed: "
+    assert finding.message.startswith(words)
     assert f"optimistic {alone['optimistic.mr']:.4g}, realistic {alone['mr']:.4g}, " in str(finding)
     text = str(report(ranks.with_protocol(lists="scores")[:2]).audit())
     assert "\nNo task ties.\n" in text
@@ -128,7 +129,10 @@ def test_ties_that_move_a_metric() -> None:
     # realistic ranks are all 1.5: hits@1 is 0, but 1/2 in expectation
     assert findings["ties"].value == math.inf
     values = "optimistic 1, realistic 0, pessimistic 0, expected 0.5"
-    assert findings["ties"].message == f"ties move hits@1 by up to 1 from 0: {values}; say which is reported"
+    assert (
+        findings["ties"].message
+        == f"ties move hits@1 by up to 1 from 0: {values}; say which is reported"
+    )
     ranks = sound(above=some(N, 20), tied=some(N, 2))
     findings = found(ranks)
     measured = report(ranks)
@@ -154,7 +158,9 @@ def test_ties_of_relations_are_checked() -> None:
     ranks = sound(above=some(N - 40, 100, 0), tied=tied, side=side, protocol={"filter": ["train"]})
     findings = found(ranks)
     assert set(findings) == {"ties"}
-    assert findings["ties"].message.startswith("ties move relation.hits@1 by up to 1 from 0: optimi")
+    assert findings["ties"].message.startswith(
+        "ties move relation.hits@1 by up to 1 from 0: optimi"
+    )
     alone = found(ranks[N - 40 :])
     assert alone["ties"].message == findings["ties"].message
 

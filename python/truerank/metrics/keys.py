@@ -512,7 +512,7 @@ class Sides(NamedTuple):
                 f"all tasks are of the side {names}, which is read only under its own name, as in "
                 f"'{only}.mrr'",
             )
-        words = {"side": self.counts, "kind": KINDS, "adjustment": ADJUSTED}
+        words = {"side": list(self.counts), "kind": list(KINDS), "adjustment": list(ADJUSTED)}
         near = near_words(side, itertools.chain.from_iterable(words.values()))
         kinds = (f"the {what}s {', '.join(known)}" for what, known in words.items())
         hint = f"did you mean {' or '.join(near)}?" if near else f"known are {'; '.join(kinds)}"

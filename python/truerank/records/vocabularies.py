@@ -374,8 +374,8 @@ class Vocabulary:
             element = elements[row]
             shown = repr(element) if isinstance(element, str) else str(element)
             if self.names and (isinstance(element, str) or self.holds_ints):
-                none = f"{shown} {where(row)} is none of the {self.size:,} {self.of}, as {self.names[0]!r}"
-                raise InputValueError(name, none)
+                which = f"the {self.size:,} {self.of}, as {self.names[0]!r}"
+                raise InputValueError(name, f"{shown} {where(row)} is none of {which}")
             raise InputValueError(name, expected=self.expected, got=f"{shown} {where(row)}")
         return ids
 

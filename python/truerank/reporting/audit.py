@@ -60,7 +60,7 @@ MESSAGES = {
     "over the same sample",
     "test candidates": "the candidates are the entities of the test alone: numbers do not compare "
     "across test sizes, but for amri, which hardly moves",
-    "unaudited": "NaN, infinite and saturated scores were not counted, as no audit of them was asked for",
+    "unaudited": "NaN, infinite and saturated scores were not counted, as nobody asked for it",
 }
 # Larger values are findings; those of the other checks are if they are above 0.
 THRESHOLDS = {"worse than chance": STANDARD_ERRORS, "ties": 0.01, "few candidates": 0.01}
