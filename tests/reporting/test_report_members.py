@@ -109,7 +109,7 @@ MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
     "has_ranks": [lambda r: r.has_ranks],
     "model": [
         lambda r: isinstance(r.model, HasUnits),
-        lambda r: reversed_model(r).labels().tasks.above.tolist(),
+        lambda r: reversed_model(r).tasks.above.tolist(),
         lambda r: r.model.units(r.read_key("mrr")).unit.tolist(),
         lambda r: r.model.units(r.read_key("mrr"), by="relation").number,
     ],
@@ -120,7 +120,6 @@ MEMBERS: dict[str, list[Callable[[Any], Any]]] = {
         lambda r: but_for_the_worst(r.interval("mrr", by="relation", level=0.5, seed=3)),
         lambda r: r.interval("mrr", level=2),
     ],
-    "labels": [lambda r: r.labels().tasks.above.tolist()],
     "macro_left_out": [lambda r: r.macro_left_out("mrr"), lambda r: r.macro_left_out("macro.mrr")],
     "protocol": [lambda r: r.protocol],
     "ranks": [lambda r: r.ranks.above.tolist()],

@@ -16,7 +16,6 @@ from ..metrics.averages import arithmetic, power
 from ..metrics.keys import table_name
 from ..naming import public
 from ..ranks.container import Ranks
-from ..ranks.labels import labels_of_codes
 from .comparisons import Comparison, Comparisons
 from .corrections import holm
 from .influences import Influences, notes_on_carriers
@@ -42,7 +41,6 @@ from .runs import (
 from .units import (
     COUNT,
     COUNT_MESSAGE,
-    TASK,
     UNIT,
     HasRanks,
     Units,
@@ -293,14 +291,12 @@ def gather_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, st
     """Gather the tasks of two models in the units of the first."""
     paired = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
     groups = groups_of(paired.models[0], options.groups)
-    codes, name = unit_codes(paired.a, options.by)
+    drawn = unit_codes(paired.a, options.by)
     macro = group_of_tasks(paired.a, key, options.by, groups)
-    by = None if name == TASK else labels_of_codes(codes)
-    units = []
-    for model in paired.models:
-        found = model.units(key, by=by, groups=macro, draw_seed=options.draw_seed)
-        units.append(found._replace(by=name))
-    one, two = units
+    one, two = (
+        model.units(key, by=drawn, groups=macro, draw_seed=options.draw_seed)
+        for model in paired.models
+    )
     return Pair(one, two, paired.pairing, paired.notes)
 
 
@@ -465,7 +461,7 @@ def _with_the_same_tasks(models: Mapping[str, Any]) -> set[str]:
 
     Then it does not matter for the units of a model with which other one it is compared.
     """
-    tasks = {name: as_model(name, model).labels().tasks for name, model in models.items()}
+    tasks = {name: as_model(name, model).tasks for name, model in models.items()}
     alike = set()
     for name, ranks in tasks.items():
         if are_alike(next(iter(tasks.values())), ranks):
@@ -482,7 +478,7 @@ def _compare_runs(
     """Compare the means over the runs of two models, over the same tasks or over folds."""
     a = {f"{names[0]}[{i}]": run for i, run in enumerate(runs_a)}
     b = {f"{names[1]}[{i}]": run for i, run in enumerate(runs_b)}
-    ranks = [as_model(name, run).labels().tasks for name, run in a.items()]
+    ranks = [as_model(name, run).tasks for name, run in a.items()]
     crossed = all(have_same_tasks(ranks[0], other) for other in ranks[1:])
     if crossed:
         pairs = _pair_with_first(a, b, key, options)

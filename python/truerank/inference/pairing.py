@@ -143,7 +143,7 @@ def reader_of(model: Any) -> Callable[[str], Key]:
 def groups_of(model: HasUnits, groups: LabelsLike | None) -> LabelsLike | None:
     """The groups of a macro average: those that are given, else those of a Report."""
     if groups is None:
-        return model.labels().groups
+        return model.group_codes
     return groups
 
 
@@ -366,8 +366,8 @@ def pair_ranks(
         raise InputTypeError(names[1], expected=expected, got=type(b).__name__)
     one = as_model(names[0], a)
     two = as_model(names[1], b)
-    first = one.labels().tasks
-    second = two.labels().tasks
+    first = one.tasks
+    second = two.tasks
     refused = f"cannot be compared with {names[0]}: "
     if len(first) != len(second):
         raise InputValueError(names[1], refused + _describe_unequal(first, second, names))
@@ -384,7 +384,7 @@ def pair_ranks(
     if fatal:
         raise InputValueError(names[1], refused + "; ".join(fatal + unlike))
     # Rules are compared task by task, so both models must be in one order by now.
-    unlike += _unlike_rules(one.labels().rules, two.labels().rules)
+    unlike += _unlike_rules(one.paired_rules, two.paired_rules)
     if unlike and not allow_unlike:
         advice = "; allow_unlike=True compares them all the same"
         raise InputValueError(names[1], refused + "; ".join(unlike) + advice)

@@ -26,7 +26,6 @@ from .influences import (
 from .intervals import Interval, error_rate
 from .pairing import align, groups_of, have_same_tasks, match_tasks
 from .units import (
-    TASK,
     UNIT,
     HasRanks,
     HasUnits,
@@ -241,7 +240,7 @@ def interval_over_runs(
     if len(runs) < 2:
         raise InputValueError("runs", expected="at least two", got=len(runs))
     models = [as_model(f"reports[{i}]", run) for i, run in enumerate(runs)]
-    ranks = [model.labels().tasks for model in models]
+    ranks = [model.tasks for model in models]
     crossed = all(have_same_tasks(ranks[0], other) for other in ranks[1:])
     units = _units_of_runs(models, metric, crossed, by, groups)
     influences = [influences_of_run(units_of_run, level) for units_of_run in units]
@@ -286,21 +285,18 @@ def _units_of_runs(
     groups: LabelsLike | None,
 ) -> list[Units]:
     """Return the units of each run; crossed ones have the order, units and groups of the first."""
-    first = models[0].labels().tasks
-    codes, name = unit_codes(first, by)
+    first = models[0].tasks
+    drawn = unit_codes(first, by)
     units = []
     for model in models:
         key = metric
         if not isinstance(key, Key):
             key = model.read_key(key)
         if crossed:
-            ranks = model.labels().tasks
-            match = match_tasks(first, ranks)
-            aligned = model.in_order(align(first, ranks, match), match.order)
-            units_of_first: LabelsLike | None = None if name == TASK else codes
+            match = match_tasks(first, model.tasks)
+            aligned = model.in_order(align(first, model.tasks, match), match.order)
             macro = group_of_tasks(first, key, by, groups_of(models[0], groups))
-            found = aligned.units(key, by=units_of_first, groups=macro)
+            units.append(aligned.units(key, by=drawn, groups=macro))
         else:
-            found = model.units(key, by=by, groups=groups)
-        units.append(found._replace(by=name))
+            units.append(model.units(key, by=by, groups=groups))
     return units

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,11 +15,13 @@ from ..metrics.averages import arithmetic, rescale_weights, values_per_task
 from ..metrics.keys import increasing, sides_of
 from ..metrics.kinds import take
 from ..ranks.container import Ranks
-from ..ranks.grouping import TaskLabels, group_codes, task_weights_by, weighted_ranks
+from ..ranks.grouping import group_codes, task_weights_by, weighted_ranks
 from ..ranks.labels import LABEL_WORDS
 from ..tables.cells import percent
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
@@ -117,17 +120,26 @@ class HasModel(Protocol):
 class HasUnits(Protocol):
     """What inference needs of a model: `RankedTasks`, or queries with several right answers."""
 
+    @property
+    def tasks(self) -> Ranks:
+        """The tasks with their labels and the weights in force; of retrieval the right answers."""
+
+    @property
+    def group_codes(self) -> IntArray | None:
+        """The group of each task, if the model has groups."""
+
+    @property
+    def paired_rules(self) -> Mapping[str, Any]:
+        """What else is equal in two models that are compared: of retrieval gains and misses."""
+
     def read_key(self, key: str, /) -> Key:
         """Read a key of such a model; an unknown one is a KeyError."""
-
-    def labels(self) -> TaskLabels:
-        """Return what the tasks are."""
 
     def units(
         self,
         key: Key,
         *,
-        by: LabelsLike | None = UNIT,
+        by: LabelsLike | DrawnUnits | None = UNIT,
         groups: LabelsLike | None = None,
         weights: str | npt.ArrayLike | None = None,
         draw_seed: int | None = None,
@@ -151,48 +163,47 @@ class HasRanks(Protocol):
     def weights(self) -> FloatArray | None: ...
 
 
+@dataclass(frozen=True, eq=False)
 class RankedTasks:
     """Ranks as a model: each task has a rank, and counts on its own.
 
-    Parameters
+    Attributes
     ----------
     tasks : Ranks
         With the weights in force.
-    groups : ndarray of int64, shape (n,), optional
+    group_codes : ndarray of int64, shape (n,), optional
         The group of each task.
     seed : int
         The seed of the kind "random".
+    paired_rules : mapping
+        None beside the labels.
 
     Examples
     --------
-    >>> model = RankedTasks(Ranks([0, 3], [1, 1], 10), groups=np.array([0, 1]))
+    >>> model = RankedTasks(Ranks([0, 3], [1, 1], 10), np.array([0, 1]))
     >>> model.units(model.read_key("macro.mrr")).groups
     array([0, 1])
     """
 
+    tasks: Ranks
+    group_codes: IntArray | None = None
+    seed: int = 0
+    paired_rules: Mapping[str, Any] = field(default_factory=dict)
+
     read_key = staticmethod(parse)
-
-    def __init__(self, tasks: Ranks, groups: IntArray | None = None, seed: int = 0) -> None:
-        self.tasks = tasks
-        self.group_codes = groups
-        self.seed = seed
-
-    def labels(self) -> TaskLabels:
-        """Return the ranks and their groups."""
-        return TaskLabels(self.tasks, self.group_codes)
 
     def in_order(self, ranks: Ranks, order: IntArray | None = None) -> RankedTasks:
         """Return the model of these ranks, which are its own in an order, or labelled anew."""
         groups = self.group_codes
         if groups is not None and order is not None:
             groups = groups[order]
-        return RankedTasks(ranks, groups, self.seed)
+        return replace(self, tasks=ranks, group_codes=groups)
 
     def units(
         self,
         key: Key,
         *,
-        by: LabelsLike | None = UNIT,
+        by: LabelsLike | DrawnUnits | None = UNIT,
         groups: LabelsLike | None = None,
         weights: str | npt.ArrayLike | None = None,
         draw_seed: int | None = None,
@@ -246,7 +257,7 @@ def as_model(name: str, model: Any) -> HasUnits:
 
     Examples
     --------
-    >>> as_model("a", Ranks([0], [1], 10)).labels().tasks
+    >>> as_model("a", Ranks([0], [1], 10)).tasks
     Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
     if isinstance(model, HasUnits):
@@ -309,27 +320,35 @@ def units_of(
     return found.units(key, by=by, groups=groups, weights=weights, draw_seed=draw_seed)
 
 
-def unit_codes(ranks: Ranks, by: LabelsLike | None) -> tuple[IntArray, str]:
-    """Return the unit of each task as a code, and the name of a unit in the singular.
+class DrawnUnits(NamedTuple):
+    """The unit of each task as a code, each of which occurs, and the name of a unit."""
+
+    codes: IntArray
+    name: str
+
+
+def unit_codes(ranks: Ranks, by: LabelsLike | DrawnUnits | None) -> DrawnUnits:
+    """Return the unit of each task; those of another model of the same tasks are given as they are.
 
     Examples
     --------
     >>> unit_codes(Ranks([0, 3, 4], [1, 1, 1], 10, queries=[7, 7, 9]), "query")
-    (array([0, 0, 1]), 'query')
+    DrawnUnits(codes=array([0, 0, 1]), name='query')
     """
+    if isinstance(by, DrawnUnits):
+        return by
     if by is None or (isinstance(by, str) and by in (UNIT, TASK)):
         if ranks.answers is not None:  # In retrieval, queries are drawn.
             by = "query"
         elif by != UNIT or ranks.unit is None:
-            return np.arange(len(ranks)), TASK
+            return DrawnUnits(np.arange(len(ranks)), TASK)
     codes, _ = group_codes(ranks, by)
-    if isinstance(by, str):
-        return codes, LABEL_WORDS.get(by, by)
-    return codes, GROUP
+    name = LABEL_WORDS.get(by, by) if isinstance(by, str) else GROUP
+    return DrawnUnits(codes, name)
 
 
 def group_of_tasks(
-    ranks: Ranks, key: Key, by: LabelsLike | None, groups: LabelsLike | None
+    ranks: Ranks, key: Key, by: LabelsLike | DrawnUnits | None, groups: LabelsLike | None
 ) -> IntArray | None:
     """Return the group of each task for a macro average, None for another key.
 
@@ -342,7 +361,8 @@ def group_of_tasks(
     """
     if not key.macro:
         return None
-    if groups is None and by is not None and not (isinstance(by, str) and by in (UNIT, TASK)):
+    is_of_design = isinstance(by, DrawnUnits) or (isinstance(by, str) and by in (UNIT, TASK))
+    if groups is None and not is_of_design:
         groups = by
     if groups is None:
         problem = "a macro average is over groups; name them with groups=..."

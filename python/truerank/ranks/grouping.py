@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,24 +21,6 @@ if TYPE_CHECKING:
 WEIGHTS = {LABEL_WORDS[label]: label for label in ("queries", "relation", "targets")}
 # The targets of these sides are the same entities.
 _SIDES_OF_ONE_GRAPH = {"head", "tail"}
-
-
-class TaskLabels(NamedTuple):
-    """What the tasks of a model are, by which they are grouped, and paired with those of another.
-
-    Attributes
-    ----------
-    tasks : Ranks
-        The tasks with their labels and the weights in force; of retrieval the right answers.
-    groups : ndarray of int64, shape (n,), or None
-        The group of each task, if the model has groups.
-    rules : mapping of str to Any
-        What else is alike in two models that are compared: of retrieval the gains and the misses.
-    """
-
-    tasks: Ranks
-    groups: IntArray | None = None
-    rules: Mapping[str, Any] = {}
 
 
 def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]:

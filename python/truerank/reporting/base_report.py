@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..inference.units import HasUnits
     from ..metrics import Key
     from ..ranks.container import Ranks
-    from ..ranks.grouping import TaskLabels
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
     from ..tables import Table
@@ -170,11 +169,7 @@ class BaseReport(Numbers):
     @property
     def group_labels(self) -> IntArray | None:
         """The group of each task, numbered in the order of `groups`; None without groups."""
-        return self.labels().groups
-
-    def labels(self) -> TaskLabels:
-        """Return what the tasks are, by which `truerank.compare` pairs them."""
-        return self._measured.labels()
+        return self._measured.group_codes
 
     @property
     def model(self) -> HasUnits:

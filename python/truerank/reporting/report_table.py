@@ -258,7 +258,7 @@ def _rows_of_groups(
     by = brackets.by
     of_tasks = None
     if with_interval and by is not None and not isinstance(by, str):
-        of_tasks = group_codes(report.labels().tasks, by)[0]  # `by` has a label for every task.
+        of_tasks = group_codes(report.ranks, by)[0]  # `by` has a label for every task.
     places = {label: place for place, label in enumerate(tasks)}
     for label in largest:
         name = label_text(label)

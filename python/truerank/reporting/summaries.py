@@ -20,7 +20,7 @@ from ..metrics.kinds import DEFAULT_KIND, take
 from ..metrics.values import Grouping, kept_moments
 from ..naming import printable, public
 from ..ranks.counts import ties_of
-from ..ranks.grouping import TaskLabels, group_codes, task_weights_by
+from ..ranks.grouping import group_codes, task_weights_by
 from ..ranks.labels import LABEL_WORDS
 from ..ranks.protocol import Protocol
 from .columns import (
@@ -208,6 +208,8 @@ class Source(ABC):
         Whether it has the value of every key, and these:
     ranks, tasks : Ranks
         As they were given, and with the weights in force.
+    group_codes : ndarray of int64, shape (n,), or None
+        The group of each task.
     """
 
     has_ranks = True
@@ -220,6 +222,7 @@ class Source(ABC):
     sides: Sides
     ranks: Ranks
     tasks: Ranks
+    group_codes: IntArray | None
     summary: Summary | None
     keys: list[str]
     columns: Sequence[str] = ()
@@ -241,10 +244,6 @@ class Source(ABC):
     @abstractmethod
     def of_group(self, place: int) -> Self:
         """Return what the numbers of one group come from."""
-
-    def labels(self) -> TaskLabels:
-        """Return what the tasks are, by which they are paired with those of another model."""
-        raise RanksMissingError(NO_RANKS)
 
     @property
     def model(self) -> HasUnits:
@@ -300,7 +299,7 @@ class Counted(Source):
         self.by = None
         self.group_names = []
         self.grouping: Grouping | None = None
-        self.group_codes: IntArray | None = None
+        self.group_codes = None
         if by is not None:
             self.by = by if isinstance(by, str) else "label"
             codes, self.group_names = group_codes(ranks, by)
@@ -367,10 +366,6 @@ class Counted(Source):
         self.require_groups(key)
         grouping: Grouping = self.grouping  # type: ignore[assignment]
         return grouping
-
-    def labels(self) -> TaskLabels:
-        """Return the ranks and their groups."""
-        return TaskLabels(self.tasks, self.group_codes)
 
     @property
     def model(self) -> HasUnits:

@@ -11,14 +11,14 @@ import numpy as np
 
 from ..arrays.row_keys import codes_of
 from ..errors import InputValueError
-from ..inference.units import UNIT, Units, group_of_tasks, unit_codes
+from ..inference.units import UNIT, DrawnUnits, Units, group_of_tasks, unit_codes
 from ..inputs.array_likes import read_only
 from ..inputs.checks import choice, number
 from ..inputs.words import LISTED
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, Key, Sides
 from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
-from ..ranks.grouping import TaskLabels, group_codes
+from ..ranks.grouping import group_codes
 from ..records.elements import first_names
 from ..reporting.audit import findings
 from ..reporting.summaries import (
@@ -35,7 +35,7 @@ from .answers import GAINS, RankedAnswers, counted_gains, judged_as_answers, wit
 from .metrics import LEVELS, ORDER_KINDS, read_key
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -401,11 +401,15 @@ class AnsweredQueries(Source):
 
     # -- what inference takes ----------------------------------------------------------------------
 
-    def labels(self) -> TaskLabels:
-        """Return what the right answers are, their groups, and how they count."""
-        groups = None if self.group_of_query is None else self.group_of_query[self.graded.codes]
-        rules = {"gains": self.gains, "queries without answers": self.zeros}
-        return TaskLabels(self.ranks, groups, rules)
+    @property
+    def group_codes(self) -> IntArray | None:  # type: ignore[override]
+        """The group of each right answer."""
+        return None if self.group_of_query is None else self.group_of_query[self.graded.codes]
+
+    @property
+    def paired_rules(self) -> Mapping[str, Any]:
+        """How right answers count, which is equal in two models that are compared."""
+        return {"gains": self.gains, "queries without answers": self.zeros}
 
     @property
     def model(self) -> AnsweredQueries:
@@ -422,7 +426,7 @@ class AnsweredQueries(Source):
         self,
         key: Key,
         *,
-        by: LabelsLike | None = UNIT,
+        by: LabelsLike | DrawnUnits | None = UNIT,
         groups: LabelsLike | None = None,
         weights: object = None,
         draw_seed: int | None = None,
@@ -437,7 +441,7 @@ class AnsweredQueries(Source):
         """
         codes, unit_name = unit_codes(self.ranks, by)
         if groups is None:
-            groups = self.labels().groups
+            groups = self.group_codes
         unit = self.graded.of_queries(codes)
         macro = group_of_tasks(self.ranks, key, by, groups)
         if macro is not None:
