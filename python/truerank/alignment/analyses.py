@@ -572,9 +572,7 @@ def _degrees_of(name: str, value: Any, entities: npt.NDArray[Any]) -> IntArray:
 
 def _pair_entities(ranks: Ranks) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return the left and the right entity of each task: names, or ids if there are none."""
-    side = ranks.side
-    if side is None:
-        side = Labels([])
+    side = Labels([]) if ranks.side is None else ranks.side
     used = [name for name, tasks in side.counts().items() if tasks]
     if len(side) != len(ranks) or not set(used) <= set(DIRECTIONS):
         got = ", ".join(map(str, used)) or "none"

@@ -506,9 +506,8 @@ def _finder(among: IntArray, number: int) -> Callable[[IntArray], IntArray]:
     low, span = _range_of(among)
     if span > len(among) + number:
         return _core.IntegerTable(among).find
-    dtype: type[np.signedinteger] = np.int32
-    if len(among) > np.iinfo(dtype).max:
-        dtype = np.int64
+    fits = len(among) <= np.iinfo(np.int32).max
+    dtype: type[np.signedinteger] = np.int32 if fits else np.int64
     table = np.full(span + 1, -1, dtype=dtype)
     # Of positions that are assigned to one place, the last one stays.
     table[_without_low(among[::-1], low)] = np.arange(len(among) - 1, -1, -1, dtype=dtype)

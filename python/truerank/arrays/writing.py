@@ -42,9 +42,8 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     place, replaced = writable_place(path)
     folder, name = os.path.split(place)
     temporary = os.path.join(folder, f".{name[:_LONGEST_NAME]}.{os.urandom(8).hex()}.tmp")
-    mode = 0o600
-    if replaced is None:
-        mode = 0o666  # of which the umask takes its part
+    # The umask takes its part of the mode of a new file.
+    mode = 0o666 if replaced is None else 0o600
     try:
         with open(temporary, "x+b", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             yield file

@@ -86,9 +86,7 @@ def _roles(option: str, text: str) -> dict[str, str | int]:
         if not role or not column or role in columns:
             expected = "ROLE=COLUMN,..., each role once, as head=0,relation=2,tail=1"
             raise click.BadParameter(f"expected {expected}, got {text!r}", param_hint=option)
-        columns[role] = column
-        if is_id(column):
-            columns[role] = int(column[:20])
+        columns[role] = int(column[:20]) if is_id(column) else column
     return columns
 
 

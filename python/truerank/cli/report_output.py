@@ -225,9 +225,7 @@ def content_of(made: BaseReport, asked: Asked) -> dict[str, Any]:
 def evaluated(evaluate: Callable[[], Any], asked: Asked, grouping: Given, what: str) -> BaseReport:
     """Evaluate a task, save its ranks, and return their report with the groups and weights."""
     made: BaseReport = evaluate()
-    ranks = made.ranks
-    if what != SAVED:
-        ranks = ranks.with_protocol(files=files_read())
+    ranks = made.ranks if what == SAVED else made.ranks.with_protocol(files=files_read())
     if asked.saved is not None:  # Ranks are saved before anything else can fail.
         ranks.save(asked.saved)
     if made.filters and not grouping:

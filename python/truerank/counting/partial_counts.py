@@ -69,9 +69,7 @@ def read_true_scores(value: Any, dtype: Any, rule: str) -> TrueScores:
     array([False,  True])
     """
     scores = as_scores(value, dtype, "true_scores")
-    array = scores.array
-    if array.shape[1:] == (1,):
-        array = array[:, 0]
+    array = scores.array[:, 0] if scores.array.shape[1:] == (1,) else scores.array
     check_shape("true_scores", array.shape, 1, "one score for each task")
     check_size("true_scores", array.size)
     true_scores = TrueScores(np.array(array, order="C"), scores.dtype)

@@ -76,9 +76,7 @@ def read_thresholds(value: Any, dtype: Any = None) -> npt.NDArray[Any]:
         raw_dtype = dtype if getattr(value, "dtype", None) == "V2" else None
         scores = as_scores(value, raw_dtype, "thresholds", _FORM)
         check_size("thresholds", scores.array.size)
-        array = scores.array
-        if scores.dtype == "bfloat16":
-            array = widen_bfloat16(array)
+        array = widen_bfloat16(scores.array) if scores.dtype == "bfloat16" else scores.array
         if scores.dtype in FLOATS:
             array = array.astype(np.float64)
     with_nan = np.argwhere(array != array)

@@ -63,9 +63,8 @@ def top_scores(
     all_ids = source.zeros(len(rows), k)
     scores = source.empty((len(rows), k), source.dtype).fill_(float("nan"))
     with_nan = source.zeros(len(rows)).bool()
-    key_of_nan = _NOBODY
-    if nan == "worst":  # below all scores, and listed
-        key_of_nan = _NOBODY + 1
+    # Under "worst" a NaN is below all scores, and listed.
+    key_of_nan = _NOBODY + 1 if nan == "worst" else _NOBODY
     height = max(1, TILE_SCORES // (k + min(TILE_COLUMNS, len(columns))))
     for first in range(0, len(rows), height):
         tasks = np.arange(first, min(first + height, len(rows)))

@@ -179,9 +179,7 @@ class VectorScores(ScoreSource):
         right, right_squares, bias, right_means = entities
         rows = left.shape[1]
         depth, columns = right.shape
-        height, width = TILE
-        if self._similarity == "poincare":
-            height, width = SMALL_TILE
+        height, width = SMALL_TILE if self._similarity == "poincare" else TILE
         if mode.get("PAIRED"):
             rows = 1
             height = 1

@@ -311,9 +311,8 @@ class Embeddings:
         queries = self._for_core(host.queries, rows)
         entities = self._for_core(host.entities, columns)
         bias = None if self.bias is None else self.bias[columns]
-        means = None
-        if self.csls is not None:
-            means = (self.csls.queries[rows], self.csls.entities[columns])
+        csls = self.csls
+        means = None if csls is None else (csls.queries[rows], csls.entities[columns])
         return _core.Embeddings(queries, entities, self.similarity, bias, means)
 
     def _for_core(self, vectors: Scores, some: slice) -> Scores:
@@ -520,9 +519,7 @@ def read_bias(
     read, files, _ = read_vectors("bias", value, dtype, BIAS)
     check_shape("bias", shape_of(read), (size,), f"{size} numbers, one for each entity")
     numbers = in_one_array(read)
-    plain = numbers.array
-    if numbers.dtype == "bfloat16":
-        plain = widen_bfloat16(plain)
+    plain = widen_bfloat16(numbers.array) if numbers.dtype == "bfloat16" else numbers.array
     return _rounded(plain, carrier), files
 
 

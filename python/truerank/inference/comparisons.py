@@ -234,9 +234,8 @@ def format_notes(pairs: Sequence[HasNotes]) -> list[str]:
     metrics = {pair.metric for pair in pairs}
     notes = {}
     for pair in pairs:
-        name = f"{pair.name_a} - {pair.name_b}"
-        if len(metrics) > 1:
-            name = f"{pair.metric}, {name}"
+        models = f"{pair.name_a} - {pair.name_b}"
+        name = f"{pair.metric}, {models}" if len(metrics) > 1 else models
         notes[name] = pair.notes
     return gather_notes(notes)
 

@@ -395,9 +395,7 @@ def pair_ranks(
     else:
         pairing = BY_POSITION
         notes.append(BY_POSITION_ONLY)
-    side = first.side
-    if side is None:
-        side = second.side
+    side = second.side if first.side is None else first.side
     first = first.with_labels(side=side)
     second = second.with_labels(side=side).with_weights(first.weights)
     models = one.in_order(first), two.in_order(second)

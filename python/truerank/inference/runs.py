@@ -289,9 +289,7 @@ def _units_of_runs(
     drawn = unit_codes(first, by)
     units = []
     for model in models:
-        key = metric
-        if not isinstance(key, Key):
-            key = model.read_key(key)
+        key = metric if isinstance(metric, Key) else model.read_key(metric)
         if crossed:
             match = match_tasks(first, model.tasks)
             aligned = model.in_order(align(first, model.tasks, match), match.order)

@@ -44,9 +44,7 @@ class CandidateLists(NamedTuple):
             return self
         indptr = self.indptr - np.searchsorted(pads, self.indptr)
         is_id = ~is_pad
-        scores = self.scores
-        if scores is not None:
-            scores = scores.with_array(scores.array[is_id])
+        scores = None if self.scores is None else self.scores.with_array(self.scores.array[is_id])
         return CandidateLists(indptr, self.ids[is_id], scores, self.name)
 
     def place(self, position: int) -> tuple[int, int]:

@@ -168,9 +168,7 @@ def deviation(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> floa
     left = np.clip(np.floor(middle - first) + 1, 0, tied)
     starts = np.r_[middle - (first + left - 1), first + left - middle]
     sizes = np.r_[left, tied - left]
-    weights = sample.weights
-    if weights is not None:
-        weights = np.r_[weights, weights]
+    weights = None if sample.weights is None else np.r_[sample.weights, sample.weights]
     return MAD_SCALE * _median_of_runs(starts, sizes, np.r_[tied, tied], weights)
 
 

@@ -95,13 +95,7 @@ def take(sample: Sample, index: npt.NDArray[Any] | slice | None) -> Sample:
     """Take tasks of a sample by positions, a mask or a slice (without a copy); None takes all."""
     if index is None:
         return sample
-    weights = sample.weights
-    if weights is not None:
-        weights = weights[index]
-    tied = sample.tied
-    if tied is not None:
-        tied = tied[index]
-    middle_of = sample.middle_of
-    if middle_of is not None:
-        middle_of = middle_of[index]
+    weights = None if sample.weights is None else sample.weights[index]
+    tied = None if sample.tied is None else sample.tied[index]
+    middle_of = None if sample.middle_of is None else sample.middle_of[index]
     return Sample(sample.ranks[index], sample.candidates[index], weights, tied, middle_of)

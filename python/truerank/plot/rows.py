@@ -321,9 +321,8 @@ def groups(
     rows: dict[float, str] = dict(enumerate(map(label_text, chosen)))
     write_rows(ax, rows, dict(enumerate(cells)), report.form.tasks)
     ax.set_xlabel(key.title)
-    title = f"{format_count(len(labels), 'group')} by {escape_formulas(report.by)}"
-    if len(chosen) < len(labels):
-        title = f"{len(chosen):,} of {title}"
+    groups = f"{format_count(len(labels), 'group')} by {escape_formulas(report.by)}"
+    title = f"{len(chosen):,} of {groups}" if len(chosen) < len(labels) else groups
     legend_above(ax, handles, names, title=title)
     return ax
 
@@ -411,7 +410,5 @@ def _difference_cell(pair: Comparison) -> str:
         estimate = f"{pair.estimate:.3f}"
     else:
         estimate = f"{pair.estimate:+.{pair.decimals}f}"
-    p = pair.p_holm
-    if p is None:
-        p = pair.p_value
+    p = pair.p_value if pair.p_holm is None else pair.p_holm
     return f"{estimate}, p {p:.2g}".replace("-", "\u2212", 1)

@@ -350,9 +350,7 @@ class Ranks(Immutable):
         where = checked_index(index)
         arrays = {name: array[..., where] for name, array in self._arrays.items()}
         labels = {name: each[where] for name, each in self._labels.items()}
-        judged = self.judged
-        if judged is not None:
-            judged = judged.of_tasks(where)
+        judged = None if self.judged is None else self.judged.of_tasks(where)
         return Ranks._of(arrays, labels, self.protocol, judged, self.origins)
 
     def __eq__(self, other: object) -> bool:

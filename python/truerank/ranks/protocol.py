@@ -98,10 +98,8 @@ class Protocol:
 
     def __post_init__(self) -> None:
         for name in ("filter", "files"):
-            value = getattr(self, name)
-            if isinstance(value, str):
-                value = (value,)
-            names = several(name, value, "names")
+            given = getattr(self, name)
+            names = [given] if isinstance(given, str) else several(name, given, "names")
             for each in names:
                 _check_name(name, each)
             object.__setattr__(self, name, tuple(dict.fromkeys(names)))

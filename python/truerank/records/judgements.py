@@ -138,9 +138,8 @@ class Qrels:
             numbered = np.repeat(np.arange(len(queries)), read.counts)
             queries = tuple(map(queries.__getitem__, numbered.tolist()))
         documents = checked_names(argument, read.documents)
-        relevance = read.relevance
-        if relevance is None:
-            relevance = np.ones(len(read.documents), np.int64)
+        grades = read.relevance
+        relevance = np.ones(len(read.documents), np.int64) if grades is None else grades
         return cls(queries, documents, relevance, source=read.source)
 
 
@@ -223,9 +222,8 @@ rows or the items of each query, got ['ann', 'tea'] in row 0
         return _of_matrix(argument, value)
     table = read_table(argument, value) or table_of_rows(argument, value, _FORMS)
     by_role, source = table.by_role(argument, JUDGEMENTS, said)
-    relevance = by_role.get("relevance")
-    if relevance is not None:
-        relevance = read_grades(argument, relevance)
+    grades = by_role.get("relevance")
+    relevance = None if grades is None else read_grades(argument, grades)
     return Judgements(by_role["query"], by_role["document"], relevance, source=source)
 
 

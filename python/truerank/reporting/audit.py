@@ -276,9 +276,8 @@ def _worse_than_chance(counted: Counted) -> tuple[float, str]:
 def _standard_errors_above(counted: Counted, side: str) -> float:
     """How many standard errors the mean rank of a side is above that of chance."""
     ranks = counted.ranks
-    chosen: Any = counted.sides.mask(side)
-    if chosen is None:
-        chosen = slice(None)
+    mask = counted.sides.mask(side)
+    chosen: Any = slice(None) if mask is None else mask
     candidates = ranks.candidates[chosen].astype(np.float64)
     weights = np.ones(len(candidates))
     if counted.tasks.weights is not None:

@@ -239,9 +239,7 @@ class AnswerSets(NamedTuple):
 
     def select(self, where: Any) -> AnswerSets:
         """Return some of the right answers, in this order."""
-        gains = self.gains
-        if gains is not None:
-            gains = gains[where]
+        gains = None if self.gains is None else self.gains[where]
         queries, entities = self.pairs.T
         return self._replace(pairs=_as_pairs(queries[where], entities[where]), gains=gains)
 

@@ -66,9 +66,7 @@ def read_candidates(value: Any, sets: AnswerSets) -> ChosenCandidates:
         lists = read_keyed_lists(value, sets.queries, sets.entities)
         queries, answers = np.ascontiguousarray(sets.pairs.T)
         lists.check(queries, answers, sets.queries, sets.entities)
-        pool: Any = lists.one_set
-        if pool is None:
-            pool = lists
+        pool: Any = lists if lists.one_set is None else lists.one_set
         return ChosenCandidates(name_of_sets([pool]), pool)
     pool = sets.entities.set_of("candidates", value)
     name = name_of_sets([pool])
@@ -130,9 +128,7 @@ def draw_for_queries(
     """
     sampled = candidates.sampled
     assert sampled is not None
-    columns: Any = candidates.pool
-    if columns is None:
-        columns = np.arange(size)
+    columns: Any = np.arange(size) if candidates.pool is None else candidates.pool
     rng = np.random.default_rng(sampled.seed)
     number = len(known[0]) - 1
     rows, targets = right

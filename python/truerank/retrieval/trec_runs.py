@@ -147,9 +147,7 @@ def _plain_scores(scores: Scores | None) -> npt.NDArray[Any] | None:
     """Return scores as an array of numbers that a float64 holds; None for an order alone."""
     if scores is None:
         return None
-    array = scores.array
-    if scores.dtype == "bfloat16":
-        array = widen_bfloat16(array)
+    array = widen_bfloat16(scores.array) if scores.dtype == "bfloat16" else scores.array
     if array.dtype.kind != "f" and array.tolist() != array.astype(np.float64).tolist():
         raise InputValueError("scores", expected="integers that a float64 holds", got="others")
     return array

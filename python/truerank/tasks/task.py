@@ -452,7 +452,7 @@ class Task(Generic[AnyReport]):
             reports[name] = report_of(joined)
         first = next(iter(reports.values()))
         if self.protocols:
-            first = first._beside(reports)
+            return cast("AnyReport", first._beside(reports))
         return cast("AnyReport", first)
 
 

@@ -342,9 +342,7 @@ def _read_graph(
         _, (relation_ids,) = encode_columns(relations.title, relations.order, [between])
     if relations is None:
         relations = _Labels("", ())
-    entities = side.entities
-    if entities is None:
-        entities = _list_all(columns, by_id)
+    entities = _list_all(columns, by_id) if side.entities is None else side.entities
     vocabulary, ids = encode_columns(entities.title, entities.order, columns)
     triples = np.zeros((0, 3), np.int64)
     if side.triples is not None:

@@ -124,9 +124,7 @@ class Similarities:
             # A tile is copied quicker than single scores.
             return read_floats(self.scores, Tile(int(rows[0]), 0, len(rows), width), "map")
         scores = self.scores.take(rows[:, None], self.right_ids)
-        if scores.dtype != self.dtype:
-            scores = widened(scores, self.scores.dtype)
-        return scores
+        return scores if scores.dtype == self.dtype else widened(scores, self.scores.dtype)
 
     def top_k(
         self, k: int, rows: IntArray | None = None, current: CurrentMatches | None = None

@@ -345,9 +345,7 @@ def order_moments(tasks: Tasks, k: float, *, inverse: bool = False) -> Moments:
     pivot = int(counts.first_with_mean(np.array([centre]), top)[0])
     share = np.minimum(pivot / counts.sizes, 1)
     spread = max(math.sqrt(counts.numbers @ (share * (1 - share))), 0.5)
-    kinks = counts.sizes
-    if inverse:
-        kinks = np.append(kinks, 2 ** np.arange(3, 63))
+    kinks = np.append(counts.sizes, 2 ** np.arange(3, 63)) if inverse else counts.sizes
     nodes = []
     sums = np.zeros(2)
     size = 0.0  # It is the size of the parts of the second sum.
