@@ -11,7 +11,7 @@ import pytest
 
 import truerank as tr
 from support.cli_files import Run
-from truerank.retrieval import Task
+from truerank.retrieval import Task, report
 
 QRELS = {"q1": {"b": 1, "a": 2}, "q2": {"a": 1}, "q3": {"d": 1}}
 LISTS = {"q1": {"a": 0.9, "b": 0.5, "c": 0.5}, "q2": {"c": 0.3}, "q3": {"d": 1.0}}
@@ -70,6 +70,51 @@ def test_reports_equal_those_of_the_task(
     assert tr.load("ranks.npz").with_protocol(files=()) == expected.ranks.with_protocol(files=())
     out = run(*words, "--metrics", "ndcg@10,map", "--json").out
     assert json.loads(out)["metrics"]["ndcg@10"] == expected["ndcg@10"]
+
+
+@pytest.mark.parametrize("line", MODELS)
+@pytest.mark.parametrize(
+    ("more", "facts", "rules"),
+    [
+        ("-l 2", {"relevance_level": 2}, {}),
+        ("--relevance-level 2 --answerless omit", {"relevance_level": 2}, {}),
+        ("-l 2 --answerless zero", {"relevance_level": 2}, {"answerless": "zero"}),
+    ],
+)
+def test_levels_and_queries_without_answers(
+    run: Run, line: str, more: str, facts: dict[str, Any], rules: dict[str, str]
+) -> None:
+    names = None if "lists" in line else list(QRELS)
+    counted = MODELS[line](Task(QRELS, entities=NAMES, queries=names, **facts))
+    expected = report(counted.ranks, **rules)
+    words = f"retrieval --qrels qrels.txt {line} {more} --metrics mrr,map".split()
+    outcome = run(*words, "--json", "--save", "ranks.npz")
+    assert json.loads(outcome.out)["metrics"] == {key: expected[key] for key in ("mrr", "map")}
+    again = run("evaluate", "ranks.npz", "--metrics", "mrr,map", "--json")
+    assert json.loads(again.out)["metrics"] == json.loads(outcome.out)["metrics"]
+    if "lists" in line:
+        assert "of the right answers are missed by their lists" in run(*words).out
+
+
+def test_groups_beside_queries_without_answers(run: Run) -> None:
+    Path("groups.txt").write_text("q1\tx\nq2\ty\nq3\ty\n")
+    with Path("qrels.txt").open("a") as file:
+        file.write("\nq4 0 a 0")
+    line = "retrieval --qrels qrels.txt --lists run.txt --candidates names.txt --by groups.txt"
+    words = [*line.split(), "-l", "2", "--answerless"]
+    outcome = run(*words, "zero", "--save", "ranks.npz")
+    outcome.refuses(1, "--answerless omit leaves them out")
+    assert len(tr.load("ranks.npz")) == 1  # What was counted is not lost.
+    assert run(*words, "omit").code == 0
+
+
+def test_a_query_is_left_out_of_its_own_candidates(run: Run) -> None:
+    Path("self.txt").write_text("a 0 b 1\nc 0 d 1\n")
+    Path("self.run").write_text("a Q0 a 1 3 t\na Q0 b 2 2 t\nc Q0 c 1 3 t\nc Q0 d 2 2 t\n")
+    line = "retrieval --qrels self.txt --lists self.run --candidates names.txt --metrics mrr --json"
+    for more, mrr in (([], 0.5), (["--exclude-self"], 1.0)):
+        outcome = run(*line.split(), *more)
+        assert json.loads(outcome.out)["metrics"] == {"mrr": mrr}
 
 
 def test_ids_need_no_names(run: Run) -> None:

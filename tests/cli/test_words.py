@@ -18,9 +18,7 @@ from truerank.cli.words import in_words_of
 
 # No command has these, since no file that it reads leads to a message that names them.
 OF_PYTHON_ALONE = {
-    "answerless": "commands leave queries without answers out",
     "device": "commands read files, which are counted on the processor",
-    "exclude": "tasks of Python leave the query itself out",
     "method": "commands do not match entities",
     "part": "each file of a command is one list",
     "pre_filtered_triples": "an argument of PyKEEN",
@@ -109,6 +107,7 @@ def test_no_message_writes_an_option_as_python_does(name: str) -> None:
             "--test: --columns head=0,relation=... says",
         ),
         ("retrieval", "it needs Task(..., judged=True)", "it needs --judged"),
+        ("retrieval", "no split beside exclude='self'", "no split beside --exclude-self"),
         ("retrieval", "or entities=range(12)", "or --candidates 12"),
         ("retrieval", 'ids: a.run: columns={"rank": 2}', "--lists: a.run: --list-columns rank=2"),
     ],

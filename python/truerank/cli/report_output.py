@@ -62,7 +62,7 @@ def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> 
     ----------
     ranks : Ranks
     grouping : dict
-        The groups, weights and seed.
+        The groups, weights and seed, and of retrieval what becomes of queries without an answer.
     made : BaseReport, optional
         An earlier report of the same ranks, which knows which lists were used.
     """
@@ -70,7 +70,7 @@ def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> 
         return report(ranks, **grouping)
     if "weights" in grouping:
         raise InputValueError("--weights", "every query of retrieval counts once")
-    found = retrieval_report(ranks, by=grouping.get("by"))
+    found = retrieval_report(ranks, **take(dict(grouping), "by answerless"))
     if isinstance(made, RetrievalReport):
         found._tell_lists(made.list_use, made._answered.longest_list)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,7 @@ from ..ranks.labels import LABEL_ALIASES
 from ..records.elements import is_integer_text
 from ..records.list_files import qrels_of_file
 from ..retrieval import RetrievalReport, Task
-from ..retrieval.answered_queries import MISSES
+from ..retrieval.answered_queries import ANSWERLESS, MISSES
 from ..retrieval.answers import GAINS
 from .files import read_groups
 from .model_files import known_splits, open_model
@@ -32,7 +32,12 @@ from .options import (
     take,
 )
 from .output import bar
-from .report_output import show_report
+from .report_output import report_of, show_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..reporting.base_report import BaseReport
 
 
 @command(
@@ -79,6 +84,18 @@ from .report_output import show_report
     "Names of the queries, a line for each row. Default: in the order of --qrels.",
 )
 @option("--gain", click.Choice(GAINS), "What becomes of gains in nDCG. Default: linear.")
+@option(
+    "-l --relevance-level relevance_level",
+    float,
+    "Grades from this number on are right answers. Default: all above 0.",
+)
+@option(
+    "--answerless",
+    click.Choice(ANSWERLESS),
+    "Leave queries without a right answer out of all means (omit, the default), or count them as "
+    "0.",
+)
+@flag("--exclude-self exclude", "Leave the query itself out, where queries are candidates, too.")
 @flag("--judged", "Rank documents of --qrels with a gain of 0, too, as bpref needs.")
 @option(
     "--by",
@@ -101,7 +118,9 @@ def retrieve(given: Given) -> None:
     truerank retrieval --qrels u.data --columns query=0,document=1,relevance=2 --scores S.npy
     truerank retrieval --qrels qrels.npy --queries Q.npy --entities E.npy --metrics ndcg@10,map
     """
-    facts = take(given, "qrels columns split leaks gain judged")
+    facts = take(given, "qrels columns split leaks gain judged relevance_level")
+    if given.pop("exclude", False):
+        facts["exclude"] = "self"
     if isinstance(given.get("by"), dict):
         facts["groups"] = given.pop("by")
     facts["known"] = known_splits(given)
@@ -128,9 +147,19 @@ def retrieve(given: Given) -> None:
         rules["columns"] = given.pop("list_columns", None)
         count = partial(task.evaluate_lists, lists, **rules, progress=bar())
     check_label(given.get("by"), task)
+    if "answerless" in given:
+        count = partial(_with_answerless, count, take(given, "answerless"))
+        if "groups" in facts:
+            given["by"] = "group"
     show_report(
         count, given, what, kind=RetrievalReport, title=f"Retrieval of {task.protocol.split}"
     )
+
+
+def _with_answerless(count: Callable[[], Any], rules: Given) -> BaseReport:
+    """Count, and say what becomes of queries without a right answer."""
+    made: BaseReport = count()
+    return report_of(made.ranks, rules, made)
 
 
 def check_digits(qrels: str, columns: Any) -> None:

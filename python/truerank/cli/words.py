@@ -52,6 +52,7 @@ def in_words_of(command: click.Command, text: str) -> str:
     if text.startswith(f"{ids}: ") and list_columns in flags:
         text = lists + text[len(ids) :]
         flags["columns"] = flags[list_columns]
+    without_values = {p.name for p in command.params if getattr(p, "is_flag", False)}
     others = _OTHER_NAMES.get(command.name or "", {})
     named = flags | {name: flags[other] for name, other in others.items()}
 
@@ -59,11 +60,9 @@ def in_words_of(command: click.Command, text: str) -> str:
         name, value = match[1], match[2]
         if name not in named:
             return match[0]
-        if value == "True":
-            return named[name]
         if value == "False":
             return named[name].replace("--", "--no-", 1)
-        if value is None:
+        if value is None or value == "True" or name in without_values:
             return named[name]
         if name == "known" and value[0] == "{":
             splits = [flags.get(split, f"--known {split}=FILE") for split in _entries(value)]
