@@ -12,7 +12,7 @@ import pytest
 import truerank as tr
 from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run
 from support.html_reader import Page
-from truerank import compat
+from truerank import compat, retrieval
 
 
 @pytest.fixture
@@ -60,6 +60,26 @@ def test_unlike_models_and_equal_names(run: Run, models: dict[str, tr.Ranks]) ->
     assert run("compare", "one.npz", "unlike.npz").code == 1
     assert run("compare", "one.npz", "unlike.npz", "--allow-unlike").code == 0
     assert "folder/one.npz" in run("compare", "one.npz", "folder/one.npz").out
+
+
+def test_runs_are_evaluated_and_compared(run: Run) -> None:
+    Path("qrels.txt").write_text("q1 0 a 1\nq2 0 b 2\nq3 0 a 1\nq3 0 c 1\n")
+    first = {"q1": ["a", "b"], "q2": ["a", "b"], "q3": ["c"]}
+    runs = {"x": first, "y": {"q1": ["b"], "q2": ["b"], "q3": ["d"]}}
+    task = retrieval.Task("qrels.txt", entities=9)
+    for name, lists in runs.items():
+        lines = [f"{q} Q0 {d} 1 {-i} t" for q, ds in lists.items() for i, d in enumerate(ds)]
+        Path(f"{name}.run").write_text("\n".join(lines))
+    expected = tr.compare(
+        {name: task.evaluate_lists(f"{name}.run") for name in runs}, metric=["map", "ndcg@10"]
+    )
+    line = "compare x.run y.run --metrics map,ndcg@10"
+    more = ["--qrels", "qrels.txt"]
+    outcome = run(*line.split(), *more, "--candidates", 9)
+    assert outcome == (0, expected.to_text() + "\n", "")
+    run(*line.split(), *more).refuses(2, "--qrels needs --candidates")
+    run(*line.split()).refuses(1, "or --qrels and --candidates, which evaluate runs, got another")
+    run(*line.split(), "--candidates", 9).refuses(2, "--candidates cannot apply to saved ranks")
 
 
 @pytest.mark.parametrize(

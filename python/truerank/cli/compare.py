@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,14 +12,14 @@ from .. import Report, load
 from ..errors import InputValueError
 from ..inference import compare
 from ..page import save as save_page
-from ..retrieval.report import RetrievalReport
+from ..retrieval import RetrievalReport, Task
 from .files import model_names
-from .options import INPUT, LABEL, PRINTING, Given, command, flag, option, take
-from .output import check_printing, command_line, show
+from .options import CANDIDATES, INPUT, LABEL, PRINTING, Given, command, flag, option, refuse, take
+from .output import bar, check_printing, command_line, show
 from .report_output import kind_of_report, report_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from .. import Ranks
 
@@ -39,19 +41,27 @@ if TYPE_CHECKING:
     "The groups of a macro average among --metrics, as macro.mrr: a label of the ranks (relation, "
     "group, ...), or a .npy file with a label for each task of the first file.",
 )
+@option("--qrels", INPUT, "Right answers, of which the files are runs, as those of TREC.")
+@option(
+    "--candidates",
+    CANDIDATES,
+    "Of runs: how many candidates there are in all, or a file with a name in each line.",
+)
 @flag("--allow-unlike", "Compare even if protocols or ids differ.")
 def compare_files(given: Given) -> None:
     """Compare models over the same tasks: difference, interval, p-value, wins and losses.
 
     Each file holds the ranks of one model, which --save of any command wrote; those of retrieval
-    are compared query by query, by their own metrics (ndcg@10, map, ...). Of more than two
-    models all pairs are compared, by each of --metrics (mrr, if none are given). p-values of
-    several pairs or metrics are also corrected by Holm's method, all of them together.
+    are compared query by query, by their own metrics (ndcg@10, map, ...). With --qrels each file
+    is a run itself, which is evaluated as `truerank retrieval` does it. Of more than two models
+    all pairs are compared, by each of --metrics (mrr, if none are given). p-values of several
+    pairs or metrics are also corrected by Holm's method, all of them together.
 
     \b
     truerank compare transe.npz rotate.npz --metrics mrr,hits@10
     truerank compare a.npz b.npz c.npz --metrics hits@10 --by relation --format markdown
     truerank compare bm25.npz dense.npz --metrics ndcg@10,map
+    truerank compare bm25.run dense.run --qrels qrels.txt --candidates 8841823 --metrics ndcg@10
 
     The results are swapped unit by unit: the label "unit" of the ranks (test triples, aligned
     pairs, queries), or tasks where they have none; --by names another label.
@@ -64,7 +74,7 @@ def compare_files(given: Given) -> None:
     metrics = given.pop("metrics", ["mrr"])
     seed = given.pop("seed", 0)
     check_printing(printing, html=page)
-    ranks = {name: load(path) for name, path in zip(model_names(paths), paths, strict=True)}
+    ranks = ranks_of_runs(paths, given) if "qrels" in given else saved_ranks(paths, given)
     check_kinds(ranks)
     models: dict[str, Any] = ranks
     if kind_of_report(next(iter(ranks.values()))) is RetrievalReport:
@@ -77,6 +87,33 @@ def compare_files(given: Given) -> None:
         reports = {name: report_of(each, grouping) for name, each in ranks.items()}
         save_page(page, reports, metrics=metrics, command=command_line(), **given)
     show(compared, printing)
+
+
+def saved_ranks(paths: Sequence[str], given: Given) -> dict[str, Ranks]:
+    """Load the ranks of each file, which is named as its model."""
+    refuse(take(given, "candidates"), "saved ranks")
+    for path in paths:
+        if os.path.isfile(path) and not zipfile.is_zipfile(path):
+            raise InputValueError(
+                "ranks",
+                expected="ranks that --save of a command wrote, or --qrels and --candidates, which "
+                "evaluate runs",
+                got="another file",
+                place=path,
+            )
+    return {name: load(path) for name, path in zip(model_names(paths), paths, strict=True)}
+
+
+def ranks_of_runs(paths: Sequence[str], given: Given) -> dict[str, Ranks]:
+    """Evaluate the lists of files, and return the ranks of each."""
+    if "candidates" not in given:
+        raise click.UsageError("--qrels needs --candidates, how many there are in all")
+    task = Task(given.pop("qrels"), entities=given.pop("candidates"))
+    progress = bar()
+    return {
+        name: task.evaluate_lists(path, progress=progress).ranks
+        for name, path in zip(model_names(paths), paths, strict=True)
+    }
 
 
 def check_kinds(ranks: Mapping[str, Ranks]) -> None:
