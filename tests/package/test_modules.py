@@ -165,7 +165,7 @@ TESTED_BY = {
         reporting/stored_reports
     """,
     "reporting/test_model_table.py": """
-        reporting/brackets reporting/model_blocks reporting/repeats
+        reporting/brackets reporting/repeats
     """,
     "reporting/test_report_members.py": """
         reporting/base_report reporting/named_numbers

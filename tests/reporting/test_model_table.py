@@ -348,6 +348,16 @@ def test_groups_have_rows_of_all_models() -> None:
     )
 
 
+def test_a_group_that_is_called_like_an_average_is_a_group() -> None:
+    names = np.repeat(["macro", "micro"], [8, 4])
+    a = report(Ranks([0] * 8 + [9] * 4, [1] * 12, 10), by=names)
+    b = report(Ranks([1] * 8 + [0] * 4, [1] * 12, 10), by=names)
+    made = table({"a": a, "b": b}, ["mr"], groups=True)
+    assert made["group"] == ["micro"] * 2 + ["macro"] * 4 + ["micro"] * 2
+    assert made["mr"] == [4.0, 5 / 3, 5.5, 1.5, 1.0, 2.0, 10.0, 1.0]
+    assert sorted(row for row, _ in made.grid(notes=False).best) == [1, 3, 4, 7]
+
+
 def test_marks_within_groups_are_corrected_together() -> None:
     models = grouped_models(4, 50)
     made = table(models, ["mrr"], groups=True, against="model 0")

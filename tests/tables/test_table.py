@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from support.html_reader import Page
 from support.refusals import refusal
-from truerank.naming import printable
+from truerank.naming import one_line, printable
 from truerank.tables import Column, Table
-from truerank.tables.cells import cell, one_line
+from truerank.tables.cells import cell
 from truerank.tables.forms import json_value
 
 TRICKY = st.text("ab|_&%<>#$~^{}\\*`[]\"'= +-@,\n\r\t\x1b\u2028\u2191", max_size=6)
@@ -166,7 +166,7 @@ def test_text_has_a_line_for_each_row(table: Table) -> None:
 
 COLUMNS = [
     Column("model"),
-    Column("mrr", "MRR \u2191", decimals=3, better="higher", spread="std"),
+    Column("mrr", "MRR \u2191", decimals=3, better="higher", around=("std",)),
     Column("std"),
     Column("mr", "MR \u2193", decimals=1, better="lower"),
     Column("hits@10", "Hits@10", decimals=1, unit="%"),
@@ -178,14 +178,14 @@ ROWS = [
     ["B", 0.4600001, math.nan, 357.25, 0.314, 2, (1.0, 1.0)],
     ["C", None, None, math.nan, 1.0, 3, None],
 ]
-TABLE = Table(COLUMNS, ROWS, significant=[(0, "mr")], before=["x"], notes=["few units"])
+TABLE = Table(COLUMNS, ROWS, before=["x"], notes=["few units"])
 
 
 def test_a_table_as_a_paper_prints_it() -> None:
     assert str(TABLE) == (
         "x\n\n"
         "model          MRR \u2191     MR \u2193  Hits@10 (%)        range\n"
-        "A      0.460 \u00b1 0.01*  2500.0\u2020         50.0  0.25 to 0.5\n"
+        "A      0.460 \u00b1 0.01*  2500.0          50.0  0.25 to 0.5\n"
         "B      0.460*          357.2*         31.4  1\n"
         "C                      nan           100.0\n\n"
         "* the best of its column\nfew units"
@@ -203,9 +203,9 @@ def test_programs_read_what_was_given() -> None:
 
 def test_digits_move_decimals() -> None:
     lines = TABLE.to_text(digits=2, notes=False).split("\n")
-    assert lines[1].split() == ["A", "0.46", "±", "0.01*", "2500†", "50", "0.25", "to", "0.5"]
+    assert lines[1].split() == ["A", "0.46", "±", "0.01*", "2500", "50", "0.25", "to", "0.5"]
     assert Table(["x"], [[1 / 3]], names=0, digits=2).to_markdown().endswith("| 0.333 |")
-    assert TABLE.to_latex("mr", digits=4).count("2500.00\\rlap") == 1
+    assert TABLE.to_latex("mr", digits=4).count("2500.00 ") == 1
 
 
 def test_chosen_columns_keep_their_marks() -> None:
@@ -213,7 +213,7 @@ def test_chosen_columns_keep_their_marks() -> None:
     assert [column.name for column in chosen.columns] == ["model", "mr", "mrr", "std"]
     for form in ("to_text", "to_markdown", "to_latex", "to_html"):
         assert getattr(chosen, form)() == getattr(TABLE, form)(["mr", "mrr"], notes=False)
-    assert chosen.to_text().split("\n")[1] == "A      2500.0\u2020  0.460 \u00b1 0.01*"
+    assert chosen.to_text().split("\n")[1] == "A      2500.0   0.460 \u00b1 0.01*"
     assert TABLE.to_csv("seed") == "model,seed\nA,1\nB,2\nC,3\n"
     refusal(KeyError, "metrics: expected one of model, mrr, .*, got 'amri'", TABLE.to_text, "amri")
 
@@ -239,14 +239,17 @@ def test_people_read_rows_from_the_first_on() -> None:
     table = Table(["x", "n"], rows, shown=range(1, 3))
     assert table.to_text() == "x       n\n1 more\nb       2\nc       3\n1 more"
     assert table.to_csv().count("\n") == 5
-    marked = Table(["x", "n"], rows[:2], shown=range(1, 9), best=[(0, "n"), (1, "n")])
-    assert marked.to_text(notes=False) == "x        n\n1 more\nb       2*"
+    ends = {"lower": "", "higher": "*"}  # The best of all rows is marked where it is shown.
+    for better, mark in ends.items():
+        columns: list[Any] = ["x", Column("n", better=better)]  # type: ignore[arg-type]
+        marked = Table(columns, rows[:2], shown=range(1, 9)).to_text(notes=False)
+        assert marked.split("\n")[2].split() == ["b", f"2{mark}"]
 
 
 def test_intervals_stand_in_brackets() -> None:
     columns = [
         "model",
-        Column("mrr", decimals=3, better="higher", bounds=("low", "high")),
+        Column("mrr", decimals=3, better="higher", around=("low", "high")),
         Column("low", decimals=3),
         Column("high", decimals=3),
     ]
@@ -255,17 +258,17 @@ def test_intervals_stand_in_brackets() -> None:
         ["b", 0.25, math.nan, math.nan],
         ["c", 0.1, None, None],
     ]
-    table = Table(columns, rows, significant=[(0, "mrr")])
+    table = Table(columns, rows)
     assert table.to_text(notes=False).split("\n") == [
-        "model                     mrr",
-        "a      0.500 [0.400, 0.600]*\u2020",
+        "model                    mrr",
+        "a      0.500 [0.400, 0.600]*",
         "b      0.250",
         "c      0.100",
     ]
-    assert "a & \\textbf{0.500 [0.400, 0.600]}\\rlap" in table.to_latex("mrr")
+    assert "a & \\textbf{0.500 [0.400, 0.600]}" in table.to_latex("mrr")
     assert table.to_csv("mrr").split("\n")[0] == "model,mrr,low,high"
-    with pytest.raises(ValueError, match="bounds: expected one of"):
-        Table([Column("mrr", bounds=("low", "high"))])
+    with pytest.raises(ValueError, match="around: expected one of"):
+        Table([Column("mrr", around=("low", "high"))])
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
@@ -280,7 +283,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
         (["a", "b"], {"rows": [[1]]}, "rows: expected 2 cells in every row, got 1 in row 0"),
         ({"a": [1], "b": []}, {}, "columns: expected equally many cells in each"),
         ([Column("a", better="more")], {}, "better: expected"),  # type: ignore[arg-type]
-        ([Column("a", spread="b")], {}, "spread: expected"),
+        ([Column("a", around=("b",))], {}, "around: expected"),
         (["a"], {"names": 2}, "names: expected"),
         ({"a": [1]}, {"rows": [[1]]}, "rows: a mapping of columns has their cells already"),
         *(
@@ -291,7 +294,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
             (["a"], {"digits": x}, "digits: expected an integer from 0")
             for x in (10**400, True, "4")
         ),
-        (["a"], {"best": [(0, "a")]}, "best: expected pairs of a row, from 0, and the name"),
+        ([Column("a", only="people")], {}, "only: expected"),  # type: ignore[arg-type]
     ],
 )
 def test_errors(columns: Any, options: Any, message: str) -> None:

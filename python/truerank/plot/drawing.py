@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import InputTypeError, InputValueError
-from ..naming import import_extra
-from ..tables.cells import one_line
+from ..naming import import_extra, one_line
 
 Axes = Any  # It is matplotlib.axes.Axes, but matplotlib is an extra.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputValueError
 from ..inference.units import describe_units
 from ..inputs.checks import confidence, flag
 from ..tables.cells import format_count
-from ..tables.pivot import NOTHING, Around
 from .columns import sentence
 
 if TYPE_CHECKING:
+    from ..inference import Interval
     from ..metrics import Key
     from ..ranks.labels import LabelsLike
 
@@ -32,62 +32,84 @@ class Brackets:
         Whether values have intervals.
     level, by
         As a report takes them.
+    most_groups : int, optional
+        How many of the groups have intervals: the largest. Default: all.
 
     Examples
     --------
     >>> import truerank as tr
     >>> report = tr.report(tr.Ranks([0, 3], [1, 1], 10))
     >>> brackets = Brackets([report], True, 0.95, "unit")
-    >>> brackets.around(0.625, report, report.read_key("mrr")).high
+    >>> brackets.bounds(report, {"mrr": report.read_key("mrr")}, [0.625])["mrr high"]
     1.0
     >>> list(brackets.notes())
     ['Brackets hold 95 % intervals over 2 tasks.', 'Not enough to say: 2 tasks.']
     """
 
     def __init__(
-        self, reports: Iterable[Any], interval: bool, level: float, by: LabelsLike | None
+        self,
+        reports: Iterable[Any],
+        interval: bool,
+        level: float,
+        by: LabelsLike | None,
+        most_groups: int | None = None,
     ) -> None:
         self.are_asked = flag("interval", interval)
         if self.are_asked and not all(report.has_ranks for report in reports):
             raise InputValueError("interval", expected=NO_RANKS, got="one without")
         self.level = confidence(level) if self.are_asked else level
-        self.parts = ["interval"] if self.are_asked else []
         self.by = by
+        self.most_groups = most_groups
         self._units = ""
         self._notes: dict[str, None] = {}
         self._groups_of_note: dict[str, dict[str, None]] = {}
 
-    def around(
+    def bounds(
         self,
-        value: float | None,
         model: Any,
-        key: Key | None,
+        keys: Mapping[str, Key | None],
+        values: Sequence[float | None],
         group: str = "",
         by: LabelsLike | None = None,
-    ) -> Around:
-        """Return the bounds of a value, where there are any; it may be that of a group.
+    ) -> dict[str, float | None]:
+        """Return the bounds of the values of a line, by the names of their columns, if asked for.
 
         Parameters
         ----------
-        value : float or None
         model : report
-            What has the interval of the key: a report, or several runs.
-        key : Key or None
+            What has the interval of the keys: a report, or several runs.
+        keys : mapping of str to Key or None
+            By the names of the columns; None where there is no value.
+        values : sequence of float or None
+            In the same order. A value that is none has no bounds, None each.
         group : str
+            The name of the group that they are of.
         by : labels, optional
             The units of the group, where they are not told as those of all tasks are.
         """
-        if not self.are_asked or value is None or math.isnan(value):
-            return NOTHING
-        found = model.interval(str(key), by=self.by if by is None else by, level=self.level)
-        if found.method != "none":
-            self._units = self._units or describe_units(found.units, found.by)
-        for note in found.notes:
+        found: dict[str, float | None] = {}
+        if not self.are_asked:
+            return found
+        by = self.by if by is None else by
+        for (name, key), value in zip(keys.items(), values, strict=True):
+            low = high = None
+            if value is not None and not math.isnan(value):
+                interval = model.interval(str(key), by=by, level=self.level)
+                low = interval.low
+                high = interval.high
+                self._note(interval, group)
+            found |= {f"{name} low": low, f"{name} high": high}
+        return found
+
+    def _note(self, interval: Interval, group: str) -> None:
+        """Keep what an interval says of its units and of what limits the trust in it."""
+        if interval.method != "none":
+            self._units = self._units or describe_units(interval.units, interval.by)
+        for note in interval.notes:
             if group:
                 self._groups_of_note.setdefault(note.partition(":")[0], {})[group] = None
             else:
                 self._notes[note] = None
-        return Around(found.low, found.high)
 
     def notes(self) -> Iterator[str]:
         """Say what stands in brackets, and where units are few: of groups, in which of them."""

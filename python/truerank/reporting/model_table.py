@@ -1,37 +1,78 @@
-"""Several models as one table: a row for each, in blocks of groups and kinds of rank."""
+"""Several models as one table: a line for each, of all tasks and of groups, by kinds of rank."""
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputTypeError, InputValueError
-from ..inference.comparisons import gather_notes
+from ..inference.comparing import corrected, verdicts, why_incomparable
+from ..inference.comparisons import format_notes, gather_notes
+from ..inference.intervals import error_rate
 from ..inference.pairing import pair_ranks
-from ..inference.units import UNIT
-from ..inputs.checks import confidence, distinct_names, flag
+from ..inference.units import COUNT, UNIT
+from ..inputs.checks import choice, confidence, distinct_names, flag
 from ..metrics import UnknownKeyError
-from ..metrics.keys import increasing
+from ..metrics.keys import MACRO, increasing
 from ..naming import public
 from ..tables import Column, Table
 from ..tables.cells import format_count
-from ..tables.pivot import Row, label_column, pivot
+from ..tables.forms import DAGGER
+from ..tables.pivot import Lines, label_column, pivot
 from .base_report import BaseReport
 from .brackets import Brackets
-from .columns import Names, choose_metrics, is_auto, metric_column
-from .model_blocks import Block, Marks, blocks_of, differences
+from .columns import Names, choose_metrics, is_auto, label_text, metric_column, sentence
 from .repeats import Repeats, read_runs, run_differences, shared_keys
-from .report_table import DOUBTS, GROUP
+from .report_table import DOUBTS, GROUP, MICRO, chosen_kinds, group_sizes
 
 if TYPE_CHECKING:
+    from ..inference.comparing import Verdict
     from ..metrics import Key
     from ..ranks.labels import LabelsLike
+    from ..tables.table import Position
     from .summaries import Finding
 
 Models = Mapping[str, Repeats]
+Keys = Mapping[str, "Key | None"]  # By the name of a column; None where there is no value.
 
+BEST = "best"
 BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
+
+
+class Line(NamedTuple):
+    """A line of the table: a model, in one group or of all tasks, by one kind of rank.
+
+    Attributes
+    ----------
+    part : int
+        The number of the group, among all tasks, macro averages and groups.
+    kind : str
+        "" for the kinds that keys have. Lines of one part and kind are comparable.
+    model : str
+    average : {"micro", "macro", "group"}
+    group : str
+        The name of the group, or the average.
+    runs : Repeats
+    keys : mapping of str to Key or None
+    """
+
+    part: int
+    kind: str
+    model: str
+    average: str
+    group: str
+    runs: Repeats
+    keys: Keys
+
+
+class Test(NamedTuple):
+    """A comparison of two comparable lines, and the cells that are marked if they differ."""
+
+    average: str
+    verdict: Verdict
+    cells: set[Position]
 
 
 @public("truerank")
@@ -135,33 +176,33 @@ def table(
     if unlike and not allow_unlike:
         advice = "allow_unlike=True puts them side by side, without a best"
         raise InputValueError("reports", f"{unlike[0]}; {advice}")
-    blocks = blocks_of(models, keys, has_groups=has_groups, kinds=kinds)
+    lines = _read_lines(models, keys, has_groups, kinds)
     every_report = [report for runs in models.values() for report in runs.reports]
     first = every_report[0]
     brackets = Brackets(every_report, interval, level, by)
-    lines = [f"{reason}." for reason in unlike]
-    lines += _doubts(models)
-    marks: Marks = set()
+    notes_below = [f"{reason}." for reason in unlike]
+    notes_below += _doubts(models)
+    marks: set[Position] = set()
     if against is not None:
         options = {"level": confidence(level), "by": by, "allow_unlike": allow_unlike}
-        marks, of_tests = differences(blocks, against, options)
-        lines += of_tests
-    rows = list(_rows(blocks, brackets, marks))
-    lines += brackets.notes()
+        marks, of_tests = _differences(lines, against, options)
+        notes_below += of_tests
+    is_repeated = any(runs.runs > 1 for runs in models.values())
+    cells = _fill(lines, brackets, is_repeated)
+    notes_below += brackets.notes()
     labels = [Column("model")]
     if has_groups:
         labels.insert(0, Column("group", first.by or ""))
     if kinds is not None:
-        labels.append(label_column(rows, "kind") if is_auto(kinds) else Column("kind"))
-    is_repeated = any(runs.runs > 1 for runs in models.values())
+        labels.append(label_column(cells, "kind") if is_auto(kinds) else Column("kind"))
     found = pivot(
-        rows,
+        cells,
         labels,
         _metric_columns(keys, percent=percent, is_ranked=not unlike),
         number=Column("runs", only="data") if is_repeated else None,
-        parts=brackets.parts + ["std"] * is_repeated,
         plain_kind=first.form.default_kind if is_auto(kinds) else None,
-        notes=lines,
+        significant=marks,
+        notes=notes_below,
         digits=digits,
     )
     return found.table(notes=notes)
@@ -205,23 +246,186 @@ def _metric_columns(keys: Mapping[str, Key], *, percent: bool, is_ranked: bool) 
     return columns
 
 
-def _rows(blocks: Sequence[Block], brackets: Brackets, marks: Marks) -> Iterator[Row]:
-    """Yield the rows of each group: the kinds of each model."""
-    in_order = enumerate(blocks)
-    for _, of_group in itertools.groupby(in_order, key=lambda place: place[1].group):
-        kinds = list(of_group)
-        for name, (i, block) in itertools.product(blocks[0].models, kinds):
-            runs = block.models[name]
-            group = block.group if block.average == GROUP else ""
-            values = [block.value(name, column) for column in block.keys]
-            around = []
-            for value, (column, key) in zip(values, block.keys.items(), strict=True):
-                found = brackets.around(value, runs.alone, key, group)
-                std = None if key is None else runs.std(str(key))
-                is_marked = (i, name, column) in marks
-                around.append(found._replace(std=std, is_significant=is_marked))
-            labels = {"average": block.average, "group": block.group}
-            yield Row(labels | {"model": name, "kind": block.kind}, runs.runs, values, around)
+# -- lines -----------------------------------------------------------------------------------------
+
+
+def _read_lines(
+    models: Models, keys: Mapping[str, Key], has_groups: bool, kinds: Names
+) -> list[Line]:
+    """Return the lines of all models: of all tasks, of macro averages, of groups.
+
+    The largest groups come first.
+    """
+    reports = [report for runs in models.values() for report in runs.reports]
+    first = reports[0]
+    words = _read_kinds(reports, keys, kinds)
+    parts: list[tuple[str, str, Models, Keys]] = [(MICRO, MICRO, models, keys)]
+    if has_groups:
+        for name, runs in models.items():
+            if any(report.by is None for report in runs.reports):
+                got = f"none in {name!r}"
+                raise InputValueError("groups", expected="reports with groups", got=got)
+        parts.append((MACRO, MACRO, models, _macro_keys(keys)))
+        labels = list(first.groups)
+        for label in (labels[place] for place in group_sizes(first, first.sides[0])):
+            if all(label in report.groups for report in reports):
+                of_group = {name: runs.of_group(label) for name, runs in models.items()}
+                parts.append((GROUP, label_text(label), of_group, keys))
+    lines = []
+    for part, (average, group, of_models, of_part) in enumerate(parts):
+        for (name, runs), kind in itertools.product(of_models.items(), words):
+            of_kind = dict(of_part)
+            for column, key in of_part.items():
+                if kind and key is not None:
+                    of_kind[column] = first.form.key_of_row(key, key.side, kind)
+            lines.append(Line(part, kind, name, average, group, runs, of_kind))
+    return lines
+
+
+def _macro_keys(keys: Mapping[str, Key]) -> Keys:
+    """Return the keys of macro averages; a z has no mean over groups."""
+    found: dict[str, Key | None] = {}
+    for column, key in keys.items():
+        if key.macro:
+            raise InputValueError("metrics", expected="keys of groups, too", got=f"{key} with them")
+        found[column] = None if key.adjustment == "z" else key._replace(macro=True)
+    return found
+
+
+def _read_kinds(reports: Sequence[BaseReport], keys: Mapping[str, Key], kinds: Names) -> list[str]:
+    """List the kinds of a table: "" for those that the keys have."""
+    if kinds is None:
+        return [""]
+    form = reports[0].form
+    for name, key in keys.items():
+        if key != form.key_of_row(key, key.side, form.default_kind):
+            raise InputValueError("metrics", expected="no kind, as kinds= has them", got=repr(name))
+    named = {kind for report in reports for kind in chosen_kinds(report, kinds)}
+    for report in reports:
+        if not report.has_ranks:
+            named &= {report.read_key(key).kind for key in report}
+    return [kind for kind in form.kinds if kind in named]
+
+
+def _fill(lines: Sequence[Line], brackets: Brackets, is_repeated: bool) -> Lines:
+    """Return the lines with their values, and what stands around these."""
+    filled = Lines()
+    for line in lines:
+        values: list[float | None] = []
+        deviations: dict[str, float | None] = {}
+        for name, key in line.keys.items():
+            values.append(None if key is None else line.runs[str(key)])
+            if is_repeated:
+                deviations[f"{name} std"] = None if key is None else line.runs.std(str(key))
+        cells: dict[str, Any] = line._asdict() | {"runs": line.runs.runs} | deviations
+        cells |= zip(line.keys, values, strict=True)
+        group = line.group if line.average == GROUP else ""
+        cells |= brackets.bounds(line.runs.alone, line.keys, values, group)
+        filled.add(cells)
+    return filled
+
+
+# -- differences -----------------------------------------------------------------------------------
+
+
+def _differences(
+    lines: Sequence[Line], against: str, options: Mapping[str, Any]
+) -> tuple[set[Position], list[str]]:
+    """Return the cells that differ significantly from the best model or a given one, and notes.
+
+    The best is chosen by the same ranks, so Holm's rule is over all pairs of models then, whichever
+    is the best; for a given model it is over the pairs with this one. It is over all blocks of
+    comparable lines, too.
+    """
+    blocks: dict[tuple[int, str], dict[int, Line]] = {}
+    for i, line in enumerate(lines):
+        blocks.setdefault((line.part, line.kind), {})[i] = line
+    models = list(dict.fromkeys(line.model for line in lines))
+    reference = choice("against", against, (*models, BEST))
+    if len(models) < 2:
+        raise InputValueError("against", expected="at least two models", got=len(models))
+    tests: list[Test] = []
+    for block in blocks.values():
+        tests += _tests_of_block(block, reference, options)
+    if not tests:
+        return set(), ["No column has values that can be tested."]
+    pairs = corrected([test.verdict for test in tests])
+    tests = [test._replace(verdict=pair) for test, pair in zip(tests, pairs, strict=True)]
+    alpha = error_rate(options["level"])
+    marks: set[Position] = set()
+    for test in tests:
+        if test.verdict.p_holm is not None and test.verdict.p_holm <= alpha:
+            marks |= test.cells
+    named = "the best of its column" if reference == BEST else reference
+    if len(blocks) > 1:
+        named += " among comparable rows"
+    verdict = f"{DAGGER} differs from {named}" if marks else f"Nothing differs from {named}"
+    methods = " and ".join(dict.fromkeys(pair.method for pair in pairs))
+    family = format_count(len(pairs), "comparison")
+    notes = [f"{verdict}: {methods}, p <= {alpha:g} by Holm's rule over {family}."]
+    notes += map(sentence, _notes_of(tests))
+    untested = [name for name, key in lines[0].keys.items() if key is not None and _is_open(key)]
+    if untested:
+        notes.append(f"Not tested, as no means over units: {', '.join(untested)}.")
+    return marks, notes
+
+
+def _is_open(key: Key) -> bool:
+    """Whether models may differ in a key that cannot be tested."""
+    return key.metric != COUNT and bool(why_incomparable(key))
+
+
+def _notes_of(tests: Sequence[Test]) -> Iterator[str]:
+    """Yield what limits the trust in comparisons; of those within groups how many it concerns."""
+    yield from format_notes([test.verdict for test in tests if test.average != GROUP])
+    notes: Counter[str] = Counter()
+    for test in tests:
+        if test.average == GROUP:
+            notes.update(note.partition(":")[0] for note in dict.fromkeys(test.verdict.notes))
+    for words, number in notes.items():
+        yield f"{words}: {format_count(number, 'comparison')} within groups"
+
+
+def _tests_of_block(
+    block: Mapping[int, Line], reference: str, options: Mapping[str, Any]
+) -> list[Test]:
+    """Compare all pairs of models of a block, or those with a given one."""
+    places = {line.model: i for i, line in block.items()}
+    first = next(iter(block.values()))
+    references = _references(list(block.values()), reference)
+    if not references:
+        return []
+    metrics = [str(first.keys[name]) for name in references]
+    models = {line.model: line.runs.alone for line in block.values()}
+    pairs = [pair for pair in itertools.combinations(models, 2) if reference in (BEST, *pair)]
+    tests = []
+    for verdict in verdicts(models, pairs, metrics, **options):
+        cells: set[Position] = set()
+        for name, model in references.items():
+            others = {verdict.name_a, verdict.name_b} - {model}
+            if str(first.keys[name]) == verdict.metric and len(others) == 1:
+                cells.add((places[others.pop()], name))
+        tests.append(Test(first.average, verdict, cells))
+    return tests
+
+
+def _references(block: Sequence[Line], reference: str) -> dict[str, str]:
+    """Return for each column that can be tested the model that the others are compared with."""
+    models = {}
+    for name, key in block[0].keys.items():
+        if key is None or why_incomparable(key):
+            continue
+        values = {line.model: line.runs[str(key)] for line in block}
+        known = {model: value for model, value in values.items() if value == value}
+        if block[0].average == GROUP and len(known) < len(values):
+            continue  # A group without tasks of a side has no value there.
+        upward = increasing(key)
+        if reference != BEST:
+            models[name] = reference
+        elif known and upward is not None:
+            choose: Any = max if upward else min
+            models[name] = choose(known, key=known.__getitem__)
+    return models
 
 
 # -- notes -----------------------------------------------------------------------------------------
@@ -233,25 +437,19 @@ def _unlike(models: Models, macro: bool) -> list[str]:
     for name, runs in models.items():
         reasons += (f"{name}: {difference}" for difference in run_differences(runs))
     first, *others = models
+    one = models[first]
     for name in others:
-        reason = _models_differ(models[first], models[name], (first, name), macro)
-        if reason:
-            reasons.append(f"{name} {reason}")
+        two = models[name]
+        for i in range(max(one.runs, two.runs)):  # These are runs of the same tasks, or folds.
+            pair = (one.reports[i % one.runs], two.reports[i % two.runs])
+            reason = _why_unlike(*pair, (first, name), macro)
+            if reason:
+                reasons.append(f"{name} {reason}")
+                break
     return reasons
 
 
-def _models_differ(one: Repeats, two: Repeats, names: tuple[str, str], macro: bool) -> str:
-    """Say why two models cannot be compared: runs of the same tasks, or folds in one order."""
-    for i in range(max(one.runs, two.runs)):
-        a = one.reports[i % one.runs]
-        b = two.reports[i % two.runs]
-        reason = _reports_differ(a, b, names, macro)
-        if reason:
-            return reason
-    return ""
-
-
-def _reports_differ(a: BaseReport, b: BaseReport, names: tuple[str, str], macro: bool) -> str:
+def _why_unlike(a: BaseReport, b: BaseReport, names: tuple[str, str], macro: bool) -> str:
     """Say why two reports cannot be compared; those from JSON, as far as is known."""
     refused = f"cannot be compared with {names[0]}"
     if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
@@ -265,9 +463,7 @@ def _reports_differ(a: BaseReport, b: BaseReport, names: tuple[str, str], macro:
     differences = [f"protocol: {difference}" for difference in a.protocol.differences(b.protocol)]
     if _size(a) != _size(b):
         differences.append("unlike numbers of tasks or candidates, or weights")
-    if differences:
-        return f"{refused}: {'; '.join(differences)}"
-    return ""
+    return f"{refused}: {'; '.join(differences)}" if differences else ""
 
 
 def _size(report: BaseReport) -> tuple[Any, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputValueError, UnknownKeyError
 from ..inference.units import UNIT
@@ -16,7 +16,7 @@ from ..metrics.keys import ALL_SIDES, MACRO, UNPOOLED_SIDES
 from ..ranks.grouping import group_codes
 from ..tables import Column, Table
 from ..tables.cells import format_count
-from ..tables.pivot import Row, label_column, pivot
+from ..tables.pivot import Lines, label_column, pivot
 from .brackets import Brackets
 from .columns import (
     ALL_KINDS,
@@ -66,43 +66,44 @@ def table_of_report(
     not stored are empty cells. Of groups only the largest have intervals, if `most_intervals` says
     how many.
     """
-    brackets = Brackets([report], interval, level, by)
+    brackets = Brackets([report], interval, level, by, most_intervals)
     form = report.form
     of_all, of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
-    names = list(report.filters) or [""]
-    rows = list(_rows(report, keys, of_all, (MICRO, names[0]), brackets))
-    for name in names[1:]:
-        rows += _rows(report.filters[name], keys, of_groups, (MICRO, name), brackets)
-    shown = None
+    filters = dict(report.filters) or {"": report}
+    own_filter = next(iter(filters))
+    lines = Lines()
+    for name, filtered in filters.items():
+        pairs = of_all if name == own_filter else of_groups
+        _add_means(lines, filtered, keys, pairs, (MICRO, name), brackets)
     labels = list(form.labels)
     if report.filters:
         labels.insert(0, "filter")
+    shown = None
     if report.by is not None:
-        rows += _rows(report, keys, of_groups, (MACRO, names[0]), brackets)
-        shown = range(len(rows) + GROUPS_SHOWN)
+        _add_means(lines, report, keys, of_groups, (MACRO, own_filter), brackets)
+        shown = range(len(lines["kind"]) + GROUPS_SHOWN)
         for side, kind in of_groups:
-            keys_of_cells = {name: form.key_of_row(key, side, kind) for name, key in keys.items()}
-            of_row = {"filter": names[0], "side": side, "kind": kind}
-            of_side = _rows_of_groups(report, keys_of_cells, of_row, brackets, most_intervals)
-            rows += (row for row in of_side if row.number)
+            of_side = {"filter": own_filter, "side": side, "kind": kind}
+            of_cells = {name: form.key_of_row(key, side, kind) for name, key in keys.items()}
+            sizes = {place: n for place, n in group_sizes(report, side).items() if n}
+            _add_groups(lines, report, sizes, of_cells, of_side, brackets)
         labels.insert(0, "group")
     of_rows = []
     for name in labels:
         heading = report.by or "" if name == "group" else ""
         plain = form.default_kind if name == "kind" else None
-        of_rows.append(label_column(rows, name, heading, plain))
+        of_rows.append(label_column(lines, name, heading, plain))
     if report.by is not None:
         of_rows.insert(0, Column("average", only="data"))
     notes = [sentence(finding.message) for finding in report.audit(*DOUBTS)]
     notes += _macro_lines(report, keys, of_groups)
     notes += brackets.notes()
     return pivot(
-        rows,
+        lines,
         of_rows,
         [metric_column(name, key, percent=percent) for name, key in keys.items()],
         number=Column(form.tasks),
-        parts=brackets.parts,
         plain_kind=form.default_kind if is_auto(kinds) else None,
         before=report._lines(),
         notes=notes,
@@ -130,23 +131,22 @@ def table_of_keys(
     tasks = report.form.tasks
     side = report.sides[0]  # Relations alone are not pooled.
     values = [report[name] for name in read]
-    around = [
-        brackets.around(value, report, key)
-        for value, key in zip(values, read.values(), strict=True)
-    ]
+    lines = Lines()
+    cells: dict[str, Any] = {"number": "value", "group": ALL_ROWS, tasks: report.tasks(side)}
+    cells |= zip(read, values, strict=True)
+    cells |= brackets.bounds(report, read, values)
     labels = [Column("number")]
-    rows = [Row({"number": "value"}, report.tasks(side), values, around)]
     if report.by is not None:
-        number = sum(report.group_tasks(side).values())
-        rows[0].labels.update({"group": ALL_ROWS, tasks: number})
-        for row in _rows_of_groups(report, read, {"side": side}, brackets):
-            rows.append(row._replace(labels=row.labels | {tasks: row.number, "number": "value"}))
-        labels[:0] = [Column("group", report.by), Column(tasks)]
+        sizes = group_sizes(report, side)
+        cells[tasks] = sum(sizes.values())
+        labels = [Column("group", report.by), Column(tasks), Column("number")]
+    lines.add(cells)
+    if report.by is not None:
+        _add_groups(lines, report, sizes, read, {"number": "value"}, brackets)
     return pivot(
-        rows,
+        lines,
         labels,
         [metric_column(name, key, percent=percent) for name, key in read.items()],
-        parts=brackets.parts,
         before=report._lines(),
         notes=brackets.notes(),
         shown=range(1 + GROUPS_SHOWN),
@@ -175,8 +175,10 @@ def _choose_rows(report: BaseReport, sides: Names, kinds: Names) -> tuple[Pairs,
 
 def _default_sides(report: BaseReport) -> list[str]:
     """List the sides that have keys; one that has all tasks stands for the pooled ones."""
-    found = {key.side for key in map(report.read_key, report)}  # A group may lack tasks of a side.
-    sides = [side for side in report.sides if side in found]
+    sides = list(report.sides)
+    if not report.has_ranks:
+        found = {key.side for key in map(report.read_key, report)}
+        sides = [side for side in sides if side in found]
     named = [side for side in sides if side not in (ALL_SIDES, *UNPOOLED_SIDES)]
     if len(named) == 1 and report.tasks(named[0]) == report.tasks(sides[0]):
         sides.remove(ALL_SIDES)
@@ -206,80 +208,94 @@ def chosen_kinds(report: BaseReport, kinds: Names) -> list[str]:
 def _choose_columns(report: BaseReport, metrics: Names) -> dict[str, Key]:
     """Check the metrics of a table, or choose them; they have no word that names a row."""
     form = report.form
-    every = list(dict.fromkeys(map(form.column_name, report)))
+    every = list(form.usual)
+    if not report.has_ranks:
+        every = list(dict.fromkeys(map(form.column_name, report)))
+        stored = {form.column_of(key) for key in map(form.read_key, report)}
     keys = {name: form.read_key(name) for name in choose_metrics(metrics, form.few, every)}
-    stored = {form.column_of(key) for key in map(form.read_key, report)}
     for name, key in keys.items():
         if key != form.column_of(key):
             expected = f"{form.column_form} as a column of a table"
             raise InputValueError("metrics", expected=expected, got=repr(name))
-        if key not in stored and not report.has_ranks:
+        if not report.has_ranks and key not in stored:
             refuse(name, list(report))
     return keys
 
 
-# -- rows ------------------------------------------------------------------------------------------
+# -- lines -----------------------------------------------------------------------------------------
 
 
-def _rows(
+def group_sizes(report: BaseReport, side: str) -> dict[int, int]:
+    """Return the number of tasks of each group by its place, the largest group first."""
+    tasks = report._source.group_tasks(side)
+    largest = sorted(range(len(tasks)), key=tasks.__getitem__, reverse=True)
+    return {place: tasks[place] for place in largest}
+
+
+def _add_means(
+    lines: Lines,
     report: BaseReport,
     keys: Mapping[str, Key],
     pairs: Pairs,
     names: tuple[str, str],
     brackets: Brackets,
-) -> Iterator[Row]:
-    """Yield a row for each side and kind, of an average under a filter, by the names of both."""
+) -> None:
+    """Add a line for each side and kind, of an average under a filter, by the names of both."""
     average, filter_name = names
     for side, kind in pairs:
-        values = []
-        around = []
-        for column in keys.values():
+        of_cells: dict[str, Key | None] = {}
+        values: list[float | None] = []
+        for name, column in keys.items():
             key = report.form.key_of_row(column, side, kind)._replace(macro=average == MACRO)
-            has_mean = not key.macro or key.adjustment != "z"  # A z has no mean over groups.
-            value = report.get(str(key)) if has_mean else None
-            values.append(value)
-            around.append(brackets.around(value, report, key))
-        labels = {"average": average, "group": average, "filter": filter_name}
-        yield Row(labels | {"side": side, "kind": kind}, report.tasks(side), values, around)
+            if key.macro and key.adjustment == "z":  # A z has no mean over groups.
+                of_cells[name] = None
+                values.append(None)
+            else:
+                of_cells[name] = key
+                values.append(report._source.value(key))
+        cells: dict[str, Any] = {"average": average, "group": average, "filter": filter_name}
+        cells |= {"side": side, "kind": kind, report.form.tasks: report.tasks(side)}
+        cells |= zip(keys, values, strict=True)
+        cells |= brackets.bounds(report, of_cells, values)
+        lines.add(cells)
 
 
-def _rows_of_groups(
+def _add_groups(
+    lines: Lines,
     report: BaseReport,
+    sizes: Mapping[int, int],
     keys: Mapping[str, Key],
     labels: Mapping[str, str],
     brackets: Brackets,
-    most_intervals: int | None = None,
-) -> Iterator[Row]:
-    """Yield a row for each group, the largest of the side first; keys of macro have no values."""
-    tasks = report.group_tasks(labels["side"])
-    largest = sorted(tasks, key=lambda label: -tasks[label])
-    columns = [_values_of_groups(report, key) for key in keys.values()]
-    with_interval = set(largest[:most_intervals]) if brackets.are_asked else set()
-    by = brackets.by
-    of_tasks = None
-    if with_interval and by is not None and not isinstance(by, str):
-        of_tasks = group_codes(report.ranks, by)[0]  # `by` has a label for every task.
-    places = {label: place for place, label in enumerate(tasks)}
-    for label in largest:
-        name = label_text(label)
-        values = [column.get(label) for column in columns]
-        around = []
-        if label in with_interval:
-            of_group = by if of_tasks is None else of_tasks[report.group_labels == places[label]]
-            group = report.groups[label]
-            for value, key in zip(values, keys.values(), strict=True):
-                around.append(brackets.around(value, group, key, name, of_group))
-        yield Row({"average": GROUP, "group": name, **labels}, tasks[label], values, around)
+) -> None:
+    """Add a line for each group, by its place and number of tasks; the largest have intervals."""
+    labels_of_groups = report._source.group_names
+    names = [label_text(labels_of_groups[place]) for place in sizes]
+    columns: dict[str, list[Any]] = {"group": names, report.form.tasks: list(sizes.values())}
+    for name, key in keys.items():
+        values = _values_of_groups(report, key)
+        columns[name] = [values[place] for place in sizes] if values else [None] * len(sizes)
+    if brackets.are_asked:
+        bounds = Lines()
+        units: Any = brackets.by
+        is_of_tasks = units is not None and not isinstance(units, str)
+        if is_of_tasks:  # The units have a label for every task.
+            units = group_codes(report.ranks, units)[0]
+        for i, place in enumerate(itertools.islice(sizes, brackets.most_groups)):
+            of_group = units[report.group_labels == place] if is_of_tasks else units
+            group = report.groups[labels_of_groups[place]]
+            values = [columns[name][i] for name in keys]
+            bounds.add(brackets.bounds(group, keys, values, names[i], of_group))
+        for name, ends in bounds.items():
+            columns[name] = ends + [None] * (len(sizes) - len(ends))
+    lines.add_columns({"average": GROUP, **labels}, columns)
 
 
-def _values_of_groups(report: BaseReport, key: Key) -> Mapping[Hashable, float]:
-    """Return the values of a key by group; none of a macro average, or that was not stored."""
+def _values_of_groups(report: BaseReport, key: Key) -> Sequence[float]:
+    """Return the value of a key in each group; none of a macro average, or that was not stored."""
     if key.macro:
-        return {}
-    try:
-        return report.group_values(str(key))
-    except UnknownKeyError:
-        return {}
+        return []
+    return report._source.column(key) or []
 
 
 def _macro_lines(report: BaseReport, keys: Mapping[str, Key], pairs: Pairs) -> Iterator[str]:
@@ -289,7 +305,7 @@ def _macro_lines(report: BaseReport, keys: Mapping[str, Key], pairs: Pairs) -> I
     for side, kind in pairs[:1]:
         for name, column in keys.items():
             key = report.form.key_of_row(column, side, kind)
-            left_out = sum(map(math.isnan, _values_of_groups(report, key).values()))
+            left_out = sum(map(math.isnan, _values_of_groups(report, key)))
             if left_out and key.adjustment != "z":
                 of_key = f"{MACRO}.{compose_key(side, kind, name)}"
                 yield f"{of_key} leaves out {format_count(left_out, 'group')} without a value."

@@ -75,10 +75,10 @@ class AsTable(ABC):
         """
         table = self.table(metrics, **options).data()
         rows: list[Sequence[Any]] = [[column.name for column in table.columns]]
-        rows += table.rows
+        rows += table
         text = tables.forms.csv_text(rows, spreadsheet=flag("spreadsheet", spreadsheet))
-        grid = table.grid(notes=False)
-        for lines in (grid.before, grid.notes):
+        if table.has_notes(default=False):
+            lines = (*table.before, *table.notes)
             text += "".join(f"# {printable(line)}\n" for line in lines)
         return text
 

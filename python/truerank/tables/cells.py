@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs.checks import several
-from ..naming import printable
-
 DIGITS = 3  # Shares have so many decimals unless a table is asked for others.
 EXPONENT_FROM = 1e15  # From here on a number is written with an exponent.
 _OF_PYTHON = {str, int, float, bool, type(None)}  # Most cells hold these.
@@ -78,35 +75,17 @@ def format_count(n: int, thing: str, things: str = "") -> str:
     return f"{n:,} {things or f'{thing}s'}"
 
 
-def one_line(text: str) -> str:
-    """Escape line breaks and control characters, and write one blank for several.
+def plain_cells(cells: Sequence[Any]) -> list[Any]:
+    """Return the cells of a column with numbers of Python alone.
 
     Examples
     --------
-    >>> print(one_line("two\\nlines,  two blanks"))
-    two\\nlines, two blanks
+    >>> plain_cells(["TransE", np.float64(0.5), None])
+    ['TransE', 0.5, None]
     """
-    return " ".join(printable(text).split())
-
-
-def plain_rows(rows: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
-    """Return the rows of a table with numbers of Python alone.
-
-    Examples
-    --------
-    >>> plain_rows([["TransE", np.float64(0.5)], ("RotatE", None)])
-    (('TransE', 0.5), ('RotatE', None))
-    """
-    made = []
-    kinds: set[type] = set()
-    for row in rows:
-        if not isinstance(row, (list, tuple)):
-            row = several("rows", row, "cells")
-        kinds.update(map(type, row))
-        made.append(tuple(row))
-    if not kinds <= _OF_PYTHON:
-        made = [tuple(map(_plain, row)) for row in made]
-    return tuple(made)
+    if set(map(type, cells)) <= _OF_PYTHON:
+        return list(cells)
+    return list(map(_plain, cells))
 
 
 def _plain(value: Any) -> Any:

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import integer
-from ..naming import printable
-from .cells import one_line
+from ..naming import one_line, printable
 
 DAGGER = "\u2020"
 BEST = "* the best of its column"
@@ -361,14 +360,9 @@ def csv_text(rows: Iterable[Iterable[object]], *, spreadsheet: bool = False) -> 
     lines: list[str] = []
     # The writer quotes texts with a character of its line terminator; readers need it for both.
     writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
-    for row in rows:
-        cells: list[object] = list(row)
-        for j, cell in enumerate(cells):
-            if isinstance(cell, float):
-                cells[j] = repr(cell)  # It has all digits.
-        if spreadsheet:
-            cells = list(map(_no_formula, cells))
-        writer.writerow(cells)
+    if spreadsheet:
+        rows = (map(_no_formula, row) for row in rows)
+    writer.writerows(rows)
     return "".join(f"{line[:-2]}\n" for line in lines)
 
 

@@ -1,172 +1,139 @@
-"""Results as rows of values by metric, and the table that people and programs read of them.
+"""The table that people and programs read of results by metric, whatever they are of.
 
-All results that have metrics are made as `Row`s, whatever their tables look like: `pivot` lays them
-out, with a column for each label and for each metric.
+Such results are kept as columns in a long form, of which every line has its labels (a model, a
+group, a filter, a side, a kind of rank), a number of tasks or runs, and of each metric its value,
+perhaps with the bounds of its interval, and its deviation over runs: "mrr", "mrr low", "mrr high",
+"mrr std".
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from .table import Column, Table
+from .table import Column, Position, Table
+
+# What a line is of, but for the kind of rank. "average" tells the groups from all tasks, and lines
+# of several models have the number of their "part" of the table, in which they are comparable.
+LABELS = ("average", "group", "filter", "side", "part", "model")
 
 
-class Around(NamedTuple):
-    """What stands around a value; None where nothing is known.
+class Lines(defaultdict[str, list[Any]]):
+    """Lines of results, as columns by name.
 
-    Attributes
-    ----------
-    low, high : float or None
-        The bounds of its interval.
-    std : float or None
-        Its deviation over runs.
-    is_significant : bool
-        Whether it differs from what it is compared with.
+    Examples
+    --------
+    >>> lines = Lines()
+    >>> lines.add({"model": "A", "mrr": 0.5})
+    >>> lines.add_columns({"model": "B"}, {"mrr": [0.25, 0.75]})
+    >>> dict(lines)
+    {'model': ['A', 'B', 'B'], 'mrr': [0.5, 0.25, 0.75]}
     """
 
-    low: float | None = None
-    high: float | None = None
-    std: float | None = None
-    is_significant: bool = False
+    def __init__(self) -> None:
+        super().__init__(list)
 
+    def add(self, cells: Mapping[str, Any]) -> None:
+        """Add a line."""
+        for name, cell in cells.items():
+            self[name].append(cell)
 
-NOTHING = Around()
-
-
-class Row(NamedTuple):
-    """Some values, and what they are of: a model, a group, a filter, a side, a kind of rank.
-
-    Attributes
-    ----------
-    labels : dict of str to Any
-        By the name of their column.
-    number : int
-        How many tasks or runs there are.
-    values : sequence of float or None
-        In the order of the columns of metrics; None where there is none.
-    around : sequence of Around
-        What stands around each of them; empty where nothing does.
-    """
-
-    labels: dict[str, Any]
-    number: int
-    values: Sequence[float | None]
-    around: Sequence[Around] = ()
+    def add_columns(self, labels: Mapping[str, str], columns: Mapping[str, Sequence[Any]]) -> None:
+        """Add the lines of some columns, all with these labels."""
+        number = max(map(len, columns.values()))
+        for name, label in labels.items():
+            self[name] += [label] * number
+        for name, cells in columns.items():
+            self[name] += cells
 
 
 def pivot(
-    rows: Sequence[Row],
+    lines: Lines,
     labels: Sequence[Column],
-    columns: Sequence[Column],
+    metrics: Iterable[Column],
     *,
     number: Column | None = None,
-    parts: Collection[str] = (),
     plain_kind: str | None = None,
+    significant: Iterable[Position] = (),
     **options: Any,
 ) -> Table:
-    """Return the table of rows of values.
+    """Return the table of lines: columns of labels, of the number, and of each metric.
 
     Parameters
     ----------
-    rows : sequence of Row
-    labels, columns : sequence of Column
-        The columns of labels, by the names that they have in the rows, and those of metrics.
+    lines : Lines
+    labels, metrics : sequence of Column
+        The columns, by their names in the lines. Behind a value people read its interval or, where
+        there is none, its deviation; for programs these are columns of their own.
     number : Column, optional
         That of the numbers of tasks or runs.
-    parts : collection of {"interval", "std"}
-        What stands behind the values, and for programs in columns of its own. Beside intervals
-        deviations are for programs alone.
     plain_kind : str, optional
-        The label "kind" of rows that people always read. Another kind has a row only where one of
-        its values prints otherwise.
+        The kind of lines that people always read. Of another kind they read only those where one of
+        the values prints otherwise.
+    significant : iterable of (int, str)
+        The line, from 0, and the metric of values that have a dagger.
     **options
         As `Table` takes them.
 
     Examples
     --------
-    >>> rows = [Row({"model": name}, 5, [0.5], [Around(0.25, 0.75)]) for name in "AB"]
-    >>> print(pivot(rows, [Column("model")], [Column("mrr", decimals=2)], parts=["interval"]))
+    >>> lines = Lines()
+    >>> for name in "AB":
+    ...     lines.add({"model": name, "mrr": 0.5, "mrr low": 0.25, "mrr high": 0.75})
+    >>> print(pivot(lines, [Column("model")], [Column("mrr", decimals=2)]))
     model                mrr
     A      0.50 [0.25, 0.75]
     B      0.50 [0.25, 0.75]
     """
-    heading = list(labels)
+    columns = list(labels)
     if number is not None:
-        heading.append(number)
-    for column in columns:
-        heading += _columns_of_metric(column, parts)
-    names = [label.name for label in labels]
-    cells = []
-    significant = []
-    for i, row in enumerate(rows):
-        line = [row.labels[name] for name in names]
-        if number is not None:
-            line.append(row.number)
-        if parts:
-            line += _cells_with_parts(row, parts)
-        else:
-            line += row.values
-        cells.append(line)
-        if row.around:
-            pairs = zip(columns, row.around, strict=False)
-            significant += [(i, column.name) for column, around in pairs if around.is_significant]
-    table = Table(heading, cells, names=len(labels), significant=significant, **options)
-    table._variants = {} if plain_kind is None else _variants_of(rows, plain_kind)
-    table._blocks = [(row.labels.get("group"), row.labels.get("kind")) for row in rows]
+        columns.append(number)
+    for column in metrics:
+        columns += _columns_of_metric(column, lines)
+    cells = {column: lines[column.name] for column in columns}
+    table = Table(cells, names=len(labels), **options)
+    table._significant = significant
+    if "part" in lines:
+        table._blocks = list(zip(lines["part"], lines["kind"], strict=True))
+    if plain_kind is not None:
+        table._variants = _variants(lines, plain_kind)
     return table
 
 
-def _cells_with_parts(row: Row, parts: Collection[str]) -> Iterator[float | None]:
-    """Yield the values of a row, behind each what stands around it."""
-    all_around = row.around or itertools.repeat(NOTHING)
-    for value, around in zip(row.values, all_around, strict=False):
-        yield value
-        if "interval" in parts:
-            yield around.low
-            yield around.high
-        if "std" in parts:
-            yield around.std
-
-
-def _columns_of_metric(column: Column, parts: Collection[str]) -> Iterable[Column]:
-    """Return the column of a metric, and those of its bounds and its deviation."""
+def _columns_of_metric(column: Column, lines: Lines) -> list[Column]:
+    """Return the column of a metric, and those of its bounds and deviation, if there are any."""
+    bounds = (f"{column.name} low", f"{column.name} high")
     deviation = column._replace(name=f"{column.name} std", better=None)
-    if "interval" not in parts:
-        if "std" not in parts:
-            return [column]
-        return [column._replace(spread=deviation.name), deviation]
-    names = (f"{column.name} low", f"{column.name} high")
-    found = [column._replace(bounds=names)]
-    found += [Column(name, "", column.decimals, column.unit) for name in names]
-    if "std" in parts:
-        found.append(deviation._replace(only="data"))
+    found = [column]
+    if bounds[0] in lines:
+        found = [column._replace(around=bounds)]
+        found += [Column(name, "", column.decimals, column.unit) for name in bounds]
+        deviation = deviation._replace(only="data")
+    elif deviation.name in lines:
+        found = [column._replace(around=(deviation.name,))]
+    if deviation.name in lines:
+        found.append(deviation)
     return found
 
 
-def label_column(
-    rows: Iterable[Row], name: str, heading: str = "", plain: Hashable = None
-) -> Column:
+def label_column(lines: Lines, name: str, heading: str = "", plain: str | None = None) -> Column:
     """Return a column of labels, for programs alone where people have nothing to tell apart.
 
     These are labels that are alike, or all `plain`, where a label goes without saying.
     """
-    found = {row.labels[name] for row in rows}
+    found = set(lines[name])
     is_alike = len(found) < 2 if plain is None else found <= {plain}
     column = Column(name, heading)
     return column._replace(only="data") if is_alike else column
 
 
-def _variants_of(rows: Sequence[Row], plain_kind: str) -> dict[int, int]:
-    """Return for each row of another kind that of the plain kind which it may repeat."""
-    others = {i: row for i, row in enumerate(rows) if row.labels["kind"] != plain_kind}
+def _variants(lines: Lines, plain_kind: str) -> dict[int, int]:
+    """Return for each line of another kind that of the plain kind which it may repeat."""
+    kinds = lines["kind"]
+    others = [i for i, kind in enumerate(kinds) if kind != plain_kind]
     if not others:
         return {}
-    places = {tuple(row.labels.values()): i for i, row in enumerate(rows)}
-    variants = {}
-    for i, row in others.items():
-        plain = tuple((row.labels | {"kind": plain_kind}).values())
-        if plain in places:
-            variants[i] = places[plain]
-    return variants
+    labels = list(zip(*(lines[name] for name in LABELS if name in lines), strict=True))
+    places = {labels[i]: i for i, kind in enumerate(kinds) if kind == plain_kind}
+    return {i: places[labels[i]] for i in others if labels[i] in places}
