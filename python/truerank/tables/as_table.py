@@ -77,7 +77,7 @@ class AsTable(ABC):
         rows: list[Sequence[Any]] = [[column.name for column in table.columns]]
         rows += table
         text = tables.forms.csv_text(rows, spreadsheet=flag("spreadsheet", spreadsheet))
-        if table.has_notes(default=False):
+        if table._has_notes(by_default=False):
             lines = (*table.before, *table.notes)
             text += "".join(f"# {printable(line)}\n" for line in lines)
         return text

@@ -193,10 +193,6 @@ class Table(AsTable):
 
     # -- for people --------------------------------------------------------------------------------
 
-    def has_notes(self, default: bool) -> bool:
-        """Whether lines and notes are written, in a form that has them or not by default."""
-        return default if self._notes_shown is None else self._notes_shown
-
     def grid(self, *, notes: bool) -> Grid:
         """Return the texts that people read; `notes` says whether the form has lines by default."""
         around = {name for column in self.columns for name in column.around}
@@ -230,10 +226,15 @@ class Table(AsTable):
             skipped=self._shown.start,
             more=len(self) - self._shown.stop,
         )
-        if self.has_notes(notes):
+        if self._has_notes(notes):
             legend = forms.BEST_OF_BLOCK if len(set(self._blocks)) > 1 else forms.BEST
             grid = grid._replace(before=self.before, notes=self.notes, legend=legend)
         return grid
+
+    def _has_notes(self, by_default: bool) -> bool:
+        """Whether lines and notes are written, in a form that has them or not by default."""
+        shown = self._notes_shown
+        return flag("notes", by_default) if shown is None else shown
 
     def _rows_that_differ(self, texts: Sequence[TextOfRow]) -> list[int]:
         """Leave out the variants of other rows that print like these."""
