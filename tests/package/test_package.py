@@ -9,6 +9,7 @@ import pkgutil
 import sys
 from importlib import import_module, metadata, resources
 from inspect import ismodule
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -59,6 +60,34 @@ def test_public_names_exist() -> None:
     assert set(truerank.__all__) == set(dir(truerank))
     with pytest.raises(AttributeError, match="no attribute 'ranks_of'"):
         truerank.ranks_of  # noqa: B018
+
+
+def imported_for_types(package: ModuleType) -> dict[str, str]:
+    """Return the module of each name that a package imports for type checkers alone."""
+    modules = {}
+    for statement in ast.parse(inspect.getsource(package)).body:
+        if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
+            for each in statement.body:
+                if isinstance(each, ast.ImportFrom):
+                    module = "." * each.level + (each.module or "")
+                    modules.update((alias.name, module) for alias in each.names)
+    return modules
+
+
+def test_names_that_are_imported_when_used_are_those_that_type_checkers_see() -> None:
+    found = pkgutil.walk_packages(truerank.__path__, "truerank.")
+    packages = [truerank, *(import_module(each.name) for each in found if each.ispkg)]
+    late = [package for package in packages if "names_when_used" in inspect.getsource(package)]
+    assert len(late) > 6
+    for package in late:
+        modules = imported_for_types(package)
+        assert set(dir(package)) <= modules.keys(), package
+        for name, module in modules.items():
+            here = getattr(package, name)
+            if module == ".":  # It is a module of the package.
+                assert here is import_module(f".{name}", package.__name__)
+            else:
+                assert here is getattr(import_module(module, package.__name__), name), name
 
 
 def public_modules() -> list[str]:

@@ -233,6 +233,10 @@ def test_tables() -> None:
     assert repr(found).startswith("RetrievalReport(3 queries with 4 right answers, mrr 0.5333")
 
 
+def test_a_report_is_made_by_functions() -> None:
+    refusal(TypeError, "made by truerank.retrieval.report", RetrievalReport)
+
+
 # -- JSON ------------------------------------------------------------------------------------------
 
 

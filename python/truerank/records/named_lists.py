@@ -79,10 +79,28 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
     source: str = ""
 
     def __post_init__(self) -> None:
-        if not self.is_text:
-            self.queries = checked_names("queries", self.queries)
-            self.names = checked_names("names", self.names)
-            refuse_repeated("names", self.names)
+        self.queries = checked_names("queries", self.queries)
+        self.names = checked_names("names", self.names)
+        refuse_repeated("names", self.names)
+        self._find_rows()
+
+    @classmethod
+    def _of_checked(
+        cls, queries: Names, names: Names, indptr: IntArray, ids: Any, scores: Any, place: str = ""
+    ) -> NamedLists:
+        """Make lists of names that were checked as they were read; nothing of a file has a type."""
+        lists = cls.__new__(cls)
+        lists.queries = queries
+        lists.names = names
+        lists.indptr = indptr
+        lists.ids = ids
+        lists.scores = scores
+        lists.is_text = bool(place)
+        lists._find_rows()
+        return lists
+
+    def _find_rows(self) -> None:
+        """Find the row of each query, which has one list, and make the arrays read-only."""
         self.indptr = read_only(self.indptr)
         self.ids = read_only(self.ids)
         if self.scores is not None:
@@ -241,17 +259,8 @@ def lists_of_entries(
     if entries.are_ranks:
         _refuse_equal_ranks(argument, queries, entries, place)
     scores = None if entries.are_ranks else entries.values
-    lists = _checked_lists(queries, names, indptr, entries.documents, scores, place)
+    lists = NamedLists._of_checked(queries, names, indptr, entries.documents, scores, place)
     return lists, number - len(entries.queries)
-
-
-def _checked_lists(
-    queries: Names, names: Names, indptr: IntArray, ids: Any, scores: Any, place: str = ""
-) -> NamedLists:
-    """Make lists of names that were checked; nothing of a file has a type."""
-    lists = NamedLists(queries, names, indptr, ids, scores, is_text=True)
-    lists.is_text = bool(place)
-    return lists
 
 
 def _refuse_equal_ranks(argument: str, names: Names, entries: ListEntries, place: str) -> None:
@@ -404,7 +413,7 @@ def lists_of_rows(
         query_names = checked_names(argument, query_names)
         names = checked_names(argument, names)
     refuse_repeats(argument, query_names.__getitem__, names, indptr, joined_ids, place)
-    return _checked_lists(query_names, names, indptr, joined_ids, joined_scores, place)
+    return NamedLists._of_checked(query_names, names, indptr, joined_ids, joined_scores, place)
 
 
 def _lists_of_dicts(value: Mapping[Any, Any]) -> NamedLists | None:
@@ -425,7 +434,7 @@ def _lists_of_dicts(value: Mapping[Any, Any]) -> NamedLists | None:
         return None
     indptr = indptr_of(list(map(len, lists)))
     ids, distinct = code_names(names)
-    return _checked_lists(tuple(queries), distinct, indptr, ids, np.array(scores))
+    return NamedLists._of_checked(tuple(queries), distinct, indptr, ids, np.array(scores))
 
 
 class ScoredNames(NamedTuple):

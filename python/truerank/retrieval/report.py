@@ -149,6 +149,10 @@ class RetrievalReport(BaseReport):
     usual = form.usual
     read_key = staticmethod(form.read_key)
 
+    def __init__(self) -> None:
+        makers = "truerank.retrieval.report(ranks), a Task's evaluate methods or from_json(text)"
+        raise InputTypeError("RetrievalReport", f"made by {makers}, not by its class")
+
     @property
     def _answered(self) -> AnsweredQueries:
         answered: AnsweredQueries = self._measured  # type: ignore[assignment]
