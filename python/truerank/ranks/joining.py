@@ -138,6 +138,8 @@ def _joined_protocol(parts: Sequence[Ranks]) -> Protocol:
     """Join protocols; of where ranks come from, those of no tasks say nothing."""
     protocol = next((part.protocol for part in parts if len(part)), parts[0].protocol)
     for i, part in enumerate(parts):
+        if part.protocol is protocol:  # Blocks of one count share it.
+            continue
         joined = protocol.joined(part.protocol, f"parts: number {i}")
         if len(part):
             protocol = joined
