@@ -103,6 +103,59 @@ def test_contradictions_are_told(run: Run) -> None:
     assert json.loads(run(*line.split(), "--json").out)[1]["contradictions"] == []
 
 
+def test_what_is_impossible_is_told_beside_the_rest(run: Run) -> None:
+    lines = [
+        "model,data set,tasks,filtered,MR,MRR,Hits@10",
+        "A,wn18rr,,yes,45000,0.3,0.5",
+        "B,wn18rr,,yes,3000,about 0.3,0.505",
+        "C,nosuch,,yes,300,0.3,0.5",
+        "D,wn18rr,,perhaps,300,0.3,0.5",
+        "E,wn18rr,,yes,3000,0.312,0.505",
+    ]
+    Path("several.csv").write_text("\n".join(lines))
+    faults = [
+        "several.csv: line 2: mr 45000: value: expected mr from 1 to 40928, got 45000",
+        "several.csv: line 3: MRR: expected a number, as 0.358 or 35.8%, got 'about 0.3'",
+        "several.csv: line 4: dataset: no data set 'nosuch'; known are nations, ",
+        "several.csv: line 5: filtered: expected one of yes, true, 1, no, false, 0, got 'perhaps'",
+    ]
+    code, out, err = run("adjust", "--table", "several.csv", "--format", "csv")
+    assert code == 1
+    pairs = zip(err.splitlines(), faults, strict=True)
+    assert all(line.startswith(fault) for line, fault in pairs)
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert "".join(row["model"] for row in rows) == "AAABBCCCDDDEEE"
+    told = {(row["model"], row["published"]): row["index"] for row in rows}
+    known = {"dataset": "wn18rr", "filtered": True}
+    assert told["A", "0.3"] == repr(tr.adjust("mrr", 0.3, **known).index)
+    assert told["E", "3000"] == repr(tr.adjust("mr", 3000, **known).index)
+    assert {name for name, index in told.items() if index == ""} == {
+        ("A", "45000"),
+        *((model, number) for model in "CD" for number in ("300", "0.3", "0.5")),
+    }
+    code, out, err = run("adjust", "--table", "several.csv")
+    assert (code, err) == (1, "")
+    assert all(fault in out for fault in faults)
+    content = json.loads(run("adjust", "--table", "several.csv", "--json").out)
+    assert [len(row["faults"]) for row in content] == [1, 1, 1, 1, 0]
+    assert list(content[0]["metrics"]) == ["mrr", "hits@10"]
+
+
+def test_digits_that_a_spreadsheet_left_out(run: Run) -> None:
+    Path("wrong.csv").write_text("m,mrr,hits@1\nA,0.3,0.354\nB,0.354,0.35\n")
+    line = "adjust --table wrong.csv --candidates 1000 --tasks 500"
+    notes = run(*line.split()).out.splitlines()[-2:]
+    assert notes == [
+        "MRR ↑ has from 1 to 3 decimals, and each number is taken as it is written; --digits 3 "
+        "says that all have so many.",
+        "Hits@1 ↑ has from 2 to 3 decimals, and each number is taken as it is written; --digits 3 "
+        "says that all have so many.",
+    ]
+    said = run(*line.split(), "--digits", "3").out
+    assert "A mrr 0.3 is below 0.353" in said
+    assert "decimals" not in said
+
+
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
@@ -118,7 +171,7 @@ def test_contradictions_are_told(run: Run) -> None:
         ("adjust --table ragged.csv", 1, "ragged.csv: line 3: expected 2 columns"),
         ("adjust --table bad.csv --dataset wn18rr", 1, "bad.csv: line 2: MRR: expected a number"),
         ("adjust --table much.csv --dataset wn18rr", 1, "much.csv: line 2: hits@10 46.5: value"),
-        ("adjust --table facts.csv --dataset wn18rr", 1, "line 2: expected filtered as one of"),
+        ("adjust --table facts.csv --dataset wn18rr", 1, "line 2: filtered: expected one of"),
     ],
 )
 def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:

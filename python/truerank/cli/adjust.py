@@ -8,6 +8,7 @@ import click
 
 from ..metrics.published import SIDES, SPLITS, Adjusted, adjust, data_set
 from ..metrics.published_checks import Printed, read_printed
+from ..naming import printable
 from ..tables import Table
 from ..tables.cells import format_count
 from .options import (
@@ -57,7 +58,9 @@ def adjust_value(given: Given) -> None:
     METRIC is mr, mrr, hits@10 or another metric. VALUE is the published number, such as 0.46, or a
     percentage with its sign, such as 46%. The numbers of each row of a --table are also checked
     against each other: whether ranks can have them all (Hits@1 <= MRR, MRR >= Hits@10 / 10, MR >= 1
-    / MRR, and bounds by all hits, by the candidates and by the tasks).
+    / MRR, and bounds by all hits, by the candidates and by the tasks). A number is as exact as its
+    digits, or --digits where a spreadsheet left out zeros. What is impossible by itself is named
+    with its line below the table, and the exit code is 1.
 
     \b
     truerank adjust mr 7000 --candidates 40943 --tasks 6268
@@ -68,8 +71,14 @@ def adjust_value(given: Given) -> None:
     if "table" in given:
         path = given.pop("table")
         refuse(take(given, "metric value"), "--table")
-        rows = [AdjustedRow.of(row) for row in read_table("--table", path, given)]
-        show(table_of_rows(rows), printing, [row.content() for row in rows])
+        table = read_table("--table", path, given, printing.get("digits"))
+        rows = [AdjustedRow.of(row) for row in table]
+        faults = [text for row in rows for text in row.fault_texts()]
+        if faults and not any(row.adjusted for row in rows):
+            raise click.ClickException(printable(faults[0]))
+        show(table_of_rows(rows), printing, [row.content() for row in rows], faults)
+        if faults:
+            raise click.exceptions.Exit(1)
         return
     for name in ("metric", "value"):
         if name not in given:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
 import numpy as np
 
 from ..errors import InputError, InputValueError, UnknownKeyError
@@ -15,7 +15,6 @@ from ..metrics.chance_model import compress
 from ..metrics.keys import parse_alone
 from ..metrics.published import SIDES, SPLITS, Adjusted, adjust, data_set, known_candidates
 from ..metrics.published_checks import Printed, contradictions, read_printed
-from ..naming import printable
 from ..records.text import text_blocks
 from ..reporting.columns import metric_column
 from ..tables import Column, Table
@@ -29,16 +28,32 @@ if TYPE_CHECKING:
 NO_NUMBER = ("", "-", "--", "\N{EN DASH}", "\N{EM DASH}")
 YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 FACTS = ("dataset", "split", "side", "filtered", "candidates", "tasks")
+SHARE_DECIMALS = 3  # Keys of shares print with so many.
 DECIMALS_OF_ADJUSTMENTS = {"ratio": None, "index": 4, "z": 1}
 
 
 class PublishedRow(NamedTuple):
-    """A row of a table: its place, what it names, what was ranked, and its numbers by metric."""
+    """A row of a table.
+
+    Attributes
+    ----------
+    place : str
+        The file and the line.
+    names : dict
+        What the row names, by the titles of columns.
+    facts : dict
+        What was ranked.
+    numbers : dict of str to Printed
+        By metric.
+    faults : dict of str to InputError
+        What cannot be right, by the title of its column or the name of the fact.
+    """
 
     place: str
     names: dict[str, str]
     facts: dict[str, Any]
     numbers: dict[str, Printed]
+    faults: dict[str, InputError]
 
 
 def counts_of(facts: Given) -> tuple[list[int], int | None]:
@@ -87,7 +102,9 @@ def facts_in_words(facts: Given) -> str:
     return f"{', '.join(words)}: {among}"
 
 
-def read_table(argument: str, path: str, given: Given) -> list[PublishedRow]:
+def read_table(
+    argument: str, path: str, given: Given, digits: int | None = None
+) -> list[PublishedRow]:
     """Read a table of published numbers from a CSV file.
 
     Its first line has names of columns: metrics (MR, MRR, Hits@10, H@10, perhaps with "(%)"), what
@@ -99,6 +116,9 @@ def read_table(argument: str, path: str, given: Given) -> list[PublishedRow]:
     argument, path : str
     given : dict
         What holds for all rows that say nothing else.
+    digits : int, optional
+        The decimals that all shares have, where some are written with fewer. Default: those that
+        are written.
     """
     text = "".join(text for _, text in text_blocks(argument, path))
     first_line, _, _ = text.partition("\n")
@@ -112,7 +132,7 @@ def read_table(argument: str, path: str, given: Given) -> list[PublishedRow]:
             if not columns:
                 columns = _read_headings(argument, path, cells)
             elif cells:
-                rows.append(_read_row(argument, place, columns, cells, given))
+                rows.append(_read_row(argument, place, columns, cells, given, digits))
     except csv.Error as error:
         place = f"{path}: line {reader.line_num}"
         raise InputValueError(argument, str(error), place=place) from error
@@ -167,7 +187,12 @@ def _read_heading(cell: str) -> _Heading:
 
 
 def _read_row(
-    argument: str, place: str, columns: Sequence[_Heading], cells: Sequence[str], given: Given
+    argument: str,
+    place: str,
+    columns: Sequence[_Heading],
+    cells: Sequence[str],
+    given: Given,
+    digits: int | None,
 ) -> PublishedRow:
     if len(cells) != len(columns):
         expected = f"{len(columns)} columns, as the first line has"
@@ -175,17 +200,18 @@ def _read_row(
     names = {}
     facts: dict[str, Any] = {}
     numbers = {}
+    faults: dict[str, InputError] = {}
     for column, cell in zip(columns, cells, strict=True):
         text = cell.strip()
-        if column.metric:
-            if text not in NO_NUMBER:
-                name = f"{argument}: {place}: {column.title}"
-                numbers[column.metric] = read_printed(name, text, percent=column.percent)
-        elif column.fact:
-            if text:
-                facts[column.fact] = _read_fact(argument, place, column, text)
-        else:
-            names[column.title] = text
+        try:
+            if column.metric and text not in NO_NUMBER:
+                numbers[column.metric] = _read_number(column, text, digits)
+            elif column.fact and text:
+                facts[column.fact] = _read_fact(column.fact, text)
+            elif not (column.metric or column.fact):
+                names[column.title] = text
+        except InputError as error:
+            faults[error.argument] = error
     rest = dict(given)
     if "dataset" in facts:  # A data set has its own.
         rest.pop("candidates", None)
@@ -193,67 +219,94 @@ def _read_row(
     if "candidates" in facts:
         for name in ("dataset", "split", "side", "filtered"):
             rest.pop(name, None)
-    return PublishedRow(place, names, rest | facts, numbers)
+    return PublishedRow(place, names, rest | facts, numbers, faults)
 
 
-def _read_fact(argument: str, place: str, column: _Heading, text: str) -> Any:
+def _read_number(column: _Heading, text: str, digits: int | None) -> Printed:
+    number = read_printed(column.title, text, percent=column.percent)
+    if digits is None or not is_share(column.metric):
+        return number
+    return number._replace(unit=min(number.unit, float(f"1e-{digits}")))
+
+
+def _read_fact(fact: str, text: str) -> Any:
     """Read what a row says of the data that were ranked."""
     words: dict[str, Sequence[str]] = {"split": SPLITS, "side": SIDES, "filtered": list(YES_OR_NO)}
-    if column.fact in ("candidates", "tasks"):
+    if fact in ("candidates", "tasks"):
         if re.fullmatch("[0-9]{1,18}", text):
             return int(text)
-        raise InputValueError(argument, expected="a number", got=repr(text), place=place)
-    if column.fact == "dataset":
+        raise InputValueError(fact, expected="a number", got=repr(text))
+    if fact == "dataset":
+        data_set(text)
         return text
-    if text.lower() not in words[column.fact]:
-        expected = f"{column.fact} as one of {', '.join(words[column.fact])}"
-        raise InputValueError(argument, expected=expected, got=repr(text), place=place)
-    if column.fact == "filtered":
+    if text.lower() not in words[fact]:
+        raise InputValueError(fact, expected=f"one of {', '.join(words[fact])}", got=repr(text))
+    if fact == "filtered":
         return YES_OR_NO[text.lower()]
     return text.lower()
 
 
-def adjusted_cell(row: PublishedRow, metric: str) -> Adjusted:
-    """Adjust a number of a row; an error says where it is."""
-    number = row.numbers[metric]
-    try:
-        return adjust(metric, number.value, **row.facts)
-    except InputError as error:
-        place = f"{row.place}: {metric} {number.text}"
-        raise click.ClickException(printable(f"{place}: {error}")) from error
-
-
 class AdjustedRow(NamedTuple):
-    """A row of a table with its numbers adjusted, and what of it cannot all be right."""
+    """A row of a table with its numbers adjusted, and what of it cannot be right.
+
+    Attributes
+    ----------
+    row : PublishedRow
+    data : str
+        On what its numbers were published; empty where the row does not say it rightly.
+    adjusted : dict of str to Adjusted
+        By metric, without those that are impossible.
+    contradictions : list of str
+        Which numbers of the row cannot all be right.
+    faults : dict of str to InputError
+        What cannot be right by itself, by the title of its column or the number.
+    """
 
     row: PublishedRow
-    data: str  # Its numbers were published on these data.
+    data: str
     adjusted: dict[str, Adjusted]
     contradictions: list[str]
+    faults: dict[str, InputError]
 
     @classmethod
     def of(cls, row: PublishedRow) -> AdjustedRow:
-        """Adjust the numbers of a row."""
+        """Adjust the numbers of a row; beside wrong facts they are only shown."""
+        faults = dict(row.faults)
+        if any(error.argument in FACTS for error in faults.values()):
+            return cls(row, "", {}, [], faults)
+        adjusted = {}
+        for metric, number in row.numbers.items():
+            try:
+                adjusted[metric] = adjust(metric, number.value, **row.facts)
+            except InputError as error:
+                faults[f"{metric} {number.text}"] = error
+        if not adjusted:
+            return cls(row, "", {}, [], faults)
         sizes, tasks = counts_of(row.facts)
-        most = max(sizes, default=None)
-        return cls(
-            row=row,
-            data=facts_in_words(row.facts),
-            adjusted={metric: adjusted_cell(row, metric) for metric in row.numbers},
-            contradictions=contradictions(row.numbers, most, tasks),
-        )
+        possible = {metric: row.numbers[metric] for metric in adjusted}
+        found = contradictions(possible, max(sizes, default=None), tasks)
+        return cls(row, facts_in_words(row.facts), adjusted, found, faults)
+
+    def fault_texts(self) -> list[str]:
+        """Say what cannot be right by itself: the line, the column, and why."""
+        texts = []
+        for name, error in self.faults.items():
+            text = str(error) if error.argument == name else f"{name}: {error}"
+            texts.append(f"{self.row.place}: {text}")
+        return texts
 
     def cells(self, *, with_data: bool) -> list[list[Any]]:
         """Return for each number its names, as it is published, by chance, and adjusted."""
         rows = []
-        for metric, adjusted in self.adjusted.items():
+        for metric, number in self.row.numbers.items():
             cells: list[Any] = list(self.row.names.values())
             if with_data:
                 cells.append(self.data)
             cells.append(metric_column(metric).heading)
-            cells.append(self.row.numbers[metric].text)
-            cells.append(adjusted.expectation)
-            cells += [getattr(adjusted, name) for name in DECIMALS_OF_ADJUSTMENTS]
+            cells.append(number.text)
+            adjusted = self.adjusted.get(metric)
+            for name in ("expectation", *DECIMALS_OF_ADJUSTMENTS):
+                cells.append(None if adjusted is None else getattr(adjusted, name))
             rows.append(cells)
         return rows
 
@@ -274,19 +327,20 @@ class AdjustedRow(NamedTuple):
                 content[name] = fact
         content["metrics"] = {name: adjusted.to_dict() for name, adjusted in self.adjusted.items()}
         content["contradictions"] = self.contradictions
+        content["faults"] = self.fault_texts()
         return content
 
 
 def table_of_rows(rows: Sequence[AdjustedRow]) -> Table:
     """Return a table of all numbers; on which data they are is said above, or in each row."""
-    data = {row.data for row in rows}
+    data = sorted({row.data for row in rows if row.data})
     with_data = len(data) > 1
     columns: list[str | Column] = list(rows[0].row.names)
     before = []
     if with_data:
         columns.append("data")
     else:
-        before.append(f"{rows[0].data}.")
+        before += [f"{each}." for each in data]
     columns += ["metric", "published", "chance"]
     columns += [Column(name, decimals=number) for name, number in DECIMALS_OF_ADJUSTMENTS.items()]
     cells = []
@@ -294,4 +348,27 @@ def table_of_rows(rows: Sequence[AdjustedRow]) -> Table:
     for row in rows:
         cells += row.cells(with_data=with_data)
         notes += row.notes()
+    notes += unlike_digits([row.row for row in rows])
     return Table(columns, cells, names=len(columns) - 4, before=before, notes=notes)
+
+
+def is_share(metric: str) -> bool:
+    """Whether a metric is between 0 and 1, as mrr and hits@10, and no mean of ranks."""
+    return parse_alone(metric).decimals == SHARE_DECIMALS
+
+
+def unlike_digits(rows: Sequence[PublishedRow]) -> list[str]:
+    """Say which columns of shares are written with unlike numbers of decimals."""
+    notes = []
+    metrics = dict.fromkeys(metric for row in rows for metric in row.numbers)
+    for metric in metrics:
+        if is_share(metric):
+            units = {row.numbers[metric].unit for row in rows if metric in row.numbers}
+            decimals = sorted(round(-math.log10(unit)) for unit in units)
+            if len(decimals) > 1:
+                notes.append(
+                    f"{metric_column(metric).heading} has from {decimals[0]} to {decimals[-1]} "
+                    "decimals, and each number is taken as it is written; --digits "
+                    f"{decimals[-1]} says that all have so many."
+                )
+    return notes
