@@ -76,6 +76,17 @@ def test_options_are_keywords_of_rank(
     assert run("evaluate", "ranks.npz").out == run("evaluate", *line.split()).out
 
 
+def test_files_of_columns_are_told_from_files_of_rows(run: Run) -> None:
+    for name, part in (("0", SCORES[:, :2]), ("1", SCORES[:, 2:4])):
+        np.save(f"half-{name}.npy", part)
+    words = "expected 8 targets, one for each row of the 2 files, got 4; --shards columns says"
+    run("evaluate", "half-*.npy", "targets.npy").refuses(2, words)
+    np.save("half-1.npy", SCORES[:, 2:])
+    words = "as the first shard has (--shards columns joins shards with equally many rows)"
+    run("evaluate", "half-*.npy", "targets.npy").refuses(1, words)
+    assert run("evaluate", "half-*.npy", "targets.npy", "--shards", "columns").code == 0
+
+
 def test_chunked_stores(run: Run) -> None:
     zarr = pytest.importorskip("zarr")
     h5py = pytest.importorskip("h5py")

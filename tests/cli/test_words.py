@@ -95,6 +95,7 @@ def test_no_message_writes_an_option_as_python_does(name: str) -> None:
         ("merge", 'repeats="drop" leaves them out', "--repeats drop leaves them out"),
         ("merge", "give ranks.with_labels(unit=...)", "give ranks.with_labels(unit=...)"),
         ("evaluate", "dtype= and shape= of a file", "--dtype and --shape of a file"),
+        ("evaluate", "(axis=1 joins shards)", "(--shards columns joins shards)"),
         ("evaluate", "frame.sort_index(axis=1)", "frame.sort_index(axis=1)"),
         ("evaluate", "targets: expected integers", "targets: expected integers"),
         ("link-prediction", "(header=True, header=False)", "(--header, --no-header)"),

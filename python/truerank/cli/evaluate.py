@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import Ranks, Report, load, rank, report
 from ..errors import InputValueError
+from ..stores.shards import ShardStore
 from .files import holds_ranks, note_file, open_store
 from .options import (
     COLUMNS,
@@ -142,6 +143,16 @@ def note_loaded(ranks: Ranks, path: str) -> Ranks:
     return ranks
 
 
+def check_shards(store: ShardStore, tasks: int) -> None:
+    """Refuse files that were joined by rows where each has a row for every task."""
+    rows = store.shape[0]
+    if tasks != rows and all(shard.shape[0] == tasks for shard in store.shards):
+        raise click.UsageError(
+            f"expected {rows:,} targets, one for each row of the {len(store.shards)} files, got "
+            f"{tasks:,}; --shards columns says that each file has columns of the same rows"
+        )
+
+
 def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks]:
     """Return what counts the ranks of scores, with a checkpoint beside the file to save.
 
@@ -155,6 +166,8 @@ def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks
         stored["axis"] = AXES[given.pop("axis")]
     store = open_store(path, **stored)
     rules = take(given, "filter rows candidates order nan threads")
+    if "rows" not in rules and np.ndim(targets) and isinstance(store, ShardStore):
+        check_shards(store, len(targets))
     tasks = store.shape[0]
     of_tasks: Any = rules.get("rows", targets)
     if np.ndim(of_tasks):  # A single target is that of every row.

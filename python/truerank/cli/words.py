@@ -23,6 +23,7 @@ _OTHER_NAMES = {
     "link-prediction": {"entities": "entity_labels", "relations": "relation_labels"},
     "retrieval": {"entities": "candidates", "queries": "query_labels"},
 }
+_OTHER_VALUES = {("axis", "0"): "rows", ("axis", "1"): "columns"}
 # Where a message begins with the first name, the second one is that of the option, and the columns
 # are those of the third.
 _LISTS = ("ids", "lists", "list_columns")
@@ -60,6 +61,8 @@ def in_words_of(command: click.Command, text: str) -> str:
         name, value = match[1], match[2]
         if name not in named:
             return match[0]
+        if (name, value) in _OTHER_VALUES:
+            return f"{named[name]} {_OTHER_VALUES[name, value]}"
         if value == "False":
             return named[name].replace("--", "--no-", 1)
         if value is None or value == "True" or name in without_values:

@@ -137,6 +137,9 @@ def _check_shard(shard: Store, first: Store, axis: int) -> None:
     if shard.shape[1 - axis] != length:
         unit = ("columns", "rows")[axis]
         expected = f"{length:,} {unit}, as the first shard has"
+        if shard.shape[axis] == first.shape[axis]:
+            others = ("rows", "columns")[axis]
+            expected += f" (axis={1 - axis} joins shards with equally many {others})"
         raise InputValueError(
             first.name, expected=expected, got=f"shape {shard.shape}", place=place
         )
