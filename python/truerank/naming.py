@@ -142,17 +142,6 @@ def printable(text: str, keep: str = "") -> str:
     return _UNPRINTABLE.sub(escape, text)
 
 
-def one_line(text: str) -> str:
-    """Escape line breaks and control characters, and write one blank for several.
-
-    Examples
-    --------
-    >>> print(one_line("two\\nlines,  two blanks"))
-    two\\nlines, two blanks
-    """
-    return " ".join(printable(text).split())
-
-
 def terminal_text(text: str) -> str:
     """Return a text for `print`: where standard output has no arrows, ^ and v stand for them."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import InputTypeError, InputValueError
-from ..naming import import_extra, one_line
+from ..naming import import_extra, printable
 
 Axes = Any  # It is matplotlib.axes.Axes, but matplotlib is an extra.
 
@@ -144,7 +144,7 @@ def shorten(name: str, most: int = 36) -> str:
     >>> shorten("/people/person/nationality", 15)
     '/people\u2026onality'
     """
-    line = one_line(name)
+    line = " ".join(printable(name).split())
     if len(line) <= most:
         return line
     end = (most - 1) // 2

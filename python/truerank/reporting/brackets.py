@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputValueError
@@ -40,7 +40,7 @@ class Brackets:
     >>> import truerank as tr
     >>> report = tr.report(tr.Ranks([0, 3], [1, 1], 10))
     >>> brackets = Brackets([report], True, 0.95, "unit")
-    >>> brackets.bounds(report, {"mrr": report.read_key("mrr")}, [0.625])["mrr high"]
+    >>> brackets.bounds(report, {"mrr": report.read_key("mrr")}, {"mrr": 0.625})["mrr high"]
     1.0
     >>> list(brackets.notes())
     ['Brackets hold 95 % intervals over 2 tasks.', 'Not enough to say: 2 tasks.']
@@ -68,7 +68,7 @@ class Brackets:
         self,
         model: Any,
         keys: Mapping[str, Key | None],
-        values: Sequence[float | None],
+        values: Mapping[str, float | None],
         group: str = "",
         by: LabelsLike | None = None,
     ) -> dict[str, float | None]:
@@ -79,9 +79,8 @@ class Brackets:
         model : report
             What has the interval of the keys: a report, or several runs.
         keys : mapping of str to Key or None
-            By the names of the columns; None where there is no value.
-        values : sequence of float or None
-            In the same order. A value that is none has no bounds, None each.
+        values : mapping of str to float or None
+            By the names of the columns. Where there is no value, its bounds are None.
         group : str
             The name of the group that they are of.
         by : labels, optional
@@ -91,10 +90,10 @@ class Brackets:
         if not self.are_asked:
             return found
         by = self.by if by is None else by
-        for (name, key), value in zip(keys.items(), values, strict=True):
+        for name, value in values.items():
             low = high = None
             if value is not None and not math.isnan(value):
-                interval = model.interval(str(key), by=by, level=self.level)
+                interval = model.interval(str(keys[name]), by=by, level=self.level)
                 low = interval.low
                 high = interval.high
                 self._note(interval, group)

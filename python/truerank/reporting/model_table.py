@@ -311,17 +311,15 @@ def _fill(lines: Sequence[Line], brackets: Brackets, is_repeated: bool) -> Lines
     """Return the lines with their values, and what stands around these."""
     filled = Lines()
     for line in lines:
-        values: list[float | None] = []
-        deviations: dict[str, float | None] = {}
+        cells: dict[str, Any] = line._asdict() | {"runs": line.runs.runs}
+        values: dict[str, float | None] = {}
         for name, key in line.keys.items():
-            values.append(None if key is None else line.runs[str(key)])
+            values[name] = None if key is None else line.runs[str(key)]
             if is_repeated:
-                deviations[f"{name} std"] = None if key is None else line.runs.std(str(key))
-        cells: dict[str, Any] = line._asdict() | {"runs": line.runs.runs} | deviations
-        cells |= zip(line.keys, values, strict=True)
+                cells[f"{name} std"] = None if key is None else line.runs.std(str(key))
         group = line.group if line.average == GROUP else ""
-        cells |= brackets.bounds(line.runs.alone, line.keys, values, group)
-        filled.add(cells)
+        bounds = brackets.bounds(line.runs.alone, line.keys, values, group)
+        filled.add(cells | values | bounds)
     return filled
 
 

@@ -130,11 +130,10 @@ def table_of_keys(
     read = {key: report.read_key(key) for key in keys}
     tasks = report.form.tasks
     side = report.sides[0]  # Relations alone are not pooled.
-    values = [report[name] for name in read]
+    values = report.to_dict(read)
     lines = Lines()
     cells: dict[str, Any] = {"number": "value", "group": ALL_ROWS, tasks: report.tasks(side)}
-    cells |= zip(read, values, strict=True)
-    cells |= brackets.bounds(report, read, values)
+    cells |= values | brackets.bounds(report, read, values)
     labels = [Column("number")]
     if report.by is not None:
         sizes = group_sizes(report, side)
@@ -243,21 +242,17 @@ def _add_means(
     """Add a line for each side and kind, of an average under a filter, by the names of both."""
     average, filter_name = names
     for side, kind in pairs:
-        of_cells: dict[str, Key | None] = {}
-        values: list[float | None] = []
-        for name, column in keys.items():
-            key = report.form.key_of_row(column, side, kind)._replace(macro=average == MACRO)
-            if key.macro and key.adjustment == "z":  # A z has no mean over groups.
-                of_cells[name] = None
-                values.append(None)
-            else:
-                of_cells[name] = key
-                values.append(report._source.value(key))
+        of_cells: dict[str, Key] = {}
+        for name, key in keys.items():
+            of_cells[name] = report.form.key_of_row(key, side, kind)
+        values: dict[str, float | None] = {}
+        for name, key in of_cells.items():
+            of_cells[name] = key._replace(macro=average == MACRO)
+            has_mean = average != MACRO or key.adjustment != "z"  # A z has no mean over groups.
+            values[name] = report._source.value(of_cells[name]) if has_mean else None
         cells: dict[str, Any] = {"average": average, "group": average, "filter": filter_name}
         cells |= {"side": side, "kind": kind, report.form.tasks: report.tasks(side)}
-        cells |= zip(keys, values, strict=True)
-        cells |= brackets.bounds(report, of_cells, values)
-        lines.add(cells)
+        lines.add(cells | values | brackets.bounds(report, of_cells, values))
 
 
 def _add_groups(
@@ -273,8 +268,8 @@ def _add_groups(
     names = [label_text(labels_of_groups[place]) for place in sizes]
     columns: dict[str, list[Any]] = {"group": names, report.form.tasks: list(sizes.values())}
     for name, key in keys.items():
-        values = _values_of_groups(report, key)
-        columns[name] = [values[place] for place in sizes] if values else [None] * len(sizes)
+        found = _values_of_groups(report, key)
+        columns[name] = [found[place] for place in sizes] if found else [None] * len(sizes)
     if brackets.are_asked:
         bounds = Lines()
         units: Any = brackets.by
@@ -284,7 +279,7 @@ def _add_groups(
         for i, place in enumerate(itertools.islice(sizes, brackets.most_groups)):
             of_group = units[report.group_labels == place] if is_of_tasks else units
             group = report.groups[labels_of_groups[place]]
-            values = [columns[name][i] for name in keys]
+            values = {name: columns[name][i] for name in keys}
             bounds.add(brackets.bounds(group, keys, values, names[i], of_group))
         for name, ends in bounds.items():
             columns[name] = ends + [None] * (len(sizes) - len(ends))

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..naming import printable
+
 DIGITS = 3  # Shares have so many decimals unless a table is asked for others.
 EXPONENT_FROM = 1e15  # From here on a number is written with an exponent.
 _OF_PYTHON = {str, int, float, bool, type(None)}  # Most cells hold these.
@@ -16,7 +18,7 @@ _OF_PYTHON = {str, int, float, bool, type(None)}  # Most cells hold these.
 def cell(value: object, digits: int, decimals: int | None = None) -> str:
     """Write a cell: a float with so many significant digits or decimals, an integer in full.
 
-    Two numbers are the ends of a range.
+    Two numbers are the ends of a range. Control characters of a text are escaped.
 
     Examples
     --------
@@ -35,7 +37,7 @@ def cell(value: object, digits: int, decimals: int | None = None) -> str:
         return " to ".join(dict.fromkeys(cell(end, digits, decimals) for end in value))
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return str(value)
+    return printable(str(value))
 
 
 def number(value: float, digits: int) -> str:

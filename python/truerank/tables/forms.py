@@ -1,6 +1,7 @@
 """One writer for each form of a table, and the one place where text is escaped for it.
 
-The forms for people take a `Grid`, cells of text under a heading; CSV takes values.
+The forms for people take a `Grid`, cells of text under a heading, whose control characters are
+escaped already; CSV takes values.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import integer
-from ..naming import one_line, printable
+from ..naming import printable
 
 DAGGER = "\u2020"
 BEST = "* the best of its column"
@@ -103,7 +104,7 @@ class Grid(NamedTuple):
 def text(grid: Grid) -> str:
     """Write columns of text with two blanks between them, the points of numbers at one place.
 
-    Control characters are escaped, and an asterisk stands behind the best cells.
+    An asterisk stands behind the best cells.
 
     Examples
     --------
@@ -113,9 +114,9 @@ def text(grid: Grid) -> str:
     A       7.25  0.5*
     B      12     0.375
     """
-    rows = grid.cells(printable, "{}*")
+    rows = grid.cells(str, "{}*")
     columns = []
-    for j, heading in enumerate(map(printable, grid.columns)):
+    for j, heading in enumerate(grid.columns):
         is_name = j < grid.names
         cells = [row[j] for row in rows]
         if not is_name:
@@ -134,8 +135,8 @@ def text(grid: Grid) -> str:
     notes = list(grid.notes)
     if grid.legend and grid.best:
         notes.insert(0, grid.legend)
-    above = "\n".join(map(printable, grid.before))
-    below = "\n".join(map(printable, notes))
+    above = "\n".join(grid.before)
+    below = "\n".join(notes)
     return "\n\n".join(filter(None, [above, table, below]))
 
 
@@ -170,7 +171,7 @@ def markdown_cell(text: str) -> str:
     >>> print(markdown_cell("a|b"), markdown_cell("<b>_x_1*"))
     a\\|b &lt;b>\\_x_1\\*
     """
-    plain = _ENTITY.sub("&amp;", one_line(text)).replace("<", "&lt;")
+    plain = _ENTITY.sub("&amp;", " ".join(text.split())).replace("<", "&lt;")
     return _MARKDOWN.sub(r"\\\g<0>", plain)
 
 
@@ -224,7 +225,7 @@ def latex_cell(text: str) -> str:
     >>> print(latex_cell("R&D_1"), latex_cell("-0.5 to -0.25"), latex_cell("1e-05"))
     R\\&D\\_1 $-$0.5 to $-$0.25 1e-05
     """
-    return _MINUS.sub("$-$", one_line(text).translate(_LATEX))
+    return _MINUS.sub("$-$", " ".join(text.split()).translate(_LATEX))
 
 
 def latex(grid: Grid) -> str:
@@ -248,7 +249,7 @@ def latex(grid: Grid) -> str:
     """
     numbers = len(grid.columns) - grid.names
     rows = grid.cells(latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
-    lines = [f"% {one_line(line)}" for line in grid.before]
+    lines = [f"% {' '.join(line.split())}" for line in grid.before]
     lines += [f"\\begin{{tabular}}{{{'l' * grid.names}{'r' * numbers}}}", "\\toprule"]
     lines += [_latex_row(map(latex_cell, grid.columns)), "\\midrule"]
     lines += map(_latex_row, rows)
@@ -296,12 +297,12 @@ style="text-align: right">value</th></tr></thead>
     styles = ["text-align: left"] * grid.names
     styles += ["text-align: right"] * (len(grid.columns) - grid.names)
     heading = "".join(
-        f'<th scope="col" style="{style}">{html_text(word)}</th>'
+        f'<th scope="col" style="{style}">{escape(word)}</th>'
         for word, style in zip(grid.columns, styles, strict=True)
     )
     lines = ["<table>", f"<thead><tr>{heading}</tr></thead>", "<tbody>"]
     dagger = f'<sup style="position: absolute">{DAGGER}</sup>'  # It takes no room.
-    for cells in grid.cells(html_text, "<strong>{}</strong>", dagger):
+    for cells in grid.cells(escape, "<strong>{}</strong>", dagger):
         values = "".join(
             f'<td style="{style}">{cell}</td>'
             for cell, style in zip(cells[1:], styles[1:], strict=True)
@@ -324,9 +325,9 @@ def html(grid: Grid) -> str:
     </table>
     <p>a &lt; b</p>
     """
-    lines = [f"<p>{html_text(line)}</p>" for line in grid.before]
+    lines = [f"<p>{escape(line)}</p>" for line in grid.before]
     lines.append(html_table(grid))
-    lines += [f"<p>{html_text(line)}</p>" for line in grid.notes]
+    lines += [f"<p>{escape(line)}</p>" for line in grid.notes]
     return "\n".join(lines)
 
 

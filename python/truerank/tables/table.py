@@ -54,8 +54,8 @@ class Column(NamedTuple):
     @property
     def title(self) -> str:
         """What people read above the column."""
-        heading = self.heading or self.name
-        return f"{heading} ({self.unit})" if self.unit else heading
+        unit = f" ({self.unit})" if self.unit else ""
+        return printable((self.heading or self.name) + unit)
 
 
 @public("truerank")
@@ -213,10 +213,11 @@ class Table(AsTable):
         best: set[tuple[int, int]] = set()
         significant: set[tuple[int, int]] = set()
         for j, column in enumerate(columns):
-            best_rows = self._best_rows(column, numbers[column.name])
             marked = {i for i, name in self._significant if name == column.name}
-            best.update((place, j) for place, i in enumerate(rows) if i in best_rows)
             significant.update((place, j) for place, i in enumerate(rows) if i in marked)
+            if column.better is not None:
+                best_rows = self._best_rows(column, numbers[column.name])
+                best.update((place, j) for place, i in enumerate(rows) if i in best_rows)
         grid = Grid(
             [column.title for column in columns],
             [[texts[column.name][i] for column in columns] for i in rows],
@@ -228,7 +229,9 @@ class Table(AsTable):
         )
         if self._has_notes(notes):
             legend = forms.BEST_OF_BLOCK if len(set(self._blocks)) > 1 else forms.BEST
-            grid = grid._replace(before=self.before, notes=self.notes, legend=legend)
+            before = list(map(printable, self.before))
+            notes_below = list(map(printable, self.notes))
+            grid = grid._replace(before=before, notes=notes_below, legend=legend)
         return grid
 
     def _has_notes(self, by_default: bool) -> bool:
@@ -278,8 +281,6 @@ class Table(AsTable):
     def _best_rows(self, column: Column, texts: TextOfRow) -> set[int]:
         """Return the rows that are set in bold: those printed like the best number of a block."""
         best: set[int] = set()
-        if column.better is None:
-            return best
         choose: Any = max if column.better == "higher" else min
         cells = self._cells[column.name]
         blocks: dict[Hashable, list[int]] = {}
