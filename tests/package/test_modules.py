@@ -54,7 +54,7 @@ TESTED_BY = {
         cli/compare cli/output
     """,
     "compat/test_conventions.py": """
-        compat/evaluation
+        compat/evaluation compat/reports
     """,
     "compat/test_presets.py": """
         cli/compat

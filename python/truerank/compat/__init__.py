@@ -8,9 +8,6 @@ counts misses of lists as others do.
 """
 
 from .evaluation import (
-    CompatReport,
-    CompatTable,
-    Step,
     report,
     report_against,
     report_lists,
@@ -20,6 +17,7 @@ from .evaluation import (
 )
 from .interpreter import Figure
 from .presets import LIST_PRESETS, PRESETS, Convention, ListPreset, Metric, Preset, describe, preset
+from .reports import CompatReport, CompatTable, Step
 
 __all__ = [
     "LIST_PRESETS",
