@@ -43,6 +43,17 @@ def test_every_control_character_is_escaped() -> None:
     assert printable("a\n\tb\x1b", keep="\n") == "a\n\\tb\\x1b"
 
 
+def test_a_notebook_shows_the_text_of_what_is_no_table() -> None:
+    ranks = tr.Ranks([0, 3, 1, 0], [1] * 4, 9, side=["<b>"] * 4)
+    found = tr.report(ranks).interval("mrr")
+    comparison = tr.compare(ranks, ranks)
+    adjusted = tr.adjust("mrr", 0.3, candidates=100, tasks=20)
+    for shown in (found, comparison, adjusted, ranks.protocol):
+        text = str(shown).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        assert shown._repr_html_() == f"<pre>{text}</pre>"
+    assert tr.report(ranks)._repr_html_().startswith("<p>4 tasks")
+
+
 OTHERS = ["/people/person", "C:\\new\\table", "\u6f22\u5b57", "a\u00a0b", "-0.5"]
 OTHERS += ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f468\u200d\U0001f469"]
 

@@ -8,6 +8,7 @@ file. Classes of numpy and pandas name their package, and `inspect.getsource` fa
 
 from __future__ import annotations
 
+import html
 import re
 import reprlib
 import sys
@@ -31,7 +32,8 @@ def public(package: str) -> Callable[[T], T]:
 
     A function shows this package as its module. A class keeps its own, since Python looks for its
     source there, and gets a short repr in place of the one that Python writes for a NamedTuple or a
-    dataclass, whatever the size of its fields.
+    dataclass, whatever the size of its fields. A notebook shows the text of a class that has one
+    and no table.
 
     Parameters
     ----------
@@ -55,6 +57,8 @@ def public(package: str) -> Callable[[T], T]:
         is_of_tuple = getattr(its_repr, "__module__", "") == "collections"
         if is_of_dataclass or is_of_tuple:
             setattr(target, "__repr__", _short_repr)  # noqa: B010
+        if "__str__" in vars(target) and not hasattr(target, "_repr_html_"):
+            setattr(target, "_repr_html_", _text_as_html)  # noqa: B010
         return target
 
     return show
@@ -197,6 +201,12 @@ _SHORT.maxtuple = 8
 _SHORT.maxlist = 8
 _SHORT.maxstring = 300
 _SHORT.maxother = 300
+
+
+def _text_as_html(self: Any) -> str:
+    """Write the text of an object for a notebook."""
+    text = printable(str(self), keep="\n")
+    return f"<pre>{html.escape(text)}</pre>"
 
 
 def _short_repr(self: Any) -> str:

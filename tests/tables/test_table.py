@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import truerank as tr
 from support.html_reader import Page
 from support.refusals import refusal
 from truerank.naming import printable
@@ -345,3 +346,18 @@ def test_lines_table_and_notes_are_apart() -> None:
     table = Table(["metric", "value"], [["mr", 4.5]], before=["x", "y"], notes=["note\x1b"])
     assert table.to_text() == "x\ny\n\nmetric  value\nmr        4.5\n\nnote\\x1b"
     assert table.to_text(notes=False) == "metric  value\nmr        4.5"
+
+
+@pytest.mark.parametrize("form", ["to_text", "to_markdown", "to_latex", "to_html", "to_csv"])
+def test_options_that_there_are_not(form: str) -> None:
+    one = tr.report(tr.Ranks([0, 3, 1, 0], [1] * 4, 9))
+    results: list[tuple[Any, str]] = [
+        (Table(["a"], [[1]]), "Table.table; known are digits, notes$"),
+        (one, "Report.table; known are sides, kinds, percent, interval, level, by, digits, notes$"),
+        (tr.report([one, one]), "Repeats.table; known are digits, percent, notes, .*, against, "),
+        (one.interval(["mrr"]), "Intervals.table; known are digits, notes$"),
+    ]
+    for result, words in results:
+        write = getattr(result, form)
+        refusal(TypeError, f"digit: no option of {words}", write, digit=2)
+        assert write(digits=2)

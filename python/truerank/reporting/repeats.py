@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from .. import inference, reporting
@@ -162,6 +162,9 @@ class Repeats(Numbers):
     def table(self, metrics: Names = None, **options: Any) -> Table:
         """Return the row of `truerank.table`, which takes the same options."""
         return reporting.table(self, metrics, **options)
+
+    def _takes_options(self) -> Callable[..., Table]:
+        return reporting.table
 
 
 class ReportOptions(TypedDict, total=False):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .. import tables
 from ..arrays.writing import replace_file, writable_place
-from ..errors import InputValueError
+from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import flag
 from ..naming import import_extra, printable, public, terminal_text
 
@@ -30,7 +31,8 @@ Names = str | Iterable[str] | None
 class AsTable(ABC):
     """Base class of results that are printed and saved as the Table that `table` makes of them.
 
-    All forms take the options of `table`. Every result has these:
+    All forms take the options of `table` of their class, which ``help(type(result).table)`` shows,
+    and refuse others. Every result has these:
 
     metrics : str or iterable of str, optional
         The columns of numbers, by their names for programs.
@@ -46,21 +48,48 @@ class AsTable(ABC):
     def table(self, *metrics: Any, **options: Any) -> tables.Table:
         """Return the result as a Table, with its notes."""
 
+    def _takes_options(self) -> Callable[..., Any]:
+        """Return the function whose options are those of `table`, beside digits and notes."""
+        return self.table
+
+    def _made(self, metrics: Names, options: Mapping[str, Any]) -> tables.Table:
+        """Return the table of some options, each of which there is."""
+        if options:
+            own = inspect.signature(self._takes_options()).parameters.values()
+            names = [each.name for each in own if each.kind is each.KEYWORD_ONLY]
+            known = dict.fromkeys([*names, "digits", "notes"])
+            for name in options.keys() - known:
+                problem = f"no option of {type(self).__name__}.table; known are {', '.join(known)}"
+                raise InputTypeError(name, problem)
+        return self.table(metrics, **options)
+
     def to_text(self, metrics: Names = None, **options: Any) -> str:
-        """Return columns of plain text, as `print` shows them; an asterisk marks the best cells."""
-        return tables.forms.text(self.table(metrics, **options).grid(notes=True))
+        """Return columns of plain text, as `print` shows them; an asterisk marks the best cells.
+
+        The options are those of `table` of this class: digits, notes and others.
+        """
+        return tables.forms.text(self._made(metrics, options).grid(notes=True))
 
     def to_markdown(self, metrics: Names = None, **options: Any) -> str:
-        """Return a table of Markdown, with the notes as a list."""
-        return tables.forms.markdown(self.table(metrics, **options).grid(notes=True))
+        """Return a table of Markdown, with the notes as a list.
+
+        The options are those of `table` of this class: digits, notes and others.
+        """
+        return tables.forms.markdown(self._made(metrics, options).grid(notes=True))
 
     def to_latex(self, metrics: Names = None, **options: Any) -> str:
-        """Return a tabular of LaTeX with the rules of the package booktabs."""
-        return tables.forms.latex(self.table(metrics, **options).grid(notes=False))
+        """Return a tabular of LaTeX with the rules of the package booktabs.
+
+        The options are those of `table` of this class: digits, notes and others.
+        """
+        return tables.forms.latex(self._made(metrics, options).grid(notes=False))
 
     def to_html(self, metrics: Names = None, **options: Any) -> str:
-        """Return HTML, as a notebook shows it."""
-        return tables.forms.html(self.table(metrics, **options).grid(notes=True))
+        """Return HTML, as a notebook shows it.
+
+        The options are those of `table` of this class: digits, notes and others.
+        """
+        return tables.forms.html(self._made(metrics, options).grid(notes=True))
 
     def to_csv(self, metrics: Names = None, *, spreadsheet: bool = False, **options: Any) -> str:
         """Return CSV, with numbers in all their digits.
@@ -73,7 +102,7 @@ class AsTable(ABC):
             Whether a text that a spreadsheet would compute as a formula gets an apostrophe before
             it. Default: texts are written as they are, for programs.
         """
-        table = self.table(metrics, **options).data()
+        table = self._made(metrics, options).data()
         rows: list[Sequence[Any]] = [[column.name for column in table.columns]]
         rows += table
         text = tables.forms.csv_text(rows, spreadsheet=flag("spreadsheet", spreadsheet))
@@ -105,8 +134,11 @@ class AsTable(ABC):
         return tables.forms.write_json(content, indent)
 
     def to_pandas(self, metrics: Names = None, **options: Any) -> Any:
-        """Return a pandas DataFrame of all columns, with numbers in all their digits."""
-        cells = self.table(metrics, **options).to_dict()
+        """Return a pandas DataFrame of all columns, with numbers in all their digits.
+
+        The options are those of `table` of this class.
+        """
+        cells = self._made(metrics, options).to_dict()
         floats = [name for name, values in cells.items() if _are_floats(values)]
         frame = import_extra("pandas", "to_pandas").DataFrame(cells)
         return frame.astype(dict.fromkeys(floats, float))
