@@ -282,10 +282,6 @@ class Pair(NamedTuple):
     pairing: str
     notes: tuple[str, ...]
 
-    def influences(self, level: float) -> tuple[Influences, Influences]:
-        """The influences on the metric of both models."""
-        return influences_of_run(self.one, level), influences_of_run(self.two, level)
-
 
 def gather_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, str]) -> Pair:
     """Gather the tasks of two models in the units of the first."""
