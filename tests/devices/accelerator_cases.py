@@ -139,6 +139,7 @@ def test_the_counts_and_errors_of_the_host(
         patch.setattr(score_sources, "TILE_BYTES", 8 * most)
         patch.setattr(task_counts, "MOST_ENTRIES", most // 3 + 1)
         patch.setattr(task_counts, "MOST_TASKS", most // 8 + 1)
+        patch.setattr(task_counts, "MOST_STORED_TASKS", most // 8 + 1)
         got = outcome(LAYOUTS[layout](host_tensor(problem.scores).cuda()), problem)
     if isinstance(expected, Exception):
         assert type(got) is type(expected)

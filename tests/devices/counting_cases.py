@@ -22,7 +22,7 @@ import truerank as tr
 from strategies.count_problems import Problem, problems
 from support.outcomes import outcome
 from support.problems import host_tensor
-from truerank.devices import count_kernels, score_sources, task_counts
+from truerank.devices import count_kernels, task_counts
 from truerank.devices.score_sources import StoredScores
 
 RNG = np.random.default_rng(11)
@@ -34,9 +34,7 @@ def prepare(patch: pytest.MonkeyPatch, most: int = 40) -> None:
     patch.setattr(count_kernels, "ROWS", 4)
     patch.setattr(count_kernels, "PROGRAMS", 12)
     patch.setenv("TRUERANK_DEVICE", "triton")
-    patch.setattr(score_sources, "TILE_BYTES", 8 * most)
-    patch.setattr(task_counts, "MOST_ENTRIES", most // 3 + 1)
-    patch.setattr(task_counts, "MOST_TASKS", most // 8 + 1)
+    patch.setattr(task_counts, "MOST_STORED_TASKS", most // 8 + 1)
     plain = StoredScores.empty
     patch.setattr(StoredScores, "empty", lambda *args: plain(*args).fill_(113))
 

@@ -79,7 +79,8 @@ TESTED_BY = {
     """,
     "devices/test_devices.py": """
         devices/backends devices/count_kernels devices/score_sources devices/scoring_kernels
-        devices/task_counts devices/top_scores devices/vector_scores stores/on_device
+        devices/stored_counts devices/task_counts devices/top_scores devices/vector_scores
+        stores/on_device
     """,
     "embeddings/test_inputs.py": """
         embeddings/vectors

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from typing import Any
 
 import triton
@@ -24,6 +25,11 @@ from truerank.devices import count_kernels, scoring_kernels, vector_scores
 H100 = GPUTarget("cuda", 90, 32)
 DTYPES = ("fp32", "fp64")
 STORED = ("fp16", "i16 of bfloat16", "fp32", "fp64", "i8", "u64")
+# What the kernel of stored scores may be given, or not.
+OPTIONAL = ("true_scores", "order", "rows", "filter_indptr", "filter_indices", "filter_lists")
+OPTIONAL += ("indptr", "indices", "lists")
+FILTER = ("filter_indptr", "filter_indices")
+SELECTIONS = (*FILTER, "indptr", "indices", "lists")
 _VECTORS = ("queries", "entities", "bias", "query_means", "entity_means", "out", "panel")
 
 
@@ -42,21 +48,30 @@ def vector_kernel(kernel: str, similarity: str, dtype: str, target: GPUTarget = 
     return _compiled(getattr(scoring_kernels, kernel), constants, pointers, {}, target, options)
 
 
-def stored_kernel(kind: str, by_columns: bool, tasks: int = 1, rows: bool = False) -> Any:
-    """Compile the kernel for stored scores of a dtype, in one of the layouts."""
+def stored_kernel(
+    kind: str, by_columns: bool, tasks: int = 1, given: Sequence[str] = FILTER
+) -> Any:
+    """Compile the kernel for stored scores of a dtype, in one of the layouts.
+
+    `given` names those of its optional pointers that are.
+    """
     dtype, _, name = kind.partition(" of ")
     step_of_one = "column_stride"
     if by_columns:
         tasks = count_kernels.ROWS
         step_of_one = "row_stride"
     constants = {"TASKS": tasks, "COLUMNS": count_kernels.TILE // tasks, "BY_COLUMNS": by_columns}
-    constants |= {"IS_BFLOAT16": bool(name), "columns": None, step_of_one: 1}
-    if not rows:
-        constants["rows"] = None
-    pointers = {"scores": dtype, "true_scores": dtype, "rows": "i64", "counts": "i64"}
+    constants["FEW"] = max(1, constants["COLUMNS"] // count_kernels.TIMES_AS_FEW)
+    constants |= {"IS_BFLOAT16": bool(name), "FIND_NAN": True, step_of_one: 1}
+    constants |= {pointer: None for pointer in OPTIONAL if pointer not in given}
+    pointers = dict.fromkeys(OPTIONAL, "i64") | {"targets": "i64", "counts": "i64"}
+    pointers |= dict.fromkeys(("filter_indices", "indices"), "i32")
+    pointers |= dict.fromkeys(("scores", "true_scores", "own_scores"), dtype)
+    if "true_scores" in given:
+        constants["own_scores"] = None
     aligned = (*pointers, "row_stride", "column_stride")
     return _compiled(
-        count_kernels.count_stored, constants, pointers, aligned, H100, {"enable_fp_fusion": False}
+        count_kernels.count_tasks, constants, pointers, aligned, H100, {"enable_fp_fusion": False}
     )
 
 
@@ -108,9 +123,10 @@ def main() -> int:
         lines["sum_squares", "cosine", dtype] = vector_kernel("sum_squares", "cosine", dtype)
     for kind in STORED:
         for layout in ("rows", "columns"):
-            lines["count_stored", layout, kind] = stored_kernel(kind, layout == "columns")
-        for tasks in (16, 256):  # of narrow rows
-            lines["count_stored", f"{tasks} rows", kind] = stored_kernel(kind, False, tasks)
+            lines["count_tasks", layout, kind] = stored_kernel(kind, layout == "columns")
+        for tasks in (16, count_kernels.MOST_ROWS):  # of narrow rows
+            lines["count_tasks", f"{tasks} rows", kind] = stored_kernel(kind, False, tasks)
+        lines["count_tasks", "candidates", kind] = stored_kernel(kind, False, 1, SELECTIONS)
     spilling = 0
     for words, compiled in lines.items():
         registers, spilled = registers_and_spills(compiled)

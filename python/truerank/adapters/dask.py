@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..counting.sources import OpenTile, Source
-    from ..devices.task_counts import PartOfTasks
+    from ..devices.score_sources import PartOfTasks
     from ..inputs.progress_listeners import Listener
     from ..inputs.rules import Rules
     from ..inputs.words import Layout, Similarity

@@ -12,9 +12,11 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ..devices.task_counts import PartOfTasks
+from ..devices.score_sources import PartOfTasks
+from ..devices.task_counts import DeviceCounts
 from ..stores import Tile
 from .checkpoints import Checkpoint
+from .job import PlacedFault
 from .partial_counts import PartialCounts, TrueScores
 from .sources import OpenTile
 from .tiles import SourceCounts, TileCount, TileJob
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from .job import Job, PlacedFault
+    from .job import Job
     from .sources import Source
 
     # A tile map counts tiles, in their order. Counts of several tiles of the same tasks may be one
@@ -120,7 +122,14 @@ def begin_count(
 
     device_counts = None
     if source.device and checkpoint is None and not job.rules.audit:
-        tasks = PartOfTasks(job.all_rows, job.targets, job.filter, job.candidates, first_column)
+        tasks = PartOfTasks(
+            job.rows,
+            job.targets,
+            job.filter,
+            job.candidates,
+            first_column,
+            forbids_nan=job.rules.nan == "raise",
+        )
         device_counts = source.begin_on_device(tasks, true_scores)
     if device_counts is None:
         counted = count_on_host()
@@ -128,17 +137,33 @@ def begin_count(
     report_progress(0)
 
     def wait() -> SourceCounts:
-        counts = PartialCounts(device_counts.arrays(), job.rules)
-        true = TrueScores(device_counts.true_scores(), source.dtype)
-        if counts.is_void(true).any():
-            return count_on_host()  # The host finds the place of the NaN.
-        report_progress(source.nbytes)
-        place = f"{source.device}, {device_counts.backend}"
-        if true_scores is None:
-            return SourceCounts(counts.final_counts(true), place=place)
-        return SourceCounts(counts.arrays, place=place)
+        counted = wait_for_device(device_counts, source, job, true_scores is None)
+        if counted is None:
+            return count_on_host()
+        if counted.fault is None:
+            report_progress(source.nbytes)
+        return counted
 
     return Counting(wait, is_pending=True)
+
+
+def wait_for_device(
+    device_counts: DeviceCounts, source: Source, job: Job, is_final: bool
+) -> SourceCounts | None:
+    """Wait for the counts of a device; None if the host has to find the place of a NaN."""
+    counts = PartialCounts(device_counts.arrays(), job.rules)
+    true = TrueScores(device_counts.true_scores(), source.dtype)
+    place = f"{source.device}, {device_counts.backend}"
+    is_void = counts.is_void(true)
+    if is_void.any():
+        if not device_counts.finds_nan:
+            return None
+        kind = "nan" if job.rules.nan == "raise" else "nan_true_score"
+        fault = PlacedFault(kind, *device_counts.first_nan(is_void))
+        return SourceCounts(counts.arrays, fault, place=place)
+    if is_final:
+        return SourceCounts(counts.final_counts(true), place=place)
+    return SourceCounts(counts.arrays, place=place)
 
 
 def count_source(

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from ..devices.task_counts import DeviceCounts, PartOfTasks
+    from ..devices.score_sources import PartOfTasks
+    from ..devices.task_counts import DeviceCounts
 
     Array = npt.NDArray[Any]
     # The core takes scores, or vectors whose scores it makes.

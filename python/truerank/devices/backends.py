@@ -15,8 +15,8 @@ from .. import _core
 from ..inputs.array_likes import is_tensor
 from ..stores.on_device import DeviceStore, DeviceStream, chosen_backend
 from ..stores.shards import ShardStore
-from .score_sources import StoredScores
-from .task_counts import DeviceCounts, PartOfTasks
+from .score_sources import PartOfTasks, StoredScores
+from .task_counts import DeviceCounts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,7 +38,7 @@ def count_on_device(
             return None
         parts.append((top, left, scores))
     if true_scores is None and len(parts) > 1:
-        true_scores = store.take(tasks.rows, tasks.targets)
+        true_scores = store.take(tasks.all_rows, tasks.targets)
     return DeviceCounts(parts, tasks, true_scores)
 
 

@@ -11,7 +11,9 @@ import triton.language as tl
 
 PROGRAMS = 4096  # enough for every device to be busy, and for even shares
 TILE = 2048  # scores that a program compares at a time
+TIMES_AS_FEW = 16  # columns of selections at a time
 MOST_TASKS = 8  # that read one row at a time
+MOST_ROWS = 64  # narrow ones, read at a time; of more, registers would be spilled
 ROWS = 64  # read at a time, where neighbours in a column lie together
 
 
@@ -25,50 +27,234 @@ def _comparable(scores, IS_BFLOAT16: tl.constexpr):
     return scores
 
 
-# Of the sizes only the strides are looked at when a kernel is compiled: else it would be compiled
-# again for other tasks.
-@triton.jit(do_not_specialize=["tasks", "width", "turns"])
-def count_stored(
-    scores, true_scores, rows, columns, counts, tasks, width, turns, row_stride, column_stride,
-    TASKS: tl.constexpr, COLUMNS: tl.constexpr, BY_COLUMNS: tl.constexpr,
+@triton.jit
+def _true_scores(true_scores, own_scores, own_place, task, is_task, is_own):
+    """Load the true scores, or else those of the targets, which one program keeps."""
+    if true_scores is not None:
+        true = tl.load(true_scores + task)
+    else:
+        true = tl.load(own_place, mask=is_own, other=0)
+        if tl.program_id(1) == 0:
+            tl.store(own_scores + task, true, mask=is_task)
+    return true
+
+
+@triton.jit
+def _list_of(indptr, lists, task):
+    """Return where the list of each task begins and ends (default of lists: list i of task i)."""
+    number = task
+    if lists is not None:
+        number = tl.load(lists + task)
+    return tl.load(indptr + number), tl.load(indptr + number + 1)
+
+
+@triton.jit
+def _columns(indices, begin, end, first_column, width):
+    """Return the columns at some places (default: these themselves), and which are to be read."""
+    inside = begin < end
+    column = begin
+    if indices is not None:
+        column = tl.load(indices + begin, mask=inside, other=0).to(tl.int64) - first_column
+        inside &= (column >= 0) & (column < width)
+    return column, inside
+
+
+@triton.jit
+def _holds(indices, begin, end, column):
+    """Whether lists in ascending order hold columns: a binary search for each."""
+    low = begin + column * 0
+    high = end + column * 0
+    size = tl.max(end - begin)
+    while size > 0:
+        middle = (low + high) // 2
+        is_open = low < high
+        is_below = tl.load(indices + middle, mask=is_open, other=0) < column
+        low = tl.where(is_open & is_below, middle + 1, low)
+        high = tl.where(is_open & ~is_below, middle, high)
+        size = size // 2
+    return (low < end) & (tl.load(indices + low, mask=low < end, other=0) == column)
+
+
+@triton.jit
+def _count(flags, axis: tl.constexpr):
+    """Return how many flags of each task are set, or the sums of its counts."""
+    return tl.expand_dims(tl.sum(flags.to(tl.int32), axis), axis)
+
+
+@triton.jit
+def _read(place, inside, is_whole, IS_BFLOAT16: tl.constexpr):
+    """Load scores; without a mask if all are inside, so that a thread reads several at once."""
+    if is_whole:
+        scores = tl.load(place)
+    else:
+        scores = tl.load(place, mask=inside, other=0)
+    return _comparable(scores, IS_BFLOAT16)
+
+
+@triton.jit
+def _count_compared(
+    row_starts, true, task, is_task, indptr, indices, begin, end, first_column, width, listed,
+    column_stride, first, last, is_whole, axis: tl.constexpr, COLUMNS: tl.constexpr,
     IS_BFLOAT16: tl.constexpr,
 ):  # fmt: skip
-    """Count some columns (default: all), `turns` tiles of them, for tasks of rows (default: i).
-
-    Neighbours in the last axis of a tile are read by neighbouring threads: columns or, where those
-    of a column lie together, rows.
-    """
-    task = tl.program_id(0) * TASKS + tl.arange(0, TASKS)
-    across = tl.arange(0, COLUMNS)
-    task = task[None, :] if BY_COLUMNS else task[:, None]
-    across = across[:, None] if BY_COLUMNS else across[None, :]
-    at = tl.minimum(task, tasks - 1)
-    true = _comparable(tl.load(true_scores + at), IS_BFLOAT16)
-    row = task.to(tl.int64) if rows is None else tl.load(rows + at)
-    row_starts = scores + row * row_stride
+    """Count candidates, as if nothing were filtered: above, tied, NaN and all, the target too."""
+    across = tl.expand_dims(tl.arange(0, COLUMNS), 1 - axis)
     above = tl.zeros((task + across).shape, tl.int32)
     tied = above
     nan = above
-    is_whole = (tl.program_id(0) + 1) * TASKS <= tasks
-    begin = tl.program_id(1).to(tl.int64) * turns * COLUMNS
-    for turn in range(turns):
-        start = begin + turn * COLUMNS
-        column = start + across
-        inside = column < width
-        if columns is not None:
-            column = tl.load(columns + column, mask=inside, other=0)
+    found = above
+    for turn in range(first, last):
+        place = begin + turn * COLUMNS + across
+        column, inside = _columns(indices, place, end, first_column, width)
+        is_full = (indptr is None) & is_whole & ((turn + 1) * COLUMNS <= listed)
         place = row_starts + column * column_stride
-        if is_whole & (start + COLUMNS <= width):
-            score = tl.load(place)
-        else:
-            score = tl.load(place, mask=inside & (task < tasks), other=0)
-        score = _comparable(score, IS_BFLOAT16)
+        score = _read(place, inside & is_task, is_full, IS_BFLOAT16)
         above += ((score > true) & inside).to(tl.int32)
         tied += ((score == true) & inside).to(tl.int32)
         nan += ((score != score) & inside).to(tl.int32)
+        if indptr is not None:
+            found += inside.to(tl.int32)
+    n_found = _count(found, axis)
+    if indptr is None:
+        n_found += tl.minimum(last * COLUMNS, listed) - tl.minimum(first * COLUMNS, listed)
+    return _count(above, axis), _count(tied, axis), _count(nan, axis), n_found
+
+
+@triton.jit
+def _take_out_filtered(
+    above, tied, nan, found, row_starts, true, task, is_task, target, filter_indptr,
+    filter_indices, filter_lists, indices, begin, end, first_column, width, column_stride,
+    axis: tl.constexpr, FEW: tl.constexpr, IS_BFLOAT16: tl.constexpr,
+):  # fmt: skip
+    """Return the counts without the candidates that are filtered, but for the target."""
+    few = tl.expand_dims(tl.arange(0, FEW), 1 - axis)
+    first, last = _list_of(filter_indptr, filter_lists, task)
+    tiles = tl.cdiv(tl.max(last - first), FEW)
+    for turn in range(tl.program_id(1), tiles, tl.num_programs(1)):
+        place = first + turn * FEW + few
+        column, inside = _columns(filter_indices, place, last, first_column, width)
+        inside &= is_task & (column != target)
+        if indices is not None:
+            inside &= _holds(indices, task * 0 + begin, task * 0 + end, column + first_column)
+        score = _read(row_starts + column * column_stride, inside, False, IS_BFLOAT16)
+        above -= _count((score > true) & inside, axis)
+        tied -= _count((score == true) & inside, axis)
+        nan -= _count((score != score) & inside, axis)
+        found -= _count(inside, axis)
+    return above, tied, nan, found
+
+
+@triton.jit
+def _first_nan(
+    row_starts, task, is_task, target, filter_indptr, filter_indices, filter_lists,
+    indices, begin, end, first_column, width, column_stride, first, last, axis: tl.constexpr,
+    FEW: tl.constexpr, IS_BFLOAT16: tl.constexpr,
+):  # fmt: skip
+    """Return the first column of each task whose score is NaN and that is not filtered."""
+    few = tl.expand_dims(tl.arange(0, FEW), 1 - axis)
+    first_nan = tl.zeros(is_task.shape, tl.int64) + width
+    if filter_indices is not None:
+        out_begin, out_end = _list_of(filter_indptr, filter_lists, task)
+    for turn in range(first, last):
+        column, inside = _columns(indices, begin + turn * FEW + few, end, first_column, width)
+        inside &= is_task
+        score = _read(row_starts + column * column_stride, inside, False, IS_BFLOAT16)
+        is_bad = (score != score) & inside & (column != target)
+        if filter_indices is not None:
+            is_bad &= ~_holds(filter_indices, out_begin, out_end, column + first_column)
+        found = tl.min(tl.where(is_bad, column, width), axis)
+        first_nan = tl.minimum(first_nan, tl.expand_dims(found, axis))
+    return first_nan
+
+
+# Of the sizes only the strides are looked at when a kernel is compiled: else it would be compiled
+# again for other tasks.
+@triton.jit(do_not_specialize=["tasks", "width", "first_column", "listed"])
+def count_tasks(
+    scores, true_scores, order, rows, targets,
+    filter_indptr, filter_indices, filter_lists, indptr, indices, lists,
+    counts, own_scores, tasks, width, first_column, listed, row_stride, column_stride,
+    TASKS: tl.constexpr, COLUMNS: tl.constexpr, FEW: tl.constexpr, BY_COLUMNS: tl.constexpr,
+    FIND_NAN: tl.constexpr, IS_BFLOAT16: tl.constexpr,
+):  # fmt: skip
+    """Count for some tasks in some of the columns, or of their candidates.
+
+    What is filtered and the target are compared with the others, and then taken out again.
+
+    Neighbours in the last axis of a tile are read by neighbouring threads: columns or, where those
+    of a column lie together, rows.
+
+    Parameters
+    ----------
+    scores : pointer
+        A part of a matrix, `width` columns from `first_column` on; targets and selections have the
+        numbers of the matrix.
+    true_scores : pointer, optional
+        Default: the scores of the targets, which go to `own_scores`.
+    order : pointer, optional
+        The tasks in the order of their rows. Default: they are.
+    rows : pointer, optional
+        Default: task i reads row i.
+    indptr, indices, lists : pointers, optional
+        The candidates, each list in ascending order. Without an indptr all tasks have the `listed`
+        indices; without indices, all columns, of which there are as many.
+    counts : pointer of int64, shape (programs across, 6, tasks)
+        See `task_counts.NAMES`; and the first column whose score is a forbidden NaN, which is
+        looked for with FIND_NAN, or else `width`.
+    """
     axis: tl.constexpr = 0 if BY_COLUMNS else 1
-    place = counts + tl.reshape(task, (TASKS,))
-    is_task = tl.reshape(task < tasks, (TASKS,))
-    tl.atomic_add(place, tl.sum(above, axis).to(tl.int64), is_task, sem="relaxed")
-    tl.atomic_add(place + tasks, tl.sum(tied, axis).to(tl.int64), is_task, sem="relaxed")
-    tl.atomic_add(place + 2 * tasks, tl.sum(nan, axis).to(tl.int64), is_task, sem="relaxed")
+    place = tl.expand_dims(tl.program_id(0) * TASKS + tl.arange(0, TASKS), axis)
+    is_task = place < tasks
+    task = tl.minimum(place, tasks - 1)
+    if order is not None:
+        task = tl.load(order + task)
+    row = place.to(tl.int64) if rows is None else tl.load(rows + task)
+    row_starts = scores + row * row_stride
+    target = tl.load(targets + task) - first_column
+    is_own = is_task & (target >= 0) & (target < width)
+    own_place = row_starts + target * column_stride
+    true = _true_scores(true_scores, own_scores, own_place, task, is_task, is_own)
+    true = _comparable(true, IS_BFLOAT16)
+
+    begin = 0
+    end = listed
+    tiles = tl.cdiv(listed, COLUMNS)
+    if indptr is not None:
+        begin, end = _list_of(indptr, lists, task)
+        tiles = tl.cdiv(tl.max(end - begin), COLUMNS)
+    turns = tl.cdiv(tiles, tl.num_programs(1))
+    first = tl.program_id(1).to(tl.int64) * turns
+    last = tl.minimum(first + turns, tiles)
+    above, tied, nan, found = _count_compared(
+        row_starts, true, task, is_task, indptr, indices, begin, end, first_column, width, listed,
+        column_stride, first, last, (tl.program_id(0) + 1) * TASKS <= tasks, axis, COLUMNS,
+        IS_BFLOAT16,
+    )  # fmt: skip
+    # What follows takes few columns at a time, so that it needs few registers.
+    first_nan = tl.zeros(task.shape, tl.int64) + width
+    if FIND_NAN:
+        if tl.max(nan) > 0:  # which is an error, so that nobody minds a second reading
+            first_nan = _first_nan(
+                row_starts, task, is_task, target, filter_indptr, filter_indices, filter_lists,
+                indices, begin, end, first_column, width, column_stride,
+                first * (COLUMNS // FEW), last * (COLUMNS // FEW), axis, FEW, IS_BFLOAT16,
+            )  # fmt: skip
+        if true_scores is None:
+            first_nan = tl.where(true != true, tl.minimum(first_nan, target), first_nan)
+    if filter_indices is not None:
+        above, tied, nan, found = _take_out_filtered(
+            above, tied, nan, found, row_starts, true, task, is_task, target, filter_indptr,
+            filter_indices, filter_lists, indices, begin, end, first_column, width, column_stride,
+            axis, FEW, IS_BFLOAT16,
+        )  # fmt: skip
+    own = _comparable(tl.load(own_place, mask=is_own, other=0), IS_BFLOAT16)
+    is_own &= tl.program_id(1) == 0  # so that it is taken out once
+    differs = is_own & (own != true) & ((own == own) | (true == true))  # NaN equals NaN
+
+    counts += tl.program_id(1).to(tl.int64) * 6 * tasks + task
+    tl.store(counts, above - ((own > true) & is_own).to(tl.int64), is_task)
+    tl.store(counts + tasks, tied - ((own == true) & is_own).to(tl.int64), is_task)
+    tl.store(counts + 2 * tasks, nan - ((own != own) & is_own).to(tl.int64), is_task)
+    tl.store(counts + 3 * tasks, found - is_own.to(tl.int64), is_task)
+    tl.store(counts + 4 * tasks, differs.to(tl.int64), is_task)
+    tl.store(counts + 5 * tasks, first_nan, is_task)

@@ -1,4 +1,4 @@
-"""Score matrices on a device, and how operations of torch compare tiles of them.
+"""Score matrices on a device and their tasks, and how operations of torch compare tiles of them.
 
 Scores are compared by their keys, integers in the same order, because some devices take subnormal
 floats for 0. A tile is so small that it and all that is made of it take less than 256 MB.
@@ -10,19 +10,69 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from ..inputs.selection import selection_of_tasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .._core import Selection
     from ..arrays.types import IntArray
     from ..stores.on_device import DeviceStream
 
     Tensor = Any  # of torch, which has no types here
 
+ALIGNMENT = 16  # of arrays that are copied together, so that a kernel is compiled once for all
 TILE_BYTES = 16 << 20  # a tile's keys, masks and sums take up to ten times as much
+
+
+class PartOfTasks(NamedTuple):
+    """Tasks in a matrix that may be part of a larger one, with columns numbered as in that.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (tasks,), or None
+        The row of the part that each task reads. None: task i reads row i.
+    targets : ndarray of int64, shape (tasks,)
+        The column of each target in the larger matrix; -1 if it is in none.
+    filter, candidates : Selection, optional
+        Sorted, as `as_selection` gives them.
+    first_column : int
+        The number of the part's first column.
+    forbids_nan : bool
+        Whether the first NaN in S is looked for, which is an error.
+    """
+
+    rows: IntArray | None
+    targets: IntArray
+    filter: Selection | None = None
+    candidates: Selection | None = None
+    first_column: int = 0
+    forbids_nan: bool = False
+
+    @property
+    def all_rows(self) -> IntArray:
+        """The row of each task."""
+        if self.rows is None:
+            return np.arange(len(self.targets))
+        return self.rows
+
+    def some(self, tasks: slice | IntArray, top: int, left: int) -> PartOfTasks:
+        """Return some of the tasks, in the part that begins at a row and a column of this one."""
+        if (tasks, top, left) == (slice(0, len(self.targets)), 0, 0):
+            return self
+        rows = self.all_rows[tasks] - top
+        part = self._replace(
+            rows=rows, targets=self.targets[tasks], first_column=self.first_column + left
+        )
+        if self.filter is not None:
+            part = part._replace(filter=selection_of_tasks(self.filter, tasks))
+        if self.candidates is not None:
+            part = part._replace(candidates=selection_of_tasks(self.candidates, tasks))
+        return part
 
 
 class ScoreSource(ABC):
@@ -69,6 +119,27 @@ class ScoreSource(ABC):
         if dtype is not None:
             host_tensor = host_tensor.view(dtype)
         return self.stream.upload(host_tensor, self.empty(host_tensor.shape, host_tensor.dtype))
+
+    def upload_together(self, *arrays: npt.NDArray[Any] | None) -> list[Tensor | None]:
+        """Copy arrays to the device at once, each as signed integers; None stays None."""
+        torch = sys.modules["torch"]
+        starts = [0]
+        for array in arrays:
+            size = 0 if array is None else array.nbytes
+            starts.append(starts[-1] - size // -ALIGNMENT * ALIGNMENT)
+        host = self.stream.host_memory(starts[-1])
+        for start, array in zip(starts, arrays, strict=False):
+            if array is not None:
+                memory = host.numpy()[start : start + array.nbytes]
+                memory.view(array.dtype).reshape(array.shape)[:] = array
+        whole = self.stream.upload(host, self.empty((starts[-1],), torch.uint8))
+        parts: list[Tensor | None] = []
+        for start, array in zip(starts, arrays, strict=False):
+            part = None
+            if array is not None:
+                part = whole[start : start + array.nbytes].view(integers_of(array.itemsize))
+            parts.append(part)
+        return parts
 
     def to_host(self, *tensors: Tensor) -> list[npt.NDArray[Any]]:
         """Wait for tensors, and return them in the host's memory."""
@@ -159,68 +230,16 @@ class StoredScores(ScoreSource):
             block = self._bits[self.upload(rows)[:, None], columns]
         return block.view(self.dtype)
 
-    def scan(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
-        tasks = len(rows)
-        width = self.shape[1] if columns is None else len(columns)
-        if self.backend == "torch" or not tasks or not width:
-            return super().scan(rows, true_scores, columns)
-        from . import count_kernels as kernels
 
-        tensor = self.like
-        is_bfloat16 = self.dtype == sys.modules["torch"].bfloat16
-        if is_bfloat16:
-            tensor = bits_of(tensor)
-            true_scores = bits_of(true_scores)
-        task_rows = None
-        if (rows[1:] - rows[:-1] == 1).all():  # then a thread reads several neighbours at once
-            tensor = tensor[int(rows[0]) :]
-        else:
-            task_rows = self.upload(rows)
-        row_stride, column_stride = tensor.stride()
-        by_columns = row_stride < column_stride
-        if by_columns:
-            tile_tasks = kernels.ROWS
-        else:  # as many as read one row on average, up to a power of two
-            tasks_of_row = tasks // (1 + int(np.count_nonzero(np.diff(rows))))
-            tile_tasks = min(kernels.MOST_TASKS, _power_of_two_from(tasks_of_row))
-            # and more of narrow rows, so that the tile is full
-            tile_tasks = max(tile_tasks, kernels.TILE // _power_of_two_from(width))
-        tile_columns = kernels.TILE // tile_tasks
-        programs_down = -(-tasks // tile_tasks)
-        tiles_across = -(-width // tile_columns)
-        # a program takes several tiles where there would be more programs than are needed
-        turns = -(-tiles_across // max(1, kernels.PROGRAMS // programs_down))
-        counts = self.zeros(3, tasks)
-        kernels.count_stored[programs_down, -(-tiles_across // turns)](
-            tensor,
-            true_scores,
-            task_rows,
-            columns,
-            counts,
-            tasks,
-            width,
-            turns,
-            row_stride,
-            column_stride,
-            TASKS=tile_tasks,
-            COLUMNS=tile_columns,
-            BY_COLUMNS=by_columns,
-            IS_BFLOAT16=is_bfloat16,
-            enable_fp_fusion=False,
-        )
-        return counts
-
-
-def _power_of_two_from(number: int) -> int:
-    """Return the least power of two that is not below a number."""
-    return 1 << (number - 1).bit_length()
+def integers_of(itemsize: int) -> Any:
+    """Return torch's dtype of signed integers of so many bytes."""
+    torch = sys.modules["torch"]
+    return {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[itemsize]
 
 
 def bits_of(scores: Tensor) -> Tensor:
     """View scores as signed integers of the same size."""
-    torch = sys.modules["torch"]
-    integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    return scores.view(integers[scores.element_size()])
+    return scores.view(integers_of(scores.element_size()))
 
 
 def keys_of(scores: Tensor) -> tuple[Tensor, Tensor]:

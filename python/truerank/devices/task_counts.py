@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.array_likes import tensor_array
-from .score_sources import keys_of, true_keys_of
+from .score_sources import PartOfTasks, StoredScores, keys_of, true_keys_of
+from .stored_counts import begin_stored
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,30 +22,9 @@ if TYPE_CHECKING:
     Part = tuple[int, int, ScoreSource]  # a rectangle of a matrix: its first row and column
 
 NAMES = ("above", "tied", "nan", "candidates", "differing")
+MOST_STORED_TASKS = 1 << 21  # counted by one kernel, which takes some 60 bytes for each
 MOST_TASKS = 1 << 17  # counted at once: each takes some 200 bytes meanwhile
 MOST_ENTRIES = 1 << 18  # of selections, handled at once: each takes some 150 bytes meanwhile
-
-
-class PartOfTasks(NamedTuple):
-    """Tasks in a matrix that may be part of a larger one, with columns numbered as in that.
-
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (tasks,)
-        The row of the part that each task reads.
-    targets : ndarray of int64, shape (tasks,)
-        The column of each target in the larger matrix; -1 if it is in none.
-    filter, candidates : Selection, optional
-        Sorted, as `as_selection` gives them.
-    first_column : int
-        The number of the part's first column.
-    """
-
-    rows: IntArray
-    targets: IntArray
-    filter: Selection | None = None
-    candidates: Selection | None = None
-    first_column: int = 0
 
 
 class SelectedColumns:
@@ -113,6 +93,15 @@ def copied_selection(selection: Selection | None, source: ScoreSource) -> Select
     return SelectedColumns(selection, source)
 
 
+class _Pending(NamedTuple):
+    """What a device may still compute of some tasks."""
+
+    scores: ScoreSource
+    tasks: slice | IntArray  # their numbers
+    counts: Tensor  # of int64, (n, fields, tasks), those of n parts of the columns, on the host
+    true_scores: Tensor | None
+
+
 class DeviceCounts:
     """Partial counts of tasks, which devices may still compute; nothing is waited for.
 
@@ -126,64 +115,139 @@ class DeviceCounts:
         In the whole matrix.
     true_scores : ndarray, shape (tasks,), optional
         In the form that the core takes them. Default: the scores at the targets, all in one part.
+
+    Attributes
+    ----------
+    backend : {"triton", "torch"}
+        What counts.
+    finds_nan : bool
+        Whether it also finds the place of a forbidden NaN. The scores are then read only by what
+        has been given to the stream, and may be written again by what is given to it later.
     """
 
     def __init__(
         self, parts: Sequence[Part], tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
     ) -> None:
-        self._tasks = len(tasks.rows)
+        self._tasks = tasks
         self._true_scores = true_scores
-        self.backend = parts[0][2].backend  # "triton" or "torch"
-        self._pending: list[tuple[ScoreSource, IntArray, Tensor, Tensor]] = []
+        self.backend = parts[0][2].backend
+        self.finds_nan = len(parts) == 1 and _has_kernel(parts[0][2])
+        self._pending: list[_Pending] = []
         self._table: npt.NDArray[np.int64] | None = None
         for top, left, scores in parts:
-            numbers = np.flatnonzero((tasks.rows >= top) & (tasks.rows < top + scores.shape[0]))
-            numbers = numbers[np.argsort(tasks.rows[numbers], kind="stable")]
+            numbers = _tasks_of_rows(tasks, top, top + scores.shape[0])
+            begin = self._begin_stored if _has_kernel(scores) else self._begin
             with scores.stream.current():
-                self._begin(scores, numbers, tasks, top, left)
+                begin(scores, numbers, top, left)
 
-    def _begin(
-        self, scores: ScoreSource, numbers: IntArray, tasks: PartOfTasks, top: int, left: int
+    def _begin_stored(
+        self, scores: ScoreSource, numbers: slice | IntArray, top: int, left: int
     ) -> None:
-        """Begin to count the tasks of these numbers, which read a part in the order of its rows."""
+        """Begin to count the tasks of these numbers by one kernel."""
+        for some in _split(numbers, MOST_STORED_TASKS):
+            part = self._tasks.some(some, top, left)
+            true_scores = None if self._true_scores is None else self._true_scores[some]
+            self._pending.append(_Pending(scores, some, *begin_stored(scores, part, true_scores)))
+
+    def _begin(self, scores: ScoreSource, numbers: slice | IntArray, top: int, left: int) -> None:
+        """Begin to count the tasks of these numbers, in the order of the rows that they read."""
+        tasks = self._tasks
         first_column = tasks.first_column + left
         left_out = copied_selection(tasks.filter, scores)
         let_in = copied_selection(tasks.candidates, scores)
-        for first in range(0, max(1, len(numbers)), MOST_TASKS):
-            some = numbers[first : first + MOST_TASKS]
+        all_numbers = np.arange(len(tasks.targets))
+        all_rows = tasks.all_rows
+        if tasks.rows is not None:
+            numbers = all_numbers[numbers]
+            numbers = numbers[np.argsort(all_rows[numbers], kind="stable")]
+        for some in _split(numbers, MOST_TASKS):
             true_scores = None if self._true_scores is None else self._true_scores[some]
-            rows = tasks.rows[some] - top
-            chunk = _Chunk(scores, some, rows, tasks.targets[some] - first_column, true_scores)
+            targets = tasks.targets[some] - first_column
+            chunk = _Chunk(scores, all_numbers[some], all_rows[some] - top, targets, true_scores)
             counts = scores.stream.copy_to_host(chunk.count(first_column, left_out, let_in))
             compared = scores.stream.copy_to_host(chunk.true)
-            self._pending.append((scores, some, counts, compared))
+            self._pending.append(_Pending(scores, some, counts[None], compared))
+
+    def _counts(self) -> npt.NDArray[np.int64]:
+        """Wait for the counts."""
+        if self._table is None:
+            totals = []
+            for pending in self._pending:
+                pending.scores.stream.wait()
+                counts = pending.counts.numpy()
+                total = counts[0]
+                if len(counts) > 1:
+                    total = counts.sum(0)
+                if self.finds_nan:
+                    total[len(NAMES)] = counts[:, len(NAMES)].min(0)
+                totals.append(total)
+            if len(totals) == 1 and isinstance(self._pending[0].tasks, slice):
+                self._table = totals[0]
+            else:
+                self._table = np.zeros((len(NAMES) + 1, len(self._tasks.targets)), np.int64)
+                for pending, total in zip(self._pending, totals, strict=True):
+                    self._table[: len(total), pending.tasks] += total
+        return self._table
 
     def arrays(self) -> dict[str, IntArray]:
         """Wait for the counts: partial counts as the core gives them."""
-        if self._table is None:
-            self._table = np.zeros((len(NAMES), self._tasks), np.int64)
-            for scores, numbers, counts, _ in self._pending:
-                scores.stream.wait()
-                self._table[:, _consecutive(numbers)] += counts.numpy()
-        return dict(zip(NAMES, self._table, strict=True))
+        return dict(zip(NAMES, self._counts(), strict=False))
 
     def true_scores(self) -> npt.NDArray[Any]:
         """Wait for the true scores, with which the scores were compared."""
         if self._true_scores is not None:
             return self._true_scores
-        self.arrays()
-        numbers = np.concatenate([numbers for _, numbers, _, _ in self._pending])
-        scores = np.concatenate(
-            [tensor_array(compared, "scores")[0] for _, _, _, compared in self._pending]
-        )
-        return scores[np.argsort(numbers)]
+        self._counts()
+        parts = [tensor_array(pending.true_scores, "scores")[0] for pending in self._pending]
+        if len(parts) == 1 and isinstance(self._pending[0].tasks, slice):
+            return parts[0]
+        scores = np.empty(len(self._tasks.targets), parts[0].dtype)
+        for pending, part in zip(self._pending, parts, strict=True):
+            scores[pending.tasks] = part
+        return scores
+
+    def first_nan(self, void: npt.NDArray[np.bool_]) -> tuple[int, int, int]:
+        """Return the first task, by row and column, that has a forbidden NaN, and these.
+
+        Parameters
+        ----------
+        void : ndarray of bool, shape (tasks,)
+            Which tasks have one. If `forbids_nan` is false, it is their true score.
+        """
+        numbers = np.flatnonzero(void)
+        tasks = self._tasks
+        rows = numbers if tasks.rows is None else tasks.rows[numbers]
+        columns = tasks.targets[numbers] - tasks.first_column
+        if tasks.forbids_nan:
+            columns = self._counts()[len(NAMES), numbers]
+        first = np.lexsort((columns, rows))[0]
+        return int(numbers[first]), int(rows[first]), int(columns[first])
 
 
-def _consecutive(numbers: IntArray) -> IntArray | slice:
-    """Return a slice where numbers are consecutive, as most are: many tasks are added faster."""
-    if len(numbers) and (np.diff(numbers) == 1).all():
-        return slice(int(numbers[0]), int(numbers[-1]) + 1)
-    return numbers
+def _has_kernel(scores: ScoreSource) -> bool:
+    """Whether one kernel counts all tasks of a matrix at once."""
+    return scores.backend == "triton" and isinstance(scores, StoredScores)
+
+
+def _tasks_of_rows(tasks: PartOfTasks, top: int, bottom: int) -> slice | IntArray:
+    """Return the numbers of the tasks that read some rows."""
+    count = len(tasks.targets)
+    if tasks.rows is None:
+        return slice(min(top, count), min(bottom, count))
+    is_read = (tasks.rows >= top) & (tasks.rows < bottom)
+    if is_read.all():
+        return slice(0, count)
+    return np.flatnonzero(is_read)
+
+
+def _split(numbers: slice | IntArray, most: int) -> Iterator[slice | IntArray]:
+    """Yield so many of some numbers at a time; none at all, too."""
+    if isinstance(numbers, slice):
+        for first in range(numbers.start, max(numbers.stop, numbers.start + 1), most):
+            yield slice(first, min(first + most, numbers.stop))
+    else:
+        for first in range(0, max(1, len(numbers)), most):
+            yield numbers[first : first + most]
 
 
 class _Chunk:

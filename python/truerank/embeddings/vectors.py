@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from ..arrays.types import IntArray
     from ..counting.job import Job
-    from ..devices.task_counts import PartOfTasks
+    from ..devices.score_sources import PartOfTasks
     from ..inputs.rules import Rules
     from ..inputs.words import Layout
     from ..ranks.container import Ranks

@@ -69,6 +69,7 @@ class DeviceStream:
         module: Any = getattr(sys.modules["torch"], device.type, None)
         self._module: Any = None
         self._stream: Any = None
+        self._pins = device.type in ("cuda", "xpu")
         if device.type != "cpu" and hasattr(module, "Stream"):
             self._module = module
             self._stream = module.current_stream(device)
@@ -79,6 +80,15 @@ class DeviceStream:
         stream: Any = nullcontext() if self._module is None else self._module.stream(self._stream)
         with sys.modules["torch"].no_grad(), stream:
             yield
+
+    def host_memory(self, size: int) -> Any:
+        """Return so many bytes of the host's memory, for an upload.
+
+        They are pinned where torch can do that. Freed, they are given out again only when the
+        copies from them are done: torch keeps an event for each, and thus a ring of them.
+        """
+        torch = sys.modules["torch"]
+        return torch.empty(size, dtype=torch.uint8, device="cpu", pin_memory=self._pins)
 
     def upload(self, tensor: Any, to: Any) -> Any:
         """Fill a tensor on the device from one in the host's memory, not needed afterwards.
