@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Literal
+from typing import Any
 
 from .. import tables
 from ..inputs.checks import flag, unique_keys
 from ..metrics import Key, parse
-from ..metrics.keys import ADJUSTED, ALL_SIDES, NO_ADJUSTMENT, table_name
+from ..metrics.keys import ADJUSTED, ALL_SIDES, NO_ADJUSTMENT, increasing, table_name
 from ..metrics.kinds import DEFAULT_KIND
 from ..metrics.metric_table import listed_metrics
 
@@ -25,6 +25,7 @@ AUTO = "auto"  # Kinds have rows where they print otherwise than the default kin
 ALL_KINDS = "all"  # It means all kinds but the random one.
 
 Names = str | Iterable[str] | None
+BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
 # Papers print these metrics as percentages, too.
 SHARES = ("hits", "sampled_hits", "success", "recall", "precision", "judged")
 
@@ -109,23 +110,26 @@ def metric_column(
     key: Key | None = None,
     *,
     percent: bool = False,
-    better: Literal["higher", "lower"] | None = None,
+    is_ranked: bool = False,
 ) -> tables.Column:
     """Return the column of a key: three decimals of a share, one of a mean rank, two of a z.
+
+    Where models are ranked, the best of its numbers are marked.
 
     Examples
     --------
     >>> metric_column("mr").decimals, metric_column("mrr").decimals, metric_column("zmrr").decimals
     (1, 3, 2)
-    >>> metric_column("hits@10", percent=True).unit
-    '%'
+    >>> metric_column("hits@10", percent=True).unit, metric_column("mr", is_ranked=True).better
+    ('%', 'lower')
     """
-    if key is None:
-        key = parse(name)
+    key = parse(name) if key is None else key
+    better = BETTER[increasing(key)] if is_ranked else None
+    column = tables.Column(name, table_name(key), key.decimals, better=better)
     is_share = key.adjustment == NO_ADJUSTMENT and key.metric in SHARES
     if flag("percent", percent) and is_share:
-        return tables.Column(name, table_name(key), 1, "%", better=better)
-    return tables.Column(name, table_name(key), key.decimals, better=better)
+        return column._replace(decimals=1, unit="%")
+    return column
 
 
 def sentence(text: str) -> str:

@@ -38,7 +38,6 @@ Models = Mapping[str, Repeats]
 Keys = Mapping[str, "Key | None"]  # By the name of a column; None where there is no value.
 
 BEST = "best"
-BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
 
 
 class Line(NamedTuple):
@@ -195,10 +194,13 @@ def table(
         labels.insert(0, Column("group", first.by or ""))
     if kinds is not None:
         labels.append(label_column(cells, "kind") if is_auto(kinds) else Column("kind"))
+    columns = []
+    for name, key in keys.items():
+        columns.append(metric_column(name, key, percent=percent, is_ranked=not unlike))
     found = pivot(
         cells,
         labels,
-        _metric_columns(keys, percent=percent, is_ranked=not unlike),
+        columns,
         number=Column("runs", only="data") if is_repeated else None,
         plain_kind=first.form.default_kind if is_auto(kinds) else None,
         significant=marks,
@@ -235,15 +237,6 @@ def _read_keys(models: Models, metrics: Names) -> dict[str, Key]:
         except UnknownKeyError as error:
             raise UnknownKeyError(error.argument, f"{error.problem} (of {name!r})") from None
     return {key: first.read_key(key) for key in keys}
-
-
-def _metric_columns(keys: Mapping[str, Key], *, percent: bool, is_ranked: bool) -> list[Column]:
-    """Return a column for each key; the best of each are marked where models can be ranked."""
-    columns = []
-    for name, key in keys.items():
-        better = BETTER[increasing(key)] if is_ranked else None
-        columns.append(metric_column(name, key, percent=percent, better=better))
-    return columns
 
 
 # -- lines -----------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ from .as_table import AsTable, Names
 from .cells import DIGITS, cell, format_count, plain_cells
 from .forms import Grid
 
+MOST_DIGITS = 15
+
 Position = tuple[int, str]  # It is a row, from 0, and the name of a column.
 TextOfRow = dict[int, str]
 
@@ -128,7 +130,7 @@ class Table(AsTable):
         self.before = tuple(_checked_lines("before", before))
         self.notes = tuple(_checked_lines("notes", notes))
         self._names = integer("names", names, least=0, most=max(1, len(self.columns)))
-        self._digits = check_digits(digits)
+        self._digits = integer("digits", digits, least=0, most=MOST_DIGITS)
         self._shown = range(len(self))
         if shown is not None:
             self._shown = self._shown[instance("shown", shown, range).start : shown.stop]
@@ -172,7 +174,7 @@ class Table(AsTable):
         """
         table = copy.copy(self)
         if digits is not None:
-            table._digits = check_digits(digits)
+            table._digits = integer("digits", digits, least=0, most=MOST_DIGITS)
         if notes is not None:
             table._notes_shown = flag("notes", notes)
         if metrics is None:
@@ -318,11 +320,6 @@ class Table(AsTable):
 
 
 # -- checks ----------------------------------------------------------------------------------------
-
-
-def check_digits(digits: int) -> int:
-    """Check how precise numbers are to be printed."""
-    return integer("digits", digits, least=0, most=15)
 
 
 def _checked_lines(name: str, lines: Iterable[str]) -> list[str]:
