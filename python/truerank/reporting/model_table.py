@@ -171,10 +171,8 @@ def table(
     if has_groups and by is not None and not isinstance(by, str):
         expected = "the name of a label, where groups have rows"
         raise InputTypeError("by", expected=expected, got=type(by).__name__)
-    unlike = _unlike(models, has_groups or any(key.macro for key in keys.values()))
-    if unlike and not allow_unlike:
-        advice = "allow_unlike=True puts them side by side, without a best"
-        raise InputValueError("reports", f"{unlike[0]}; {advice}")
+    macro = has_groups or any(key.macro for key in keys.values())
+    unlike = _unlike(models, macro, allow_unlike)
     lines = _read_lines(models, keys, has_groups, kinds)
     every_report = [report for runs in models.values() for report in runs.reports]
     first = every_report[0]
@@ -422,8 +420,8 @@ def _references(block: Sequence[Line], reference: str) -> dict[str, str]:
 # -- notes -----------------------------------------------------------------------------------------
 
 
-def _unlike(models: Models, macro: bool) -> list[str]:
-    """Say which models cannot be compared with the first, by the rule of `compare`."""
+def _unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str]:
+    """Say which models cannot be compared with the first, by the rule of `compare`, or refuse."""
     reasons: list[str] = []
     for name, runs in models.items():
         reasons += (f"{name}: {difference}" for difference in run_differences(runs))
@@ -437,6 +435,9 @@ def _unlike(models: Models, macro: bool) -> list[str]:
             if reason:
                 reasons.append(f"{name} {reason}")
                 break
+    if reasons and not allow_unlike:
+        advice = "allow_unlike=True puts them side by side, without a best"
+        raise InputValueError("reports", f"{reasons[0]}; {advice}")
     return reasons
 
 
