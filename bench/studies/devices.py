@@ -26,12 +26,16 @@ from harness.timing import time_in_turn
 
 ROUNDS = 7
 BACKENDS = ("torch", "triton", "host")
-# Rows, columns and type: a batch of FB15k-237, of ogbl-wikikg2 and of 100 sampled candidates.
+# Rows, columns, type, and how many are filtered in each row: batches of FB15k-237, of WN18RR, of
+# ogbl-wikikg2 and of 100 sampled candidates.
 SCORES = (
-    (256, 14_541, "float32"),
-    (1024, 2_500_604, "float32"),
-    (1024, 2_500_604, "bfloat16"),
-    (1_000_000, 100, "float32"),
+    (64, 14_541, "float32", 0),
+    (256, 14_541, "float32", 0),
+    (256, 14_541, "float32", 50),
+    (1024, 40_943, "float32", 0),
+    (1024, 2_500_604, "float32", 0),
+    (1024, 2_500_604, "bfloat16", 0),
+    (1_000_000, 100, "float32", 0),
 )
 # Queries, entities, length and similarity.
 VECTORS = (
@@ -53,9 +57,13 @@ def chosen(backend: str, call: Callable[[], tr.Ranks]) -> Callable[[], tr.Ranks]
     return run
 
 
-def three_lines(scores: Any, targets: Any) -> tuple[Any, Any]:
+def three_lines(scores: Any, targets: Any, filtered: Any = None) -> tuple[Any, Any]:
     """Count as toolkits do: two comparisons, each of which makes a matrix of bools."""
     true_scores = scores.gather(1, targets[:, None])
+    if filtered is not None:
+        scores = scores.scatter(1, filtered, float("-inf")).scatter(
+            1, targets[:, None], true_scores
+        )
     above = (scores > true_scores).sum(1)
     tied = (scores == true_scores).sum(1)
     return above.cpu().numpy(), tied.cpu().numpy()
@@ -95,7 +103,7 @@ def waited(call: Callable[[], Any]) -> Callable[[], Any]:
     return run
 
 
-def scores_row(rows: int, columns: int, kind: str) -> list[object]:
+def scores_row(rows: int, columns: int, kind: str, filtered: int) -> list[object]:
     """Measure one matrix of scores that is on the device."""
     generator = torch.Generator("cuda").manual_seed(0)
     scores = torch.empty(rows, columns, dtype=getattr(torch, kind), device="cuda")
@@ -103,14 +111,22 @@ def scores_row(rows: int, columns: int, kind: str) -> list[object]:
         some.copy_(torch.randn(some.shape, generator=generator, device="cuda"))
     targets = np.random.default_rng(0).integers(0, columns, rows)
     targets_there = torch.from_numpy(targets).cuda()
+    filter: Any = None
+    filter_there: Any = None
+    if filtered:
+        lists = np.random.default_rng(1).integers(0, columns, (rows, filtered))
+        sets = [np.unique(some) for some in lists]
+        indptr = np.append(0, np.cumsum([len(some) for some in sets]))
+        filter = (indptr, np.concatenate(sets))
+        filter_there = torch.from_numpy(lists).cuda()
     contestants: dict[str, Callable[[], Any]] = {
-        name: chosen(name, lambda: tr.rank(scores, targets)) for name in BACKENDS
+        name: chosen(name, lambda: tr.rank(scores, targets, filter=filter)) for name in BACKENDS
     }
-    contestants["three lines"] = waited(lambda: three_lines(scores, targets_there))
+    contestants["three lines"] = waited(lambda: three_lines(scores, targets_there, filter_there))
     contestants["read once"] = waited(lambda: scores.amax(1))
     seconds = measure(contestants)
     size = scores.numel() * scores.element_size()
-    row: list[object] = [f"{rows:,} x {columns:,} {kind}"]
+    row: list[object] = [f"{rows:,} x {columns:,} {kind}, {filtered} filtered"]
     for name in contestants:
         row.append(f"{seconds[name] * 1e3:,.2f} ms, {size / seconds[name] / 1e9:,.0f} GB/s")
     return row
