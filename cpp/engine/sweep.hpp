@@ -119,12 +119,7 @@ class SweepWorker {
         load_tasks(cell, sorted_queries);
         sink.begin_cell(cell, first_task_);
         if (few()) return run_few(cell, sink, is_caller, stop);
-        const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
-        const std::int64_t queries = static_cast<std::int64_t>(first_task_.size()) - 1;
-        const std::int64_t tiles = divide_up(queries, kTileRows), tile_size = kTileRows * lanes;
-        const std::int64_t passes = std::max<std::int64_t>(1, divide_up(depth, measured::kDepthAtOnce));
-        panel_.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, depth) * lanes));
-        sums_.resize(static_cast<std::size_t>(passes > 1 ? tiles * tile_size : tile_size));
+        const std::int64_t lanes = scoring_.lanes();
         // Bounds take as many candidates at once as they can. The tasks of lanes come panel by panel.
         const std::int64_t bounded_width = TakesLanes<Sink> ? lanes : static_cast<std::int64_t>(kPanelLanes);
         columns_.resize(static_cast<std::size_t>(bounded_width));
@@ -142,7 +137,7 @@ class SweepWorker {
                     const Panel panel = begin_panel(std::min(bounded_width, bounded_->width()));
                     if (bounded_->run(columns_.data(), panel.width, sink, tally_)) {
                         count_pairs(cell, panel, sink);
-                        done_ += queries * panel.width;
+                        done_ += static_cast<std::int64_t>(query_rows_.size()) * panel.width;
                         if (stopped(stop, is_caller, kWorkBetweenPolls)) return;
                         begin += panel.width;
                         continue;
@@ -152,30 +147,7 @@ class SweepWorker {
             }
             const Panel panel = begin_panel(lanes);
             count_pairs(cell, panel, sink);
-            load_queries();
-            const auto start = Gauge::Clock::now();
-            load_panel(panel);
-            for (std::int64_t pass = 0; pass < passes; ++pass) {
-                const std::int64_t k = pass * measured::kDepthAtOnce,
-                                   length = std::min(measured::kDepthAtOnce, depth - k);
-                for (std::int64_t tile = 0; tile < tiles; ++tile) {
-                    work += tile_size * (1 + length / 16);
-                    if (work >= kWorkBetweenPolls) {
-                        if (stopped(stop, is_caller, work)) return;
-                        work = 0;
-                    }
-                    C* const sums = sums_.data() + (passes > 1 ? tile * tile_size : 0);
-                    scoring_.kernels.accumulate(scoring_.similarity, queries_.data() + (tile * depth + k) * kTileRows,
-                                                panel_.data() + k * lanes, static_cast<std::size_t>(length), pass == 0,
-                                                sums);
-                    if (pass + 1 < passes) continue;
-                    const std::int64_t n = std::min(kTileRows, queries - tile * kTileRows);
-                    finish(sums, n, tile * kTileRows, false);
-                    work += sink.take_scores(sums, tile * kTileRows, n);
-                }
-            }
-            if (bounded_) bounded_->record_scored(Gauge::Clock::now() - start, panel.width);
-            done_ += queries * panel.width;
+            if (!score_panel(panel, sink, is_caller, stop, work)) return;
             begin += panel.width;
         }
         sink.end_cell();
@@ -245,6 +217,42 @@ class SweepWorker {
     }
 
   private:
+    // Hands the scores of all queries of the cell against a panel to the sink, tile by tile; false if it was stopped.
+    // `work` is what was done since the last poll.
+    template <class Sink>
+    bool score_panel(const Panel& panel, Sink& sink, bool is_caller, Stop& stop, std::int64_t& work) {
+        load_queries();
+        const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
+        const auto queries = static_cast<std::int64_t>(query_rows_.size());
+        const std::int64_t tiles = divide_up(queries, kTileRows), tile_size = kTileRows * lanes;
+        const std::int64_t passes = std::max<std::int64_t>(1, divide_up(depth, measured::kDepthAtOnce));
+        panel_.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, depth) * lanes));
+        sums_.resize(static_cast<std::size_t>(passes > 1 ? tiles * tile_size : tile_size));
+        const auto start = Gauge::Clock::now();
+        load_panel(panel);
+        for (std::int64_t pass = 0; pass < passes; ++pass) {
+            const std::int64_t k = pass * measured::kDepthAtOnce, length = std::min(measured::kDepthAtOnce, depth - k);
+            for (std::int64_t tile = 0; tile < tiles; ++tile) {
+                work += tile_size * (1 + length / 16);
+                if (work >= kWorkBetweenPolls) {
+                    if (stopped(stop, is_caller, work)) return false;
+                    work = 0;
+                }
+                C* const sums = sums_.data() + (passes > 1 ? tile * tile_size : 0);
+                scoring_.kernels.accumulate(scoring_.similarity, queries_.data() + (tile * depth + k) * kTileRows,
+                                            panel_.data() + k * lanes, static_cast<std::size_t>(length), pass == 0,
+                                            sums);
+                if (pass + 1 < passes) continue;
+                const std::int64_t n = std::min(kTileRows, queries - tile * kTileRows);
+                finish(sums, n, tile * kTileRows, false);
+                work += sink.take_scores(sums, tile * kTileRows, n);
+            }
+        }
+        if (bounded_) bounded_->record_scored(Gauge::Clock::now() - start, panel.width);
+        done_ += queries * panel.width;
+        return true;
+    }
+
     static constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
     static constexpr auto kFewRows = static_cast<std::int64_t>(kFewQueries);
 
