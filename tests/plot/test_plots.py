@@ -501,3 +501,15 @@ def test_names_that_are_equal_when_shortened() -> None:
     assert len(points(plot.metric_against_index(models))) == 2
     assert len(plot.hits_curve(models).get_lines()) == 3
     assert len(plot.values(models).get_lines()) == 2
+
+
+def test_outlines_and_lines_of_four_models_are_told_apart() -> None:
+    lines = plot.rank_distribution(FOUR).get_lines()
+    assert len({line.get_marker() for line in lines[:4]}) == 4
+    (line, *_) = plot.rank_distribution(ONE).get_lines()
+    assert line.get_marker() == "None"
+    words = "equally many candidates: the lines of all coincide"
+    legend = plot.metric_against_index({"a": model(2), "b": model(3)}).get_legend()
+    assert legend.get_title().get_text() == words
+    other = plot.metric_against_index({"a": model(2), "b": model(4, 20)}).get_legend()
+    assert not other.get_title().get_text()

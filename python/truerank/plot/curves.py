@@ -15,7 +15,7 @@ from ..naming import public
 from ..reporting.base_report import BaseReport
 from ..reporting.reports import Report
 from ..tables.cells import format_count
-from .drawing import axes_for, check_named, colours_for, legend_above, shorten
+from .drawing import MARKERS, axes_for, check_named, colours_for, legend_above, shorten
 from .shares import bounds_of_shares, chance_hits, hits_at, sample_of, shares
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 DASHES = ("-", "--", "-.")  # They serve when colours repeat, and readers who see none.
+_MOST_MARKED = 32  # Curves of so many steps have a marker at each.
 _MIN_BAND = 1e-9  # Thinner bands are rounding and not drawn.
 
 
@@ -87,7 +88,9 @@ def draw_steps(
     sizes = {curve.tasks for curve in curves.values()}
     for i, (colour, (name, curve)) in enumerate(zip(colours, curves.items(), strict=True)):
         low, line, high = (_extend_last_step(x, y) for y in (curve.low, curve.line, curve.high))
-        style = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
+        style: dict[str, Any] = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
+        if len(curves) > 1 and len(x) <= _MOST_MARKED:  # Outlines that cross are told apart.
+            style |= {"marker": MARKERS[i % len(MARKERS)], "markersize": 4}
         handles += ax.plot(x, line, color=colour, **style)
         name = shorten(name) or label
         if len(sizes) > 1:

@@ -13,6 +13,7 @@ from ..naming import import_extra, printable
 Axes = Any  # It is matplotlib.axes.Axes, but matplotlib is an extra.
 
 # Colours that people with any colour vision can tell apart (Okabe, Ito 2008), and a grey.
+MARKERS = "os^DvP*X"
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999")
 
 _LETTERS_PER_INCH = 16  # A legend has so many where words have 10 points.

@@ -15,13 +15,12 @@ from ..metrics.keys import NO_ADJUSTMENT, increasing
 from ..naming import public
 from ..reporting.reports import Report
 from ..tables.cells import format_count
-from .drawing import axes_for, check_named, colours_for, legend_above, shorten
+from .drawing import MARKERS, axes_for, check_named, colours_for, legend_above, shorten
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray
     from .drawing import Axes
 
-_MARKERS = "os^DvP*X"
 _NEARLY_PERFECT = 0.999999  # Beyond this index the value under chance cannot be recovered.
 
 
@@ -91,7 +90,10 @@ def metric_against_index(
         points = _by_decade(points[0])
         title = f"groups by {named[''].by}, by their mean number of candidates"
     else:
+        sizes = np.array([each.candidates[0] for each in points])
         points = list(map(_with_size, points))
+        if len(points) > 1 and np.allclose(sizes, sizes[0]):  # nan is not known, and unlike all.
+            title = "equally many candidates: the lines of all coincide"
     ax = axes_for("truerank.plot.metric_against_index", ax, height=4.2)
     upward = bool(increasing(metric))
     handles = _draw(ax, points, is_grouped, upward)
@@ -171,7 +173,7 @@ def _draw(ax: Axes, points: Sequence[_Points], grouped: bool, upward: bool) -> l
         known = np.isfinite(part.indices) & np.isfinite(part.values)
         x = part.indices[known]
         y = part.values[known]
-        marker = _MARKERS[i % len(_MARKERS)]
+        marker = MARKERS[i % len(MARKERS)]
         handles.append(ax.scatter(x, y, color=colour, marker=marker, **style))
         if not grouped and len(x) and x[0] < _NEARLY_PERFECT:
             line_x, line_y = _line_of_tasks(x, y, upward)
