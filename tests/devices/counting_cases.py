@@ -91,6 +91,41 @@ def test_blocks_of_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def test_a_buffer_that_is_filled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a kernel has been given to count may be written again, also if it has a NaN."""
+    prepare(monkeypatch)
+    array = RNG.integers(0, 9, (60, 30)).astype(np.float32)
+    targets = RNG.integers(0, 30, 60)
+    buffer = torch.empty(20, 30)
+
+    def blocks() -> Any:
+        for start in range(0, 60, 20):
+            buffer.copy_(host_tensor(array[start : start + 20]))
+            yield buffer, targets[start : start + 20]
+
+    ranks = tr.rank_blocks(blocks())
+    assert ranks == tr.rank(array, targets)
+    assert ranks.protocol.device == "cpu, triton"
+    with pytest.raises(ValueError, match=r"^blocks: block 1: scores: expected memory other"):
+        tr.rank_blocks(blocks(), audit=True)
+    array[25, 7] = np.nan
+    with pytest.raises(
+        ValueError, match=r"^blocks: block 1: scores: a score at row 5, column 7 is"
+    ):
+        tr.rank_blocks(blocks())
+
+
+def test_the_error_of_the_first_block_is_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(monkeypatch)
+    scores = torch.zeros(3, 4)
+    wrong = scores.clone()
+    wrong[1, 2] = float("nan")
+    with pytest.raises(ValueError, match=r"^blocks: block 0: scores: a score at row 1, column 2"):
+        tr.rank_blocks([(wrong, 0), (scores, 9)])
+    with pytest.raises(ValueError, match=r"^blocks: block 1: targets: "):
+        tr.rank_blocks([(scores, 0), (scores.clone(), 9), (wrong, 0)])
+
+
 class MemoryInUse(TorchDispatchMode):
     """Adds up the memory of all tensors that operations make, as long as they live."""
 

@@ -198,7 +198,8 @@ class RankCounter:
 
         Notes
         -----
-        A block on a device is counted there while the caller goes on; the next call waits for it.
+        A block on a device is counted there while the caller goes on; the next call waits for it,
+        `update` when it has begun to count its own.
         If it has a NaN that the rule forbids, the next call of any method raises the error, and
         the block is not counted. It must not change until then.
         """
@@ -210,12 +211,14 @@ class RankCounter:
         job = self._job_of_rows(shape_of(scores))
         width = shape_of(scores)[-1]
         located = locate_block(job, self._columns, width, start, columns)
-        self._refuse_counted("block", located.columns)
+        if self._begun() & located.columns:
+            self._refuse_counted("block", located.columns)
         source = source_of(scores, "map")
         first = located.first
         counting = begin_count(source, located.job, self._true.scores, first_column=first)
         with self._lock:
-            # Another thread may have been faster.
+            # A device counts this block while the one before is waited for, and another thread may
+            # have been faster.
             self._refuse_counted("block", located.columns)
             self._pending = PendingBlock(located, counting)
             if not counting.is_pending:
@@ -243,12 +246,16 @@ class RankCounter:
 
     def _columns_begun(self) -> int:
         """The number of columns that are counted, also of a block that a device still counts."""
+        return self._begun().bit_count()
+
+    def _begun(self) -> int:
+        """The set of these columns."""
         # It is read once and before the settled columns, for another thread may settle it.
         pending = self._pending
         columns = self._settled.columns
         if pending is not None:
             columns |= pending.block.columns
-        return columns.bit_count()
+        return columns
 
     def _settle(self) -> CountedColumns:
         """Wait for the block that a device still counts; return what has been counted."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
 from .._core import Scores
+from ..devices.backends import is_read_in_order
 from ..errors import InputError, InputTypeError, InputValueError
 from ..inputs.array_likes import as_array
 from ..inputs.checks import is_iterable
@@ -18,11 +20,17 @@ from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..naming import public
 from ..ranks.container import Ranks
 from ..ranks.joining import join_ranks
-from ..stores import Store, owned, read_scores
+from ..stores import Store, owned, read_scores, shape_of
+from ..stores.on_device import DeviceStore
+from .driver import begin_count
+from .job import prepare_job
 from .ranking import rank
+from .sources import source_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from ..inputs.rules import Rules
 
 ARGUMENTS = ("scores", "targets", "filter", "rows", "candidates")
 
@@ -58,8 +66,9 @@ def rank_blocks(
     blocks : iterable of (scores, targets), (scores, targets, filter), or mappings
         The arguments of `rank`; the filter may be None. A mapping has arguments by name: "scores",
         "targets" and perhaps "rows", "filter" and "candidates". Scores must not change after they
-        were handed over: a producer that fills one buffer again and again has to hand over copies.
-        Read-only arrays may be the same every time. All other arguments may change.
+        were handed over: a producer that fills one buffer again and again has to hand over copies,
+        unless a kernel counts it on a device (see Notes). Read-only arrays may be the same every
+        time. All other arguments may change.
     order, nan, dtype, threads, audit
         As in `rank`.
     progress : callable or bool, optional
@@ -77,6 +86,12 @@ def rank_blocks(
         As `rank` does, with the number of the block. Also if a block lies in the memory of the one
         before, which may still be counted, and if there are no blocks. What the iterable itself
         raises is passed on.
+
+    Notes
+    -----
+    Scores on a device that has kernels for them are counted in the order of the current stream, and
+    one block is prepared while the device counts the one before. A buffer may be filled again, on
+    that stream.
 
     Examples
     --------
@@ -106,6 +121,49 @@ class Block(NamedTuple):
     tasks: dict[str, Any]
 
 
+class _DeviceRanks:
+    """The ranks of a block that a device counts while this thread goes on; like a `Future`.
+
+    The device counts on the stream that makes the scores, so that it has read them before whatever
+    is given to the stream later. An error of the arguments comes with the result, too: that of the
+    block before is the first.
+    """
+
+    def __init__(
+        self, block: Block, rules: Rules, naming: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._naming = naming
+        self._error: InputError | None = None
+        names = ("targets", "rows", "filter", "candidates")
+        targets, rows, filter, candidates = [block.tasks.get(name) for name in names]
+        shape = shape_of(block.scores)
+        self._source = source_of(block.scores)
+        try:
+            self._job = prepare_job(shape, targets, rows, filter, candidates, rules)
+            self._counting = begin_count(self._source, self._job)
+        except InputError as error:
+            self._error = error
+
+    def result(self) -> Ranks:
+        """Wait for the ranks."""
+        with self._naming():
+            if self._error is not None:
+                raise self._error
+            counted = self._counting.wait()
+            if counted.fault is not None:
+                raise self._job.error_of(counted.fault)
+            return self._job.ranks(counted.arrays, self._source.dtype, (), counted.place)
+
+
+def _begin_on_device(
+    number: int, block: Block, rules: Rules, name: ArgumentName
+) -> _DeviceRanks | None:
+    """Begin to count a block; None if a thread has to wait for its counts."""
+    if rules.audit or not is_read_in_order(block.scores):
+        return None
+    return _DeviceRanks(block, rules, partial(_naming_block, name, number))
+
+
 def rank_read_blocks(
     blocks: Iterable[Block], name: ArgumentName, total: int = 0, **options: Unpack[RuleOptions]
 ) -> Ranks:
@@ -127,6 +185,7 @@ def rank_read_blocks(
 
     listener = as_listener(options.get("progress"))
     of_block: RuleOptions = {**options, "progress": None}
+    rules = read_rules(of_block)
     start = time.monotonic()
     counted: list[Ranks] = []
 
@@ -140,19 +199,23 @@ def rank_read_blocks(
 
     if total:
         report_progress(total)
+
     before: Scores | Store | None = None
-    running: Future[Ranks] | None = None
+    running: Future[Ranks] | _DeviceRanks | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-count") as executor:
         for number, block in enumerate(blocks):
-            if _share_memory(block, before):
+            if _may_be_refilled(block, before, rules):
                 expected = "memory other than that of the block before, which is counted now"
                 raise InputValueError(name(number, "scores"), expected=expected)
+            begun = _begin_on_device(number, block, rules, name) or executor.submit(
+                count, number, block
+            )
             if running is not None:
                 counted.append(running.result())
                 report_progress(total)
-            running = executor.submit(count, number, block)
+            running = begun
             before = block.scores
-            del block
+            del block, begun
         if running is None:
             raise InputValueError("blocks", expected="at least one block", got="none")
         counted.append(running.result())
@@ -197,18 +260,29 @@ def _copied(value: Any, name: str) -> Any:
     return value
 
 
-def _share_memory(block: Block, before: Scores | Store | None) -> bool:
-    """Whether two blocks have memory in common that a producer could fill again."""
+def _may_be_refilled(block: Block, before: Scores | Store | None, rules: Rules) -> bool:
+    """Whether two blocks have memory in common that a producer could fill before it is read."""
     scores = block.scores
     if isinstance(scores, Store):
         if scores.address == 0:  # It is not in memory.
             return False
-        return isinstance(before, Store) and scores.address == before.address
+        if not isinstance(before, Store) or scores.address != before.address:
+            return False
+        return rules.audit or not _are_in_order(scores, before)
     # Nobody fills again what is read-only, such as one row that is broadcast to all.
     is_fixed = isinstance(block.given, (np.ndarray, Scores)) and not scores.array.flags.writeable
     if is_fixed or not isinstance(before, Scores):
         return False
     return np.shares_memory(scores.array, before.array, max_work=100_000)  # type: ignore[arg-type]
+
+
+def _are_in_order(scores: Store, before: Store) -> bool:
+    """Whether the block before is read by what was given to the stream of this one."""
+    if not isinstance(scores, DeviceStore) or not isinstance(before, DeviceStore):
+        return False
+    if scores.stream is None or before.stream is None or not is_read_in_order(before):
+        return False
+    return scores.stream.is_same(before.stream)
 
 
 @contextmanager

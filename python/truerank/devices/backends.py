@@ -75,6 +75,17 @@ def _scores_of(store: Store) -> StoredScores | None:
     return StoredScores(tensor, backend, store.stream or DeviceStream(tensor.device))
 
 
+def is_read_in_order(store: object) -> bool:
+    """Whether a count reads scores only by what it gives to the stream that makes them.
+
+    They may then be written again by what is given to it later.
+    """
+    if not isinstance(store, DeviceStore) or store.stream is None:
+        return False
+    scores = _scores_of(store)
+    return scores is not None and scores.backend == "triton"
+
+
 def backend_of(tensor: Tensor) -> str:
     """Return what counts the numbers of a tensor, or scores them.
 

@@ -74,6 +74,10 @@ class DeviceStream:
             self._module = module
             self._stream = module.current_stream(device)
 
+    def is_same(self, other: DeviceStream) -> bool:
+        """Whether both are one stream."""
+        return bool(self._stream == other._stream)
+
     @contextmanager
     def current(self) -> Iterator[None]:
         """Make it the current stream of this thread, and of its device, within the block."""
