@@ -26,9 +26,9 @@ from strategies.thresholds import thresholds
 from support.outcomes import outcome
 from support.problems import DTYPES, host_tensor, matrix
 from truerank import alignment
-from truerank.devices import score_sources, task_counts
+from truerank.devices import bounded_scores, score_sources, task_counts, vector_scores
 from truerank.devices.backends import counts_right
-from truerank.devices.vector_scores import scores_right
+from truerank.devices.vector_scores import bounds_right, scores_right
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device of CUDA")
 
@@ -369,6 +369,27 @@ def test_counts_and_most_similar(problem: tuple[Vectors, Tasks], k: int, backend
     assert agree(*both(tr.rank_embeddings, given, asked.targets, **asked.keywords))
     if given.queries.ndim > 1:
         assert agree(*both(tr.topk_embeddings, given, k))
+
+
+@pytest.mark.parametrize("similarity", bounded_scores.FORMS)
+def test_bounds_hold_and_change_no_count(similarity: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUERANK_DEVICE", "triton")
+    assert bounds_right(torch.device("cuda", 0), similarity)
+    monkeypatch.setattr(vector_scores, "LEAST_PAIRS", 1)
+    monkeypatch.setattr(vector_scores, "MOST_OPEN", 1)
+    for width, planted in ((20, 0.5), (128, 0.3), (300, 0)):
+        entities = RNG.normal(size=(40_000, width)).astype(np.float32)
+        entities[::50] = entities[1::50]  # ties
+        entities[7] = 0
+        rows = np.repeat(np.arange(150), RNG.integers(1, 9, 150))
+        targets = RNG.integers(0, 40_000, len(rows))
+        queries = RNG.normal(size=(150, width)).astype(np.float32)
+        queries += planted * entities[targets[np.searchsorted(rows, np.arange(150))]]
+        for some in (slice(None), np.unique(rows, return_index=True)[1]):  # layers, and none
+            asked = {"rows": rows[some], "similarity": similarity}
+            got = tr.rank_embeddings(on_cuda(queries), on_cuda(entities), targets[some], **asked)
+            assert counted_by(got) == "triton with bounds"
+            assert got == tr.rank_embeddings(queries, entities, targets[some], **asked)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])

@@ -57,6 +57,20 @@ def test_every_operation_rounds_once_to_nearest(similarity: str, dtype: str) -> 
             assert f"div.rn.f{bits}" in arithmetic
 
 
+@pytest.mark.parametrize("similarity", ["dot", "l2"])
+def test_bounds_keep_subnormals_and_open_pairs_the_chain(similarity: str) -> None:
+    bound = kernels.bounded_kernel("bound_scores", similarity)
+    assert "wgmma" in bound.asm["ptx"]
+    spilled = kernels.registers_and_spills(bound)[1]
+    assert spilled <= kernels.MOST_SPILLED
+    chain = kernels.bounded_kernel("score_open_pairs", similarity).asm["ptx"]
+    assert "fma.rn.f32" in chain
+    assert not re.search(r"mma|tf32|(add|sub|mul)\.(?!rn)[\w.]*f32", chain)
+    levels = kernels.bounded_kernel("make_levels", similarity).asm["ptx"]
+    for ptx in (bound.asm["ptx"], chain, levels):
+        assert not re.search(r"\.ftz|\.approx|div\.full", ptx)
+
+
 def test_sums_of_registers_are_not_moved_between_threads() -> None:
     """Every thread keeps its pairs from the first component to the last."""
     ptx = kernels.vector_kernel("count_scores", "dot", "fp32").asm["ptx"]

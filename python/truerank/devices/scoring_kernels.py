@@ -84,27 +84,14 @@ def _squared_hyperbolic(squared_difference, query_squares, entity_squares):
 
 
 @triton.jit
-def _scores(
-    queries, entities, query_squares, entity_squares, bias, query_means, entity_means,
-    query, entity, query_stride, entity_stride, depth, SIMILARITY: tl.constexpr,
+def _finished(
+    total, query_squares, entity_squares, bias, query_means, entity_means, query, entity,
+    SIMILARITY: tl.constexpr,
 ):  # fmt: skip
-    """Return the scores of a tile of pairs, whose places in their panels broadcast to it.
+    """Return the scores of pairs, of their sums.
 
     A product by -1 keeps the sign of zeros, which 0 - x would not.
     """
-    total = tl.zeros((query.shape[0], entity.shape[1]), queries.dtype.element_ty)
-    if SIMILARITY == "complex_l1":
-        for k in range(0, depth, 2):
-            at_query = queries + k * query_stride + query
-            at_entity = entities + k * entity_stride + entity
-            re = tl.load(at_query) - tl.load(at_entity)
-            im = tl.load(at_query + query_stride) - tl.load(at_entity + entity_stride)
-            total = total + _square_root(tl.fma(re, re, im * im))
-    else:
-        for k in range(depth):
-            q = tl.load(queries + k * query_stride + query)
-            e = tl.load(entities + k * entity_stride + entity)
-            total = _step(total, q, e, SIMILARITY)
     if SIMILARITY == "l1" or SIMILARITY == "sql2" or SIMILARITY == "complex_l1":
         total = total * -1
     elif SIMILARITY == "l2":
@@ -122,6 +109,31 @@ def _scores(
     if query_means is not None:
         total = (total + total) - (tl.load(query_means + query) + tl.load(entity_means + entity))
     return total
+
+
+@triton.jit
+def _scores(
+    queries, entities, query_squares, entity_squares, bias, query_means, entity_means,
+    query, entity, query_stride, entity_stride, depth, SIMILARITY: tl.constexpr,
+):  # fmt: skip
+    """Return the scores of a tile of pairs, whose places in their panels broadcast to it."""
+    total = tl.zeros((query.shape[0], entity.shape[1]), queries.dtype.element_ty)
+    if SIMILARITY == "complex_l1":
+        for k in range(0, depth, 2):
+            at_query = queries + k * query_stride + query
+            at_entity = entities + k * entity_stride + entity
+            re = tl.load(at_query) - tl.load(at_entity)
+            im = tl.load(at_query + query_stride) - tl.load(at_entity + entity_stride)
+            total = total + _square_root(tl.fma(re, re, im * im))
+    else:
+        for k in range(depth):
+            q = tl.load(queries + k * query_stride + query)
+            e = tl.load(entities + k * entity_stride + entity)
+            total = _step(total, q, e, SIMILARITY)
+    return _finished(
+        total, query_squares, entity_squares, bias, query_means, entity_means, query, entity,
+        SIMILARITY,
+    )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=_SIZES)

@@ -130,7 +130,6 @@ class DeviceCounts:
     ) -> None:
         self._tasks = tasks
         self._true_scores = true_scores
-        self.backend = parts[0][2].backend
         self.finds_nan = len(parts) == 1 and _has_kernel(parts[0][2])
         self._pending: list[_Pending] = []
         self._table: npt.NDArray[np.int64] | None = None
@@ -139,6 +138,7 @@ class DeviceCounts:
             begin = self._begin_stored if _has_kernel(scores) else self._begin
             with scores.stream.current():
                 begin(scores, numbers, top, left)
+        self.backend = parts[0][2].backend
 
     def _begin_stored(
         self, scores: ScoreSource, numbers: slice | IntArray, top: int, left: int

@@ -18,17 +18,15 @@ from .. import _core
 from .._core import Scores
 from ..arrays.row_keys import codes_of
 from ..stores.on_device import DeviceStore, DeviceStream
-from .score_sources import ScoreSource
+from .bounded_scores import BoundedScan, PanelSource, has_bounds, products_hold
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
+    from .bounded_scores import Panel, Vectors
     from .score_sources import Tensor
 
-    _Vectors = tuple[Tensor, Tensor, Tensor]  # with their bias and means
-    # vectors side by side, components[k, i] of vector i, with their squares, bias and means
-    _Panel = tuple[Tensor, Tensor, Tensor, Tensor]
 
 PANEL_BYTES = 16 << 20
 # Queries and entities of a program's tile, and its warps: so few that no register is spilled, also
@@ -37,9 +35,13 @@ TILE = (16, 128)
 SMALL_TILE = (16, 32)
 WARPS = 4
 VECTORS = 256  # whose squares a program sums up
+# Bounds are tried from so many pairs on, and used if they leave at most so large a share open. A
+# pair that is scored alone was seen to take as long as thirty that are scored in tiles.
+LEAST_PAIRS = 1 << 25
+MOST_OPEN = 1 / 64
 
 
-class VectorScores(ScoreSource):
+class VectorScores(PanelSource):
     """The scores of queries and entities on a device.
 
     Parameters
@@ -76,8 +78,9 @@ class VectorScores(ScoreSource):
         )
         self.shape = (len(queries), len(entities))
         self.like = entities
+        self.depth = math.prod(entities.shape[1:])
         self.stream = stream
-        self._similarity = similarity
+        self.similarity = similarity
         query_means = None
         entity_means = None
         with stream.current():
@@ -86,8 +89,8 @@ class VectorScores(ScoreSource):
             if means is not None:
                 query_means = self.upload(means[0], self.dtype)
                 entity_means = self.upload(means[1], self.dtype)
-        self._queries: _Vectors = (queries, None, query_means)
-        self._entities: _Vectors = (entities, bias, entity_means)
+        self.queries: Vectors = (queries, None, query_means)
+        self.entities: Vectors = (entities, bias, entity_means)
 
     def scored(self, rows: IntArray, columns: IntArray | None) -> npt.NDArray[Any]:
         """Return in the host's memory all scores of some rows, or each row's at its column."""
@@ -101,8 +104,8 @@ class VectorScores(ScoreSource):
 
     def pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
         out = self.empty((1, len(rows)), self.dtype)
-        for some, queries in self._panels(self._queries, rows):
-            entities = self._panel(self._entities, columns[some])
+        for some, queries in self.panels(self.queries, rows):
+            entities = self.panel(self.entities, columns[some])
             self._launch("store_scores", queries, entities, out[:, some], PAIRED=True)
         return out[0]
 
@@ -110,33 +113,50 @@ class VectorScores(ScoreSource):
         if isinstance(columns, slice):
             columns = self.arange(columns.start, columns.stop)
         out = self.empty((len(rows), len(columns)), self.dtype)
-        for some, queries in self._panels(self._queries, self.upload(rows)):
-            for others, entities in self._panels(self._entities, columns):
+        for some, queries in self.panels(self.queries, self.upload(rows)):
+            for others, entities in self.panels(self.entities, columns):
                 self._launch("store_scores", queries, entities, out[some, others], PAIRED=False)
         return out
 
     def scan(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
-        codes = codes_of(rows)
-        first_tasks = self.upload(np.append(codes.first(), len(rows)))
         if columns is None:
             columns = self.arange(0, self.shape[1])
+        if self._saves_by_bounds(rows, true_scores, columns):
+            self.backend = "triton with bounds"
+            return BoundedScan(self).counts(rows, true_scores, columns)
+        return self.scan_all(rows, true_scores, columns)
+
+    def scan_all(self, rows: IntArray, true_scores: Tensor, columns: Tensor) -> Tensor:
+        """Count as `scan` does, by the scores of all pairs."""
+        codes = codes_of(rows)
+        first_tasks = self.upload(np.append(codes.first(), len(rows)))
         counts = self.zeros(3, len(rows))
-        for some, queries in self._panels(self._queries, self.upload(codes.distinct)):
+        for some, queries in self.panels(self.queries, self.upload(codes.distinct)):
             first_of_queries = first_tasks[some.start :]
-            for _, entities in self._panels(self._entities, columns):
+            for _, entities in self.panels(self.entities, columns):
                 self._launch(
                     "count_scores", queries, entities, counts, first_of_queries, true_scores
                 )
         return counts
 
-    def _panels(self, vectors: _Vectors, numbers: Tensor) -> Iterator[tuple[slice, _Panel]]:
-        """Yield some places at a time, and the panel of the vectors that have these numbers."""
-        most = max(1, PANEL_BYTES // (math.prod(self.like.shape[1:]) * self.dtype.itemsize))
+    def _saves_by_bounds(self, rows: IntArray, true_scores: Tensor, columns: Tensor) -> bool:
+        """Whether bounds hold, and leave so few pairs open that they save time."""
+        return (
+            len(rows) * len(columns) >= LEAST_PAIRS
+            and has_bounds(self)
+            and bounds_right(self.like.device, self.similarity)
+            and BoundedScan(self).share_open(rows, true_scores, columns) <= MOST_OPEN
+        )
+
+    def panels(
+        self, vectors: Vectors, numbers: Tensor, most: int = sys.maxsize
+    ) -> Iterator[tuple[slice, Panel]]:
+        most = max(1, min(most, PANEL_BYTES // (self.depth * self.dtype.itemsize)))
         for start in range(0, len(numbers), most):
             some = slice(start, min(start + most, len(numbers)))
-            yield some, self._panel(vectors, numbers[some])
+            yield some, self.panel(vectors, numbers[some])
 
-    def _panel(self, vectors: _Vectors, numbers: Tensor) -> _Panel:
+    def panel(self, vectors: Vectors, numbers: Tensor) -> Panel:
         """Return the panel of the vectors that have these numbers."""
         from .scoring_kernels import sum_squares
 
@@ -148,7 +168,7 @@ class VectorScores(ScoreSource):
             means = means[numbers]
         components = self.empty(taken.shape[::-1], self.dtype).copy_(taken.T)
         squares = None
-        if self._similarity in ("cosine", "poincare"):
+        if self.similarity in ("cosine", "poincare"):
             depth, size = components.shape
             squares = self.empty((size,), sys.modules["torch"].float64)
             programs = -(-size // VECTORS)
@@ -157,7 +177,7 @@ class VectorScores(ScoreSource):
                 squares,
                 size,
                 depth,
-                NORMALISE=self._similarity == "cosine",
+                NORMALISE=self.similarity == "cosine",
                 VECTORS=VECTORS,
                 enable_fp_fusion=False,
             )
@@ -166,8 +186,8 @@ class VectorScores(ScoreSource):
     def _launch(
         self,
         kernel: str,
-        queries: _Panel,
-        entities: _Panel,
+        queries: Panel,
+        entities: Panel,
         out: Tensor,
         *tasks: Tensor,
         **mode: bool,
@@ -179,7 +199,7 @@ class VectorScores(ScoreSource):
         right, right_squares, bias, right_means = entities
         rows = left.shape[1]
         depth, columns = right.shape
-        height, width = SMALL_TILE if self._similarity == "poincare" else TILE
+        height, width = SMALL_TILE if self.similarity == "poincare" else TILE
         if mode.get("PAIRED"):
             rows = 1
             height = 1
@@ -198,7 +218,7 @@ class VectorScores(ScoreSource):
             columns,
             depth,
             out.stride(0),
-            SIMILARITY=self._similarity,
+            SIMILARITY=self.similarity,
             QUERIES=height,
             ENTITIES=width,
             num_warps=WARPS,
@@ -240,6 +260,45 @@ def scores_right(device: Any, similarity: str, dtype: str) -> bool:
         return False
     right = np.stack([expected > true, expected == true, expected != expected]).sum(2)
     return bool(scores.tobytes() == expected.tobytes() and (counts == right).all())
+
+
+@lru_cache(maxsize=256)
+def bounds_right(device: Any, similarity: str) -> bool:
+    """Whether a device sums products as bounds suppose, and counts a small problem by them right.
+
+    It is tried once for each similarity. True scores are those of some pairs, and their neighbours.
+
+    Parameters
+    ----------
+    device : torch.device
+    similarity : str
+    """
+    torch = sys.modules["torch"]
+    stream = DeviceStream(device)
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(0, 1, (20, 20)).astype(np.float32)
+    vectors[::5] = vectors[1::5]
+    vectors[3::5] = np.array([[0], [2.0**60], [2.0**-60], [np.nan]])
+    rows = np.repeat(np.arange(20), 2)
+    try:
+        with torch.inference_mode(), stream.current(), np.errstate(all="ignore"):
+            tensor = torch.from_numpy(vectors).to(device)
+            source = VectorScores(tensor, tensor, similarity, stream)
+            columns = source.arange(0, 20)
+            pairs = source.upload(rows), source.upload(rng.integers(0, 20, len(rows)))
+            true = source.to_host(source.pairs(*pairs))[0]
+            true[::3] = np.nextafter(true[::3], np.float32(np.inf))
+            true[1::3] = np.nextafter(true[1::3], np.float32(-np.inf))
+            right = products_hold(device)
+            for most_repeated in (1, 2):
+                scan = BoundedScan(source, most_repeated)
+                thresholds = source.upload(true, torch.float32)
+                found = scan.counts(rows, thresholds, columns)
+                expected = source.scan_all(rows, thresholds, columns)
+                right = right and bool((found == expected).all())
+    except Exception:  # of any compiler or driver: all pairs can be scored
+        return False
+    return right
 
 
 def in_parts(vectors: Tensor, layout: str | None) -> Tensor:
