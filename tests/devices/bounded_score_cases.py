@@ -126,7 +126,7 @@ def problems(draw: st.DrawFn) -> tuple[Vectors, Tasks]:
 
 
 @given(problems(), st.sampled_from([0, 3]))
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_counts(problem: tuple[Vectors, Tasks], most_repeated: int) -> None:
     given, asked = problem
     with pytest.MonkeyPatch.context() as patch:
@@ -155,7 +155,7 @@ def tight(depth: int, rows: int, columns: int, seed: int) -> tuple[Array, Array]
 
 
 @pytest.mark.parametrize("similarity", FORMS)
-@pytest.mark.parametrize("depth", [1, 20, 130])
+@pytest.mark.parametrize("depth", [1, 70])
 def test_vectors_that_reach_the_bound(similarity: str, depth: int) -> None:
     assert not counts_of(*tight(depth, 3, 7, depth), similarity).any()
 
@@ -168,7 +168,7 @@ def test_other_terms_of_a_score() -> None:
     assert not counts_of(queries, entities, "dot", csls=means).any()
 
 
-@pytest.mark.parametrize("scale", [2.0**-70, 2.0**-30, 2.0**30, 2.0**62])
+@pytest.mark.parametrize("scale", [2.0**-30, 2.0**62])
 @pytest.mark.parametrize("similarity", FORMS)
 def test_vectors_of_all_magnitudes(similarity: str, scale: float) -> None:
     queries = RNG.normal(size=(4, 18)).astype(np.float32)
