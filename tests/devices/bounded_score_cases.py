@@ -165,7 +165,8 @@ def test_other_terms_of_a_score() -> None:
     bias = np.array([0, 1, -1, 1e-3, 1e30, -1e31, 3e38, np.inf, -np.inf], np.float32)
     assert not counts_of(queries, entities, "dot", bias=bias).any()
     means = tr.alignment.CSLS(RNG.normal(size=3).astype("f4"), RNG.normal(size=9).astype("f4"), 2)
-    assert not counts_of(queries, entities, "dot", csls=means).any()
+    for more in ({}, {"bias": bias[:1].repeat(9) + np.arange(9, dtype="f4")}):
+        assert not counts_of(queries, entities, "dot", csls=means, **more).any()
 
 
 @pytest.mark.parametrize("scale", [2.0**-30, 2.0**62])

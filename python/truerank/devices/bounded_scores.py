@@ -116,7 +116,7 @@ def has_bounds(source: PanelSource) -> bool:
         and _core.bounds() != "off"
         and source.dtype.itemsize == 4
         and source.depth in DEPTHS
-        and not (form.is_distance and (bias is not None or means is not None))
+        and (bias is None) + (means is None) >= (2 if form.is_distance else 1)
     )
 
 
