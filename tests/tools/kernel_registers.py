@@ -37,7 +37,7 @@ OPTIONAL = ("true_scores", "order", "rows", "filter_indptr", "filter_indices", "
 OPTIONAL += ("indptr", "indices", "lists")
 FILTER = ("filter_indptr", "filter_indices")
 SELECTIONS = (*FILTER, "indptr", "indices", "lists")
-_OPTIONAL = ("query_offsets", "entity_offsets", "slacks", "bias", "query_means", "entity_means")
+_OF_BOUNDS = ("query_offsets", "entity_offsets", "slacks", "bias", "query_means", "entity_means")
 _NUMBERS = ("slope", "share", "ratio", "share_of_offsets")
 _VECTORS = ("queries", "entities", "bias", "query_means", "entity_means", "out", "panel")
 
@@ -95,7 +95,7 @@ def bounded_kernel(kernel: str, similarity: str = "dot", layers: bool = False) -
     constants |= {"HAS_LAYERS": layers, "IS_QUERY": False}
     constants["VECTORS"] = bounded_scores.VECTORS
     if is_plain:
-        constants |= dict.fromkeys(_OPTIONAL)
+        constants |= dict.fromkeys(_OF_BOUNDS)
     names = ("panel", "step", "components", "reaches", "squares", "queries", "entities")
     names += ("query_step", "query_reaches", "query_offsets", "thresholds", "slacks")
     names += ("entity_step", "entity_reaches", "entity_offsets", "true_scores", "out")
