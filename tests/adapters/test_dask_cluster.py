@@ -17,6 +17,7 @@ import pytest
 import truerank as tr
 from support.problems import Array
 
+dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'truerank[dask]'")
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'truerank[dask]'")
 distributed = pytest.importorskip(
     "distributed", reason="Dask is not installed: pip install 'truerank[dask]'"
@@ -33,16 +34,20 @@ DIM = 16
 # The chunk at (1, 4) is the only one without a target.
 TARGETS = np.array([(1 + i * 1487) % WIDTH + WIDTH * [0, 1, 2, 3, 5][i % 5] for i in range(ROWS)])
 FILTER = [np.arange(i, COLUMNS, 101) for i in range(ROWS)]
-PATIENCE = 180  # seconds: a busy machine starts a worker slowly
+PATIENCE = 60  # seconds
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    cluster = distributed.LocalCluster(
-        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0"
-    )
-    with cluster, distributed.Client(cluster) as client:
-        yield client
+    # So long after a worker was lost its cluster looks whether it has returned, and gives it up for
+    # ever if it has not. It may have returned by then, and been killed again by the next test.
+    patience = {"distributed.deploy.lost-worker-timeout": "1 hour"}
+    with dask.config.set(patience):
+        cluster = distributed.LocalCluster(
+            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0"
+        )
+        with cluster, distributed.Client(cluster) as client:
+            yield client
 
 
 @pytest.fixture(scope="module")
