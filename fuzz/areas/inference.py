@@ -10,7 +10,7 @@ FAULTS = [
     Fault(
         "half of a p-value",
         "python/truerank/inference/paired_tests.py",
-        "return 2 * float(len(sums) - smaller / len(missing)) / len(sums)",
-        "return float(len(sums) - smaller / len(missing)) / len(sums)",
+        "return 2 * float(len(first) - smaller / len(missing)) / len(first)",
+        "return float(len(first) - smaller / len(missing)) / len(first)",
     ),
 ]

@@ -3,3 +3,18 @@
 Only what has imported torch already has a tensor, so that torch is looked up in `sys.modules`.
 Triton is imported when a device is first used that it has kernels for.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..naming import names_when_used
+
+if TYPE_CHECKING:
+    from .bounded_scores import BoundedScan as BoundedScan
+    from .bounded_scores import has_bounds as has_bounds
+    from .bounded_scores import products_hold as products_hold
+else:  # A type checker that saw `__getattr__` would accept any name.
+    __all__, __getattr__, __dir__ = names_when_used(
+        __name__, {".bounded_scores": ("BoundedScan", "has_bounds", "products_hold")}
+    )

@@ -7,7 +7,6 @@ are the same. The bounds, and their proof, are in `docs/contributing/bounds.md`.
 from __future__ import annotations
 
 import sys
-from abc import abstractmethod
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,17 +15,13 @@ import numpy as np
 
 from .. import _core
 from ..arrays.row_keys import codes_of
-from .score_sources import ScoreSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..arrays.types import IntArray
     from .score_sources import Tensor
-
-    Vectors = tuple[Tensor, Tensor, Tensor]  # with their bias and means
-    # vectors side by side, components[k, i] of vector i, with their squares, bias and means
-    Panel = tuple[Tensor, Tensor, Tensor, Tensor]
+    from .vector_scores import Panel, Vectors, VectorScores
 
 # The tile of plain products, warps, stages and words are those of a prototype, tried on an H100.
 TILE = (128, 128)
@@ -42,30 +37,6 @@ DEPTHS = range(16, 4097)  # of vectors for which there are bounds
 ADDENDS = 4  # that a tensor unit adds at a time: the fewest of any whose sums were studied
 # Which share of a vector's norm its residue is, typically: others reach farther than they need.
 RESIDUE = 0.45 * 2.0**-11
-
-
-class PanelSource(ScoreSource):
-    """A score matrix of vectors, some of which are handed out as a panel.
-
-    Attributes
-    ----------
-    queries, entities : (Tensor, Tensor or None, Tensor or None)
-        Vectors, their bias, and their means.
-    similarity : str
-    depth : int
-        The length of the vectors.
-    """
-
-    queries: Vectors
-    entities: Vectors
-    similarity: str
-    depth: int
-
-    @abstractmethod
-    def panels(
-        self, vectors: Vectors, numbers: Tensor, most: int = sys.maxsize
-    ) -> Iterator[tuple[slice, Panel]]:
-        """Yield at most so many places at a time, and the panel of the vectors of these numbers."""
 
 
 class Form(NamedTuple):
@@ -107,7 +78,7 @@ class _Tasks(NamedTuple):
     has_layers: bool
 
 
-def has_bounds(source: PanelSource) -> bool:
+def has_bounds(source: VectorScores) -> bool:
     """Whether there are bounds for scores of vectors, and they may be used."""
     _, bias, means = source.entities
     form = FORMS.get(source.similarity)
@@ -125,14 +96,14 @@ class BoundedScan:
 
     Parameters
     ----------
-    source : PanelSource
+    source : VectorScores
         For which `has_bounds` says so.
     most_repeated : int
         A query with more tasks than this, on average, is compared with all of them at once; else it
         is repeated for each.
     """
 
-    def __init__(self, source: PanelSource, most_repeated: int = MOST_REPEATED) -> None:
+    def __init__(self, source: VectorScores, most_repeated: int = MOST_REPEATED) -> None:
         self._source = source
         self._most_repeated = most_repeated
         self._form = FORMS[source.similarity]

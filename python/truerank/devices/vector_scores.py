@@ -14,19 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
+from .. import _core, devices
 from .._core import Scores
 from ..arrays.row_keys import codes_of
 from ..stores.on_device import DeviceStore, DeviceStream
-from .bounded_scores import BoundedScan, PanelSource, has_bounds, products_hold
+from .score_sources import ScoreSource
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
-    from .bounded_scores import Panel, Vectors
     from .score_sources import Tensor
 
+    Vectors = tuple[Tensor, Tensor, Tensor]  # with their bias and means
+    # vectors side by side, components[k, i] of vector i, with their squares, bias and means
+    Panel = tuple[Tensor, Tensor, Tensor, Tensor]
 
 PANEL_BYTES = 16 << 20
 # Queries and entities of a program's tile, and its warps: so few that no register is spilled, also
@@ -41,7 +43,7 @@ LEAST_PAIRS = 1 << 25
 MOST_OPEN = 1 / 64
 
 
-class VectorScores(PanelSource):
+class VectorScores(ScoreSource):
     """The scores of queries and entities on a device.
 
     Parameters
@@ -123,7 +125,7 @@ class VectorScores(PanelSource):
             columns = self.arange(0, self.shape[1])
         if self._saves_by_bounds(rows, true_scores, columns):
             self.backend = "triton with bounds"
-            return BoundedScan(self).counts(rows, true_scores, columns)
+            return devices.BoundedScan(self).counts(rows, true_scores, columns)
         return self.scan_all(rows, true_scores, columns)
 
     def scan_all(self, rows: IntArray, true_scores: Tensor, columns: Tensor) -> Tensor:
@@ -143,14 +145,15 @@ class VectorScores(PanelSource):
         """Whether bounds hold, and leave so few pairs open that they save time."""
         return (
             len(rows) * len(columns) >= LEAST_PAIRS
-            and has_bounds(self)
+            and devices.has_bounds(self)
             and bounds_right(self.like.device, self.similarity)
-            and BoundedScan(self).share_open(rows, true_scores, columns) <= MOST_OPEN
+            and devices.BoundedScan(self).share_open(rows, true_scores, columns) <= MOST_OPEN
         )
 
     def panels(
         self, vectors: Vectors, numbers: Tensor, most: int = sys.maxsize
     ) -> Iterator[tuple[slice, Panel]]:
+        """Yield at most so many places at a time, and the panel of the vectors of these numbers."""
         most = max(1, min(most, PANEL_BYTES // (self.depth * self.dtype.itemsize)))
         for start in range(0, len(numbers), most):
             some = slice(start, min(start + most, len(numbers)))
@@ -289,9 +292,9 @@ def bounds_right(device: Any, similarity: str) -> bool:
             true = source.to_host(source.pairs(*pairs))[0]
             true[::3] = np.nextafter(true[::3], np.float32(np.inf))
             true[1::3] = np.nextafter(true[1::3], np.float32(-np.inf))
-            right = products_hold(device)
+            right = devices.products_hold(device)
             for most_repeated in (1, 2):
-                scan = BoundedScan(source, most_repeated)
+                scan = devices.BoundedScan(source, most_repeated)
                 thresholds = source.upload(true, torch.float32)
                 found = scan.counts(rows, thresholds, columns)
                 expected = source.scan_all(rows, thresholds, columns)
