@@ -19,7 +19,7 @@ from .output import bar, check_printing, command_line, show
 from .report_output import kind_of_report, report_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from .. import Ranks
 
@@ -74,7 +74,8 @@ def compare_files(given: Given) -> None:
     metrics = given.pop("metrics", ["mrr"])
     seed = given.pop("seed", 0)
     check_printing(printing, html=page)
-    ranks = ranks_of_runs(paths, given) if "qrels" in given else saved_ranks(paths, given)
+    named = dict(zip(model_names(paths), paths, strict=True))
+    ranks = ranks_of_runs(named, given) if "qrels" in given else saved_ranks(named, given)
     check_kinds(ranks)
     models: dict[str, Any] = ranks
     if kind_of_report(next(iter(ranks.values()))) is RetrievalReport:
@@ -89,10 +90,10 @@ def compare_files(given: Given) -> None:
     show(compared, printing)
 
 
-def saved_ranks(paths: Sequence[str], given: Given) -> dict[str, Ranks]:
+def saved_ranks(named: Mapping[str, str], given: Given) -> dict[str, Ranks]:
     """Load the ranks of each file, which is named as its model."""
     refuse(take(given, "candidates"), "saved ranks")
-    for path in paths:
+    for path in named.values():
         if os.path.isfile(path) and not zipfile.is_zipfile(path):
             raise InputValueError(
                 "ranks",
@@ -101,18 +102,17 @@ def saved_ranks(paths: Sequence[str], given: Given) -> dict[str, Ranks]:
                 got="another file",
                 place=path,
             )
-    return {name: load(path) for name, path in zip(model_names(paths), paths, strict=True)}
+    return {name: load(path) for name, path in named.items()}
 
 
-def ranks_of_runs(paths: Sequence[str], given: Given) -> dict[str, Ranks]:
+def ranks_of_runs(named: Mapping[str, str], given: Given) -> dict[str, Ranks]:
     """Evaluate the lists of files, and return the ranks of each."""
     if "candidates" not in given:
         raise click.UsageError("--qrels needs --candidates, how many there are in all")
     task = Task(given.pop("qrels"), entities=given.pop("candidates"))
     progress = bar()
     return {
-        name: task.evaluate_lists(path, progress=progress).ranks
-        for name, path in zip(model_names(paths), paths, strict=True)
+        name: task.evaluate_lists(path, progress=progress).ranks for name, path in named.items()
     }
 
 

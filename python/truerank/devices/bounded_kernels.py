@@ -15,7 +15,7 @@ chain but for the sign of a zero, which compares equal.
 import triton
 import triton.language as tl
 
-from .scoring_kernels import _finished
+from .scoring_kernels import _add_counts, _finished
 
 STEP = 64  # components that are multiplied at a time, and a multiple of which depths are padded to
 AT_ONCE = tl.constexpr(8)  # components of a pair that are read at a time
@@ -228,14 +228,5 @@ def score_open_pairs(
         score = _finished(
             total, None, None, bias, query_means, entity_means, query, entity, SIMILARITY
         )  # fmt: skip
-        nan = tl.sum(((score != score) & is_pair).to(tl.int32), 1).to(tl.int64)
-        for layer in range(layers):
-            task = begin + layer
-            is_task = task < end
-            true = tl.load(true_scores + task, mask=is_task, other=float("nan"))[:, None]
-            above = tl.sum(((score > true) & is_pair).to(tl.int32), 1).to(tl.int64)
-            tied = tl.sum(((score == true) & is_pair).to(tl.int32), 1).to(tl.int64)
-            tl.atomic_add(counts + task, above, is_task, sem="relaxed")
-            tl.atomic_add(counts + tasks + task, tied, is_task, sem="relaxed")
-            tl.atomic_add(counts + 2 * tasks + task, nan, is_task, sem="relaxed")
+        _add_counts(score, is_pair, true_scores, counts, begin, end, layers, tasks)
         word = word & (word - 1)

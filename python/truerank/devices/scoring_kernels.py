@@ -164,6 +164,21 @@ def store_scores(
     tl.store(place, score, mask=(row < rows) & (column < columns))
 
 
+@triton.jit
+def _add_counts(score, is_pair, true_scores, counts, begin, end, layers, tasks):
+    """Compare the scores of rows with the true scores of their tasks, from begin to end each."""
+    nan = tl.sum(((score != score) & is_pair).to(tl.int32), 1).to(tl.int64)
+    for layer in range(layers):
+        task = begin + layer
+        is_task = task < end
+        true = tl.load(true_scores + task, mask=is_task, other=float("nan"))[:, None]
+        above = tl.sum(((score > true) & is_pair).to(tl.int32), 1).to(tl.int64)
+        tied = tl.sum(((score == true) & is_pair).to(tl.int32), 1).to(tl.int64)
+        tl.atomic_add(counts + task, above, is_task, sem="relaxed")
+        tl.atomic_add(counts + tasks + task, tied, is_task, sem="relaxed")
+        tl.atomic_add(counts + 2 * tasks + task, nan, is_task, sem="relaxed")
+
+
 @triton.jit(do_not_specialize=_SIZES)
 def count_scores(
     queries, entities, query_squares, entity_squares, bias, query_means, entity_means,
@@ -184,17 +199,8 @@ def count_scores(
     )  # fmt: skip
     first_task = tl.load(first + query)
     end = tl.where(row < rows, tl.load(first + query + 1), first_task)
-    is_column = column < columns
-    nan = tl.sum(((score != score) & is_column).to(tl.int32), 1).to(tl.int64)
-    for layer in range(tl.max(end - first_task, 0)):
-        task = first_task + layer
-        is_task = task < end
-        true = tl.load(true_scores + task, mask=is_task, other=float("nan"))[:, None]
-        above = tl.sum(((score > true) & is_column).to(tl.int32), 1).to(tl.int64)
-        tied = tl.sum(((score == true) & is_column).to(tl.int32), 1).to(tl.int64)
-        tl.atomic_add(counts + task, above, is_task, sem="relaxed")
-        tl.atomic_add(counts + tasks + task, tied, is_task, sem="relaxed")
-        tl.atomic_add(counts + 2 * tasks + task, nan, is_task, sem="relaxed")
+    layers = tl.max(end - first_task, 0)
+    _add_counts(score, column < columns, true_scores, counts, first_task, end, layers, tasks)
 
 
 @triton.jit
