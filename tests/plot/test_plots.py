@@ -146,6 +146,33 @@ def test_only_the_given_axes_are_drawn_into(name: str) -> None:
     assert not second.has_data()
 
 
+@pytest.mark.parametrize("shape", [(1, 2), (2, 1)])
+def test_one_legend_stands_beside_two_axes(shape: tuple[int, int]) -> None:
+    """It covers no data, and nothing is cut off, though the figure came without a layout."""
+    figure = Figure(figsize=(10, 6))
+    first, second = figure.subplots(*shape)
+    named = {"A": ONE, "B $x$": TIED}
+    plot.rank_distribution(named, ax=first)
+    plot.hits_curve(named, ax=second)
+    figure.draw_without_rendering()
+    assert first.get_legend() is None
+    box = second.get_legend().get_window_extent()
+    assert box.x0 >= max(ax.get_window_extent().x1 for ax in (first, second))
+    drawn = figure.get_tightbbox()
+    assert min(drawn.x0, drawn.y0, 10 - drawn.x1, 6 - drawn.y1) >= -0.01
+
+
+@pytest.mark.parametrize("draw_next", [plot.metric_against_index, plot.values])
+def test_unlike_legends_stand_above_their_axes(draw_next: Callable[..., Any]) -> None:
+    """So do those of rows, whose cells are on the right."""
+    first, second = Figure(figsize=(12, 8), layout="constrained").subplots(1, 2)
+    plot.values(FOUR, ax=first)
+    draw_next(FOUR, ax=second)
+    first.figure.draw_without_rendering()
+    for ax in (first, second):
+        assert ax.get_legend().get_window_extent().y0 >= ax.get_window_extent().y1
+
+
 @pytest.mark.parametrize(
     "name",
     [f"{kind}, four" for kind in ("distribution", "hits", "values", "comparison", "index")]

@@ -7,8 +7,9 @@ effect of the number of candidates.
 Every function draws into the given axes, or into those of a new ``matplotlib.figure.Figure``, and
 returns them: ``hits_curve(report).figure.savefig("hits.svg")``. Axes of a new figure that end a
 notebook's cell are shown as a picture. No window opens and no state of pyplot changes; for a plot
-in a window, pass ``ax=pyplot.subplots()[1]``. Several models are given as a mapping of names to
-Reports.
+in a window, pass ``ax=pyplot.subplots()[1]``. Several axes of one figure have one legend, beside
+them, where each would repeat it; a figure without a layout gets the constrained one. Several models
+are given as a mapping of names to Reports.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from ..naming import public
 from ..reporting.base_report import BaseReport
 from ..reporting.reports import Report
 from ..tables.cells import format_count
-from .drawing import MARKERS, axes_for, check_named, colours_for, legend_above, shorten
+from .drawing import MARKERS, axes_for, check_named, colours_for, draw_legend, shorten
 from .shares import bounds_of_shares, chance_hits, hits_at, sample_of, shares
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def draw_steps(
         handles.append(handle)
         names.append(name)
     ax.spines[["top", "right"]].set_visible(False)
-    legend_above(ax, handles, names, title=_shared_details(curves))
+    draw_legend(ax, handles, names, _shared_details(curves))
 
 
 def _draw_chance(

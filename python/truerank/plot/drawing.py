@@ -1,4 +1,4 @@
-"""Helpers of all plots: axes of matplotlib, names, colours, and legends beside the data."""
+"""Helpers of all plots: axes of matplotlib, names, colours, and legends that cover no data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _HANDLE_WIDTH = 8  # A line's sample and the gap after it are as wide as so many
 def axes_for(function: str, ax: Axes | None, height: float) -> Axes:
     """Return the axes to draw into: the given ones, or those of a new figure, shown in notebooks.
 
-    Every function that draws takes `ax`, opens it here, and returns it.
+    Every function that draws takes `ax`, opens it here, and returns it. A figure without a layout
+    gets the constrained one, since the legend would have no room.
 
     Parameters
     ----------
@@ -42,7 +43,10 @@ def axes_for(function: str, ax: Axes | None, height: float) -> Axes:
     """
     figures = import_extra("matplotlib.figure", function, "plot")
     if ax is not None:
-        return check_axes(ax)
+        figure = check_axes(ax).figure.figure  # That of a subfigure is the figure around it.
+        if figure.get_layout_engine() is None:
+            figure.set_layout_engine("constrained")
+        return ax
     width = import_extra("matplotlib", function, "plot").rcParams["figure.figsize"][0]
     figure = figures.Figure(figsize=(width, height), dpi=120, layout="constrained")
     return figure.add_subplot(axes_class=_shown_axes())
@@ -152,8 +156,12 @@ def shorten(name: str, most: int = 36) -> str:
     return f"{line[: most - 1 - end]}\u2026{line[len(line) - end :]}"
 
 
-def legend_above(ax: Axes, handles: Sequence[Any], names: Sequence[str], **options: Any) -> None:
-    """Draw a legend above the axes, where it covers no data, in as many columns as fit.
+def draw_legend(
+    ax: Axes, handles: Sequence[Any], names: Sequence[str], title: str | None = None
+) -> None:
+    """Draw a legend where it covers no data: above the axes, in as many columns as fit.
+
+    Axes of one figure that would repeat it have one, on the right of those that were drawn last.
 
     Names may be any text: they are set after the legend is made, since matplotlib leaves out names
     that begin with an underscore, and they are escaped, since it reads text between two dollars as
@@ -161,6 +169,36 @@ def legend_above(ax: Axes, handles: Sequence[Any], names: Sequence[str], **optio
     """
     if not names:
         return
+    shown = [escape_formulas(name) for name in names]
+    legends = [other.get_legend() for other in ax.figure.axes if other is not ax]
+    alike = [other for other in legends if other and _words_of(other) == [title or "", *shown]]
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
+    place["ncols"] = _count_columns(ax, names)
+    if alike and not ax.texts:  # Rows have their cells there.
+        place = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
+        for other in alike:
+            other.remove()
+    legend = ax.legend(
+        handles,
+        [" "] * len(names),
+        borderaxespad=0.3,
+        frameon=False,
+        fontsize="small",
+        title=title,
+        title_fontsize="small",
+        alignment="left",
+        **place,
+    )
+    for text, name in zip(legend.get_texts(), shown, strict=True):
+        text.set_text(name)
+
+
+def _words_of(legend: Any) -> list[str]:
+    return [text.get_text() for text in (legend.get_title(), *legend.get_texts())]
+
+
+def _count_columns(ax: Axes, names: Sequence[str]) -> int:
+    """Return how many columns of a legend fit above the axes."""
     letters_per_pixel = _LETTERS_PER_INCH / ax.figure.dpi * 10 / ax.xaxis.label.get_size()
     letters = letters_per_pixel * ax.bbox.width
     # Long names of rows will leave the axes less room than they have before the layout is made.
@@ -168,18 +206,4 @@ def legend_above(ax: Axes, handles: Sequence[Any], names: Sequence[str], **optio
     beside = longest + _HANDLE_WIDTH
     letters = min(letters, letters_per_pixel * ax.figure.bbox.width - beside)
     columns = int(letters / (max(map(len, names)) + _HANDLE_WIDTH))
-    legend = ax.legend(
-        handles,
-        [" "] * len(names),
-        ncols=max(1, min(columns, len(names))),
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        borderaxespad=0.3,
-        frameon=False,
-        fontsize="small",
-        title_fontsize="small",
-        alignment="left",
-        **options,
-    )
-    for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set_text(escape_formulas(name))
+    return max(1, min(columns, len(names)))

@@ -15,7 +15,7 @@ from ..metrics.keys import NO_ADJUSTMENT, increasing
 from ..naming import public
 from ..reporting.reports import Report
 from ..tables.cells import format_count
-from .drawing import MARKERS, axes_for, check_named, colours_for, legend_above, shorten
+from .drawing import MARKERS, axes_for, check_named, colours_for, draw_legend, shorten
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray
@@ -108,7 +108,7 @@ def metric_against_index(
     ax.set_xlabel(f"index of {key.title}: 0 is chance, 1 is perfect")
     ax.set_ylabel(key.title)
     ax.spines[["top", "right"]].set_visible(False)
-    legend_above(ax, handles, names, title=title)
+    draw_legend(ax, handles, names, title)
     return ax
 
 

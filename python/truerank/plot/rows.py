@@ -24,8 +24,8 @@ from .drawing import (
     axes_for,
     check_named,
     colours_for,
+    draw_legend,
     escape_formulas,
-    legend_above,
     shorten,
 )
 
@@ -119,7 +119,7 @@ def values(
     ax.margins(x=0.05)
     ax.set_xlabel(label)
     if list(named) != [""]:
-        legend_above(ax, handles, list(map(shorten, named)))
+        draw_legend(ax, handles, list(map(shorten, named)))
     return ax
 
 
@@ -323,7 +323,7 @@ def groups(
     ax.set_xlabel(key.title)
     groups = f"{format_count(len(labels), 'group')} by {escape_formulas(report.by)}"
     title = f"{len(chosen):,} of {groups}" if len(chosen) < len(labels) else groups
-    legend_above(ax, handles, names, title=title)
+    draw_legend(ax, handles, names, title)
     return ax
 
 
