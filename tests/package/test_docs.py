@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import shutil
 import tomllib
 from importlib import import_module
 from importlib.util import find_spec
@@ -52,9 +53,12 @@ def page_cases() -> list[object]:
 def test_examples_run_and_their_figures_are_right(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for library in markdown_pages.needs(page.read_text(encoding="utf-8")):
+    text = page.read_text(encoding="utf-8")
+    for library in markdown_pages.needs(text):
         if find_spec(library) is None:
             pytest.skip(f"{library} is not installed")
+    if markdown_pages.front_matter(text).get("commands") == "shell" and not shutil.which("bash"):
+        pytest.skip("bash is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     assert markdown_pages.run(page) or page != README
@@ -154,6 +158,31 @@ def test_a_wrong_figure_is_an_error(line: str, tmp_path: Path) -> None:
     page.write_text(f"```python\n{line}\n```\n", encoding="utf-8")
     with pytest.raises(AssertionError, match="#"):
         markdown_pages.run(page)
+
+
+@pytest.mark.parametrize("way", ["run", "shell"])
+def test_what_commands_print_is_checked(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that fails, or prints something else, is an error unless the page says so."""
+    pytest.importorskip("click", reason="the command line needs click")
+    if way == "shell" and not shutil.which("bash"):
+        pytest.skip("bash is not installed")
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    front = f"---\ncommands: {way}\n---\n"
+    asked = "truerank adjust --table t.csv --candidates 9 --tasks 4"
+    (tmp_path / "t.csv").write_text("model,MR\nA,3\nB,10\n", encoding="utf-8")
+    page.write_text(f"{front}```sh\n{asked}\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match="from 1 to 9"):
+        markdown_pages.run(page)
+    ending = {"run": "  # exit code 1", "shell": " || true"}[way]
+    page.write_text(f"{front}```sh\n{asked}{ending}\n```\n\n```text\n9\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match="line 8"):
+        markdown_pages.run(page)
+    markdown_pages.run(page, renew=True)
+    assert markdown_pages.run(page) == 1
+    assert "4 tasks among 9 candidates" in page.read_text(encoding="utf-8")
 
 
 def test_every_picture_is_shown_below_what_draws_it() -> None:

@@ -5,8 +5,8 @@ figures, these must be its values:
 
     report["mrr"], len(ranks)  # 0.4385, 2,148: to the digits that are there
 
-A ```text block is what the ```python block before it prints. A picture that follows a ```python
-block, in a folder "pictures", is what its last line draws. This line prints and draws both anew:
+A ```text block is what the block before it prints. A picture that follows a ```python block, in a
+folder "pictures", is what its last line draws. This line prints and draws both anew:
 
     PYTHONPATH=python:tests python tests/support/markdown_pages.py docs/how-to/report.md
 
@@ -18,15 +18,19 @@ page needs:
     commands: run
     ---
 
-`needs` are libraries without which the page is skipped; `commands: run` runs the commands as well.
-Their options are checked in any case.
+`needs` are libraries without which the page is skipped. `commands: run` runs the commands as well,
+and `commands: shell` whole blocks by bash. One that ends with `# exit code 1` has that exit code.
+Options of commands are checked in any case.
 """
 
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stdout
@@ -49,7 +53,8 @@ _BLOCK = re.compile(
 _TEXT = re.compile(r"^```text\n.*?^```", re.DOTALL | re.MULTILINE)
 _NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?"
 _FIGURES = re.compile(rf"{_NUMBER}(?:, {_NUMBER})*(?=[:;, ]|$)")
-_ENDS = {"|", ">", "&&", ";"}  # A shell command goes on after these.
+_ENDS = {"|", "||", ">", "&&", ";"}  # A shell command goes on after these.
+_EXIT_CODE = re.compile(r"# exit code (\d)$")
 
 
 class Block(NamedTuple):
@@ -93,11 +98,15 @@ def blocks(text: str) -> Iterator[Block]:
 
 def commands(block: Block) -> Iterator[list[str]]:
     """Return the arguments of each truerank command in a shell block."""
-    for line in block.code.replace("\\\n", " ").splitlines():
-        if line.startswith("truerank "):
-            words = shlex.split(line, comments=True)[1:]
-            end = next((i for i, word in enumerate(words) if word in _ENDS), len(words))
-            yield words[:end]
+    for line in _lines_of_commands(block):
+        words = shlex.split(line, comments=True)[1:]
+        end = next((i for i, word in enumerate(words) if word in _ENDS), len(words))
+        yield words[:end]
+
+
+def _lines_of_commands(block: Block) -> list[str]:
+    lines = block.code.replace("\\\n", " ").splitlines()
+    return [line.strip() for line in lines if line.strip().startswith("truerank ")]
 
 
 def run(page: Path, renew: bool = False) -> int:
@@ -107,7 +116,7 @@ def run(page: Path, renew: bool = False) -> int:
     matplotlib is not installed, blocks with a picture do not run.
     """
     text = page.read_text(encoding="utf-8")
-    runs_commands = front_matter(text).get("commands") == "run"
+    run_block = _RUNNERS.get(front_matter(text).get("commands", ""))
     names: dict[str, Any] = {"__name__": "__page__"}
     checked = 0
     printed = ""
@@ -126,9 +135,8 @@ def run(page: Path, renew: bool = False) -> int:
             outputs.append(f"```text\n{printed.strip()}\n```")
             assert renew or block.code.strip() == printed.strip(), f"{page}: line {block.line}"
             checked += 1
-        elif runs_commands:
-            for words in commands(block):
-                _run_command(words)
+        elif run_block is not None:
+            printed = run_block(block)
     if renew:
         renewed = iter(outputs)
         text = _TEXT.sub(lambda _: next(renewed), text)
@@ -181,13 +189,41 @@ def _texts(svg: str) -> list[str]:
     return sorted("".join(text.itertext()) for text in root.iterfind(".//{*}text"))
 
 
-def _run_command(words: list[str]) -> None:
+def _run_commands(block: Block) -> str:
+    """Run each command within this process, and return what all of them print."""
     from click.testing import CliRunner
 
     from truerank.cli.commands import commands as root
 
-    result = CliRunner().invoke(root, words, prog_name="truerank")
-    assert result.exit_code == 0, f"{shlex.join(words)}: {result.output}"
+    printed = ""
+    for line, words in zip(_lines_of_commands(block), commands(block), strict=True):
+        result = CliRunner().invoke(root, words, prog_name="truerank")
+        said = _EXIT_CODE.search(line)
+        assert result.exit_code == int(said[1] if said else 0), f"{line}: {result.output}"
+        printed += result.output
+    return printed
+
+
+def _run_by_shell(block: Block) -> str:
+    """Run a block as it stands by bash, and return what it prints."""
+    shell = shutil.which("bash") or "bash"
+    begin = f'truerank() {{ {shlex.quote(sys.executable)} -m truerank "$@"; }}\n'
+    begin += "export -f truerank\n"
+    paths = os.pathsep.join(path for path in sys.path if path)
+    found = subprocess.run(
+        [shell, "-e", "-c", begin + block.code],
+        env=os.environ | {"PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout
+    return found.stdout
+
+
+_RUNNERS = {"run": _run_commands, "shell": _run_by_shell}
 
 
 if __name__ == "__main__":
