@@ -365,6 +365,21 @@ def test_a_part_is_sent_without_the_whole(make: Any) -> None:
     assert tr.concatenate(ranks) == evaluate(task).ranks
 
 
+UNITS = dict.fromkeys(CASES, "triple")
+UNITS |= {alignment: "pair", retrieval: "query", complex_queries: "query"}
+
+
+@pytest.mark.parametrize("make", CASES)
+def test_units_are_called_what_the_rows_of_a_task_are(make: Any) -> None:
+    task, ways, report = make(np.random.default_rng(1))
+    ranks = next(iter(ways.values()))(task).ranks
+    found = report(saved_and_read(ranks)).interval("mrr")
+    assert (found.by, found.units) == (UNITS[make], len(task))
+    if make is not retrieval:  # Its queries are drawn, whatever their label "unit" is.
+        own = ranks.with_labels(unit=np.arange(len(ranks)))
+        assert tr.report(own).interval("mrr").by == "unit"
+
+
 def test_a_checkpoint_of_another_part_is_refused(tmp_path: Path) -> None:
     rows = [(i, 0, (3 * i) % 10) for i in range(10)]
     task = tr.link_prediction.Task(rows, {}, entities=10, sides=["tail"])

@@ -109,27 +109,28 @@ def compare(
 ) -> Comparison | Comparisons:
     """Compare a metric of two models over the same tasks, unit by unit.
 
-    Where at most 30 units differ, the p-value says how often the difference would be as large if
-    the models' results were swapped at random in each unit (exact sign flips); where more differ by
-    one size, as by hits@k of one side, it is that of McNemar's exact test; otherwise that of a
-    paired t test, whose degrees of freedom are those of the units that carry the variance. The
-    interval holds the shifts that are not rejected. Metrics that are a function of a mean (gmr,
-    hmr, imr, ...) are compared by their ratio; those that are none (medians, std, mad, ...) have no
-    units whose results could be swapped, and are refused. For several runs of each model it is a t
-    test over runs and units. The how-to page "Compare models" has the details.
+    The test depends on how many units differ between the models:
+
+    - at most 30: exact sign flips, the share of all ways to swap the results of the models in some
+      of the units by which the difference is as large;
+    - more, all by one size, as by hits@k of one side: McNemar's exact test;
+    - else a paired t test, and for several runs of each model a t test over runs and units.
+
+    The interval holds the differences that the test does not reject. Functions of a mean (gmr, hmr,
+    imr, ...) are compared by their ratio. What is no mean over units (medians, std, mad, ...) is
+    refused. The how-to page "Compare models" has the details.
 
     Parameters
     ----------
     a : Ranks, Report, a list of those, Repeats, or mapping of str to those
-        A Report stands for its ranks, with the weights that are in force in it. With a mapping, all
-        pairs of its members are compared, and their p-values corrected by Holm's rule. A list, or
-        Repeats, has several runs of one model, such as training seeds.
-        Reports of retrieval are compared query by query, by the keys that they have.
+        A Report stands for its ranks, with the weights of the report. Reports of retrieval are
+        compared query by query. A list, or Repeats, has several runs of one model, such as training
+        seeds. Of a mapping all pairs are compared, and p-values are corrected by Holm's rule.
     b : Ranks, Report, a list of those, or Repeats
-        The same tasks, in any order where labels say what they are: side, relation, time, query and
-        target, as far as both models have them; repeats are paired in the order in which they
-        occur. Without labels, in the same order. Several runs where a has several; if the runs of a
-        have unlike tasks, they are folds, and b has the same. Not given with a mapping.
+        The same tasks. They are paired by the labels that both models have (side, relation, time,
+        query, target), repeats in the order in which they occur; without labels, by position.
+        Several runs where a has several; if the runs of a have unlike tasks, they are folds, and b
+        has the same. Not given with a mapping.
     metric : str or Key, or several of them
         Keys of a report that are means over units, or a function of one. For several keys, p-values
         are corrected by Holm's rule.
@@ -142,7 +143,7 @@ def compare(
     draw_seed : int
         The seed of the kind "random"; the seeds of Reports are ignored.
     allow_unlike : bool
-        Compare ranks whose protocols, candidates or ids differ, too; a note says what differs.
+        Also compare ranks whose protocols, candidates or ids differ; a note says what differs.
         Tasks that labels cannot pair are paired by position. The numbers of tasks and the weights
         must agree in any case.
 

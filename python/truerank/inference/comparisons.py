@@ -43,7 +43,7 @@ class Comparison(NamedTuple):
         size; otherwise "t"; for several runs "two-level t".
     units : int
     by : str
-        The name of a unit: "unit", "task", "query", "relation", another label, or "group".
+        The name of a unit, as that of an interval: "triple", "pair", "query", "task", ...
     pairing : str
         How the tasks were matched: "query and target ids", "query ids", "target ids" or
         "position".

@@ -77,24 +77,23 @@ class Interval(NamedTuple):
         The share of such intervals that should contain the value of the population.
     method : str
         "t", "wilson", "clopper-pearson", "order" (of a median), "bootstrap", "two-level t" (several
-        runs), "unseen" (nothing varies), "t, unseen" (what unseen units may be reaches further than
-        t), or "none" where there are no bounds.
+        runs), "unseen" (nothing varies), "t, unseen" (unseen units may move the value further than
+        t says), or "none" where there are no bounds.
     units : int
         The number of units.
     by : str
-        What a unit is: "unit", "task", "query", "relation", another label, or "group" for labels
-        without a name.
+        What a unit is: "triple", "pair", "query" or "task"; "relation" or another label; "unit" for
+        units of your own, and "group" for labels without a name.
     notes : tuple of str
-        At most one clause on few units or a large one: "not enough to say", where so many units
-        leave nearly the whole range of a metric open, or where intervals were measured to cover
-        less than 93 %; on mean ranks that few units carry; and for several runs on these.
+        What limits the trust in it: units that are not enough to say anything, few units, a large
+        one, or mean ranks that few units carry. Mostly none.
     decimals : int
         How many are printed, or more where the bounds are close.
 
     Examples
     --------
-    >>> print(Interval("mrr", 0.438, 0.426, 0.451, 0.95, "t", 1074, "unit"))
-    mrr 0.438 [0.426, 0.451] (95 %, t, 1,074 units)
+    >>> print(Interval("mrr", 0.438, 0.426, 0.451, 0.95, "t", 1074, "triple"))
+    mrr 0.438 [0.426, 0.451] (95 %, t, 1,074 triples)
     """
 
     metric: str
@@ -192,14 +191,10 @@ def interval(
 ) -> Interval:
     """Compute the confidence interval of a metric over other units of the same population.
 
-    Means have a t interval on the scale on which tasks add up, shares Wilson's (of Clopper and
-    Pearson where hits or misses are few), medians that of order statistics. Only what is no
-    function of a mean (mad, extreme power means) is resampled. Means of f with a range, which mean
-    ranks are not, reach at least as far as units of a kind that was not drawn may move them.
-
-    The interval of few unlike units, such as relations of which one has much of the weight, may be
-    nearly the whole range, though `compare` is informative: two models find the same units easy, so
-    that their differences vary less than their values.
+    Means have a t interval, on the scale where tasks add up; shares that of Wilson, or of Clopper
+    and Pearson where hits or misses are few; medians that of order statistics. What is no function
+    of a mean (mad, extreme power means) is resampled. A metric with a range, which mean ranks do
+    not have, has an interval at least as wide as units of a kind that was not drawn could make it.
 
     Parameters
     ----------

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 UNIT = "unit"
 TASK = "task"
 GROUP = "group"
+# What a unit of a task is, by the sides that the task ranks.
+UNIT_OF_SIDE = dict.fromkeys(("head", "tail", "relation", "time", "qualifier"), "triple")
+UNIT_OF_SIDE.update(left_to_right="pair", right_to_left="pair", answers="query")
 # A note is due where intervals of 95 % covered less than 93 % on average over 12 populations; see
 # "Where a note is due" in bench/studies/calibration.md.
 FEW_UNITS = 5
@@ -344,6 +347,8 @@ def unit_codes(ranks: Ranks, by: LabelsLike | DrawnUnits | None) -> DrawnUnits:
             return DrawnUnits(np.arange(len(ranks)), TASK)
     codes, _ = group_codes(ranks, by)
     name = LABEL_WORDS.get(by, by) if isinstance(by, str) else GROUP
+    if name == UNIT and ranks.origins and ranks.side is not None and ranks.side.vocabulary:
+        name = UNIT_OF_SIDE.get(ranks.side.vocabulary[0], UNIT)
     return DrawnUnits(codes, name)
 
 
