@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from abc import ABC, abstractmethod
@@ -24,6 +25,11 @@ FORMS = {
     ".html": "to_html",
 }
 
+_PARAMETERS = "Parameters\n----------\n"
+_PLACE = (
+    "metrics, options\n    As of `table`."  # Docstrings of forms have what they are in its place.
+)
+
 Names = str | Iterable[str] | None
 
 
@@ -31,22 +37,31 @@ Names = str | Iterable[str] | None
 class AsTable(ABC):
     """Base class of results that are printed and saved as the Table that `table` makes of them.
 
-    All forms take the options of `table` of their class, which ``help(type(result).table)`` shows,
-    and refuse others. Every result has these:
-
-    metrics : str or iterable of str, optional
-        The columns of numbers, by their names for programs.
-    digits : int
-        How precise numbers are: shares have so many decimals, mean ranks and percentages two fewer.
-        Default: 3.
-    notes : bool, optional
-        Whether the lines above the table and the notes below it are written. Default: in text,
-        Markdown and HTML, not in LaTeX and CSV.
+    All forms take the options of `table` of their class, and refuse others.
     """
+
+    def __init_subclass__(cls) -> None:
+        """Show the options of a class's own `table` in the help of its forms."""
+        super().__init_subclass__()
+        if "table" in vars(cls):
+            for form in (*FORMS.values(), "to_pandas", "save"):
+                setattr(cls, form, _with_options_of(cls.table, getattr(cls, form)))
 
     @abstractmethod
     def table(self, *metrics: Any, **options: Any) -> tables.Table:
-        """Return the result as a Table, with its notes."""
+        """Return the result as a Table, with its notes.
+
+        Parameters
+        ----------
+        metrics : str or iterable of str, optional
+            The columns of numbers, by their names for programs.
+        digits : int
+            How precise numbers are: shares have so many decimals, mean ranks and percentages two
+            fewer. Default: 3.
+        notes : bool, optional
+            Whether the lines above the table and the notes below it are written. Default: in text,
+            Markdown and HTML, not in LaTeX and CSV.
+        """
 
     def _takes_options(self) -> Callable[..., Any]:
         """Return the function whose options are those of `table`, beside digits and notes."""
@@ -66,38 +81,50 @@ class AsTable(ABC):
     def to_text(self, metrics: Names = None, **options: Any) -> str:
         """Return columns of plain text, as `print` shows them; an asterisk marks the best cells.
 
-        The options are those of `table` of this class: digits, notes and others.
+        Parameters
+        ----------
+        metrics, options
+            As of `table`.
         """
         return tables.forms.text(self._made(metrics, options).grid(notes=True))
 
     def to_markdown(self, metrics: Names = None, **options: Any) -> str:
         """Return a table of Markdown, with the notes as a list.
 
-        The options are those of `table` of this class: digits, notes and others.
+        Parameters
+        ----------
+        metrics, options
+            As of `table`.
         """
         return tables.forms.markdown(self._made(metrics, options).grid(notes=True))
 
     def to_latex(self, metrics: Names = None, **options: Any) -> str:
         """Return a tabular of LaTeX with the rules of the package booktabs.
 
-        The options are those of `table` of this class: digits, notes and others.
+        Parameters
+        ----------
+        metrics, options
+            As of `table`.
         """
         return tables.forms.latex(self._made(metrics, options).grid(notes=False))
 
     def to_html(self, metrics: Names = None, **options: Any) -> str:
         """Return HTML, as a notebook shows it.
 
-        The options are those of `table` of this class: digits, notes and others.
+        Parameters
+        ----------
+        metrics, options
+            As of `table`.
         """
         return tables.forms.html(self._made(metrics, options).grid(notes=True))
 
     def to_csv(self, metrics: Names = None, *, spreadsheet: bool = False, **options: Any) -> str:
-        """Return CSV, with numbers in all their digits.
+        """Return CSV, with numbers in all their digits; notes, if asked for, follow behind a #.
 
         Parameters
         ----------
         metrics, options
-            As of `table`; with ``notes=True`` lines and notes follow, each behind a #.
+            As of `table`.
         spreadsheet : bool
             Whether a text that a spreadsheet would compute as a formula gets an apostrophe before
             it. Default: texts are written as they are, for programs.
@@ -136,7 +163,10 @@ class AsTable(ABC):
     def to_pandas(self, metrics: Names = None, **options: Any) -> Any:
         """Return a pandas DataFrame of all columns, with numbers in all their digits.
 
-        The options are those of `table` of this class.
+        Parameters
+        ----------
+        metrics, options
+            As of `table`.
         """
         cells = self._made(metrics, options).to_dict()
         floats = [name for name, values in cells.items() if _are_floats(values)]
@@ -157,6 +187,12 @@ class AsTable(ABC):
         (`to_latex`), .csv (`to_csv`), .json (`to_json`), or .html (`to_html`). The file appears
         whole or not at all, exactly at `path`, and one that is there is replaced (see
         `truerank.arrays.writing`). Text is UTF-8.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+        metrics, options
+            As of `table`.
 
         Raises
         ------
@@ -189,6 +225,32 @@ class AsTable(ABC):
             text = tables.forms.html_page(type(self).__name__, text)
         with replace_file(path) as file:
             file.write(f"{text.removesuffix(chr(10))}\n".encode(errors="backslashreplace"))
+
+
+def _with_options_of(table: Callable[..., Any], form: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a form with the options of a table in its signature and docstring."""
+    signature = inspect.signature(form)
+    own = list(signature.parameters.values())
+    if own[-1].kind is not own[-1].VAR_KEYWORD:
+        return form
+
+    @functools.wraps(form)
+    def shown(*arguments: Any, **options: Any) -> Any:
+        return form(*arguments, **options)
+
+    options = [
+        each
+        for each in inspect.signature(table).parameters.values()
+        if each.kind is each.KEYWORD_ONLY
+    ]
+    shown.__signature__ = signature.replace(parameters=[*own[:-1], *options, own[-1]])  # type: ignore[attr-defined]
+    for described in (table, AsTable.table):
+        _, found, parameters = (inspect.getdoc(described) or "").partition(_PARAMETERS)
+        if found:
+            break
+    parameters = parameters.partition("\n\nRaises\n")[0].partition("\n\nExamples\n")[0]
+    shown.__doc__ = (inspect.getdoc(form) or "").replace(_PLACE, parameters)
+    return shown
 
 
 def _are_floats(cells: Sequence[object]) -> bool:
