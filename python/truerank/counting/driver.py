@@ -154,12 +154,12 @@ def wait_for_device(
     counts = PartialCounts(device_counts.arrays(), job.rules)
     true = TrueScores(device_counts.true_scores(), source.dtype)
     place = f"{source.device}, {device_counts.backend}"
-    is_void = counts.is_void(true)
-    if is_void.any():
+    void = counts.void_tasks(true)
+    if len(void):
         if not device_counts.finds_nan:
             return None
         kind = "nan" if job.rules.nan == "raise" else "nan_true_score"
-        fault = PlacedFault(kind, *device_counts.first_nan(is_void))
+        fault = PlacedFault(kind, *device_counts.first_nan(void))
         return SourceCounts(counts.arrays, fault, place=place)
     if is_final:
         return SourceCounts(counts.final_counts(true), place=place)

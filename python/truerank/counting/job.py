@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -172,11 +171,8 @@ class Job(NamedTuple):
         has_filter = self.filter is not None
         has_candidates = self.candidates is not None
         rules = self.rules
-        protocol = _protocol(
-            has_filter, has_candidates, rules.nan, rules.order, dtype=dtype, **fields
-        )
-        if files or device:
-            protocol = replace(protocol, files=files, device=device)
+        fields |= {"dtype": dtype, "files": files, "device": device}
+        protocol = _protocol(has_filter, has_candidates, rules.nan, rules.order, **fields)
         return Ranks._of(arrays, {}, protocol)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,7 @@ ODD_FIELDS = ("inf", "at_best", "best")
 
 
 class TrueScores:
-    """The true scores of all tasks, also as keys: integers in the order of the scores.
+    """The true scores of all tasks; what else is known of them is found when it is first asked for.
 
     Parameters
     ----------
@@ -40,6 +41,13 @@ class TrueScores:
         Contiguous; they are kept in native byte order.
     dtype : str
         The name of their dtype.
+
+    Attributes
+    ----------
+    keys : ndarray of int64, shape (tasks,)
+        Integers in the order of the scores.
+    nan, inf : ndarray of bool, shape (tasks,)
+        Which scores are NaN, or infinite.
     """
 
     def __init__(self, scores: npt.NDArray[Any], dtype: str) -> None:
@@ -47,9 +55,30 @@ class TrueScores:
             scores = scores.astype(scores.dtype.newbyteorder())
         self.scores = scores
         self.dtype = dtype
-        self.keys, bottom, top, floating = Scores(scores, dtype, False).keys()
-        self.nan: Flags = self.keys < bottom
-        self.inf: Flags = floating & ((self.keys == bottom) | (self.keys == top))
+
+    @cached_property
+    def _keys_and_range(self) -> tuple[IntArray, int, int, bool]:
+        return Scores(self.scores, self.dtype, False).keys()
+
+    @property
+    def keys(self) -> IntArray:
+        return self._keys_and_range[0]
+
+    @cached_property
+    def nan(self) -> Flags:
+        is_nan: Flags
+        if self.scores.dtype.kind == "f":
+            is_nan = np.isnan(self.scores)
+        else:  # integers, or bfloat16 as its bits
+            keys, bottom, _, _ = self._keys_and_range
+            is_nan = keys < bottom
+        return is_nan
+
+    @cached_property
+    def inf(self) -> Flags:
+        keys, bottom, top, floating = self._keys_and_range
+        is_infinite: Flags = floating & ((keys == bottom) | (keys == top))
+        return is_infinite
 
     def first_nan(self, rule: str) -> int:
         """Return the task of the first NaN; -1 if there is none or if the rule allows NaN."""
@@ -131,40 +160,50 @@ class PartialCounts:
             self.arrays[name][tasks] += array
         return self
 
-    def is_void(self, true_scores: TrueScores) -> Flags:
-        """Whether each task has a NaN that the rule forbids, among scores or as the true one."""
+    def void_tasks(self, true_scores: TrueScores) -> IntArray:
+        """Return the tasks with a NaN that the rule forbids, among scores or as the true one."""
         if self.rules.nan == "worst":
-            return np.zeros_like(true_scores.nan)
-        return true_scores.nan | ((self.arrays["nan"] > 0) & (self.rules.nan == "raise"))
+            return np.zeros(0, np.int64)
+        is_void = true_scores.nan
+        if self.rules.nan == "raise":
+            is_void = is_void | (self.arrays["nan"] > 0)
+        return np.flatnonzero(is_void)
 
     def final_counts(self, true_scores: TrueScores) -> dict[str, IntArray]:
-        """Add the true candidates; return the counts of all tasks, with those of an audit.
+        """Add the true candidates; return new counts of all tasks, with those of an audit.
 
         A true score that is NaN is the last of all; only the rule "worst" allows it.
         """
-        is_nan = true_scores.nan.astype(np.int64)
-        is_number = 1 - is_nan
-        true = {"tied": is_number, "candidates": np.ones_like(is_nan), "nan": is_nan}
-        if self.rules.audit:
-            true["inf"] = true_scores.inf.astype(np.int64)
-            true["at_best"] = is_number
-            true["best"] = np.where(true_scores.nan, self.arrays["best"], true_scores.keys)
-        copies = {name: array.copy() for name, array in self.arrays.items()}
-        total = PartialCounts(copies, self.rules).add(true)
-        above = total.arrays["above"]
-        tied = total.arrays["tied"]
-        candidates = total.arrays["candidates"]
-        numbers = candidates - total.arrays["nan"]
-        if self.rules.is_ascending:
-            above = numbers - above - tied
-        final = {
-            "above": np.where(true_scores.nan, candidates - 1, above),
-            "tied": np.where(true_scores.nan, 1, tied),
-            "candidates": candidates,
+        rules = self.rules
+        candidates = self.arrays["candidates"] + 1
+        tied = self.arrays["tied"] + 1
+        numbers = candidates if rules.nan == "raise" else candidates - self.arrays["nan"]
+        if rules.is_ascending:
+            above = numbers - self.arrays["above"] - tied
+        else:
+            above = self.arrays["above"].copy()
+        if rules.nan == "worst":  # Else no true score is NaN.
+            is_nan = true_scores.nan
+            above[is_nan] = candidates[is_nan] - 1
+            tied[is_nan] = 1
+        if rules.nan == "omit":
+            candidates = numbers
+        final = {"above": above, "tied": tied, "candidates": candidates}
+        if rules.audit:
+            return self._final_odd_counts(true_scores) | final
+        return final
+
+    def _final_odd_counts(self, true_scores: TrueScores) -> dict[str, IntArray]:
+        """Return new counts of what an audit asks for, with the true candidates."""
+        is_nan = true_scores.nan
+        true = {
+            "nan": is_nan.astype(np.int64),
+            "inf": true_scores.inf.astype(np.int64),
+            "at_best": 1 - is_nan,
+            "best": np.where(is_nan, self.arrays["best"], true_scores.keys),
         }
-        if self.rules.nan == "omit":
-            final["candidates"] = numbers
-        return total.arrays | final
+        copies = {name: self.arrays[name].copy() for name in ("differing", *true)}
+        return PartialCounts(copies, self.rules).add(true).arrays
 
 
 def saved_counts(

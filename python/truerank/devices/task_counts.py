@@ -178,8 +178,7 @@ class DeviceCounts:
                 total = counts[0]
                 if len(counts) > 1:
                     total = counts.sum(0)
-                if self.finds_nan:
-                    total[len(NAMES)] = counts[:, len(NAMES)].min(0)
+                    total[-1] = counts[:, -1].min(0)
                 totals.append(total)
             if len(totals) == 1 and isinstance(self._pending[0].tasks, slice):
                 self._table = totals[0]
@@ -206,15 +205,14 @@ class DeviceCounts:
             scores[pending.tasks] = part
         return scores
 
-    def first_nan(self, void: npt.NDArray[np.bool_]) -> tuple[int, int, int]:
+    def first_nan(self, numbers: IntArray) -> tuple[int, int, int]:
         """Return the first task, by row and column, that has a forbidden NaN, and these.
 
         Parameters
         ----------
-        void : ndarray of bool, shape (tasks,)
-            Which tasks have one. If `forbids_nan` is false, it is their true score.
+        numbers : ndarray of int64
+            The tasks that have one. If `forbids_nan` is false, it is their true score.
         """
-        numbers = np.flatnonzero(void)
         tasks = self._tasks
         rows = numbers if tasks.rows is None else tasks.rows[numbers]
         columns = tasks.targets[numbers] - tasks.first_column
