@@ -313,6 +313,13 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
         (f"{KNOWN} {VECTORS} --keys time", 1, "--keys: expected columns from 3 on"),
         (f"{KNOWN} {VECTORS} --candidates graph", 1, "got 'graph'"),
         (f"{KNOWN} {VECTORS} --candidates sampled:many", 1, "got 'sampled:many'"),
+        (
+            f"{KNOWN} {VECTORS} --part 3",
+            1,
+            "--part: expected a slice, START:STOP or START:STOP:STEP",
+        ),
+        (f"{KNOWN} {VECTORS} --part 0:3:0", 1, "got '0:3:0'"),
+        (f"{KNOWN} {VECTORS} --part 0::2", 1, "vectors of shape (5, d), a row for each"),
         (f"{KNOWN} {VECTORS} --save E.npy", 1, "--save: E.npy is one of the other files"),
         (f"{KNOWN} {VECTORS} --sides tail", 1, "head: expected None, as the sides of the task are"),
         (VECTORS, 2, "Missing option '--test'"),
@@ -331,6 +338,7 @@ def test_leaks_are_reported(predict: Callable[..., Outcome]) -> None:
             "7 (tail), each once, as --columns says",
         ),
         (f"{KNOWN} {VECTORS} --header", 1, "columns head, relation, tail, each once"),
+        ("--lists test.txt --part 0::2", 2, "--part cannot apply to predictions"),
         (f"{KNOWN} --lists test.txt", 2, "--test cannot apply to predictions"),
     ],
 )

@@ -80,6 +80,44 @@ def test_shards_that_were_evaluated_one_by_one(run: Run) -> None:
     assert tr.load("again.npz") == tr.load("merged.npz")
 
 
+@pytest.mark.parametrize("parts", [["0::2", "1::2"], [":1", "1:4", "4:", "7:9"]])
+@pytest.mark.parametrize("protocol", ["link-prediction", "alignment", "retrieval", "lists"])
+def test_parts_of_one_task(run: Run, protocol: str, parts: list[str]) -> None:
+    """Each job knows the whole test, and has the scores of its part alone."""
+    np.save("facts.npy", TRIPLES)
+    np.save("pairs.npy", np.array(TRIPLES)[:, [0, 2]])
+    Path("qrels.txt").write_text("".join(f"q{i} 0 d{i} 1\n" for i in range(5)), encoding="utf-8")
+    Path("run.txt").write_text("".join(f"q{i} Q0 d3 1 .5 t\n" for i in range(5)), encoding="utf-8")
+    for letter in "dq":
+        names = "".join(f"{letter}{i}\n" for i in range(5))
+        Path(f"{letter}.txt").write_text(names, encoding="utf-8")
+    rng = np.random.default_rng(0)
+    scores = rng.random((5, 5))
+    vectors = rng.random((4, 3))
+    np.save("vectors.npy", vectors)
+    words = {
+        "link-prediction": "link-prediction --test facts.npy --known none=facts.npy "
+        "--scores-tail scores.npy --scores-head scores.npy",
+        "alignment": "alignment vectors.npy vectors.npy pairs.npy",
+        "retrieval": "retrieval --qrels qrels.txt --candidates d.txt --query-labels q.txt "
+        "--scores scores.npy",
+        "lists": "retrieval --qrels qrels.txt --candidates 9 --lists run.txt",
+    }[protocol].split()
+
+    def evaluate(rows: slice, *more: str) -> None:
+        columns = 4 if protocol == "link-prediction" else 5
+        np.save("scores.npy", scores[rows, :columns])
+        assert run(*words, *more, "--force").code == 0
+
+    evaluate(slice(None), "--save", "whole.npz")
+    files = [f"part-{i}.npz" for i in range(len(parts))]
+    for part, file in zip(parts, files, strict=True):
+        numbers = [int(number) if number else None for number in part.split(":")]
+        evaluate(slice(*numbers), "--part", part, "--save", file)
+    assert run("merge", *files, "--save", "joined.npz").code == 0
+    assert tr.load("joined.npz") == tr.load("whole.npz")
+
+
 def test_parts_of_queries(run: Run) -> None:
     outcome = run("merge", "queries-1.npz", "queries-0.npz", "--save", "ranks.npz")
     assert outcome == run("evaluate", "whole.npz")

@@ -17,7 +17,7 @@ from ..records.elements import is_integer_text
 from ..records.text import text_blocks
 from ..tables.cells import format_count
 from .files import note_file, read_array
-from .model_files import Model, known_splits, open_model
+from .model_files import Model, chosen_part, known_splits, open_model
 from .options import (
     COUNTING,
     INPUT,
@@ -53,7 +53,7 @@ def parse_candidates(name: str, text: str) -> Any:
 
 @command(
     "alignment",
-    "train valid known columns header split duplicates leaks similarity complex_layout "
+    "train valid known columns header split test_part duplicates leaks similarity complex_layout "
     f"{COUNTING} io {REPORTING}",
     short_help="Evaluate entity alignment, in both directions.",
 )
@@ -141,7 +141,7 @@ def align(given: Given) -> None:
         pairs = read_data_set(folder, facts.get("split", "test"), own, **layout)
         source = pairs.pop("source")
         facts |= pairs
-    task = Task(**facts)
+    task = chosen_part(Task(**facts), given)
     show_report(
         model.counter(task, given),
         given,

@@ -12,7 +12,7 @@ from ..errors import InputValueError, warn_user
 from ..link_prediction import Sampled, Task, read_predictions
 from ..link_prediction.known_answers import FILTERS
 from .files import read_array
-from .model_files import known_splits, open_model
+from .model_files import chosen_part, known_splits, open_model
 from .options import (
     ARRAY,
     COUNTING,
@@ -80,8 +80,8 @@ def parse_candidates(name: str, text: str) -> Any:
 
 @command(
     "link-prediction",
-    "train valid known columns header split duplicates leaks unseen similarity complex_layout bias "
-    f"{COUNTING} io {REPORTING}",
+    "train valid known columns header split test_part duplicates leaks unseen similarity "
+    f"complex_layout bias {COUNTING} io {REPORTING}",
     short_help="Evaluate link prediction, from triples to the table.",
 )
 @option("--test", INPUT, "Triples to rank.")
@@ -177,6 +177,7 @@ def predict_links(given: Given) -> None:
         problem, _, _ = error.problem.partition(";")
         ways = f"--ids says that they are ids, --{LABELS[name].replace('_', '-')} their order"
         raise click.UsageError(f"{problem}; {ways}") from error
+    task = chosen_part(task, given)
     if not known and task.protocol.filter:
         warn_user(
             "no --train, --valid or --known: only the answers in --test are left out, so that "

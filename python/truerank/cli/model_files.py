@@ -75,6 +75,11 @@ def open_model(given: Given, scores: str, vectors: str) -> Model:
     return Model("vectors", arrays, rules)
 
 
+def chosen_part(task: Any, given: Given) -> Any:
+    """Take the part of a task that is asked for; without one return the task."""
+    return task[given.pop("test_part")] if "test_part" in given else task
+
+
 def known_splits(given: Given) -> dict[str, str]:
     """Take the files of known answers, by the name of their split."""
     splits = take(given, "train valid")

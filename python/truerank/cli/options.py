@@ -7,6 +7,7 @@ from it what the functions of truerank need; what nobody takes cannot apply, and
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..embeddings.vectors import SIMILARITIES
+from ..errors import InputValueError
 from ..inputs.checks import LAYOUTS, NAN_RULES, ORDERS
 from ..naming import printable
 from ..records.elements import is_id
@@ -88,6 +90,21 @@ def _roles(option: str, text: str) -> dict[str, str | int]:
             raise click.BadParameter(f"expected {expected}, got {text!r}", param_hint=option)
         columns[role] = int(column[:20]) if is_id(column) else column
     return columns
+
+
+def read_part(option: str, text: str) -> slice:
+    """Read a slice as Python writes it.
+
+    Examples
+    --------
+    >>> read_part("--part", "2::8"), read_part("--part", ":500")
+    (slice(2, None, 8), slice(None, 500, None))
+    """
+    found = re.fullmatch("([0-9]{0,18}):([0-9]{0,18})(?::([1-9][0-9]{0,17}))?", text.strip())
+    if found is None:
+        expected = "a slice, START:STOP or START:STOP:STEP, as 2::8 or 500:1000"
+        raise InputValueError(option, expected=expected, got=repr(text))
+    return slice(*(int(number) if number else None for number in found.groups()))
 
 
 WORD = Value(lambda _, text: text, "name")
@@ -185,6 +202,13 @@ OPTIONS: dict[str, Decorator] = {
         "names.",
     ),
     "split": option("--split", WORD, "Name of the evaluated split."),
+    "test_part": option(
+        "--part test_part",
+        Value(read_part, "start:stop:step"),
+        "Rank a part of the test: those of its triples, pairs or queries that a slice of Python "
+        "has, as 2::8 or 500:1000. Scores, and vectors of queries, have the rows of the part. "
+        "`truerank merge` joins what the parts --save.",
+    ),
     "duplicates": option(
         "--duplicates",
         SUSPECT_ROWS,

@@ -15,7 +15,7 @@ from ..retrieval import RetrievalReport, Task
 from ..retrieval.answered_queries import ANSWERLESS, MISSES
 from ..retrieval.answers import GAINS
 from .files import read_groups
-from .model_files import known_splits, open_model
+from .model_files import chosen_part, known_splits, open_model
 from .options import (
     ARRAY,
     COUNTING,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @command(
     "retrieval",
-    "candidates train valid known split leaks similarity complex_layout bias "
+    "candidates train valid known split test_part leaks similarity complex_layout bias "
     f"{COUNTING} io {REPORTED}",
     short_help="Evaluate retrieval and recommendation.",
 )
@@ -134,7 +134,7 @@ def retrieve(given: Given) -> None:
             candidates = model.sizes({"scores": "entities"}).get("entities")
         if isinstance(candidates, int) and not facts["qrels"].endswith(".npy"):
             check_digits(facts["qrels"], facts.get("columns"))
-        task = Task(**facts, entities=_in_columns(candidates, facts))
+        task = chosen_part(Task(**facts, entities=_in_columns(candidates, facts)), given)
         count = model.counter(task, given)
     else:
         what = "lists"
@@ -142,7 +142,7 @@ def retrieve(given: Given) -> None:
             raise click.UsageError("--lists needs --candidates, how many there are in all")
         if facts["qrels"].endswith(".npy"):  # Such a file has columns, and no names.
             candidates = _in_columns(candidates, facts, lists)
-        task = Task(**facts, entities=candidates)
+        task = chosen_part(Task(**facts, entities=candidates), given)
         rules = take(given, f"{COUNTING} misses")
         rules["columns"] = given.pop("list_columns", None)
         count = partial(task.evaluate_lists, lists, **rules, progress=bar())
