@@ -21,9 +21,11 @@ from torch.utils._pytree import tree_leaves
 import truerank as tr
 from strategies.count_problems import Problem, problems
 from support.outcomes import outcome
+from support.pending_counts import note_waits
 from support.problems import host_tensor
 from truerank.devices import count_kernels, task_counts
 from truerank.devices.score_sources import StoredScores
+from truerank.link_prediction import Task
 
 RNG = np.random.default_rng(11)
 
@@ -124,6 +126,34 @@ def test_the_error_of_the_first_block_is_the_first(monkeypatch: pytest.MonkeyPat
         tr.rank_blocks([(wrong, 0), (scores, 9)])
     with pytest.raises(ValueError, match=r"^blocks: block 1: targets: "):
         tr.rank_blocks([(scores, 0), (scores.clone(), 9), (wrong, 0)])
+
+
+def test_the_next_batch_is_asked_for_before_one_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of blocks, and of the callable of a task."""
+    prepare(monkeypatch)
+    events: list[str] = []
+    note_waits(monkeypatch, events)
+    array = RNG.integers(0, 9, (15, 30)).astype(np.float32)
+    targets = RNG.integers(0, 30, 15)
+
+    def scored(rows: Any) -> Any:
+        events.append("asked")
+        return host_tensor(array[rows])
+
+    in_turn = ["asked", "asked", "wait", "asked", "wait", "wait"]
+    batches = np.split(np.arange(15), 3)
+    assert tr.rank_blocks((scored(some), targets[some]) for some in batches) == tr.rank(
+        array, targets
+    )
+    assert events == in_turn
+    events.clear()
+    test = np.stack([np.arange(15), np.zeros(15, np.int64), targets], axis=1)
+    task = Task(test, entities=30, relations=1, sides=("tail",))
+    report = task.evaluate(tail=lambda queries: scored(queries[:, 0]), batch_size=5)
+    assert events == in_turn
+    assert report.protocol.device == "cpu, triton"
 
 
 class MemoryInUse(TorchDispatchMode):

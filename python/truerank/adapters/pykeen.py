@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..counting.ranking import rank
+from ..counting.driver import Counting
+from ..counting.row_blocks import begin_rank
 from ..embeddings.scoring import rank_embeddings, score_embeddings
 from ..errors import InputError, InputTypeError, InputValueError
 from ..inputs.progress_listeners import reporter
@@ -597,6 +598,13 @@ def ranks_by_side(ranks: Ranks) -> dict[str, Ranks]:
     return {str(side): ranks[sides == side] for side in np.unique(sides)}  # by numpy: words
 
 
+class PendingBatch(NamedTuple):
+    """A batch of scores that a device may still count, and the labels of its tasks."""
+
+    counting: Counting[Ranks]
+    labels: dict[str, Any]
+
+
 class RankEvaluator(RankBasedEvaluator):
     """An evaluator for PyKEEN's pipeline, which also knows it as ``evaluator="truerank"``.
 
@@ -638,6 +646,7 @@ class RankEvaluator(RankBasedEvaluator):
         self.candidates = candidates
         self.rules: dict[str, Any] = {"nan": nan, "threads": threads, "audit": audit}
         self._batches: list[Ranks] = []
+        self._pending: PendingBatch | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({sum(map(len, self._batches)):,} tasks)"
@@ -707,20 +716,35 @@ class RankEvaluator(RankBasedEvaluator):
         triples = ids_of(hrt_batch)
         answers = triples[:, TARGET_TO_INDEX[target]]
         rules = self.rules | {"nan": "omit"}
-        ranks = rank(scores, answers, **rules)
-        if self.filtered:
-            ranks = ranks.with_protocol(filter=("known",))
-        else:
-            ranks = ranks.with_protocol(filter=())
-        self._add(ranks.with_labels(side=target, relation=triples[:, 1], targets=answers))
+        counting = begin_rank(scores, answers, **rules)
+        labels = {"side": target, "relation": triples[:, 1], "targets": answers}
+        self._finish()
+        self._pending = PendingBatch(counting, labels)
+        if not counting.is_pending:
+            self._finish()
         self.num_entities = scores.shape[1]
+
+    def _finish(self) -> None:
+        """Wait for the batch that a device may still count while PyKEEN scores the next one."""
+        pending = self._pending
+        self._pending = None
+        if pending is not None:
+            filter = ("known",) if self.filtered else ()
+            ranks = pending.counting.wait().with_protocol(filter=filter)
+            self._add(ranks.with_labels(**pending.labels))
 
     def clear(self) -> None:
         super().clear()
+        self._pending = None
         self._batches.clear()
+
+    def finalize_multi(self, *args: Any, **kwargs: Any) -> Any:
+        self._finish()
+        return super().finalize_multi(*args, **kwargs)
 
     def finalize(self) -> RankResults:
         """Return the results of all ranks; an error if there are none."""
+        self._finish()
         result = RankResults(make_report(concatenate(self._batches)), self.metrics)
         if self.clear_on_finalize:
             self.clear()

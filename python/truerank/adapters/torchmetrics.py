@@ -6,12 +6,13 @@ It needs torchmetrics: ``pip install 'truerank[torchmetrics]'``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..counting.ranking import rank
+from ..counting.driver import Counting
+from ..counting.row_blocks import begin_rank
 from ..errors import InputValueError
 from ..inputs.array_likes import integers, on_host
 from ..inputs.checks import choice
@@ -40,6 +41,13 @@ GROUPINGS = tuple(word for word, label in LABEL_ALIASES.items() if label in IDS)
 _FILTERED, _SELECTED, _ASCENDING, _WORST, _OMIT = (1 << bit for bit in range(5))
 _NAN = {"raise": 0, "worst": _WORST, "omit": _OMIT}
 _HAS = {name: 1 << (5 + bit) for bit, name in enumerate(IDS)}
+
+
+class PendingBatch(NamedTuple):
+    """A batch that a device may still count, and its rows of the state, which lack the counts."""
+
+    counting: Counting[Ranks]
+    table: Any
 
 
 class TrueRankMetric(Metric):
@@ -101,7 +109,7 @@ class TrueRankMetric(Metric):
     is_differentiable = False
     full_state_update = False
 
-    counts: Any
+    _pending: PendingBatch | None = None
 
     def __init__(
         self,
@@ -165,28 +173,62 @@ class TrueRankMetric(Metric):
         TypeError, ValueError, OSError
             As `rank` does, for a side that was not declared, and for ids that do not fit the tasks.
             The state is then unchanged.
+
+        Notes
+        -----
+        Where a kernel counts on a device, the state waits for a batch when it is read, or when the
+        next batch has begun. That call raises the error of a NaN that the rule forbids, and counts
+        neither batch.
         """
-        ranks = rank(scores, targets, rows=rows, filter=filter, candidates=candidates, **self.rules)
+        selections = {"rows": rows, "filter": filter, "candidates": candidates}
+        counting = begin_rank(scores, targets, **selections, **self.rules)
         given = {"tasks": tasks, "queries": queries, "relation": relation}
         if side is not None:
             if side not in self.sides:
                 expected = f"one of {self.sides}, as declared"
                 raise InputValueError("side", expected=expected, got=repr(side))
-            given["side"] = np.full(len(ranks), self.sides.index(side))
+            given["side"] = np.full(counting.tasks, self.sides.index(side))
         bits = self._bits
         if filter is not None:
             bits |= _FILTERED
         if candidates is not None:
             bits |= _SELECTED
-        table = np.zeros((len(ranks), len(COLUMNS)), np.int64)
-        table[:, :3] = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
+        table = np.zeros((counting.tasks, len(COLUMNS)), np.int64)
         for name, ids in given.items():
             if ids is not None:
                 bits |= _HAS[name]
                 column = COLUMNS.index(name)
-                table[:, column] = integers(name, on_host(ids, name), length=len(ranks))
+                table[:, column] = integers(name, on_host(ids, name), length=counting.tasks)
         table[:, -1] = bits
-        self.counts.append(torch.from_numpy(table).to(self.device))
+        self._finish()
+        self._pending = PendingBatch(counting, table)
+        if not counting.is_pending:
+            self._finish()
+
+    @property
+    def counts(self) -> Any:
+        """The state, with the batch that a device still counted."""
+        self._finish()
+        return self._counts
+
+    @counts.setter
+    def counts(self, state: Any) -> None:
+        self._pending = None
+        self._counts = state
+
+    def _finish(self) -> None:
+        """Wait for the batch that a device may still count."""
+        pending = self._pending
+        self._pending = None
+        if pending is not None:
+            ranks = pending.counting.wait()
+            pending.table[:, :3] = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
+            self._counts.append(torch.from_numpy(pending.table).to(self.device))
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._finish()
+        state: dict[str, Any] = super().__getstate__()
+        return state
 
     def compute(self) -> Any:
         """Return the metrics of the tasks of all processes; without tasks they are nan.
@@ -256,7 +298,10 @@ class TrueRankMetric(Metric):
 
     def __repr__(self) -> str:
         keys = ", ".join(map(repr, self.metrics))
-        tasks = format_count(sum(len(table) for table in self._tables()), "task")
+        number = sum(map(len, self._tables()))
+        if self._pending is not None:
+            number += len(self._pending.table)
+        tasks = format_count(number, "task")
         rules = f"{self.rules['order']}, nan {self.rules['nan']}"
         return f"{type(self).__name__}({keys}: {tasks}, {rules})"
 
@@ -294,6 +339,7 @@ class TrueRankMetric(Metric):
         ValueError
             If only some updates had a filter, candidates, a side or ids, or if rules differ.
         """
+        self._finish()
         tables = [self._no_counts().numpy()]
         tables += [table.cpu().numpy() for table in self._tables()]
         table = np.concatenate(tables)
@@ -339,9 +385,9 @@ class TrueRankMetric(Metric):
 
     def _tables(self) -> list[Any]:
         """Return the state as a list; it is one tensor while the metric is synchronised."""
-        if isinstance(self.counts, list):
-            return self.counts
-        return [self.counts]
+        if isinstance(self._counts, list):
+            return self._counts
+        return [self._counts]
 
     def _no_counts(self) -> Any:
         return torch.zeros((0, len(COLUMNS)), dtype=torch.int64, device="cpu")

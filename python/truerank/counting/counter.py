@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..ranks.storage import Members
     from .driver import Counting
     from .job import Job
+    from .tiles import SourceCounts
 
 KIND = "truerank.counter"  # Saved counters are archives as in `ranks.storage`.
 MEMBERS = ("true_scores", "targets", "seen", "rows", "filter", "count")
@@ -51,7 +52,7 @@ class PendingBlock(NamedTuple):
     """A block that a device may still count."""
 
     block: BlockColumns
-    counting: Counting
+    counting: Counting[SourceCounts]
 
 
 @public("truerank")

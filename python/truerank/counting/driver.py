@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ..devices.score_sources import PartOfTasks
 from ..devices.task_counts import DeviceCounts
@@ -36,20 +36,24 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Opened = TypeVar("Opened")
+Counts = TypeVar("Counts")
 
 
-class Counting(NamedTuple):
+class Counting(NamedTuple, Generic[Counts]):
     """A count that has begun.
 
     Attributes
     ----------
     wait : callable
-        Waits for the counts.
+        Waits for the counts, or what is made of them.
+    tasks : int
+        How many tasks it is of.
     is_pending : bool
         Whether a device still counts. The scores must not change until it is waited for.
     """
 
-    wait: Callable[[], SourceCounts]
+    wait: Callable[[], Counts]
+    tasks: int
     is_pending: bool
 
 
@@ -73,7 +77,7 @@ def begin_count(
     report_progress: Callable[..., object] = ignore_progress,
     checkpoint: str | os.PathLike[str] | None = None,
     tile_map: TileMap | None = None,
-) -> Counting:
+) -> Counting[SourceCounts]:
     """Begin to count a source where it is; the host has counted it when this returns.
 
     The host counts what an audit asks for, keeps a checkpoint, and finds a NaN that is forbidden.
@@ -133,7 +137,7 @@ def begin_count(
         device_counts = source.begin_on_device(tasks, true_scores)
     if device_counts is None:
         counted = count_on_host()
-        return Counting(lambda: counted, is_pending=False)
+        return Counting(lambda: counted, len(job.targets), is_pending=False)
     report_progress(0)
 
     def wait() -> SourceCounts:
@@ -144,7 +148,7 @@ def begin_count(
             report_progress(source.nbytes)
         return counted
 
-    return Counting(wait, is_pending=True)
+    return Counting(wait, len(job.targets), is_pending=True)
 
 
 def wait_for_device(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -22,13 +21,13 @@ from ..ranks.container import Ranks
 from ..ranks.joining import join_ranks
 from ..stores import Store, owned, read_scores, shape_of
 from ..stores.on_device import DeviceStore
-from .driver import begin_count
+from .driver import Counting, begin_count
 from .job import prepare_job
 from .ranking import rank
 from .sources import source_of
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from concurrent.futures import Executor
 
     from ..inputs.rules import Rules
 
@@ -120,48 +119,58 @@ class Block(NamedTuple):
     scores: Scores | Store
     tasks: dict[str, Any]
 
+    def begin(self, executor: Executor, options: RuleOptions) -> Callable[[], Ranks]:
+        """Begin to rank the block, on a thread unless a device counts it in order."""
+        if _is_counted_in_order(self.scores, read_rules(options)):
+            return begin_rank(self.scores, **self.tasks, **options).wait
+        return executor.submit(self._rank, options).result
 
-class _DeviceRanks:
-    """The ranks of a block that a device counts while this thread goes on; like a `Future`.
+    def _rank(self, options: RuleOptions) -> Ranks:
+        with owned(self.scores, self.given):
+            return rank(self.scores, **self.tasks, **options)
 
-    The device counts on the stream that makes the scores, so that it has read them before whatever
-    is given to the stream later. An error of the arguments comes with the result, too: that of the
-    block before is the first.
+
+def begin_rank(
+    scores: Any,
+    targets: Any,
+    *,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    **options: Unpack[RuleOptions],
+) -> Counting[Ranks]:
+    """Begin to rank as `rank` does; only a device that reads scores in order still counts then.
+
+    The scores may be written again by what is given to their stream later. What is wrong is raised
+    here, but for a forbidden NaN that a device finds, which comes to whoever waits.
+
+    Examples
+    --------
+    >>> begin_rank([[0.1, 0.9, 0.5]], [2]).wait().optimistic
+    array([2])
     """
+    rules = read_rules(options)
+    read = read_scores(scores, rules.dtype)
+    if not _is_counted_in_order(read, rules):
+        with owned(read, scores):
+            tasks = {"rows": rows, "filter": filter, "candidates": candidates}
+            ranks = rank(read, targets, **tasks, **options)
+        return Counting(lambda: ranks, len(ranks), is_pending=False)
+    job = prepare_job(shape_of(read), targets, rows, filter, candidates, rules)
+    counting = begin_count(source_of(read), job)
 
-    def __init__(
-        self, block: Block, rules: Rules, naming: Callable[[], AbstractContextManager[None]]
-    ) -> None:
-        self._naming = naming
-        self._error: InputError | None = None
-        names = ("targets", "rows", "filter", "candidates")
-        targets, rows, filter, candidates = [block.tasks.get(name) for name in names]
-        shape = shape_of(block.scores)
-        self._source = source_of(block.scores)
-        try:
-            self._job = prepare_job(shape, targets, rows, filter, candidates, rules)
-            self._counting = begin_count(self._source, self._job)
-        except InputError as error:
-            self._error = error
+    def wait() -> Ranks:
+        counted = counting.wait()
+        if counted.fault is not None:
+            raise job.error_of(counted.fault)
+        return job.ranks(counted.arrays, read.dtype, device=counted.place)
 
-    def result(self) -> Ranks:
-        """Wait for the ranks."""
-        with self._naming():
-            if self._error is not None:
-                raise self._error
-            counted = self._counting.wait()
-            if counted.fault is not None:
-                raise self._job.error_of(counted.fault)
-            return self._job.ranks(counted.arrays, self._source.dtype, (), counted.place)
+    return Counting(wait, counting.tasks, counting.is_pending)
 
 
-def _begin_on_device(
-    number: int, block: Block, rules: Rules, name: ArgumentName
-) -> _DeviceRanks | None:
-    """Begin to count a block; None if a thread has to wait for its counts."""
-    if rules.audit or not is_read_in_order(block.scores):
-        return None
-    return _DeviceRanks(block, rules, partial(_naming_block, name, number))
+def _is_counted_in_order(scores: Scores | Store, rules: Rules) -> bool:
+    """Whether a device counts scores in the order of the stream that makes them."""
+    return not rules.audit and is_read_in_order(scores)
 
 
 def rank_read_blocks(
@@ -193,32 +202,29 @@ def rank_read_blocks(
         if listener is not None:
             listener(Progress(len(counted), total, time.monotonic() - start, unit="blocks"))
 
-    def count(number: int, block: Block) -> Ranks:
-        with _naming_block(name, number), owned(block.scores, block.given):
-            return rank(block.scores, **block.tasks, **of_block)
-
     if total:
         report_progress(total)
 
     before: Scores | Store | None = None
-    running: Future[Ranks] | _DeviceRanks | None = None
+    waiting: Callable[[], Ranks] | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-count") as executor:
         for number, block in enumerate(blocks):
             if _may_be_refilled(block, before, rules):
                 expected = "memory other than that of the block before, which is counted now"
                 raise InputValueError(name(number, "scores"), expected=expected)
-            begun = _begin_on_device(number, block, rules, name) or executor.submit(
-                count, number, block
-            )
-            if running is not None:
-                counted.append(running.result())
-                report_progress(total)
-            running = begun
+            try:
+                with _naming_block(name, number):
+                    begun = block.begin(executor, of_block)
+            finally:  # What is wrong with the block before is raised first.
+                if waiting is not None:
+                    counted.append(waiting())
+                    report_progress(total)
+            waiting = _naming_block(name, number)(begun)
             before = block.scores
             del block, begun
-        if running is None:
+        if waiting is None:
             raise InputValueError("blocks", expected="at least one block", got="none")
-        counted.append(running.result())
+        counted.append(waiting())
     report_progress(len(counted))
     return join_ranks(counted)
 

@@ -1,0 +1,28 @@
+"""Counts that are waited for later: of tensors in the host's memory, taken as on a device."""
+
+from __future__ import annotations
+
+import pytest
+
+from truerank.counting import row_blocks
+from truerank.stores.on_device import DeviceStore, DeviceStream
+
+
+def note_waits(patch: pytest.MonkeyPatch, events: list[str]) -> None:
+    """Note when a device is waited for."""
+    plain = DeviceStream.wait
+
+    def wait(stream: DeviceStream) -> None:
+        events.append("wait")
+        plain(stream)
+
+    patch.setattr(DeviceStream, "wait", wait)
+
+
+def let_counts_be_pending(patch: pytest.MonkeyPatch) -> list[str]:
+    """Let operations of torch count tensors as a kernel does; return what has been waited for."""
+    patch.setenv("TRUERANK_DEVICE", "torch")
+    patch.setattr(row_blocks, "is_read_in_order", lambda scores: isinstance(scores, DeviceStore))
+    events: list[str] = []
+    note_waits(patch, events)
+    return events
