@@ -114,7 +114,7 @@ def test_what_is_impossible_is_told_beside_the_rest(run: Run) -> None:
     ]
     Path("several.csv").write_text("\n".join(lines))
     faults = [
-        "several.csv: line 2: mr 45000: value: expected mr from 1 to 40928, got 45000",
+        "several.csv: line 2: mr 45000: expected mr from 1 to 40928, got 45000",
         "several.csv: line 3: MRR: expected a number, as 0.358 or 35.8%, got 'about 0.3'",
         "several.csv: line 4: dataset: no data set 'nosuch'; known are nations, ",
         "several.csv: line 5: filtered: expected one of yes, true, 1, no, false, 0, got 'perhaps'",
@@ -170,7 +170,7 @@ def test_digits_that_a_spreadsheet_left_out(run: Run) -> None:
         ("adjust --table twice.csv", 1, "twice.csv: expected columns that differ, got mrr twice"),
         ("adjust --table ragged.csv", 1, "ragged.csv: line 3: expected 2 columns"),
         ("adjust --table bad.csv --dataset wn18rr", 1, "bad.csv: line 2: MRR: expected a number"),
-        ("adjust --table much.csv --dataset wn18rr", 1, "much.csv: line 2: hits@10 46.5: value"),
+        ("adjust --table much.csv --dataset wn18rr", 1, "much.csv: line 2: hits@10 46.5: expected"),
         ("adjust --table facts.csv --dataset wn18rr", 1, "line 2: filtered: expected one of"),
     ],
 )

@@ -291,8 +291,8 @@ class AdjustedRow(NamedTuple):
         """Say what cannot be right by itself: the line, the column, and why."""
         texts = []
         for name, error in self.faults.items():
-            text = str(error) if error.argument == name else f"{name}: {error}"
-            texts.append(f"{self.row.place}: {text}")
+            said = str(error).removeprefix(f"{name}: ").removeprefix("value: ")
+            texts.append(f"{self.row.place}: {name}: {said}")
         return texts
 
     def cells(self, *, with_data: bool) -> list[list[Any]]:
