@@ -6,7 +6,7 @@ they can be sliced, joined and saved, and they answer every later question witho
 gives the chance level by which metrics are adjusted, and `adjust` adjusts published numbers.
 
 Scores may be in files (`open_scores`), or come in blocks of candidates (`RankCounter`), in blocks
-of rows (`rank_blocks`), as sampled negatives (`rank_against`) or as lists of the best candidates,
+of rows (`rank_blocks`), as sampled negatives (`rank_against`) or as lists of the top candidates,
 which may miss the target (`rank_lists`). `rank_embeddings` needs only vectors and stores no scores.
 `link_prediction` makes a report from triples, `alignment` from pairs of entities, `retrieval` from
 queries with several right answers. `plot` draws reports, and `compat` computes the numbers of other

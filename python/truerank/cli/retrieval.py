@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 @option(
     "--lists",
     INPUT,
-    "Lists of the best candidates, perhaps gzipped: a TREC run, or JSON, which its name says.",
+    "Lists of the top candidates, perhaps gzipped: a TREC run, or JSON, which its name says.",
 )
 @option(
     "--columns",

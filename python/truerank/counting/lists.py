@@ -68,7 +68,7 @@ def rank_lists(
     filter: Any = None,
     **options: Unpack[ListOptions],
 ) -> Ranks:
-    """Count, for every task, what is above its target and tied with it, from a list of the best.
+    """Count, for every task, what is above its target and tied with it, from a top-k list.
 
     A list has some of a query's n candidates, such as the best hundred that rules, a language model
     or a reranker give. What is not listed counts as below all that is. So for a task whose

@@ -87,9 +87,9 @@ def rank(
         How files are read. Default: as they were opened, else "map". "map": as memory maps, whose
         sizes are checked before every tile; if another process truncates a file while a tile is
         read, this process is killed. "read": into small buffers, where that is an ordinary error.
-        Of a path, a tile at a time counts as resident memory of the process, or the buffers; of a
-        numpy.memmap, or a store that maps its files, all that was read, but a tile at a time, too,
-        where they have more than an eighth of the memory.
+        Of a path, only a tile at a time, or the buffers, count as resident memory of the process. A
+        numpy.memmap, or a store that maps its files, keeps all that was read, unless it has more
+        than an eighth of the memory.
     progress : callable or bool, optional
         Called with a `Progress` on this thread, at the start and after every tile of scores. True:
         a bar of tqdm, in a terminal or a notebook.

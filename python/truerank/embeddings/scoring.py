@@ -157,8 +157,8 @@ def rank_embeddings(
     progress : callable or bool, optional
         True: a bar of tqdm. A callable is called with a `Progress` on this thread, ten
         times a second at most (on a device only at the end); what it raises ends the call. When all
-        is counted, ``progress.bounds`` says which certified bounds went before the scores, and what
-        share of the pairs they left open.
+        is counted, ``progress.bounds`` says which certified bounds were used, and what share of the
+        pairs they left open.
 
     Returns
     -------

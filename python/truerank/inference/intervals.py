@@ -199,7 +199,7 @@ def interval(
     Parameters
     ----------
     ranks : Ranks or Report
-        A Report stands for its ranks, with the weights that are in force in it.
+        A Report stands for its ranks, with the weights of the report.
     metric : str or Key
         Any key of a report.
     by : str, labels or None

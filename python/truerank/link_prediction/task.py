@@ -437,9 +437,9 @@ class Task(SidedTask[Report]):
         Parameters
         ----------
         tail, head, relation, qualifier, time : array_like, or files
-            Those of each side, of shape (rows, columns), whose rows are those of
-            `evaluate_embeddings`. Rows of one query that differ are ranked as they are. The columns
-            of a frame must be the labels in their order.
+            Those of each side, of shape (rows, columns). Row i belongs to ``test[i]`` as it was
+            given, or with ``unique=True`` to the query ``task.tail.queries[i]``. Rows of one query
+            may differ. The columns of a frame must be the labels in their order.
         unique : bool
             Whether rows belong to the distinct queries.
 
@@ -475,7 +475,7 @@ class Task(SidedTask[Report]):
         unique: bool = False,
         **options: Unpack[ListOptions],
     ) -> Report:
-        """Evaluate lists of the best candidates, which may miss the right ones.
+        """Evaluate lists of the top candidates, which may miss the right ones.
 
         A right answer that its list misses is tied with all candidates of the task that the list
         does not have and that are not known: the optimistic and the pessimistic rank are its
@@ -485,7 +485,7 @@ class Task(SidedTask[Report]):
         ----------
         tail, head, relation, qualifier, time : TopK, or ids as `truerank.rank_lists` takes them
             Those of each side, whose rows are those of `evaluate_embeddings`: what
-            `truerank.topk_embeddings` returns, or ids from the best on.
+            `truerank.topk_embeddings` returns, or ids, the best first.
         unique : bool
             Whether rows belong to the distinct queries.
         order, nan, dtype, threads, progress : optional

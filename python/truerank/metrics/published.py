@@ -184,7 +184,7 @@ def adjust(
     -------
     Adjusted
         The index is nan where chance is perfect: all tasks have one candidate, or at most k for
-        hits@k. z and its probability are nan where the variance under chance is 0.
+        hits@k. z and `probability_of_z` are nan where the variance under chance is 0.
 
     Raises
     ------

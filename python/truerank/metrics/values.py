@@ -47,8 +47,8 @@ def chance(
       their own): an integral of the Laplace transform, since E(1 / X) is not 1 / E(X);
     - median, imedian: from the order statistics.
 
-    Adjust with these values: the literature prints the variance of the mean rank with 1/n for
-    1/n^2, and a continuous approximation of H_N / N.
+    The literature prints the variance of the mean rank with 1/n for 1/n^2, and a continuous
+    approximation of H_N / N.
 
     Parameters
     ----------

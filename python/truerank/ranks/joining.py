@@ -39,9 +39,9 @@ def concatenate(parts: Iterable[Ranks], *, repeats: RepeatRule = "refuse") -> Ra
     A unit of the ranks of a `Task` is a row of the facts that it ranks. Ranks of one task, as of
     ``task[p::n]``, are joined in the order of these rows, whatever the order of the parts, and
     equal those of the whole once all are there. Tails and heads of one test share their units.
-    Ranks of tasks of other facts are of other units: theirs are numbered on. Queries of retrieval
-    and of alignment are one query where they have one name. Where ranks are of no task, equal units
-    are one unit, in whichever part they stand.
+    Ranks of tasks that were made of other facts have units of their own. Queries of retrieval and
+    of alignment are one query where they have one name. Where ranks are of no task, equal units are
+    one unit, in whichever part they stand.
 
     Parameters
     ----------

@@ -111,13 +111,12 @@ def table(
     notes : bool, optional
         Whether the notes are written. Default: not in LaTeX and CSV.
     allow_unlike : bool
-        Whether protocols, tasks, numbers of candidates, weights and groups may differ, which
-        `compare` refuses, too; a note then says how, and no value is marked as the best.
+        Whether protocols, tasks, numbers of candidates, weights and groups may differ; a note then
+        says how, and no value is marked as the best.
     against : str, optional
         The name of a model, or "best", the best of each column. A dagger marks the values that
         differ significantly from its value, by the tests of `compare` and Holm's rule over all of
-        them; a note says so in words. The best is chosen by the same ranks, so that all pairs of
-        models are tested then.
+        them. The best is chosen by the same ranks, so that all pairs of models are tested then.
     interval : bool
         Whether the confidence interval of each value stands behind it, in brackets, and in columns
         of their own for programs: ``mrr low``, ``mrr high``. Of several runs it is that of their

@@ -189,9 +189,9 @@ def report(
     Parameters
     ----------
     ranks : Ranks, Report, or sequence of Reports
-        A Report stands for its ranks, with the weights that are in force in it. Several Reports, of
-        repeats (folds, seeds), also of retrieval, give their means and standard deviations; the
-        other parameters are not allowed then, since each Report has its own.
+        A Report stands for its ranks, with the weights of the report. Several Reports, of repeats
+        (folds, seeds), also of retrieval, give their means and standard deviations; the other
+        parameters are not allowed then, since each Report has its own.
     seed : int
         The seed of the kind "random".
     by : str or labels, optional

@@ -272,10 +272,10 @@ class Task(OneSidedTask[RetrievalReport]):
         misses: str = "zero",
         **options: Unpack[ListOptions],
     ) -> RetrievalReport:
-        """Evaluate lists of the best entities, which may miss right answers.
+        """Evaluate lists of the top entities, which may miss right answers.
 
-        A right answer that its list misses adds nothing, as in trec_eval and ranx, or its place is
-        any of those that the list leaves: `misses` says which.
+        `misses` says what a right answer counts for that its list misses: nothing, as in trec_eval
+        and ranx, or the mean over all places that the list leaves.
 
         Parameters
         ----------
@@ -297,8 +297,8 @@ class Task(OneSidedTask[RetrievalReport]):
             The name or number of the column of each role, for what has columns, as `NamedLists.of`
             takes it.
         misses : {"zero", "bounds", "expected"}
-            What a right answer counts for that its list misses, as in `report`: nothing, or the
-            mean over all places that the list leaves, whose first and last are bounds, or not.
+            "zero": nothing. "bounds": the mean over the places that the list leaves, of which the
+            first and the last are the bounds. "expected": that mean, without these bounds.
         order, nan, dtype, threads, progress : optional
             As in `truerank.rank_lists`.
 

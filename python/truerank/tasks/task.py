@@ -362,13 +362,13 @@ class Task(Generic[AnyReport]):
     def _evaluate_lists(
         self, lists: BySide, name: str = "", unique: bool = False, **options: Unpack[ListOptions]
     ) -> AnyReport:
-        """Evaluate lists of the best candidates: `TopK`, or ids in order alone."""
+        """Evaluate lists of the top candidates: `TopK`, or ids in order alone."""
         return self._make_report(self._rank_lists(lists, name, unique, **options))
 
     def _rank_lists(
         self, lists: BySide, name: str = "", unique: bool = False, **options: Unpack[ListOptions]
     ) -> list[Ranks]:
-        """Rank the tasks of each side by lists of the best candidates."""
+        """Rank the tasks of each side by lists of the top candidates."""
         rules = read_rules(options, ListOptions)
         counted = []
         for key, value in self._by_side(lists, "lists", name).items():
@@ -600,7 +600,7 @@ class OneSidedTask(Task[AnyReport]):
     def evaluate_lists(
         self, ids: Any, scores: Any = None, **options: Unpack[ListOptions]
     ) -> AnyReport:
-        """Evaluate lists of the best candidates, which may miss right answers.
+        """Evaluate lists of the top candidates, which may miss right answers.
 
         A right answer that its list misses is tied with all candidates of the task that the list
         does not have and that are not left out: the optimistic and the pessimistic rank are its
