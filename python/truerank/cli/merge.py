@@ -45,7 +45,7 @@ def merge(given: Given) -> None:
     """Join the counts of several jobs, and report the metrics of the whole.
 
     The files are ranks over parts of the tasks, which --save of any command or `Ranks.save` wrote,
-    and which are joined in the order of the whole where they are parts of one task. Units, which
+    and which are joined in the order of the whole where each is a --part of one task. Units, which
     intervals draw (test triples, aligned pairs, queries), are those of the whole then; files of
     tasks of their own keep theirs apart, whatever their names. Or they are counters over parts of
     the candidates, which `RankCounter.save` wrote. All are of one kind. The joined counts are those
