@@ -2,9 +2,10 @@
 
     python bench/studies/devices.py
 
-Prints two Markdown tables, one of scores that are on the device and one of vectors. Each contestant
-is warmed up, then they run in turn, seven times; a figure is that of the fastest run. All of them
-give the same counts, or the study stops.
+Prints two Markdown tables, one of scores that are on the device and one of vectors. The last row of
+scores is of a batch in a loop of forty, all of which are waited for at its end. Each contestant is
+warmed up, then they run in turn, seven times; a figure is that of the fastest run. All of them give
+the same counts, or the study stops.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pages import markdown_table
 import truerank as tr
 from harness.timing import time_in_turn
 
+DEVICE = "cuda"
 ROUNDS = 7
 BACKENDS = ("torch", "triton", "host")
 # Rows, columns, type, and how many are filtered in each row: batches of FB15k-237, of WN18RR, of
@@ -37,6 +39,8 @@ SCORES = (
     (1024, 2_500_604, "bfloat16", 0),
     (1_000_000, 100, "float32", 0),
 )
+LOOP = (256, 14_541, "float32", 50)  # of batches
+BATCHES = 40
 # Queries, entities, length and similarity.
 VECTORS = (
     (1024, 14_541, 256, "dot"),
@@ -58,15 +62,19 @@ def chosen(backend: str, call: Callable[[], tr.Ranks]) -> Callable[[], tr.Ranks]
 
 
 def three_lines(scores: Any, targets: Any, filtered: Any = None) -> tuple[Any, Any]:
+    """Count as toolkits do, and copy the counts to the host."""
+    above, tied = compared(scores, targets, filtered)
+    return above.cpu().numpy(), tied.cpu().numpy()
+
+
+def compared(scores: Any, targets: Any, filtered: Any) -> tuple[Any, Any]:
     """Count as toolkits do: two comparisons, each of which makes a matrix of bools."""
     true_scores = scores.gather(1, targets[:, None])
     if filtered is not None:
         scores = scores.scatter(1, filtered, float("-inf")).scatter(
             1, targets[:, None], true_scores
         )
-    above = (scores > true_scores).sum(1)
-    tied = (scores == true_scores).sum(1)
-    return above.cpu().numpy(), tied.cpu().numpy()
+    return (scores > true_scores).sum(1), (scores == true_scores).sum(1)
 
 
 def check_counts(times: dict[str, Any]) -> None:
@@ -103,22 +111,31 @@ def waited(call: Callable[[], Any]) -> Callable[[], Any]:
     return run
 
 
+def made_scores(rows: int, columns: int, kind: str, seed: int = 0) -> Any:
+    """Return normal scores that are on the device."""
+    generator = torch.Generator(DEVICE).manual_seed(seed)
+    scores = torch.empty(rows, columns, dtype=getattr(torch, kind), device=DEVICE)
+    for some in scores.split(64):
+        some.copy_(torch.randn(some.shape, generator=generator, device=DEVICE))
+    return scores
+
+
+def drawn_filter(rows: int, columns: int, filtered: int) -> tuple[Any, Any]:
+    """Return a filter as `rank` takes it, and its columns as a tensor on the device; or None."""
+    if not filtered:
+        return None, None
+    lists = np.random.default_rng(1).integers(0, columns, (rows, filtered))
+    sets = [np.unique(some) for some in lists]
+    indptr = np.append(0, np.cumsum([len(some) for some in sets]))
+    return (indptr, np.concatenate(sets)), torch.from_numpy(lists).to(DEVICE)
+
+
 def scores_row(rows: int, columns: int, kind: str, filtered: int) -> list[object]:
     """Measure one matrix of scores that is on the device."""
-    generator = torch.Generator("cuda").manual_seed(0)
-    scores = torch.empty(rows, columns, dtype=getattr(torch, kind), device="cuda")
-    for some in scores.split(64):
-        some.copy_(torch.randn(some.shape, generator=generator, device="cuda"))
+    scores = made_scores(rows, columns, kind)
     targets = np.random.default_rng(0).integers(0, columns, rows)
-    targets_there = torch.from_numpy(targets).cuda()
-    filter: Any = None
-    filter_there: Any = None
-    if filtered:
-        lists = np.random.default_rng(1).integers(0, columns, (rows, filtered))
-        sets = [np.unique(some) for some in lists]
-        indptr = np.append(0, np.cumsum([len(some) for some in sets]))
-        filter = (indptr, np.concatenate(sets))
-        filter_there = torch.from_numpy(lists).cuda()
+    targets_there = torch.from_numpy(targets).to(DEVICE)
+    filter, filter_there = drawn_filter(rows, columns, filtered)
     contestants: dict[str, Callable[[], Any]] = {
         name: chosen(name, lambda: tr.rank(scores, targets, filter=filter)) for name in BACKENDS
     }
@@ -126,10 +143,35 @@ def scores_row(rows: int, columns: int, kind: str, filtered: int) -> list[object
     contestants["read once"] = waited(lambda: scores.amax(1))
     seconds = measure(contestants)
     size = scores.numel() * scores.element_size()
-    row: list[object] = [f"{rows:,} x {columns:,} {kind}, {filtered} filtered"]
-    for name in contestants:
-        row.append(f"{seconds[name] * 1e3:,.2f} ms, {size / seconds[name] / 1e9:,.0f} GB/s")
-    return row
+    return [f"{rows:,} x {columns:,} {kind}, {filtered} filtered", *rates(seconds, size)]
+
+
+def loop_row(rows: int, columns: int, kind: str, filtered: int) -> list[object]:
+    """Measure a batch of scores in a loop, at whose end all are waited for."""
+    both = [made_scores(rows, columns, kind, seed) for seed in range(2)]
+    scores = [both[i % 2] for i in range(BATCHES)]
+    targets = np.random.default_rng(0).integers(0, columns, rows)
+    targets_there = torch.from_numpy(targets).to(DEVICE)
+    filter, filter_there = drawn_filter(rows, columns, filtered)
+
+    def lines_in_turn() -> Any:
+        parts = [compared(batch, targets_there, filter_there) for batch in scores]
+        return tuple(torch.cat(counts).cpu().numpy() for counts in zip(*parts, strict=True))
+
+    contestants: dict[str, Callable[[], Any]] = {
+        name: chosen(name, lambda: tr.rank_blocks((batch, targets, filter) for batch in scores))
+        for name in BACKENDS
+    }
+    contestants["three lines"] = lines_in_turn
+    contestants["read once"] = waited(lambda: [batch.amax(1) for batch in scores])
+    seconds = {name: total / BATCHES for name, total in measure(contestants).items()}
+    size = both[0].numel() * both[0].element_size()
+    return [f"one of {BATCHES} in a loop, {rows:,} x {columns:,}", *rates(seconds, size)]
+
+
+def rates(seconds: dict[str, float], size: int) -> list[str]:
+    """Return how long each contestant took, and how many bytes a second that is."""
+    return [f"{time * 1e3:,.2f} ms, {size / time / 1e9:,.0f} GB/s" for time in seconds.values()]
 
 
 def scored_in_blocks(queries: Any, entities: Any, similarity: str, targets: Any) -> Any:
@@ -153,8 +195,8 @@ def vectors_row(queries: int, entities: int, length: int, similarity: Any) -> li
     left = rng.standard_normal((queries, length), np.float32)
     right = rng.standard_normal((entities, length), np.float32)
     targets = rng.integers(0, entities, queries)
-    tensors = torch.from_numpy(left).cuda(), torch.from_numpy(right).cuda()
-    targets_there = torch.from_numpy(targets).cuda()
+    tensors = torch.from_numpy(left).to(DEVICE), torch.from_numpy(right).to(DEVICE)
+    targets_there = torch.from_numpy(targets).to(DEVICE)
 
     def ranked() -> tr.Ranks:
         return tr.rank_embeddings(*tensors, targets, similarity=similarity)
@@ -178,7 +220,9 @@ def main() -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
     print(torch.cuda.get_device_name(), f"torch {torch.__version__}, {os.cpu_count()} processors")
     header = ["scores", *BACKENDS, "three lines of torch", "read once (amax)"]
-    print(markdown_table(header, [scores_row(*case) for case in SCORES]), flush=True)
+    rows = [scores_row(*case) for case in SCORES]
+    rows.append(loop_row(*LOOP))
+    print(markdown_table(header, rows), flush=True)
     header = ["vectors", "host, all threads", "triton", "torch: scores and three lines"]
     print(markdown_table(header, [vectors_row(*case) for case in VECTORS]), flush=True)
 
