@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.pending_counts import let_counts_be_pending
 from support.simulated_device import (
     RNG,
     DeviceTensor,
@@ -275,3 +276,23 @@ def test_the_error_of_a_block_comes_with_the_next_call(example: tuple[Any, Any])
         counter.ranks()
     counter.update(pending_scores(array[:, 100:200]), start=100)
     assert counter.ranks() == tr.rank(array, targets)
+
+
+@pytest.mark.usefixtures("counted_there")
+def test_who_waits_for_a_batch_does_not_wait_for_the_next(
+    example: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the device has something to do while the host prepares the batch after it."""
+    array, targets = example
+    let_counts_be_pending(monkeypatch)
+    left: list[int] = []
+
+    def batches() -> Iterator[tuple[Any, Any]]:
+        for _ in range(4):
+            yield pending_scores(array), targets
+            left.append(len(module.default.operations) - module.default._done)
+
+    ranks = tr.rank_blocks(batches())
+    assert ranks == tr.concatenate([tr.rank(array, targets)] * 4, repeats="keep")
+    assert left[0] > 0
+    assert left == left[:1] * 4  # those of one batch

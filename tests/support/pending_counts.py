@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from truerank.counting import row_blocks
@@ -10,13 +12,18 @@ from truerank.stores.on_device import DeviceStore, DeviceStream
 
 def note_waits(patch: pytest.MonkeyPatch, events: list[str]) -> None:
     """Note when a device is waited for."""
-    plain = DeviceStream.wait
+    plain = DeviceStream.record
 
-    def wait(stream: DeviceStream) -> None:
-        events.append("wait")
-        plain(stream)
+    def record(stream: DeviceStream) -> Callable[[], None]:
+        wait = plain(stream)
 
-    patch.setattr(DeviceStream, "wait", wait)
+        def noted() -> None:
+            events.append("wait")
+            wait()
+
+        return noted
+
+    patch.setattr(DeviceStream, "record", record)
 
 
 def let_counts_be_pending(patch: pytest.MonkeyPatch) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -96,7 +96,7 @@ def copied_selection(selection: Selection | None, source: ScoreSource) -> Select
 class _Pending(NamedTuple):
     """What a device may still compute of some tasks."""
 
-    scores: ScoreSource
+    wait: Callable[[], None]  # for these, and for nothing that the stream is given later
     tasks: slice | IntArray  # their numbers
     counts: Tensor  # of int64, (n, fields, tasks), those of n parts of the columns, on the host
     true_scores: Tensor | None
@@ -134,7 +134,9 @@ class DeviceCounts:
         self._pending: list[_Pending] = []
         self._table: npt.NDArray[np.int64] | None = None
         for top, left, scores in parts:
-            numbers = _tasks_of_rows(tasks, top, top + scores.shape[0])
+            numbers: slice | IntArray = slice(0, len(tasks.targets))
+            if len(parts) > 1:
+                numbers = _tasks_of_rows(tasks, top, top + scores.shape[0])
             begin = self._begin_stored if _has_kernel(scores) else self._begin
             with scores.stream.current():
                 begin(scores, numbers, top, left)
@@ -147,7 +149,8 @@ class DeviceCounts:
         for some in _split(numbers, MOST_STORED_TASKS):
             part = self._tasks.some(some, top, left)
             true_scores = None if self._true_scores is None else self._true_scores[some]
-            self._pending.append(_Pending(scores, some, *begin_stored(scores, part, true_scores)))
+            counts, compared = begin_stored(scores, part, true_scores)
+            self._pending.append(_Pending(scores.stream.record(), some, counts, compared))
 
     def _begin(self, scores: ScoreSource, numbers: slice | IntArray, top: int, left: int) -> None:
         """Begin to count the tasks of these numbers, in the order of the rows that they read."""
@@ -166,14 +169,14 @@ class DeviceCounts:
             chunk = _Chunk(scores, all_numbers[some], all_rows[some] - top, targets, true_scores)
             counts = scores.stream.copy_to_host(chunk.count(first_column, left_out, let_in))
             compared = scores.stream.copy_to_host(chunk.true)
-            self._pending.append(_Pending(scores, some, counts[None], compared))
+            self._pending.append(_Pending(scores.stream.record(), some, counts[None], compared))
 
     def _counts(self) -> npt.NDArray[np.int64]:
         """Wait for the counts."""
         if self._table is None:
             totals = []
             for pending in self._pending:
-                pending.scores.stream.wait()
+                pending.wait()
                 counts = pending.counts.numpy()
                 total = counts[0]
                 if len(counts) > 1:

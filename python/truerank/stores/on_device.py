@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
@@ -107,10 +107,16 @@ class DeviceStream:
         # When it need not wait, torch copies to pinned memory, where the device writes by itself.
         return tensor.to("cpu", non_blocking=self._module is not None)
 
+    def record(self) -> Callable[[], None]:
+        """Return a function that waits for what has been given to the stream until now."""
+        if self._module is None:
+            return lambda: None
+        wait: Callable[[], None] = self._stream.record_event().synchronize
+        return wait
+
     def wait(self) -> None:
         """Wait for all that has been given to the stream."""
-        if self._module is not None:
-            self._stream.record_event().synchronize()
+        self.record()()
 
 
 class DeviceStore(Store):
