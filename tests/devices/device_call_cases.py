@@ -296,3 +296,20 @@ def test_who_waits_for_a_batch_does_not_wait_for_the_next(
     assert ranks == tr.concatenate([tr.rank(array, targets)] * 4, repeats="keep")
     assert left[0] > 0
     assert left == left[:1] * 4  # those of one batch
+
+
+@pytest.mark.usefixtures("counted_there")
+def test_queries_are_copied_to_a_device_that_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_counts_be_pending(monkeypatch)
+    model = on_device(RNG.random((30, 30)))
+    test = np.stack([np.arange(30), np.zeros(30, np.int64), RNG.integers(0, 30, 30)], axis=1)
+    task = Task(test, entities=30, relations=1, sides=("tail",))
+    left: list[int] = []
+
+    def scored(queries: Any) -> Any:
+        left.append(len(module.default.operations) - module.default._done)
+        return model[queries[:, 0]]
+
+    report = task.evaluate(tail=scored, batch_size=10, device=model.device)
+    assert report.ranks == task.evaluate(tail=lambda q: model.raw[q[:, 0]]).ranks
+    assert left[0] < left[1] == left[2]

@@ -32,6 +32,7 @@ from ..ranks.joining import concatenate
 from ..records.split_columns import ForeignSplit, name_known_splits
 from ..reporting import Report
 from ..reporting import report as make_report
+from ..stores.on_device import copy_to_device
 from ..tasks.batches import rank_batches
 from ..tasks.side_tasks import SideTasks
 from ..tasks.task import split_progress
@@ -357,7 +358,7 @@ def rank_own_scores(
     options = {"target": side.side, "full_batch": False, "mode": predicting.mode}
 
     def predict(queries: Any, batch_size: int, slice_size: int) -> Any:
-        batches = queries.to(model.device).split(batch_size)
+        batches = copy_to_device(queries.numpy(), model.device).split(batch_size)
         parts = [model.predict(batch, slice_size=slice_size, **options) for batch in batches]
         if len(parts) == 1:
             return parts[0]

@@ -25,6 +25,7 @@ from ..ranks.container import Ranks
 from ..ranks.labels import LABEL_ALIASES, Labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report, report
+from ..stores.on_device import copy_to_device
 from ..tables.cells import format_count
 
 Metric: Any = import_extra("torchmetrics", "truerank.adapters.torchmetrics").Metric
@@ -223,7 +224,7 @@ class TrueRankMetric(Metric):
         if pending is not None:
             ranks = pending.counting.wait()
             pending.table[:, :3] = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
-            self._counts.append(torch.from_numpy(pending.table).to(self.device))
+            self._counts.append(copy_to_device(pending.table, self.device))
 
     def __getstate__(self) -> dict[str, Any]:
         self._finish()

@@ -119,6 +119,13 @@ class DeviceStream:
         self.record()()
 
 
+def copy_to_device(array: Array, device: Any) -> Any:
+    """Copy an array to a device of torch, without a wait for what the device does now."""
+    host_tensor = sys.modules["torch"].from_numpy(array)
+    on_device = host_tensor.new_empty(host_tensor.shape, device=device)
+    return DeviceStream(on_device.device).upload(host_tensor, on_device)
+
+
 class DeviceStore(Store):
     """An array on one device. It must not change while it is ranked.
 

@@ -219,11 +219,13 @@ def read_scores(
             dtype_name(value.carrier, dtype, name, form)
         return value
     options = OpenOptions(dtype, name, form)
+    if counts_as_on_device(value):
+        return device_store(value, options)
     if isinstance(value, (list, tuple)) and len(value) > 0:
         names_files = all(isinstance(item, PATHS) for item in value)
     else:
         names_files = isinstance(value, PATHS)
-    if names_files or is_chunked(value) or counts_as_on_device(value):
+    if names_files or is_chunked(value):
         return _open(value, options)
     scores = as_scores(value, dtype, name, form)
     if tiled or map_of(scores.array)[0] is not None:

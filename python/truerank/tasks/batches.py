@@ -13,6 +13,7 @@ from ..errors import InputValueError
 from ..inputs.checks import integer
 from ..naming import import_extra
 from ..stores import read_scores, shape_of
+from ..stores.on_device import copy_to_device
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
@@ -155,7 +156,6 @@ def read_batch_options(options: BatchOptions, usual: int) -> ReadBatchOptions:
     batch_size = others.pop("batch_size", None)
     device = others.pop("device", None)
     size = usual if batch_size is None else integer("batch_size", batch_size, least=1)
-    torch = None
     if device is not None:
         torch = import_extra("torch", "device=")
         try:
@@ -165,9 +165,9 @@ def read_batch_options(options: BatchOptions, usual: int) -> ReadBatchOptions:
             raise InputValueError("device", expected="a device of torch", got=got) from None
 
     def as_input(values: IntArray) -> Any:
-        if torch is None:
+        if device is None:
             return values
-        return torch.from_numpy(values).to(device)
+        return copy_to_device(values, device)
 
     return ReadBatchOptions(size, as_input, cast("RuleOptions", others))
 
