@@ -1,1 +1,1 @@
-"""The cases: each file is one question, as the table in README.md says."""
+"""The cases: each file is one question, which its first line asks."""
