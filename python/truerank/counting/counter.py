@@ -451,11 +451,12 @@ class RankCounter:
 
     def _facts(self) -> dict[str, Any]:
         """What must be the same of counters that are merged."""
-        true = self._true
+        keys, *_ = self._true.keys()
+        is_nan = self._true.nan
         facts = {
             "dtype": self._dtype,
             "candidates": self._columns,
-            "true_scores": sha256_of(np.where(true.nan, 0, true.keys), true.nan),
+            "true_scores": sha256_of(np.where(is_nan, 0, keys), is_nan),
         }
         facts_of_job = self._job.facts()
         for name in ("targets", "filter", "order", "nan", "audit"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +32,7 @@ ODD_FIELDS = ("inf", "at_best", "best")
 
 
 class TrueScores:
-    """The true scores of all tasks; what else is known of them is found when it is first asked for.
+    """The true scores of all tasks, and which of them are NaN.
 
     Parameters
     ----------
@@ -41,13 +40,6 @@ class TrueScores:
         Contiguous; they are kept in native byte order.
     dtype : str
         The name of their dtype.
-
-    Attributes
-    ----------
-    keys : ndarray of int64, shape (tasks,)
-        Integers in the order of the scores.
-    nan, inf : ndarray of bool, shape (tasks,)
-        Which scores are NaN, or infinite.
     """
 
     def __init__(self, scores: npt.NDArray[Any], dtype: str) -> None:
@@ -55,30 +47,14 @@ class TrueScores:
             scores = scores.astype(scores.dtype.newbyteorder())
         self.scores = scores
         self.dtype = dtype
+        if dtype == "bfloat16":
+            self.nan: Flags = (scores.view(np.uint16) & 0x7FFF) > 0x7F80
+        else:
+            self.nan = np.not_equal(scores, scores)
 
-    @cached_property
-    def _keys_and_range(self) -> tuple[IntArray, int, int, bool]:
+    def keys(self) -> tuple[IntArray, int, int, bool]:
+        """Return integers in the order of the scores, and what `Scores.keys` says of them."""
         return Scores(self.scores, self.dtype, False).keys()
-
-    @property
-    def keys(self) -> IntArray:
-        return self._keys_and_range[0]
-
-    @cached_property
-    def nan(self) -> Flags:
-        is_nan: Flags
-        if self.scores.dtype.kind == "f":
-            is_nan = np.isnan(self.scores)
-        else:  # integers, or bfloat16 as its bits
-            keys, bottom, _, _ = self._keys_and_range
-            is_nan = keys < bottom
-        return is_nan
-
-    @cached_property
-    def inf(self) -> Flags:
-        keys, bottom, top, floating = self._keys_and_range
-        is_infinite: Flags = floating & ((keys == bottom) | (keys == top))
-        return is_infinite
 
     def first_nan(self, rule: str) -> int:
         """Return the task of the first NaN; -1 if there is none or if the rule allows NaN."""
@@ -195,12 +171,13 @@ class PartialCounts:
 
     def _final_odd_counts(self, true_scores: TrueScores) -> dict[str, IntArray]:
         """Return new counts of what an audit asks for, with the true candidates."""
-        is_nan = true_scores.nan
+        keys, bottom, top, floating = true_scores.keys()
+        is_nan = true_scores.nan.astype(np.int64)
         true = {
-            "nan": is_nan.astype(np.int64),
-            "inf": true_scores.inf.astype(np.int64),
+            "nan": is_nan,
+            "inf": floating * ((keys == bottom) | (keys == top)).astype(np.int64),
             "at_best": 1 - is_nan,
-            "best": np.where(is_nan, self.arrays["best"], true_scores.keys),
+            "best": np.where(is_nan, self.arrays["best"], keys),
         }
         copies = {name: self.arrays[name].copy() for name in ("differing", *true)}
         return PartialCounts(copies, self.rules).add(true).arrays

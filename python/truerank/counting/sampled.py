@@ -160,8 +160,9 @@ def _counts_of_shared(read: Scores | Store, rules: Rules, true: TrueScores) -> d
         raise forbidden_nan("others", f"the score at position {is_nan.argmax()}", rules.nan)
     in_order = np.sort(keys)
     # True scores in order find their places many times faster than in disorder.
-    by_key = np.argsort(true.keys)
-    wanted = true.keys[by_key]
+    true_keys, *_ = true.keys()
+    by_key = np.argsort(true_keys)
+    wanted = true_keys[by_key]
     below = np.empty_like(wanted)
     up_to = np.empty_like(wanted)
     below[by_key] = np.searchsorted(in_order, wanted, side="left")
