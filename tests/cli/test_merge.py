@@ -142,7 +142,7 @@ def test_parts_of_candidates(run: Run) -> None:
 
 def test_repeats_and_missing_parts(run: Run) -> None:
     line = ["merge", "tasks-0.npz", "tasks-1.npz", "--save", "some.npz"]
-    run(*line).refuses(1, "expected all 5 units of the whole, or --incomplete, got 4 of them")
+    run(*line).refuses(1, "expected all 5 triples of the whole, or --incomplete, got 4 of them")
     assert run(*line, "--incomplete").code == 0
     assert run("merge", "some.npz", "tasks-2.npz", "--save", "all.npz").code == 0
     assert tr.load("all.npz") == score(link_prediction())

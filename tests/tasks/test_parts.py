@@ -424,16 +424,16 @@ def test_a_part_has_the_tests_of_its_units() -> None:
 @pytest.mark.parametrize(
     ("index", "error", "words"),
     [
-        ([True, False, True], TypeError, "a slice or positions of units"),
-        (np.array([True, False, True]), TypeError, "a slice or positions of units"),
-        (1, TypeError, "a slice or positions of units"),
-        ("0", TypeError, "a slice or positions of units"),
-        (None, TypeError, "a slice or positions of units"),
-        ({0: 1}, TypeError, "a slice or positions of units"),
+        ([True, False, True], TypeError, "a slice or positions of triples"),
+        (np.array([True, False, True]), TypeError, "a slice or positions of triples"),
+        (1, TypeError, "a slice or positions of triples"),
+        ("0", TypeError, "a slice or positions of triples"),
+        (None, TypeError, "a slice or positions of triples"),
+        ({0: 1}, TypeError, "a slice or positions of triples"),
         ([0.5], TypeError, "index"),
-        ([[0, 1]], ValueError, "a slice or positions of units"),
-        ([2, 0, -1], ValueError, "each unit at most once, got -1 again at position 2"),
-        ([0, 3], IndexError, "3 is out of range for a task of 3 units"),
+        ([[0, 1]], ValueError, "a slice or positions of triples"),
+        ([2, 0, -1], ValueError, "each position at most once, got -1 again at position 2"),
+        ([0, 3], IndexError, "3 is out of range for a task of length 3"),
     ],
 )
 def test_other_indices_are_refused(index: Any, error: Any, words: str) -> None:

@@ -11,6 +11,7 @@ from .. import RankCounter, concatenate, load
 from ..arrays.row_keys import distinct
 from ..counting import counter as counters
 from ..errors import InputValueError
+from ..inference.units import UNIT, describe_units, unit_codes
 from ..ranks import storage
 from ..ranks.joining import REPEAT_RULES
 from ..tables import Table
@@ -94,7 +95,8 @@ def joined_ranks(paths: Sequence[str], repeats: str, is_incomplete: bool) -> Ran
     units = sum(origin.units for origin in ranks.origins)
     there = units if ranks.unit is None else len(distinct(ranks.unit.codes))
     if there < units and not is_incomplete:
-        expected = f"all {format_count(units, 'unit')} of the whole, or --incomplete"
+        counted = describe_units(units, unit_codes(ranks, UNIT).name)
+        expected = f"all {counted} of the whole, or --incomplete"
         raise InputValueError("parts", expected=expected, got=f"{there:,} of them")
     return ranks
 

@@ -482,7 +482,7 @@ def chosen_positions(number: int, index: Any) -> IntArray:
     """
     if isinstance(index, slice):
         return np.arange(number)[index]
-    expected = "a slice or positions of units, as task[0::4] or task[[7, 3]]"
+    expected = "a slice or positions of triples, pairs or queries, as task[0::4] or task[[7, 3]]"
     is_one = isinstance(index, (str, bytes, int, np.integer)) or not is_iterable(index)
     if is_one or isinstance(index, Mapping) or np.asarray(index).dtype.kind == "b":
         raise InputTypeError("index", expected=expected, got=repr(index))
@@ -491,13 +491,13 @@ def chosen_positions(number: int, index: Any) -> IntArray:
     is_wrong = (given < -number) | (given >= number)
     if is_wrong.any():
         first = given[is_wrong][0]
-        raise IndexError(f"index: {first} is out of range for a task of {number:,} units")
+        raise IndexError(f"index: {first} is out of range for a task of length {number:,}")
     positions = np.where(given < 0, given + number, given)
     counts = np.bincount(positions, minlength=number)
     if len(positions) and counts.max() > 1:
         again = int(np.flatnonzero(positions == counts.argmax())[1])
         got = f"{given[again]} again at position {again}"
-        raise InputValueError("index", expected="each unit at most once", got=got)
+        raise InputValueError("index", expected="each position at most once", got=got)
     return positions
 
 
