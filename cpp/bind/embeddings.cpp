@@ -184,7 +184,8 @@ std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(
 Embeddings EmbeddingArrays::view() const {
     Embeddings embeddings{queries.vectors(), entities.vectors(), similarity};
     for (const VectorMatrix& vectors : {embeddings.queries, embeddings.entities}) {
-        require(vectors.dtype <= DType::float64, "vectors: no floats");
+        const bool is_byte = vectors.dtype == DType::int8 || vectors.dtype == DType::uint8;
+        require(is_byte || vectors.dtype <= DType::float64, "vectors: neither floats nor bytes");
     }
     require(embeddings.queries.columns == embeddings.entities.columns, "vectors: of different lengths");
     require(embeddings.queries.columns % components(similarity) == 0, "vectors: of odd length");

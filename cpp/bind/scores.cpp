@@ -30,6 +30,7 @@ constexpr NamedDType kDTypes[] = {
     {"uint16", DType::uint16, 2},
     {"uint32", DType::uint32, 4},
     {"uint64", DType::uint64, 8},
+    {"bool", DType::uint8, 1},  // of vectors alone
     {"complex64", DType::float32, 8, true},
     {"complex128", DType::float64, 16, true},
 };

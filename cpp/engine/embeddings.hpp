@@ -24,9 +24,10 @@ struct VectorMatrix : Scores {
         : Scores(complex_numbers), in_parts(true), part_stride(part_stride_) {}
 };
 
-// Matrices with one vector in each row. If either of them holds doubles, scores are doubles, else floats; bias and
-// means are of the same type. The bias is one number for each entity, or null. The means, which CSLS subtracts, are one
-// for each query and one for each entity; both are given or both are null.
+// Matrices with one vector in each row. If either of them holds doubles, or bytes, whose sums doubles hold exactly,
+// scores are doubles, else floats; bias and means are of the same type. The bias is one number for each entity, or
+// null. The means, which CSLS subtracts, are one for each query and one for each entity; both are given or both are
+// null.
 struct Embeddings {
     VectorMatrix queries;
     VectorMatrix entities;
@@ -34,7 +35,7 @@ struct Embeddings {
     const void* bias = nullptr;
     const void* query_means = nullptr;
     const void* entity_means = nullptr;
-    bool wide() const { return queries.dtype == DType::float64 || entities.dtype == DType::float64; }
+    bool wide() const { return queries.dtype >= DType::float64 || entities.dtype >= DType::float64; }
 };
 
 // How a call is carried out. `block`: the number of candidates scored at a time, or 0 to have it chosen; `threads` and

@@ -209,6 +209,10 @@ class Vectors {
                 return read<BFloat16>;
             case DType::float64:
                 return read<double>;
+            case DType::int8:
+                return read<std::int8_t>;
+            case DType::uint8:
+                return read<std::uint8_t>;
             default:
                 return read<float>;
         }

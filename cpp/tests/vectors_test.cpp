@@ -357,6 +357,35 @@ void check_means_of_long_sides(Checks& checks, Random& random) {
     }
 }
 
+// Bytes are scored as the doubles that they are.
+template <class Byte>
+void check_bytes(Checks& checks, DType dtype, Random& random) {
+    constexpr std::int64_t queries = 13, entities = 200, depth = 300;
+    std::vector<Byte> bytes((queries + entities) * depth);
+    for (Byte& x : bytes) x = static_cast<Byte>(random.below(256));
+    const std::vector<double> doubles(bytes.begin(), bytes.end());
+    for (const Similarity similarity : kSimilaritiesTested) {
+        const auto scores_of = [&](const auto& vectors, DType type) {
+            const auto size = static_cast<std::ptrdiff_t>(sizeof(vectors[0]));
+            const auto matrix = [&](std::int64_t first, std::int64_t n) {
+                return Scores{reinterpret_cast<const char*>(&vectors[static_cast<std::size_t>(first * depth)]),
+                              n,
+                              depth,
+                              depth * size,
+                              size,
+                              type,
+                              false};
+            };
+            std::vector<double> scores(queries * entities);
+            score_embeddings({matrix(0, queries), matrix(queries, entities), similarity}, nullptr, nullptr, queries,
+                             random_execution(random), scores.data());
+            return scores;
+        };
+        checks.expect(scores_of(bytes, dtype) == scores_of(doubles, DType::float64), "bytes, similarity %d",
+                      static_cast<int>(similarity));
+    }
+}
+
 // A query of many tasks is scored into a row of its own: a fault names its row in the call, and the first of all rows.
 void check_fault_of_crowded_queries(Checks& checks) {
     constexpr std::int64_t queries = 9, entities = 40, each = 30;
@@ -393,6 +422,8 @@ void check_vectors(Checks& checks) {
     check_as<double>(checks, random);
     check_means_of_long_sides<float>(checks, random);
     check_means_of_long_sides<double>(checks, random);
+    check_bytes<std::int8_t>(checks, DType::int8, random);
+    check_bytes<std::uint8_t>(checks, DType::uint8, random);
     check_fault_of_crowded_queries(checks);
 }
 

@@ -52,7 +52,7 @@ ODD = {
     "layout": "halves",
 }
 RAW = vectors_of("bfloat16 in V2").entities
-DTYPES = "expected one of float16, bfloat16, float32, float64, got "
+DTYPES = "expected one of float16, bfloat16, float32, float64, int8, uint8, bool, got "
 # What is wrong in any call on vectors: the kind and the words of the error, what is given.
 WRONG: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (V, r"^queries: expected a matrix .* got shape \(\)", {"queries": 1.0}),
@@ -79,7 +79,7 @@ WRONG: list[tuple[type[Exception], str, dict[str, Any]]] = [
 ]
 for name in ("queries", "entities"):
     WRONG += [
-        (T, f"^{name}: {DTYPES}dtype ", {name: ONE.astype(x)}) for x in ("i8", "?", "O", "U1")
+        (T, f"^{name}: {DTYPES}dtype ", {name: ONE.astype(x)}) for x in ("i8", "i2", "O", "U1")
     ]
     WRONG += [
         (T, f"^{name}: {DTYPES}dtype ", {name: None}),

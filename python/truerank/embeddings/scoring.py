@@ -100,15 +100,16 @@ def rank_embeddings(
     ----------
     queries : array_like, shape (q, d) or (d,), or path
         float16, bfloat16, float32 or float64, in any layout, as `rank` takes scores: slices,
-        read-only arrays, torch tensors, memory maps, the path of a `.npy` file. With "complex_l1"
-        also complex64 and complex128. A single vector, (d,) or (1, d), is the query of all tasks
-        unless `rows` are given. If a model makes its query of a head and a relation, this is the
-        vector that is compared with the tails: head * relation for DistMult, head + relation for
-        TransE.
+        read-only arrays, torch tensors, memory maps, the path of a `.npy` file. Or int8, uint8 or
+        bool, queries and entities alike: quantised vectors, as the numbers that they are. With
+        "complex_l1" also complex64 and complex128. A single vector, (d,) or (1, d), is the query of
+        all tasks unless `rows` are given. If a model makes its query of a head and a relation, this
+        is the vector that is compared with the tails: head * relation for DistMult, head + relation
+        for TransE.
 
         Tensors on a device are scored and counted there by kernels of Triton, with the same bits.
         A device is first tried on some thousands of pairs. Where one bit differs, or Triton is not
-        there, vectors are copied to the host.
+        there, vectors are copied to the host; quantised ones always are.
     entities : array_like, shape (n, d), or path
         The candidates, in the same forms. A `.npy` file or a memory map is read in place, however
         large it is. Its size is checked first; if another process truncates the file meanwhile,
@@ -169,8 +170,8 @@ def rank_embeddings(
     Raises
     ------
     TypeError
-        For vectors that are not floats (or, with complex_l1, complex numbers), and for indices that
-        are not integers.
+        For vectors of another dtype, for quantised ones beside vectors of a dtype that is not
+        theirs, and for indices that are not integers.
     ValueError
         For shapes that do not fit, vectors of length 0, odd lengths with complex_l1, no `layout`
         where it is needed, or one where it is not, an unknown similarity, indices out of range, a
@@ -197,28 +198,29 @@ def rank_embeddings(
     inverse_l2    1 / (1 + d), with the distance d of l2
     ============  ==================================================================================
 
-    Scores are float64 if queries or entities are, else float32; narrower vectors are widened
-    exactly. **The score of a pair is a function of its two vectors alone, and has the same bits on
-    every machine**, for any block, number of threads and instruction set: one accumulator runs
-    along k, in order, by fused multiply-adds with one rounding each (dot: s = fma(q[k], e[k], s);
-    sql2: t = q[k] - e[k], s = fma(t, t, s); l1: s = s + |q[k] - e[k]|; complex_l1: s = s +
-    sqrt(fma(u, u, v v)), where u and v are the differences of both parts). So equal vectors tie
-    exactly, and copies of an entity have equal scores. Cosine divides each vector once, in float64,
-    by the root of the sum of its squares, which are rounded and added in order in float64, and
-    rounds to the dtype of the scores. float64 vectors whose sum of squares is below 2^-960 or
-    infinite, though all components are finite, are first multiplied by the power of two that brings
-    their largest component to at least 1 and less than 2; so vectors of any length have the cosine
-    that they should have. poincare takes |q - e|^2 from sql2 and the squares of |q| and |e| from
-    cosine (without that factor), and goes on in float64 with arithmetic and square roots alone; the
-    result is rounded once.
+    Scores are float64 if queries or entities are float64 or quantised, else float32; narrower
+    vectors are widened exactly. Of quantised vectors of any length dot, l1 and sql2 are exact
+    integers, and l2 orders and ties candidates as sql2 does. **The score of a pair is a function of
+    its two vectors alone, and has the same bits on every machine**, for any block, number of
+    threads and instruction set: one accumulator runs along k, in order, by fused multiply-adds with
+    one rounding each (dot: s = fma(q[k], e[k], s); sql2: t = q[k] - e[k], s = fma(t, t, s); l1: s =
+    s + |q[k] - e[k]|; complex_l1: s = s + sqrt(fma(u, u, v v)), where u and v are the differences
+    of both parts). So equal vectors tie exactly, and copies of an entity have equal scores. Cosine
+    divides each vector once, in float64, by the root of the sum of its squares, which are rounded
+    and added in order in float64, and rounds to the dtype of the scores. float64 vectors whose sum
+    of squares is below 2^-960 or infinite, though all components are finite, are first multiplied
+    by the power of two that brings their largest component to at least 1 and less than 2; so
+    vectors of any length have the cosine that they should have. poincare takes |q - e|^2 from sql2
+    and the squares of |q| and |e| from cosine (without that factor), and goes on in float64 with
+    arithmetic and square roots alone; the result is rounded once.
 
     The real part of the sum of q[j] times the conjugate of e[j], ComplEx's score, is the dot of the
     real vectors, in either layout.
 
-    l2 and sql2 give the same order, except for ties: different sums may have the same rounded root,
-    so candidates that differ under sql2 may tie under l2, never the other way round. The same holds
-    for l1 and inverse_l1, and for l2 and inverse_l2, where 1 + d and the quotient are rounded once
-    each.
+    Of floats, l2 and sql2 give the same order, except for ties: different sums may have the same
+    rounded root, so candidates that differ under sql2 may tie under l2, never the other way round.
+    The same holds for l1 and inverse_l1, and for l2 and inverse_l2, where 1 + d and the quotient
+    are rounded once each.
 
     Infinities are ordinary numbers, and results follow IEEE 754. An infinite entry can make a score
     NaN (inf - inf, 0 inf), even if both vectors are equal; then the rule `nan` applies. A sum

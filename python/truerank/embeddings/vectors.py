@@ -67,14 +67,16 @@ _REAL = (
     "array.view of their real dtype)"
 )
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
+QUANTISED = ("int8", "uint8", "bool")
+_DOUBLES = ("float64", "complex128", *QUANTISED)  # whose scores are float64
 
 
 @lru_cache(maxsize=64)
 def vector_form(shape: str, dimensions: tuple[int, ...], similarity: str) -> Form:
     """Return what vectors must be for a similarity."""
     if similarity == "complex_l1":
-        return Form(shape, dimensions, FLOATS + tuple(PARTS))
-    return Form(shape, dimensions, FLOATS, _REAL)
+        return Form(shape, dimensions, FLOATS + QUANTISED + tuple(PARTS))
+    return Form(shape, dimensions, FLOATS + QUANTISED, _REAL)
 
 
 class VectorNames(NamedTuple):
@@ -189,6 +191,10 @@ class Embeddings:
         left, left_files, left_device = read_vectors(names.queries, by_query, dtype, form)
         form = self._matrix_form
         right, right_files, right_device = read_vectors(names.entities, by_entity, dtype, form)
+        if left.dtype != right.dtype and not {left.dtype, right.dtype}.isdisjoint(QUANTISED):
+            expected = f"{left.dtype}, as {names.queries}"
+            got = f"{right.dtype}; where both have one scale, astype gives them one dtype"
+            raise InputTypeError(names.entities, expected=expected, got=got)
         self.vector_shapes = (shape_of(left), shape_of(right))
         check_layout(layout, similarity, [left.dtype, right.dtype])
         self.layout = layout
@@ -197,7 +203,7 @@ class Embeddings:
         rows = 1 if self.single_row else self.vector_shapes[0][0]
         self.shape = (rows, self.vector_shapes[1][0])
         carrier: np.dtype[Any] = np.dtype(np.float32)
-        if not {"float64", "complex128"}.isdisjoint((left.dtype, right.dtype)):
+        if left.dtype in _DOUBLES or right.dtype in _DOUBLES:
             carrier = np.dtype(np.float64)
         self.dtype = carrier.name
         self.itemsize = carrier.itemsize
@@ -213,7 +219,7 @@ class Embeddings:
         self.csls: CSLS | None = self.with_csls(csls).csls
         self.queries: Any
         self.entities: Any
-        if isinstance(right, DeviceStore) and self._is_scored_on(right.array.device):
+        if isinstance(right, DeviceStore) and self._is_scored_on(right):
             self.on_device = True
             self._stream = right.stream
             device = right.array.device
@@ -248,8 +254,10 @@ class Embeddings:
     def _matrix_form(self) -> Form:
         return vector_form(_MATRIX, (2,), self.similarity)
 
-    def _is_scored_on(self, device: Any) -> bool:
-        return scores_vectors() and scores_right(device, self.similarity, self.dtype)
+    def _is_scored_on(self, entities: DeviceStore) -> bool:
+        device = entities.array.device
+        is_float = entities.dtype not in QUANTISED
+        return is_float and scores_vectors() and scores_right(device, self.similarity, self.dtype)
 
     def with_fields(self, **fields: Any) -> Self:
         """Return the same embeddings with other attributes."""
