@@ -84,7 +84,8 @@ def test_sums_of_registers_are_not_moved_between_threads() -> None:
 @pytest.mark.parametrize("by_columns", [False, True])
 def test_neighbouring_threads_read_neighbouring_scores(kind: str, by_columns: bool) -> None:
     """In either layout; 16 bytes at once, if rows follow each other."""
-    for tasks, given in ((1, ()), (8, kernels.FILTER), (1, ("rows",))):
+    unchecked = (*kernels.FILTER, "faults")
+    for tasks, given in ((1, ()), (8, kernels.FILTER), (1, ("rows",)), (1, unchecked)):
         compiled = kernels.stored_kernel(kind, by_columns, tasks, given)
         assert kernels.registers_and_spills(compiled)[1] == 0
         assert ".ftz" not in compiled.asm["ptx"]
@@ -96,3 +97,9 @@ def test_neighbouring_threads_read_neighbouring_scores(kind: str, by_columns: bo
         assert int(down) * int(across) >= 32
         if not (by_columns and given == ("rows",)):
             assert re.search(r"ld\.global\.v[24]\.b(32|64)", compiled.asm["ptx"])
+
+
+def test_what_nobody_has_checked() -> None:
+    assert kernels.registers_and_spills(kernels.check_kernel())[1] == 0
+    unchecked = kernels.stored_kernel("fp32", False, 1, (*kernels.SELECTIONS, "faults"))
+    assert kernels.registers_and_spills(unchecked)[1] == 0

@@ -24,7 +24,9 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="a device 
     [
         ("device device_call simulated_device", {}),
         pytest.param(
-            "counting vector_score embedding", {"TRITON_INTERPRET": "1"}, marks=needs_triton
+            "counting unchecked vector_score embedding",
+            {"TRITON_INTERPRET": "1"},
+            marks=needs_triton,
         ),
         pytest.param("bounded_score", {"TRITON_INTERPRET": "1"}, marks=needs_triton),
         pytest.param("compiled_kernel", {}, marks=needs_triton),

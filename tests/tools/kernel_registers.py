@@ -34,7 +34,7 @@ MOST_SPILLED = 64  # bytes of a thread, once for a tile: `bound_scores` with its
 STORED = ("fp16", "i16 of bfloat16", "fp32", "fp64", "i8", "u64")
 # What the kernel of stored scores may be given, or not.
 OPTIONAL = ("true_scores", "order", "rows", "filter_indptr", "filter_indices", "filter_lists")
-OPTIONAL += ("indptr", "indices", "lists")
+OPTIONAL += ("indptr", "indices", "lists", "faults")
 FILTER = ("filter_indptr", "filter_indices")
 SELECTIONS = (*FILTER, "indptr", "indices", "lists")
 _OF_BOUNDS = ("query_offsets", "entity_offsets", "slacks", "bias", "query_means", "entity_means")
@@ -82,6 +82,15 @@ def stored_kernel(
     return _compiled(
         count_kernels.count_tasks, constants, pointers, aligned, H100, {"enable_fp_fusion": False}
     )
+
+
+def check_kernel() -> Any:
+    """Compile the kernel that checks targets, a filter and candidates on the device."""
+    names = count_kernels.check_tasks.arg_names
+    pointers = dict.fromkeys(names[: names.index("tasks")], "i64") | {"filter_indices": "i32"}
+    constants = {"PLACES": count_kernels.PLACES}
+    options = {"enable_fp_fusion": False}
+    return _compiled(count_kernels.check_tasks, constants, pointers, pointers, H100, options)
 
 
 def bounded_kernel(kernel: str, similarity: str = "dot", layers: bool = False) -> Any:
@@ -161,6 +170,8 @@ def main() -> int:
         for tasks in (16, count_kernels.MOST_ROWS):  # of narrow rows
             lines["count_tasks", f"{tasks} rows", kind] = stored_kernel(kind, False, tasks)
         lines["count_tasks", "candidates", kind] = stored_kernel(kind, False, 1, SELECTIONS)
+    lines["count_tasks", "unchecked"] = stored_kernel("fp32", False, 1, (*SELECTIONS, "faults"))
+    lines["check_tasks",] = check_kernel()
     for similarity in bounded_scores.FORMS:
         for kernel in ("make_levels", "bound_scores", "score_open_pairs"):
             lines[kernel, similarity] = bounded_kernel(kernel, similarity)

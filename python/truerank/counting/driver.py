@@ -7,16 +7,18 @@ counts, a loop by default, which the driver adds up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from .. import devices
+from ..devices.backends import is_read_in_order
 from ..devices.score_sources import PartOfTasks
 from ..devices.task_counts import DeviceCounts
-from ..stores import Tile
+from ..stores import Tile, shape_of
 from .checkpoints import Checkpoint
-from .job import PlacedFault
+from .job import PlacedFault, prepare_job
 from .partial_counts import PartialCounts, TrueScores
 from .sources import OpenTile
 from .tiles import SourceCounts, TileCount, TileJob
@@ -26,7 +28,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from .._core import Scores
     from ..arrays.types import IntArray
+    from ..inputs.rules import Rules
+    from ..stores import Store
     from .job import Job
     from .sources import Source
 
@@ -66,6 +71,23 @@ def host_place(device: str) -> str | None:
 
 def ignore_progress(done: int, resumed: int = 0) -> None:
     """Tell nobody how far a count has come."""
+
+
+def prepare_where_they_are(
+    scores: Scores | Store, tasks: Mapping[str, Any], rules: Rules, *, may_stay: bool = True
+) -> Job:
+    """Prepare the job of tasks, as `prepare_job` does.
+
+    Targets and selections that are on the device of the scores stay there, if they `may_stay`.
+    """
+    prepare = partial(prepare_job, shape_of(scores), rows=tasks.get("rows"), rules=rules)
+    given: dict[str, Any] = {name: tasks.get(name) for name in ("targets", "filter", "candidates")}
+    job: Job | None = None
+    if may_stay and not rules.audit and is_read_in_order(scores):
+        job = devices.job_on_device(scores, prepare, given)
+    if job is None:
+        job = prepare(**given)
+    return job
 
 
 def begin_count(
@@ -133,6 +155,7 @@ def begin_count(
             job.candidates,
             first_column,
             forbids_nan=job.rules.nan == "raise",
+            is_checked=job.checked is None,
         )
         device_counts = source.begin_on_device(tasks, true_scores)
     if device_counts is None:
@@ -155,6 +178,8 @@ def wait_for_device(
     device_counts: DeviceCounts, source: Source, job: Job, is_final: bool
 ) -> SourceCounts | None:
     """Wait for the counts of a device; None if the host has to find the place of a NaN."""
+    if job.checked is not None and device_counts.has_faults():
+        return begin_count(source, job.checked()).wait()  # It raises, unless lists are unsorted.
     counts = PartialCounts(device_counts.arrays(), job.rules)
     true = TrueScores(device_counts.true_scores(), source.dtype)
     place = f"{source.device}, {device_counts.backend}"

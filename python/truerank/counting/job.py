@@ -17,7 +17,7 @@ from ..ranks.counts import Audit
 from ..ranks.protocol import Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
@@ -65,6 +65,15 @@ class Job(NamedTuple):
     score_names: ScoreNames = SCORES
     block: int = 0  # So many entities are scored at a time; the core chooses if it is 0.
     listener: _core.Listener | None = None  # It hears how far the core has come with vectors.
+    # Where targets or selections are on the device of the scores, and nobody has checked them: it
+    # returns the job with all of them on the host, checked.
+    checked: Callable[[], Job] | None = None
+
+    @property
+    def may_begin_again(self) -> bool:
+        """Whether nobody has checked lists that may be unsorted, or may not be the same later."""
+        is_filter_checked = isinstance(self.filter, _core.Selection | None)
+        return self.checked is not None and not (is_filter_checked and self.candidates is None)
 
     @property
     def all_rows(self) -> IntArray:
@@ -122,7 +131,7 @@ class Job(NamedTuple):
 
     def check_targets(self) -> None:
         """Raise for a target that is not among the candidates of its task."""
-        if self.candidates is not None:
+        if self.candidates is not None and self.checked is None:
             absent = self.candidates.first_task_without(self.targets)
             if absent >= 0:
                 raise self.error_of(PlacedFault("target", absent, -1, -1))

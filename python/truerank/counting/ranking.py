@@ -9,7 +9,7 @@ from ..inputs.checks import IO, choice
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..naming import public
-from ..stores import owned, read_scores, shape_of
+from ..stores import owned, read_scores
 from .job import prepare_job
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ def rank(
     Scores on a device are counted there, on the stream that makes them, with the same integers:
     by a kernel of Triton, or operations of torch where it has none, in at most 256 MB beside the
     scores and the selections (``TRUERANK_DEVICE`` chooses). Only counts are copied, and waited for
-    once, at the end. What a device cannot count, and scores of a call with a checkpoint, are copied
+    once, at the end; a kernel also checks targets, and lists as ``(indptr, indices)``, that are
+    there. What a device cannot count, and scores of a call with a checkpoint, are copied
     to the host block by block. ``ranks.protocol.device`` says what counted them. JAX arrays on a
     device are counted there if the program has imported a torch that has the device, too.
 
@@ -151,11 +152,12 @@ def rank(
     if isinstance(matrix, Scores):
         job = prepare_job(matrix.array.shape, targets, rows, filter, candidates, rules)
         return job.ranks(job.counts_of(matrix), matrix.dtype)
-    from .driver import count_source
+    from .driver import count_source, prepare_where_they_are
     from .sources import StoreSource
 
     with owned(matrix, scores):
-        job = prepare_job(shape_of(matrix), targets, rows, filter, candidates, rules)
+        tasks = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
+        job = prepare_where_they_are(matrix, tasks, rules, may_stay=checkpoint is None)
         report_progress = reporter(listener, matrix.nbytes)
         source = StoreSource(matrix, io)
         counts, place = count_source(

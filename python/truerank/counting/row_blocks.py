@@ -12,17 +12,16 @@ import numpy as np
 from .._core import Scores
 from ..devices.backends import is_read_in_order
 from ..errors import InputError, InputTypeError, InputValueError
-from ..inputs.array_likes import as_array
+from ..inputs.array_likes import as_array, is_tensor
 from ..inputs.checks import is_iterable
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..naming import public
 from ..ranks.container import Ranks
 from ..ranks.joining import join_ranks
-from ..stores import Store, owned, read_scores, shape_of
+from ..stores import Store, owned, read_scores
 from ..stores.on_device import DeviceStore
-from .driver import Counting, begin_count
-from .job import prepare_job
+from .driver import Counting, begin_count, prepare_where_they_are
 from .ranking import rank
 from .sources import source_of
 
@@ -103,12 +102,12 @@ def rank_blocks(
     >>> len(tr.rank_blocks(batches()))
     12
     """
-    dtype = read_rules(options).dtype  # Faults are found before the producer works in vain.
+    rules = read_rules(options)  # Faults are found before the producer works in vain.
     if isinstance(blocks, (str, bytes, Mapping)) or not is_iterable(blocks):
         expected = "an iterable of blocks, each (scores, targets)"
         raise InputTypeError("blocks", expected=expected, got=type(blocks).__name__)
     total = len(blocks) if isinstance(blocks, Sized) else 0
-    read = _read_blocks(blocks, dtype)
+    read = _read_blocks(blocks, rules)
     return rank_read_blocks(read, block_argument_name, total, **options)
 
 
@@ -141,8 +140,9 @@ def begin_rank(
 ) -> Counting[Ranks]:
     """Begin to rank as `rank` does; only a device that reads scores in order still counts then.
 
-    The scores may be written again by what is given to their stream later. What is wrong is raised
-    here, but for a forbidden NaN that a device finds, which comes to whoever waits.
+    The scores may be written again by what is given to their stream later, and so may all else.
+    What is wrong is raised here, but for what a device finds: a forbidden NaN, and a wrong target
+    that is there. These come to whoever waits.
 
     Examples
     --------
@@ -153,10 +153,13 @@ def begin_rank(
     read = read_scores(scores, rules.dtype)
     if not _is_counted_in_order(read, rules):
         with owned(read, scores):
-            tasks = {"rows": rows, "filter": filter, "candidates": candidates}
-            ranks = rank(read, targets, **tasks, **options)
+            selections = {"filter": filter, "candidates": candidates}
+            ranks = rank(read, targets, rows=rows, **selections, **options)
         return Counting(lambda: ranks, len(ranks), is_pending=False)
-    job = prepare_job(shape_of(read), targets, rows, filter, candidates, rules)
+    if is_tensor(targets):
+        targets = targets.clone()
+    tasks = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
+    job = prepare_where_they_are(read, tasks, rules)
     counting = begin_count(source_of(read), job)
 
     def wait() -> Ranks:
@@ -165,6 +168,9 @@ def begin_rank(
             raise job.error_of(counted.fault)
         return job.ranks(counted.arrays, read.dtype, device=counted.place)
 
+    if job.may_begin_again:  # The scores may be others later.
+        ranks = wait()
+        return Counting(lambda: ranks, len(ranks), is_pending=False)
     return Counting(wait, counting.tasks, counting.is_pending)
 
 
@@ -229,14 +235,16 @@ def rank_read_blocks(
     return join_ranks(counted)
 
 
-def _read_blocks(blocks: Iterable[Any], dtype: Any) -> Iterator[Block]:
+def _read_blocks(blocks: Iterable[Any], rules: Rules) -> Iterator[Block]:
     """Read the scores of blocks that a user hands over, and copy their other arguments."""
     for number, block in enumerate(blocks):
         with _naming_block(block_argument_name, number):
             arguments = _arguments(block)
             given = arguments.pop("scores")
-            scores = read_scores(given, dtype)
-            tasks = {name: _copied(each, name) for name, each in arguments.items()}
+            scores = read_scores(given, rules.dtype)
+            tasks = arguments
+            if not _is_counted_in_order(scores, rules):
+                tasks = {name: _copied(each, name) for name, each in arguments.items()}
         yield Block(given, scores, tasks)
         del block, arguments, given, scores  # They need no memory while the next one is made.
 

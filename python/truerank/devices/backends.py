@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def _scores_of(store: Store) -> StoredScores | None:
     return StoredScores(tensor, backend, store.stream or DeviceStream(tensor.device))
 
 
-def is_read_in_order(store: object) -> bool:
+def is_read_in_order(store: object) -> TypeGuard[DeviceStore]:
     """Whether a count reads scores only by what it gives to the stream that makes them.
 
     They may then be written again by what is given to it later.

@@ -13,6 +13,7 @@ PROGRAMS = 4096  # enough for every device to be busy, and for even shares
 TILE = 2048  # scores that a program compares at a time
 TIMES_AS_FEW = 16  # columns of selections at a time
 MOST_TASKS = 8  # that read one row at a time
+PLACES = 1024  # of arrays that a program checks
 MOST_ROWS = 64  # narrow ones, read at a time; of more, registers would be spilled
 ROWS = 64  # read at a time, where neighbours in a column lie together
 
@@ -167,12 +168,105 @@ def _first_nan(
     return first_nan
 
 
+@triton.jit
+def _count_outside(values, length, bound, place):
+    """Return how many of some integers, those at some places, are not from 0 to a bound - 1."""
+    value = tl.load(values + place, mask=place < length, other=0)
+    return tl.sum(((value < 0) | (value >= bound)).to(tl.int64))
+
+
+@triton.jit
+def _check_lists(indptr, indices, lists, faults, length, entries, tasks, width, place):
+    """Look for faults of the lists at some places, and of the entries and the tasks at these."""
+    is_list = place < length
+    begin = tl.load(indptr + place, mask=is_list, other=0)
+    end = tl.load(indptr + place + 1, mask=is_list, other=0)
+    is_wrong = (begin > end) | ((place == 0) & (begin != 0))
+    is_wrong |= (place == length - 1) & (end != entries)
+    wrong = tl.sum(is_wrong.to(tl.int64)) + _count_outside(indices, entries, width, place)
+    if lists is not None:
+        wrong += _count_outside(lists, tasks, length, place)
+    tl.atomic_add(faults, wrong)
+    # Entries rise but where a list begins: as many fall in all as do there.
+    has_before = (place > 0) & (place < entries)
+    before = tl.load(indices + place - 1, mask=has_before, other=-1)
+    falls = has_before & (tl.load(indices + place, mask=has_before, other=0) <= before)
+    has_before = (begin > 0) & (begin < end) & (end <= entries)
+    before = tl.load(indices + begin - 1, mask=has_before, other=-1)
+    may_fall = has_before & (tl.load(indices + begin, mask=has_before, other=0) <= before)
+    tl.atomic_add(faults + 1, tl.sum(falls.to(tl.int64) - may_fall.to(tl.int64)))
+
+
+_LENGTHS = ["tasks", "width", "filter_length", "filter_entries", "length", "entries"]
+
+
+@triton.jit(do_not_specialize=_LENGTHS)
+def check_tasks(
+    targets, filter_indptr, filter_indices, filter_lists, indptr, indices, lists, faults,
+    tasks, width, filter_length, filter_entries, length, entries, PLACES: tl.constexpr,
+):  # fmt: skip
+    """Check targets and selections that nobody has checked, as `count_tasks` takes them.
+
+    Parameters
+    ----------
+    targets, filter_indptr, ..., lists : pointers, optional
+        What is to be checked.
+    faults : pointer of int64, shape (2,)
+        To the first, the number of faults is added; to the second, how many entries of lists are
+        not above the one before, if there are no faults.
+    filter_length, length : int
+        How many lists there are.
+    """
+    place = tl.program_id(0).to(tl.int64) * PLACES + tl.arange(0, PLACES)
+    if targets is not None:
+        tl.atomic_add(faults, _count_outside(targets, tasks, width, place))
+    if filter_indices is not None:
+        _check_lists(
+            filter_indptr, filter_indices, filter_lists, faults, filter_length, filter_entries,
+            tasks, width, place,
+        )  # fmt: skip
+    if indices is not None:
+        _check_lists(indptr, indices, lists, faults, length, entries, tasks, width, place)
+
+
+@triton.jit
+def _has_faults(faults):
+    """Whether `check_tasks` found any, if it was asked."""
+    has_faults = False
+    if faults is not None:
+        has_faults = (tl.load(faults) != 0) | (tl.load(faults + 1) != 0)
+    return has_faults
+
+
+@triton.jit
+def _lack(faults, indices, begin, end, column):
+    """Whether candidates, without indices all, lack a column: 1, or else 0, also unless asked."""
+    lack = column * 0
+    if faults is not None and indices is not None:
+        lack = 1 - _holds(indices, lack + begin, lack + end, column).to(tl.int64)
+    return lack
+
+
+@triton.jit
+def _store_counts(
+    counts, above, tied, nan, found, first_nan, own, true, lack, tasks, is_task, is_own
+):  # fmt: skip
+    """Store the counts of tasks, out of which their own scores are taken."""
+    differs = is_own & (own != true) & ((own == own) | (true == true))  # NaN equals NaN
+    tl.store(counts, above - ((own > true) & is_own).to(tl.int64), is_task)
+    tl.store(counts + tasks, tied - ((own == true) & is_own).to(tl.int64), is_task)
+    tl.store(counts + 2 * tasks, nan - ((own != own) & is_own).to(tl.int64), is_task)
+    tl.store(counts + 3 * tasks, found - is_own.to(tl.int64), is_task)
+    tl.store(counts + 4 * tasks, differs.to(tl.int64) - 2 * lack, is_task)
+    tl.store(counts + 5 * tasks, first_nan, is_task)
+
+
 # Of the sizes only the strides are looked at when a kernel is compiled: else it would be compiled
 # again for other tasks.
 @triton.jit(do_not_specialize=["tasks", "width", "first_column", "listed"])
 def count_tasks(
     scores, true_scores, order, rows, targets,
-    filter_indptr, filter_indices, filter_lists, indptr, indices, lists,
+    filter_indptr, filter_indices, filter_lists, indptr, indices, lists, faults,
     counts, own_scores, tasks, width, first_column, listed, row_stride, column_stride,
     TASKS: tl.constexpr, COLUMNS: tl.constexpr, FEW: tl.constexpr, BY_COLUMNS: tl.constexpr,
     FIND_NAN: tl.constexpr, IS_BFLOAT16: tl.constexpr,
@@ -198,9 +292,12 @@ def count_tasks(
     indptr, indices, lists : pointers, optional
         The candidates, each list in ascending order. Without an indptr all tasks have the `listed`
         indices; without indices, all columns, of which there are as many.
+    faults : pointer of int64, shape (2,), optional
+        What `check_tasks` found. Nothing is counted if it is not 0.
     counts : pointer of int64, shape (programs across, 6, tasks)
         See `task_counts.NAMES`; and the first column whose score is a forbidden NaN, which is
-        looked for with FIND_NAN, or else `width`.
+        looked for with FIND_NAN, or else `width`. With faults, also if a target is not among its
+        candidates, `differing` is below 0.
     """
     axis: tl.constexpr = 0 if BY_COLUMNS else 1
     place = tl.expand_dims(tl.program_id(0) * TASKS + tl.arange(0, TASKS), axis)
@@ -208,6 +305,10 @@ def count_tasks(
     task = tl.minimum(place, tasks - 1)
     if order is not None:
         task = tl.load(order + task)
+    counts += tl.program_id(1).to(tl.int64) * 6 * tasks + task
+    if _has_faults(faults):
+        tl.store(counts + 4 * tasks, (task * 0 - 1).to(tl.int64), is_task)
+        return
     row = place.to(tl.int64) if rows is None else tl.load(rows + task)
     row_starts = scores + row * row_stride
     target = tl.load(targets + task) - first_column
@@ -249,12 +350,7 @@ def count_tasks(
         )  # fmt: skip
     own = _comparable(tl.load(own_place, mask=is_own, other=0), IS_BFLOAT16)
     is_own &= tl.program_id(1) == 0  # so that it is taken out once
-    differs = is_own & (own != true) & ((own == own) | (true == true))  # NaN equals NaN
-
-    counts += tl.program_id(1).to(tl.int64) * 6 * tasks + task
-    tl.store(counts, above - ((own > true) & is_own).to(tl.int64), is_task)
-    tl.store(counts + tasks, tied - ((own == true) & is_own).to(tl.int64), is_task)
-    tl.store(counts + 2 * tasks, nan - ((own != own) & is_own).to(tl.int64), is_task)
-    tl.store(counts + 3 * tasks, found - is_own.to(tl.int64), is_task)
-    tl.store(counts + 4 * tasks, differs.to(tl.int64), is_task)
-    tl.store(counts + 5 * tasks, first_nan, is_task)
+    lack = _lack(faults, indices, begin, end, target + first_column)
+    _store_counts(
+        counts, above, tied, nan, found, first_nan, own, true, lack, tasks, is_task, is_own
+    )  # fmt: skip

@@ -44,6 +44,9 @@ class PartOfTasks(NamedTuple):
         The number of the part's first column.
     forbids_nan : bool
         Whether the first NaN in S is looked for, which is an error.
+    is_checked : bool
+        False: targets may be a tensor of int32 or int64, and selections `DeviceLists`, on the
+        device of the scores, and nobody has checked them, nor whether targets are candidates.
     """
 
     rows: IntArray | None
@@ -52,6 +55,7 @@ class PartOfTasks(NamedTuple):
     candidates: Selection | None = None
     first_column: int = 0
     forbids_nan: bool = False
+    is_checked: bool = True
 
     @property
     def all_rows(self) -> IntArray:
@@ -120,23 +124,23 @@ class ScoreSource(ABC):
             host_tensor = host_tensor.view(dtype)
         return self.stream.upload(host_tensor, self.empty(host_tensor.shape, host_tensor.dtype))
 
-    def upload_together(self, *arrays: npt.NDArray[Any] | None) -> list[Tensor | None]:
-        """Copy arrays to the device at once, each as signed integers; None stays None."""
+    def upload_together(self, *arrays: npt.NDArray[Any] | Tensor | None) -> list[Tensor | None]:
+        """Copy arrays to the device at once, each as signed integers; tensors and None stay."""
         torch = sys.modules["torch"]
         starts = [0]
         for array in arrays:
-            size = 0 if array is None else array.nbytes
+            size = array.nbytes if isinstance(array, np.ndarray) else 0
             starts.append(starts[-1] - size // -ALIGNMENT * ALIGNMENT)
         host = self.stream.host_memory(starts[-1])
         for start, array in zip(starts, arrays, strict=False):
-            if array is not None:
+            if isinstance(array, np.ndarray):
                 memory = host.numpy()[start : start + array.nbytes]
                 memory.view(array.dtype).reshape(array.shape)[:] = array
         whole = self.stream.upload(host, self.empty((starts[-1],), torch.uint8))
         parts: list[Tensor | None] = []
         for start, array in zip(starts, arrays, strict=False):
-            part = None
-            if array is not None:
+            part = array
+            if isinstance(array, np.ndarray):
                 part = whole[start : start + array.nbytes].view(integers_of(array.itemsize))
             parts.append(part)
         return parts

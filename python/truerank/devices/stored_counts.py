@@ -9,6 +9,7 @@ import numpy as np
 
 from ..inputs.selection import selection_arrays
 from .score_sources import bits_of
+from .unchecked import begin_check
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,7 +53,10 @@ def begin_stored(
         order = np.argsort(tasks.rows, kind="stable")
     listed, let_in = _candidates(tasks, width)
     arrays = [true_scores, order, tasks.rows, tasks.targets, *_lists(tasks.filter), *let_in]
+    arrays.append(None if tasks.is_checked else np.zeros(2, np.int64))
     true, *others = scores.upload_together(*arrays)
+    if not tasks.is_checked:
+        begin_check(tasks, width, others[-1])
     tensor = scores.like
     is_bfloat16 = scores.dtype == torch.bfloat16
     if is_bfloat16:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.array_likes import tensor_array
+from .. import devices
+from ..inputs.array_likes import as_array, tensor_array
 from .score_sources import PartOfTasks, StoredScores, keys_of, true_keys_of
-from .stored_counts import begin_stored
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -149,7 +149,7 @@ class DeviceCounts:
         for some in _split(numbers, MOST_STORED_TASKS):
             part = self._tasks.some(some, top, left)
             true_scores = None if self._true_scores is None else self._true_scores[some]
-            counts, compared = begin_stored(scores, part, true_scores)
+            counts, compared = devices.begin_stored(scores, part, true_scores)
             self._pending.append(_Pending(scores.stream.record(), some, counts, compared))
 
     def _begin(self, scores: ScoreSource, numbers: slice | IntArray, top: int, left: int) -> None:
@@ -195,6 +195,10 @@ class DeviceCounts:
         """Wait for the counts: partial counts as the core gives them."""
         return dict(zip(NAMES, self._counts(), strict=False))
 
+    def has_faults(self) -> bool:
+        """Wait for the counts, and say whether tasks that nobody had checked are at fault."""
+        return bool((self._counts()[NAMES.index("differing")] < 0).any())
+
     def true_scores(self) -> npt.NDArray[Any]:
         """Wait for the true scores, with which the scores were compared."""
         if self._true_scores is not None:
@@ -218,9 +222,10 @@ class DeviceCounts:
         """
         tasks = self._tasks
         rows = numbers if tasks.rows is None else tasks.rows[numbers]
-        columns = tasks.targets[numbers] - tasks.first_column
         if tasks.forbids_nan:
             columns = self._counts()[len(NAMES), numbers]
+        else:
+            columns = as_array(tasks.targets)[numbers] - tasks.first_column
         first = np.lexsort((columns, rows))[0]
         return int(numbers[first]), int(rows[first]), int(columns[first])
 

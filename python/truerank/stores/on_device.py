@@ -74,9 +74,9 @@ class DeviceStream:
             self._module = module
             self._stream = module.current_stream(device)
 
-    def is_same(self, other: DeviceStream) -> bool:
+    def is_same(self, other: DeviceStream | None) -> bool:
         """Whether both are one stream."""
-        return bool(self._stream == other._stream)
+        return other is not None and bool(self._stream == other._stream)
 
     @contextmanager
     def current(self) -> Iterator[None]:
