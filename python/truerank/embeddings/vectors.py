@@ -202,10 +202,9 @@ class Embeddings:
         self.single_row = len(self.vector_shapes[0]) == 1
         rows = 1 if self.single_row else self.vector_shapes[0][0]
         self.shape = (rows, self.vector_shapes[1][0])
-        carrier: np.dtype[Any] = np.dtype(np.float32)
-        if left.dtype in _DOUBLES or right.dtype in _DOUBLES:
-            carrier = np.dtype(np.float64)
-        self.dtype = carrier.name
+        are_wide = left.dtype in _DOUBLES or right.dtype in _DOUBLES
+        self.dtype = "float64" if are_wide else "float32"
+        carrier = np.dtype(self.dtype)
         self.itemsize = carrier.itemsize
         self.nbytes = self.shape[0] * self.shape[1] * carrier.itemsize
         self.device = right_device or left_device
@@ -219,17 +218,16 @@ class Embeddings:
         self.csls: CSLS | None = self.with_csls(csls).csls
         self.queries: Any
         self.entities: Any
-        if isinstance(right, DeviceStore) and self._is_scored_on(right):
+        if isinstance(right, DeviceStore) and self._is_scored_on(right.array.device):
             self.on_device = True
             self._stream = right.stream
             device = right.array.device
             self.queries = tensor_on(device, left).reshape(rows, self.vector_shapes[0][-1])
             self.entities = tensor_on(device, right)
         else:
-            self.queries = in_one_array(left)
+            matrix = in_one_array(left)
+            self.queries = matrix.with_array(np.atleast_2d(matrix.array))
             self.entities = in_one_array(right)
-            if self.single_row:
-                self.queries = self.queries.with_array(self.queries.array[None, :])
 
     def _check_lengths(self, are_queries_complex: bool, are_entities_complex: bool) -> None:
         """Refuse vectors of unlike lengths; a complex number is as long as two real ones."""
@@ -254,10 +252,8 @@ class Embeddings:
     def _matrix_form(self) -> Form:
         return vector_form(_MATRIX, (2,), self.similarity)
 
-    def _is_scored_on(self, entities: DeviceStore) -> bool:
-        device = entities.array.device
-        is_float = entities.dtype not in QUANTISED
-        return is_float and scores_vectors() and scores_right(device, self.similarity, self.dtype)
+    def _is_scored_on(self, device: Any) -> bool:
+        return scores_vectors() and scores_right(device, self.similarity, self.dtype)
 
     def with_fields(self, **fields: Any) -> Self:
         """Return the same embeddings with other attributes."""
@@ -503,7 +499,7 @@ def read_vectors(
 ) -> tuple[Scores | DeviceStore, tuple[str, ...], str]:
     """View vectors or a bias; return also their files, which are mapped, and their device.
 
-    Tensors stay on their device. Other arrays on a device are copied to the host's memory.
+    Tensors of floats stay on their device; all else on a device is copied to the host's memory.
     """
     if is_tensor(getattr(value, "weight", None)):  # It is a module of torch, such as Embedding.
         got = f"{type(value).__name__}; give its weight"
@@ -515,7 +511,8 @@ def read_vectors(
         # It may have been opened as scores, which have fewer dtypes and other dimensions.
         dtype_name(vectors.carrier, None, name, form, known=vectors.dtype)
         check_dimensions(shape_of(vectors), name, form)
-        if isinstance(vectors, DeviceStore) and vectors.stream is not None:
+        is_float = vectors.dtype not in QUANTISED
+        if is_float and isinstance(vectors, DeviceStore) and vectors.stream is not None:
             return vectors, (), vectors.device
         return in_one_array(vectors), vectors.files, vectors.device
 
