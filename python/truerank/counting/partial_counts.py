@@ -151,6 +151,7 @@ class PartialCounts:
         A true score that is NaN is the last of all; only the rule "worst" allows it.
         """
         rules = self.rules
+        is_nan = true_scores.nan
         candidates = self.arrays["candidates"] + 1
         tied = self.arrays["tied"] + 1
         numbers = candidates if rules.nan == "raise" else candidates - self.arrays["nan"]
@@ -159,28 +160,23 @@ class PartialCounts:
         else:
             above = self.arrays["above"].copy()
         if rules.nan == "worst":  # Else no true score is NaN.
-            is_nan = true_scores.nan
             above[is_nan] = candidates[is_nan] - 1
             tied[is_nan] = 1
         if rules.nan == "omit":
             candidates = numbers
         final = {"above": above, "tied": tied, "candidates": candidates}
-        if rules.audit:
-            return self._final_odd_counts(true_scores) | final
-        return final
-
-    def _final_odd_counts(self, true_scores: TrueScores) -> dict[str, IntArray]:
-        """Return new counts of what an audit asks for, with the true candidates."""
+        if not rules.audit:
+            return final
         keys, bottom, top, floating = true_scores.keys()
-        is_nan = true_scores.nan.astype(np.int64)
+        is_infinite = floating & ((keys == bottom) | (keys == top))
         true = {
-            "nan": is_nan,
-            "inf": floating * ((keys == bottom) | (keys == top)).astype(np.int64),
+            "nan": is_nan.astype(np.int64),
+            "inf": is_infinite.astype(np.int64),
             "at_best": 1 - is_nan,
             "best": np.where(is_nan, self.arrays["best"], keys),
         }
         copies = {name: self.arrays[name].copy() for name in ("differing", *true)}
-        return PartialCounts(copies, self.rules).add(true).arrays
+        return PartialCounts(copies, rules).add(true).arrays | final
 
 
 def saved_counts(
