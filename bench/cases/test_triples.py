@@ -133,7 +133,9 @@ def test_evaluate_embeddings(compare: Compare, sizes: Sizes, threads: int) -> No
     problem = EmbeddingProblem(queries, embeddings, test[:, 2], threads)
 
     def evaluate() -> tr.Report:
-        report = task.evaluate_embeddings(queries, queries, embeddings, similarity="l1")
+        report = task.evaluate_embeddings(
+            queries, head=queries, entities=embeddings, similarity="l1"
+        )
         report.to_dict(["mrr", "hits@10", "amri", "head.mrr", "tail.mrr"])
         return report
 

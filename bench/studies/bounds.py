@@ -116,13 +116,13 @@ def trained(source: Source, name: str) -> VectorProblem:
     task, vectors = task_of(model, graph, entities, stored["relations"])
     indptr, indices = task.tail.filter
     more, others = task.head.filter
-    rows = np.concatenate([task.tail.rows, task.head.rows + len(vectors[0])])
+    rows = np.concatenate([task.tail.rows, task.head.rows + len(vectors["tail"])])
     targets = np.concatenate([task.tail.targets, task.head.targets])
     both_indptr = np.concatenate([indptr, more[1:] + indptr[-1]])
     lists = (both_indptr, np.concatenate([indices, others]), rows)
     similarity = RECIPES[model].similarity
     points = points_of(model, entities)
-    both = np.concatenate(vectors)
+    both = np.concatenate([vectors["tail"], vectors["head"]])
     return VectorProblem(similarity, both, points, targets, rows, lists)
 
 

@@ -84,7 +84,7 @@ def rank_model(folder: Path, model: str) -> tr.Ranks:
         entities = arrays["entities"]
         similarity = str(arrays["similarity"])
         task = tr.link_prediction.Task(triples["test"], known, entities=len(entities))
-        queries = arrays["queries_tail"], arrays["queries_head"]
+        queries = {side: arrays[f"queries_{side}"] for side in ("tail", "head")}
         layout = "interleaved" if similarity == "complex_l1" else None
         options = {"similarity": similarity, "layout": layout}
-        return task.evaluate_embeddings(*queries, entities, **options).ranks
+        return task.evaluate_embeddings(**queries, entities=entities, **options).ranks

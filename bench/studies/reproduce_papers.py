@@ -257,7 +257,7 @@ def toy_graph(_: Path) -> Iterator[Figure]:
     triples = [(1, 0, 0), (0, 1, 1), (0, 1, 2), (0, 1, 3)]
     known = {"train": triples[:1] + triples[2:]}
     task = tr.link_prediction.Task(triples[1:2], known=known, entities=4)
-    left = task.evaluate_scores(np.zeros((1, 4)), np.zeros((1, 4))).ranks[1:].candidates[0]
+    left = task.evaluate_scores(np.zeros((1, 4)), head=np.zeros((1, 4))).ranks[1:].candidates[0]
     place = (AMBIGUITY, "Figure 1", "(a, s, b) of the toy graph")
     yield Figure(*place, "candidates", "2", "triples", Range.at(int(left)))
     of_query = sum(triple[:2] == (0, 1) for triple in triples)

@@ -127,12 +127,12 @@ def sampled_mrr(ranks: tr.Ranks) -> float:
 
 def check(part: Any, tails: Any, heads: Any, vectors: Vectors) -> None:
     """Stop unless some queries have the counts of the processor, or of its scores."""
-    got = part.evaluate_embeddings(tails, heads, entities=vectors.entities).ranks
+    got = part.evaluate_embeddings(tails, head=heads, entities=vectors.entities).ranks
     options: dict[str, Any] = {"audit": vectors.device is None}
-    given = (tails, heads, vectors.entities)
+    given = {"tail": tails, "head": heads, "entities": vectors.entities}
     if vectors.device is not None:
-        given = tuple(tensor.cpu().numpy() for tensor in given)
-    expected = part.evaluate_embeddings(*given[:2], entities=given[2], **options).ranks
+        given = {name: tensor.cpu().numpy() for name, tensor in given.items()}
+    expected = part.evaluate_embeddings(**given, **options).ranks
     for name in ("above", "tied", "candidates"):
         if not np.array_equal(getattr(got, name), getattr(expected, name)):
             raise SystemExit(f"{name}: counts differ")
@@ -147,7 +147,7 @@ def measure(task: Any, length: int, device: str | None) -> Outcome:
     step = max(1, len(test) // CHECKED)
     check(task[::step], tails[::step], heads[::step], vectors)
     start = time.perf_counter()
-    ranks = task.evaluate_embeddings(tails, heads, entities=vectors.entities).ranks
+    ranks = task.evaluate_embeddings(tails, head=heads, entities=vectors.entities).ranks
     seconds = time.perf_counter() - start
     place = "the processor" if ranks.protocol.device is None else ranks.protocol.device
     mrr = float(tr.report(ranks)["mrr"])

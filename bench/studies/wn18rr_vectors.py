@@ -276,13 +276,13 @@ def queries(name: str, entities: Array, relations: Array, ids: Array, *, heads: 
 
 def task_of(
     name: str, graph: Graph, entities: Array, relations: Array
-) -> tuple[Any, tuple[Array, Array]]:
+) -> tuple[Any, dict[str, Array]]:
     """Return the task of the test triples, and its distinct queries, of tails and of heads."""
     known = {split: graph.triples[split] for split in SPLITS[:2]}
     task = tr.link_prediction.Task(graph.triples["test"], known=known, entities=graph.entities)
     tails = queries(name, entities, relations, task.tail.queries, heads=False)
     heads = queries(name, entities, relations, task.head.queries[:, ::-1], heads=True)
-    return task, (points_of(name, tails), points_of(name, heads))
+    return task, {"tail": points_of(name, tails), "head": points_of(name, heads)}
 
 
 def points_of(name: str, vectors: Array) -> Array:
@@ -299,7 +299,7 @@ def evaluate(name: str, graph: Graph, entities: Array, relations: Array) -> tr.R
     options = {"similarity": similarity, "unique": True}
     if similarity == "complex_l1":
         options["layout"] = "interleaved"
-    return task.evaluate_embeddings(*vectors, points_of(name, entities), **options)
+    return task.evaluate_embeddings(**vectors, entities=points_of(name, entities), **options)
 
 
 def train(name: str, graph: Graph, dim: int, path: Path, seed: int = 0) -> None:

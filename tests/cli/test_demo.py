@@ -55,7 +55,7 @@ def test_ranks_are_those_of_the_protocol_and_of_ml_dtypes(model: SimpleNamespace
         side: score_embeddings(queries, model.entities, similarity="l1").astype(ml_dtypes.bfloat16)
         for side, queries in demo.query_vectors(model, task).items()
     }
-    again = task.evaluate_scores(scores["tail"], scores["head"], unique=True).ranks
+    again = task.evaluate_scores(**scores, unique=True).ranks
     assert np.array_equal(rounded.above, again.above)
     assert np.array_equal(rounded.tied, again.tied)
     assert np.mean(rounded.tied > 1) > 0.5

@@ -330,9 +330,9 @@ def test_callables_of_an_alignment(backend: str) -> None:
     task = alignment.Task(np.arange(20)[:, None].repeat(2, axis=1), left=20, right=30)
     model = RNG.random((20, 30))
     there = on_cuda(model)
-    expected = task.evaluate(lambda q: model[q.ravel()], lambda q: model.T[q.ravel()])
+    expected = task.evaluate(lambda q: model[q.ravel()], head=lambda q: model.T[q.ravel()])
     got = task.evaluate(
-        lambda q: there[q.ravel()], lambda q: there.T[q.ravel()], device="cuda", batch_size=9
+        lambda q: there[q.ravel()], head=lambda q: there.T[q.ravel()], device="cuda", batch_size=9
     )
     assert got.ranks == expected.ranks
 

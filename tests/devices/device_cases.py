@@ -287,8 +287,11 @@ def test_tasks_of_a_protocol(way: str) -> None:
     got = task.evaluate(tail=scorers[0], head=scorers[1], batch_size=7)
     assert got.ranks == expected
     assert got.protocol.device == f"standin:0, {way}"
-    matrices = tails(task.sides["tail"].queries), heads(task.sides["head"].queries)
-    got = task.evaluate_scores(*map(pending_scores, matrices), unique=True)
+    sides = {"tail": tails, "head": heads}
+    matrices = {
+        name: pending_scores(side(task.sides[name].queries)) for name, side in sides.items()
+    }
+    got = task.evaluate_scores(**matrices, unique=True)
     assert got.ranks == expected
     with pytest.raises(ValueError, match=r"^tail: .* got \(7, 29\)"):
         task.evaluate(tail=lambda q: pending_scores(tails(q)[:, 1:]), head=heads, batch_size=7)

@@ -91,15 +91,16 @@ def test_tasks_take_a_layout() -> None:
     task = link_prediction.Task(triples, entities=40)
     tails = ENTITIES[triples[:, 0]] * 1j
     heads = ENTITIES[triples[:, 2]] * -1j
-    expected = task.evaluate_embeddings(tails, heads, ENTITIES, audit=True, **MODULI)
+    vectors = {"tail": tails, "head": heads}
+    expected = task.evaluate_embeddings(**vectors, entities=ENTITIES, audit=True, **MODULI)
     for layout, form in (("halves", halves), ("interleaved", interleaved)):
-        made = (form(x) for x in (tails, heads, ENTITIES))
-        report = task.evaluate_embeddings(*made, audit=True, layout=layout, **MODULI)
+        made = {name: form(x) for name, x in (vectors | {"entities": ENTITIES}).items()}
+        report = task.evaluate_embeddings(**made, audit=True, layout=layout, **MODULI)
         assert report.ranks == expected.ranks
-    scores = [-np.abs(x[:, None] - ENTITIES).sum(-1) for x in (tails, heads)]
-    assert task.evaluate_scores(*scores).ranks.above.tolist() == expected.ranks.above.tolist()
+    scores = {side: -np.abs(x[:, None] - ENTITIES).sum(-1) for side, x in vectors.items()}
+    assert task.evaluate_scores(**scores).ranks.above.tolist() == expected.ranks.above.tolist()
     mismatched = np.where(np.arange(3)[:, None] == 2, tails + 1, tails)  # rows of one query
-    odd = task.evaluate_embeddings(mismatched, heads, ENTITIES, audit=True, **MODULI)
+    odd = task.evaluate_embeddings(mismatched, head=heads, entities=ENTITIES, audit=True, **MODULI)
     assert odd.ranks != expected.ranks
     documents = retrieval.Task({0: [3], 1: [4, 5]}, entities=40)
     given = documents.evaluate_embeddings(QUERIES[:2], ENTITIES, **MODULI)

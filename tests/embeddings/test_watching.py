@@ -47,7 +47,9 @@ def test_what_bounds_spared_is_said_at_the_end() -> None:
     """With several sides at the end of the last one, for all of them."""
     seen: list[tr.Progress] = []
     task = link_prediction.Task(TRIPLES, entities=6000)
-    task.evaluate_embeddings(QUERIES, QUERIES[::-1].copy(), VECTORS, progress=seen.append)
+    task.evaluate_embeddings(
+        QUERIES, head=QUERIES[::-1].copy(), entities=VECTORS, progress=seen.append
+    )
     (last,) = (p for p in seen if p.bounds is not None)
     assert last.bounds is not None
     assert last.bounds.pairs == 2 * 500 * 6000

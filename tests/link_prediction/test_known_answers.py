@@ -21,7 +21,7 @@ def measured() -> tr.Report:
     filters = ["fact", "triple", "none"]
     task = Task(TEST, {"train": TRAIN}, entities=4, keys=[3], filters=filters)
     scores = np.array([[0.1, 0.2, 0.9, 0.8], [0.1, 0.7, 0.2, 0.9]], np.float32)
-    return task.evaluate_scores(scores, scores)
+    return task.evaluate_scores(scores, head=scores)
 
 
 def test_filters_stand_beside_each_other(measured: tr.Report) -> None:

@@ -27,7 +27,7 @@ NAMES = [["h", "r", "t"], ["s", "p", "o"], ["node1", "label", "node2"], ["Head-I
 
 def ranks_of(test: Any, train: Any, **options: Any) -> Any:
     task = Task(test, {"train": train}, entities=ENTITIES, relations=["by", "in"], **options)
-    return task.evaluate_scores(SCORES[0], SCORES[1]).ranks
+    return task.evaluate_scores(SCORES[0], head=SCORES[1]).ranks
 
 
 RANKS = ranks_of(UNNAMED["rows"](TEST), UNNAMED["rows"](TRAIN))

@@ -105,19 +105,21 @@ def test_frames_of_scores_in_another_order_are_refused() -> None:
     polars = pytest.importorskip("polars", reason="frames of polars")
     task = Task(TEST, {"train": TRAIN}, entities=["a", "b", "c"])
     frame = pandas.DataFrame(SCORES, columns=["a", "b", "c"])
-    plain = task.evaluate_scores(SCORES, SCORES).ranks
+    plain = task.evaluate_scores(SCORES, head=SCORES).ranks
     unnamed = polars.DataFrame(SCORES)  # column_0, column_1, ... say nothing
-    assert task.evaluate_scores(frame, unnamed).ranks == plain
+    assert task.evaluate_scores(frame, head=unnamed).ranks == plain
     numbers = frame.set_axis([5, 6, 7], axis=1)
-    refusal(ValueError, r"^tail: .*\.to_numpy\(\)", task.evaluate_scores, numbers, SCORES)
+    refusal(ValueError, r"^tail: .*\.to_numpy\(\)", task.evaluate_scores, numbers, head=SCORES)
     moved = frame[["b", "c", "a"]]
     order = "expected columns in the order of task.entities, got "
     where = "'b' at position 0, where 'a' belongs"
     for wrong in (moved, polars.from_dict(moved.to_dict("list"))):
-        refusal(ValueError, f"^head: {order}{where}", task.evaluate_scores, frame, wrong)
+        refusal(ValueError, f"^head: {order}{where}", task.evaluate_scores, frame, head=wrong)
     other = f"^tail: {order}'x' at position 2, where 'c' belongs; give frame.to_numpy"
-    refusal(ValueError, other, task.evaluate_scores, frame.rename(columns={"c": "x"}), frame)
-    refusal(ValueError, r"^tail: .* shape \(2, 3\)", task.evaluate_scores, frame[["a", "b"]], frame)
+    refusal(ValueError, other, task.evaluate_scores, frame.rename(columns={"c": "x"}), head=frame)
+    refusal(
+        ValueError, r"^tail: .* shape \(2, 3\)", task.evaluate_scores, frame[["a", "b"]], head=frame
+    )
     search = Retrieval({"q1": ["a"], "q2": ["c"]}, entities=["a", "b", "c"], queries=["q1", "q2"])
     assert search.evaluate_scores(frame)["mrr"] == search.evaluate_scores(SCORES)["mrr"]
     refusal(ValueError, f"^scores: {order}{where}", search.evaluate_scores, moved)

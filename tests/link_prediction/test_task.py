@@ -381,7 +381,7 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
         arrays.extend(side.candidates)
         assert each is not task or not any(array.flags.writeable for array in arrays)
         assert side.labels["relation"].same_as(task.tail.labels["relation"])
-        assert len(each.evaluate_scores(np.eye(4)[:3], np.eye(4)[:3]).ranks) == 6
+        assert len(each.evaluate_scores(np.eye(4)[:3], head=np.eye(4)[:3]).ranks) == 6
     chosen = np.array([0, 1, 2, 3])
     Task(TEST, {"train": TRAIN}, candidates=chosen, entities=["a", "b", "c", "d"])
     assert chosen.flags.writeable  # the caller's own

@@ -157,7 +157,7 @@ def test_columns_that_are_in_no_query_and_no_overlap() -> None:
     assert task.tail.queries.tolist() == [[0, 0, 48]]
     rules = {name: protocol.filter_rule for name, protocol in task.protocols.items()}
     assert rules == {"query": "columns 3", "overlap": "overlap without columns 4", "fact": "fact"}
-    found = task.evaluate_scores(np.zeros((1, 4)), np.zeros((1, 4))).filters
+    found = task.evaluate_scores(np.zeros((1, 4)), head=np.zeros((1, 4))).filters
     candidates = {name: under.ranks.candidates.tolist() for name, under in found.items()}
     assert candidates == {"query": [4, 3], "overlap": [4, 3], "fact": [4, 4]}
 

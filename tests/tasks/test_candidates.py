@@ -165,14 +165,16 @@ def test_every_way_counts_by_the_definition(problem: Problem, data: st.DataObjec
         return scores_of
 
     ways = [
-        task.evaluate_scores(np.array(rows["tail"]), np.array(rows["head"])),
-        task.evaluate(scorer_of("tail"), scorer_of("head")),
+        task.evaluate_scores(np.array(rows["tail"]), head=np.array(rows["head"])),
+        task.evaluate(scorer_of("tail"), head=scorer_of("head")),
         task.evaluate_embeddings(
-            np.array(rows["tail"]), np.array(rows["head"]), np.eye(ENTITIES, dtype=np.float32)
+            np.array(rows["tail"]),
+            head=np.array(rows["head"]),
+            entities=np.eye(ENTITIES, dtype=np.float32),
         ),
         task.evaluate(
             pair_scorer_of("tail"),
-            pair_scorer_of("head"),
+            head=pair_scorer_of("head"),
             pairs=True,
             batch_size=data.draw(st.integers(1, 9)),
         ),
@@ -223,7 +225,7 @@ def test_lists_count_by_the_definition(
     if wrong:
         refusal(ValueError, "candidates of the query", problem.task.evaluate_lists, **lists)
         return
-    found = problem.task.evaluate_lists(lists["tail"], lists["head"]).ranks
+    found = problem.task.evaluate_lists(lists["tail"], head=lists["head"]).ranks
     assert counts_of(found) == expected
 
 

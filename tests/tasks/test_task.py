@@ -215,11 +215,11 @@ def test_files_and_shards_are_as_good_as_arrays(small: Task, tmp_path: Path) -> 
         np.save(tmp_path / f"{name}.npy", table)
         np.save(tmp_path / f"{name}-0.npy", table[:1])
         np.save(tmp_path / f"{name}-1.npy", table[1:])
-    expected = small.evaluate_scores(*scores, audit=True)
+    expected = small.evaluate_scores(scores[0], head=scores[1], audit=True)
     for ending, io in ((".npy", "map"), ("-?.npy", "read")):
         seen: list[Any] = []
-        paths = [f"{tmp_path}/{name}{ending}" for name in ("tail", "head")]
-        report = small.evaluate_scores(*paths, audit=True, io=io, progress=seen.append)
+        paths = {name: f"{tmp_path}/{name}{ending}" for name in ("tail", "head")}
+        report = small.evaluate_scores(**paths, audit=True, io=io, progress=seen.append)
         assert bare(report) == expected.ranks
         assert len(report.ranks.protocol.files) == (2 if ending == ".npy" else 4)
         assert (seen[0][:2], seen[-1][:2]) == ((0, 160), (160, 160))
@@ -232,23 +232,23 @@ def test_vectors_may_lie_in_files_of_16_bits(small: Task, tmp_path: Path) -> Non
     for name, table in zip(("tail", "head", "entities"), bits, strict=True):
         length = {"entities": 5}.get(name, 4)
         np.save(tmp_path / f"{name}.npy", table[:length])
-    paths = [tmp_path / f"{name}.npy" for name in ("tail", "head", "entities")]
-    report = small.evaluate_embeddings(*paths, dtype="bfloat16", audit=True)
+    paths = {name: tmp_path / f"{name}.npy" for name in ("tail", "head", "entities")}
+    report = small.evaluate_embeddings(**paths, dtype="bfloat16", audit=True)
     tail = vectors[0, :4]
     head = vectors[1, :4]
     entities = vectors[2]
-    expected = small.evaluate_embeddings(tail, head, entities, audit=True)
+    expected = small.evaluate_embeddings(tail, head=head, entities=entities, audit=True)
     assert bare(report) == bare(expected)
     assert expected.ranks.audit is not None
     assert expected.ranks.audit.mismatched.any()
 
 
 def test_bias_may_differ_by_side(small: Task) -> None:
-    vectors = np.zeros((4, 2), np.float32), np.zeros((4, 2), np.float32), np.zeros((5, 2))
+    vectors = {name: np.zeros((4, 2), np.float32) for name in ("tail", "head")}
     biases = {"tail": np.arange(5.0), "head": -np.arange(5.0)}
-    report = small.evaluate_embeddings(*vectors, bias=biases)
-    scores = (np.tile(biases[side], (4, 1)) for side in ("tail", "head"))
-    assert np.array_equal(report.ranks.above, small.evaluate_scores(*scores).ranks.above)
+    report = small.evaluate_embeddings(**vectors, entities=np.zeros((5, 2)), bias=biases)
+    scores = {side: np.tile(bias, (4, 1)) for side, bias in biases.items()}
+    assert np.array_equal(report.ranks.above, small.evaluate_scores(**scores).ranks.above)
 
 
 @pytest.mark.parametrize("filters", [["query"], ["triple", "none"]])
@@ -256,7 +256,7 @@ def test_lists_of_all_candidates_count_as_scores(filters: list[str]) -> None:
     task = Task(TEST, {"train": [(0, 0, 3)]}, entities=5, relations=2, filters=filters)
     entities = np.random.default_rng(0).integers(-3, 4, (5, 3)).astype(np.float32)
     rows = entities[[3, 1, 0, 2]]
-    expected = task.evaluate_scores(rows @ entities.T, rows @ entities.T)
+    expected = task.evaluate_scores(rows @ entities.T, head=rows @ entities.T)
     top = tr.topk_embeddings(rows, entities, 5, similarity="dot")
     found = task.evaluate_lists(top, head=top)
     for name in ("above", "tied", "candidates"):
@@ -273,14 +273,16 @@ def test_lists_of_all_candidates_count_as_scores(filters: list[str]) -> None:
 def test_read_only_scores_may_be_the_same_ones(small: Task) -> None:
     popular = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
     table = np.tile(popular, (3, 1))
-    expected = small.evaluate(lambda q: table[: len(q)].copy(), lambda q: table[: len(q)].copy())
+    expected = small.evaluate(
+        lambda q: table[: len(q)].copy(), head=lambda q: table[: len(q)].copy()
+    )
     table.flags.writeable = False
     ways: list[Callable[[Array], Array]] = [
         lambda queries: np.broadcast_to(popular, (len(queries), 5)),
         lambda queries: table[: len(queries)],
     ]
     for scorer in ways:
-        assert small.evaluate(scorer, scorer, batch_size=1).ranks == expected.ranks
+        assert small.evaluate(scorer, head=scorer, batch_size=1).ranks == expected.ranks
         blocks = ((scorer(np.zeros(2)), [1, 2]) for _ in range(3))
         assert tr.rank_blocks(blocks).optimistic.tolist() == [5, 4] * 3
 
@@ -350,6 +352,15 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] =
 ]
 
 
+def test_sides_are_told_apart_by_name(small: Task) -> None:
+    """A triple has its head first, a task asks for its tail first: neither order is guessed."""
+    for method in (small.evaluate, small.evaluate_scores, small.evaluate_lists):
+        with pytest.raises(TypeError, match="from 1 to 2 positional arguments"):
+            method(WIDE, WIDE)
+    with pytest.raises(TypeError, match="from 1 to 2 positional arguments"):
+        small.evaluate_embeddings(WIDE, WIDE, SQUARE)
+
+
 @pytest.mark.parametrize(("method", "values", "keywords", "kind", "message"), CASES)
 def test_what_does_not_fit_is_refused_by_name(
     small: Task,
@@ -367,4 +378,4 @@ def test_what_does_not_fit_is_refused_by_name(
     if kind is not FileNotFoundError:
         message = f"^{message}"
     with pytest.raises(kind, match=message):
-        methods[method](*values, **keywords)
+        methods[method](**dict(zip(("tail", "head", "entities"), values, strict=False)), **keywords)

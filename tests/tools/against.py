@@ -226,7 +226,9 @@ class Results:
         """Add the report of a task of facts by matrices."""
 
         def report() -> Any:
-            return self.tr.link_prediction.Task(*splits, **options).evaluate_scores(*scores)
+            return self.tr.link_prediction.Task(*splits, **options).evaluate_scores(
+                **dict(zip(("tail", "head"), scores, strict=False))
+            )
 
         self.add(f"link_prediction.{name}", report_of, report)
 

@@ -318,9 +318,9 @@ class Task(SidedTask[Report]):
     def evaluate(
         self,
         tail: Callable[[IntArray], Any] | None = None,
+        *,
         head: Callable[[IntArray], Any] | None = None,
         relation: Callable[[IntArray], Any] | None = None,
-        *,
         qualifier: Callable[[IntArray], Any] | None = None,
         time: Callable[[IntArray], Any] | None = None,
         **options: Unpack[BatchOptions],
@@ -362,9 +362,9 @@ class Task(SidedTask[Report]):
     def evaluate_embeddings(
         self,
         tail: Any = None,
+        *,
         head: Any = None,
         entities: Any = None,
-        *,
         relation: Any = None,
         qualifier: Any = None,
         time: Any = None,
@@ -424,8 +424,8 @@ class Task(SidedTask[Report]):
     def evaluate_scores(
         self,
         tail: Any = None,
-        head: Any = None,
         *,
+        head: Any = None,
         relation: Any = None,
         qualifier: Any = None,
         time: Any = None,
@@ -467,8 +467,8 @@ class Task(SidedTask[Report]):
     def evaluate_lists(
         self,
         tail: Any = None,
-        head: Any = None,
         *,
+        head: Any = None,
         relation: Any = None,
         qualifier: Any = None,
         time: Any = None,
