@@ -123,10 +123,11 @@ def test_every_way_to_name_things_gives_the_same(
         facts = {"entities": entities, "queries": queries, "known": given_known}
         return quietly(Task, of_qrels, **facts, **options), lists_in(form, of_lists, folder)
 
-    if right_pairs(qrels) <= right_pairs(known):
+    known_pairs = {(q, e) for q, judged in known.items() for e in judged}
+    if right_pairs(qrels) <= known_pairs:
         return
     asked = {q for q, judged in qrels.items() if judged or not (in_text or form == "tuples")}
-    if right_pairs(known) and asked.isdisjoint(q for q, _ in right_pairs(known)):
+    if known_pairs and asked.isdisjoint(q for q, _ in known_pairs):
         return  # which is refused where queries have names
     if (in_text or form == "tuples") and are_of_other_queries(lists, qrels):
         return  # pairs have no query that is without one

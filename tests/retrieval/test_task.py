@@ -165,7 +165,7 @@ KNOWN = tr.Qrels(("u", "w"), ("c", "a"), np.array([1, 1]))
         KNOWN,
         {"train": KNOWN},
         {"u": ["c"], "w": ["a"]},
-        {"train": {"u": {"c": 1, "d": 0}}, "valid": [("w", "a")]},
+        {"train": {"u": {"c": 0}}, "valid": [("w", "a", -1)]},
         (np.array(["u", "w"]), np.array(["c", "a"])),
     ],
 )
@@ -177,6 +177,27 @@ def test_training_items_are_left_out(known: Any) -> None:
     found = task.evaluate_scores([[0, 1, 2, 3, 0.5], [5, 4, 3, 2, 1]])
     assert found.candidates.tolist() == [4, 5]
     assert found.per_query("mrr").tolist() == [0.5, 1]
+
+
+@pytest.mark.parametrize("grade", [1, 0, -1])
+def test_grades_of_known_items_say_nothing(grade: int, tmp_path: Path) -> None:
+    """Of Book-Crossing's ratings 62 % are 0: such items were seen like the others."""
+    file = tmp_path / "train.txt"
+    file.write_text(f"u 0 c {grade}\n")
+    forms: list[Any] = [
+        {"u": {"c": grade}},
+        (["u"], ["c"], [grade]),
+        [("u", "c", grade)],
+        [{"query": "u", "document": "c", "relevance": grade}],
+        tr.Qrels(("u",), ("c",), np.array([grade])),
+        file,
+    ]
+    counted = "train: 1 of 1 rows have a grade of 0 or less: known, too"
+    for known in forms:
+        task = Task({"u": ["b"]}, entities=ITEMS, known={"train": known}, queries=UV)
+        assert task.answers.filter is not None
+        assert task.answers.filter[1].tolist() == [2]
+        assert task.audit == (() if grade > 0 else (counted,))
 
 
 @pytest.mark.python_only

@@ -211,7 +211,7 @@ class AnswerSets(NamedTuple):
     gains : ndarray of float64, shape (n,), or None
         Above 0.
     known : dict of str to (ndarray of int64, ndarray of int64), shapes (m,)
-        The queries and the entities of the right answers of each known split, with queries of the
+        The queries and the entities of the rows of each known split, with queries of the
         vocabulary only.
     asked : int
         The number of queries that the qrels have, with right answers or without.
@@ -223,7 +223,7 @@ class AnswerSets(NamedTuple):
     sources : tuple of str
         The files of qrels and known right answers, and their forms; columns that were left out.
     audit : tuple of str
-        A line for each known split of which some rows do not meet the task.
+        A line for each known split of which some rows do not meet the task, or have low grades.
     """
 
     queries: Vocabulary
@@ -306,6 +306,11 @@ def read_answer_sets(
         known_pairs[name] = (each.queries, ids)
         given[name] = each.given
     audit = _count_strangers("known", given, known_pairs)
+    audit += [
+        f"{name}: {each.no_answers:,} of {each.given:,} rows have a grade of 0 or less: known, too"
+        for name, each in known_splits.items()
+        if each.no_answers
+    ]
     if exclude is not None:
         themselves = _queries_themselves(query_ids, entity_ids)
         audit += _count_strangers("exclude", {exclude: query_ids.size}, {exclude: themselves})
@@ -336,31 +341,29 @@ def _query_names(tested: JudgedPairs, queries: Any, reader: SplitReader) -> Any:
 
 
 class _KnownSplit(NamedTuple):
-    """What a known split has of the queries of a task, of how many right answers in all."""
+    """What a known split has of the queries of a task, whatever the grades, of how many rows."""
 
     queries: IntArray
     entities: IdColumn
     given: int
+    no_answers: int
     source: str
 
 
 def _among_queries(judged: JudgedPairs, queries: Vocabulary, of_qrels: bool) -> _KnownSplit:
-    """Return the right answers of a known split whose queries are those of the task.
+    """Return the rows of a known split whose queries are those of the task.
 
     `of_qrels` says that the vocabulary is made of the qrels alone, so that nobody gave an order.
     """
     found = _find_queries(judged, queries, of_qrels)
-    stays = np.ones(len(found), np.bool_)
-    # The values of a matrix say nothing about gains.
-    if judged.gains is not None and judged.rows is None:
-        stays = judged.gains > 0
-    given = int(np.count_nonzero(stays))
-    stays &= (found >= 0) & (found < queries.size)
+    stays = (found >= 0) & (found < queries.size)
     entities = judged.entities
     if not stays.all():
-        found = found[stays]
         entities = entities._replace(values=entities.values[stays])
-    return _KnownSplit(found, entities, given, judged.source)
+    no_answers = 0
+    if judged.gains is not None and judged.rows is None:  # A matrix stores any values.
+        no_answers = int(np.count_nonzero(judged.gains <= 0))
+    return _KnownSplit(found[stays], entities, len(found), no_answers, judged.source)
 
 
 def _as_pairs(queries: IntArray, entities: IntArray) -> IntArray:

@@ -73,9 +73,9 @@ class Task(OneSidedTask[RetrievalReport]):
         columns, which do not name queries without an answer, these are all queries. Rows and lists
         without names are refused where queries have labels and `queries` does not say their order.
     known : dict of str to split, list of splits, one split, or None
-        Right answers of other splits, each in any form of `qrels`: they are left out of the
-        candidates of their query; stored values of a sparse matrix say nothing. Those of other
-        queries are ignored, and named in `audit`.
+        What other splits have, each in any form of `qrels`: it is left out of the candidates of its
+        query, whatever its grade, 0 and -1 too (`audit` counts these). Rows of other queries are
+        ignored, and named in `audit`.
     groups : labels or mapping, optional
         The group of each query, of all in the order of their ids (which the index of a Series must
         have), or by query.
@@ -127,7 +127,8 @@ class Task(OneSidedTask[RetrievalReport]):
     leaked : int
         The number of right answers that a known split has, too.
     audit : tuple of str
-        A line for each known split of which some rows do not meet the task, with their number.
+        A line for each known split of which some rows do not meet the task, or have a grade of 0 or
+        less, with their number.
 
     Raises
     ------
