@@ -305,9 +305,9 @@ def test_any_container_of_the_same_ids_gives_the_same_or_is_refused(
 ) -> None:
     """Of qrels, of known answers and of lists."""
     queries, entities = VOCABULARIES[vocabulary]
-    if column == "tensor" and vocabulary == "str":
-        return
     table = data.draw(st.sampled_from(list(TABLES)))
+    if column == "tensor" and (vocabulary == "str" or table == "Arrow"):
+        return  # A tensor holds no str, and pyarrow takes no tensors.
     scores = np.arange(12.0).reshape(3, 4) % 5
 
     def in_container(pairs: list[tuple[int, int]]) -> Any:
