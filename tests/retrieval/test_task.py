@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -530,3 +531,28 @@ def test_scores_of_lists_that_are_integers_are_not_rounded() -> None:
     run = {"q": {"a": 2**60 + 1, "b": 2**60}}
     report = Task({"q": ["a"]}, entities=["a", "b"]).evaluate_lists(run)
     assert report["pessimistic.mrr"] == 1
+
+
+@pytest.mark.python_only
+def test_ranks_that_rise_with_scores_warn(tmp_path: Path) -> None:
+    """Distances in place of scores put the best last; ranks of nothing say nothing."""
+    task = Task({f"q{i}": ["d0"] for i in range(3)}, entities=9)
+    file = tmp_path / "run.txt"
+
+    def run_of(score: Callable[[int], int], rank: Callable[[int], Any] = lambda j: j + 1) -> Path:
+        lines = [f"q{i} Q0 d{j} {rank(j)} {score(j)} t\n" for i in range(3) for j in range(4)]
+        file.write_text("".join(lines))
+        return file
+
+    words = "ids: ranks rise with the scores in 3 of 3 queries: order='ascending' says that lower"
+    with pytest.warns(UserWarning, match=words):
+        assert task.evaluate_lists(run_of(lambda j: j))["mrr"] == 0.25
+    with pytest.warns(UserWarning, match=words):
+        task.evaluate_lists(tr.read_run(file))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert task.evaluate_lists(file, order="ascending")["mrr"] == 1
+        assert task.evaluate_lists(run_of(lambda j: -j))["mrr"] == 1
+        task.evaluate_lists(run_of(lambda j: 5))
+        task.evaluate_lists(run_of(lambda j: j, rank=lambda j: 4 - j))
+        task.evaluate_lists(run_of(lambda j: j, rank=lambda j: "x"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -77,6 +77,8 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
     scores: npt.NDArray[Any] | None
     is_text: bool = False
     source: str = ""
+    # What a file says against the scores.
+    _contradiction: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         self.queries = checked_names("queries", self.queries)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays.row_keys import are_among, distinct
 from ..embeddings.scoring import TopK
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.candidate_lists import as_lists
 from ..inputs.checks import choice, flag
 from ..inputs.rules import BatchOptions, ListOptions, with_options
@@ -319,7 +319,8 @@ class Task(OneSidedTask[RetrievalReport]):
         UserWarning
             If queries with right answers have no list: it names the first three, and lists of other
             queries whose names differ from theirs only in blanks or case. The audit of the report
-            has both, too.
+            has both, too. If the ranks of a TREC run rise with its scores in nearly every query,
+            unless ``order="ascending"``.
 
         Examples
         --------
@@ -359,6 +360,9 @@ class Task(OneSidedTask[RetrievalReport]):
         report = self._make_report(counted, lambda ranks: self._report_lists(ranks, misses, source))
         if use is not None:
             use.warn("ids")
+        if named is not None and named._contradiction and options.get("order") != "ascending":
+            advice = "order='ascending' says that lower scores are better"
+            warn_user(f"ids: {named._contradiction}: {advice}")
         longest = int(np.diff(lists.indptr).max(initial=0))
         report._tell_lists(use, longest if self.protocol.candidates == ALL else None)
         return report
