@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from support.outcomes import quietly
 from support.refusals import refusal
 from truerank.retrieval import RetrievalReport, Task, report
 
@@ -228,7 +229,7 @@ def test_queries_in_the_corpus_are_left_out(
     found = task.evaluate_lists(lists)
     assert found.ranks == given_by_hand.evaluate_lists(lists).ranks
     assert task.protocol == given_by_hand.protocol
-    alone = Task(renamed, entities=40, exclude="self").evaluate_lists(lists)
+    alone = quietly(Task(renamed, entities=40, exclude="self").evaluate_lists, lists)
     assert alone["map"] == found["map"]
 
 

@@ -320,7 +320,8 @@ class Task(OneSidedTask[RetrievalReport]):
             If queries with right answers have no list: it names the first three, and lists of other
             queries whose names differ from theirs only in blanks or case. The audit of the report
             has both, too. If the ranks of a TREC run rise with its scores in nearly every query,
-            unless ``order="ascending"``.
+            unless ``order="ascending"``. If no list has any right answer, where `entities` are a
+            number beside names.
 
         Examples
         --------
@@ -356,6 +357,8 @@ class Task(OneSidedTask[RetrievalReport]):
             lists = ids_of_lists(
                 "ids", names, scores, dtype, self._ids_of_elements, has_pads=has_pads
             )
+        if named is not None and self._names_alone is not None and len(lists.ids):
+            self._warn_of_strange_names(self._names_alone, named, lists.ids)
         counted = self._rank_lists({SIDE: lists}, "ids", **options)
         report = self._make_report(counted, lambda ranks: self._report_lists(ranks, misses, source))
         if use is not None:
@@ -391,6 +394,13 @@ class Task(OneSidedTask[RetrievalReport]):
             ids_of_names=self._ids_of_names,
             asked_in_other_parts=asked_in_other_parts,
         )
+
+    def _warn_of_strange_names(self, names: Vocabulary, named: NamedLists, ids: Any) -> None:
+        """Warn where lists have no right answer at all, whose names may be written otherwise."""
+        if not are_among(self.answers.targets, ids).any():
+            right = names.label_of(int(self.answers.targets[0]))
+            two = f"right answers are {right!r}, ..., lists have {named.names[0]!r}, ..."
+            warn_user(f"ids: no right answer is in any list: {two}")
 
     def _count_joined(self, side: SideTasks) -> int:
         return int(np.count_nonzero(self._is_right()))
