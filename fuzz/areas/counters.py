@@ -128,8 +128,8 @@ FAULTS = [
     Fault(
         "an off-by-one in a count",
         "python/truerank/counting/partial_counts.py",
-        '"tied": np.where(true_scores.nan, 1, tied)',
-        '"tied": np.where(true_scores.nan, 1, np.maximum(tied - 1, 1))',
+        'tied = self.arrays["tied"] + 1',
+        'tied = np.maximum(self.arrays["tied"], 1)',
     ),
     Fault(
         "a bound made too tight",
