@@ -222,9 +222,9 @@ class AsTable(ABC):
                 got += "; to keep the ranks, call ranks.save of the report"
             expected = f"a name that ends in one of {', '.join(FORMS)}"
             raise InputValueError("path", expected=expected, got=got)
-        for option in sorted(options.keys() - {"indent"}):
-            if ending == ".json":
-                raise InputTypeError(option, expected="none in JSON, which has all digits and rows")
+        others = sorted(options.keys() - {"indent"})
+        if ending == ".json" and others:
+            raise InputTypeError(others[0], expected="none in JSON, which has all digits and rows")
         text: str = getattr(self, FORMS[ending])(metrics, **options)
         if ending == ".html":
             text = tables.forms.html_page(type(self).__name__, text)
