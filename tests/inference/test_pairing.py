@@ -87,6 +87,23 @@ def test_names_pair_whatever_their_vocabulary() -> None:
     assert found.notes[0] == "few units: 3 tasks"
 
 
+def test_numbers_of_queries_alone_do_not_tell_test_sets_apart() -> None:
+    """Two splits both have queries 0 to n - 1; with targets or names they would be refused."""
+    a = tr.Ranks([0, 1, 2], [1, 1, 1], 9, queries=range(3))
+    b = tr.Ranks([2, 0, 8], [1, 1, 1], 9, queries=range(3))
+    word = "paired by the numbers of queries only"
+    assert compare(a, b).notes[0] == word
+    assert compare(report(a), report(b)).notes[0] == word
+    names = {"queries": ["x", "y", "z"]}
+    targets = {"targets": range(3)}
+    relations = {"relation": range(3)}
+    for known in (names, targets, relations):
+        assert word not in compare(a.with_labels(**known), b.with_labels(**known)).notes
+    with_targets = a.with_labels(**targets)
+    assert word in compare(with_targets, b).notes
+    refusal(ValueError, "tasks: 3 of 3", compare, with_targets, b.with_labels(targets=[5, 6, 7]))
+
+
 def test_repeats_are_paired_by_their_units() -> None:
     """Two equal triples: the head task of one unit never goes with the tail task of another."""
     side = ["tail", "head", "tail", "head"]

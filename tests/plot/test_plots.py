@@ -453,6 +453,18 @@ def test_values_and_their_intervals() -> None:
     assert by.get_legend() is None
 
 
+@pytest.mark.parametrize("draw_models", [plot.values, plot.hits_curve, plot.rank_distribution])
+def test_the_legend_says_in_what_protocols_differ(draw_models: Callable[..., Any]) -> None:
+    def title_of(reports: Any) -> str:
+        return str(draw_models(reports).get_legend().get_title().get_text())
+
+    ranks = tr.Ranks([0, 3], [1, 1], 9)
+    one = tr.report(ranks)
+    other = tr.report(ranks.with_protocol(filter=("train",), nan="omit"))
+    assert title_of({"a": one, "b": one, "c": other}).endswith("unlike protocols: filter, nan")
+    assert "protocol" not in title_of({"a": one, "b": one})
+
+
 def test_differences_of_models() -> None:
     models = {"A": tr.report(A), "B": tr.report(B), "C": B}
     ax = plot.comparison(models, metric="mr", against="A", level=0.9)

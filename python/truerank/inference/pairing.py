@@ -33,6 +33,7 @@ BY_IDS = {"queries": "query", "targets": "target"}
 IDENTIFYING_LABELS = ("side", "relation", "time", "qualifiers", *BY_IDS)
 BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
+BY_NUMBERS_ONLY = "paired by the numbers of queries only"
 
 
 @runtime_checkable
@@ -392,6 +393,9 @@ def pair_ranks(
     known = [word for name, word in BY_IDS.items() if name in match.labels]
     if known:
         pairing = f"{' and '.join(known)} ids"
+        # Two test sets may both have queries 0 to n - 1; their names or targets would differ.
+        if match.labels == ("queries",) and first.labels["queries"].vocabulary is None:
+            notes.append(BY_NUMBERS_ONLY)
     else:
         pairing = BY_POSITION
         notes.append(BY_POSITION_ONLY)

@@ -9,7 +9,7 @@ returns them: ``hits_curve(report).figure.savefig("hits.svg")``. Axes of a new f
 notebook's cell are shown as a picture. No window opens and no state of pyplot changes; for a plot
 in a window, pass ``ax=pyplot.subplots()[1]``. Several axes of one figure have one legend, beside
 them, where each would repeat it; a figure without a layout gets the constrained one. Several models
-are given as a mapping of names to Reports.
+are given as a mapping of names to Reports; where their protocols differ the legend says in what.
 """
 
 from __future__ import annotations

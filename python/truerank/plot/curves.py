@@ -15,7 +15,15 @@ from ..naming import public
 from ..reporting.base_report import BaseReport
 from ..reporting.reports import Report
 from ..tables.cells import format_count
-from .drawing import MARKERS, axes_for, check_named, colours_for, draw_legend, shorten
+from .drawing import (
+    MARKERS,
+    axes_for,
+    check_named,
+    colours_for,
+    draw_legend,
+    shorten,
+    unlike_protocols,
+)
 from .shares import bounds_of_shares, chance_hits, hits_at, sample_of, shares
 
 if TYPE_CHECKING:
@@ -66,7 +74,14 @@ class Steps(NamedTuple):
 
 
 def draw_steps(
-    ax: Axes, x: IntArray, label: str, curves: Mapping[str, Steps], band: bool, chance: bool
+    ax: Axes,
+    x: IntArray,
+    label: str,
+    curves: Mapping[str, Steps],
+    note: str,
+    *,
+    band: bool,
+    chance: bool,
 ) -> None:
     """Draw each model with its band, then chance, and the legend.
 
@@ -78,6 +93,8 @@ def draw_steps(
     label : str
         That of a model without a name.
     curves : mapping of name to Steps
+    note : str
+        What limits their comparison, for the title of the legend.
     band, chance : bool
         Whether they are drawn.
     """
@@ -107,7 +124,8 @@ def draw_steps(
         handles.append(handle)
         names.append(name)
     ax.spines[["top", "right"]].set_visible(False)
-    draw_legend(ax, handles, names, _shared_details(curves))
+    title = [text for text in (_shared_details(curves), note) if text]
+    draw_legend(ax, handles, names, ", ".join(title))
 
 
 def _draw_chance(
@@ -217,7 +235,8 @@ def rank_distribution(
     starts = 2 ** np.arange(most.bit_length(), dtype=np.int64)
     edges = np.append(starts, most + 1)
     curves = _curves(named, side, kind, partial(_by_interval, edges[1:] - 1))
-    draw_steps(ax, edges, f"{kind} rank", curves, band, chance)
+    note = unlike_protocols(named)
+    draw_steps(ax, edges, f"{kind} rank", curves, note, band=band, chance=chance)
     rank_axis(ax, most + 1, starts[:: -(-len(starts) // _MAX_TICKS)].tolist())
     ax.set_ylim(bottom=0)
     if not any(curve.tasks for curve in curves.values()):
@@ -304,7 +323,7 @@ def hits_curve(
     ticks = [k for k in numbers if k <= most]
     if most >= 1000:
         ticks = ticks[::3]  # These are the powers of ten alone.
-    draw_steps(ax, cutoffs, heading, curves, band, chance)
+    draw_steps(ax, cutoffs, heading, curves, unlike_protocols(named), band=band, chance=chance)
     rank_axis(ax, most, ticks)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("k")

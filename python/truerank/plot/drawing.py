@@ -119,6 +119,22 @@ def check_named(argument: str, value: Any, kind: Any, word: str = "") -> dict[st
     return {str(name): one for name, one in value.items()}
 
 
+def unlike_protocols(named: Mapping[str, Any]) -> str:
+    """Say in what the protocols of reports differ from that of the first; empty if in nothing.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> ranks = Ranks([0], [1], 9)
+    >>> unlike_protocols({"a": report(ranks), "b": report(ranks.with_protocol(split="test"))})
+    'unlike protocols: split'
+    """
+    protocol, *others = [report.protocol for report in named.values()]
+    lines = [line for other in others for line in protocol.differences(other)]
+    fields = dict.fromkeys(line.partition(":")[0] for line in lines)
+    return f"unlike protocols: {', '.join(fields)}" if fields else ""
+
+
 def colours_for(n: int) -> list[str]:
     """Return n colours, which repeat beyond the table.
 

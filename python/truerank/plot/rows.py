@@ -27,6 +27,7 @@ from .drawing import (
     draw_legend,
     escape_formulas,
     shorten,
+    unlike_protocols,
 )
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def values(
     ax.margins(x=0.05)
     ax.set_xlabel(label)
     if list(named) != [""]:
-        draw_legend(ax, handles, list(map(shorten, named)))
+        draw_legend(ax, handles, list(map(shorten, named)), unlike_protocols(named))
     return ax
 
 
