@@ -38,7 +38,7 @@ def test_a_table_of_published_numbers(run: Run) -> None:
         ("TransE", "Hits@10"): ("hits@10", "46.5%", 0.465),
         ("RotatE", "MRR"): ("mrr", "0.338", 0.338),
         ("RotatE", "MR"): ("mr", "177", 177.0),
-        ("RotatE", "Hits@1"): ("hits@1", "24.1", 0.241),
+        ("RotatE", "Hits@1"): ("hits@1", "24.1%", 0.241),
         ("RotatE", "Hits@10"): ("hits@10", "0.533", 0.533),
     }
     assert list(cells) == list(values)
@@ -94,13 +94,37 @@ def test_rows_of_several_data_sets(run: Run) -> None:
 def test_contradictions_are_told(run: Run) -> None:
     Path("wrong.csv").write_text("m,mrr,hits@1,mr\nA,0.20,0.31,3\nB,0.35,0.31,300\n")
     line = "adjust --table wrong.csv --candidates 1000 --tasks 500"
-    out = run(*line.split()).out
-    told = out[out.rindex("\n\n") :].splitlines()[2:]
-    assert told == [
-        "A mrr 0.20 is below 0.3007, the least that hits@1 0.31 allows.",
-        "A mr 3 is below 4.762, the least that mrr 0.20 allows.",
+    code, out, _ = run(*line.split())
+    told = [
+        "wrong.csv: line 2: A mrr 0.20 is below 0.3007, the least that hits@1 0.31 allows",
+        "wrong.csv: line 2: A mr 3 is below 4.762, the least that mrr 0.20 allows",
     ]
+    assert (code, out[out.rindex("\n\n") :].splitlines()[2:]) == (1, told)
+    code, _, err = run(*line.split(), "--format", "csv")
+    assert (code, err.splitlines()) == (1, told)
     assert json.loads(run(*line.split(), "--json").out)[1]["contradictions"] == []
+
+
+def test_percentages_are_told_as_they_are_printed(run: Run) -> None:
+    Path("wrong.csv").write_text("m,MRR (%),Hits@10 (%)\nA,0.294,46.1\nB,30.10,46.0\n")
+    code, out, _ = run("adjust", "--table", "wrong.csv", "--dataset", "wn18rr")
+    told = "line 2: A mrr 0.294% is below 4.601%, the least that hits@10 46.1% allows"
+    assert (code, told in out) == (1, True)
+    assert "MRR ↑ has from 4 to 5 decimals as shares, and" in out
+
+
+def test_a_metric_is_read_without_its_sign(run: Run) -> None:
+    Path("signs.csv").write_text("model,Hits10,h_1,H 3\nA,0.5,0.1,0.3\n")
+    out = run("adjust", "--table", "signs.csv", "--dataset", "wn18rr", "--format", "csv").out
+    metrics = [row["metric"].split()[0] for row in csv.DictReader(io.StringIO(out))]
+    assert metrics == ["Hits@10", "Hits@1", "Hits@3"]
+
+
+def test_a_row_of_no_data_set_is_told_once(run: Run) -> None:
+    Path("some.csv").write_text("model,dataset,MRR,MR\nA,wn18rr,0.3,300\nB,,0.3,300\n")
+    code, out, err = run("adjust", "--table", "some.csv", "--format", "csv")
+    told = "some.csv: line 3: candidates: expected them, or the name of a dataset, got neither"
+    assert (code, err.splitlines(), len(out.splitlines())) == (1, [told], 5)
 
 
 def test_what_is_impossible_is_told_beside_the_rest(run: Run) -> None:
@@ -164,7 +188,7 @@ def test_digits_that_a_spreadsheet_left_out(run: Run) -> None:
         ("adjust mrr x --tasks 3", 1, "VALUE: expected a number, as 0.358 or 35.8%, got 'x'"),
         ("adjust mrr 31 --candidates 9 --tasks 3", 1, "as a percentage it is 0.31"),
         ("adjust mrr 0.3 --table published.csv", 2, "METRIC, VALUE cannot apply to --table"),
-        ("adjust --table published.csv", 1, "published.csv: line 2: mrr 0.294: candidates: "),
+        ("adjust --table published.csv", 1, "published.csv: line 2: candidates: expected them"),
         ("adjust --table empty.csv", 1, "empty.csv: expected a line of names, and rows"),
         ("adjust --table names.csv", 1, "names.csv: expected a column of a metric"),
         ("adjust --table twice.csv", 1, "twice.csv: expected columns that differ, got mrr twice"),

@@ -46,6 +46,18 @@ def test_forms_equal_those_of_the_report(run: Run) -> None:
         assert Path(f"x{ending}").read_text(encoding="utf-8") == text
 
 
+def test_a_form_is_not_written_into_a_file_of_another(run: Run) -> None:
+    tr.rank(SCORES, TARGETS).save("a.npz")
+    line = ["evaluate", "a.npz", "--output"]
+    run(*line, "r.csv", "--format", "markdown").refuses(
+        2, "--output: expected a name that ends in .md, as markdown is asked for, got r.csv"
+    )
+    run(*line, "r.tex", "--json").refuses(2, "in .json, as json is asked for, got r.tex")
+    assert not Path("r.csv").exists()
+    assert run(*line, "r.csv", "--format", "spreadsheet").code == 0
+    assert run(*line, "r.tsv", "--format", "csv").code == 0
+
+
 COMMANDS = {
     "evaluate": "evaluate a.npz",
     "compare": "compare a.npz b.npz",

@@ -59,8 +59,8 @@ def adjust_value(given: Given) -> None:
     percentage with its sign, such as 46%. The numbers of each row of a --table are also checked
     against each other: whether ranks can have them all (Hits@1 <= MRR, MRR >= Hits@10 / 10, MR >= 1
     / MRR, and bounds by all hits, by the candidates and by the tasks). A number is as exact as its
-    digits, or --digits where a spreadsheet left out zeros. What is impossible by itself is named
-    with its line below the table, and the exit code is 1.
+    digits, or --digits where a spreadsheet left out zeros. What is impossible is named with its
+    line below the table, and the exit code is 1.
 
     \b
     truerank adjust mr 7000 --candidates 40943 --tasks 6268
@@ -73,11 +73,11 @@ def adjust_value(given: Given) -> None:
         refuse(take(given, "metric value"), "--table")
         table = read_table("--table", path, given, printing.get("digits"))
         rows = [AdjustedRow.of(row) for row in table]
-        faults = [text for row in rows for text in row.fault_texts()]
-        if faults and not any(row.adjusted for row in rows):
-            raise click.ClickException(printable(faults[0]))
-        show(table_of_rows(rows), printing, [row.content() for row in rows], faults)
-        if faults:
+        findings = [text for row in rows for text in row.findings()]
+        if findings and not any(row.adjusted for row in rows):
+            raise click.ClickException(printable(findings[0]))
+        show(table_of_rows(rows), printing, [row.content() for row in rows], findings)
+        if findings:
             raise click.exceptions.Exit(1)
         return
     for name in ("metric", "value"):

@@ -83,16 +83,19 @@ def check_printing(printing: Given, **outputs: Path | None) -> str:
     """Check what is to be written, before anything is counted; return the style of the result."""
     output = printing.get("output")
     check_outputs(force="force" in printing, output=output, **outputs)
-    if "json" in printing:
-        return "json"
-    if "style" in printing:
-        return str(printing["style"])
+    style: str | None = "json" if "json" in printing else printing.get("style")
     if output is None:
-        return "text"
-    if output.suffix.lower() not in ENDINGS:
-        expected = f"expected a name that ends in one of {', '.join(ENDINGS)}, got {output}"
-        raise click.BadParameter(expected, param_hint="--output")
-    return ENDINGS[output.suffix.lower()]
+        return style or "text"
+    by_name = ENDINGS.get(output.suffix.lower(), style)
+    if by_name is None:
+        expected = f"one of {', '.join(ENDINGS)}"
+    elif style is not None and METHODS[style] != METHODS[by_name]:
+        of_style = next(end for end, name in ENDINGS.items() if METHODS[name] == METHODS[style])
+        expected = f"{of_style}, as {style} is asked for"
+    else:
+        return style or by_name
+    expected = f"expected a name that ends in {expected}, got {output}"
+    raise click.BadParameter(expected, param_hint="--output")
 
 
 def show(

@@ -178,7 +178,7 @@ def _read_heading(cell: str) -> _Heading:
     if bare in FACTS:
         return _Heading(title, fact=bare)
     names = {"meanrank": "mr", "meanreciprocalrank": "mrr"}
-    key = names.get(bare, re.sub(r"^(h|hit|hr|hits)@", "hits@", bare))
+    key = names.get(bare, re.sub(r"^(h|hit|hr|hits)@?(?=[0-9])", "hits@", bare))
     try:
         metric = str(parse_alone(key))
     except UnknownKeyError:
@@ -279,7 +279,10 @@ class AdjustedRow(NamedTuple):
             try:
                 adjusted[metric] = adjust(metric, number.value, **row.facts)
             except InputError as error:
-                faults[f"{metric} {number.text}"] = error
+                name = f"{metric} {number.text}"
+                if error.argument in FACTS:  # It is the same for all numbers of the row.
+                    name = error.argument
+                faults[name] = error
         if not adjusted:
             return cls(row, "", {}, [], faults)
         sizes, tasks = counts_of(row.facts)
@@ -294,6 +297,12 @@ class AdjustedRow(NamedTuple):
             said = str(error).removeprefix(f"{name}: ").removeprefix("value: ")
             texts.append(f"{self.row.place}: {name}: {said}")
         return texts
+
+    def findings(self) -> list[str]:
+        """Say all that cannot be right: by its line, and numbers together by their row, too."""
+        name = " ".join(self.row.names.values())
+        texts = [f"{name} {text}".lstrip() for text in self.contradictions]
+        return [f"{self.row.place}: {text}" for text in texts] + self.fault_texts()
 
     def cells(self, *, with_data: bool) -> list[list[Any]]:
         """Return for each number its names, as it is published, by chance, and adjusted."""
@@ -313,7 +322,7 @@ class AdjustedRow(NamedTuple):
     def notes(self) -> list[str]:
         """Return what limits the trust in the numbers, with the names of the row."""
         name = " ".join(self.row.names.values())
-        notes = [f"{name} {text}." for text in self.contradictions]
+        notes = []
         for metric, adjusted in self.adjusted.items():
             title = metric_column(metric).heading
             notes += [f"{name} {title}: {text}." for text in adjusted.notes]
@@ -363,12 +372,13 @@ def unlike_digits(rows: Sequence[PublishedRow]) -> list[str]:
     metrics = dict.fromkeys(metric for row in rows for metric in row.numbers)
     for metric in metrics:
         if is_share(metric):
-            units = {row.numbers[metric].unit for row in rows if metric in row.numbers}
-            decimals = sorted(round(-math.log10(unit)) for unit in units)
+            numbers = [row.numbers[metric] for row in rows if metric in row.numbers]
+            decimals = sorted({round(-math.log10(number.unit)) for number in numbers})
+            shares = " as shares" if any(number.is_percentage for number in numbers) else ""
             if len(decimals) > 1:
                 notes.append(
                     f"{metric_column(metric).heading} has from {decimals[0]} to {decimals[-1]} "
-                    "decimals, and each number is taken as it is written; --digits "
+                    f"decimals{shares}, and each number is taken as it is written; --digits "
                     f"{decimals[-1]} says that all have so many."
                 )
     return notes

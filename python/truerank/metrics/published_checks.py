@@ -26,6 +26,7 @@ class Printed(NamedTuple):
     unit : float
         One of its last digit. The true value lies within a unit of it, rounded or cut off.
     text : str
+        With the sign of per cent where it is a percentage.
     """
 
     value: float
@@ -54,6 +55,21 @@ class Printed(NamedTuple):
         """
         return self.value + self.unit
 
+    @property
+    def is_percentage(self) -> bool:
+        """Whether it is printed as a percentage."""
+        return self.text.endswith("%")
+
+    def bound(self, value: float) -> str:
+        """Write a bound of the number in the unit in which that is printed.
+
+        Examples
+        --------
+        >>> read_printed("value", "29.4", percent=True).bound(0.04601)
+        '4.601%'
+        """
+        return f"{100 * value:.4g}%" if self.is_percentage else f"{value:.4g}"
+
 
 def read_printed(argument: str, text: str, *, percent: bool = False) -> Printed:
     """Read a printed number, perhaps with a sign of per cent, or of a column of percentages.
@@ -70,16 +86,19 @@ def read_printed(argument: str, text: str, *, percent: bool = False) -> Printed:
     >>> read_printed("value", "7000").unit
     1.0
     """
-    found = _PRINTED.fullmatch(text.strip())
+    text = text.strip()
+    found = _PRINTED.fullmatch(text)
     if found is None or not (found[2] or found[3]):
         expected = "a number, as 0.358 or 35.8%"
         raise InputValueError(argument, expected=expected, got=repr(text))
     sign, whole, fraction, exponent, mark = found.groups()
+    if percent and not mark:
+        text += "%"
     power = int(exponent or 0) - len(fraction or "")
     if mark or percent:
         power -= 2
     digits = f"{sign}{whole}{fraction or ''}"
-    return Printed(float(f"{digits}e{power}"), float(f"1e{power}"), text.strip())
+    return Printed(float(f"{digits}e{power}"), float(f"1e{power}"), text)
 
 
 def contradictions(
@@ -193,9 +212,13 @@ def _beyond_hits(
         if number is None:
             continue
         if number.high < low - _SLACK:
-            found.append(f"{name} {number.text} is below {low:.4g}, the least that {words} {allow}")
+            found.append(
+                f"{name} {number.text} is below {number.bound(low)}, the least that {words} {allow}"
+            )
         if number.low > high + _SLACK:
-            found.append(f"{name} {number.text} is above {high:.4g}, the most that {words} {allow}")
+            found.append(
+                f"{name} {number.text} is above {number.bound(high)}, the most that {words} {allow}"
+            )
     return found
 
 
