@@ -167,6 +167,20 @@ def test_options_are_keywords_of_the_task(
     assert "MRR" in out
 
 
+def test_queries_of_the_wrong_side_are_said(predict: Callable[..., Outcome]) -> None:
+    rows = np.array([(h, 0, t) for h in range(4) for t in range(4, 8)])
+    np.save("grid.npy", rows)
+    np.save("of_heads.npy", MODEL["E"][rows[:, 0]])
+    np.save("of_tails.npy", MODEL["E"][rows[:, 2]])
+    given = "--known train=valid.npy --test grid.npy --entities E.npy --similarity l1 "
+    right = predict(given + "--queries-tail of_heads.npy --queries-head of_tails.npy")
+    assert (right.code, right.err) == (0, "")
+    wrong = predict(given + "--queries-tail of_tails.npy --queries-head of_heads.npy")
+    said = "in 12 of 16 rows a query has other scores than in its first row: are they rows of this "
+    said += "side, in the order of the test?"
+    assert (wrong.code, wrong.err) == (0, f"Warning: head: {said}\nWarning: tail: {said}\n")
+
+
 def test_orders_and_headers_are_said(run: Run) -> None:
     line = f"link-prediction {KNOWN} {SCORES}".split()
     assert run(*line).err == ASSUMED_ORDER

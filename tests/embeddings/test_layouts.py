@@ -100,8 +100,9 @@ def test_tasks_take_a_layout() -> None:
     scores = {side: -np.abs(x[:, None] - ENTITIES).sum(-1) for side, x in vectors.items()}
     assert task.evaluate_scores(**scores).ranks.above.tolist() == expected.ranks.above.tolist()
     mismatched = np.where(np.arange(3)[:, None] == 2, tails + 1, tails)  # rows of one query
-    odd = task.evaluate_embeddings(mismatched, head=heads, entities=ENTITIES, audit=True, **MODULI)
-    assert odd.ranks != expected.ranks
+    with pytest.warns(UserWarning, match="^tail: in 1 of 3 rows a query has other scores"):
+        odd = task.evaluate_embeddings(mismatched, head=heads, entities=ENTITIES, **MODULI)
+    assert (odd.ranks.above != expected.ranks.above).any()
     documents = retrieval.Task({0: [3], 1: [4, 5]}, entities=40)
     given = documents.evaluate_embeddings(QUERIES[:2], ENTITIES, **MODULI)
     found = documents.evaluate_embeddings(

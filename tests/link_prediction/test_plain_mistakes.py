@@ -123,3 +123,45 @@ def test_frames_of_scores_in_another_order_are_refused() -> None:
     search = Retrieval({"q1": ["a"], "q2": ["c"]}, entities=["a", "b", "c"], queries=["q1", "q2"])
     assert search.evaluate_scores(frame)["mrr"] == search.evaluate_scores(SCORES)["mrr"]
     refusal(ValueError, f"^scores: {order}{where}", search.evaluate_scores, moved)
+
+
+def model_of(rng: np.random.Generator) -> tuple[Task, dict[str, Any]]:
+    """Return a task whose queries come several times, and a model of it: a product of three."""
+    test = np.unique(rng.integers(0, (20, 3, 20), (300, 3)), axis=0)
+    entities, relations = rng.normal(size=(20, 8)), rng.normal(size=(3, 8))
+    vectors = {
+        "tail": entities[test[:, 0]] * relations[test[:, 1]],
+        "head": entities[test[:, 2]] * relations[test[:, 1]],
+        "entities": entities,
+    }
+    return Task(test, {}, entities=20), vectors
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+@pytest.mark.parametrize("similarity", ["dot", "cosine", "l1", "l2"])
+def test_queries_of_the_wrong_side_or_order_are_said(dtype: str, similarity: str) -> None:
+    """A model that rounds each row otherwise is no reason, which the audit alone counts."""
+    rng = np.random.default_rng(0)
+    task, vectors = model_of(rng)
+    noise = np.finfo(dtype).eps * 4
+    for side in ("tail", "head"):
+        vectors[side] *= 1 + noise * rng.normal(size=vectors[side].shape)
+    vectors = {name: each.astype(dtype) for name, each in vectors.items()}
+    options: dict[str, Any] = {"similarity": similarity, "entities": vectors["entities"]}
+    tail, head = vectors["tail"], vectors["head"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = task.evaluate_embeddings(tail, head=head, audit=True, **options)
+    assert [finding.name for finding in found.audit("queries")] == ["queries"]
+    order = rng.permutation(len(tail))
+    for rows_of_tail, rows_of_head, sides in (
+        (head, tail, ["head", "tail"]),
+        (tail, head[order], ["head"]),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            task.evaluate_embeddings(rows_of_tail, head=rows_of_head, **options)
+        said = [str(each.message).partition(": in ") for each in caught]
+        assert [side for side, _, _ in said] == sides
+        assert all(f" of {len(tail)} rows a query has other scores" in text for _, _, text in said)
+        assert {Path(each.filename) for each in caught} == {Path(__file__)}

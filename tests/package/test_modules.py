@@ -210,7 +210,8 @@ TESTED_BY = {
         ranks/origins
     """,
     "tasks/test_task.py": """
-        tasks/batches tasks/query_rows tasks/score_evaluation tasks/side_tasks tasks/task_lists
+        tasks/batches tasks/one_sided_task tasks/query_rows tasks/score_evaluation tasks/side_tasks
+        tasks/task_lists
     """,
     "test_errors.py": """
         inputs/checks

@@ -19,9 +19,9 @@ from ..records.text import is_path
 from ..records.vocabularies import Vocabulary
 from ..reporting import Report, report
 from ..tasks.keyed_candidates import name_of_sets
+from ..tasks.one_sided_task import OneSidedTask
 from ..tasks.sampling import check_among
 from ..tasks.side_tasks import SideTasks, make_queries
-from ..tasks.task import OneSidedTask
 from .query_answers import (
     QueryAnswers,
     answers_by_query,

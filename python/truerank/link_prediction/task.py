@@ -406,6 +406,12 @@ class Task(SidedTask[Report]):
             As `truerank.rank_embeddings` does, for a side without its embeddings, and for a bias of
             a side that the task lacks.
 
+        Warns
+        -----
+        UserWarning
+            If rows of one query give other scores, by more than rounding makes: they may be those
+            of another side, or in another order than the test.
+
         Examples
         --------
         >>> import numpy as np

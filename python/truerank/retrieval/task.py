@@ -20,8 +20,8 @@ from ..ranks.protocol import Protocol
 from ..records.elements import read_elements
 from ..records.split_audit import check_rules
 from ..records.vocabularies import Vocabulary, code_names, ids_of_lists
+from ..tasks.one_sided_task import OneSidedTask
 from ..tasks.side_tasks import SideTasks
-from ..tasks.task import OneSidedTask
 from .answered_queries import Rules, check_level, check_misses
 from .answers import GAINS, counted_gains, with_judged
 from .lists import OrderedLists, lists_in_order, read_lists, scored_lists

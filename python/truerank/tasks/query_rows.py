@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import distinct, search_sorted
+from ..errors import warn_user
 from ..stores import Store
 from ..stores.store import block_array
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import IntArray
+    from ..embeddings.vectors import Embeddings
     from ..ranks.container import Ranks
 
     Flags = npt.NDArray[np.bool_]
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 # Rows of so many bytes are compared at a time, because they stay in a cache.
 _CHUNK_BYTES = 4 << 20
 _TILE_BYTES = 64 << 20
+# Scores of rows that differ by rounding alone are nearer than this share of their size, in bfloat16
+# too.
+_ROUNDING = 0.01
 
 
 def with_mismatched(ranks: Ranks, mismatched: Flags) -> Ranks:
@@ -66,6 +71,36 @@ def mismatched_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -
         row = np.ascontiguousarray(array[rows[chunk]]).view(bits)
         other = np.ascontiguousarray(array[others[chunk]]).view(bits)
         mismatched[chunk] = (row != other).any(axis=1)
+    return mismatched
+
+
+def mismatched_vectors(
+    embeddings: Embeddings, rows: IntArray, others: IntArray, targets: IntArray
+) -> Flags:
+    """Return the same for vectors of queries, and warn if rounding cannot be why they differ.
+
+    Then they may be those of another side, or in another order than the test.
+
+    Parameters
+    ----------
+    embeddings : Embeddings
+    rows, others : ndarray of int64, shape (n,)
+        The rows of each pair.
+    targets : ndarray of int64, shape (n,)
+        The entity that both are scored with.
+    """
+    mismatched = mismatched_rows(embeddings.query_array, rows, others)
+    if not mismatched.any():
+        return mismatched
+    columns = targets[mismatched]
+    one = embeddings.score(rows[mismatched], columns, 1)
+    other = embeddings.score(others[mismatched], columns, 1)
+    with np.errstate(all="ignore"):
+        are_odd = np.abs(one - other).sum() > _ROUNDING * np.abs(one).sum()
+    if are_odd:
+        number = f"{len(distinct(rows[mismatched])):,} of {embeddings.shape[0]:,} rows"
+        text = f"in {number} a query has other scores than in its first row: are they rows of "
+        warn_user(f"{embeddings.names.queries}: {text}this side, in the order of the test?")
     return mismatched
 
 

@@ -3,7 +3,7 @@
 A protocol (link prediction, alignment, retrieval) makes sides from its facts: for each the distinct
 queries, the query of each task, the right answers, and what is left out. What comes after that is
 here, once for all of them. A protocol of several sides names an argument for each of them, and
-hands them over by side; those of one side have the methods of `OneSidedTask`.
+hands them over by side; those of one side have the methods of `one_sided_task.OneSidedTask`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from ..inputs.rules import (
     ListOptions,
     RuleOptions,
     read_rules,
-    with_options,
 )
 from ..inputs.words import LISTED
 from ..ranks.container import Ranks
@@ -46,7 +45,7 @@ from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .listed_candidates import candidates_of_lists
 from .pair_batches import rank_pairs
-from .query_rows import mismatched_rows, mismatched_stored_rows, with_mismatched
+from .query_rows import mismatched_stored_rows, mismatched_vectors, with_mismatched
 from .side_tasks import SideTasks, chosen_positions
 
 if TYPE_CHECKING:
@@ -297,7 +296,7 @@ class Task(Generic[AnyReport]):
                 side = self.sides[key].under_all_filters()
                 rows = side.rows_of(unique).rows
                 first_rows = rows[first_equals(side.rows)]
-                mismatched = mismatched_rows(embeddings.query_array, rows, first_rows)
+                mismatched = mismatched_vectors(embeddings, rows, first_rows, side.targets)
                 filter_lists, candidate_lists = side.selections()
                 ranks = rank_open_embeddings(
                     embeddings,
@@ -494,148 +493,3 @@ def split_progress(
     """
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
     return [lambda done, *_, start=start: report_progress(start + done) for start in starts]
-
-
-class OneSidedTask(Task[AnyReport]):
-    """A task with one side, "answers", whose scores, vectors and callables need no name of it.
-
-    Its tasks are one for each right answer, in the order of queries and entities.
-    """
-
-    answers: SideTasks
-
-    @with_options(BatchOptions, pairs=False)
-    def evaluate(self, scorer: Callable[[Any], Any], **options: Unpack[BatchOptions]) -> AnyReport:
-        """Evaluate a model by a callable that scores batches of queries.
-
-        Parameters
-        ----------
-        scorer : callable
-            f(queries) -> scores: queries (b, ...) int64, rows of ``answers.queries``, each once and
-            in order; scores (b, entities), numpy or a torch CPU tensor.
-
-        Returns
-        -------
-        Report, or RetrievalReport in retrieval
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `truerank.rank` does.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from truerank.retrieval import Task
-        >>> scores = np.array([[3.0, 2.0, 9.0], [1.0, 0.5, 0.7]])
-        >>> Task({0: [0, 1], 1: [2]}, entities=3).evaluate(lambda q: scores[q[:, 0]])["recall@2"]
-        0.75
-        """
-        return self._evaluate({"answers": scorer}, "scorer", **options)
-
-    @with_options(VectorOptions, similarity="dot")
-    def evaluate_embeddings(
-        self, queries: Any, entities: Any, **options: Unpack[VectorOptions]
-    ) -> AnyReport:
-        """Evaluate embeddings of queries against those of entities; scores are never stored.
-
-        Parameters
-        ----------
-        queries : array_like, shape (queries, d), or path
-            A vector for each query, in the order of their ids or positions.
-        entities : array_like, shape (entities, d), or path
-            A vector for each entity. The index of a frame must be the labels in their order.
-        similarity, layout, bias, block, nan, dtype, threads, audit, progress : optional
-            As in `truerank.rank_embeddings`.
-
-        Returns
-        -------
-        Report, or RetrievalReport in retrieval
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank_embeddings` does, and for another number of vectors.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from truerank.retrieval import Task
-        >>> vectors = np.array([[1, 0], [0, 1], [1, 1]], np.float32)
-        >>> Task({0: [0, 1]}, entities=3).evaluate_embeddings(vectors[2:], vectors)["map"]
-        0.5833333333333334
-        """
-        candidates = {"entities": entities}
-        return self._evaluate_embeddings({"answers": queries}, candidates, "queries", **options)
-
-    @with_options(ScoreOptions)
-    def evaluate_scores(self, scores: Any, **options: Unpack[ScoreOptions]) -> AnyReport:
-        """Evaluate a matrix of scores, in memory or in files.
-
-        Parameters
-        ----------
-        scores : array_like, shape (queries, entities), or files
-            A row for each query, in the order of their ids or positions, as `truerank.rank` takes
-            them. The index and the columns of a frame must be the labels in their order.
-
-        Returns
-        -------
-        Report, or RetrievalReport in retrieval
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank` does, and for scores of another shape.
-
-        Examples
-        --------
-        >>> from truerank.retrieval import Task
-        >>> task = Task({0: {0: 3, 1: 1}}, entities=3)
-        >>> task.evaluate_scores([[0.2, 0.9, 0.5]]).to_dict(["mrr", "recall@1"])
-        {'mrr': 1.0, 'recall@1': 0.5}
-        """
-        return self._evaluate_scores({"answers": scores}, "scores", **options)
-
-    @with_options(ListOptions)
-    def evaluate_lists(
-        self, ids: Any, scores: Any = None, **options: Unpack[ListOptions]
-    ) -> AnyReport:
-        """Evaluate lists of the top candidates, which may miss right answers.
-
-        A right answer that its list misses is tied with all candidates of the task that the list
-        does not have and that are not left out: the optimistic and the pessimistic rank are its
-        bounds.
-
-        Parameters
-        ----------
-        ids : TopK, array_like, or list of lists
-            A list for each query, in their order: what `truerank.topk_embeddings` returns, whose
-            ids are positions, or labels or ids from the best on, in an array of two dimensions
-            that is padded with -1, lists, or arrays.
-        scores : array_like, list of lists, or None
-            Their scores, of the same form; None: a `TopK` has them, or the order says all.
-        order, nan, dtype, threads, progress : optional
-            As in `truerank.rank_lists`.
-
-        Returns
-        -------
-        Report, or RetrievalReport in retrieval
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `truerank.rank_lists` does, for another number of lists, and for what is listed and
-            no candidate of its query, unless it is filtered or a right answer.
-
-        Examples
-        --------
-        >>> from truerank.link_prediction import ComplexQueries
-        >>> task = ComplexQueries([("a", ("r",))], None, [[1]], structures="1p", entities=3)
-        >>> task.evaluate_lists([[2, 1]])["mr"]
-        2.0
-        """
-        lists = ids
-        if not isinstance(ids, TopK):
-            columns = self.answers.vocabulary
-            lists = columns.lists_of("ids", ids, scores, options.get("dtype"))
-        return self._evaluate_lists({"answers": lists}, "ids", **options)
