@@ -96,6 +96,27 @@ def test_levels_and_queries_without_answers(
         assert "of the right answers are missed by their lists" in run(*words).out
 
 
+def test_saved_ranks_are_reported_from_another_level_on(run: Run) -> None:
+    line = ["retrieval", "--qrels", "qrels.txt", "--candidates", "names.txt", "--lists", "run.txt"]
+    run(*line, "--save", "all.npz")
+    counted = run(*line, "-l", "2", "--save", "some.npz").out
+    assert "answers are right from a gain of 2 on" in counted
+    words = ["--metrics", "map", "--json"]
+    expected = run("evaluate", "some.npz", *words).out
+    for name in ("all.npz", "some.npz"):
+        outcome = run("evaluate", name, "-l", "2", *words, "--save", "again.npz", "--force")
+        assert outcome == (0, expected, "")
+        assert tr.load("again.npz") == tr.load("some.npz")
+    assert run("merge", "all.npz", "all.npz", "-l", "2").code == 2
+    compared = run("compare", "all.npz", "some.npz", "-l", "2", "--metrics", "map")
+    assert compared.out.splitlines()[1].split()[2:4] == ["1.000", "1.000"]
+    tr.Ranks([0], [1], 5).save("ranks.npz")
+    run("evaluate", "ranks.npz", "-l", "2").refuses(2, "-l cannot apply to saved ranks")
+    tr.Ranks([1], [1], 5).save("others.npz")
+    outcome = run("compare", "ranks.npz", "others.npz", "-l", "2")
+    outcome.refuses(2, "-l cannot apply to ranks of tasks with one right answer each")
+
+
 def test_groups_beside_queries_without_answers(run: Run) -> None:
     Path("groups.txt").write_text("q1\tx\nq2\ty\nq3\ty\n")
     with Path("qrels.txt").open("a") as file:
@@ -149,10 +170,16 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
     ("line", "code", "message"),
     [
         ("--lists run.txt --candidates 9", 2, "Missing option '--qrels'"),
-        ("--qrels qrels.txt", 2, "expected the vectors of a model, or its scores (--scores)"),
+        ("--qrels qrels.txt", 2, "(--queries, --entities), or its scores (--scores)"),
+        ("--qrels qrels.txt --queries Q.npy", 2, "expected the vectors of a model (--queries, --e"),
         ("--qrels qrels.txt --lists run.txt", 2, "--lists needs --candidates"),
         ("--qrels qrels.txt --lists run.txt --candidates 3", 1, "entities: expected at least 4"),
         ("--qrels qrels.txt --scores S.npy", 2, "scores and vectors need --candidates FILE"),
+        (
+            "--qrels qrels.txt --scores S.npy --candidates names.txt",
+            1,
+            "queries have names ('q1', 'q2', ...): give --query-labels the names",
+        ),
         ("--qrels qrels.txt --scores S.npy --candidates 5", 2, "as --qrels has names ('b'); a"),
         ("--qrels ids.npy --lists run.txt --candidates 9", 1, "no query in common"),
         ("--qrels ids.npy --lists run.txt --candidates 9 --scores S.npy", 2, "--scores cannot"),
@@ -161,6 +188,17 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
 )
 def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
     run("retrieval", *line.split()).refuses(code, message)
+
+
+def test_a_nan_names_its_file_and_whose_score_it_is(run: Run) -> None:
+    rows = Path("run.txt").read_text().replace("b 1 0.5", "b 1 nan")
+    Path("nan.run").write_text(f"# a comment\n{rows}")
+    said = "nan.run: the score of 'b' for 'q1' is NaN, which --nan raise does not allow"
+    line = ["--qrels", "qrels.txt", "--candidates", "5"]
+    outcome = run("retrieval", *line, "--lists", "nan.run")
+    outcome.refuses(1, f"Error: --lists: {said}")
+    run("compare", "run.txt", "nan.run", *line).refuses(1, f"Error: {said}")
+    assert run("compare", "run.txt", "nan.run", *line, "--nan", "worst").code == 0
 
 
 def test_columns_of_judgements_and_of_lists(run: Run) -> None:

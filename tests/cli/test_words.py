@@ -94,6 +94,18 @@ def test_no_message_writes_an_option_as_python_does(name: str) -> None:
         ),
         ("merge", 'repeats="drop" leaves them out', "--repeats drop leaves them out"),
         ("merge", "give ranks.with_labels(unit=...)", "give ranks.with_labels(unit=...)"),
+        (
+            "evaluate",
+            "none; give them with ranks.with_labels(side=...)",
+            "none; --side gives them",
+        ),
+        (
+            "link-prediction",
+            "none; give them with ranks.with_labels(relations=...)",
+            "none; a .npy file with one for each task gives them",
+        ),
+        ("compare", "ids: a.run: 'q' at position 1", "a.run: 'q' at position 1"),
+        ("retrieval", "give Task(..., queries=...) the names", "give --query-labels the names"),
         ("evaluate", "dtype= and shape= of a file", "--dtype and --shape of a file"),
         ("evaluate", "(axis=1 joins shards)", "(--shards columns joins shards)"),
         ("evaluate", "frame.sort_index(axis=1)", "frame.sort_index(axis=1)"),

@@ -512,14 +512,14 @@ def test_files_of_judgements_and_of_runs(tmp_path: Path) -> None:
     strict = Task({"u": ["b"]}, entities=[*ITEMS, "z"], queries=["u", "v"])
     refusal(
         ValueError,
-        "ids: 'w' at position 1 is none of the 2 queries",
+        "^ids: .*run: 'w' at position 1 is none of the 2 queries",
         strict.evaluate_lists,
         tmp_path / "run",
     )
-    words = "ids: 'c' .* is none of the 1 entities, as 'b'"
+    words = "^ids: .*run: 'c' .* is none of the 1 entities, as 'b'"
     refusal(ValueError, words, Task({"u": ["b"]}, entities=["b"]).evaluate_lists, tmp_path / "run")
     (tmp_path / "ids").write_text("1 Q0 2 1 0.5 tag\n0 Q0 1 1 0.5 tag\n")
-    words = r"ids: expected ids of entities, .* or entities=range\(3\), .* got '2'"
+    words = r"^ids: .*: expected ids of entities, .* or entities=range\(3\), .* got '2'"
     of_ids = Task({0: [1], 1: [0]}, entities=3)
     refusal(TypeError, words, of_ids.evaluate_lists, tmp_path / "ids")
     of_ids = Task({0: [1], 1: [0]}, entities=range(3))
@@ -544,7 +544,9 @@ def test_ranks_that_rise_with_scores_warn(tmp_path: Path) -> None:
         file.write_text("".join(lines))
         return file
 
-    words = "ids: ranks rise with the scores in 3 of 3 queries: order='ascending' says that lower"
+    words = (
+        "ids: .*: ranks rise with the scores in 3 of 3 queries: order='ascending' says that lower"
+    )
     with pytest.warns(UserWarning, match=words):
         assert task.evaluate_lists(run_of(lambda j: j))["mrr"] == 0.25
     with pytest.warns(UserWarning, match=words):

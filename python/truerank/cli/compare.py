@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @command(
     "compare",
-    f"by seed html metrics {PRINTING}",
+    f"order nan relevance_level by seed html metrics {PRINTING}",
     short_help="Compare models: difference, interval, p-value.",
 )
 @click.argument("ranks", type=INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
@@ -78,11 +78,14 @@ def compare_files(given: Given) -> None:
     ranks = ranks_of_runs(named, given) if "qrels" in given else saved_ranks(named, given)
     check_kinds(ranks)
     models: dict[str, Any] = ranks
-    if kind_of_report(next(iter(ranks.values()))) is RetrievalReport:
-        models = {name: report_of(each, {}) for name, each in ranks.items()}
+    rules = take(given, "relevance_level")
+    if kind_of_report(next(iter(ranks.values()))) is Report:
+        refuse(rules, "ranks of tasks with one right answer each")
+    else:
+        models = {name: report_of(each, rules) for name, each in ranks.items()}
     compared = compare(models, metric=metrics, draw_seed=seed, **given)
     if page is not None:
-        grouping = take(dict(given), "by")
+        grouping = rules | take(dict(given), "by")
         if "groups" in given:
             grouping["by"] = given.pop("groups")
         reports = {name: report_of(each, grouping) for name, each in ranks.items()}
@@ -92,7 +95,7 @@ def compare_files(given: Given) -> None:
 
 def saved_ranks(named: Mapping[str, str], given: Given) -> dict[str, Ranks]:
     """Load the ranks of each file, which is named as its model."""
-    refuse(take(given, "candidates"), "saved ranks")
+    refuse(take(given, "candidates order nan"), "saved ranks")
     for path in named.values():
         if os.path.isfile(path) and not zipfile.is_zipfile(path):
             raise InputValueError(
@@ -110,9 +113,11 @@ def ranks_of_runs(named: Mapping[str, str], given: Given) -> dict[str, Ranks]:
     if "candidates" not in given:
         raise click.UsageError("--qrels needs --candidates, how many there are in all")
     task = Task(given.pop("qrels"), entities=given.pop("candidates"))
+    rules = take(given, "order nan")
     progress = bar()
     return {
-        name: task.evaluate_lists(path, progress=progress).ranks for name, path in named.items()
+        name: task.evaluate_lists(path, **rules, progress=progress).ranks
+        for name, path in named.items()
     }
 
 

@@ -29,7 +29,7 @@ from .options import (
     take,
 )
 from .output import bar
-from .report_output import SAVED, kind_of_report, report_of, show_report
+from .report_output import SAVED, kind_of_report, report_of, rules_of, show_report
 
 if TYPE_CHECKING:
     from ..reporting.base_report import BaseReport
@@ -54,7 +54,7 @@ def parse_shape(name: str, text: str) -> tuple[int, int]:
 
 @command(
     "evaluate",
-    f"filter rows candidates {COUNTING} io split {REPORTING}",
+    f"filter rows candidates {COUNTING} io split relevance_level {REPORTING}",
     short_help="Rank true candidates, and report the metrics.",
 )
 @click.argument("scores", type=WORD, required=False)
@@ -114,10 +114,12 @@ def evaluate(given: Given) -> None:
     kind: type[BaseReport] = Report
     if scores is None:
         raise click.UsageError("Missing argument 'SCORES'.")
+    rules = {}
     if holds_ranks(scores):
         what = SAVED
         saved_ranks = load(scores)
         kind = kind_of_report(saved_ranks)
+        rules = rules_of(kind, given)
         count = partial(note_loaded, saved_ranks, scores)
     else:
         what = "scores"
@@ -129,7 +131,7 @@ def evaluate(given: Given) -> None:
             if not ranks.protocol.filter:
                 raise InputValueError("--filtered-by", "these ranks are unfiltered")
             ranks = ranks.with_protocol(filter=filtered_by)
-        return report_of(ranks, {})
+        return report_of(ranks, rules)
 
     saved = given.get("save")
     show_report(counted, given, what, kind=kind)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputValueError, warn_user
+from ..inputs.checks import choice
 from ..link_prediction import Sampled, Task, read_predictions
 from ..link_prediction.known_answers import FILTERS
 from .files import read_array
-from .model_files import chosen_part, known_splits, open_model
+from .model_files import Model, chosen_part, known_splits, open_model
 from .options import (
     ARRAY,
     COUNTING,
@@ -38,6 +39,17 @@ FACTS = "columns header sides split candidates keys time filters duplicates leak
 VECTORS = "entities relations queries_tail queries_head queries_relation"
 LABELS = {"entities": "entity_labels", "relations": "relation_labels"}
 CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
+
+
+def parse_sides(name: str, text: str) -> list[str]:
+    """Parse the sides, of which the options have scores or vectors.
+
+    Examples
+    --------
+    >>> parse_sides("--sides", "tail, head")
+    ['tail', 'head']
+    """
+    return [choice(name, word.strip(), tuple(CANDIDATE_KIND)) for word in text.split(",")]
 
 
 def parse_columns(name: str, text: str) -> list[int]:
@@ -99,7 +111,11 @@ def parse_candidates(name: str, text: str) -> Any:
     "In place of --test and a model, predictions of AnyBURL and PyClause, perhaps gzipped.",
 )
 @flag("--unique", "Rows belong to the distinct queries, not to the triples of --test.")
-@option("--sides", WORDS, "What to predict: head, tail, relation. Default: head,tail.")
+@option(
+    "--sides",
+    Value(parse_sides, "name,..."),
+    "What to predict: head, tail, relation. Default: head,tail.",
+)
 @option(
     "--entity-labels",
     NAMES,
@@ -157,7 +173,8 @@ def predict_links(given: Given) -> None:
         return
     if "test" not in given:
         raise click.UsageError("Missing option '--test'.")
-    model = open_model(given, "scores_tail scores_head scores_relation", VECTORS)
+    scores = "scores_tail scores_head scores_relation"
+    model = open_model(given, scores, VECTORS, needs_all=False)
     test = given.pop("test")
     sizes = model.sizes(CANDIDATE_KIND) if given.pop("ids", test.endswith(".npy")) else {}
     vocabularies = {name: given.pop(key, sizes.get(name)) for name, key in LABELS.items()}
@@ -177,6 +194,7 @@ def predict_links(given: Given) -> None:
         problem, _, _ = error.problem.partition(";")
         ways = f"--ids says that they are ids, --{LABELS[name].replace('_', '-')} their order"
         raise click.UsageError(f"{problem}; {ways}") from error
+    check_sides(model, task.sides)
     task = chosen_part(task, given)
     if not known and task.protocol.filter:
         warn_user(
@@ -190,6 +208,21 @@ def predict_links(given: Given) -> None:
         split_audit=task.audit,
         title=f"Link prediction of {task.protocol.split}",
     )
+
+
+def check_sides(model: Model, sides: Iterable[str]) -> None:
+    """Refuse a model that lacks a side, or has another one."""
+    stem = "--scores" if model.kind == "scores" else "--queries"
+    said = ",".join(sides)
+    for side in CANDIDATE_KIND:
+        if side in model.arrays and side not in sides:
+            raise click.UsageError(f"{stem}-{side} cannot apply to --sides {said}")
+    for side in sides:
+        if side not in model.arrays:
+            raise click.UsageError(f"expected {stem}-{side}, too, as --sides is {said}")
+        kind = CANDIDATE_KIND[side]
+        if model.kind == "vectors" and kind not in model.arrays:
+            raise click.UsageError(f"{stem}-{side} needs --{kind}, the vectors of its candidates")
 
 
 def predictions_counter(path: str, known: Given, given: Given) -> Callable[[], Report]:

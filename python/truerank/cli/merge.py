@@ -19,7 +19,7 @@ from ..tables.cells import format_count
 from .files import archive_kind
 from .options import INPUT, PRINTING, REPORTING, Given, command, flag, option, refuse, take
 from .output import check_printing, show
-from .report_output import SAVED, kind_of_report, report_of, show_report
+from .report_output import SAVED, kind_of_report, report_of, rules_of, show_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 KINDS = {storage.KIND: "saved ranks", counters.KIND: "saved counters"}
 
 
-@command("merge", REPORTING, short_help="Join the counts of several jobs.")
+@command("merge", f"relevance_level {REPORTING}", short_help="Join the counts of several jobs.")
 @click.argument("parts", type=INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
 @option(
     "--repeats",
@@ -71,7 +71,9 @@ def merge(given: Given) -> None:
             return
         check_columns(counter)
         ranks = counter.ranks()
-    show_report(partial(report_of, ranks, {}), given, SAVED, kind=kind_of_report(ranks))
+    kind = kind_of_report(ranks)
+    rules = rules_of(kind, given)
+    show_report(partial(report_of, ranks, rules), given, SAVED, kind=kind)
 
 
 def kind_of_parts(paths: Sequence[str]) -> str:

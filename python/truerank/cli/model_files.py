@@ -51,8 +51,8 @@ class Model(NamedTuple):
         return partial(evaluate, **self.arrays, **rules)
 
 
-def open_model(given: Given, scores: str, vectors: str) -> Model:
-    """Take a model: its scores, if any of these keywords are given, or else its vectors.
+def open_model(given: Given, scores: str, vectors: str, needs_all: bool = True) -> Model:
+    """Take a model: its scores, if any of these keywords are given, or else (all of) its vectors.
 
     A keyword of a task is the last word of that of the option: "tail" of "queries_tail".
     """
@@ -66,9 +66,13 @@ def open_model(given: Given, scores: str, vectors: str) -> Model:
         return Model("scores", arrays, rules)
     for name, array in take(given, vectors).items():
         arrays[name.rpartition("_")[2]] = array
-    if not arrays:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in scores.split())
-        raise click.UsageError(f"expected the vectors of a model, or its scores ({options})")
+    if not arrays or (needs_all and len(arrays) < len(vectors.split())):
+        options = [
+            ", ".join(f"--{name.replace('_', '-')}" for name in names.split())
+            for names in (vectors, scores)
+        ]
+        expected = f"the vectors of a model ({options[0]}), or its scores ({options[1]})"
+        raise click.UsageError(f"expected {expected}")
     rules = take(given, "similarity complex_layout bias csls unique nan dtype threads")
     if "complex_layout" in rules:
         rules["layout"] = rules.pop("complex_layout")

@@ -160,7 +160,11 @@ OPTIONS: dict[str, Decorator] = {
     "threads": option(
         "--threads", POSITIVE, "Number of threads. Default: all that the process may use."
     ),
-    "similarity": option("--similarity", click.Choice(SIMILARITIES), "Similarity of two vectors."),
+    "similarity": option(
+        "--similarity",
+        click.Choice(SIMILARITIES),
+        "Similarity of two vectors. Default: dot, and cosine in alignment.",
+    ),
     "complex_layout": option(
         "--complex-layout",
         click.Choice(LAYOUTS),
@@ -181,6 +185,12 @@ OPTIONS: dict[str, Decorator] = {
         CANDIDATES,
         "Candidates to rank among: .npy of columns for all tasks, or .npz as for --filter. Where "
         "they have names: how many there are in all, or a file with a name in each line.",
+    ),
+    "relevance_level": option(
+        "-l --relevance-level relevance_level",
+        float,
+        "Of retrieval: grades from this number on are right answers. Default: all above 0, or what "
+        "saved ranks say.",
     ),
     "train": option("--train", INPUT, "Known answers of the training split, which are left out."),
     "valid": option("--valid", INPUT, "The same for the validation split."),

@@ -55,6 +55,11 @@ def kind_of_report(ranks: Ranks) -> type[BaseReport]:
     return Report
 
 
+def rules_of(kind: type[BaseReport], given: Given) -> Given:
+    """Take the rules that reports of this kind have: of retrieval what a right answer is."""
+    return take(given, "relevance_level") if kind is RetrievalReport else {}
+
+
 def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> BaseReport:
     """Return the report of ranks, by what they are of.
 
@@ -62,7 +67,8 @@ def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> 
     ----------
     ranks : Ranks
     grouping : dict
-        The groups, weights and seed, and of retrieval what becomes of queries without an answer.
+        The groups, weights and seed; of retrieval the level of right answers, and what becomes of
+        queries without one.
     made : BaseReport, optional
         An earlier report of the same ranks, which knows which lists were used.
     """
@@ -70,7 +76,7 @@ def report_of(ranks: Ranks, grouping: Given, made: BaseReport | None = None) -> 
         return report(ranks, **grouping)
     if "weights" in grouping:
         raise InputValueError("--weights", "every query of retrieval counts once")
-    found = retrieval_report(ranks, **take(dict(grouping), "by answerless"))
+    found = retrieval_report(ranks, **take(dict(grouping), "by answerless relevance_level"))
     if isinstance(made, RetrievalReport):
         found._tell_lists(made.list_use, made._answered.longest_list)
     return found

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 @command(
     "retrieval",
-    "candidates train valid known split test_part leaks similarity complex_layout bias "
-    f"{COUNTING} io {REPORTED}",
+    "candidates relevance_level train valid known split test_part leaks similarity complex_layout "
+    f"bias {COUNTING} io {REPORTED}",
     short_help="Evaluate retrieval and recommendation.",
 )
 @option(
@@ -84,11 +84,6 @@ if TYPE_CHECKING:
     "Names of the queries, a line for each row. Default: in the order of --qrels.",
 )
 @option("--gain", click.Choice(GAINS), "What becomes of gains in nDCG. Default: linear.")
-@option(
-    "-l --relevance-level relevance_level",
-    float,
-    "Grades from this number on are right answers. Default: all above 0.",
-)
 @option(
     "--answerless",
     click.Choice(ANSWERLESS),
@@ -169,7 +164,8 @@ def check_digits(qrels: str, columns: Any) -> None:
     if named:
         raise click.UsageError(
             "scores and vectors need --candidates FILE, a name in each line in the order of their "
-            f"columns, as --qrels has names ({named[0]!r}); a number is enough beside --lists"
+            f"columns, and --query-labels FILE, those of their rows, as --qrels has names "
+            f"({named[0]!r}); a number is enough beside --lists"
         )
 
 

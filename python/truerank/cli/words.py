@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import click
@@ -24,9 +24,58 @@ _OTHER_NAMES = {
     "retrieval": {"entities": "candidates", "queries": "query_labels"},
 }
 _OTHER_VALUES = {("axis", "0"): "rows", ("axis", "1"): "columns"}
-# Where a message begins with the first name, the second one is that of the option, and the columns
-# are those of the third.
-_LISTS = ("ids", "lists", "list_columns")
+_LABELS = re.compile(r"give them with ranks\.with_labels\((\w+)=\.\.\.\)")
+_FILE_OF_LABELS = "a .npy file with one for each task"
+
+
+class _Options(NamedTuple):
+    """The options of a command by the arguments that they are: all, also by other names, some."""
+
+    flags: dict[str, str]
+    named: dict[str, str]
+    without_values: set[str]
+    labels: dict[str, str]
+
+    @classmethod
+    def of(cls, command: click.Command) -> _Options:
+        options = {str(p.name): p for p in command.params if p.opts[-1].startswith("--")}
+        flags = {name: p.opts[-1] for name, p in options.items()}
+        others = _OTHER_NAMES.get(command.name or "", {})
+        return cls(
+            flags,
+            flags | {name: flags[other] for name, other in others.items()},
+            {name for name, p in options.items() if getattr(p, "is_flag", False)},
+            {name: flags[name] for name, p in options.items() if p.type.name == "label|file"},
+        )
+
+    def written(self, match: re.Match[str]) -> str:
+        """Write an argument with its value, if the command has it."""
+        name, value = match[1], match[2]
+        if name not in self.named:
+            return match[0]
+        option = self.named[name]
+        if (name, value) in _OTHER_VALUES:
+            return f"{option} {_OTHER_VALUES[name, value]}"
+        if value == "False":
+            return option.replace("--", "--no-", 1)
+        if value in (None, "True", "...") or name in self.without_values:
+            return option
+        if name == "known" and value[0] == "{":
+            splits = [self.flags.get(split, f"--known {split}=FILE") for split in _entries(value)]
+            return " and ".join(splits) or option
+        return f"{option} {_word(value)}"
+
+    def written_call(self, match: re.Match[str]) -> str:
+        """Write the arguments of a call, if the command has one of them."""
+        written = _ARGUMENT.sub(self.written, match[1])
+        return match[0] if written == match[1] else written
+
+    def with_lists(self, text: str) -> tuple[str, _Options]:
+        """Name the option of lists, which has columns of its own; elsewhere files are arguments."""
+        if "list_columns" not in self.flags:
+            return text, self
+        named = self.named | {"columns": self.flags["list_columns"]}
+        return f"lists: {text}", self._replace(named=named)
 
 
 def in_words_of(command: click.Command, text: str) -> str:
@@ -48,39 +97,18 @@ def in_words_of(command: click.Command, text: str) -> str:
     >>> in_words_of(merge, 'unit 3 is there twice; repeats="drop" leaves it out')
     'unit 3 is there twice; --repeats drop leaves it out'
     """
-    flags = {p.name: p.opts[-1] for p in command.params if p.opts[-1].startswith("--")}
-    ids, lists, list_columns = _LISTS
-    if text.startswith(f"{ids}: ") and list_columns in flags:
-        text = lists + text[len(ids) :]
-        flags["columns"] = flags[list_columns]
-    without_values = {p.name for p in command.params if getattr(p, "is_flag", False)}
-    others = _OTHER_NAMES.get(command.name or "", {})
-    named = flags | {name: flags[other] for name, other in others.items()}
-
-    def option(match: re.Match[str]) -> str:
-        name, value = match[1], match[2]
-        if name not in named:
-            return match[0]
-        if (name, value) in _OTHER_VALUES:
-            return f"{named[name]} {_OTHER_VALUES[name, value]}"
-        if value == "False":
-            return named[name].replace("--", "--no-", 1)
-        if value is None or value == "True" or name in without_values:
-            return named[name]
-        if name == "known" and value[0] == "{":
-            splits = [flags.get(split, f"--known {split}=FILE") for split in _entries(value)]
-            return " and ".join(splits) or named[name]
-        return f"{named[name]} {_word(value)}"
-
-    def options(match: re.Match[str]) -> str:
-        written = _ARGUMENT.sub(option, match[1])
-        return match[0] if written == match[1] else written
-
+    options = _Options.of(command)
+    if text.startswith("ids: "):
+        text, options = options.with_lists(text.removeprefix("ids: "))
+    flags = options.flags
     text = _SPLIT.sub(lambda match: flags.get(match[1], f"--known {match[1]}"), text)
     argument = re.match("[a-z_]+(?=[:,])", text)
-    if argument and argument[0] in flags and argument[0] not in others:
+    if argument and argument[0] in flags and flags[argument[0]] == options.named[argument[0]]:
         text = flags[argument[0]] + text[argument.end() :]
-    return _ARGUMENT.sub(option, _CALL.sub(options, text))
+    text = _LABELS.sub(
+        lambda match: f"{options.labels.get(match[1], _FILE_OF_LABELS)} gives them", text
+    )
+    return _ARGUMENT.sub(options.written, _CALL.sub(options.written_call, text))
 
 
 def _word(value: str) -> str:

@@ -332,5 +332,7 @@ def _with_unlisted(listed: PartialCounts, are_listed: Flags, candidates: IntArra
 
 def _error_of_nan(lists: CandidateLists, place: int, rule: str) -> InputValueError:
     """Return the error for a score that is NaN, which the rule forbids."""
+    if lists.score_at is not None:
+        return forbidden_nan(lists.name, lists.score_at(place), rule)
     i, position = lists.place(place)
     return forbidden_nan("scores", f"the score in list {i}, at position {position},", rule)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,13 +29,15 @@ class CandidateLists(NamedTuple):
 
     Ids are int32 or int64, contiguous; whether they are within range and distinct is not checked
     here. Scores are one-dimensional and contiguous; None: the order of the ids says all. Messages
-    call the ids by `name`.
+    call the ids by `name`. Lists by name have scores in the same argument, and `score_at` says
+    whose score stands at a position.
     """
 
     indptr: IntArray
     ids: npt.NDArray[Any]
     scores: Scores | None
     name: str = "ids"
+    score_at: Callable[[int], str] | None = None
 
     def without_pads(self) -> CandidateLists:
         """Leave out the pads, -1, which stand at the ends of lists alone."""

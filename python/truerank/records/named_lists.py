@@ -77,6 +77,7 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
     scores: npt.NDArray[Any] | None
     is_text: bool = False
     source: str = ""
+    _path: str = field(default="", init=False)  # The file that has them.
     # What a file says against the scores.
     _contradiction: str = field(default="", init=False)
 
@@ -98,6 +99,7 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
         lists.ids = ids
         lists.scores = scores
         lists.is_text = bool(place)
+        lists._path = place
         lists._find_rows()
         return lists
 
@@ -176,6 +178,16 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
             expected = "lists by query, or columns query, document and, perhaps, score"
             raise InputTypeError(argument, expected=expected, got=type(value).__name__)
         return lists
+
+    @property
+    def _title(self) -> str:
+        """What messages of `evaluate_lists` call the lists."""
+        return f"ids: {self._path}" if self._path else "ids"
+
+    def _score_at(self, entry: int) -> str:
+        """Say whose score an entry has, for messages."""
+        query = self.queries[int(np.searchsorted(self.indptr, entry, side="right")) - 1]
+        return f"the score of {self.names[self.ids[entry]]!r} for {query!r}"
 
     @property
     def entries(self) -> tuple[Any, Any]:

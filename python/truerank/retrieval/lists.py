@@ -69,11 +69,14 @@ class OrderedLists(NamedTuple):
     Attributes
     ----------
     ids, scores : lists, as `truerank.rank_lists` takes them
+    entries : ndarray of int64
+        The entry of the named lists that each of them is.
     use : ListUse
     """
 
     ids: Any
     scores: Any
+    entries: IntArray
     use: ListUse
 
 
@@ -121,17 +124,18 @@ def lists_in_order(
     ... ).ids
     (array([0, 0, 2]), array([2, 0]))
     """
+    title = lists._title
     if all_known:
-        found = queries.ids_of("ids", lists.queries, is_text=lists.is_text)
+        found = queries.ids_of(title, lists.queries, is_text=lists.is_text)
     else:
-        elements = read_elements("ids", lists.queries, "queries")
-        found = queries.find("ids", elements, is_text=lists.is_text)
+        elements = read_elements(title, lists.queries, "queries")
+        found = queries.find(title, elements, is_text=lists.is_text)
     is_known = found >= 0
     if len(lists) and len(asked) and not is_known.any():
         first_asked = ", ".join(repr(queries.label_of(code)) for code in asked[:3].tolist())
         problem = f"no query in common: right answers are of {first_asked}, "
         first_listed = ", ".join(map(repr, lists.queries[:3]))
-        raise InputValueError("ids", f"{problem}..., lists of {first_listed}, ...")
+        raise InputValueError(title, f"{problem}..., lists of {first_listed}, ...")
     is_asked = np.zeros(queries.size, np.bool_)
     is_asked[asked] = True
     is_used = is_known & is_asked[found]
@@ -151,7 +155,7 @@ def lists_in_order(
     indptr = indptr_of(lengths)
     ids = _ids_in_use(lists, entries, ids_of_names)
     scores = None if lists.scores is None else (indptr, lists.scores[entries])
-    return OrderedLists((indptr, ids), scores, use)
+    return OrderedLists((indptr, ids), scores, entries, use)
 
 
 def _ids_in_use(

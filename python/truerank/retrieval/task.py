@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays.types import FloatArray, IntArray
+    from ..inputs.candidate_lists import CandidateLists
     from ..records.elements import Elements
     from ..records.named_lists import NamedLists
     from ..records.vocabularies import Names
@@ -342,8 +344,10 @@ class Task(OneSidedTask[RetrievalReport]):
         if named is not None:
             if scores is not None:
                 raise InputTypeError("scores", expected="None, as the lists have names")
-            ids, scores, use = self._lists_by_query(named)
-            lists = as_lists(ids, scores, dtype, "ids")
+            ordered = self._lists_by_query(named)
+            use = ordered.use
+            lists = as_lists(ordered.ids, ordered.scores, dtype, named._title)
+            lists = lists._replace(score_at=lambda i: named._score_at(ordered.entries[i]))
             source = named.source
         elif isinstance(ids, TopK):  # The ids of a TopK are positions.
             self._check_columns_of("ids")
@@ -358,14 +362,14 @@ class Task(OneSidedTask[RetrievalReport]):
                 "ids", names, scores, dtype, self._ids_of_elements, has_pads=has_pads
             )
         if named is not None and self._names_alone is not None and len(lists.ids):
-            self._warn_of_strange_names(self._names_alone, named, lists.ids)
+            self._warn_of_strange_names(self._names_alone, named, lists)
         counted = self._rank_lists({SIDE: lists}, "ids", **options)
         report = self._make_report(counted, lambda ranks: self._report_lists(ranks, misses, source))
         if use is not None:
-            use.warn("ids")
+            use.warn(lists.name)
         if named is not None and named._contradiction and options.get("order") != "ascending":
             advice = "order='ascending' says that lower scores are better"
-            warn_user(f"ids: {named._contradiction}: {advice}")
+            warn_user(f"{lists.name}: {named._contradiction}: {advice}")
         longest = int(np.diff(lists.indptr).max(initial=0))
         report._tell_lists(use, longest if self.protocol.candidates == ALL else None)
         return report
@@ -391,16 +395,18 @@ class Task(OneSidedTask[RetrievalReport]):
             order=order,
             asked=asked,
             all_known=self._all_queries_known,
-            ids_of_names=self._ids_of_names,
+            ids_of_names=partial(self._ids_of_names, named._title),
             asked_in_other_parts=asked_in_other_parts,
         )
 
-    def _warn_of_strange_names(self, names: Vocabulary, named: NamedLists, ids: Any) -> None:
+    def _warn_of_strange_names(
+        self, names: Vocabulary, named: NamedLists, lists: CandidateLists
+    ) -> None:
         """Warn where lists have no right answer at all, whose names may be written otherwise."""
-        if not are_among(self.answers.targets, ids).any():
+        if not are_among(self.answers.targets, lists.ids).any():
             right = names.label_of(int(self.answers.targets[0]))
             two = f"right answers are {right!r}, ..., lists have {named.names[0]!r}, ..."
-            warn_user(f"ids: no right answer is in any list: {two}")
+            warn_user(f"{lists.name}: no right answer is in any list: {two}")
 
     def _count_joined(self, side: SideTasks) -> int:
         return int(np.count_nonzero(self._is_right()))
@@ -418,7 +424,7 @@ class Task(OneSidedTask[RetrievalReport]):
         numbers, names = code_names(elements)
         return _ids_of_names_alone(self._names_alone, names)[numbers]
 
-    def _ids_of_names(self, names: Any, is_text: bool) -> IntArray:
+    def _ids_of_names(self, title: str, names: Any, is_text: bool) -> IntArray:
         """Return the ids of distinct names, any of which may be new where names are alone."""
         if self._names_alone is not None:
             return _ids_of_names_alone(self._names_alone, names)
@@ -427,8 +433,8 @@ class Task(OneSidedTask[RetrievalReport]):
             advice = f"give qrels of str, or entities=range({entities.size})"
             expected = "ids of entities, as qrels have, and no names in text"
             expected += f" ({advice}, whose digits are names)"
-            raise InputTypeError("ids", expected=expected, got=repr(names[0]))
-        return entities.ids_of("ids", names, is_text=is_text)
+            raise InputTypeError(title, expected=expected, got=repr(names[0]))
+        return entities.ids_of(title, names, is_text=is_text)
 
     def _evaluate(
         self, scorers: Mapping[str, Any], name: str = "", **options: Unpack[BatchOptions]
