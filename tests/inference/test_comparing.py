@@ -380,6 +380,7 @@ def test_p_is_the_share_of_all_swaps_that_differ_as_much(units: int, seed: int) 
         (lambda a: compare(a, a.with_weights(np.arange(24.0))), ValueError, "weights"),
         (lambda a: compare({"a": a}), ValueError, "at least two"),
         (lambda a: compare({"a": a, "b": a}, a), TypeError, "nothing beside a mapping"),
+        (lambda a: compare({"a": a, "b": a}, "mrr"), TypeError, "metric is a keyword there"),
         (lambda a: compare(a, [1]), (TypeError, ValueError), "b"),
         (lambda a: compare([a], [a]), ValueError, "at least two runs"),
         (lambda a: compare([a, a], a), TypeError, "several runs"),
@@ -390,6 +391,13 @@ def test_bad_arguments(make: Any, error: Any, words: str) -> None:
     with pytest.raises(error) as raised:
         make(drawn(0))
     assert words in str(raised.value)
+
+
+def test_the_metric_is_the_third_argument() -> None:
+    a, b = of_ranks([1, 2, 3] * 10, 50), of_ranks([1, 3, 4] * 10, 50)
+    assert compare(a, b, "hits@3") == compare(a, b, metric="hits@3") != compare(a, b)
+    several = compare({"a": a, "b": b}, None, ["mr", "mrr"])
+    assert list(compare(a, b, ["mr", "mrr"])) == list(several)
 
 
 def test_unlike_tasks_are_refused_or_noted() -> None:

@@ -31,6 +31,8 @@ def test_filters_stand_beside_each_other(measured: tr.Report) -> None:
     table = measured.to_markdown(["mr"], sides=["tail"], kinds=["realistic"])
     assert table.splitlines()[-2:] == ["| triple | 2 | 2.0 |", "| none | 2 | 3.5 |"]
     assert measured.filters["triple"].filters == {}
+    known = "no filter of the report, which has 'fact', 'triple', 'none'$"
+    refusal(KeyError, known, measured.filters.__getitem__, "triples")
     static, timed = (measured.filters[name].ranks for name in ("triple", "fact"))
     refusal(ValueError, "filter_rule: fact against triple", tr.compare, timed, static, metric="mrr")
 

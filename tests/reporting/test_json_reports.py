@@ -117,6 +117,7 @@ def test_infinities_survive() -> None:
 
 DAMAGE = {
     "": "expected the JSON of a report",
+    "report.json": r"the JSON of a report itself, as Path\(...\).read_text\(\) has it",
     "[]": "of the kind 'truerank.report'",
     '{"kind": "else"}': "of the kind 'truerank.report'",
     '{"kind": "truerank.report", "format": 99}': "expected format 1 of a report.* got 99",
@@ -128,7 +129,7 @@ DAMAGE = {
 @pytest.mark.parametrize("text", DAMAGE, ids=lambda text: text[:20])
 def test_foreign_json(text: str) -> None:
     refusal(ValueError, DAMAGE[text], Report.from_json, text)
-    refusal(TypeError, "text: expected a str, got int", Report.from_json, 3)
+    refusal(TypeError, "text: expected the JSON .* got int", Report.from_json, 3)
 
 
 # A part of a report, values that it may not have, and what the error must say.

@@ -75,21 +75,18 @@ class _Keywords(TypedDict, total=False):
 
 @overload
 def compare(
-    a: Model, b: Model, *, metric: str | Key = ..., **options: Unpack[_Keywords]
+    a: Model, b: Model, metric: str | Key = ..., **options: Unpack[_Keywords]
 ) -> Comparison: ...
 
 
 @overload
-def compare(
-    a: Model, b: Model, *, metric: Metrics, **options: Unpack[_Keywords]
-) -> Comparisons: ...
+def compare(a: Model, b: Model, metric: Metrics, **options: Unpack[_Keywords]) -> Comparisons: ...
 
 
 @overload
 def compare(
     a: Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, HasRanks],
     b: None = None,
-    *,
     metric: str | Key | Metrics = ...,
     **options: Unpack[_Keywords],
 ) -> Comparisons: ...
@@ -99,8 +96,8 @@ def compare(
 def compare(
     a: Model | Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, HasRanks],
     b: Model | None = None,
-    *,
     metric: str | Key | Metrics = "mrr",
+    *,
     by: LabelsLike | None = UNIT,
     level: float = 0.95,
     groups: LabelsLike | None = None,
@@ -182,7 +179,8 @@ def compare(
     options = Options(by, level, groups, draw_seed, flag("allow_unlike", allow_unlike))
     if isinstance(a, Mapping) and not is_model(a):
         if b is not None:
-            raise InputTypeError("b", expected="nothing beside a mapping of Ranks or Reports")
+            expected = "nothing beside a mapping of Ranks or Reports (metric is a keyword there)"
+            raise InputTypeError("b", expected=expected, got=type(b).__name__)
         models: Mapping[str, Any] = a
     elif several:
         models = {"a": a, "b": b}

@@ -8,6 +8,7 @@ package they are one `Rules`, which `read_rules` checks where they come in.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from .. import _core
 from ..errors import InputTypeError
 from .checks import LAYOUTS, NAN_RULES, ORDERS, choice, flag, integer
-from .words import suggest
+from .words import near_words, suggest
 
 if TYPE_CHECKING:
     from .progress_listeners import Progress
@@ -185,9 +186,12 @@ def read_rules(options: Mapping[str, Any], kind: type[Any] = RuleOptions) -> Rul
     """
     if not options:
         return PLAIN
-    known = kind.__annotations__
+    known = list(kind.__annotations__)
     for name in options:
         if name not in known:
+            code = sys._getframe(1).f_code  # Perhaps a parameter of the function itself was meant.
+            own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            known = [*known, *near_words(name, own)]
             raise InputTypeError(name, f"unexpected keyword argument; {suggest(name, known)}")
     return Rules(**{name: value for name, value in options.items() if name in vars(PLAIN)})
 

@@ -128,8 +128,8 @@ def values(
 def comparison(
     a: Model | Mapping[str, Model],
     b: Model | None = None,
-    *,
     metric: str = "mrr",
+    *,
     names: Sequence[str] = ("a", "b"),
     against: str | None = None,
     by: LabelsLike | None = "unit",

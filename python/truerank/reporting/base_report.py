@@ -63,7 +63,7 @@ class BaseReport(Numbers):
         self._source = source
         make: Callable[[int], Self] = partial(_report_of_group, type(self), source)
         self.groups: Mapping[Hashable, Self] = Groups(source.group_names, make)
-        self.filters: Mapping[str, Self] = {}
+        self.filters: Mapping[str, Self] = Groups((), make, "filter")
 
     @classmethod
     def _of(cls, source: Source) -> Self:
@@ -74,7 +74,7 @@ class BaseReport(Numbers):
     def _beside(self, filters: Mapping[str, Self]) -> Self:
         """Return this report, which is the first of the given ones, with the others beside it."""
         if len(filters) > 1:
-            self.filters = filters
+            self.filters = Groups(filters, list(filters.values()).__getitem__, "filter")
         return self
 
     @abstractmethod

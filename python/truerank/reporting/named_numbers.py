@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from ..errors import UnknownKeyError
 from ..inputs.checks import unique_keys
 from ..tables import AsTable
 
@@ -73,12 +74,15 @@ class Numbers(Mapping[str, float], AsTable):
         return {key: self[key] for key in keys}
 
 
-class Groups(Mapping[Hashable, R]):
-    """The reports of groups by label, each made by its place when it is first read."""
+class Groups(Mapping[Any, R]):
+    """Reports by label, as those of groups, each made by its place when it is first read."""
 
-    def __init__(self, labels: Iterable[Hashable], make: Callable[[int], R]) -> None:
+    def __init__(
+        self, labels: Iterable[Hashable], make: Callable[[int], R], noun: str = "group"
+    ) -> None:
         self._labels = tuple(labels)
         self._make = make
+        self._noun = noun
         self._reports: dict[Hashable, R] = {}
 
     @cached_property
@@ -87,6 +91,11 @@ class Groups(Mapping[Hashable, R]):
 
     def __getitem__(self, label: Hashable) -> R:
         if label not in self._reports:
+            if label not in self._places:
+                known = ", ".join(map(repr, self._labels[:10])) or "none"
+                more = ", ..." if len(self) > 10 else ""
+                problem = f"no {self._noun} of the report, which has {known}{more}"
+                raise UnknownKeyError(repr(label), problem)
             self._reports[label] = self._make(self._places[label])
         return self._reports[label]
 
@@ -97,4 +106,4 @@ class Groups(Mapping[Hashable, R]):
         return len(self._labels)
 
     def __repr__(self) -> str:
-        return f"<groups: {', '.join(map(repr, self))}>"
+        return f"<{self._noun}s: {', '.join(map(repr, self))}>"

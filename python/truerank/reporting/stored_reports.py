@@ -17,6 +17,7 @@ from ..ranks.storage import checked_fields
 from .summaries import RANK_REPORTS, Finding, ReportForm, Source, Summary, misses_differ
 
 JSON_FORMAT = 1
+TEXT = "the JSON of a report itself, as Path(...).read_text() has it (truerank.load reads ranks)"
 
 # These are the fields of a report, a summary, a finding, groups and filters, with their types.
 # Numbers that may be null or infinite are read by `_number`.
@@ -159,11 +160,11 @@ def read_report(text: str, form: ReportForm = RANK_REPORTS) -> Stored:
     ['mr']
     """
     if not isinstance(text, (str, bytes)):
-        raise InputTypeError("text", expected="a str", got=type(text).__name__)
+        raise InputTypeError("text", expected=TEXT, got=type(text).__name__)
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputValueError("text", expected="the JSON of a report", got=error) from None
+        raise InputValueError("text", expected=TEXT, got=error) from None
     if not isinstance(content, dict) or content.get("kind") != form.json_kind:
         expected = f"the JSON of a report, of the kind {form.json_kind!r}"
         raise InputValueError("text", expected=expected, got=reprlib.repr(content))

@@ -560,7 +560,7 @@ class Alignment(AsTable):
             # A pair that is found has the first of two places.
             ranks = Ranks(1 - is_found.astype(np.int64), np.ones(len(wanted), np.int64), 2)
             models.append(ranks.with_labels(unit=np.arange(len(wanted))))
-        tested = compare(*models, metric="hits@1", level=level)
+        tested = compare(models[0], models[1], metric="hits@1", level=level)
         return tested._replace(metric="recall", title="recall", by="pair", pairing="pair")
 
     def _reference_pairs(self, reference: Any, columns: Any) -> tuple[IntArray, int]:
