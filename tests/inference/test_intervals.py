@@ -417,3 +417,29 @@ def test_what_is_not_enough_to_say_leaves_nearly_everything_open() -> None:
     assert interval(of_ranks([1, 5, 9, 2]), "mr").notes == ("not enough to say: 4 tasks",)
     note = "mr hangs on few tasks: 5 of 8 carry it"
     assert interval(of_ranks(range(1, 9)), "mr").notes == (note,)
+
+
+def test_sides_without_units_are_said() -> None:
+    """The tail and the head of a triple are alike: two tasks that tell less than two triples."""
+    rng = np.random.default_rng(0)
+    side = np.repeat(["tail", "head"], 400)
+    values = np.tile(rng.integers(1, 500, 400), 2)
+    bare = of_ranks(values, side=side, relation=np.tile(["likes", "knows"], 400))
+    units = bare.with_labels(unit=np.tile(np.arange(400), 2))
+    note = "no units: the sides of a triple count as independent, as no label unit joins them"
+    found = interval(bare, "mrr")
+    assert found.notes == (note,)
+    right = interval(units, "mrr")
+    assert right.notes == ()
+    assert right.high - right.low > 1.4 * (found.high - found.low)
+    assert str(tr.report(bare).table(["mrr"], interval=True)).endswith(f"\nN{note[1:]}.")
+    better = of_ranks(np.maximum(values - 3, 1), side=side)
+    assert note in tr.compare(bare.with_labels(relation=None), better).notes
+    for said in (
+        interval(bare, "tail.mrr"),
+        interval(bare, "mrr", by="task"),
+        interval(bare, "mrr", by="relation"),
+        interval(of_ranks(values, side=["tail"] * 800), "mrr"),
+    ):
+        assert note not in said.notes
+    assert interval(bare[:5], "mrr").notes == ("not enough to say: 5 tasks",)

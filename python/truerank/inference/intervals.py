@@ -21,7 +21,17 @@ from .influences import (
     influences_of,
     notes_on_carriers,
 )
-from .units import COUNT, GROUP, TASK, UNIT, Units, describe_units, notes_on_units, units_of
+from .units import (
+    COUNT,
+    GROUP,
+    TASK,
+    UNIT,
+    Units,
+    describe_units,
+    notes_on_sizes,
+    notes_on_units,
+    units_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,7 +96,7 @@ class Interval(NamedTuple):
         units of your own, and "group" for labels without a name.
     notes : tuple of str
         What limits the trust in it: units that are not enough to say anything, few units, a large
-        one, or mean ranks that few units carry. Mostly none.
+        one, sides without units, or mean ranks that few units carry. Mostly none.
     decimals : int
         How many are printed, or more where the bounds are close.
 
@@ -299,9 +309,9 @@ def notes_on_interval(units: Units, shares: FloatArray, by: str, level: float) -
     >>> notes_on_interval(few, np.full(3, 1 / 3), "task", 0.95)
     ('not enough to say: 3 tasks',)
     """
-    notes = notes_on_units(units)
     if not leaves_nearly_all_open(shares, level):
-        return notes
+        return notes_on_units(units)
+    notes = notes_on_sizes(units)
     # A note on the units names a large one, too, where the shares are those of units.
     are_noted = notes and len(shares) == units.number
     counted = notes[0].partition(": ")[2] if are_noted else describe_units(len(shares), by)

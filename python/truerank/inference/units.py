@@ -12,7 +12,7 @@ from ..errors import InputValueError, RanksMissingError
 from ..inputs.array_likes import checked_weights
 from ..metrics import METRICS, Key, Sample, UnknownKeyError, parse, sample_of
 from ..metrics.averages import arithmetic, rescale_weights, values_per_task
-from ..metrics.keys import increasing, sides_of
+from ..metrics.keys import ALL_SIDES, UNPOOLED_SIDES, increasing, sides_of
 from ..metrics.kinds import take
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by, weighted_ranks
@@ -67,6 +67,8 @@ class Units(NamedTuple):
         For a report of retrieval, whose tasks are queries: what they add to the metric for the
         worst order of the candidates and for the best. The "ranks" of the sample are what they do
         add, and the metric is the ratio of its sum to that of the weights.
+    split : str
+        That of the drawn units where the key pools sides.
     """
 
     key: Key
@@ -77,6 +79,7 @@ class Units(NamedTuple):
     by: str
     groups: IntArray | None = None
     ends: tuple[FloatArray, FloatArray] | None = None
+    split: str = ""
 
     def merits(self) -> FloatArray:
         """What each task adds to a mean, in which more is better: f(r), or else the rank."""
@@ -225,7 +228,8 @@ class RankedTasks:
         sides.check(key.side, str(key))
         # All tasks are ranked and grouped at once, so that the sides agree with the whole.
         sample = sample_of(ranks, key.kind, draw_seed)
-        codes, unit_name = unit_codes(ranks, by)
+        drawn = unit_codes(ranks, by)
+        codes = drawn.codes
         macro = group_of_tasks(ranks, key, by, groups)
         chosen = sides.mask(key.side)
         # Tasks of weight 0 are left out of all metrics but count, which counts them.
@@ -245,7 +249,9 @@ class RankedTasks:
         if chosen is not None:  # Some units may have no task left.
             present, unit = codes_of(codes)
             number = len(present)
-        return Units(key, sample, safe_weights(sample), unit, number, unit_name, macro)
+        weights = safe_weights(sample)
+        split = drawn.split if key.side == ALL_SIDES else ""
+        return Units(key, sample, weights, unit, number, drawn.name, macro, split=split)
 
 
 def as_model(name: str, model: Any) -> HasUnits:
@@ -324,10 +330,14 @@ def units_of(
 
 
 class DrawnUnits(NamedTuple):
-    """The unit of each task as a code, each of which occurs, and the name of a unit."""
+    """The unit of each task as a code, each of which occurs, and the name of a unit.
+
+    `split` is what has tasks of several sides that count apart, as nobody said which are of one.
+    """
 
     codes: IntArray
     name: str
+    split: str = ""
 
 
 def unit_codes(ranks: Ranks, by: LabelsLike | DrawnUnits | None) -> DrawnUnits:
@@ -336,7 +346,7 @@ def unit_codes(ranks: Ranks, by: LabelsLike | DrawnUnits | None) -> DrawnUnits:
     Examples
     --------
     >>> unit_codes(Ranks([0, 3, 4], [1, 1, 1], 10, queries=[7, 7, 9]), "query")
-    DrawnUnits(codes=array([0, 0, 1]), name='query')
+    DrawnUnits(codes=array([0, 0, 1]), name='query', split='')
     """
     if isinstance(by, DrawnUnits):
         return by
@@ -344,12 +354,25 @@ def unit_codes(ranks: Ranks, by: LabelsLike | DrawnUnits | None) -> DrawnUnits:
         if ranks.answers is not None:  # In retrieval, queries are drawn.
             by = "query"
         elif by != UNIT or ranks.unit is None:
-            return DrawnUnits(np.arange(len(ranks)), TASK)
+            split = name_of_split(ranks) if by == UNIT else ""
+            return DrawnUnits(np.arange(len(ranks)), TASK, split)
     codes, _ = group_codes(ranks, by)
     name = LABEL_WORDS.get(by, by) if isinstance(by, str) else GROUP
     if name == UNIT and ranks.origins and ranks.side is not None and ranks.side.vocabulary:
         name = UNIT_OF_SIDE.get(ranks.side.vocabulary[0], UNIT)
     return DrawnUnits(codes, name)
+
+
+def name_of_split(ranks: Ranks) -> str:
+    """Return what has a task on each of several sides, which are pooled.
+
+    Examples
+    --------
+    >>> name_of_split(Ranks([0, 3], [1, 1], 10, side=["tail", "head"]))
+    'triple'
+    """
+    sides = [side for side in sides_of(ranks).present if side not in (ALL_SIDES, *UNPOOLED_SIDES)]
+    return UNIT_OF_SIDE.get(sides[0], UNIT) if len(sides) > 1 else ""
 
 
 def group_of_tasks(
@@ -366,9 +389,9 @@ def group_of_tasks(
     """
     if not key.macro:
         return None
-    is_of_design = isinstance(by, DrawnUnits) or (isinstance(by, str) and by in (UNIT, TASK))
-    if groups is None and not is_of_design:
-        groups = by
+    if groups is None and not isinstance(by, DrawnUnits):
+        is_of_design = isinstance(by, str) and by in (UNIT, TASK)
+        groups = None if is_of_design else by
     if groups is None:
         problem = "a macro average is over groups; name them with groups=..."
         raise UnknownKeyError(repr(str(key)), problem)
@@ -392,13 +415,29 @@ def safe_weights(sample: Sample) -> FloatArray:
 def notes_on_units(units: Units) -> tuple[str, ...]:
     """Say in one clause, if at all, that the design makes intervals cover less than they say.
 
-    The clause is made from the number of units and their weights, never from ranks, so that no luck
-    decides about it. What mean ranks hang on nothing but the ranks shows: see `notes_on_carriers`.
+    The clause is made from the units and their weights, never from ranks, so that no luck decides
+    about it. What mean ranks hang on nothing but the ranks shows: see `notes_on_carriers`.
+
+    Examples
+    --------
+    >>> ranks = Ranks([0] * 40, [1] * 40, 1000, side=["head", "tail"] * 20)
+    >>> notes_on_units(units_of(ranks, "mrr"))
+    ('no units: the sides of a triple count as independent, as no label unit joins them',)
+    """
+    notes = notes_on_sizes(units)
+    if units.split and not notes:
+        text = f"the sides of a {units.split} count as independent, as no label unit joins them"
+        return (f"no units: {text}",)
+    return notes
+
+
+def notes_on_sizes(units: Units) -> tuple[str, ...]:
+    """Say in one clause, if at all, that units are few, or that one is large.
 
     Examples
     --------
     >>> ranks = Ranks([0, 3, 4], [1, 1, 1], 1000, queries=[7, 7, 9])
-    >>> notes_on_units(units_of(ranks, "mrr", by="query"))
+    >>> notes_on_sizes(units_of(ranks, "mrr", by="query"))
     ('few units: 2 queries, one with 66.7 % of the weight',)
     """
     if not units.weights.any():

@@ -439,10 +439,10 @@ class AnsweredQueries(Source):
         >>> AnsweredQueries(ranks).units(read_key("map")).unit
         array([0, 1])
         """
-        codes, unit_name = unit_codes(self.ranks, by)
+        drawn = unit_codes(self.ranks, by)
         if groups is None:
             groups = self.group_codes
-        unit = self.graded.of_queries(codes)
+        unit = self.graded.of_queries(drawn.codes)
         macro = group_of_tasks(self.ranks, key, by, groups)
         if macro is not None:
             macro = self.graded.of_queries(macro)
@@ -464,7 +464,7 @@ class AnsweredQueries(Source):
             number += zeros
         tops, bases, least, most, candidates = columns
         sample = Sample(tops, candidates)
-        return Units(key, sample, bases, unit, number, unit_name, macro, (least, most))
+        return Units(key, sample, bases, unit, number, drawn.name, macro, (least, most))
 
 
 def _quotients(top: Any, base: Any) -> FloatArray:
