@@ -23,9 +23,11 @@ from strategies.count_problems import Problem, problems
 from support.outcomes import outcome
 from support.pending_counts import note_waits
 from support.problems import host_tensor
-from truerank.devices import count_kernels, task_counts
+from truerank.counting.row_blocks import begin_rank
+from truerank.devices import count_kernels, task_counts, unchecked
 from truerank.devices.score_sources import StoredScores
 from truerank.link_prediction import Task
+from truerank.stores.on_device import DeviceStream
 
 RNG = np.random.default_rng(11)
 
@@ -154,6 +156,55 @@ def test_the_next_batch_is_asked_for_before_one_is_waited_for(
     report = task.evaluate(tail=lambda queries: scored(queries[:, 0]), batch_size=5)
     assert events == in_turn
     assert report.protocol.device == "cpu, triton"
+
+
+def test_a_filter_is_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of all batches of a side; a batch does not wait for the one before."""
+    prepare(monkeypatch, 1000)
+    events: list[str] = []
+    note_waits(monkeypatch, events)
+    copied = unchecked.copy_to_device
+
+    def noted(array: Any, device: Any) -> Any:
+        events.append(f"{len(array)} copied")
+        return copied(array, device)
+
+    monkeypatch.setattr(unchecked, "copy_to_device", noted)
+    facts = RNG.permutation(np.unique(RNG.integers(0, [9, 2, 30], (90, 3)), axis=0))
+    known, test = np.split(facts, [-20])
+    model = RNG.integers(0, 4, (9, 2, 30)).astype(np.float32)
+    task = Task(test, known=known, entities=30, relations=2, sides=("tail",))
+
+    def score(queries: Any) -> Any:
+        events.append("asked")
+        return model[queries[:, 0], queries[:, 1]]
+
+    expected = task.evaluate(tail=score, batch_size=4)
+    asked = events.count("asked")
+    assert asked > 2
+    events.clear()
+    got = task.evaluate(tail=lambda queries: host_tensor(score(queries)), batch_size=4)
+    assert got.protocol.device == "cpu, triton"
+    assert got.ranks == expected.ranks
+    copies = [event for event in events if "copied" in event]
+    assert len(copies) == 2
+    assert [event for event in events if event not in copies] == [
+        "asked", *["asked", "wait"] * (asked - 1), "wait"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", ["tasks", "stream"])
+def test_a_filter_that_stays_on_the_host(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(monkeypatch, 8 if limit == "tasks" else 1000)
+    if limit == "stream":
+        monkeypatch.setattr(DeviceStream, "is_same", lambda stream, other: False)
+    scores = RNG.integers(0, 4, (6, 20)).astype(np.float32)
+    targets = RNG.integers(0, 20, 6)
+    indptr, indices, lists = np.array([0, 3, 3, 5]), np.array([9, 2, 9, 5, 7]), np.arange(6) % 3
+    kept = unchecked.KeptLists(indptr, indices, lists)
+    some = np.array([5, 1, 3])
+    got = begin_rank(host_tensor(scores[some]), targets[some], filter=kept.of_tasks(some)).wait()
+    assert got == tr.rank(scores, targets, filter=(indptr, indices, lists))[some]
 
 
 class MemoryInUse(TorchDispatchMode):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from truerank.counting import row_blocks
+from truerank.inputs.rules import Rules
 from truerank.stores.on_device import DeviceStore, DeviceStream
 
 
@@ -29,7 +30,11 @@ def note_waits(patch: pytest.MonkeyPatch, events: list[str]) -> None:
 def let_counts_be_pending(patch: pytest.MonkeyPatch) -> list[str]:
     """Let operations of torch count tensors as a kernel does; return what has been waited for."""
     patch.setenv("TRUERANK_DEVICE", "torch")
-    patch.setattr(row_blocks, "is_read_in_order", lambda scores: isinstance(scores, DeviceStore))
+
+    def is_counted_in_order(scores: object, rules: Rules) -> bool:
+        return isinstance(scores, DeviceStore) and not rules.audit
+
+    patch.setattr(row_blocks, "is_counted_in_order", is_counted_in_order)
     events: list[str] = []
     note_waits(patch, events)
     return events

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeGuard, TypeVar
 
 from .. import devices
 from ..devices.backends import is_read_in_order
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..inputs.rules import Rules
     from ..stores import Store
+    from ..stores.on_device import DeviceStore
     from .job import Job
     from .sources import Source
 
@@ -73,6 +74,11 @@ def ignore_progress(done: int, resumed: int = 0) -> None:
     """Tell nobody how far a count has come."""
 
 
+def is_counted_in_order(scores: object, rules: Rules) -> TypeGuard[DeviceStore]:
+    """Whether a device counts scores in the order of the stream that makes them."""
+    return not rules.audit and is_read_in_order(scores)
+
+
 def prepare_where_they_are(
     scores: Scores | Store, tasks: Mapping[str, Any], rules: Rules, *, may_stay: bool = True
 ) -> Job:
@@ -82,12 +88,10 @@ def prepare_where_they_are(
     """
     prepare = partial(prepare_job, shape_of(scores), rows=tasks.get("rows"), rules=rules)
     given: dict[str, Any] = {name: tasks.get(name) for name in ("targets", "filter", "candidates")}
-    job: Job | None = None
-    if may_stay and not rules.audit and is_read_in_order(scores):
-        job = devices.job_on_device(scores, prepare, given)
-    if job is None:
-        job = prepare(**given)
-    return job
+    if may_stay and is_counted_in_order(scores, rules):
+        job: Job = devices.job_on_device(scores, prepare, given)
+        return job
+    return prepare(**given)
 
 
 def begin_count(

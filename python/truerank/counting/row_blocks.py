@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .._core import Scores
-from ..devices.backends import is_read_in_order
 from ..errors import InputError, InputTypeError, InputValueError
 from ..inputs.array_likes import as_array, is_tensor
 from ..inputs.checks import is_iterable
@@ -21,7 +20,7 @@ from ..ranks.container import Ranks
 from ..ranks.joining import join_ranks
 from ..stores import Store, owned, read_scores
 from ..stores.on_device import DeviceStore
-from .driver import Counting, begin_count, prepare_where_they_are
+from .driver import Counting, begin_count, is_counted_in_order, prepare_where_they_are
 from .ranking import rank
 from .sources import source_of
 
@@ -120,7 +119,7 @@ class Block(NamedTuple):
 
     def begin(self, executor: Executor, options: RuleOptions) -> Callable[[], Ranks]:
         """Begin to rank the block, on a thread unless a device counts it in order."""
-        if _is_counted_in_order(self.scores, read_rules(options)):
+        if is_counted_in_order(self.scores, read_rules(options)):
             return begin_rank(self.scores, **self.tasks, **options).wait
         return executor.submit(self._rank, options).result
 
@@ -151,7 +150,7 @@ def begin_rank(
     """
     rules = read_rules(options)
     read = read_scores(scores, rules.dtype)
-    if not _is_counted_in_order(read, rules):
+    if not is_counted_in_order(read, rules):
         with owned(read, scores):
             selections = {"filter": filter, "candidates": candidates}
             ranks = rank(read, targets, rows=rows, **selections, **options)
@@ -172,11 +171,6 @@ def begin_rank(
         ranks = wait()
         return Counting(lambda: ranks, len(ranks), is_pending=False)
     return Counting(wait, counting.tasks, counting.is_pending)
-
-
-def _is_counted_in_order(scores: Scores | Store, rules: Rules) -> bool:
-    """Whether a device counts scores in the order of the stream that makes them."""
-    return not rules.audit and is_read_in_order(scores)
 
 
 def rank_read_blocks(
@@ -243,7 +237,7 @@ def _read_blocks(blocks: Iterable[Any], rules: Rules) -> Iterator[Block]:
             given = arguments.pop("scores")
             scores = read_scores(given, rules.dtype)
             tasks = arguments
-            if not _is_counted_in_order(scores, rules):
+            if not is_counted_in_order(scores, rules):
                 tasks = {name: _copied(each, name) for name, each in arguments.items()}
         yield Block(given, scores, tasks)
         del block, arguments, given, scores  # They need no memory while the next one is made.
@@ -282,7 +276,7 @@ def _may_be_refilled(block: Block, before: Scores | Store | None, rules: Rules) 
             return False
         if not isinstance(before, Store) or scores.address != before.address:
             return False
-        return rules.audit or not _are_in_order(scores, before)
+        return not _are_in_order(scores, before, rules)
     # Nobody fills again what is read-only, such as one row that is broadcast to all.
     is_fixed = isinstance(block.given, (np.ndarray, Scores)) and not scores.array.flags.writeable
     if is_fixed or not isinstance(before, Scores):
@@ -290,13 +284,11 @@ def _may_be_refilled(block: Block, before: Scores | Store | None, rules: Rules) 
     return np.shares_memory(scores.array, before.array, max_work=100_000)  # type: ignore[arg-type]
 
 
-def _are_in_order(scores: Store, before: Store) -> bool:
+def _are_in_order(scores: Store, before: Store, rules: Rules) -> bool:
     """Whether the block before is read by what was given to the stream of this one."""
-    if not isinstance(scores, DeviceStore) or not isinstance(before, DeviceStore):
+    if not isinstance(scores, DeviceStore) or not is_counted_in_order(before, rules):
         return False
-    if scores.stream is None or before.stream is None or not is_read_in_order(before):
-        return False
-    return scores.stream.is_same(before.stream)
+    return scores.stream is not None and scores.stream.is_same(before.stream)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .bounded_scores import has_bounds as has_bounds
     from .bounded_scores import products_hold as products_hold
     from .stored_counts import begin_stored as begin_stored
+    from .unchecked import KeptLists as KeptLists
     from .unchecked import job_on_device as job_on_device
 else:  # A type checker that saw `__getattr__` would accept any name.
     __all__, __getattr__, __dir__ = names_when_used(
@@ -22,6 +23,6 @@ else:  # A type checker that saw `__getattr__` would accept any name.
         {
             ".bounded_scores": ("BoundedScan", "has_bounds", "products_hold"),
             ".stored_counts": ("begin_stored",),
-            ".unchecked": ("job_on_device",),
+            ".unchecked": ("KeptLists", "job_on_device"),
         },
     )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
 import numpy as np
 
+from .. import devices
+from ..counting.driver import is_counted_in_order
 from ..counting.ranking import rank
 from ..counting.row_blocks import Block, rank_read_blocks
 from ..errors import InputValueError
 from ..inputs.checks import integer
+from ..inputs.rules import read_rules
 from ..naming import import_extra
 from ..stores import read_scores, shape_of
 from ..stores.on_device import copy_to_device
@@ -85,6 +89,9 @@ def rank_batches(
     ordered = np.argsort(side.rows, kind="stable")  # So the tasks of a batch are neighbours.
     starts = range(0, height, size)
     row_of_task = side.rows[ordered]
+    whole_filter = side.filter_of(side.filter)
+    kept_filter = cache(lambda: devices.KeptLists(*whole_filter))  # A device has it once.
+    read = read_rules(rules)
 
     def batches() -> Iterator[Block]:
         for start in starts:
@@ -93,12 +100,15 @@ def rank_batches(
             check_score_shape(title, shape_of(scores), (len(queries), columns), "query")
             first, last = np.searchsorted(row_of_task, [start, start + size])
             tasks = ordered[first:last]
-            filter_lists, candidates = side.selections(tasks)
+            if whole_filter is not None and is_counted_in_order(scores, read):
+                filter_lists = kept_filter().of_tasks(tasks)
+            else:
+                filter_lists = side.filter_of(side.filter, tasks)
             arguments = {
                 "targets": side.targets[tasks],
                 "rows": side.rows[tasks] - start,
                 "filter": filter_lists,
-                "candidates": candidates,
+                "candidates": side.candidates_of(tasks),
             }
             yield Block(scores, scores, arguments)
 

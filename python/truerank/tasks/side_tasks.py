@@ -319,10 +319,14 @@ class SideTasks:
         >>> side.selections(np.array([2]))
         (TaskLists(indptr=array([0, 2]), indices=array([0, 2]), lists=array([0])), None)
         """
+        return self.filter_of(self.filter, tasks), self.candidates_of(tasks)
+
+    def candidates_of(self, tasks: IntArray | None = None) -> Any:
+        """Return the candidates of some tasks or of all, as `rank` takes them."""
         candidates = _as_task_lists(self.candidates, np.arange(len(self)))
         if tasks is not None and isinstance(candidates, TaskLists):
             candidates = candidates.of_tasks(tasks)
-        return self.filter_of(self.filter, tasks), candidates
+        return candidates
 
     def filter_of(self, lists: Any, tasks: IntArray | None = None) -> Any:
         """Return one of the filters, of some tasks or of all, as `rank` takes it."""
