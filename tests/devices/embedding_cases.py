@@ -236,16 +236,15 @@ def test_link_prediction() -> None:
     task = tr.link_prediction.Task(test, known=known, entities=30, relations=3, **rules)
     entities = tenths(30, 6)
     relations = tenths(3, 6)
-    sides = {
-        "tails": entities[task.sides["tail"].queries[:, 0]]
-        * relations[task.sides["tail"].queries[:, 1]],
-        "heads": entities[task.sides["head"].queries[:, 1]]
-        * relations[task.sides["head"].queries[:, 0]],
+    tail, head = (task.sides[side].queries for side in ("tail", "head"))
+    vectors = {
+        "tail": entities[tail[:, 0]] * relations[tail[:, 1]],
+        "head": entities[head[:, 1]] * relations[head[:, 0]],
+        "entities": entities,
     }
-    tensors = {name: torch.from_numpy(x) for name, x in sides.items()}
-    call = task.evaluate_embeddings
-    expected = call(sides["tails"], sides["heads"], entities=entities, unique=True)
-    got = call(tensors["tails"], tensors["heads"], entities=torch.from_numpy(entities), unique=True)
+    expected = task.evaluate_embeddings(**vectors, unique=True)
+    tensors = {name: torch.from_numpy(x) for name, x in vectors.items()}
+    got = task.evaluate_embeddings(**tensors, unique=True)
     assert got.ranks == expected.ranks
     assert got.ranks.protocol.device == "cpu, triton"
 
