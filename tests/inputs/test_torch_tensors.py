@@ -132,4 +132,4 @@ def test_queries_of_a_task_as_tensors() -> None:
 
     found = task.evaluate(score, device="cpu", batch_size=1)
     assert torch.stack(seen).tolist() == [[[0, 0]], [[1, 0]]]  # arrays could not be stacked
-    assert found == task.evaluate(lambda queries: scores.numpy()[queries[:, 0]])
+    assert found.ranks == task.evaluate(lambda queries: scores.numpy()[queries[:, 0]]).ranks
