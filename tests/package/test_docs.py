@@ -159,7 +159,9 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
 # -- the runner of pages ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("line", ["1 / 3  # 0.334", "1_000  # 1,001 tasks", "0.5  # -0.5"])
+@pytest.mark.parametrize(
+    "line", ["1 / 3  # 0.334", "1_000  # 1,001 tasks", "0.5  # -0.5", "[1, 2]  # [1, 3]"]
+)
 def test_a_wrong_figure_is_an_error(line: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"```python\n{line}\n```\n", encoding="utf-8")

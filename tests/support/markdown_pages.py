@@ -4,6 +4,7 @@ A ```python block is code. If the last line of an expression ends with a comment
 figures, these must be its values:
 
     report["mrr"], len(ranks)  # 0.4385, 2,148: to the digits that are there
+    ranks.above[:3]  # [21, 21, 10]: those of arrays and lists, too
 
 A ```text block is what the block before it prints. A picture that follows a ```python block, in a
 folder "pictures", is what its last line draws. This line prints and draws both anew:
@@ -156,16 +157,25 @@ def _run_python(block: Block, file: str, names: dict[str, Any]) -> tuple[int, An
             continue
         value = eval(compile(ast.Expression(node.value), file, "eval"), names)
         line = lines[(node.end_lineno or node.lineno) - 1]
-        figures = _FIGURES.match(line.partition("  # ")[2])
-        values = value if isinstance(value, tuple) else (value,)
-        if figures is None or not all(isinstance(found, Real) for found in values):
+        figures = _FIGURES.match(re.sub(r"[\[\]]", "", line.partition("  # ")[2]))
+        if figures is None:
             continue
-        for said, found in zip(figures[0].split(", "), values, strict=False):
+        for said, found in zip(figures[0].split(", "), _flatten(value), strict=False):
+            if not isinstance(found, Real):
+                break
             number = Decimal(said.replace(",", ""))
             digits = -int(number.as_tuple().exponent)
             assert round(float(found), digits) == float(number), f"{line}: {found!r}"
             checked += 1
     return checked, value
+
+
+def _flatten(value: Any) -> list[Any]:
+    """Return what a number, an array, or lists and tuples of these hold, in order."""
+    held = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(held, (list, tuple)):
+        return [each for part in held for each in _flatten(part)]
+    return [held]
 
 
 def _check_picture(path: Path, axes: Any, renew: bool) -> int:
