@@ -78,8 +78,15 @@ def test_runs_are_evaluated_and_compared(run: Run) -> None:
     outcome = run(*line.split(), *more, "--candidates", 9)
     assert outcome == (0, expected.to_text() + "\n", "")
     run(*line.split(), *more).refuses(2, "--qrels needs --candidates")
-    run(*line.split()).refuses(1, "or --qrels and --candidates, which evaluate runs, got another")
+    run(*line.split()).refuses(1, "or runs alone with --qrels and --candidates, got another file")
     run(*line.split(), "--candidates", 9).refuses(2, "--candidates cannot apply to saved ranks")
+    few = "--candidates: expected at least 3, as so many names occur, got 2"
+    run(*line.split(), *more, "--candidates", 2).refuses(1, few)
+    mixed = ["compare", "x.run", "one.npz"]
+    task.evaluate_lists("x.run").ranks.save("one.npz")
+    run(*mixed).refuses(1, "ranks: x.run: expected ranks that --save of a command wrote, or runs")
+    words = "ranks: one.npz: expected runs alone beside --qrels"
+    run(*mixed, *more, "--candidates", 9).refuses(1, words)
 
 
 @pytest.mark.parametrize(

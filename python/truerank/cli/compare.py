@@ -19,7 +19,7 @@ from .output import bar, check_printing, command_line, show
 from .report_output import kind_of_report, report_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from .. import Ranks
 
@@ -93,18 +93,22 @@ def compare_files(given: Given) -> None:
     show(compared, printing)
 
 
+def check_files(paths: Iterable[str], *, are_runs: bool) -> None:
+    """Refuse runs among saved ranks, and saved ranks among runs."""
+    expected = "ranks that --save of a command wrote, or runs alone with --qrels and --candidates"
+    got = "another file"
+    if are_runs:
+        expected = "runs alone beside --qrels; `truerank retrieval --save` makes ranks of a run"
+        got = "saved ranks"
+    for path in paths:
+        if os.path.isfile(path) and zipfile.is_zipfile(path) == are_runs:
+            raise InputValueError("ranks", expected=expected, got=got, place=path)
+
+
 def saved_ranks(named: Mapping[str, str], given: Given) -> dict[str, Ranks]:
     """Load the ranks of each file, which is named as its model."""
     refuse(take(given, "candidates order nan"), "saved ranks")
-    for path in named.values():
-        if os.path.isfile(path) and not zipfile.is_zipfile(path):
-            raise InputValueError(
-                "ranks",
-                expected="ranks that --save of a command wrote, or --qrels and --candidates, which "
-                "evaluate runs",
-                got="another file",
-                place=path,
-            )
+    check_files(named.values(), are_runs=False)
     return {name: load(path) for name, path in named.items()}
 
 
@@ -112,6 +116,7 @@ def ranks_of_runs(named: Mapping[str, str], given: Given) -> dict[str, Ranks]:
     """Evaluate the lists of files, and return the ranks of each."""
     if "candidates" not in given:
         raise click.UsageError("--qrels needs --candidates, how many there are in all")
+    check_files(named.values(), are_runs=True)
     task = Task(given.pop("qrels"), entities=given.pop("candidates"))
     rules = take(given, "order nan")
     progress = bar()

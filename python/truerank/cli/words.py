@@ -22,6 +22,7 @@ _SPLIT = re.compile(r'^known\["(.*?)"\]')
 _OTHER_NAMES = {
     "link-prediction": {"entities": "entity_labels", "relations": "relation_labels"},
     "retrieval": {"entities": "candidates", "queries": "query_labels"},
+    "compare": {"entities": "candidates"},
 }
 _OTHER_VALUES = {("axis", "0"): "rows", ("axis", "1"): "columns"}
 _LABELS = re.compile(r"give them with ranks\.with_labels\((\w+)=\.\.\.\)")
@@ -103,8 +104,9 @@ def in_words_of(command: click.Command, text: str) -> str:
     flags = options.flags
     text = _SPLIT.sub(lambda match: flags.get(match[1], f"--known {match[1]}"), text)
     argument = re.match("[a-z_]+(?=[:,])", text)
-    if argument and argument[0] in flags and flags[argument[0]] == options.named[argument[0]]:
-        text = flags[argument[0]] + text[argument.end() :]
+    option = options.named.get(argument[0]) if argument else None
+    if argument and option and flags.get(argument[0], option) == option:
+        text = option + text[argument.end() :]
     text = _LABELS.sub(
         lambda match: f"{options.labels.get(match[1], _FILE_OF_LABELS)} gives them", text
     )
