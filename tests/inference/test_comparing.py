@@ -262,7 +262,7 @@ def test_decimals_and_methods_in_print() -> None:
     assert "(t, 150 units)" in str(found)
     assert "(exact McNemar, 300 tasks)" in str(compare(a, b, metric="hits@10", by="task"))
     table = compare({"a": a, "b": b}, metric=["mrr", "hits@10"], by="task").table()
-    assert "T, exact McNemar, 300 tasks." in table.notes
+    assert "Tested by t and exact McNemar, over 300 tasks." in table.notes
     assert table["method"] == ["t", "exact McNemar"]
     assert "(two-level t, " in str(compare([a, b], [b, a]))
 

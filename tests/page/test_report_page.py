@@ -128,6 +128,27 @@ def test_several_models(sided: Ranks) -> None:
     assert {"A", "B", "valid"} <= set(saved(unlike, allow_unlike=True)[1].cells)
 
 
+def test_groups_of_several_models() -> None:
+    def models_of(number: int) -> dict[str, Report]:
+        above = np.arange(2 * number)
+        named = {"A": above, "B": above[::-1]}
+        labels = [f"group {i}" for i in np.tile(np.arange(number), 2)]
+        tasks = {name: Ranks(each, [1] * len(each), 99) for name, each in named.items()}
+        return {name: report(ranks, by=labels) for name, ranks in tasks.items()}
+
+    words = "The values of the groups by label are in the JSON below."
+    text, page = saved(models_of(3))
+    assert page.cells.count("group 2") == 2
+    assert page.cells.count("macro") == 2
+    assert words not in text
+    for options in ({"metrics": ["macro.mrr"]}, {"by": [0, 0, 1] * 2}):
+        text, page = saved(models_of(3), **options)
+        assert ("group 2" in page.cells, words in text) == (False, True)
+    text, page = saved(models_of(21))
+    assert ("group 2" in page.cells, words in text) == (False, True)
+    assert len(json.loads(page.json())["models"]["B"]["groups"]["labels"]) == 21
+
+
 def test_a_report_without_tasks_or_ranks(grouped: Report) -> None:
     for by in (None, []):
         assert "nan" in saved(report(Ranks([], [], 9), by=by))[1].cells

@@ -481,6 +481,13 @@ def test_differences_of_models() -> None:
     assert ax.get_xlabel() == "difference of MR from A, 90 % interval"
 
 
+def test_minus_signs_are_alike() -> None:
+    ones, twos = np.ones((2, 99), dtype=int)
+    models = {name: tr.Ranks(above * ones, twos, 9) for name, above in (("A", 3), ("B", 0))}
+    cell = plot.comparison(models).texts[0].get_text()
+    assert (cell.count("\u2212"), cell.count("-")) == (2, 0)  # of the difference, and of p
+
+
 def test_pairs_of_models() -> None:
     models = {"A": A, "B": B, "C": B}
     ax = plot.comparison(models)

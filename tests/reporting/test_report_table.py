@@ -225,7 +225,7 @@ def test_people_see_the_largest_groups() -> None:
     rows = [row.split(" | ")[0] for row in measured.to_markdown(["mr"]).split("\n")[4:]]
     assert rows[:2] == ["| micro", "| macro"]
     assert rows[2:-1] == [f"| {i}" for i in range(99, 79, -1)]
-    assert rows[-1] == "| 80 more"
+    assert rows[-1] == "| 80 more in CSV"
     assert len(measured.to_csv(["mr"]).splitlines()) == 1 + 2 + 100
 
 

@@ -232,14 +232,17 @@ def test_papers_have_no_notes_unless_asked() -> None:
 
 def test_people_read_so_many_rows() -> None:
     table = Table(["x", "n"], [["a", 1], ["b", 2], ["c", 3]], shown=range(1))
-    assert table.to_text() == "x       n\na       1\n2 more"
+    assert table.to_text() == "x              n\na              1\n2 more in CSV"
     assert table.to_csv() == "x,n\na,1\nb,2\nc,3\n"
 
 
 def test_people_read_rows_from_the_first_on() -> None:
     rows = [["a", 1], ["b", 2], ["c", 3], ["d", 4]]
     table = Table(["x", "n"], rows, shown=range(1, 3))
-    assert table.to_text() == "x       n\n1 more\nb       2\nc       3\n1 more"
+    assert (
+        table.to_text()
+        == "x              n\n1 more\nb              2\nc              3\n1 more in CSV"
+    )
     assert table.to_csv().count("\n") == 5
     ends = {"lower": "", "higher": "*"}  # The best of all rows is marked where it is shown.
     for better, mark in ends.items():

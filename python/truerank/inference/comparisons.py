@@ -199,8 +199,8 @@ class Comparisons(Sequence[Comparison], AsTable):
         for pair in self._pairs:
             fields = pair._asdict()
             rows.append([fields[column.name] for column in columns])
-        methods = ", ".join(dict.fromkeys(pair.method for pair in self._pairs))
-        notes = [f"{methods[0].upper()}{methods[1:]}, {first.describe_units()}."]
+        methods = " and ".join(dict.fromkeys(pair.method for pair in self._pairs))
+        notes = [f"Tested by {methods}, over {first.describe_units()}."]
         notes += format_notes(self._pairs)
         return Table(columns, rows, names=names, notes=notes).table(metrics, **options)
 

@@ -93,7 +93,7 @@ def save(
         The file. It appears whole or not at all, and one that is there is replaced.
     reports : Report or mapping of name to Report
         One report, or those of several models, which are compared if they have ranks. They may be
-        reports of retrieval.
+        reports of retrieval. Groups that several models share have rows, if there are at most 20.
     title : str, optional
         The heading. Default: the evaluated split, or the names of the models.
     metrics : iterable of str, optional
@@ -180,7 +180,9 @@ def _results(
         named = {name or "all tasks": report for name, report in models.items()}
         kinds_of_models = None if is_auto(kinds) else kinds
         has_intervals = _have_ranks(models)
-        shown.append(table(named, keys, interval=has_intervals, kinds=kinds_of_models, **options))
+        has_groups = _have_few_groups(models, keys, options["by"])
+        of_table = dict(options, interval=has_intervals, kinds=kinds_of_models, groups=has_groups)
+        shown.append(table(named, keys, **of_table))
     if len(models) == 1:
         (report,) = models.values()
         of_report = table_of_report(
@@ -199,7 +201,23 @@ def _results(
     if compared and _have_ranks(models):
         shown.append(compare(models, metric=compared, **options))
         numbers["comparisons"] = json.loads(shown[-1].to_json())
-    return _tables(shown), json.dumps(numbers, allow_nan=False)
+    text = _tables(shown)
+    if first.by is not None and not has_groups:
+        text += _paragraphs([f"The values of the groups by {first.by} are in the JSON below."])
+    return text, json.dumps(numbers, allow_nan=False)
+
+
+def _have_few_groups(
+    models: Mapping[str, BaseReport], keys: list[str] | None, by: LabelsLike | None
+) -> bool:
+    """Whether a table of several models can have their groups, and these are few enough to read."""
+    if len(models) == 1 or not (by is None or isinstance(by, str)):
+        return False
+    first = next(iter(models.values()))
+    tasks = [each.group_tasks(first.sides[0]) for each in models.values() if each.by is not None]
+    are_alike = len(tasks) == len(models) and all(each == tasks[0] for each in tasks)
+    has_macro = any(first.read_key(key).macro for key in keys or ())
+    return are_alike and len(tasks[0]) <= GROUPS_SHOWN and not has_macro
 
 
 def _tables(results: Iterable[Any]) -> str:

@@ -412,4 +412,4 @@ def _difference_cell(pair: Comparison) -> str:
     else:
         estimate = f"{pair.estimate:+.{pair.decimals}f}"
     p = pair.p_value if pair.p_holm is None else pair.p_holm
-    return f"{estimate}, p {p:.2g}".replace("-", "\u2212", 1)
+    return f"{estimate}, p {p:.2g}".replace("-", "\u2212")

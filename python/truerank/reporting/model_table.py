@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputTypeError, InputValueError
 from ..inference.comparing import corrected, verdicts, why_incomparable
-from ..inference.comparisons import format_notes, gather_notes
+from ..inference.comparisons import format_notes
 from ..inference.intervals import error_rate
 from ..inference.pairing import pair_ranks
 from ..inference.units import COUNT, UNIT
@@ -467,12 +467,15 @@ def _size(report: BaseReport) -> tuple[Any, ...]:
 
 
 def _doubts(models: Models) -> Iterator[str]:
-    """Say the worst that some checks of the audit find in the runs of each model, each once."""
-    notes = {}
+    """Say the worst that each of some checks finds in all models, and which models have it."""
+    worst: dict[str, dict[str, Finding]] = {}
     for name, runs in models.items():
-        worst: dict[str, Finding] = {}
-        for report in runs.reports:
-            for finding in report.audit(*DOUBTS):
-                worst[finding.name] = max(worst.get(finding.name, finding), finding)
-        notes[name] = [finding.message for finding in worst.values()]
-    return (f"{note}." for note in gather_notes(notes))
+        for finding in (each for report in runs.reports for each in report.audit(*DOUBTS)):
+            of_models = worst.setdefault(finding.name, {})
+            of_models[name] = max(of_models.get(name, finding), finding)
+    for of_models in worst.values():
+        message = max(of_models.values()).message
+        alike = [name for name, finding in of_models.items() if finding.message == message]
+        names = "" if len(alike) == len(models) else f"{', '.join(alike)}: "
+        others = ", ".join(name for name in of_models if name not in alike)
+        yield f"{names}{message}." + (f" In {others} less." if others else "")

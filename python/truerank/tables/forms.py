@@ -90,7 +90,7 @@ class Grid(NamedTuple):
         if self.skipped:
             rows.insert(0, self._remark(write(f"{self.skipped:,} more")))
         if self.more:
-            rows.append(self._remark(write(f"{self.more:,} more")))
+            rows.append(self._remark(write(f"{self.more:,} more in CSV")))
         return rows
 
     def _remark(self, text: str) -> list[str]:
