@@ -38,7 +38,7 @@ def test_numbers_as_they_are_printed(text: str, value: float, unit: float) -> No
     assert found.unit == pytest.approx(unit, rel=1e-12)
     assert found.text == text.strip()
     as_share = read_printed("value", "46.5", percent=True)
-    assert as_share == Printed(0.465, as_share.unit, "46.5")
+    assert as_share == Printed(0.465, as_share.unit, "46.5%")
     assert math.isclose(as_share.unit, 0.001)
 
 
