@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,8 @@ def world() -> None:
 
 
 ASSUMED_ORDER = (
-    "Warning: entities: columns are taken in ascending order of the labels, since no list gives "
-    "their order\n"
+    "Warning: --entity-labels: columns are taken in ascending order of the labels, since no list "
+    "gives their order\n"
 )
 KNOWN = "--train train.txt --valid valid.txt --test test.txt"
 VECTORS = "--entities E.npy --queries-tail tails.npy --queries-head heads.npy --similarity l1"
@@ -228,7 +229,7 @@ def test_keys_times_and_filters(predict: Callable[..., Outcome]) -> None:
         zip(names, [2.0, 3.0, 1.0, 3.0], strict=True)
     )
     assert predict(f"{timed} --time 3 --keys none --filters fact --by relation").code == 0
-    predict(f"{timed} --time 3 --filters fact").refuses(1, "test: expected 3 columns")
+    predict(f"{timed} --time 3 --filters fact").refuses(1, "--test: test.timed: expected 3 columns")
 
 
 @pytest.mark.parametrize(
@@ -372,3 +373,32 @@ def test_wrong_lines(predict: Callable[..., Outcome], line: str, code: int, mess
     before = {path.name: path.read_bytes() for path in Path().iterdir()}
     predict(line).refuses(code, message)
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_labels_in_json_and_what_is_wrong_with_labels(predict: Callable[..., Outcome]) -> None:
+    """Messages name the file, and the line or label of it; they show no more than one label."""
+    line = f"{KNOWN} {VECTORS} --entity-labels "
+    Path("names.txt").write_text("\n".join(NAMES))
+    expected = predict(f"{line} names.txt")
+    ids = {name: i for i, name in enumerate(NAMES)}
+    for order in (NAMES, dict(reversed(ids.items()))):
+        Path("names.json").write_text(json.dumps(order, indent=1))
+        assert predict(f"{line} names.json") == expected
+    texts = {
+        "twice.txt": "x\ny\nx\n",
+        "twice.json": '["x", "y", "x"]',
+        "number.json": "3",
+        "gap.json": '{"x": 0, "y": 2}',
+        "others.txt": "x" * 9999 + "\ny\n",
+    }
+    for name, text in texts.items():
+        Path(name).write_text(text)
+    predict(f"{line} twice.txt").refuses(1, "--entity-labels: twice.txt: labels 1 and 3 are both")
+    predict(f"{line} twice.json").refuses(1, "--entity-labels: twice.json: 'x' occurs twice")
+    predict(f"{line} number.json").refuses(1, "number.json: expected labels in a list, or each")
+    predict(f"{line} gap.json").refuses(1, "gap.json: expected an int, a sequence of labels, a map")
+    outcome = predict(f"{line} others.txt")
+    first = NAMES[TEST[0, 0]]
+    outcome.refuses(1, f"or ids from 0 to 1, got {first!r} in column 0 of line 1")
+    assert outcome.err.startswith("Error: --test: test.txt: expected labels of entities, as 'xxx")
+    assert len(outcome.err) < 300

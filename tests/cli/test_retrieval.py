@@ -173,8 +173,17 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
         ("--qrels qrels.txt", 2, "(--queries, --entities), or its scores (--scores)"),
         ("--qrels qrels.txt --queries Q.npy", 2, "expected the vectors of a model (--queries, --e"),
         ("--qrels qrels.txt --lists run.txt", 2, "--lists needs --candidates"),
-        ("--qrels qrels.txt --lists run.txt --candidates 3", 1, "entities: expected at least 4"),
+        (
+            "--qrels qrels.txt --lists run.txt --candidates 3",
+            1,
+            "--candidates: expected at least 4",
+        ),
         ("--qrels qrels.txt --scores S.npy", 2, "scores and vectors need --candidates FILE"),
+        (
+            "--qrels qrels.txt --scores S.npy --candidates queries.txt",
+            1,
+            "--qrels: qrels.txt: expected labels of entities, as 'q1', or ids from 0 to 2, got 'b'",
+        ),
         (
             "--qrels qrels.txt --scores S.npy --candidates names.txt",
             1,

@@ -86,9 +86,15 @@ def test_text_holds_labels_unless_entities_is_an_int(tmp_path: Path) -> None:
     assert mixed.ids.tolist() == [[10, 1, 9], [7, 0, 1]]
     path = written(tmp_path, "10\t2\t9\n007\t10\t1\n")
     assert read_triples(path, relations=11).ids.tolist() == [[2, 2, 3], [0, 10, 1]]
-    refusal(ValueError, "got '007' in column 0 of row 1", read_triples, path, entities=11)
+    refusal(
+        ValueError,
+        "triples.txt: .* got '007' in column 0 of line 2",
+        read_triples,
+        path,
+        entities=11,
+    )
     path = written(tmp_path, "10\t02\t9\n7\t10\t1\n")
-    refusal(ValueError, "got '02' in column 1 of row 0", read_triples, path, entities=11)
+    refusal(ValueError, "got '02' in column 1 of line 1", read_triples, path, entities=11)
 
 
 NUMBERED: dict[str, Any] = {

@@ -371,7 +371,7 @@ def test_ranks_by_name(
     task = quietly(tr.retrieval.Task, answers, entities=entities, known=splits)
     lists = tr.read_run(path)
     if lists.queries and answers.keys().isdisjoint(lists.queries):
-        with pytest.raises(tr.InputValueError, match=r"^ids: no query in common"):
+        with pytest.raises(tr.InputValueError, match=r"^ids: .*: no query in common"):
             task.evaluate_lists(lists)
         return
     ranks = quietly(task.evaluate_lists, lists, misses="bounds").ranks

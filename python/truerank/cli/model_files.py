@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 import click
 
+from ..errors import InputError
 from .files import open_store
-from .options import Given, take
+from .options import Given, name_of, take
 from .output import bar
 
 
@@ -24,11 +24,14 @@ class Model(NamedTuple):
         What `evaluate_scores` or `evaluate_embeddings` of a task take, by keyword.
     rules : dict
         Their other keywords.
+    options : dict of str to str
+        What users call each of the arrays.
     """
 
     kind: str
     arrays: dict[str, Any]
     rules: dict[str, Any]
+    options: dict[str, str]
 
     def sizes(self, kinds: Mapping[str, str]) -> dict[str, int]:
         """Return how many candidates the model has: as many as columns of scores, or vectors.
@@ -48,35 +51,47 @@ class Model(NamedTuple):
         """Return what evaluates the model by a task, with a bar of progress."""
         evaluate = task.evaluate_scores if self.kind == "scores" else task.evaluate_embeddings
         rules = self.rules | {"audit": "audit" in given, "progress": bar()}
-        return partial(evaluate, **self.arrays, **rules)
+
+        def count() -> Any:
+            try:
+                return evaluate(**self.arrays, **rules)
+            except InputError as error:
+                raise error.of(self.options.get(error.argument, error.argument)) from error
+
+        return count
 
 
 def open_model(given: Given, scores: str, vectors: str, needs_all: bool = True) -> Model:
-    """Take a model: its scores, if any of these keywords are given, or else (all of) its vectors.
-
-    A keyword of a task is the last word of that of the option: "tail" of "queries_tail".
-    """
-    arrays = {}
+    """Take a model: its scores, if any of these keywords are given, or else its vectors."""
+    parameters = click.get_current_context().command.params
+    option_of = {parameter.name: name_of(parameter) for parameter in parameters}
+    arrays: dict[str, Any] = {}
+    options: dict[str, str] = {}
     paths = take(given, scores)
     if paths:
         rules = take(given, "order io csls unique nan dtype threads")
         reading = {name: rules[name] for name in ("dtype", "io") if name in rules}
         for name, path in paths.items():
-            arrays[name.rpartition("_")[2]] = open_store(path, **reading)
-        return Model("scores", arrays, rules)
+            options[_keyword(name)] = option_of[name]
+            arrays[_keyword(name)] = open_store(path, **reading)
+        return Model("scores", arrays, rules, options)
     for name, array in take(given, vectors).items():
-        arrays[name.rpartition("_")[2]] = array
+        options[_keyword(name)] = option_of.get(name, name.upper())
+        arrays[_keyword(name)] = array
     if not arrays or (needs_all and len(arrays) < len(vectors.split())):
-        options = [
-            ", ".join(f"--{name.replace('_', '-')}" for name in names.split())
-            for names in (vectors, scores)
-        ]
-        expected = f"the vectors of a model ({options[0]}), or its scores ({options[1]})"
-        raise click.UsageError(f"expected {expected}")
+        ways = [", ".join(map(option_of.__getitem__, way.split())) for way in (vectors, scores)]
+        raise click.UsageError(
+            f"expected the vectors of a model ({ways[0]}), or its scores ({ways[1]})"
+        )
     rules = take(given, "similarity complex_layout bias csls unique nan dtype threads")
     if "complex_layout" in rules:
         rules["layout"] = rules.pop("complex_layout")
-    return Model("vectors", arrays, rules)
+    return Model("vectors", arrays, rules, options)
+
+
+def _keyword(name: str) -> str:
+    """Return the keyword of a task: the last word of that of the option."""
+    return name.rpartition("_")[2]
 
 
 def chosen_part(task: Any, given: Given) -> Any:

@@ -104,9 +104,8 @@ def in_words_of(command: click.Command, text: str) -> str:
     flags = options.flags
     text = _SPLIT.sub(lambda match: flags.get(match[1], f"--known {match[1]}"), text)
     argument = re.match("[a-z_]+(?=[:,])", text)
-    option = options.named.get(argument[0]) if argument else None
-    if argument and option and flags.get(argument[0], option) == option:
-        text = option + text[argument.end() :]
+    if argument and argument[0] in options.named:
+        text = options.named[argument[0]] + text[argument.end() :]
     text = _LABELS.sub(
         lambda match: f"{options.labels.get(match[1], _FILE_OF_LABELS)} gives them", text
     )

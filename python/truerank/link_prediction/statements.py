@@ -284,8 +284,10 @@ def _read_columns(reader: SplitReader, title: str, value: Any) -> tuple[list[IdC
     rows, have_keys = _rows_of(title, value)
     is_text = is_path(value) and not is_json(os.fsdecode(value))
     path = os.fsdecode(value) if is_text else ""
+    number = len(rows)
     if is_text and rows and reader.header is not False:
         rows = _without_header(reader, title, path, rows)
+    title = f"{title}: {path}" if is_text else title
     columns = []
     for j, vocabulary in enumerate(_VOCABULARIES):
         if j < 3:
@@ -294,7 +296,9 @@ def _read_columns(reader: SplitReader, title: str, value: Any) -> tuple[list[IdC
             members = list(chain.from_iterable(row[j::2] for row in rows))
         has_no_type = is_text or (have_keys and vocabulary == 1)
         column = reader.column(title, j, members, is_text=has_no_type)
-        columns.append(column._replace(path=path))
+        if j < 3:  # Its rows are lines.
+            column = column._replace(path=path, has_header=len(rows) < number)
+        columns.append(column)
     lengths = [(len(row) - 3) // 2 for row in rows]
     return columns, lengths
 

@@ -11,6 +11,7 @@ from .. import _core
 from ..arrays.row_keys import occurrences_of
 from ..errors import InputValueError
 from .elements import is_id, is_integer_text
+from .text import line_of
 from .vocabularies import MAX_IDS, LabelIndex, Vocabulary
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class IdColumn(NamedTuple):
     Attributes
     ----------
     split : str
-        The split, for messages.
+        The split, for messages, and its file.
     position : int
     values : ndarray of int64, shape (n,)
     label_index : LabelIndex, or None
@@ -53,7 +54,8 @@ class IdColumn(NamedTuple):
 
     def where(self, row: int) -> str:
         """Return the place of an entry, for messages."""
-        return f"column {self.position} of row {row}"
+        place = f"line {line_of(self.path, row + self.has_header)}" if self.path else f"row {row}"
+        return f"column {self.position} of {place}"
 
     def entry(self, row: int) -> str | int:
         """Return a label or an integer, for messages."""
@@ -100,8 +102,7 @@ def refuse_unsaid_header(columns: Sequence[IdColumn], others: Sequence[IdColumn]
                 return
     ways = "header=True says that it names the columns, header=False that it is a fact"
     expected = f"a first line with a field that occurs elsewhere, too, or with known names ({ways})"
-    title = f"{columns[0].split}: {columns[0].path}"
-    raise InputValueError(title, expected=expected, got=repr("\t".join(first)))
+    raise InputValueError(columns[0].split, expected=expected, got=repr("\t".join(first)))
 
 
 def encode_columns(

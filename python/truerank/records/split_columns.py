@@ -141,7 +141,7 @@ class SplitReader:
         order = self.place(rows.title, rows.names, rows.width)
         if rows.note:
             self.notes.append(rows.note)
-        column = IdColumn(title, 0, np.zeros(0, np.int64), None, path, is_text=True)
+        column = IdColumn(rows.title, 0, np.zeros(0, np.int64), None, path, is_text=True)
         column = column._replace(has_header=rows.header > 0)
         columns = []
         for j, codes in enumerate(read_rows(rows, order, self._encode)):

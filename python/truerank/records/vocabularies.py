@@ -218,7 +218,7 @@ class Vocabulary:
         ids = f"from 0 to {self.size - 1}"
         if not self.names:
             return f"ids of {self.of} {ids}"
-        labels = f"labels of {self.of}, as {self.names[0]!r}"
+        labels = f"labels of {self.of}, as {self.names[0]!r:.80}"
         # An int is a label then, and no position.
         if self.holds_ints or self._like_an_integer is not None:
             return labels
@@ -374,7 +374,7 @@ class Vocabulary:
             element = elements[row]
             shown = repr(element) if isinstance(element, str) else str(element)
             if self.names and (isinstance(element, str) or self.holds_ints):
-                which = f"the {self.size:,} {self.of}, as {self.names[0]!r}"
+                which = f"the {self.size:,} {self.of}, as {self.names[0]!r:.80}"
                 raise InputValueError(name, f"{shown} {where(row)} is none of {which}")
             raise InputValueError(name, expected=self.expected, got=f"{shown} {where(row)}")
         return ids

@@ -86,14 +86,17 @@ def read_judged(
         path = os.fsdecode(value)
         if path.endswith(".npy"):
             value = read_npy(title, path)
-            title = f"{title}: {path}"
         else:
             value = qrels_of_file(title, path, columns)
+        title = f"{title}: {path}"
     found = read_judgements(title, value, columns)
     kind: dict[str, Any] = {"is_text": found.is_text, "are_positions": found.matrix is not None}
     asked = reader.column(title, 0, found.queries)._replace(**kind)
     entities = reader.column(title, 1, found.documents)._replace(**kind)
     counts = found.counts
+    if found.is_text:
+        asked = _TextColumn(*asked)
+        entities = _TextColumn(*entities)
     queries = asked
     if counts is not None:
         may_have_pads = found.relevance is None and entities.label_index is None
@@ -114,6 +117,13 @@ def read_judged(
             expected = f"a matrix with a column for each of the {size} entities"
             raise InputValueError(title, expected=expected, got=f"{width} columns")
     return JudgedPairs(queries, entities, gains, asked, found.source, is_table, rows)
+
+
+class _TextColumn(IdColumn):
+    """A column of judgements in text, whose rows are not its lines: comments and repeats went."""
+
+    def where(self, _row: int) -> str:
+        return f"column {self.position}"
 
 
 def is_one_split(known: Mapping[Any, Any]) -> bool:
