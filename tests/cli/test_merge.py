@@ -131,7 +131,9 @@ def test_parts_of_candidates(run: Run) -> None:
     assert ranks == tr.rank(SCORES, TARGETS)
     assert run("merge", *names).out == run("evaluate", "ranks.npz").out
     # two at first, and then the third
-    run("merge", *names[:2]).refuses(1, "all 5 columns of candidates, or --incomplete, got 4")
+    missing = "--incomplete, got 4 of them; missing: column 2"
+    run("merge", *names[:2]).refuses(1, f"all 5 columns of candidates, or {missing}")
+    run("merge", *names[1:]).refuses(1, "got 3 of them; missing: column 3 and others")
     code, out, _ = run("merge", *names[:2], "--incomplete", "--save", "two.npz")
     assert code == 0
     assert out.splitlines()[-1].split()[0] == "two.npz"
@@ -142,7 +144,8 @@ def test_parts_of_candidates(run: Run) -> None:
 
 def test_repeats_and_missing_parts(run: Run) -> None:
     line = ["merge", "tasks-0.npz", "tasks-1.npz", "--save", "some.npz"]
-    run(*line).refuses(1, "expected all 5 triples of the whole, or --incomplete, got 4 of them")
+    whole = "expected all 5 triples of the whole, or --incomplete"
+    run(*line).refuses(1, f"{whole}, got 4 of them; missing rows: 2")
     assert run(*line, "--incomplete").code == 0
     assert run("merge", "some.npz", "tasks-2.npz", "--save", "all.npz").code == 0
     assert tr.load("all.npz") == score(link_prediction())
@@ -164,8 +167,22 @@ def test_repeats_and_missing_parts(run: Run) -> None:
         ("columns-a.npz columns-b.npz --incomplete --save x --by a", 2, "--by cannot apply to a"),
         ("columns-a.npz columns-b.npz --repeats drop", 2, "--repeats cannot apply"),
         ("tasks-0.npz tasks-1.npz --save tasks-0.npz --incomplete --force", 1, "one of the other"),
-        ("tasks-0.npz queries-0.npz", 1, "protocol"),
+        ("tasks-0.npz queries-0.npz", 1, "Error: queries-0.npz: counted under another protocol"),
+        ("tasks-1.npz tasks-0.npz labels.npz", 1, "kind missing in tasks-1.npz, but not in all"),
+        ("columns-a.npz columns-b.npz again.npz", 1, "Error: again.npz: column 2 has been counted"),
+        (
+            "columns-a.npz columns-b.npz omit.npz",
+            1,
+            "Error: omit.npz: expected a counter of the sa",
+        ),
     ],
 )
 def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
+    """Messages name the file that cannot be joined."""
+    part = score(link_prediction()[2::3])
+    part.with_labels(kind=["x"] * len(part)).save("labels.npz")
+    for name, nan in {"again": "raise", "omit": "omit"}.items():
+        counter = tr.RankCounter(TRUE, TARGETS, candidates=5, nan=nan)
+        counter.update(SCORES[:, 2:], start=2)
+        counter.save(f"{name}.npz")
     run("merge", *line.split()).refuses(code, message)

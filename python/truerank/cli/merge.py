@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial, reduce
+import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 
 from .. import RankCounter, concatenate, load
 from ..arrays.row_keys import distinct
 from ..counting import counter as counters
-from ..errors import InputValueError
+from ..counting.block_columns import first_of
+from ..errors import InputError, InputValueError
 from ..inference.units import UNIT, describe_units, unit_codes
 from ..ranks import storage
 from ..ranks.joining import REPEAT_RULES
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     from .. import Ranks
 
+_NUMBERED = re.compile(r"(?:^parts: number|\bpart) (\d+)")
 KINDS = {storage.KIND: "saved ranks", counters.KIND: "saved counters"}
 
 
@@ -65,7 +69,7 @@ def merge(given: Given) -> None:
         ranks = joined_ranks(paths, given.pop("repeats", "refuse"), is_incomplete)
     else:
         refuse(take(given, "repeats"), "counters")
-        counter = reduce(RankCounter.merge, map(RankCounter.load, paths))
+        counter = merged_counters(paths)
         if is_incomplete:
             save_counter(counter, paths, given)
             return
@@ -93,23 +97,54 @@ def kind_of_parts(paths: Sequence[str]) -> str:
 
 def joined_ranks(paths: Sequence[str], repeats: str, is_incomplete: bool) -> Ranks:
     """Join ranks over tasks; those of parts of a task must be all, unless some may be missing."""
-    ranks = concatenate(map(load, paths), repeats=repeats)  # type: ignore[arg-type]
+    try:
+        ranks = concatenate(map(load, paths), repeats=repeats)  # type: ignore[arg-type]
+    except InputError as error:  # It numbers the parts, whose files have names.
+        texts = [_NUMBERED.sub(lambda part: paths[int(part[1])], text) for text in error.args]
+        raise type(error)(*texts) from error
     units = sum(origin.units for origin in ranks.origins)
     there = units if ranks.unit is None else len(distinct(ranks.unit.codes))
     if there < units and not is_incomplete:
         counted = describe_units(units, unit_codes(ranks, UNIT).name)
         expected = f"all {counted} of the whole, or --incomplete"
-        raise InputValueError("parts", expected=expected, got=f"{there:,} of them")
+        got = f"{there:,} of them{missing_rows(ranks)}"
+        raise InputValueError("parts", expected=expected, got=got)
     return ranks
+
+
+def missing_rows(ranks: Ranks) -> str:
+    """Say which rows of one whole are missing, where each is a unit of it."""
+    (origin, *others) = ranks.origins
+    if others or ranks.unit is None or origin.rows != origin.units:
+        return ""
+    is_missing = np.ones(origin.rows, np.bool_)
+    is_missing[ranks.unit.codes] = False
+    missing = np.flatnonzero(is_missing)
+    first = ", ".join(map(str, missing[:4].tolist()))
+    return f"; missing rows: {first}, ..." if len(missing) > 4 else f"; missing rows: {first}"
+
+
+def merged_counters(paths: Sequence[str]) -> RankCounter:
+    """Merge counters over candidates; what one of them cannot add is said of its file."""
+    counter = RankCounter.load(paths[0])
+    for path in paths[1:]:
+        try:
+            counter.merge(RankCounter.load(path))
+        except InputError as error:
+            raise error.of(path) from error
+    return counter
 
 
 def check_columns(counter: RankCounter) -> None:
     """Refuse a counter that lacks columns of its candidates."""
-    counted = counter._columns_begun()
+    seen = counter._begun()
+    counted = seen.bit_count()
     columns = counter._columns
     if columns is not None and counted < columns:
         expected = f"all {format_count(columns, 'column')} of candidates, or --incomplete"
-        raise InputValueError("parts", expected=expected, got=f"{counted:,} of them")
+        got = f"{counted:,} of them; missing: column {first_of(~seen)}"
+        got += " and others" if columns > counted + 1 else ""
+        raise InputValueError("parts", expected=expected, got=got)
 
 
 def save_counter(counter: RankCounter, paths: Sequence[str], given: Given) -> None:
