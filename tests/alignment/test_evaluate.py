@@ -33,6 +33,7 @@ from truerank.alignment import Task, both_directions, csls_means, evaluate
 
 
 @pytest.mark.smoke
+@pytest.mark.filterwarnings("ignore:left and right are the same vectors:UserWarning")
 @given(st.data(), st.sampled_from(embeddings.EXACT))
 @examples(100)
 def test_vectors(data: st.DataObject, similarity: str) -> None:
@@ -137,9 +138,25 @@ def test_warnings_of_one_call_name_its_caller() -> None:
         evaluate(LEFT, RIGHT, PAIRS + PAIRS[:1])
     assert caught[0].filename == __file__
 
-    vectors = np.eye(4)  # for both graphs, so that every entity is most similar to itself
-    with pytest.warns(UserWarning, match="left and right are the same vectors"):
-        evaluate(vectors, vectors, [(0, 1)])
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "bfloat16"])
+def test_the_same_vectors_for_both_graphs_are_said(dtype: str, tmp_path: Path) -> None:
+    """Every entity is then most similar to itself, whatever the model has learnt."""
+    vectors = np.random.default_rng(0).integers(-9, 9, (3001, 4)).astype(np.float32)
+    bits = (vectors.view(np.uint32) >> 16).astype(np.uint16).view("V2")
+    vectors = bits if dtype == "bfloat16" else vectors.astype(dtype)
+    np.save(tmp_path / "left.npy", vectors)
+    other = vectors[::-1].copy()
+    task = Task([(0, 0), (1, 1)], left=3001, right=3001)
+    given = {"dtype": "bfloat16"} if dtype == "bfloat16" else {}
+    for right in (vectors, vectors.copy(), tmp_path / "left.npy"):
+        with pytest.warns(UserWarning, match="^left and right are the same vectors: ") as caught:
+            task.evaluate_embeddings(vectors, right, **given)
+        assert [each.filename for each in caught] == [__file__]
+        with pytest.warns(UserWarning, match="^left and right are the same vectors: "):
+            evaluate(vectors, right, [(0, 1)], **given)
+    task.evaluate_embeddings(vectors, other, **given)
+    Task([(0, 0)], left=3001, right=3000).evaluate_embeddings(vectors, vectors[1:], **given)
 
 
 def test_the_report() -> None:

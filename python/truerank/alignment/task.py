@@ -52,6 +52,10 @@ if TYPE_CHECKING:
 # A side has its column of queries in a pair and its column of answers; sides are in the order of
 # the tasks.
 SIDES = {"left_to_right": (0, 1), "right_to_left": (1, 0)}
+SAME_VECTORS = (
+    "left and right are the same vectors: pairs are rows of each, and every entity is most similar "
+    "to itself; if one matrix has both graphs, pass each graph's rows"
+)
 
 
 @public("truerank.alignment")
@@ -246,6 +250,11 @@ class Task(tasks.Task[Report]):
             As `truerank.rank_embeddings` does, for another number of vectors than entities, and for
             `csls` below 1 or of other shapes.
 
+        Warns
+        -----
+        UserWarning
+            If `left` and `right` are the same vectors.
+
         Notes
         -----
         With CSLS (Conneau, Lample, Ranzato, Denoyer, Jegou: Word translation without parallel data,
@@ -287,6 +296,8 @@ class Task(tasks.Task[Report]):
         sizes = self.right_to_left.columns, self.left_to_right.columns
         if isinstance(scores, Embeddings):
             scores.check_shape(sizes, ("left entity", "right entity"))
+            if _are_alike(scores):
+                warn_user(SAME_VECTORS)
         else:
             check_score_shape(scores.name, shape_of(scores), sizes, "left entity")
             if csls is not None and rules.order == "ascending":
@@ -409,6 +420,17 @@ class Task(tasks.Task[Report]):
         return f"Task({pairs} of {entities}; {self.protocol})"
 
 
+def _are_alike(vectors: Embeddings) -> bool:
+    """Whether both graphs have the same vectors: some thousand rows of them at most are read."""
+    height, width = vectors.shape
+    if height != width:
+        return False
+    step = 1 + height // 1000
+    sides = (vectors.queries, vectors.entities)
+    left, right = (getattr(side, "array", side)[::step] for side in sides)
+    return bool((left == right).all())
+
+
 def _make_side(
     side: str,
     splits: PairSplits,
@@ -502,7 +524,7 @@ def evaluate(
     Warns
     -----
     UserWarning
-        For duplicates and leaks that are kept, and if `left` and `right` are the same array.
+        For duplicates and leaks that are kept, and if `left` and `right` are the same vectors.
 
     Examples
     --------
@@ -534,11 +556,6 @@ def evaluate(
         else:
             opened = Embeddings(
                 left, right, similarity, None, rules.dtype, names=FORWARD, layout=rules.layout
-            )
-        if right is left:
-            warn_user(
-                "left and right are the same vectors: pairs are rows of each, and every entity is "
-                "most similar to itself; if one matrix has both graphs, pass each graph's rows"
             )
         left_size, right_size = opened.shape
         task = Task(
