@@ -49,15 +49,18 @@ def test_seeds_differ_and_sides_too() -> None:
 
 
 def test_samples_are_named() -> None:
-    known = {"train": [(0, 0, 1)], "inference": [(0, 0, 1), (1, 0, 0)]}
+    known = {
+        "train": [(i, 0, i) for i in range(4, 9)],
+        "inference": [(0, 0, 1), (2, 0, 3), (4, 0, 5)],
+    }
     for sampled, name in (
         (Sampled(3, seed=5), "uniform-3 seed 5"),
         (Sampled(3, typed=True), "typed-3 seed 0"),
         (Sampled(3, among="inference"), "uniform-3 of inference seed 0"),
     ):
-        task = Task([(0, 0, 1)], known, entities=4, candidates=sampled)
+        task = Task([(0, 0, 1)], known, entities=9, candidates=sampled)
         assert (task.protocol.candidates, task.protocol.sampled) == (name, True)
-        alone = Task([(0, 0, 1)], known, entities=4, candidates=sampled, sides=["tail"])
+        alone = Task([(0, 0, 1)], known, entities=9, candidates=sampled, sides=["tail"])
         assert lists_of(alone.tail.candidates) == lists_of(
             task.tail.candidates
         )  # for one side, or both

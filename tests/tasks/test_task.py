@@ -21,8 +21,8 @@ from truerank.tasks import query_rows
 from truerank.tasks.side_tasks import SideTasks
 from truerank.tasks.task import Task as BaseTask
 
-# of duplicates, of leaks, of times, and of rows of one query
-SAID = "test. |.* triples end before|.* a query has other scores"
+# of duplicates, of leaks, of times, of rows of one query, and of samples that are all
+SAID = "test. |.* triples end before|.* a query has other scores|candidates. .* all are taken"
 pytestmark = pytest.mark.filterwarnings(f"ignore:({SAID}):UserWarning")
 
 Array = npt.NDArray[Any]
