@@ -73,6 +73,7 @@ COUNTED: dict[str | None, Callable[[int], int]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
 @given(st.lists(queries(), min_size=1, max_size=3), st.sampled_from(list(COUNTED)), st.data())
 def test_every_metric_over_every_order(
     drawn: list[Query], gain: str | None, data: st.DataObject
