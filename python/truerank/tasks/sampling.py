@@ -105,7 +105,7 @@ def draw_candidates(
     --------
     >>> one, pool = np.zeros(1, np.int64), (np.array([0, 4]), np.arange(4), np.zeros(1, np.int64))
     >>> known, rng = (np.array([0, 2]), np.array([0, 2])), np.random.default_rng(0)
-    >>> draw_candidates(known, one, pool, (one, np.array([2])), 9, rng)
+    >>> draw_candidates(known, one, pool, (one, np.array([2])), 2, rng)
     (array([0, 3]), array([1, 2, 3], dtype=int32))
     """
     starts, columns, lists = pools
