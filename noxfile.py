@@ -35,7 +35,7 @@ PYTHONS = nox.project.python_versions(nox.project.load_toml(ROOT / "pyproject.to
 GCC, CLANG = "g++-11", "clang++-14"  # the oldest that are promised
 ALL_CORES = ["-n", str(os.cpu_count()), "--dist=worksteal"]  # most tests keep one core busy
 CORE = ["-m", "not python_only"]  # where only the core differs
-# Examples that hypothesis draws: in CI the line of README.md has three times as many. Where several
+# A third of the examples that hypothesis draws in CI, and a quarter of sweeps. Where several
 # processes share the cores, threads that wait for work must not keep one busy.
 FEW = {"TRUERANK_EXAMPLES": "16", "OMP_WAIT_POLICY": "passive"}
 # The folders of the tests marked `smoke` and `threads`: no file there needs an optional library.
@@ -214,13 +214,17 @@ def isa(session: nox.Session) -> None:
     best, *names = output(session, "from truerank import _core; print(_core.isa(), *_core.isas())")
     # What differs are the kernels, which the C++ tests hold against plain loops, and what the
     # compiler makes of the loops around them. Files, lists, thresholds, errors, threads and what is
-    # saved reach the same loops by other ways; one test runs all sets itself.
+    # saved reach the same loops by other ways; one test runs all sets itself, another is of memory.
     counting = [f"tests/counting/test_{x}.py" for x in ("cases", "counter", "large", "property")]
     counting += ["tests/arrays/test_arithmetic.py", "tests/inputs/test_array_likes.py"]
     vectors = ["tests/embeddings", "--ignore=tests/embeddings/test_thresholds.py"]
     vectors += ["--ignore=tests/embeddings/test_watching.py"]
-    vectors += ["--deselect=tests/embeddings/test_scores.py::test_instruction_sets_change_no_bit"]
+    others = ("instruction_sets_change_no_bit", "mapped_entities_are_not_copied")
+    vectors += [f"--deselect=tests/embeddings/test_scores.py::test_{name}" for name in others]
     alignments = ["tests/alignment", "--ignore=tests/alignment/matching"]
+    # All cases of the sweeps once, under the best set, and a quarter of them under each other.
+    session.env.update(FEW, TRUERANK_EXAMPLES="50")
+    run_tests(session, *ALL_CORES, "-m", "sweep and not python_only", "tests/counting", vectors[0])
     session.env.update(FEW)
     for name in sorted({*names} - {best}):
         session.env["TRUERANK_ISA"] = name
@@ -261,7 +265,6 @@ def sanitizers(session: nox.Session, kind: str) -> None:
     run_fuzzers(session, "--core", python=under)
     if session.posargs:  # a long run of the fuzzers
         return
-    session.env["TRUERANK_EXAMPLES"] = "8"  # the fuzzers draw many more
     # What else runs the core comes through the doors of these rooms.
     names = ("alignment", "core", "counting", "embeddings", "inputs", "retrieval", "stores")
     tests = ["-m", "not python_only and not threads", *(f"tests/{name}" for name in names)]

@@ -155,6 +155,7 @@ def test_means_that_do_not_fit() -> None:
         refusal(kind, message, tr.rank_embeddings, left, right, 0, csls=csls)
 
 
+@pytest.mark.python_only
 def test_no_matrix_is_made(run_python: Run) -> None:
     """Both passes over 6,000 x 6,000 pairs, whose scores would take 144 MB, need at most 40 MB."""
     code = """

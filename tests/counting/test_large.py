@@ -217,7 +217,6 @@ def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
     return scores, targets, keywords
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize("decade", range(12))
 def test_anything_of_middle_size(decade: int) -> None:
     for seed in range(20 * decade, 20 * decade + 20):

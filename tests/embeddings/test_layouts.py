@@ -111,6 +111,7 @@ def test_tasks_take_a_layout() -> None:
     assert found.ranks == given.ranks
 
 
+@pytest.mark.python_only
 @pytest.mark.parametrize("form", ["complex", "halves"])
 def test_files_and_maps_are_read_in_place(form: str, tmp_path: Path) -> None:
     """A large map in halves is not copied, nor one of complex numbers."""

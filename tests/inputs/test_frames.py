@@ -195,6 +195,7 @@ DOORS = {
 DOORS |= {name: door._replace(labels=range(4)) for name, door in doors_of_numbers()}
 
 
+@pytest.mark.python_only
 @pytest.mark.parametrize("name", DOORS)
 def test_every_order_of_names_but_the_right_one_is_refused(name: str) -> None:
     door = DOORS[name]
@@ -209,6 +210,7 @@ def test_every_order_of_names_but_the_right_one_is_refused(name: str) -> None:
         assert door.call(door.in_order_by(message, value)) == right, message
 
 
+@pytest.mark.python_only
 @pytest.mark.parametrize("name", DOORS)
 def test_numbers_are_no_names_and_others_are_refused(name: str) -> None:
     door = DOORS[name]

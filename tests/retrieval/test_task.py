@@ -252,6 +252,7 @@ def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> Non
     assert Task(pairs[:1], **given).evaluate_scores(np.ones((1, 50)))["expected.mrr"] < 1
 
 
+@pytest.mark.python_only
 @given(problems(), st.data())
 @examples(25)
 def test_candidates_by_their_definition(problem: dict[str, Any], data: st.DataObject) -> None:
@@ -365,6 +366,7 @@ def test_wrong_files_and_scores(tmp_path: Path) -> None:
 # -- lists -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.python_only
 @given(problems(), st.integers(0, 5))
 @examples(25)
 def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any], k: int) -> None:

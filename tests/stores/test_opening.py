@@ -193,6 +193,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.python_only
 @on_linux
 @pytest.mark.parametrize("mode", ["r", "r+", "c"])
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -272,6 +273,7 @@ def test_how_much_may_stay_mapped(
     assert mapped_files.most_kept_bytes() == most
 
 
+@pytest.mark.python_only
 @on_linux
 def test_maps_are_kept_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What does not fit is mapped block by block."""
