@@ -101,5 +101,6 @@ def test_neighbouring_threads_read_neighbouring_scores(kind: str, by_columns: bo
 
 def test_what_nobody_has_checked() -> None:
     assert kernels.registers_and_spills(kernels.check_kernel())[1] == 0
+    assert kernels.registers_and_spills(kernels.sort_kernel())[1] == 0
     unchecked = kernels.stored_kernel("fp32", False, 1, (*kernels.SELECTIONS, "faults"))
     assert kernels.registers_and_spills(unchecked)[1] == 0

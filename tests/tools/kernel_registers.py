@@ -93,6 +93,15 @@ def check_kernel() -> Any:
     return _compiled(count_kernels.check_tasks, constants, pointers, pointers, H100, options)
 
 
+def sort_kernel() -> Any:
+    """Compile the kernel that sorts lists on the device."""
+    pointers = dict.fromkeys(("indptr", "faults"), "i64")
+    pointers |= dict.fromkeys(("indices", "ordered"), "i32")
+    constants = {"FEW": count_kernels.SORTED_TOGETHER}
+    options = {"enable_fp_fusion": False}
+    return _compiled(count_kernels.sort_lists, constants, pointers, pointers, H100, options)
+
+
 def bounded_kernel(kernel: str, similarity: str = "dot", layers: bool = False) -> Any:
     """Compile a kernel of bounds: with offsets and slacks, unless the similarity is "dot"."""
     is_plain = similarity == "dot"
@@ -172,6 +181,7 @@ def main() -> int:
         lines["count_tasks", "candidates", kind] = stored_kernel(kind, False, 1, SELECTIONS)
     lines["count_tasks", "unchecked"] = stored_kernel("fp32", False, 1, (*SELECTIONS, "faults"))
     lines["check_tasks",] = check_kernel()
+    lines["sort_lists",] = sort_kernel()
     for similarity in bounded_scores.FORMS:
         for kernel in ("make_levels", "bound_scores", "score_open_pairs"):
             lines[kernel, similarity] = bounded_kernel(kernel, similarity)

@@ -183,7 +183,7 @@ def wait_for_device(
 ) -> SourceCounts | None:
     """Wait for the counts of a device; None if the host has to find the place of a NaN."""
     if job.checked is not None and device_counts.has_faults():
-        return begin_count(source, job.checked()).wait()  # It raises, unless lists are unsorted.
+        return begin_count(source, job.checked()).wait()  # It raises.
     counts = PartialCounts(device_counts.arrays(), job.rules)
     true = TrueScores(device_counts.true_scores(), source.dtype)
     place = f"{source.device}, {device_counts.backend}"

@@ -70,12 +70,6 @@ class Job(NamedTuple):
     checked: Callable[[], Job] | None = None
 
     @property
-    def may_begin_again(self) -> bool:
-        """Whether nobody has checked lists that may be unsorted, or may not be the same later."""
-        is_filter_checked = isinstance(self.filter, _core.Selection | None)
-        return self.checked is not None and not (is_filter_checked and self.candidates is None)
-
-    @property
     def all_rows(self) -> IntArray:
         """The row of each task."""
         if self.rows is None:

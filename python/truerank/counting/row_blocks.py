@@ -155,9 +155,8 @@ def begin_rank(
             selections = {"filter": filter, "candidates": candidates}
             ranks = rank(read, targets, rows=rows, **selections, **options)
         return Counting(lambda: ranks, len(ranks), is_pending=False)
-    if is_tensor(targets):
-        targets = targets.clone()
-    tasks = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
+    given = {"targets": targets, "rows": rows, "filter": filter, "candidates": candidates}
+    tasks = {name: _own_lists(value) for name, value in given.items()}
     job = prepare_where_they_are(read, tasks, rules)
     counting = begin_count(source_of(read), job)
 
@@ -167,10 +166,14 @@ def begin_rank(
             raise job.error_of(counted.fault)
         return job.ranks(counted.arrays, read.dtype, device=counted.place)
 
-    if job.may_begin_again:  # The scores may be others later.
-        ranks = wait()
-        return Counting(lambda: ranks, len(ranks), is_pending=False)
     return Counting(wait, counting.tasks, counting.is_pending)
+
+
+def _own_lists(value: Any) -> Any:
+    """Copy tensors that may be read later, in the order of the stream; a mask is read at once."""
+    if type(value) is tuple:
+        return tuple(map(_own_lists, value))
+    return value.clone() if is_tensor(value) and value.ndim == 1 else value
 
 
 def rank_read_blocks(

@@ -14,6 +14,7 @@ TILE = 2048  # scores that a program compares at a time
 TIMES_AS_FEW = 16  # columns of selections at a time
 MOST_TASKS = 8  # that read one row at a time
 PLACES = 1024  # of arrays that a program checks
+SORTED_TOGETHER = 64  # entries of a list that are compared with as many
 MOST_ROWS = 64  # narrow ones, read at a time; of more, registers would be spilled
 ROWS = 64  # read at a time, where neighbours in a column lie together
 
@@ -50,12 +51,19 @@ def _list_of(indptr, lists, task):
 
 
 @triton.jit
-def _columns(indices, begin, end, first_column, width):
-    """Return the columns at some places (default: these themselves), and which are to be read."""
-    inside = begin < end
-    column = begin
+def _columns(indices, begin, end, place, first_column, width, MAY_REPEAT: tl.constexpr):
+    """Return the columns at places of lists (default: these themselves), and which are to be read.
+
+    Of equal ones that follow each other, which there are only if they MAY_REPEAT, it is the first.
+    """
+    inside = place < end
+    column = place
     if indices is not None:
-        column = tl.load(indices + begin, mask=inside, other=0).to(tl.int64) - first_column
+        number = tl.load(indices + place, mask=inside, other=0)
+        if MAY_REPEAT:
+            has_before = inside & (place > begin)
+            inside &= number != tl.load(indices + place - 1, mask=has_before, other=-1)
+        column = number.to(tl.int64) - first_column
         inside &= (column >= 0) & (column < width)
     return column, inside
 
@@ -96,7 +104,7 @@ def _read(place, inside, is_whole, IS_BFLOAT16: tl.constexpr):
 def _count_compared(
     row_starts, true, task, is_task, indptr, indices, begin, end, first_column, width, listed,
     column_stride, first, last, is_whole, axis: tl.constexpr, COLUMNS: tl.constexpr,
-    IS_BFLOAT16: tl.constexpr,
+    IS_BFLOAT16: tl.constexpr, MAY_REPEAT: tl.constexpr,
 ):  # fmt: skip
     """Count candidates, as if nothing were filtered: above, tied, NaN and all, the target too."""
     across = tl.expand_dims(tl.arange(0, COLUMNS), 1 - axis)
@@ -106,7 +114,7 @@ def _count_compared(
     found = above
     for turn in range(first, last):
         place = begin + turn * COLUMNS + across
-        column, inside = _columns(indices, place, end, first_column, width)
+        column, inside = _columns(indices, begin, end, place, first_column, width, MAY_REPEAT)
         is_full = (indptr is None) & is_whole & ((turn + 1) * COLUMNS <= listed)
         place = row_starts + column * column_stride
         score = _read(place, inside & is_task, is_full, IS_BFLOAT16)
@@ -125,7 +133,7 @@ def _count_compared(
 def _take_out_filtered(
     above, tied, nan, found, row_starts, true, task, is_task, target, filter_indptr,
     filter_indices, filter_lists, indices, begin, end, first_column, width, column_stride,
-    axis: tl.constexpr, FEW: tl.constexpr, IS_BFLOAT16: tl.constexpr,
+    axis: tl.constexpr, FEW: tl.constexpr, IS_BFLOAT16: tl.constexpr, MAY_REPEAT: tl.constexpr,
 ):  # fmt: skip
     """Return the counts without the candidates that are filtered, but for the target."""
     few = tl.expand_dims(tl.arange(0, FEW), 1 - axis)
@@ -133,7 +141,9 @@ def _take_out_filtered(
     tiles = tl.cdiv(tl.max(last - first), FEW)
     for turn in range(tl.program_id(1), tiles, tl.num_programs(1)):
         place = first + turn * FEW + few
-        column, inside = _columns(filter_indices, place, last, first_column, width)
+        column, inside = _columns(
+            filter_indices, first, last, place, first_column, width, MAY_REPEAT
+        )
         inside &= is_task & (column != target)
         if indices is not None:
             inside &= _holds(indices, task * 0 + begin, task * 0 + end, column + first_column)
@@ -157,7 +167,8 @@ def _first_nan(
     if filter_indices is not None:
         out_begin, out_end = _list_of(filter_indptr, filter_lists, task)
     for turn in range(first, last):
-        column, inside = _columns(indices, begin + turn * FEW + few, end, first_column, width)
+        place = begin + turn * FEW + few
+        column, inside = _columns(indices, begin, end, place, first_column, width, False)
         inside &= is_task
         score = _read(row_starts + column * column_stride, inside, False, IS_BFLOAT16)
         is_bad = (score != score) & inside & (column != target)
@@ -229,12 +240,50 @@ def check_tasks(
         _check_lists(indptr, indices, lists, faults, length, entries, tasks, width, place)
 
 
+@triton.jit(do_not_specialize=["length"])
+def sort_lists(indptr, indices, ordered, faults, length, FEW: tl.constexpr):
+    """Copy lists; in ascending order, with repeats, if `check_tasks` found any that are not.
+
+    Parameters
+    ----------
+    ordered : pointer
+        To memory like that of the indices.
+    faults : pointer of int64, shape (2,)
+        What `check_tasks` found. Nothing is read if it found faults.
+    length : int
+        How many lists there are.
+    """
+    if tl.load(faults) != 0:
+        return
+    is_sorted = tl.load(faults + 1) == 0
+    few = tl.arange(0, FEW)
+    for number in range(tl.program_id(0), length, tl.num_programs(0)):
+        begin = tl.load(indptr + number)
+        end = tl.load(indptr + number + 1)
+        tiles = tl.cdiv(end - begin, FEW)
+        for turn in range(0, tiles):
+            place = begin + turn * FEW + few
+            entry = tl.load(indices + place, mask=place < end, other=0)
+            to = place
+            if not is_sorted:
+                to = tl.zeros_like(place) + begin
+                for other_turn in range(0, tiles):
+                    across = begin + other_turn * FEW + few
+                    other = tl.load(indices + across, mask=across < end, other=0)
+                    is_before = (other[None, :] == entry[:, None]) & (
+                        across[None, :] < place[:, None]
+                    )
+                    is_before |= other[None, :] < entry[:, None]
+                    to += tl.sum((is_before & (across < end)[None, :]).to(tl.int32), 1)
+            tl.store(ordered + to, entry, mask=place < end)
+
+
 @triton.jit
 def _has_faults(faults):
-    """Whether `check_tasks` found any, if it was asked."""
+    """Whether `check_tasks` found any, if it was asked; out of order is none."""
     has_faults = False
     if faults is not None:
-        has_faults = (tl.load(faults) != 0) | (tl.load(faults + 1) != 0)
+        has_faults = tl.load(faults) != 0
     return has_faults
 
 
@@ -293,7 +342,7 @@ def count_tasks(
         The candidates, each list in ascending order. Without an indptr all tasks have the `listed`
         indices; without indices, all columns, of which there are as many.
     faults : pointer of int64, shape (2,), optional
-        What `check_tasks` found. Nothing is counted if it is not 0.
+        What `check_tasks` found. Nothing is counted if it found faults. Lists may have repeats.
     counts : pointer of int64, shape (programs across, 6, tasks)
         See `task_counts.NAMES`; and the first column whose score is a forbidden NaN, which is
         looked for with FIND_NAN, or else `width`. With faults, also if a target is not among its
@@ -329,7 +378,7 @@ def count_tasks(
     above, tied, nan, found = _count_compared(
         row_starts, true, task, is_task, indptr, indices, begin, end, first_column, width, listed,
         column_stride, first, last, (tl.program_id(0) + 1) * TASKS <= tasks, axis, COLUMNS,
-        IS_BFLOAT16,
+        IS_BFLOAT16, faults is not None,
     )  # fmt: skip
     # What follows takes few columns at a time, so that it needs few registers.
     first_nan = tl.zeros(task.shape, tl.int64) + width
@@ -346,7 +395,7 @@ def count_tasks(
         above, tied, nan, found = _take_out_filtered(
             above, tied, nan, found, row_starts, true, task, is_task, target, filter_indptr,
             filter_indices, filter_lists, indices, begin, end, first_column, width, column_stride,
-            axis, FEW, IS_BFLOAT16,
+            axis, FEW, IS_BFLOAT16, faults is not None,
         )  # fmt: skip
     own = _comparable(tl.load(own_place, mask=is_own, other=0), IS_BFLOAT16)
     is_own &= tl.program_id(1) == 0  # so that it is taken out once

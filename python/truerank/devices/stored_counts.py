@@ -52,11 +52,11 @@ def begin_stored(
     if tasks.rows is not None and (tasks.rows[1:] < tasks.rows[:-1]).any():
         order = np.argsort(tasks.rows, kind="stable")
     listed, let_in = _candidates(tasks, width)
-    arrays = [true_scores, order, tasks.rows, tasks.targets, *_lists(tasks.filter), *let_in]
-    arrays.append(None if tasks.is_checked else np.zeros(2, np.int64))
-    true, *others = scores.upload_together(*arrays)
-    if not tasks.is_checked:
-        begin_check(tasks, width, others[-1])
+    faults = None if tasks.is_checked else np.zeros(2, np.int64)
+    arrays = [true_scores, order, tasks.rows, tasks.targets, *_lists(tasks.filter), *let_in, faults]
+    true, order, rows, *given, faults = scores.upload_together(*arrays)
+    if faults is not None:
+        given = begin_check(tasks, width, given, faults)
     tensor = scores.like
     is_bfloat16 = scores.dtype == torch.bfloat16
     if is_bfloat16:
@@ -74,7 +74,10 @@ def begin_stored(
         kernels.count_tasks[tiling.down, tiling.across](
             tensor,
             true,
-            *others,
+            order,
+            rows,
+            *given,
+            faults,
             out[:counts_size].view(torch.int64),
             own,
             height,

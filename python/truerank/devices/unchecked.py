@@ -1,6 +1,6 @@
-"""Targets and lists on the device of the scores: they stay there, and a kernel checks them.
+"""Targets and lists on the device of the scores: they stay there, where kernels check and sort.
 
-Only where it finds something are they copied to the host, which says what is wrong, or sorts them.
+Only where something is wrong are they copied to the host, which says what it is.
 """
 
 from __future__ import annotations
@@ -154,29 +154,48 @@ def _lists_on(store: DeviceStore, name: str, value: Any) -> DeviceLists | None:
     return DeviceLists(indptr.long(), indices, lists[0].long() if lists else None)
 
 
-def begin_check(tasks: PartOfTasks, width: int, faults: Tensor) -> None:
-    """Begin to look for faults of what is on the device, as `count_kernels.check_tasks` does."""
+def begin_check(
+    tasks: PartOfTasks, width: int, given: list[Tensor | None], faults: Tensor
+) -> list[Tensor | None]:
+    """Begin to look for faults of what nobody has checked, as `count_kernels.check_tasks` does.
+
+    Parameters
+    ----------
+    given : list of Tensor or None
+        On the device: targets, then indptr, indices and lists of the filter and of the candidates.
+
+    Returns
+    -------
+    list
+        The same; lists that nobody has checked are copies, each in ascending order.
+    """
     from . import count_kernels as kernels
 
     targets: Any = tasks.targets
-    pointers: list[Tensor | None] = [None if isinstance(targets, np.ndarray) else targets]
+    pointers = [None if isinstance(targets, np.ndarray) else given[0]]
     lengths: list[int] = []
+    unsorted: list[int] = []  # the places of indices that are to be sorted
     selections: list[Any] = [tasks.filter, tasks.candidates]
-    for selection in selections:
+    for place, selection in zip((1, 4), selections, strict=True):
         if isinstance(selection, DeviceLists) and not selection.is_checked:
-            pointers += selection[:3]
+            pointers += given[place : place + 3]
             lengths += [len(selection.indptr) - 1, len(selection.indices)]
+            unsorted.append(place + 1)
         else:
             pointers += [None, None, None]
             lengths += [0, 0]
     count = len(tasks.targets)
     programs = -(-max(count, *lengths) // kernels.PLACES)
-    kernels.check_tasks[(programs,)](
-        *pointers,
-        faults,
-        count,
-        width,
-        *lengths,
-        PLACES=kernels.PLACES,
-        enable_fp_fusion=False,
-    )
+    sizes = [count, width, *lengths]
+    options = {"enable_fp_fusion": False}
+    kernels.check_tasks[(programs,)](*pointers, faults, *sizes, PLACES=kernels.PLACES, **options)
+    checked = list(given)
+    for place in unsorted:
+        indptr: Any = given[place - 1]
+        indices: Any = given[place]
+        checked[place] = indices.new_empty(indices.shape)
+        number = len(indptr) - 1
+        grid = (min(number, kernels.PROGRAMS),)
+        lists = indptr, indices, checked[place], faults, number
+        kernels.sort_lists[grid](*lists, FEW=kernels.SORTED_TOGETHER, **options)
+    return checked
