@@ -182,6 +182,19 @@ def test_queries_of_the_wrong_side_are_said(predict: Callable[..., Outcome]) -> 
     assert (wrong.code, wrong.err) == (0, f"Warning: head: {said}\nWarning: tail: {said}\n")
 
 
+def test_the_similarity_is_said_which_nobody_named(predict: Callable[..., Outcome]) -> None:
+    """A model of distances has wrong numbers by the default."""
+    line = f"{KNOWN} {VECTORS}".replace(" --similarity l1", "")
+    assert predict(line).out.endswith("\n\nSimilarity of vectors: dot.\n")
+    said = predict(f"{KNOWN} {VECTORS} --save ranks.npz")
+    assert "\nSimilarity of vectors: l1.\n" in said.out
+    assert "Similarity" not in predict(f"{KNOWN} {SCORES}").out
+    table = predict(line, "--format", "csv")
+    assert "Similarity" not in table.out + table.err
+    text = " ".join(predict("--help").out.split())
+    assert "Similarity of two vectors. Default: dot, and cosine in alignment." in text
+
+
 def test_orders_and_headers_are_said(run: Run) -> None:
     line = f"link-prediction {KNOWN} {SCORES}".split()
     assert run(*line).err == ASSUMED_ORDER

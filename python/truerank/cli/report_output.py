@@ -175,7 +175,10 @@ def show_report(
 
     made = evaluated(evaluate, asked, grouping, what)
     findings: list[str] = [] if split_audit is None else str(split_audit).splitlines()
-    lines = list(told)
+    lines = []
+    if made.protocol.similarity is not None and style == "text":
+        lines.append(f"Similarity of vectors: {made.protocol.similarity}.")
+    lines += told
     if asked.has_audit:
         found = findings + list(map(str, made.audit()))
         lines += found or ["Nothing was found that makes these numbers suspect."]
