@@ -415,3 +415,19 @@ def test_labels_in_json_and_what_is_wrong_with_labels(predict: Callable[..., Out
     outcome.refuses(1, f"or ids from 0 to 1, got {first!r} in column 0 of line 1")
     assert outcome.err.startswith("Error: --test: test.txt: expected labels of entities, as 'xxx")
     assert len(outcome.err) < 300
+
+
+def test_the_ending_of_a_name_may_be_in_capitals(predict: Callable[..., Outcome]) -> None:
+    names = "\n".join(NAMES)
+    Path("names.json").write_text(json.dumps(NAMES))
+    Path("names.txt.gz").write_bytes(gzip.compress(names.encode()))
+    np.save("names.npy", NAMES)
+    rows = Path("test.txt").read_text().replace("\t", ",")
+    Path("test.csv").write_text(rows)
+    expected = predict(f"{KNOWN} {VECTORS} --entity-labels names.npy")
+    assert (expected.code, expected.err) == (0, "")
+    for name in ("names.json", "names.txt.gz", "names.npy", "test.csv", "E.npy"):
+        Path(name).rename(name.upper())
+    for name in ("NAMES.JSON", "NAMES.TXT.GZ", "NAMES.NPY"):
+        line = f"{KNOWN} {VECTORS} --entity-labels {name}".replace("test.txt", "TEST.CSV")
+        assert predict(line.replace("E.npy", "E.NPY")) == expected

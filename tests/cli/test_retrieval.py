@@ -222,3 +222,13 @@ def test_columns_of_judgements_and_of_lists(run: Run) -> None:
     task = Task(QRELS, entities=NAMES, known={"train": {"q1": ["c"]}})
     assert json.loads(outcome.out)["metrics"]["map"] == task.evaluate_lists(LISTS)["map"]
     assert run(*line, "--list-columns", "who=2").code == 1
+
+
+def test_the_ending_of_a_name_may_be_in_capitals(run: Run) -> None:
+    expected = run("retrieval", "--qrels", "ids.npy", "--scores", "S.npy", "--candidates", "5")
+    Path("ids.npy").rename("IDS.NPY")
+    line = ["retrieval", "--qrels", "IDS.NPY", "--scores", "S.npy", "--candidates", "5"]
+    assert run(*line) == expected
+    Path("LISTS.JSONL").write_text(json.dumps(LISTS))
+    line = ["retrieval", "--qrels", "qrels.txt", "--candidates", "5", "--lists"]
+    assert run(*line, "LISTS.JSONL") == run(*line, "lists.json")

@@ -76,7 +76,7 @@ def replace_text(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(replace_file(path))
-        if os.fsdecode(path).endswith(".gz"):
+        if os.fsdecode(path).lower().endswith(".gz"):
             # without a date and a name, so that equal text gives equal bytes
             packed = gzip.GzipFile("", "wb", 6, fileobj=file, mtime=0)
             file = cast("IO[bytes]", stack.enter_context(packed))

@@ -243,7 +243,7 @@ def read_own_pairs(name: str, path: str, data: AlignmentData) -> NDArray[Any]:
 
     A .npy file has rows already.
     """
-    if path.endswith(".npy"):
+    if path.lower().endswith(".npy"):
         pairs = read_npy(f"--{name}", path)
         return as_pairs(f"--{name}", pairs, (data.left.size, data.right.size))
     left = _entities(data.left)

@@ -93,7 +93,7 @@ def read_candidates(argument: str, text: str) -> Any:
     if text.isascii() and text.isdecimal():
         return _number(argument, text)
     readers = {".npz": read_selection, ".npy": read_array}
-    return readers.get(Path(text).suffix, read_names)(argument, text)
+    return readers.get(Path(text).suffix.lower(), read_names)(argument, text)
 
 
 def read_columns(argument: str, text: str) -> int | NDArray[Any]:
@@ -112,7 +112,7 @@ def _number(argument: str, text: str) -> int:
 
 def read_label(argument: str, text: str) -> str | NDArray[Any]:
     """Return a word as it is, or read what a .npy file has for each task."""
-    if text.endswith(".npy"):
+    if text.lower().endswith(".npy"):
         return read_array(argument, text)
     return text
 

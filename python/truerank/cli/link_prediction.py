@@ -76,7 +76,7 @@ def parse_candidates(name: str, text: str) -> Any:
     >>> parse_candidates("--candidates", "sampled:50:train")
     Sampled(negatives=50, typed=False, seed=0, among='train', per=None)
     """
-    if text.endswith(".npy"):
+    if text.lower().endswith(".npy"):
         return read_array(name, text)
     if re.fullmatch("[0-9]+", text):
         return int(text[:20])
@@ -176,7 +176,7 @@ def predict_links(given: Given) -> None:
     scores = "scores_tail scores_head scores_relation"
     model = open_model(given, scores, VECTORS, needs_all=False)
     test = given.pop("test")
-    sizes = model.sizes(CANDIDATE_KIND) if given.pop("ids", test.endswith(".npy")) else {}
+    sizes = model.sizes(CANDIDATE_KIND) if given.pop("ids", test.lower().endswith(".npy")) else {}
     vocabularies = {name: given.pop(key, sizes.get(name)) for name, key in LABELS.items()}
     facts = take(given, FACTS)
     if len(facts.get("time", ())) == 1:

@@ -127,7 +127,7 @@ def retrieve(given: Given) -> None:
         what = model.kind
         if candidates is None:
             candidates = model.sizes({"scores": "entities"}).get("entities")
-        if isinstance(candidates, int) and not facts["qrels"].endswith(".npy"):
+        if isinstance(candidates, int) and not facts["qrels"].lower().endswith(".npy"):
             check_digits(facts["qrels"], facts.get("columns"))
         task = chosen_part(Task(**facts, entities=_in_columns(candidates, facts)), given)
         count = model.counter(task, given)
@@ -135,7 +135,7 @@ def retrieve(given: Given) -> None:
         what = "lists"
         if candidates is None:
             raise click.UsageError("--lists needs --candidates, how many there are in all")
-        if facts["qrels"].endswith(".npy"):  # Such a file has columns, and no names.
+        if facts["qrels"].lower().endswith(".npy"):  # Such a file has columns, and no names.
             candidates = _in_columns(candidates, facts, lists)
         task = chosen_part(Task(**facts, entities=candidates), given)
         rules = take(given, f"{COUNTING} misses")
@@ -186,7 +186,7 @@ def _in_columns(candidates: Any, facts: dict[str, Any], lists: str | None = None
     files += facts["known"].values()
     if lists is not None:
         files.append(lists)
-    has_text = not all(file.endswith(".npy") for file in files)
+    has_text = not all(file.lower().endswith(".npy") for file in files)
     if isinstance(candidates, int) and has_text:
         return range(candidates)
     return candidates

@@ -81,7 +81,7 @@ def read_queries(path: str | os.PathLike[str]) -> QueryAnswers:
     ((('a', ('r', 's')),), (('b',),), (('c', 'd'),), ('2p',))
     """
     name = path_name("path", path)
-    if name.endswith((".pkl", ".pickle")):
+    if name.lower().endswith((".pkl", ".pickle")):
         problem = "a pickle can run any code when it is loaded, and is not read; of one that you "
         problem += "trust, five lines on the page about facts make JSON, by write_queries"
         raise InputValueError("path", problem, place=name)

@@ -14,7 +14,7 @@ from .text import text_lines
 
 def is_json(path: str) -> bool:
     """Return whether a file has JSON, by its name."""
-    return path.endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz"))
+    return path.lower().endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz"))
 
 
 def json_lines(argument: str, path: str) -> Iterator[tuple[int, Any]]:

@@ -123,7 +123,7 @@ class SplitReader:
         """
         if is_path(split):
             path = os.fsdecode(split)
-            if not path.endswith(".npy"):
+            if not path.lower().endswith(".npy"):
                 return self.read_lines(title, path)
             split = read_npy(title, path)
             title = f"{title}: {path}"

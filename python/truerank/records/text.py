@@ -300,7 +300,7 @@ def csv_fields(title: str, number: int, line: str) -> list[str]:
 
 def is_csv(path: str) -> bool:
     """Return whether a file has commas between its fields, as its name says."""
-    return path.removesuffix(".gz").endswith(".csv")
+    return path.lower().removesuffix(".gz").endswith(".csv")
 
 
 def _wrong_row(rows: TextRows, number: int, line: str) -> InputValueError:
@@ -415,7 +415,7 @@ def text_blocks(
     line = 1
     with open_input(name, path) as plain_file:
         size = os.fstat(plain_file.fileno()).st_size
-        is_packed = path.endswith(".gz")
+        is_packed = path.lower().endswith(".gz")
         if is_packed and not size:  # gzip would take it for a file without text.
             raise OSError(printable(f"{title}: damaged gzip file (it is empty)"))
         file: Any = gzip.GzipFile(fileobj=plain_file) if is_packed else plain_file

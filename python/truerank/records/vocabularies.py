@@ -532,7 +532,7 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
     ...     read_labels("entities", f"{folder}/entity2id.txt")
     ['oslo', 'rome']
     """
-    if path.endswith(".npy"):
+    if path.lower().endswith(".npy"):
         names = read_npy(argument, path)
         if names.ndim != 1 or names.dtype.kind not in "Uiu":
             got = f"{names.dtype} of shape {names.shape}"

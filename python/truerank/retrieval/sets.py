@@ -84,7 +84,7 @@ def read_judged(
     value = plain_rows(value)
     if is_path(value):
         path = os.fsdecode(value)
-        if path.endswith(".npy"):
+        if path.lower().endswith(".npy"):
             value = read_npy(title, path)
         else:
             value = qrels_of_file(title, path, columns)
