@@ -252,3 +252,20 @@ REFUSED: list[tuple[type[Exception], str, Any]] = [
 @pytest.mark.parametrize(("kind", "words", "call"), REFUSED)
 def test_what_is_refused(kind: type[Exception], words: str, call: Any) -> None:
     refusal(kind, words, call)
+
+
+def test_names_are_pointed_to_a_task() -> None:
+    vectors = np.eye(2, dtype=np.float32)
+    task = Task([("a", "y")], left=["a", "b"], right=["x", "y"])
+    assert task.evaluate_embeddings(vectors, vectors[::-1])["mr"] == 1
+    for left, right, pairs in (
+        (vectors, vectors[::-1], [("a", "y")]),
+        ({"a": vectors[0]}, {"y": vectors[0]}, [("a", "y")]),
+        (vectors, vectors[::-1], {"left": ["a"], "right": ["y"]}),
+    ):
+        with pytest.raises(tr.InputTypeError) as error:
+            evaluate(left, right, pairs)
+        assert "alignment.Task(pairs, left=names, right=names)" in error.value.__notes__[0]
+    with pytest.raises(tr.InputValueError) as wrong:
+        evaluate(vectors, vectors[::-1], [(0, 2)])
+    assert not hasattr(wrong.value, "__notes__")

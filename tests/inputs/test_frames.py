@@ -294,7 +294,7 @@ def test_messages_say_what_came_and_the_way_out() -> None:
         (index, lambda: tr.rank(frame.loc[1], [0])),
         (index, lambda: tr.rank([frame.loc[1], frame.loc[0]], [0, 0])),
         (one, lambda: tr.rank(pandas.DataFrame({0: ["a"], 1: [0.5]}), [1])),
-        (f"{one}float64, float32", lambda: tr.rank(mixed, IDS)),
+        (f"{one}float64 in 0, float32 in 1", lambda: tr.rank(mixed, IDS)),
         ("scores: expected one of float16", lambda: tr.rank(mixed.astype(object), IDS)),
         ("filter: list 1: expected integers", lambda: tr.rank(SCORES, IDS, filter=none)),
     ):

@@ -287,7 +287,7 @@ def test_wrong_statements(test: Any, kind: type[Exception], message: str) -> Non
 
 LINES = [
     ("a,b", r"test: .*test\.txt: expected head, .* for each qualifier, got \['a', 'b'\] in line 2"),
-    ("a,r,", "test: .*: expected integers or labels in column 2, got '' in row 1"),
+    ("a,r,", "test: .*: expected integers or labels in column 2 .tail., got '' in row 1"),
     ("a\tr\tb", "in line 2"),
     ("{}", "test: .* expected head, relation and tail, .* got {} in line 2"),
     ('{"r_h": "a", "s_t": "b"}', "in line 2"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -473,6 +473,19 @@ def _make_side(
     )
 
 
+@contextmanager
+def _names_are_for_a_task() -> Iterator[None]:
+    """Say, with a TypeError of `evaluate`, what takes names."""
+    try:
+        yield
+    except InputTypeError as error:
+        error.add_note(
+            "alignment.evaluate takes arrays and pairs of their rows. With names of entities: "
+            "alignment.Task(pairs, left=names, right=names).evaluate_embeddings(left, right)"
+        )
+        raise
+
+
 @public("truerank.alignment")
 @with_options(MatrixOptions)
 def evaluate(
@@ -501,7 +514,7 @@ def evaluate(
         A vector for each entity of the two graphs, also for those without a counterpart. Or `left`
         is a matrix of similarities (n1, n2), in memory or in files, and `right` is None.
     pairs : array of int, shape (m, 2), rows, columns, a frame, or path
-        The pairs to rank, as ids: rows of `left` and `right`.
+        The pairs to rank, as ids: rows of `left` and `right`. A `Task` takes names, too.
     candidates, known, split, duplicates, leaks, columns, header : optional
         As in `Task`.
     similarity, layout, block : optional
@@ -550,6 +563,7 @@ def evaluate(
             raise InputValueError(name, expected=f"none beside {kind}")
     opened: Any
     with ExitStack() as stack:
+        stack.enter_context(_names_are_for_a_task())
         if right is None:
             opened = read_scores(left, rules.dtype, "left", tiled=True)
             stack.enter_context(owned(opened, left))

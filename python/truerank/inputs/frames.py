@@ -107,9 +107,12 @@ def by_position(name: str, value: Any, rows: Axis = NUMBERED, columns: Axis = NU
         return value
     _check_names(name, "rows", getattr(value, "index", ()), rows)
     _check_names(name, "columns", value.columns, columns)
-    dtypes = list(dict.fromkeys(map(str, value.dtypes)))
-    if len(dtypes) > 1:
-        raise InputTypeError(name, expected="columns of one dtype", got=", ".join(dtypes))
+    first_of: dict[str, Any] = {}  # The first column of each dtype.
+    for column, dtype in zip(value.columns, value.dtypes, strict=True):
+        first_of.setdefault(str(dtype), column)
+    if len(first_of) > 1:
+        got = ", ".join(f"{dtype} in {column!r}" for dtype, column in first_of.items())
+        raise InputTypeError(name, expected="columns of one dtype", got=got)
     return value.to_numpy()  # If they are in one block, this copies nothing.
 
 

@@ -227,15 +227,16 @@ class SplitReader:
 
     def column(self, title: str, j: int, values: Any, *, is_text: bool = False) -> IdColumn:
         """Read the values of a column, which are either labels or integers."""
+        roles = self.form.columns
         expected = f"integers or labels in column {j}"
-        if j >= len(self.form.columns):  # The column may hold weights.
-            expected += f", or columns= with {', '.join(self.form.columns)} alone"
+        further = f", or columns= with {', '.join(roles)} alone"  # It may hold weights.
+        expected += f" ({roles[j]})" if j < len(roles) else further
         elements = read_elements(title, values, expected, "in row {}".format)
         if isinstance(elements, np.ndarray):
             return IdColumn(title, j, elements)
         codes = self._encode(j, elements)
         empty = self.index(j).codes.get("", -1)
-        if empty >= 0 and j < len(self.form.columns):
+        if empty >= 0 and j < len(roles):
             row = int(np.argmax(codes == empty))
             raise InputValueError(title, expected=expected, got=f"'' in row {row}")
         return IdColumn(title, j, codes, self.index(j), is_text=is_text)

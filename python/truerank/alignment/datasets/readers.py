@@ -69,7 +69,8 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
         ``splits`` has "train" and "test" if the folder has them, else nothing. ``pairs`` has the
         distinct pairs of both. Ids start at 0 in each graph, in the order of its file. If one
         matrix has the vectors of both graphs by the file's own ids, those of the graphs are
-        ``vectors[data.left.ids]`` and ``vectors[data.right.ids]``.
+        ``vectors[data.left.ids]`` and ``vectors[data.right.ids]``. Pairs of one's own that have the
+        file's ids are read by ``Task(pairs, left=data.left.ids, right=data.right.ids)``.
 
     Raises
     ------
@@ -93,6 +94,9 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     AlignmentData(2 and 3 entities, 1 and 1 triples, 1 pairs)
     >>> data.pairs, data.right.ids, data.right.triples
     (array([[1, 1]]), array([8, 5, 6]), array([[0, 0, 1]]))
+    >>> from truerank.alignment import Task
+    >>> Task([(9, 6)], left=data.left.ids, right=data.right.ids).left_to_right.targets
+    array([2])
     """
     root = path_name("folder", folder)
     names = next(files for files in _PAIR_FILES if _ALL in files or find_file(root, files["train"]))
