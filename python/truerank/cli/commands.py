@@ -73,7 +73,16 @@ def _warn(text: str) -> None:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="truerank", message="%(prog)s %(version)s")
 def commands() -> None:
-    """Count the rank of the true candidate exactly, and compute the metrics that follow from it."""
+    """Count the rank of the true candidate exactly, and compute the metrics that follow from it.
+
+    \b
+    Facts and a model in files    link-prediction, alignment, retrieval
+    Scores alone                  evaluate
+    What --save of these wrote    evaluate, compare, merge
+    Numbers of a paper            adjust
+
+    Each command has examples: truerank evaluate --help.
+    """
 
 
 @command("demo", MEASURED, short_help="Evaluate a published model, which ships with truerank.")

@@ -55,7 +55,7 @@ def parse_shape(name: str, text: str) -> tuple[int, int]:
 @command(
     "evaluate",
     f"filter rows candidates {COUNTING} io split relevance_level {REPORTING}",
-    short_help="Rank true candidates, and report the metrics.",
+    short_help="Report the metrics of scores in files, or of saved ranks.",
 )
 @click.argument("scores", type=WORD, required=False)
 @click.argument("targets", type=COLUMNS, required=False)

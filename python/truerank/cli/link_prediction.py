@@ -97,7 +97,7 @@ def parse_candidates(name: str, text: str) -> Any:
     short_help="Evaluate link prediction, from triples to the table.",
 )
 @option("--test", INPUT, "Triples to rank.")
-@option("--entities", ARRAY, "A vector for each entity: .npy.")
+@option("--entities", ARRAY, "A vector for each entity, in the order of --entity-labels: .npy.")
 @option("--queries-tail", ARRAY, "Vectors to compare with entities as tails: .npy.")
 @option("--queries-head", ARRAY, "Vectors to compare with entities as heads: .npy.")
 @option("--relations", ARRAY, "A vector for each relation, to predict relations: .npy.")
@@ -110,7 +110,11 @@ def parse_candidates(name: str, text: str) -> Any:
     INPUT,
     "In place of --test and a model, predictions of AnyBURL and PyClause, perhaps gzipped.",
 )
-@flag("--unique", "Rows belong to the distinct queries, not to the triples of --test.")
+@flag(
+    "--unique",
+    "Rows belong to the distinct queries, in ascending order of their ids, not to the triples of "
+    "--test.",
+)
 @option(
     "--sides",
     Value(parse_sides, "name,..."),

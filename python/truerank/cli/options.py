@@ -183,8 +183,7 @@ OPTIONS: dict[str, Decorator] = {
     "candidates": option(
         "--candidates",
         CANDIDATES,
-        "Candidates to rank among: .npy of columns for all tasks, or .npz as for --filter. Where "
-        "they have names: how many there are in all, or a file with a name in each line.",
+        "Candidates to rank among: .npy of columns for all tasks, or .npz as for --filter.",
     ),
     "relevance_level": option(
         "-l --relevance-level relevance_level",
@@ -211,7 +210,12 @@ OPTIONS: dict[str, Decorator] = {
         "Whether the first line of each text file names its columns. Default: if it has known "
         "names.",
     ),
-    "split": option("--split", WORD, "Name of the evaluated split."),
+    "split": option(
+        "--split",
+        WORD,
+        "Name of the evaluated split, which --save stores. Default where --test or --qrels is "
+        "given: test.",
+    ),
     "test_part": option(
         "--part test_part",
         Value(read_part, "start:stop:step"),
@@ -296,7 +300,9 @@ OPTIONS: dict[str, Decorator] = {
         ".json or .html.",
     ),
     "digits": option(
-        "--digits", click.IntRange(0, 15), "Decimals of shares; mean ranks have two fewer."
+        "--digits",
+        click.IntRange(0, 15),
+        "Decimals of shares, 3 by default; mean ranks have two fewer.",
     ),
     "percent": flag("--percent", "Print hits@k and the like as percentages."),
     "force": flag(

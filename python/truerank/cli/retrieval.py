@@ -18,6 +18,7 @@ from .files import read_groups
 from .model_files import chosen_part, known_splits, open_model
 from .options import (
     ARRAY,
+    CANDIDATES,
     COUNTING,
     INPUT,
     NAMES,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 @command(
     "retrieval",
-    "candidates relevance_level train valid known split test_part leaks similarity complex_layout "
+    "relevance_level train valid known split test_part leaks similarity complex_layout "
     f"bias {COUNTING} io {REPORTED}",
     short_help="Evaluate retrieval and recommendation.",
 )
@@ -74,6 +75,12 @@ if TYPE_CHECKING:
     click.Choice(tuple(MISSES)),
     "What right answers that --lists miss count for: nothing, or the mean over all places behind "
     "their list, with bounds or without. Default: zero.",
+)
+@option(
+    "--candidates",
+    CANDIDATES,
+    "How many candidates there are in all, or their names in the order of columns and vectors: a "
+    "file with a name in each line, JSON or .npy.",
 )
 @option("--scores", WORD, "Scores of all candidates, with a row for each query.")
 @option("--queries", ARRAY, "A vector for each query: .npy.")
