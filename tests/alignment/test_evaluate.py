@@ -58,6 +58,20 @@ def test_vectors(data: st.DataObject, similarity: str) -> None:
         assert got.protocol.similarity == named
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_nan_of_no_pair(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a candidate of the other direction alone."""
+    monkeypatch.setattr(both_directions, "_joint_count_is_cheaper", lambda *_: at_once)
+    left = np.eye(4, dtype=np.float32)
+    left[3] = np.nan
+    given = left, 2 * np.eye(5, 4, dtype=np.float32), [(0, 0), (1, 1), (2, 2)]
+    refusal(tr.InputValueError, "left 3 and right 0 is NaN", evaluate, *given)
+    for nan, candidates in (("omit", 3), ("worst", 4)):
+        ranks = evaluate(*given, nan=nan).ranks
+        assert ranks.candidates.tolist() == [5] * 3 + [candidates] * 3
+        assert ranks.above.tolist() == [0] * 6
+
+
 @pytest.mark.parametrize("k", [None, 2])
 def test_vectors_may_lie_in_files(tmp_path: Path, k: int | None) -> None:
     paths = tmp_path / "left.npy", tmp_path / "right.npy"

@@ -93,6 +93,22 @@ def test_counts_are_those_of_the_matrix(drawn: Vectors, data: st.DataObject) -> 
         np.testing.assert_array_equal(got.arrays[name], array, err_msg=name, strict=True)
 
 
+@pytest.mark.parametrize("listed", [[], [4], [0, 3, 4]])
+def test_the_best_of_a_row_is_a_target_with_another_score(listed: list[int]) -> None:
+    """A target does not count, so that the best of the others is looked for once more."""
+    entities = np.concatenate([2 * np.eye(3, 4), np.ones((2, 4))]).astype(np.float32)
+    pairs = Embeddings(np.eye(3, 4, dtype=np.float32), entities, "dot", None, None)
+    filter = _core.Selection(np.array([0, len(listed)]), np.array(listed, int), None, True)
+    tasks = _core.Tasks(np.arange(3), np.arange(3), filter, None)
+    true = np.full(3, 1.5, np.float32)
+    rules = _core.Rules(False, "worst", True)
+    matrix = _core.Scores(pairs.score(None, None, 1), "float32", False)
+    expected = _core.partial_counts(matrix, tasks, true, 0, rules, 1).arrays
+    got = _core.partial_embedding_counts(pairs.core(), tasks, true, 0, rules, 0, 1).arrays
+    for name, array in expected.items():
+        np.testing.assert_array_equal(got[name], array, err_msg=name, strict=True)
+
+
 # --- columns beyond the entities
 
 

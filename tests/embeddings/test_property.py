@@ -194,6 +194,17 @@ def test_k() -> None:
             refusal(kind, words, tr.topk_embeddings, np.eye(2), np.eye(2), k)
 
 
+def test_a_nan_is_refused_or_comes_last() -> None:
+    entities = np.concatenate([2 * np.eye(3, 4), np.ones((2, 4))])
+    entities[3] = np.nan
+    given = np.eye(3, 4), entities, 2
+    words = "query 0 and entity 3 is NaN"
+    refusal(tr.InputValueError, words, tr.topk_embeddings, *given)
+    for nan in ("omit", "worst"):
+        found = tr.topk_embeddings(*given, nan=nan)
+        assert found.ids.tolist() == [[0, 4], [1, 4], [2, 4]]
+
+
 @pytest.mark.parametrize("k", [1, 60, 299, 300])
 def test_many_of_many(k: int) -> None:
     """Several threads find more candidates than are kept, independently of each other."""
