@@ -260,7 +260,8 @@ def sanitizers(session: nox.Session, kind: str) -> None:
     # Reports are not pytest's to capture: one that ends the process would be lost.
     if kind != "asan":
         folders = FOLDERS if kind == "tsan" else ["tests/core", "tests/counting"]
-        run_tests(session, "--capture=sys", "-m", "threads", *folders, python=under)
+        marks = "threads and not python_only"
+        run_tests(session, "--capture=sys", "-m", marks, *folders, python=under)
         return
     run_fuzzers(session, "--core", python=under)
     if session.posargs:  # a long run of the fuzzers

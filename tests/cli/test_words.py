@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -47,6 +48,7 @@ def texts_of(tree: ast.AST) -> Iterator[str]:
             yield str(node.value)
 
 
+@cache
 def arguments_named() -> dict[str, set[str]]:
     """Return the arguments that messages name, and the messages."""
     found: dict[str, set[str]] = {}

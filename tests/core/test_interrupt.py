@@ -259,6 +259,7 @@ except KeyboardInterrupt:
 
 
 @posix
+@pytest.mark.python_only
 @pytest.mark.parametrize(
     "name",
     ["numpy", "numpy.lib", "truerank._core", "truerank.counting", "truerank.ranks.container"],

@@ -267,12 +267,13 @@ def test_affinity(run_python: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 # How many threads the process has beside those that it had before, at most, while it counts. A
 # thread is known by its number, since the system lists it a little longer than it lives.
 NEW_THREADS = """
-import os, threading, time, warnings
+import os, sys, threading, time, warnings
 import numpy as np
 import truerank as tr
 
 warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
-scores = np.broadcast_to(np.arange(1_000_000, dtype=np.float32), (2000, 1_000_000))
+height = int(sys.argv[1])
+scores = np.broadcast_to(np.arange(1_000_000, dtype=np.float32), (height, 1_000_000))
 def new_threads(threads):
     most, done = 0, False
     first = threading.Thread(target=int)  # beside which a sanitizer may start one of its own
@@ -297,7 +298,9 @@ needs_tasks = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="n
 
 @needs_tasks
 @pytest.mark.parametrize(("first", "variable"), [("1", "4"), ("None", "1")])
-def test_so_many_threads_are_started(run_python: Run, first: str, variable: str) -> None:
+def test_so_many_threads_are_started(
+    run_python: Run, sanitized: bool, first: str, variable: str
+) -> None:
     """None for one thread and for small work, or in a child: not even those of its parent."""
     script = f"""
 assert new_threads({first}) == 0
@@ -317,7 +320,8 @@ if hasattr(os, "fork"):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 """
     environment = {"OMP_NUM_THREADS": variable, "OPENBLAS_NUM_THREADS": "1"}
-    run_python(NEW_THREADS + script, env=environment)
+    # Enough for threads to be seen; a sanitizer takes as long for a tenth.
+    run_python(NEW_THREADS + script, 200 if sanitized else 2000, env=environment)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
