@@ -321,7 +321,7 @@ def test_json_of_lists_knows_what_they_miss() -> None:
         found = task.evaluate_lists({"q1": ["d", "a"], "q2": ["c"]}, misses="bounds")
     back = same_from_json(found)
     assert [finding.name for finding in back.audit()] == ["missing lists"]
-    assert "are missed by their lists and have bounds" in str(back)
+    assert "are missed by their lists and have bounds; the longest has 2 candidates" in str(back)
     empty = same_from_json(task[:0].evaluate_lists({}))
     assert (empty.tasks(), list(empty.audit())) == (0, [])
 

@@ -366,6 +366,7 @@ def test_wrong_files_and_scores(tmp_path: Path) -> None:
 # -- lists -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:ids. .* of what lists name is known:UserWarning")
 @pytest.mark.python_only
 @given(problems(), st.integers(0, 5))
 @examples(25)
@@ -409,6 +410,7 @@ def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any
             assert zero[kind + metric] == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
+@pytest.mark.filterwarnings("ignore:ids. .* of what lists name is known:UserWarning")
 @given(problems(), st.integers(1, 5), st.data())
 def test_nan_that_is_ranked_last(problem: dict[str, Any], k: int, data: st.DataObject) -> None:
     """Right answers whose score is NaN share the last places; all metrics stay within bounds."""
@@ -560,3 +562,26 @@ def test_ranks_that_rise_with_scores_warn(tmp_path: Path) -> None:
         task.evaluate_lists(run_of(lambda j: 5))
         task.evaluate_lists(run_of(lambda j: j, rank=lambda j: 4 - j))
         task.evaluate_lists(run_of(lambda j: j, rank=lambda j: "x"))
+
+
+def test_lists_of_a_model_that_did_not_leave_out_what_is_known() -> None:
+    """Their places close up, and too few are left: recall@10 is that of the rest of the list."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(20, 200))
+    known = np.argsort(-scores, axis=1)[:, :6]
+    test = np.argsort(-scores, axis=1)[:, 6:18:2]
+    users = np.arange(20).repeat(6)
+    train = {"train": (users, known.ravel())}
+    task = Task((users, test.ravel()), entities=200, queries=20, known=train)
+    right = tr.topk_embeddings(scores, np.eye(200), 10, filter=task.answers.filter)
+    wrong = tr.topk_embeddings(scores, np.eye(200), 10)
+    of_right = task.evaluate_lists(right)
+    said = r"^ids: 60 % of what lists name is known, and not counted: a model leaves out what is"
+    with pytest.warns(UserWarning, match=said) as caught:
+        of_wrong = task.evaluate_lists(wrong)
+    assert [each.filename for each in caught] == [__file__]
+    assert of_wrong["recall@10"] < of_right["recall@10"]
+    whole = tr.topk_embeddings(scores, np.eye(200), 200)
+    assert task.evaluate_lists(whole)["recall@10"] == of_right["recall@10"]
+    assert "; the longest has 10 candidates\n" in str(of_right)
+    assert "; the longest has 4 candidates\n" in str(of_wrong)

@@ -121,6 +121,7 @@ ANSWER_REPORTS = ReportForm(
         "misses": (str,),
         "answers": (int, NoneType),
         "missed": (float, NoneType),
+        "longest": (int, NoneType),
         "relevance_level": (float, NoneType),
         "answerless": (str, NoneType),
     },
@@ -372,11 +373,13 @@ class AnsweredQueries(Source):
 
     @cached_property
     def facts(self) -> dict[str, Any]:  # type: ignore[override]
-        """The numbers of queries and right answers, and what is missed."""
+        """The numbers of queries and right answers, what lists miss, and the longest list."""
         missed = None
+        longest = None
         answers = int(np.count_nonzero(self.is_right))
         if self.ranks.listed is not None and answers:
             missed = float(1 - self.ranks.listed[self.is_right].mean())
+            longest = None if self.ranks.lengths is None else int(self.ranks.lengths.max())
         below_level = len(self.queries) - len(self.right.queries)
         return {
             "queries": self.sides.counts[ALL_SIDES],
@@ -384,6 +387,7 @@ class AnsweredQueries(Source):
             "misses": self.rules.misses,
             "answers": answers,
             "missed": missed,
+            "longest": longest,
             "relevance_level": self.rules.relevance_level,
             "answerless": self.rules.answerless,
         }

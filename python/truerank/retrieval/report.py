@@ -327,7 +327,11 @@ class RetrievalReport(BaseReport):
             share = f"{percent(missed)} of the right answers"
             # JSON that was edited may hold another word.
             counted = MISSES.get(self.misses, self.misses)
-            lines.append(f"{share} are missed by their lists and {counted}")
+            line = f"{share} are missed by their lists and {counted}"
+            longest = self._source.facts["longest"]
+            if longest is not None:  # No metric counts further, whatever its cutoff.
+                line += f"; the longest has {format_count(longest, 'candidate')}"
+            lines.append(line)
         if self.without_answers:
             number = format_count(self.without_answers, "query", "queries")
             counted = "counted as 0" if self.answerless == "zero" else "left out"

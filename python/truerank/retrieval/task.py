@@ -21,6 +21,7 @@ from ..ranks.protocol import Protocol
 from ..records.elements import read_elements
 from ..records.split_audit import check_rules
 from ..records.vocabularies import Vocabulary, code_names, ids_of_lists
+from ..tables.cells import percent
 from ..tasks.one_sided_task import OneSidedTask
 from ..tasks.side_tasks import SideTasks
 from .answered_queries import Rules, check_level, check_misses
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from ..records.elements import Elements
     from ..records.named_lists import NamedLists
     from ..records.vocabularies import Names
+
+MUCH_KNOWN = 0.25  # Of lists, as where a model did not leave out what is known.
 
 
 @public("truerank.retrieval")
@@ -323,7 +326,8 @@ class Task(OneSidedTask[RetrievalReport]):
             queries whose names differ from theirs only in blanks or case. The audit of the report
             has both, too. If the ranks of a TREC run rise with its scores in nearly every query,
             unless ``order="ascending"``. If no list has any right answer, where `entities` are a
-            number beside names.
+            number beside names. If right answers are missed, and more than a quarter of what lists
+            name is known, which a model leaves out before it takes the best k.
 
         Examples
         --------
@@ -370,6 +374,8 @@ class Task(OneSidedTask[RetrievalReport]):
         if named is not None and named._contradiction and options.get("order") != "ascending":
             advice = "order='ascending' says that lower scores are better"
             warn_user(f"{lists.name}: {named._contradiction}: {advice}")
+        if report._answered.facts["missed"] and self.protocol.candidates != LISTED:
+            self._warn_of_known(lists, counted[0])
         longest = int(np.diff(lists.indptr).max(initial=0))
         report._tell_lists(use, longest if self.protocol.candidates == ALL else None)
         return report
@@ -407,6 +413,18 @@ class Task(OneSidedTask[RetrievalReport]):
             right = names.label_of(int(self.answers.targets[0]))
             two = f"right answers are {right!r}, ..., lists have {named.names[0]!r}, ..."
             warn_user(f"{lists.name}: no right answer is in any list: {two}")
+
+    def _warn_of_known(self, lists: CandidateLists, ranks: Ranks) -> None:
+        """Warn where much of what lists name is known, so that less is left of them."""
+        named = int(np.diff(lists.indptr)[self.answers.test_rows].sum())
+        lengths: Any = ranks.lengths  # Ranks of lists have them, without what is known.
+        known = named - int(lengths.sum())
+        if known > MUCH_KNOWN * named:
+            advice = "a model leaves out what is known before it takes the best k"
+            share = percent(known / named)
+            warn_user(
+                f"{lists.name}: {share} of what lists name is known, and not counted: {advice}"
+            )
 
     def _count_joined(self, side: SideTasks) -> int:
         return int(np.count_nonzero(self._is_right()))
