@@ -382,7 +382,7 @@ def test_what_was_counted_by_position_is_counted_by_name() -> None:
             1.0,
             2.0,
         ),
-        (of_queries, lambda x: graphs.evaluate_embeddings(eye, x)["hits@1"], 1.0, 0.0),
+        (of_queries, lambda x: graphs.evaluate_embeddings(2 * eye, x)["hits@1"], 1.0, 0.0),
     ):
         assert call(value) == right
         refusal(ValueError, r"got '(q2|b)' at position 0", call, value.iloc[::-1])
