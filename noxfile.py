@@ -224,7 +224,7 @@ def isa(session: nox.Session) -> None:
     alignments = ["tests/alignment", "--ignore=tests/alignment/matching"]
     # All cases of the sweeps once, under the best set, and a quarter of them under each other.
     session.env.update(FEW, TRUERANK_EXAMPLES="50")
-    run_tests(session, *ALL_CORES, "-m", "sweep and not python_only", "tests/counting", vectors[0])
+    run_tests(session, *ALL_CORES, "-m", "sweep and not python_only", "tests/embeddings")
     session.env.update(FEW)
     for name in sorted({*names} - {best}):
         session.env["TRUERANK_ISA"] = name
