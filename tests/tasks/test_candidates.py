@@ -120,6 +120,7 @@ def problems(draw: st.DrawFn) -> Problem:
     return Problem(test, train, candidates)
 
 
+@pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
 @given(problems(), st.data())
 def test_every_way_counts_by_the_definition(problem: Problem, data: st.DataObject) -> None:
     """Through a matrix, a callable, vectors and pairs."""
