@@ -187,6 +187,7 @@ def test_every_way_counts_by_the_definition(problem: Problem, data: st.DataObjec
         assert set(asked[side]) == pairs[side]
 
 
+@pytest.mark.filterwarnings("ignore:.*all are taken, and nothing is drawn:UserWarning")
 @given(problems(), st.booleans(), st.data())
 def test_lists_count_by_the_definition(
     problem: Problem, has_scores: bool, data: st.DataObject
