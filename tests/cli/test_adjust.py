@@ -12,6 +12,7 @@ import pytest
 
 import truerank as tr
 from support.cli_files import Run
+from truerank.cli.published_tables import read_table
 
 TABLE = """\
 Model,Paper,MRR,MR,H@1 (%),Hits @10
@@ -120,10 +121,60 @@ def test_a_metric_is_read_without_its_sign(run: Run) -> None:
     assert metrics == ["Hits@10", "Hits@1", "Hits@3"]
 
 
+@pytest.mark.parametrize(
+    ("title", "metric", "value"),
+    [
+        ("Hits@10 \N{UPWARDS ARROW}", "Hits@10", 0.5),
+        ("MR (\N{DOWNWARDS ARROW})", "MR", 0.5),
+        ("Hits@10 (%) \N{UPWARDS ARROW}", "Hits@10", 0.005),
+        ("MRR%", "MRR", 0.005),
+        ("Hits@1 in %", "Hits@1", 0.005),
+        ("Hits@10 (pct)", "Hits@10", 0.005),
+        ("hits_at_10 percent", "Hits@10", 0.005),
+        ("MRR [in per cent]", "MRR", 0.005),
+    ],
+)
+def test_arrows_and_words_of_per_cent_are_read(
+    run: Run, title: str, metric: str, value: float
+) -> None:
+    Path("signs.csv").write_text(f"model,{title}\na,0.5\n", encoding="utf-8")
+    (row,) = read_table("--table", "signs.csv", {})
+    ((found, number),) = row.numbers.items()
+    assert (tr.metrics.parse(found).title, number.value) == (metric, value)
+
+
+NOT_READ = {
+    "MRR filtered": "write 'MRR' if it is a metric",
+    "Mean rank (raw)": "write 'MR' if it is a metric",
+    "Hits@10 (%) filtered": "write 'Hits@10 (%)' if it is a metric",
+    "AMRI": "it is adjusted already",
+    "Recall@10": "reports of truerank.retrieval have recall",
+}
+
+
+@pytest.mark.parametrize(("title", "hint"), NOT_READ.items())
+def test_a_column_that_may_be_a_metric_is_told(run: Run, title: str, hint: str) -> None:
+    line = ["adjust", "--table", "near.csv", "--dataset", "wn18rr"]
+    note = f"column '{title}' is taken as a name of the row; {hint}."
+    Path("near.csv").write_text(f"model,year,MRR,{title}\na,2013,0.3,0.4\nb,2019,0.3,-\n")
+    code, out, _ = run(*line)
+    assert (code, out.splitlines()[-1]) == (0, note)
+    Path("near.csv").write_text(f"model,year,MRR,{title}\na,2013,0.3,0.4\nb,2019,0.3,no\n")
+    assert "is taken as" not in run(*line).out
+
+
+def test_percentages_that_may_be_shares_are_told(run: Run) -> None:
+    line = ["adjust", "--table", "shares.csv", "--dataset", "wn18rr"]
+    Path("shares.csv").write_text("model,MRR,H@1 (%),Hits@10 (%)\na,0.3,0.4,0.501\nb,0.3,0.5,1.2\n")
+    code, out, _ = run(*line, "--digits", "4")
+    told = "all values of 'H@1 (%)' are at most 1: are they shares?"
+    assert (code, [line for line in out.splitlines() if "are they" in line]) == (1, [told])
+
+
 def test_a_row_of_no_data_set_is_told_once(run: Run) -> None:
     Path("some.csv").write_text("model,dataset,MRR,MR\nA,wn18rr,0.3,300\nB,,0.3,300\n")
     code, out, err = run("adjust", "--table", "some.csv", "--format", "csv")
-    told = "some.csv: line 3: candidates: expected them, or the name of a dataset, got neither"
+    told = "some.csv: line 3: B candidates: expected them, or the name of a dataset, got neither"
     assert (code, err.splitlines(), len(out.splitlines())) == (1, [told], 5)
 
 
@@ -138,10 +189,10 @@ def test_what_is_impossible_is_told_beside_the_rest(run: Run) -> None:
     ]
     Path("several.csv").write_text("\n".join(lines))
     faults = [
-        "several.csv: line 2: mr 45000: expected mr from 1 to 40928, got 45000",
-        "several.csv: line 3: MRR: expected a number, as 0.358 or 35.8%, got 'about 0.3'",
-        "several.csv: line 4: dataset: no data set 'nosuch'; known are nations, ",
-        "several.csv: line 5: filtered: expected one of yes, true, 1, no, false, 0, got 'perhaps'",
+        "several.csv: line 2: A mr 45000: expected mr from 1 to 40928, got 45000",
+        "several.csv: line 3: B MRR: expected a number, as 0.358 or 35.8%, got 'about 0.3'",
+        "several.csv: line 4: C dataset: no data set 'nosuch'; known are nations, ",
+        "several.csv: line 5: D filtered: expected one of yes, true, 1, no, false, 0, got ",
     ]
     code, out, err = run("adjust", "--table", "several.csv", "--format", "csv")
     assert code == 1
@@ -187,15 +238,21 @@ def test_digits_that_a_spreadsheet_left_out(run: Run) -> None:
         ("adjust mrr", 2, "Missing argument 'VALUE'"),
         ("adjust mrr x --tasks 3", 1, "VALUE: expected a number, as 0.358 or 35.8%, got 'x'"),
         ("adjust mrr 31 --candidates 9 --tasks 3", 1, "as a percentage it is 0.31"),
+        ("adjust hits@9 105% --candidates 9 --tasks 3", 1, "expected 0 to 100 %, got 105 %"),
+        (
+            "adjust --table over.csv --dataset wn18rr",
+            1,
+            "a H@9 (%): expected 0 to 100 %, got 105 %",
+        ),
         ("adjust mrr 0.3 --table published.csv", 2, "METRIC, VALUE cannot apply to --table"),
-        ("adjust --table published.csv", 1, "published.csv: line 2: candidates: expected them"),
+        ("adjust --table published.csv", 1, "2: TransE Bordes, 2013 candidates: expected them"),
         ("adjust --table empty.csv", 1, "empty.csv: expected a line of names, and rows"),
         ("adjust --table names.csv", 1, "names.csv: expected a column of a metric"),
-        ("adjust --table twice.csv", 1, "twice.csv: expected columns that differ, got mrr twice"),
+        ("adjust --table twice.csv", 1, "expected columns that differ, got 'MRR' and 'mrr'"),
         ("adjust --table ragged.csv", 1, "ragged.csv: line 3: expected 2 columns"),
-        ("adjust --table bad.csv --dataset wn18rr", 1, "bad.csv: line 2: MRR: expected a number"),
-        ("adjust --table much.csv --dataset wn18rr", 1, "much.csv: line 2: hits@10 46.5: expected"),
-        ("adjust --table facts.csv --dataset wn18rr", 1, "line 2: filtered: expected one of"),
+        ("adjust --table bad.csv --dataset wn18rr", 1, "bad.csv: line 2: a MRR: expected a number"),
+        ("adjust --table much.csv --dataset wn18rr", 1, "line 2: a hits@10 46.5: expected"),
+        ("adjust --table facts.csv --dataset wn18rr", 1, "line 2: a filtered: expected one of"),
     ],
 )
 def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
@@ -204,6 +261,7 @@ def test_wrong_lines(run: Run, line: str, code: int, message: str) -> None:
     Path("ragged.csv").write_text("model,mrr\na,0.3\nb\n")
     Path("bad.csv").write_text("model,MRR\na,about 0.3\n")
     Path("much.csv").write_text("model,hits@10\na,46.5\n")
+    Path("over.csv").write_text("model,H@9 (%)\na,105\n")
     Path("twice.csv").write_text("model,MRR,mrr\na,0.1,0.2\n")
     Path("facts.csv").write_text("model,hits@10,filtered\na,0.5,perhaps\n")
     run(*line.split()).refuses(code, message)

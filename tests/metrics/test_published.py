@@ -171,7 +171,7 @@ WRONG: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("mr nan", {}, ValueError, "expected a finite number"),
     ("mmr 2", {}, KeyError, "did you mean m"),
     ("tail.mr 2", {}, KeyError, "alone, without a side"),
-    ("amri 0.5", {}, KeyError, "alone, without a side"),
+    ("amri 0.5", {}, KeyError, "amri is adjusted already"),
     ("std 2", {}, KeyError, "chance"),
     ("median 5", {"candidates": [5, 6], "weights": [1, 2], "tasks": None}, KeyError, "weighted"),
     ("mr 2", {"candidates": None, "tasks": None}, ValueError, "got neither"),

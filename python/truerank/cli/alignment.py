@@ -110,8 +110,10 @@ def align(given: Given) -> None:
     PAIRS and known pairs give an entity other counterparts, these are left out of its candidates.
 
     With --data, the pairs and names are those of a data set in the layout of DBP15k or OpenEA. Rows
-    of vectors are then in the order of its entities. One's own splits of its pairs have the ids of
-    ent_ids_1 and ent_ids_2 of DBP15k, or names.
+    of vectors are then in the order of its entities: those of DBP15k belong to the lines of
+    ent_ids_1 and ent_ids_2, not to the ids there (of a matrix E indexed by id, LEFT is
+    E[data.left.ids], with data = read_dbp15k(folder)). One's own splits of its pairs have these
+    ids, or names.
 
     \b
     truerank alignment left.npy right.npy test.tsv --train train.tsv --csls 10

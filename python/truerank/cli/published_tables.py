@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InputError, InputValueError, UnknownKeyError
 from ..metrics.chance_model import compress
-from ..metrics.keys import parse_alone
+from ..metrics.keys import ADJUSTED, RANK_KEYS, parse, parse_alone
 from ..metrics.published import SIDES, SPLITS, Adjusted, adjust, data_set, known_candidates
 from ..metrics.published_checks import Printed, contradictions, read_printed
 from ..records.text import text_blocks
@@ -29,6 +29,12 @@ NO_NUMBER = ("", "-", "--", "\N{EN DASH}", "\N{EM DASH}")
 YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 FACTS = ("dataset", "split", "side", "filtered", "candidates", "tasks")
 SHARE_DECIMALS = 3  # Keys of shares print with so many.
+# Words and signs of titles that are no part of a metric's name: arrows, and those of per cent.
+_ARROW = re.compile(r"[(\[]?[\u2191\u2193][)\]]?")
+_PER_CENT = re.compile(
+    r"[(\[]?(?:(?<![a-z])in[\s_]*)?"
+    r"(?:%|(?<![a-z])(?:pct|per\s?cent|percentages?)(?![a-z]))[)\]]?"
+)
 DECIMALS_OF_ADJUSTMENTS = {"ratio": None, "index": 4, "z": 1}
 
 
@@ -47,6 +53,8 @@ class PublishedRow(NamedTuple):
         By metric.
     faults : dict of str to InputError
         What cannot be right, by the title of its column or the name of the fact.
+    columns : sequence of _Heading
+        Those of the table.
     """
 
     place: str
@@ -54,6 +62,7 @@ class PublishedRow(NamedTuple):
     facts: dict[str, Any]
     numbers: dict[str, Printed]
     faults: dict[str, InputError]
+    columns: Sequence[_Heading]
 
 
 def counts_of(facts: Given) -> tuple[list[int], int | None]:
@@ -107,9 +116,10 @@ def read_table(
 ) -> list[PublishedRow]:
     """Read a table of published numbers from a CSV file.
 
-    Its first line has names of columns: metrics (MR, MRR, Hits@10, H@10, perhaps with "(%)"), what
-    differs from row to row (dataset, split, side, filtered, candidates, tasks), and any others,
-    which name the row. A cell without a number, or a dash, is left out.
+    Its first line has names of columns: metrics (MR, MRR, Hits@10, H@10, perhaps with an arrow, and
+    "(%)" or words for it), what differs from row to row (dataset, split, side, filtered,
+    candidates, tasks), and any others, which name the row. A cell without a number, or a dash, is
+    left out.
 
     Parameters
     ----------
@@ -147,7 +157,7 @@ def _read_headings(argument: str, path: str, cells: Sequence[str]) -> list[_Head
     meanings = [column.metric or column.fact or column.title for column in columns]
     for i, meaning in enumerate(meanings):
         if meaning in meanings[:i]:
-            got = f"{meaning} twice"
+            got = f"{columns[meanings.index(meaning)].title!r} and {columns[i].title!r}"
             raise InputValueError(argument, expected="columns that differ", got=got, place=path)
     if not any(column.metric for column in columns):
         expected = "a column of a metric, as MRR or Hits@10"
@@ -173,17 +183,32 @@ def _read_heading(cell: str) -> _Heading:
     (_Heading(title='H@10 (%)', metric='hits@10', percent=True, fact=''), '', 'dataset')
     """
     title = cell.strip()
-    word = re.sub(r"[\s_-]", "", title.lower())
-    bare = word.removesuffix("%").removesuffix("(%)").removesuffix("[%]")
-    if bare in FACTS:
-        return _Heading(title, fact=bare)
-    names = {"meanrank": "mr", "meanreciprocalrank": "mrr"}
-    key = names.get(bare, re.sub(r"^(h|hit|hr|hits)@?(?=[0-9])", "hits@", bare))
+    bare, signs = _without_signs(title)
+    word = re.sub(r"[\s_-]", "", bare)
+    if word in FACTS:
+        return _Heading(title, fact=word)
     try:
-        metric = str(parse_alone(key))
+        metric = str(parse_alone(_key(word)))
     except UnknownKeyError:
         return _Heading(title)
-    return _Heading(title, metric, percent=bare != word)
+    return _Heading(title, metric, percent=signs > 0)
+
+
+def _without_signs(title: str) -> tuple[str, int]:
+    """Return a title in lower case without arrows and words of per cent; how many of these it had.
+
+    Examples
+    --------
+    >>> _without_signs("Hits@10 (in %)"), _without_signs("MRR \u2191")
+    (('hits@10 ', 1), ('mrr ', 0))
+    """
+    return _PER_CENT.subn("", _ARROW.sub("", title.lower()))
+
+
+def _key(word: str) -> str:
+    """Write a word of a title as a key is written."""
+    names = {"meanrank": "mr", "meanreciprocalrank": "mrr"}
+    return names.get(word, re.sub(r"^(h|hit|hr|hits)(@|at)?(?=[0-9])", "hits@", word))
 
 
 def _read_row(
@@ -219,7 +244,7 @@ def _read_row(
     if "candidates" in facts:
         for name in ("dataset", "split", "side", "filtered"):
             rest.pop(name, None)
-    return PublishedRow(place, names, rest | facts, numbers, faults)
+    return PublishedRow(place, names, rest | facts, numbers, faults, columns)
 
 
 def _read_number(column: _Heading, text: str, digits: int | None) -> Printed:
@@ -290,19 +315,25 @@ class AdjustedRow(NamedTuple):
         found = contradictions(possible, max(sizes, default=None), tasks)
         return cls(row, facts_in_words(row.facts), adjusted, found, faults)
 
+    @property
+    def name(self) -> str:
+        """What names the row, in one text."""
+        return " ".join(self.row.names.values())
+
     def fault_texts(self) -> list[str]:
-        """Say what cannot be right by itself: the line, the column, and why."""
+        """Say what cannot be right by itself: the line, the row, the column, and why."""
         texts = []
         for name, error in self.faults.items():
             said = str(error).removeprefix(f"{name}: ").removeprefix("value: ")
-            texts.append(f"{self.row.place}: {name}: {said}")
-        return texts
+            texts.append(f"{name}: {said}")
+        return self._placed(texts)
 
     def findings(self) -> list[str]:
-        """Say all that cannot be right: by its line, and numbers together by their row, too."""
-        name = " ".join(self.row.names.values())
-        texts = [f"{name} {text}".lstrip() for text in self.contradictions]
-        return [f"{self.row.place}: {text}" for text in texts] + self.fault_texts()
+        """Say all that cannot be right, by its line and row."""
+        return self._placed(self.contradictions) + self.fault_texts()
+
+    def _placed(self, texts: Sequence[str]) -> list[str]:
+        return [f"{self.row.place}: {f'{self.name} {text}'.lstrip()}" for text in texts]
 
     def cells(self, *, with_data: bool) -> list[list[Any]]:
         """Return for each number its names, as it is published, by chance, and adjusted."""
@@ -321,11 +352,10 @@ class AdjustedRow(NamedTuple):
 
     def notes(self) -> list[str]:
         """Return what limits the trust in the numbers, with the names of the row."""
-        name = " ".join(self.row.names.values())
         notes = []
         for metric, adjusted in self.adjusted.items():
             title = metric_column(metric).heading
-            notes += [f"{name} {title}: {text}." for text in adjusted.notes]
+            notes += [f"{self.name} {title}: {text}." for text in adjusted.notes]
         return [note.lstrip() for note in notes]
 
     def content(self) -> dict[str, Any]:
@@ -357,13 +387,71 @@ def table_of_rows(rows: Sequence[AdjustedRow]) -> Table:
     for row in rows:
         cells += row.cells(with_data=with_data)
         notes += row.notes()
-    notes += unlike_digits([row.row for row in rows])
+    published = [row.row for row in rows]
+    for find in (likely_metrics, likely_shares, unlike_digits):
+        notes += find(published)
     return Table(columns, cells, names=len(columns) - 4, before=before, notes=notes)
 
 
 def is_share(metric: str) -> bool:
     """Whether a metric is between 0 and 1, as mrr and hits@10, and no mean of ranks."""
     return parse_alone(metric).decimals == SHARE_DECIMALS
+
+
+def likely_metrics(rows: Sequence[PublishedRow]) -> list[str]:
+    """Say which columns of numbers name the row, though their titles begin as metrics do."""
+    notes = []
+    for title in rows[0].names:
+        hint = _hint_of_metric(title)
+        cells = {row.names[title] for row in rows}.difference(NO_NUMBER)
+        if hint and cells and all(map(_is_number, cells)):
+            notes.append(f"column {title!r} is taken as a name of the row; {hint}.")
+    return notes
+
+
+def _hint_of_metric(title: str) -> str:
+    """Say what to do with a column whose title begins with a metric; empty where none does.
+
+    Examples
+    --------
+    >>> _hint_of_metric("MRR filtered"), _hint_of_metric("AMRI"), _hint_of_metric("Model")
+    ("write 'MRR' if it is a metric", 'it is adjusted already', '')
+    """
+    bare, signs = _without_signs(title)
+    words = re.split(r"[\s_()\[\],;/-]+", bare)
+    for end in range(len(words), 0, -1):
+        key = _key("".join(words[:end]))
+        name, mark, _ = key.partition("@")
+        if name in RANK_KEYS.refused and (mark or len(name) > 1):
+            return RANK_KEYS.refused[name]
+        try:
+            found = parse(key)
+        except UnknownKeyError:
+            continue
+        if found.adjustment in ADJUSTED:
+            return "it is adjusted already"
+        return f"write '{found.alone.title}{' (%)' if signs else ''}' if it is a metric"
+    return ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        read_printed("value", text)
+    except InputError:
+        return False
+    return True
+
+
+def likely_shares(rows: Sequence[PublishedRow]) -> list[str]:
+    """Ask of which columns of percentages the numbers are shares."""
+    notes = []
+    for column in rows[0].columns:
+        if column.percent:
+            numbers = [row.numbers.get(column.metric) for row in rows]
+            largest = max((number.value for number in numbers if number), default=0)
+            if 0 < largest <= 0.01:
+                notes.append(f"all values of {column.title!r} are at most 1: are they shares?")
+    return notes
 
 
 def unlike_digits(rows: Sequence[PublishedRow]) -> list[str]:

@@ -14,7 +14,7 @@ from ..inputs.checks import number as checked_number
 from ..inputs.words import suggest
 from ..naming import public
 from .chance_model import Tasks, compress
-from .keys import ADJUSTED, ALL_SIDES, Key, parse_alone
+from .keys import ADJUSTED, ALL_SIDES, Key, fail, parse, parse_alone
 from .kinds import Sample
 from .metric_table import METRICS
 from .values import adjusted, compute, grouped_tasks, moments_of_tasks
@@ -207,6 +207,8 @@ def adjust(
     >>> adjust("hits@10", 1.0, candidates=[8, 9, 10], weights=[1, 1, 2]).index
     nan
     """
+    if parse(metric).adjustment in ADJUSTED:
+        fail(metric, f"{metric} is adjusted already")
     key = parse_alone(metric)
     number = checked_number("value", value)
     # It is the fewest candidates that tasks can have, where their numbers are not exact.

@@ -77,7 +77,7 @@ def read_printed(argument: str, text: str, *, percent: bool = False) -> Printed:
     Raises
     ------
     ValueError
-        For anything else; "nan" and "inf" are no published numbers.
+        For anything else; "nan" and "inf" are no published numbers, nor are 105 %.
 
     Examples
     --------
@@ -97,8 +97,11 @@ def read_printed(argument: str, text: str, *, percent: bool = False) -> Printed:
     power = int(exponent or 0) - len(fraction or "")
     if mark or percent:
         power -= 2
-    digits = f"{sign}{whole}{fraction or ''}"
-    return Printed(float(f"{digits}e{power}"), float(f"1e{power}"), text)
+    value = float(f"{sign}{whole}{fraction or ''}e{power}")
+    if text.endswith("%") and not 0 <= value <= 1:
+        got = f"{text[:-1].rstrip()} %"
+        raise InputValueError(argument, expected="0 to 100 %", got=got)
+    return Printed(value, float(f"1e{power}"), text)
 
 
 def contradictions(
