@@ -384,6 +384,12 @@ def test_p_is_the_share_of_all_swaps_that_differ_as_much(units: int, seed: int) 
         (lambda a: compare(a, [1]), (TypeError, ValueError), "b"),
         (lambda a: compare([a], [a]), ValueError, "at least two runs"),
         (lambda a: compare([a, a], a), TypeError, "several runs"),
+        (lambda a: compare(a), TypeError, "as there is no b, got Ranks"),
+        (
+            lambda a: compare([a, a]),
+            TypeError,
+            "a: expected a mapping of names to Ranks or Reports",
+        ),
         (lambda a: compare(a, a, metric=[]), ValueError, "at least one key"),
     ],
 )

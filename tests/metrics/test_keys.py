@@ -169,6 +169,7 @@ REFUSED = {
     "ranks": [
         ("mmr", "'mmr': no metric 'mmr'; did you mean mr or zmr or mrr?"),
         ("hit@10", "did you mean hits@10?"),
+        ("MRR10", "did you mean mrr@10?"),
         ("AP@10", "reports of truerank.retrieval have AP@k, which is map@k"),
         ("P@5", "reports of truerank.retrieval have P@k, which is precision@k"),
         ("tail.R@100", "no metric 'R@100'; reports of truerank.retrieval have R@k"),
@@ -196,6 +197,10 @@ REFUSED = {
         ("mean_rank", "a query has several right answers, and so no rank; reports of ranks"),
         ("P_0", f"precision@k: {WHOLE}0"),
         ("recall", f"recall@k: {WHOLE}none"),
+        ("ndgc", "did you mean ndcg?"),
+        ("ndgc@10", "did you mean ndcg@10?"),
+        ("ndcg10", "did you mean ndcg@10?"),
+        ("sampled_recall@10:99", "did you mean sampled_hits@k:n?"),
         ("ndcg:2", "ndcg takes no ':' parameter"),
         ("realistic.mrr", "the form [macro.][kind.][adjustment.]metric[@k][:p]; 'realistic'"),
         ("tail.mrr", "'tail' does not fit there"),

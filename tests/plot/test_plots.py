@@ -221,6 +221,8 @@ WRONG: list[tuple[Callable[..., Any], Any, dict[str, Any], str]] = [
     (plot.groups, ONE, {"metric": "macro.mrr"}, "a macro average is not of one group"),
     (plot.groups, STORED, {"metric": "hits@7"}, "not among the"),
     (plot.comparison, FOUR, {"against": "C"}, "^against: expected one of _A, .*got 'C'"),
+    (plot.comparison, ONE, {}, "^a: expected a mapping of names to .*, got Report"),
+    (plot.comparison, [ONE, ONE], {}, "^a: expected a mapping of names to .*, got list"),
     (plot.comparison, {"A": ONE}, {"against": "A"}, "^a: expected others than 'A' to compare"),
     (plot.comparison, {"A": ONE, "B": STORED}, {"against": "A"}, JSON),
     (plot.comparison, FOUR, {"level": 0}, "^level: expected a number between 0 and 1"),

@@ -322,6 +322,12 @@ def test_wrong_index(index: object, error: type) -> None:
         everything()[index]
 
 
+def test_a_metric_as_index_says_where_metrics_are() -> None:
+    words = r"^index: ranks have no metrics: truerank\.report\(ranks\)\['mrr'\]$"
+    with pytest.raises(TypeError, match=words):
+        everything()["mrr"]  # type: ignore[index]
+
+
 # -- equality, repr, copies ------------------------------------------------------------------------
 
 

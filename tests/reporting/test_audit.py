@@ -68,7 +68,7 @@ ROWS = "3 tasks have rows that differ from the first row of their query"
         ({"audit": (NONE, NONE, some(7, 11, 10))}, "saturated", 7 / N, TOP),
         ({"audit": (NONE, NONE, ONE, some(2, 1))}, "rescored", 2, "2 true candidates have another"),
         ({"audit": (NONE, NONE, ONE, NONE, some(3, 1))}, "queries", 3, ROWS),
-        ({"audit": None}, "unaudited", 1, "as nobody asked for it"),
+        ({"audit": None}, "unaudited", 1, "the option audit of rank and evaluate"),
         ({"side": ["tail"] * N}, "unfiltered", 1, "hold them as known"),
         ({"side": ["tail"] * N, "protocol": {"sampled": True}}, "sampled", 1, "a sample: ranks"),
         ({"protocol": {"candidates": "test"}}, "test candidates", 1, "of the test alone"),
@@ -98,7 +98,7 @@ def test_misses_are_not_called_ties() -> None:
     assert [finding.name for finding in report(ranks[:2]).audit("ties", "misses")] == ["misses"]
     measured = report(ranks)
     assert measured.summary[3:6] == (1, 4, 4.0)
-    assert "1 task ties" in measured.to_text()
+    assert "1 task is tied" in measured.to_text()
     (finding,) = measured.audit("ties")
     alone = report(ranks[[0, 2]])
     words = "ties move mr by up to 27.3 % of its value over the targets that are listed: "
@@ -182,7 +182,7 @@ def test_an_audit_prints_how_ranks_were_counted() -> None:
     lines = str(made.audit()).splitlines()
     assert lines[0] == f"{made.protocol} (fingerprint {made.protocol.fingerprint})."
     assert lines[1] == "Recorded: order ascending, dtype float32."
-    assert lines[2] == "400 of 400 tasks tie (100 %): 2 candidates at most, 2 on average."
+    assert lines[2] == "400 of 400 tasks are tied (100 %): 2 candidates at most, 2 on average."
     assert lines[5].split() == ["finding", "value", "threshold", "message"]
     assert "ties move mrr by up to" in lines[6]
     assert made.audit("ties") == made.audit() != made.audit("misses") == []

@@ -161,9 +161,9 @@ def test_tables_of_read_reports_and_groups(models: dict[str, Report]) -> None:
     [
         ({}, None, ValueError, "reports: expected names and Reports, at least one"),
         ({"a": [one(1).ranks]}, None, TypeError, "got Ranks at position 0"),
-        ({"a": one(1).ranks}, None, TypeError, r"^reports\['a'\]: .* several Reports, got Ranks$"),
+        ({"a": one(1).ranks}, None, TypeError, r"^reports\['a'\]: .*report\(ranks\).*, got Ranks$"),
         ({3: one(1)}, None, TypeError, "reports: expected str, got int at position 0"),
-        (one(1).ranks, None, TypeError, "reports: expected several Reports, got Ranks$"),
+        (one(1).ranks, None, TypeError, "reports: expected .* a Report .*, got Ranks$"),
         ({"a": one(1)}, ["mmr"], KeyError, "no metric 'mmr'"),
         ({"a": one(1)}, ["tail.mr"], KeyError, r"no side 'tail' .*\(of 'a'\)"),
         ({"a": one(1)}, 3, TypeError, "metrics: expected several keys"),

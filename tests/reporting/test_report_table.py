@@ -18,7 +18,8 @@ from truerank import Ranks, Report, Table, report
 # -- text ------------------------------------------------------------------------------------------
 
 
-FIRST = "5 test tasks (head 3, tail 2), 9 to 12 candidates, filtered by train + valid, 1 task ties."
+FIRST = "5 test tasks (head 3, tail 2), 9 to 12 candidates, filtered by train + valid, "
+FIRST += "1 task is tied."
 
 
 def test_tasks_that_tie_have_a_row_for_each_kind(sided: Ranks) -> None:
@@ -70,7 +71,7 @@ def test_one_tie_does_not_multiply_tables(tmp_path: Path) -> None:
     tied[690] = 2
     measured = report(Ranks(above, tied, 1000), by=above % 3)
     text = measured.to_text()
-    assert text.startswith("20,000 tasks, 1,000 candidates, unfiltered, 1 task ties.\n")
+    assert text.startswith("20,000 tasks, 1,000 candidates, unfiltered, 1 task is tied.\n")
     for write in (measured.to_text, measured.to_latex, measured.to_markdown, measured.to_html):
         assert "optimistic" not in write()
         assert "realistic" not in write()

@@ -488,6 +488,7 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
         ({"u": {"z": 0.5}}, None, ValueError, "ids: 'z' at position 0 is none of the 5 entities"),
         ({"u": {"a": 0.5}}, [[1.0]], TypeError, "scores: expected None"),
         ({"u": {"a": "x"}}, None, ValueError, "ids: expected .*, got 'u': {'a': 'x'}"),
+        ({"u": [["a"]] * 999}, None, ValueError, r"'u': \[\['a'\](, \['a'\]){5}, \.\.\.\]$"),
         ({"u": ["a"], "v": {"a": 1}}, None, ValueError, "ids: expected .*, got 'v': {'a': 1}"),
         ({"u": ["a", "a"]}, None, ValueError, "ids: the list of 'u' has 'a' twice"),
         ([["a"]], None, ValueError, "ids: expected 2 lists, one for each query"),

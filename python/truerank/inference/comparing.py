@@ -182,6 +182,9 @@ def compare(
             expected = "nothing beside a mapping of Ranks or Reports (metric is a keyword there)"
             raise InputTypeError("b", expected=expected, got=type(b).__name__)
         models: Mapping[str, Any] = a
+    elif b is None:
+        expected = "a mapping of names to Ranks or Reports, as there is no b"
+        raise InputTypeError("a", expected=expected, got=type(a).__name__)
     elif several:
         models = {"a": a, "b": b}
     else:

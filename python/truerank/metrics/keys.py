@@ -309,18 +309,18 @@ class Grammar:
             meanings[in_words] = Meaning(NO_ADJUSTMENT, metric)
             if Meaning("index", metric) in self.titles:
                 meanings[f"adjusted_{metric}"] = Meaning("index", metric)
+        stem = name.rstrip("0123456789")
+        cutoff = cutoff or name.removeprefix(stem)
         forms = {}
         for word, each in meanings.items():
-            forms[word] = self._short_name(each) + self.metrics[each.metric].needed
-        stem = name.rstrip("0123456789")
+            row = self.metrics[each.metric]
+            parameter = row.parameter.strip("[]") if cutoff.isdecimal() else row.needed
+            forms[word] = self._short_name(each) + parameter
         near = [forms[word] for word in near_words(stem.strip("_"), forms)]
         if not near:
             return f"known are {', '.join(dict.fromkeys(forms.values()))}"
         shown = f"did you mean {' or '.join(dict.fromkeys(near))}?"
-        cutoff = cutoff or name.removeprefix(stem)
-        if cutoff.isdecimal():
-            shown = shown.replace("@k", f"@{cutoff}")
-        return shown
+        return shown.replace("@k", f"@{cutoff}") if cutoff.isdecimal() else shown
 
     def _short_name(self, meaning: Meaning) -> str:
         """Write an adjusted metric for messages, as "mr", "amri" and "index.gmr"."""

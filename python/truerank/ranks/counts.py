@@ -158,6 +158,8 @@ def checked_index(index: object) -> slice | npt.NDArray[Any]:
     """Check an index of tasks, and return it as a slice, a mask or an array of positions."""
     if isinstance(index, slice):
         return index
+    if isinstance(index, str):
+        raise InputTypeError("index", f"ranks have no metrics: truerank.report(ranks)[{index!r}]")
     array = as_array(index, "index", "a slice, mask, integers or an int")
     if isinstance(index, tuple) or array.ndim > 1:
         got = "a tuple" if isinstance(index, tuple) else f"shape {array.shape}"

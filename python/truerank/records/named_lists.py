@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
@@ -406,7 +407,7 @@ def lists_of_rows(
         # All lists have scores, or none has.
         if read is None or (ids and (read.scores is not None) != is_scored):
             expected = "{query: {name: number}}, or {query: [name]} for all queries, each of them "
-            got = f"{key!r}: {listed!r}"  # The query comes first, because a long list is cut.
+            got = f"{key!r}: {reprlib.repr(listed)}"
             raise InputValueError(argument, expected=f"{expected}once", got=got, place=place)
         while has_pads and read.names and read.names[-1] == PAD:
             read.names.pop()

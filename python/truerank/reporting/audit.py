@@ -60,7 +60,8 @@ MESSAGES = {
     "over the same sample",
     "test candidates": "the candidates are the entities of the test alone: numbers do not compare "
     "across test sizes, but for amri, which hardly moves",
-    "unaudited": "NaN, infinite and saturated scores were not counted, as nobody asked for it",
+    "unaudited": "NaN, infinite and saturated scores were not counted; the option audit of rank "
+    "and evaluate counts them",
 }
 # Larger values are findings; those of the other checks are if they are above 0.
 THRESHOLDS = {"worse than chance": STANDARD_ERRORS, "ties": 0.01, "few candidates": 0.01}
@@ -129,7 +130,7 @@ def _tie_lines(summary: Summary, *, is_of_lists: bool) -> list[str]:
     lines = []
     if summary.tied_tasks:
         lines.append(
-            f"{summary.tied_tasks:,} of {format_count(summary.tasks, 'task')} tie "
+            f"{summary.tied_tasks:,} of {format_count(summary.tasks, 'task')} are tied "
             f"({percent(summary.tied_tasks / summary.tasks)}): {summary.largest_tie:,} candidates "
             f"at most, {summary.mean_tie:.3g} on average."
         )

@@ -239,7 +239,7 @@ def read_runs(argument: str, value: Any, allow_unlike: bool = False) -> Repeats:
     elif isinstance(value, BaseReport):
         runs = [value]
     else:
-        runs = several(argument, value, "Reports")
+        runs = several(argument, value, "Reports, or a Report (truerank.report(ranks) makes one)")
     for i, run in enumerate(runs):
         if not isinstance(run, BaseReport):
             got = f"{type(run).__name__} at position {i}"

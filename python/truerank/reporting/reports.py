@@ -190,8 +190,8 @@ def _describe_ties(tied_tasks: int) -> str:
     if not tied_tasks:
         return "no ties"
     if tied_tasks == 1:
-        return "1 task ties"
-    return f"{tied_tasks:,} tasks tie"
+        return "1 task is tied"
+    return f"{tied_tasks:,} tasks are tied"
 
 
 def _describe_candidates(summary: Summary, sampled: bool) -> str:

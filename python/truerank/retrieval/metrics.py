@@ -314,6 +314,7 @@ ANSWER_KEYS = Grammar(
         "hits": "did you mean success@k? In ranx hits are a number, not a share",
         "mr": _NO_RANK,
         "mean_rank": _NO_RANK,
+        "sampled_recall": "did you mean sampled_hits@k:n?",
     },
     numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
 )
