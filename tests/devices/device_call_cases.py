@@ -22,7 +22,7 @@ from support.simulated_device import (
     on_device,
     pending_scores,
 )
-from truerank import _core
+from truerank import _core, devices
 from truerank.devices import backends
 from truerank.link_prediction import Task
 
@@ -174,7 +174,7 @@ def test_operations_of_torch_are_the_default(
     ranks = tr.rank(pending_scores(array), targets)
     assert ranks == expected
     assert str(ranks.protocol).endswith(", float64, on standin:0, torch")
-    monkeypatch.setattr(backends, "DeviceCounts", lambda *args: 1 / 0)  # a device that cannot
+    monkeypatch.setattr(devices, "DeviceCounts", lambda *args: 1 / 0)  # a device that cannot
     backends.counts_right.cache_clear()
     ranks = tr.rank(pending_scores(array), targets)
     assert ranks == expected

@@ -20,7 +20,7 @@ from oracles.embeddings import SIMILARITIES, same_bits
 from strategies.embeddings import Tasks, Vectors, tasks, vectors, with_rows
 from strategies.thresholds import thresholds
 from support.problems import Array
-from truerank import _core, alignment
+from truerank import _core, alignment, devices
 from truerank.devices import (
     score_sources,
     task_counts,
@@ -28,7 +28,6 @@ from truerank.devices import (
     vector_scores,
 )
 from truerank.devices.vector_scores import VectorScores, scores_right
-from truerank.embeddings import vectors as embedding_vectors
 from truerank.embeddings.vectors import CSLS, Embeddings, VectorSource
 
 RNG = np.random.default_rng(5)
@@ -327,7 +326,7 @@ def test_a_device_that_rounds_otherwise_is_not_used(monkeypatch: pytest.MonkeyPa
     queries = RNG.normal(size=(3, 40))
     entities = RNG.normal(size=(50, 40))
     expected = tr.rank_embeddings(queries, entities, [1, 2, 3])
-    monkeypatch.setattr(embedding_vectors, "scores_right", lambda *args: False)
+    monkeypatch.setattr(devices, "scores_right", lambda *args: False)
     tensors = torch.from_numpy(queries), torch.from_numpy(entities)
     assert not opened(*tensors).on_device
     ranks = tr.rank_embeddings(*tensors, [1, 2, 3])

@@ -165,3 +165,42 @@ def test_queries_of_the_wrong_side_or_order_are_said(dtype: str, similarity: str
         assert [side for side, _, _ in said] == sides
         assert all(f" of {len(tail)} rows a query has other scores" in text for _, _, text in said)
         assert {Path(each.filename) for each in caught} == {Path(__file__)}
+
+
+@pytest.mark.parametrize("form", ["array", "file", "shards"])
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_matrices_of_the_wrong_side_or_order_are_said(
+    form: str, dtype: str, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    task, vectors = model_of(rng)
+    entities = vectors["entities"]
+    noise = np.finfo(dtype).eps * 4
+
+    def given(side: str, order: Any = slice(None)) -> Any:
+        scores = (vectors[side] @ entities.T)[order]
+        scores *= 1 + noise * rng.normal(size=scores.shape)
+        scores = scores.astype(dtype)
+        if form == "array":
+            return scores
+        parts = np.array_split(scores, 1 if form == "file" else 3)
+        paths = [tmp_path / f"{side}-{i}.npy" for i in range(len(parts))]
+        for path, part in zip(paths, parts, strict=True):
+            np.save(path, part)
+        return paths if form == "shards" else paths[0]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        task.evaluate_scores(given("tail"), head=given("head"), audit=True)
+    order = rng.permutation(len(vectors["head"]))
+    for of_tail, of_head, sides in (
+        (given("head"), given("tail"), ["head", "tail"]),
+        (given("tail"), given("head", order), ["head"]),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            task.evaluate_scores(of_tail, head=of_head)
+        said = [str(each.message).partition(": in ") for each in caught]
+        assert [side for side, _, _ in said] == sides
+        assert all(" of 100 rows that were compared a query has" in text for _, _, text in said)
+        assert {Path(each.filename) for each in caught} == {Path(__file__)}

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeGuard, TypeVar
 from .. import devices
 from ..devices.backends import is_read_in_order
 from ..devices.score_sources import PartOfTasks
-from ..devices.task_counts import DeviceCounts
 from ..stores import Tile, shape_of
 from .checkpoints import Checkpoint
 from .job import PlacedFault, prepare_job
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from .._core import Scores
     from ..arrays.types import IntArray
+    from ..devices.task_counts import DeviceCounts
     from ..inputs.rules import Rules
     from ..stores import Store
     from ..stores.on_device import DeviceStore

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from .. import _core
+from .. import _core, devices
 from ..inputs.array_likes import is_tensor
 from ..stores.on_device import DeviceStore, DeviceStream, chosen_backend
 from ..stores.shards import ShardStore
 from .score_sources import PartOfTasks, StoredScores
-from .task_counts import DeviceCounts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..stores.store import Store
     from .score_sources import Tensor
+    from .task_counts import DeviceCounts
 
 
 def count_on_device(
@@ -39,7 +39,7 @@ def count_on_device(
         parts.append((top, left, scores))
     if true_scores is None and len(parts) > 1:
         true_scores = store.take(tasks.all_rows, tasks.targets)
-    return DeviceCounts(parts, tasks, true_scores)
+    return devices.DeviceCounts(parts, tasks, true_scores)
 
 
 def _parts_of(
@@ -153,7 +153,7 @@ def counts_right(device: Any, dtype: Any, backend: str) -> bool:
             matrix = 0, 0, StoredScores(scores, backend, DeviceStream(device))
             lists = _core.Selection(np.array([0, 1, 2, 2]), np.array([1, 0]))
             tasks = PartOfTasks(np.array([1, 0, 1]), np.array([0, 2, 3]), lists)
-            counts = DeviceCounts([matrix], tasks, None).arrays()
+            counts = devices.DeviceCounts([matrix], tasks, None).arrays()
     except Exception:  # of any library beneath, and of any compiler
         return False
     counted = [counts[name].tolist() for name in ("above", "tied", "candidates")]

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from .. import _core
-from ..devices.top_scores import top_scores
+from .. import _core, devices
 from ..inputs.checks import check_size, positive_integer
 from ..inputs.rules import (
     PLAIN,
@@ -498,7 +497,7 @@ def _topk_on_device(embeddings: Embeddings, job: Job, k: int) -> TopK | None:
     rule = job.rules.nan
     source = embeddings.device_scores()
     with source.stream.current():
-        top = top_scores(source, job.all_rows, job.filter, job.candidates, k, rule)
+        top = devices.top_scores(source, job.all_rows, job.filter, job.candidates, k, rule)
         ids, scores, with_nan = source.to_host(*top)
     if rule == "raise" and with_nan.any():
         return None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
-from .. import _core
+from .. import _core, devices
 from .._core import Scores
 from ..arrays.arithmetic import default_arithmetic
 from ..counting import sources
@@ -21,8 +21,6 @@ from ..counting.driver import count_source
 from ..counting.job import ScoreNames, prepare_job, sha256_of
 from ..counting.sources import OpenTile, facts_of
 from ..devices.backends import scores_vectors
-from ..devices.task_counts import DeviceCounts
-from ..devices.vector_scores import VectorScores, in_parts, scores_right, tensor_on
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_array, is_tensor
 from ..inputs.checks import LAYOUTS, check_shape, choice, positive_integer
@@ -52,6 +50,8 @@ if TYPE_CHECKING:
     from ..arrays.types import IntArray
     from ..counting.job import Job
     from ..devices.score_sources import PartOfTasks
+    from ..devices.task_counts import DeviceCounts
+    from ..devices.vector_scores import VectorScores
     from ..inputs.rules import Rules
     from ..inputs.words import Layout
     from ..ranks.container import Ranks
@@ -222,8 +222,8 @@ class Embeddings:
             self.on_device = True
             self._stream = right.stream
             device = right.array.device
-            self.queries = tensor_on(device, left).reshape(rows, self.vector_shapes[0][-1])
-            self.entities = tensor_on(device, right)
+            self.queries = devices.tensor_on(device, left).reshape(rows, self.vector_shapes[0][-1])
+            self.entities = devices.tensor_on(device, right)
         else:
             matrix = in_one_array(left)
             self.queries = matrix.with_array(np.atleast_2d(matrix.array))
@@ -253,7 +253,7 @@ class Embeddings:
         return vector_form(_MATRIX, (2,), self.similarity)
 
     def _is_scored_on(self, device: Any) -> bool:
-        return scores_vectors() and scores_right(device, self.similarity, self.dtype)
+        return scores_vectors() and devices.scores_right(device, self.similarity, self.dtype)
 
     def with_fields(self, **fields: Any) -> Self:
         """Return the same embeddings with other attributes."""
@@ -329,10 +329,12 @@ class Embeddings:
     def device_scores(self) -> VectorScores:
         """Return the scores on the device; the bias and the means are copied there."""
         assert self._stream is not None
-        queries = in_parts(self.queries, self.layout)
-        entities = in_parts(self.entities, self.layout)
+        queries = devices.in_parts(self.queries, self.layout)
+        entities = devices.in_parts(self.entities, self.layout)
         means = None if self.csls is None else (self.csls.queries, self.csls.entities)
-        return VectorScores(queries, entities, self.similarity, self._stream, self.bias, means)
+        return devices.VectorScores(
+            queries, entities, self.similarity, self._stream, self.bias, means
+        )
 
     def ranks(self, job: Job, counts: Mapping[str, IntArray], place: str | None) -> Ranks:
         """Make Ranks of counts, which were counted at a place."""
@@ -433,7 +435,7 @@ class VectorSource:
         """As in `Source`."""
         if not self.embeddings.on_device:
             return None
-        return DeviceCounts([(0, 0, self.embeddings.device_scores())], tasks, true_scores)
+        return devices.DeviceCounts([(0, 0, self.embeddings.device_scores())], tasks, true_scores)
 
     def tiles(self) -> list[Tile]:
         """Cut the longer side alone, if that is enough, so that many pairs share their vectors."""

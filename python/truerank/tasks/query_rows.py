@@ -30,6 +30,8 @@ _TILE_BYTES = 64 << 20
 # Scores of rows that differ by rounding alone are nearer than this share of their size, in bfloat16
 # too.
 _ROUNDING = 0.01
+# So many pairs of rows of a store are looked at: each takes a page of a file, or two.
+LOOKED_AT = 100
 
 
 def with_mismatched(ranks: Ranks, mismatched: Flags) -> Ranks:
@@ -90,18 +92,36 @@ def mismatched_vectors(
         The entity that both are scored with.
     """
     mismatched = mismatched_rows(embeddings.query_array, rows, others)
-    if not mismatched.any():
-        return mismatched
-    columns = targets[mismatched]
-    one = embeddings.score(rows[mismatched], columns, 1)
-    other = embeddings.score(others[mismatched], columns, 1)
+    if mismatched.any():
+        columns = targets[mismatched]
+        one = embeddings.score(rows[mismatched], columns, 1)
+        other = embeddings.score(others[mismatched], columns, 1)
+        number = f"{len(distinct(rows[mismatched])):,} of {embeddings.shape[0]:,} rows"
+        warn_of_other_scores(embeddings.names.queries, number, one, other)
+    return mismatched
+
+
+def warn_of_other_scores(
+    name: str, number: str, one: npt.NDArray[Any], other: npt.NDArray[Any]
+) -> None:
+    """Warn if scores of rows, and of the first row of their query, differ by more than rounding."""
     with np.errstate(all="ignore"):
         are_odd = np.abs(one - other).sum() > _ROUNDING * np.abs(one).sum()
     if are_odd:
-        number = f"{len(distinct(rows[mismatched])):,} of {embeddings.shape[0]:,} rows"
         text = f"in {number} a query has other scores than in its first row: are they rows of "
-        warn_user(f"{embeddings.names.queries}: {text}this side, in the order of the test?")
-    return mismatched
+        warn_user(f"{name}: {text}this side, in the order of the test?")
+
+
+def look_at_stored_rows(
+    name: str, store: Store, rows: IntArray, others: IntArray, targets: IntArray
+) -> None:
+    """Warn as `mismatched_vectors` does, by few scores of a store that is read in place."""
+    pairs = np.flatnonzero(rows != others)[:LOOKED_AT]
+    if store.in_place and store.carrier.kind == "f":
+        one = store.take(rows[pairs], targets[pairs])
+        other = store.take(others[pairs], targets[pairs])
+        number = f"{np.count_nonzero(one != other):,} of {len(pairs):,} rows that were compared"
+        warn_of_other_scores(name, number, one, other)
 
 
 def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: str) -> Flags:

@@ -45,7 +45,12 @@ from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .listed_candidates import candidates_of_lists
 from .pair_batches import rank_pairs
-from .query_rows import mismatched_stored_rows, mismatched_vectors, with_mismatched
+from .query_rows import (
+    look_at_stored_rows,
+    mismatched_stored_rows,
+    mismatched_vectors,
+    with_mismatched,
+)
 from .side_tasks import SideTasks, chosen_positions
 
 if TYPE_CHECKING:
@@ -473,8 +478,9 @@ def _rank_stored(
     job = prepare_job(store.shape, *given, rules, score_names=names)
     counts, device = count_source(StoreSource(store, io), job, report_progress=tell)
     ranks = job.ranks(counts, store.dtype, store.files, device)
+    first_rows = rows[first_equals(side.rows)]
+    look_at_stored_rows(title, store, rows, first_rows, side.targets)
     if rules.audit:
-        first_rows = rows[first_equals(side.rows)]
         mismatched = mismatched_stored_rows(store, rows, first_rows, io or store.io)
         ranks = with_mismatched(ranks, mismatched)
     return ranks
