@@ -163,6 +163,7 @@ def test_the_definition(given: Given, at_once: int) -> None:
         return
     with warnings.catch_warnings(record=True) as caught, pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", ".*all are taken, and nothing is drawn")
         patch.setattr(sampling, "_NUMBERS_AT_ONCE", at_once)
         task = Task(**arguments)
     found = given.found
@@ -205,7 +206,8 @@ def test_names() -> None:
     assert (task.entities, task.relations) == (("a", "b", "c", "d"), ("knows", "likes"))
     assert list(task.sides) == ["head", "tail", "relation"]
     assert repr(task) == (
-        "Task(head 3 of 3 queries, tail 3 of 2 queries, relation 3 of 3 queries; "
+        "Task(head 3 of 3 queries among 4 entities, tail 3 of 2 queries among 4 entities, "
+        "relation 3 of 3 queries among 2 relations; "
         "split test, filtered by train + test, all candidates, nan raise)"
     )
     with pytest.raises(AttributeError, match="no attribute 'relation'"):
@@ -307,13 +309,31 @@ def test_columns_in_another_order_are_a_finding() -> None:
     rng = np.random.default_rng(0)
     heads, tails = rng.integers(0, 50, (2, 400))
     right = np.stack([heads, rng.integers(0, 12, 400), tails], axis=1)
-    audits = [
-        Task(rows[:9], {"train": rows[9:]}, leaks="drop").audit
-        for rows in (right, right[:, [0, 2, 1]])
-    ]
-    assert [audit.has_many_relations for audit in audits] == [False, True]
-    assert "many relations: 50 heads, 50 relations and 12 tails are distinct" in str(audits[1])
-    assert "many relations" not in str(audits[0])
+    said = "many relations: 50 heads, 50 relations and 12 tails are distinct; are the columns in"
+    assert said not in str(Task(right[:9], {"train": right[9:]}, leaks="drop").audit)
+    swapped = right[:, [0, 2, 1]]
+    with pytest.warns(UserWarning, match=f"^{said}") as caught:
+        audit = Task(swapped[:9], {"train": swapped[9:]}, leaks="drop").audit
+    assert [each.filename for each in caught] == [__file__]
+    assert said in str(audit)
+
+
+def test_labels_that_are_taken_for_ids_are_said() -> None:
+    """A frame of pandas has integers where the labels of a file are written like these."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"head": [5000, 7], "relation": [1, 1], "tail": [7, 90]})
+    said = "^entities: ids go up to 5,000, of which 3 occur; .* are labels, else entities=5001$"
+    with pytest.warns(UserWarning, match=said) as caught:
+        task = Task(frame, {})
+    assert [each.filename for each in caught] == [__file__]
+    assert repr(task).startswith("Task(head 2 of 2 queries among 5,001 entities, tail 2 ")
+    assert Task(frame, {}, entities=5001).tail.columns == 5001
+    assert Task(frame, {}, entities=[7, 90, 5000]).tail.columns == 3
+    assert Task(frame.astype(str) + "x", {}).tail.columns == 3
+    assert Task(frame.replace(5000, 4999), {}).tail.columns == 5000
+    dense = np.arange(0, 6000, 10)
+    train = np.stack([dense, np.zeros_like(dense), dense], axis=1)
+    assert Task([(0, 0, 10)], {"train": train}).tail.columns == 5991
 
 
 def test_labels_of_qualifiers() -> None:
@@ -408,6 +428,7 @@ def test_queries_are_copies_that_torch_takes() -> None:
     assert torch.eye(9)[heads].shape == (len(before), 9)
 
 
+@pytest.mark.filterwarnings("ignore:entities. ids go up to:UserWarning")
 def test_memory_does_not_grow_with_ids() -> None:
     """One large id among a few triples; an array over all ids would take half a terabyte."""
     large = (1 << 36) - 1

@@ -150,9 +150,11 @@ class Task(SidedTask[Report]):
     Warns
     -----
     UserWarning
-        For duplicates and leaks that are kept, ends before starts, dates that name no day, and a
-        header in a file, which is left out. By the methods that evaluate, if labels have no order:
-        `entities` was None, and the attribute of that name, which tells the order, was not read.
+        For duplicates and leaks that are kept, ends before starts, dates that name no day, columns
+        that may have another order, ids that may be labels, as most below the largest do not occur,
+        and a header in a file, which is left out. By the methods that evaluate, if labels have no
+        order: `entities` was None, and the attribute of that name, which tells the order, was not
+        read.
 
     Notes
     -----
@@ -253,13 +255,15 @@ class Task(SidedTask[Report]):
         )
         chosen = as_candidates(candidates, chosen_sides, splits)
         kept, notes, self.audit = audit_triples(splits, key_columns, rules, known is None)
+        if entities is None and splits.entities.names is None:
+            notes += _notes_on_ids(splits.entities.size, self.audit.entities)
         for note in chain(splits.notes, notes):
             warn_user(note)
         self._units = kept
         self.qualifiers = splits.qualifiers
         self._entities = splits.entities.names
         self._relations = splits.relations.names
-        self._unread_orders = _unsaid_orders(splits, entities=entities, relations=relations)
+        self._unread_orders = _unsaid_orders(splits, {"entities": entities, "relations": relations})
         filter_names = list(rules_by_filter)
         is_asked = np.zeros(len(splits.triples), dtype=bool)
         sides_of_task = make_sides(
@@ -309,7 +313,8 @@ class Task(SidedTask[Report]):
 
     def __repr__(self) -> str:
         sides = ", ".join(
-            f"{side} {len(tasks):,} of {len(tasks.queries):,} queries"
+            f"{side} {len(tasks):,} of {len(tasks.queries):,} queries among {tasks.columns:,} "
+            f"{tasks.candidate_kind}"
             for side, tasks in self.sides.items()
         )
         return f"{type(self).__name__}({sides}; {self.protocol})"
@@ -569,14 +574,18 @@ def _read_keys(keys: Any, width: int) -> tuple[int, ...]:
     return tuple(sorted(check_numbers_of_columns("keys", columns, width)))
 
 
-def _unsaid_orders(splits: TripleSplits, *, entities: Any, relations: Any) -> set[str]:
+def _unsaid_orders(splits: TripleSplits, orders: Mapping[str, Any]) -> set[str]:
     """Return which labels have an order that no argument says."""
-    unsaid = set()
-    if entities is None and splits.entities.names:
-        unsaid.add("entities")
-    if relations is None and splits.relations.names:
-        unsaid.add("relations")
-    return unsaid
+    vocabularies = splits.entities, splits.relations
+    return {each.of for each in vocabularies if orders[each.of] is None and each.names}
+
+
+def _notes_on_ids(size: int, occurring: int) -> list[str]:
+    """Say that most ids below a size do not occur, if it is large: they may be labels."""
+    if size <= max(5000, 10 * occurring):
+        return []
+    remedies = f"give the labels in their order if these are labels, else entities={size}"
+    return [f"entities: ids go up to {size - 1:,}, of which {occurring:,} occur; {remedies}"]
 
 
 def _make_protocols(

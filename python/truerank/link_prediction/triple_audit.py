@@ -130,10 +130,7 @@ class TaskAudit(SplitAudit):
     def __str__(self) -> str:
         lines = [super().__str__()]
         lines.append(f"found: {self.entities:,} entities, {self.relations:,} relations")
-        if self.has_many_relations:
-            counts = f"{self.heads:,} heads, {self.relations:,} relations and {self.tails:,} tails"
-            question = "are the columns in the order head, relation, tail?"
-            lines.append(f"many relations: {counts} are distinct; {question}")
+        lines.extend(self.notes)
         if self.unseen is not None:
             heading = f"unseen in {TRAIN}" if TRAIN in self.known else "unseen"
             rule = self._format_rule("unseen", self.unseen.count)
@@ -148,13 +145,17 @@ class TaskAudit(SplitAudit):
         return "\n".join(lines)
 
     @property
-    def has_many_relations(self) -> bool:
-        """Whether there are as many relations as heads, or as tails, or nearly as many.
+    def notes(self) -> list[str]:
+        """What a user should be warned of: as many relations as heads, or as tails, or nearly.
 
         So it is where a file has its columns in another order, as head, tail, relation. Few
         relations, at most 10, tell nothing.
         """
-        return self.relations > max(10, 0.9 * min(self.heads, self.tails))
+        if self.relations <= max(10, 0.9 * min(self.heads, self.tails)):
+            return []
+        counts = f"{self.heads:,} heads, {self.relations:,} relations and {self.tails:,} tails"
+        question = "are the columns in the order head, relation, tail?"
+        return [f"many relations: {counts} are distinct; {question}"]
 
 
 def _count_distinct(splits: TripleSplits) -> dict[str, int]:
@@ -216,8 +217,9 @@ def audit_triples(
         **_count_distinct(splits),
         **unseen,
     )
+    notes = notes + audit.notes
     if times is not None:
-        notes = notes + times.notes
+        notes += times.notes
     return kept, notes, audit
 
 

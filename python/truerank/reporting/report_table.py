@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from .base_report import BaseReport
 
 GROUPS_SHOWN = 20  # A printed table is cut here; programs read all groups.
-DOUBTS = ("misses", "worse than chance", "test candidates", "ties")  # They stand below every table.
+# They stand below every table.
+DOUBTS = ("misses", "worse than chance", "all filtered", "test candidates", "ties")
 MICRO = "micro"
 GROUP = "group"
 

@@ -58,7 +58,7 @@ DEFAULT_METRICS = (
 )
 FEW_METRICS = ("mrr", "map", "ndcg@10", "recall@10")
 LISTED_KINDS = (*ORDER_KINDS, "chance", "index")  # A report lists keys of these kinds.
-CHECKS = ("constant", "nan", "inf", "saturated", "sampled")
+CHECKS = ("constant", "nan", "inf", "masked", "saturated", "sampled")
 FEW = 0.1  # Lists are short up to this share of the candidates.
 ANSWERLESS = ("omit", "zero")  # This is what becomes of queries without a right answer.
 # Tables say in these words what becomes of right answers that their lists miss.
