@@ -271,6 +271,8 @@ def test_a_stopped_count_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
         ("bare.npz --metrics mrr,mmr", 1, "'mmr': no metric 'mmr'"),
         ("", 2, "Missing argument 'SCORES'"),
         ("scores.npy", 2, "Missing argument 'TARGETS'"),
+        ("run.txt", 2, "retrieval --qrels QRELS --lists run.txt --candidates N`"),
+        ("bare.npz bare.npz", 1, "`truerank compare RANKS bare.npz` takes saved ranks"),
         ("part-9.npy part-10.npy part-11.npy targets.npy", 2, "unexpected extra arguments"),
         ("scores.npy 0 --order sideways", 2, "'--order'"),
         ("scores.npy 0 --split=", 2, "'--split'"),

@@ -172,7 +172,11 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
         ("--lists run.txt --candidates 9", 2, "Missing option '--qrels'"),
         ("--qrels qrels.txt", 2, "(--queries, --entities), or its scores (--scores)"),
         ("--qrels qrels.txt --queries Q.npy", 2, "expected the vectors of a model (--queries, --e"),
-        ("--qrels qrels.txt --lists run.txt", 2, "--lists needs --candidates"),
+        (
+            "--qrels qrels.txt --lists run.txt",
+            2,
+            "--lists needs --candidates: the number of documents",
+        ),
         (
             "--qrels qrels.txt --lists run.txt --candidates 3",
             1,

@@ -216,7 +216,9 @@ def test_relevance_levels_of_trec_eval(
 
 
 @given(problems(1))
-@pytest.mark.filterwarnings("ignore:ids. .* no list", "ignore:qrels. .* in a known split")
+@pytest.mark.filterwarnings(
+    "ignore:ids. .* no list", "ignore:ids. .* is known", "ignore:qrels. .* in a known split"
+)
 def test_queries_in_the_corpus_are_left_out(
     problem: tuple[dict[str, Any], dict[str, Any]],
 ) -> None:

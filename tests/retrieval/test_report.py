@@ -294,6 +294,27 @@ def test_json_and_back(found: RetrievalReport) -> None:
             assert str(group).startswith(("1 query", "2 queries", "3 queries", "4 queries"))
 
 
+def test_ties_that_move_a_number_are_told() -> None:
+    """Among ten that tie, the kinds of mrr are far apart; misses with bounds are no ties."""
+    ranks = tr.Ranks([0, 0], [10, 1], 100, queries=[0, 1])
+    found = tr.retrieval.report(ranks)
+    (finding,) = found.audit("ties")
+    values = {kind: found[f"{kind}.map"] for kind in ("expected", "optimistic", "pessimistic")}
+    share = (values["optimistic"] / values["expected"] - 1) * 100
+    said = ", ".join(f"{kind} {value:.4g}" for kind, value in values.items())
+    words = f"ties move mrr by up to {share:.3g} % of its value: {said}; say which is reported"
+    assert finding.message == words
+    assert words[1:] in found.to_text(["mrr"])
+    assert tr.table({"a": found}, ["mrr"]).notes == (f"{words}.",)
+    assert not tr.retrieval.report(tr.Ranks([0, 3], [1, 1], 100, queries=[0, 1])).audit("ties")
+    task = tr.retrieval.Task({"u": ["a"], "v": ["b", "c"]}, entities=list("abcdef"))
+    lists = {"u": {"b": 1.0, "a": 0.5}, "v": {"b": 1.0, "a": 1.0}}
+    for misses in ("zero", "bounds"):
+        (finding,) = task.evaluate_lists(lists, misses=misses).audit("ties")
+        assert finding.value == task.evaluate_lists(lists).audit("ties")[0].value
+        assert ("where misses count as 0" in finding.message) == (misses == "bounds")
+
+
 def test_tables_have_intervals_of_queries() -> None:
     rng = np.random.default_rng(0)
     tied = np.where(np.arange(60) == 7, 2, 1)
@@ -309,7 +330,7 @@ def test_tables_have_intervals_of_queries() -> None:
         part = {str(label): one for label, one in found.groups.items()}[name].interval("mrr")
         assert (made["mrr low"][i], made["mrr high"][i]) == pytest.approx((part.low, part.high))
     assert "Brackets hold 95 % intervals over 60 queries." in made.notes
-    assert "pessimistic" not in found.to_text(["success@100"])
+    assert "pessimistic" not in found.to_text(["success@100"]).partition("ies move")[0]
     assert "pessimistic" in found.to_text(["success@100"], kinds="all")
     assert "1 of them tied" in found.to_text()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +209,10 @@ def test_leaks() -> None:
         task = Task(qrels, **arguments)
     assert task.answers.filter is not None
     assert task.answers.filter[1].tolist() == [2]
+    said = "leaks: 1 right answers are in a known split, too (the first: 'b' of query 'u')"
+    assert task.audit == (f"{said}, kept",)
     dropped = Task(qrels, leaks="drop", **arguments)
+    assert dropped.audit == (f"{said}, dropped",)
     assert dropped.answers.targets.tolist() == [3]
     assert np.asarray(dropped.gains).tolist() == [2]
     words = "qrels: 1 right answers are in a known split"
@@ -563,6 +566,38 @@ def test_ranks_that_rise_with_scores_warn(tmp_path: Path) -> None:
         task.evaluate_lists(run_of(lambda j: 5))
         task.evaluate_lists(run_of(lambda j: j, rank=lambda j: 4 - j))
         task.evaluate_lists(run_of(lambda j: j, rank=lambda j: "x"))
+
+
+@pytest.mark.python_only
+def test_ranks_that_rise_with_scores_warn_in_columns_of_any_door(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    task = Task({f"q{i}": ["d0"] for i in range(3)}, entities=9)
+    rows = [(f"q{i}", f"d{j}", j + 1, j / 8) for i in range(3) for j in (2, 0, 1)]
+    queries, documents, ranks, scores = map(list, zip(*rows, strict=True))
+
+    def of(ranks: Sequence[Any], scores: Sequence[float]) -> dict[str, Any]:
+        return {"qid": queries, "docno": documents, "rank": ranks, "score": scores}
+
+    named = of(ranks, scores)
+    frame = pandas.DataFrame(named)
+    header = tmp_path / "run.tsv"
+    frame.sort_values(["qid", "rank"]).to_csv(header, sep="\t", index=False)
+    forms = [frame, polars.DataFrame(named), frame.to_dict("records"), header]
+    forms += [pandas.DataFrame(of(np.array(ranks, object), scores))]
+    for form in forms:
+        with pytest.warns(
+            UserWarning, match="^ids.*: ranks rise with the scores in 3 of 3 queries"
+        ):
+            assert task.evaluate_lists(form)["mrr"] == pytest.approx(1 / 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert task.evaluate_lists(frame, order="ascending")["mrr"] == 1
+        falling = [-score for score in scores]
+        for columns in (of(ranks, falling), of([1] * 9, scores), of(["x"] * 9, scores)):
+            task.evaluate_lists(pandas.DataFrame(columns))
+        pandas.DataFrame(of(ranks, falling)).to_csv(header, sep="\t", index=False)
+        assert task.evaluate_lists(header)["mrr"] == 1
 
 
 def test_lists_of_a_model_that_did_not_leave_out_what_is_known() -> None:

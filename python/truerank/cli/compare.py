@@ -14,7 +14,19 @@ from ..inference import compare
 from ..page import save as save_page
 from ..retrieval import RetrievalReport, Task
 from .files import model_names
-from .options import CANDIDATES, INPUT, LABEL, PRINTING, Given, command, flag, option, refuse, take
+from .options import (
+    CANDIDATES,
+    INPUT,
+    LABEL,
+    OF_CANDIDATES,
+    PRINTING,
+    Given,
+    command,
+    flag,
+    option,
+    refuse,
+    take,
+)
 from .output import bar, check_printing, command_line, show
 from .report_output import kind_of_report, report_of
 
@@ -115,7 +127,7 @@ def saved_ranks(named: Mapping[str, str], given: Given) -> dict[str, Ranks]:
 def ranks_of_runs(named: Mapping[str, str], given: Given) -> dict[str, Ranks]:
     """Evaluate the lists of files, and return the ranks of each."""
     if "candidates" not in given:
-        raise click.UsageError("--qrels needs --candidates, how many there are in all")
+        raise click.UsageError(f"--qrels needs {OF_CANDIDATES}")
     check_files(named.values(), are_runs=True)
     task = Task(given.pop("qrels"), entities=given.pop("candidates"))
     rules = take(given, "order nan")

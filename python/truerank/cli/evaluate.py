@@ -14,9 +14,8 @@ import numpy as np
 from .. import Ranks, Report, load, rank, report
 from ..errors import InputValueError
 from ..stores.shards import ShardStore
-from .files import holds_ranks, note_file, open_store
+from .files import holds_ranks, note_file, open_store, read_columns
 from .options import (
-    COLUMNS,
     COUNTING,
     LABEL,
     REPORTING,
@@ -52,13 +51,21 @@ def parse_shape(name: str, text: str) -> tuple[int, int]:
     return rows, columns
 
 
+def read_targets(name: str, text: str) -> Any:
+    """Read columns as `read_columns` does; saved ranks in their place are of another model."""
+    if text.lower().endswith(".npz") and holds_ranks(text):
+        expected = f"a .npy file, or a number; `truerank compare RANKS {text}` takes saved ranks"
+        raise InputValueError(name, expected=expected, got=text)
+    return read_columns(name, text)
+
+
 @command(
     "evaluate",
     f"filter rows candidates {COUNTING} io split relevance_level {REPORTING}",
     short_help="Report the metrics of scores in files, or of saved ranks.",
 )
 @click.argument("scores", type=WORD, required=False)
-@click.argument("targets", type=COLUMNS, required=False)
+@click.argument("targets", type=Value(read_targets, "number|file"), required=False)
 @option(
     "--shards axis",
     click.Choice(list(AXES)),
@@ -161,7 +168,8 @@ def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks
     Labels and groups are checked before, as a count may take long.
     """
     if "targets" not in given:
-        raise click.UsageError("Missing argument 'TARGETS'.")
+        ways = f"truerank retrieval --qrels QRELS --lists {path} --candidates N"
+        raise click.UsageError(f"Missing argument 'TARGETS'; for lists it is `{ways}`")
     targets = given.pop("targets")
     stored = take(given, "member shape dtype layout offset io")
     if "axis" in given:

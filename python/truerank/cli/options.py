@@ -114,6 +114,8 @@ OUTPUT = Value(lambda _, path: Path(path))
 ARRAY = Value(files.read_array)
 SELECTION = Value(files.read_selection)
 CANDIDATES = Value(files.read_candidates, "number|file")
+# Lists and runs name only some of their candidates.
+OF_CANDIDATES = "--candidates: the number of documents in the collection, or a file of their names"
 ROLES = Value(_roles, "role=column,...")
 COLUMNS = Value(files.read_columns, "number|file")
 LABEL = Value(files.read_label, "label|file")

@@ -22,6 +22,7 @@ from .options import (
     COUNTING,
     INPUT,
     NAMES,
+    OF_CANDIDATES,
     REPORTED,
     ROLES,
     WORD,
@@ -141,7 +142,7 @@ def retrieve(given: Given) -> None:
     else:
         what = "lists"
         if candidates is None:
-            raise click.UsageError("--lists needs --candidates, how many there are in all")
+            raise click.UsageError(f"--lists needs {OF_CANDIDATES}")
         if facts["qrels"].lower().endswith(".npy"):  # Such a file has columns, and no names.
             candidates = _in_columns(candidates, facts, lists)
         task = chosen_part(Task(**facts, entities=candidates), given)

@@ -76,6 +76,8 @@ class LineForm(NamedTuple):
         What separates fields: blanks and tabs, or tabs alone.
     left_out : tuple of str
         The columns that are not read.
+    rank : int, optional
+        The field of ranks.
     """
 
     name: str
@@ -87,9 +89,10 @@ class LineForm(NamedTuple):
     header: int = 0
     between: str = "blanks"
     left_out: tuple[str, ...] = ()
+    rank: int | None = None
 
 
-TREC_RUN_FORM = LineForm("TREC run", 6, 0, 2, (4,), "score")
+TREC_RUN_FORM = LineForm("TREC run", 6, 0, 2, (4,), "score", rank=3)
 TREC_QRELS_FORM = LineForm("TREC qrels", 4, 0, 2, (3,), "relevance")
 _ITERATIONS = _core.RowForm(4, 1, 1)  # Only the second field is read.
 _BY_WIDTH = {
@@ -186,6 +189,7 @@ def _form_of_columns(
         number if has_names else 0,
         between,
         roles.left_out,
+        places.get("rank"),
     )
 
 

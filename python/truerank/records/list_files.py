@@ -24,7 +24,6 @@ from .line_forms import (
     LEAST_TIME,
     NOT_OF_TREC,
     TREC_QRELS_FORM,
-    TREC_RUN_FORM,
     LineForm,
     LineReader,
     data_lines,
@@ -32,7 +31,14 @@ from .line_forms import (
     form_of_file,
     numbers_said,
 )
-from .named_lists import ListEntries, NamedLists, first_of_equal, lists_of_entries, lists_of_rows
+from .named_lists import (
+    ListEntries,
+    NamedLists,
+    first_of_equal,
+    lists_of_entries,
+    lists_of_rows,
+    rising_ranks,
+)
 from .text import fields_of, read_blocks, text_lines
 
 if TYPE_CHECKING:
@@ -337,32 +343,25 @@ def _lists_of_run(
         argument, reader.queries(), reader.documents(), entries, place=path
     )
     lists.source = source_of(path, form, reader.comments, repeated)
-    if form is TREC_RUN_FORM:
-        lists._contradiction = _rising_ranks(path, lists)
+    if _have_ranks(path, form):
+        lists._contradiction = rising_ranks(entries, np.arange(len(queries)))
     return lists
 
 
-def _rising_ranks(path: str, lists: NamedLists) -> str:
-    """Say in how many queries ranks rise with the scores, if in nearly all; else "".
+def _have_ranks(path: str, form: LineForm) -> bool:
+    """Return whether ranks beside scores rise with the lines of each query, if the first ones do.
 
-    The lines stand for the ranks, which rise with them if the first lines say so.
+    The lines stand for the ranks then: to read all of these would take long.
     """
-    scores: Any = lists.scores
-    query = np.repeat(np.arange(len(lists)), np.diff(lists.indptr))
-    is_inner = query[1:] == query[:-1]
-    rises, falls = (
-        np.bincount(query[1:], is_inner & is_so, minlength=len(lists)) > 0
-        for is_so in (scores[1:] > scores[:-1], scores[1:] < scores[:-1])
-    )
-    unlike = np.count_nonzero(rises | falls)
-    rising = np.count_nonzero(rises & ~falls)
-    if rising < max(1, 0.95 * unlike):
-        return ""
-    rows = [fields_of(line, "blanks") for _, line in islice(data_lines(path, path), 1000)]
-    ranks = [(a[3], b[3]) for a, b in pairwise(rows) if a[0] == b[0]]
-    if not ranks or not all(a.isdecimal() and b.isdecimal() and int(a) < int(b) for a, b in ranks):
-        return ""
-    return f"ranks rise with the scores in {rising:,} of {unlike:,} queries"
+    if form.rank is None or form.role != "score":
+        return False
+    lines = islice(data_lines(path, path), form.header > 0, 1000)
+    rows = [fields_of(line, form.between) for _, line in lines]
+    ranks = [
+        (a[form.rank], b[form.rank]) for a, b in pairwise(rows) if a[form.query] == b[form.query]
+    ]
+    are_rising = (a.isdecimal() and b.isdecimal() and int(a) < int(b) for a, b in ranks)
+    return bool(ranks) and all(are_rising)
 
 
 def _lists_of_json(

@@ -79,7 +79,7 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
     is_text: bool = False
     source: str = ""
     _path: str = field(default="", init=False)  # The file that has them.
-    # What a file says against the scores.
+    # What ranks beside the scores say against them.
     _contradiction: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
@@ -336,8 +336,12 @@ def named_lists_of(
         expected = "columns with names, .to_numpy() for a list of each query, or columns="
         raise InputValueError(argument, expected=expected, got="a frame whose columns are numbered")
     by_role, source = table.by_role(argument, LISTS, said)
-    lists, _ = lists_of_entries(argument, *_entries_of_columns(argument, by_role))
+    queries, names, entries = _entries_of_columns(argument, by_role)
+    lists, _ = lists_of_entries(argument, queries, names, entries)
     lists.source = source
+    if "rank" in by_role and "score" in by_role:
+        ranks = _array_of_column(argument, by_role["rank"], "ranks")
+        lists._contradiction = rising_ranks(entries, ranks)
     return lists
 
 
@@ -358,14 +362,47 @@ def _entries_of_columns(
 
 def _numbers(argument: str, values: Any, kinds: str, expected: str) -> npt.NDArray[Any]:
     """Return a column of numbers of some kinds of dtype."""
-    array = as_array(without_index(values), argument, expected)
-    if array.dtype.kind == "O":  # Such a column holds Python's numbers.
-        array = as_array(array.tolist(), argument, expected)
+    array = _array_of_column(argument, values, expected)
     if not len(array):
         return np.zeros(0, np.int64)
     if array.dtype.kind not in kinds or array.ndim != 1:
         raise InputTypeError(argument, expected=expected, got=f"a column of {array.dtype}")
     return array
+
+
+def _array_of_column(argument: str, values: Any, expected: str) -> npt.NDArray[Any]:
+    array = as_array(without_index(values), argument, expected)
+    # A column of objects holds Python's numbers.
+    return as_array(array.tolist(), argument, expected) if array.dtype.kind == "O" else array
+
+
+def rising_ranks(entries: ListEntries, ranks: npt.NDArray[Any]) -> str:
+    """Say in how many queries ranks rise with the scores, if in nearly all; else "".
+
+    Ranks that are no numbers say nothing.
+
+    Examples
+    --------
+    >>> entries = ListEntries(np.array([0, 0]), np.array([3, 7]), np.array([0.25, 0.5]))
+    >>> rising_ranks(entries, np.array([1, 2])), rising_ranks(entries, np.array([2, 1]))
+    ('ranks rise with the scores in 1 of 1 queries', '')
+    """
+    if ranks.dtype.kind not in "iuf":
+        return ""
+    order = np.lexsort((ranks, entries.queries))
+    ranks = ranks[order]
+    ordered: Any = entries.of(order)
+    queries, scores = ordered.queries, ordered.values
+    is_later = (queries[1:] == queries[:-1]) & (ranks[1:] > ranks[:-1])
+    rises, falls = (
+        np.bincount(queries[1:], is_later & is_so) > 0
+        for is_so in (scores[1:] > scores[:-1], scores[1:] < scores[:-1])
+    )
+    unlike = np.count_nonzero(rises | falls)
+    rising = np.count_nonzero(rises & ~falls)
+    if rising < max(1, 0.95 * unlike):
+        return ""
+    return f"ranks rise with the scores in {rising:,} of {unlike:,} queries"
 
 
 def lists_of_rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -183,13 +183,24 @@ def findings(counted: Counted, names: Collection[str] = ()) -> Findings:
     >>> [finding.name for finding in findings(counted, ["sampled"])]
     ['sampled']
     """
-    found = []
     asked = names or MESSAGES
-    for name, value, words in _measured(counted, asked):
-        threshold = THRESHOLDS.get(name, 0.0)
-        if value > threshold and name in asked:
-            found.append(Finding(name, float(value), threshold, MESSAGES[name].format(words)))
+    measured = _measured(counted, asked)
+    found = findings_of(check for check in measured if check[0] in asked)
     return Findings(found, counted.protocol, counted.summary)
+
+
+def findings_of(measured: Iterable[tuple[str, float, str]]) -> Iterator[Finding]:
+    """Yield a finding for each check whose value, a number and words, is above its threshold.
+
+    Examples
+    --------
+    >>> [finding.message for finding in findings_of([("nan", 0, "0"), ("inf", 1, "1 task")])]
+    ['1 task have infinite scores']
+    """
+    for name, value, words in measured:
+        threshold = THRESHOLDS.get(name, 0.0)
+        if value > threshold:
+            yield Finding(name, float(value), threshold, MESSAGES[name].format(words))
 
 
 # -- checks ----------------------------------------------------------------------------------------
@@ -315,10 +326,8 @@ def _ties(counted: Counted) -> tuple[float, str]:
 
     Where lists miss targets, only those are looked at that are listed: misses are no ties.
     """
-    most_moved = 0.0
-    words = ""
     if not counted.summary.tied_tasks:
-        return most_moved, words
+        return 0.0, ""
     listed = counted.ranks.listed
     over = ""
     if listed is not None and not listed.all():
@@ -327,16 +336,35 @@ def _ties(counted: Counted) -> tuple[float, str]:
     sides = list(counted.sides.present[:1])
     # Unpooled sides are no part of the first one, which pools the others.
     sides.extend(side for side in counted.sides.present[1:] if side in UNPOOLED_SIDES)
-    for side, metric in itertools.product(sides, TIE_METRICS):
-        keys = {kind: compose_key(side, kind, metric) for kind in TIE_KINDS}
-        values = {kind: counted.value(parse(key)) for kind, key in keys.items()}
-        value = values[DEFAULT_KIND]
+    metrics = [
+        {kind: compose_key(side, kind, metric) for kind in TIE_KINDS}
+        for side, metric in itertools.product(sides, TIE_METRICS)
+    ]
+    return most_moved(metrics, DEFAULT_KIND, lambda key: counted.value(parse(key)), over)
+
+
+def most_moved(
+    metrics: Iterable[Mapping[str, str]], default: str, value_of: Callable[[str], float], over: str
+) -> tuple[float, str]:
+    """Find the metric, given by its key of each kind, that has values furthest from the default.
+
+    Examples
+    --------
+    >>> keys = {"optimistic": "o", "expected": "e"}
+    >>> most_moved([keys], "expected", {"o": 0.5, "e": 0.25}.__getitem__, "")
+    (1.0, 'e by up to 100 % of its value: optimistic 0.5, expected 0.25')
+    """
+    most = 0.0
+    words = ""
+    for keys in metrics:
+        values = {kind: value_of(key) for kind, key in keys.items()}
+        value = values[default]
         gap = max(abs(other - value) for other in values.values())
         moved = gap / abs(value) if value else math.inf
-        if gap and moved > most_moved:
+        if gap and moved > most:
             # A gap from 0 has no percentage.
             size = f"up to {percent(moved)} of its value" if value else f"up to {gap:.4g} from 0"
             kinds = ", ".join(f"{kind} {other:.4g}" for kind, other in values.items())
-            most_moved = moved
-            words = f"{keys[DEFAULT_KIND]} by {size}{over}: {kinds}"
-    return most_moved, words
+            most = moved
+            words = f"{keys[default]} by {size}{over}: {kinds}"
+    return most, words

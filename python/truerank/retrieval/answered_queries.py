@@ -20,7 +20,7 @@ from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from ..records.elements import first_names
-from ..reporting.audit import findings
+from ..reporting.audit import findings, findings_of, most_moved
 from ..reporting.summaries import (
     Counted,
     Finding,
@@ -396,12 +396,27 @@ class AnsweredQueries(Source):
         """List what makes the numbers suspect, by some checks or by all."""
         checks = [check for check in CHECKS if not names or check in names]
         found: list[Finding] = []
+        if self.summary.tied_tasks and (not names or "ties" in names):
+            found += findings_of([("ties", *self._moved_by_ties())])
         if checks:
             found += findings(Counted(self.ranks.with_labels(side=None), 0), checks)
         lists = _left_over(self.list_use)
         lists += _short_lists(self.longest_list, self.summary.candidates_min)
         found += [finding for finding in lists if not names or finding.name in names]
         return found
+
+    def _moved_by_ties(self) -> tuple[float, str]:
+        """Find the metric that ties move most; misses are no ties, and count as 0."""
+        counted = self
+        over = ""
+        if misses_differ(self.facts):
+            counted = AnsweredQueries(self.ranks, rules=self.rules._replace(misses="zero"))
+            over = " where misses count as 0"
+        metrics = [
+            {kind: f"{kind}.{metric}".removeprefix(f"{EXPECTED_KIND}.") for kind in ORDER_KINDS}
+            for metric in FEW_METRICS
+        ]
+        return most_moved(metrics, EXPECTED_KIND, lambda key: counted.value(read_key(key)), over)
 
     # -- what inference takes ----------------------------------------------------------------------
 

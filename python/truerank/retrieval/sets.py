@@ -523,7 +523,7 @@ def _distinct_answers(sets: AnswerSets) -> AnswerSets:
 
 
 def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
-    """Keep, drop or refuse right answers that a known split has, too; return their number.
+    """Keep, drop or refuse right answers that a known split has, too; say and return their number.
 
     Examples
     --------
@@ -539,13 +539,16 @@ def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
     for queries, entities in sets.known.values():
         is_leak[look_up(right, codes.encode(queries, entities))[1]] = True
     leaked = np.flatnonzero(is_leak)
-    if len(leaked) and rule != "drop":
+    if len(leaked):
         first = f"the first: {sets.name(leaked[0])}"
         text = f"{len(leaked):,} right answers are in a known split, too ({first})"
         if rule == "raise":
             raise InputValueError("qrels", text)
-        drop = 'leaks="drop"'
-        warn_user(f"qrels: {text}; they are ranked like the others ({drop} leaves them out)")
+        if rule == "keep":
+            drop = 'leaks="drop"'
+            warn_user(f"qrels: {text}; they are ranked like the others ({drop} leaves them out)")
+        what = "dropped" if rule == "drop" else "kept"
+        sets = sets._replace(audit=(*sets.audit, f"leaks: {text}, {what}"))
     if rule == "drop":
         sets = sets.select(~is_leak)
     if not len(sets.pairs):

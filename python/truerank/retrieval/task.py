@@ -133,7 +133,7 @@ class Task(OneSidedTask[RetrievalReport]):
         The number of right answers that a known split has, too.
     audit : tuple of str
         A line for each known split of which some rows do not meet the task, or have a grade of 0 or
-        less, with their number.
+        less, with their number; and one for `leaked`, with the first of them.
 
     Raises
     ------
@@ -199,8 +199,8 @@ class Task(OneSidedTask[RetrievalReport]):
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
         sets = read_answer_sets(qrels, known, entities, queries, split, exclude, columns=columns)
-        self.audit = sets.audit
         sets, self.leaked = without_leaks(sets, rules["leaks"])
+        self.audit = sets.audit
         # Gains that cannot be counted are refused now, not at the first metric.
         counted_gains(sets.gains, gain)
         level = 0.0 if relevance_level is None else check_level(relevance_level, sets.gains)
@@ -324,10 +324,10 @@ class Task(OneSidedTask[RetrievalReport]):
         UserWarning
             If queries with right answers have no list: it names the first three, and lists of other
             queries whose names differ from theirs only in blanks or case. The audit of the report
-            has both, too. If the ranks of a TREC run rise with its scores in nearly every query,
-            unless ``order="ascending"``. If no list has any right answer, where `entities` are a
-            number beside names. If right answers are missed, and more than a quarter of what lists
-            name is known, which a model leaves out before it takes the best k.
+            has both, too. If lists have ranks, too, which rise with the scores in nearly every
+            query, unless ``order="ascending"``. If no list has any right answer, where `entities`
+            are a number beside names. If right answers are missed, and more than a quarter of what
+            lists name is known, which a model leaves out before it takes the best k.
 
         Examples
         --------
