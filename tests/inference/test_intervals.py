@@ -419,6 +419,32 @@ def test_what_is_not_enough_to_say_leaves_nearly_everything_open() -> None:
     assert interval(of_ranks(range(1, 9)), "mr").notes == (note,)
 
 
+def test_rows_of_batches_as_units_are_said() -> None:
+    """A loop over batches of 30, whose last one has 10 triples."""
+    rng = np.random.default_rng(0)
+    rows = np.tile(np.arange(100), 2)
+    labels: dict[str, Any] = {"side": np.repeat(["tail", "head"], 100), "queries": rows // 2}
+    labels["targets"] = 100 - rows
+    right = of_ranks(rng.integers(1, 500, 200), unit=rows, **labels)
+    batches = right.with_labels(unit=rows % 30)
+    note = (
+        "repeated units: they begin with 0 again after 30 tasks of head: is unit the row in the "
+        "whole test?"
+    )
+    assert interval(batches, "mrr").notes == interval(batches, "tail.mrr").notes == (note,)
+    assert note in tr.compare(batches, of_ranks(rng.integers(1, 9, 200), **batches.labels)).notes
+    runs = tr.concatenate([right, right], repeats="keep")
+    clusters = right.with_labels(unit=rows // 4)
+    words = batches.with_labels(unit=[f"fold {row % 30}" for row in rows])
+    others = [batches.with_labels(queries=None), batches.with_labels(side="answers")]
+    for ranks in (right, runs, clusters, words, *others):
+        assert interval(ranks, "mrr").notes == ()
+    task = tr.link_prediction.Task([(i, 0, i + 1) for i in range(100)], entities=101)
+    score = np.random.default_rng(0).random((100, 101))
+    parts = [task[p::3].evaluate_scores(head=score[p::3], tail=score[p::3]).ranks for p in range(3)]
+    assert interval(tr.concatenate(parts), "mrr").notes == ()
+
+
 def test_sides_without_units_are_said() -> None:
     """The tail and the head of a triple are alike: two tasks that tell less than two triples."""
     rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks, everything
 from support.refusals import refusal
-from truerank import Protocol, Ranks, concatenate, report
+from truerank import Protocol, Ranks, concatenate, rank, rank_lists, report
 
 OPTIONAL = ("weights", "side", "relation", "queries", "targets", "unit", "audit")
 TOP = np.iinfo(np.int64).max
@@ -152,6 +152,27 @@ def test_with_labels_keeps_sets_and_drops(labelled: Ranks) -> None:
     assert labelled.with_weights(None).weights is None
     assert labelled.with_protocol(nan="omit").protocol.nan == "omit"
     assert labelled.protocol.nan == "raise"
+
+
+def test_a_filter_that_was_not_applied_is_no_name_in_silence() -> None:
+    scores = np.array([[0.5, 0.25, np.nan], [0.25, 0.5, 1.0]])
+    bare = rank(scores[:, :2], [0, 1])
+    with pytest.warns(UserWarning, match="^filter: these ranks were counted without one.*to rank$"):
+        named = concatenate([bare, bare]).with_protocol(split="test", filter=["train"])
+    assert named.protocol.filter == ("train",)
+    silent = [
+        rank(scores[:, :2], [0, 1], filter=[[], []]),
+        rank(scores[:, :2], [0, 1], candidates=[0, 1]),
+        rank(scores, [0, 1], nan="omit"),
+        rank_lists([[0, 1], [0, 1]], [[2, 1], [2, 1]], [0, 1], candidates=9),
+        Ranks([0], [1], 5),
+        named,
+    ]
+    for ranks in silent:
+        assert ranks.with_protocol(filter=["train"]).protocol.filter == ("train",)
+    assert bare.with_protocol(sampled=True, filter=["train"]).protocol.sampled
+    assert bare.with_protocol(candidates="types", filter=["train"]).protocol.candidates == "types"
+    assert bare.with_protocol(split="test").protocol.filter == ()
 
 
 NAMES = labels_of([0, 2, 0], ("a", "b", "c"))

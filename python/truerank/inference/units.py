@@ -67,8 +67,8 @@ class Units(NamedTuple):
         For a report of retrieval, whose tasks are queries: what they add to the metric for the
         worst order of the candidates and for the best. The "ranks" of the sample are what they do
         add, and the metric is the ratio of its sum to that of the weights.
-    split : str
-        That of the drawn units where the key pools sides.
+    doubt : str
+        That of the drawn units; of tasks that count apart only where the key pools sides.
     """
 
     key: Key
@@ -79,7 +79,7 @@ class Units(NamedTuple):
     by: str
     groups: IntArray | None = None
     ends: tuple[FloatArray, FloatArray] | None = None
-    split: str = ""
+    doubt: str = ""
 
     def merits(self) -> FloatArray:
         """What each task adds to a mean, in which more is better: f(r), or else the rank."""
@@ -250,8 +250,8 @@ class RankedTasks:
             present, unit = codes_of(codes)
             number = len(present)
         weights = safe_weights(sample)
-        split = drawn.split if key.side == ALL_SIDES else ""
-        return Units(key, sample, weights, unit, number, drawn.name, macro, split=split)
+        doubt = drawn.doubt if drawn.name != TASK or key.side == ALL_SIDES else ""
+        return Units(key, sample, weights, unit, number, drawn.name, macro, doubt=doubt)
 
 
 def as_model(name: str, model: Any) -> HasUnits:
@@ -332,12 +332,12 @@ def units_of(
 class DrawnUnits(NamedTuple):
     """The unit of each task as a code, each of which occurs, and the name of a unit.
 
-    `split` is what has tasks of several sides that count apart, as nobody said which are of one.
+    `doubt` is a clause on tasks that seem to be of one unit and count apart, or the reverse.
     """
 
     codes: IntArray
     name: str
-    split: str = ""
+    doubt: str = ""
 
 
 def unit_codes(ranks: Ranks, by: LabelsLike | DrawnUnits | None) -> DrawnUnits:
@@ -346,7 +346,7 @@ def unit_codes(ranks: Ranks, by: LabelsLike | DrawnUnits | None) -> DrawnUnits:
     Examples
     --------
     >>> unit_codes(Ranks([0, 3, 4], [1, 1, 1], 10, queries=[7, 7, 9]), "query")
-    DrawnUnits(codes=array([0, 0, 1]), name='query', split='')
+    DrawnUnits(codes=array([0, 0, 1]), name='query', doubt='')
     """
     if isinstance(by, DrawnUnits):
         return by
@@ -354,25 +354,58 @@ def unit_codes(ranks: Ranks, by: LabelsLike | DrawnUnits | None) -> DrawnUnits:
         if ranks.answers is not None:  # In retrieval, queries are drawn.
             by = "query"
         elif by != UNIT or ranks.unit is None:
-            split = name_of_split(ranks) if by == UNIT else ""
-            return DrawnUnits(np.arange(len(ranks)), TASK, split)
+            doubt = doubt_of_sides(ranks) if by == UNIT else ""
+            return DrawnUnits(np.arange(len(ranks)), TASK, doubt)
     codes, _ = group_codes(ranks, by)
     name = LABEL_WORDS.get(by, by) if isinstance(by, str) else GROUP
     if name == UNIT and ranks.origins and ranks.side is not None and ranks.side.vocabulary:
         name = UNIT_OF_SIDE.get(ranks.side.vocabulary[0], UNIT)
-    return DrawnUnits(codes, name)
+    return DrawnUnits(codes, name, doubt_of_rounds(ranks) if name == UNIT else "")
 
 
-def name_of_split(ranks: Ranks) -> str:
-    """Return what has a task on each of several sides, which are pooled.
+def doubt_of_sides(ranks: Ranks) -> str:
+    """Say, if so, that tasks on several sides, which are pooled, count apart without units.
 
     Examples
     --------
-    >>> name_of_split(Ranks([0, 3], [1, 1], 10, side=["tail", "head"]))
-    'triple'
+    >>> doubt_of_sides(Ranks([0, 3], [1, 1], 10, side=["tail", "head"]))
+    'no units: the sides of a triple count as independent, as no label unit joins them'
     """
     sides = [side for side in sides_of(ranks).present if side not in (ALL_SIDES, *UNPOOLED_SIDES)]
-    return UNIT_OF_SIDE.get(sides[0], UNIT) if len(sides) > 1 else ""
+    if len(sides) < 2:
+        return ""
+    name = UNIT_OF_SIDE.get(sides[0], UNIT)
+    return f"no units: the sides of a {name} count as independent, as no label unit joins them"
+
+
+def doubt_of_rounds(ranks: Ranks) -> str:
+    """Say, if so, that units begin with 0 again and again, each time for other triples.
+
+    A unit may well have several tasks of a side, such as all triples of a cluster, but units that
+    count 0, 1, ... in rounds are rows of batches. In rounds of the same triples they are right:
+    these are several runs.
+
+    Examples
+    --------
+    >>> labels = {"queries": [5, 6, 7, 8], "targets": [1, 2, 3, 4], "side": "tail"}
+    >>> doubt_of_rounds(Ranks([0] * 4, [1] * 4, 10, unit=[0, 1, 0, 1], **labels))
+    'repeated units: they begin with 0 again after 2 tasks of tail: is unit the row in the whole test?'
+    """  # noqa: E501
+    side, unit, queries, targets = ranks.side, ranks.unit, ranks.queries, ranks.targets
+    if ranks.origins or side is None or unit is None or queries is None or targets is None:
+        return ""
+    if unit.vocabulary is not None:
+        return ""
+    for name in ("head", "tail"):
+        (tasks,) = np.nonzero(side == name)
+        rows = unit.codes[tasks]
+        facts = np.stack([queries.codes[tasks], targets.codes[tasks]])
+        size = int(rows.max(initial=-1)) + 1
+        is_round = 1 < size < len(rows) and (rows == np.arange(len(rows)) % size).all()
+        if is_round and (facts[:, size:] != facts[:, :-size]).any():
+            after = f"they begin with 0 again after {size:,} tasks of {name}"
+            return f"repeated units: {after}: is unit the row in the whole test?"
+    return ""
 
 
 def group_of_tasks(
@@ -424,11 +457,7 @@ def notes_on_units(units: Units) -> tuple[str, ...]:
     >>> notes_on_units(units_of(ranks, "mrr"))
     ('no units: the sides of a triple count as independent, as no label unit joins them',)
     """
-    notes = notes_on_sizes(units)
-    if units.split and not notes:
-        text = f"the sides of a {units.split} count as independent, as no label unit joins them"
-        return (f"no units: {text}",)
-    return notes
+    return notes_on_sizes(units) or ((units.doubt,) if units.doubt else ())
 
 
 def notes_on_sizes(units: Units) -> tuple[str, ...]:

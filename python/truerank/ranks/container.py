@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..errors import InputTypeError, InputValueError
+from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.array_likes import checked_weights
 from ..inputs.checks import distinct_names, integer, optional_mapping
 from ..naming import import_extra, printable, public
@@ -444,12 +444,22 @@ class Ranks(Immutable):
     def with_protocol(self, **fields: Any) -> Ranks:
         """Return the same ranks with some fields of the protocol changed.
 
+        So a filter gets its name, which `rank` does not know. To name one for ranks that truerank
+        counted without any, among all candidates, is a warning: nothing was left out of them.
+
         Examples
         --------
         >>> Ranks([0], [1], 10).with_protocol(filter=("train",)).protocol.filter
         ('train',)
         """
-        return self._with(protocol=dataclasses.replace(self.protocol, **fields))
+        counted = self.protocol
+        protocol = dataclasses.replace(counted, **fields)
+        # Lists, samples and NaN that is omitted may lack known answers without a filter.
+        whole = (counted.filter, counted.lists, counted.nan, protocol.candidates, protocol.sampled)
+        if protocol.filter and counted.version and whole == ((), None, "raise", "all", False):
+            text = "these ranks were counted without one, with known answers among the candidates"
+            warn_user(f"filter: {text}: pass filter= to rank")
+        return self._with(protocol=protocol)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ranks to a file, exactly at `path`, in the format of `truerank.ranks.storage`.

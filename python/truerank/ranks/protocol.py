@@ -181,9 +181,7 @@ class Protocol:
 
     def _comparable(self, name: str) -> Any:
         value = getattr(self, name)
-        if isinstance(value, tuple):  # A set of splits is sorted.
-            return sorted(value)
-        return value
+        return sorted(value) if isinstance(value, tuple) else value  # Splits are a set.
 
     def __str__(self) -> str:
         words = []
@@ -220,10 +218,8 @@ class Protocol:
 def _in_words(value: object) -> str:
     if isinstance(value, tuple):
         return " + ".join(value) or "none"
-    if value is True:
-        return "yes"
-    if value is False:
-        return "no"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return str(value or "none")
 
 
