@@ -167,6 +167,7 @@ def test_a_filter_that_was_not_applied_is_no_name_in_silence() -> None:
         rank_lists([[0, 1], [0, 1]], [[2, 1], [2, 1]], [0, 1], candidates=9),
         Ranks([0], [1], 5),
         named,
+        bare[:0],
     ]
     for ranks in silent:
         assert ranks.with_protocol(filter=["train"]).protocol.filter == ("train",)

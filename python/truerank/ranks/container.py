@@ -444,8 +444,8 @@ class Ranks(Immutable):
     def with_protocol(self, **fields: Any) -> Ranks:
         """Return the same ranks with some fields of the protocol changed.
 
-        So a filter gets its name, which `rank` does not know. To name one for ranks that truerank
-        counted without any, among all candidates, is a warning: nothing was left out of them.
+        This names the filter that was given to `rank`. To name one for ranks that truerank counted
+        without any, among all candidates, is a warning: nothing was left out of them.
 
         Examples
         --------
@@ -456,7 +456,8 @@ class Ranks(Immutable):
         protocol = dataclasses.replace(counted, **fields)
         # Lists, samples and NaN that is omitted may lack known answers without a filter.
         whole = (counted.filter, counted.lists, counted.nan, protocol.candidates, protocol.sampled)
-        if protocol.filter and counted.version and whole == ((), None, "raise", "all", False):
+        is_bare = whole == ((), None, "raise", "all", False) and len(self) > 0
+        if is_bare and protocol.filter and counted.version:
             text = "these ranks were counted without one, with known answers among the candidates"
             warn_user(f"filter: {text}: pass filter= to rank")
         return self._with(protocol=protocol)
