@@ -10,6 +10,7 @@ import pytest
 
 import truerank as tr
 from support.cli_files import SCORES, TARGETS, Run
+from truerank.cli.options import read_part
 from truerank.retrieval import Task
 
 TRUE = SCORES[np.arange(4), TARGETS]
@@ -145,7 +146,7 @@ def test_parts_of_candidates(run: Run) -> None:
 def test_repeats_and_missing_parts(run: Run) -> None:
     line = ["merge", "tasks-0.npz", "tasks-1.npz", "--save", "some.npz"]
     whole = "expected all 5 triples of the whole, or --incomplete"
-    run(*line).refuses(1, f"{whole}, got 4 of them; missing rows: 2")
+    run(*line).refuses(1, f"{whole}, got 4 of them; missing: row 2")
     assert run(*line, "--incomplete").code == 0
     assert run("merge", "some.npz", "tasks-2.npz", "--save", "all.npz").code == 0
     assert tr.load("all.npz") == score(link_prediction())
@@ -153,6 +154,62 @@ def test_repeats_and_missing_parts(run: Run) -> None:
     run(*repeated).refuses(1, "2 of 12 tasks are there twice or more")
     assert run(*repeated, "--repeats", "drop").code == 0
     assert len(tr.load("once.npz")) == 10
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        (["0::3", "2::3"], "missing: rows 1, 4, 7 (--part 1::3)"),
+        ([":2", "7:"], "missing: rows 2, 3, 4, 5, ... (--part 2:7)"),
+        ([":2", "3:5", "6:"], "missing: rows 2, 5"),
+    ],
+)
+def test_missing_parts_are_named(run: Run, parts: list[str], words: str) -> None:
+    task = tr.link_prediction.Task([(i % 4, 0, i % 3) for i in range(9)], {}, entities=4)
+    files = []
+    for part in parts:
+        files.append(f"{part}.npz")
+        score(task[read_part("--part", part)]).save(files[-1])
+    err = run("merge", *files).err
+    assert err.rstrip().endswith(words)
+
+
+def test_parts_of_another_test(run: Run) -> None:
+    """The same facts in another order are another test."""
+    other = tr.link_prediction.Task(TRIPLES[::-1], {}, entities=4, relations=2)
+    score(other[1::3]).save("other.npz")
+    problem = "got 4 of them; other.npz is of another test than tasks-0.npz"
+    run("merge", "tasks-0.npz", "other.npz").refuses(1, problem)
+    assert run("merge", "tasks-0.npz", "other.npz", "--incomplete").code == 0
+
+
+def test_parts_that_lack_a_side(run: Run) -> None:
+    """Means over both sides would weigh one of them more; each side may have its own file."""
+    names = [f"tasks-{p}.npz" for p in range(3)]
+    whole = score(link_prediction())
+    for side in ("head", "tail"):
+        whole[whole.side.values == side].save(f"{side}.npz")
+    part = tr.load(names[1])
+    part[part.side.values == "tail"].save(names[1])
+    problem = f"{names[1]}: expected head of each triple, as {names[0]} has, or --incomplete, got "
+    run("merge", *names).refuses(1, f"{problem}tail alone of 2 triples")
+    assert run("merge", *names, "--incomplete", "--save", "some.npz").code == 0
+    # A file of some rows with a side, and of others without it, lacks it, too.
+    score(link_prediction()[:0]).save("empty.npz")
+    run("merge", "some.npz", "empty.npz").refuses(1, "some.npz: expected head of each triple, as")
+    assert run("merge", "tail.npz", "head.npz", "--save", "both.npz").code == 0
+    assert tr.load("both.npz") == whole
+
+
+def test_statements_without_qualifiers(run: Run) -> None:
+    """No part lacks what its statements do not have."""
+    test = [("a", "won", "z", "in", "x"), ("b", "won", "z")]
+    rules = {"entities": list("abxz"), "relations": ["won", "in"], "statements": True}
+    task = tr.link_prediction.Task(test, {}, sides=["tail", "qualifier"], **rules)
+    for p in range(2):
+        scorers = dict.fromkeys(task.sides, lambda queries: np.ones((len(queries), 4)))
+        task[p::2].evaluate(**scorers).ranks.save(f"statements-{p}.npz")
+    assert run("merge", "statements-0.npz", "statements-1.npz").code == 0
 
 
 @pytest.mark.parametrize(

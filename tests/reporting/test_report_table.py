@@ -46,6 +46,15 @@ def test_tasks_that_tie_have_a_row_for_each_kind(sided: Ranks) -> None:
 KIND_WORDS = ("optimistic", "realistic", "pessimistic", "expected")
 
 
+def test_programs_read_all_kinds_of_the_whole_and_one_of_groups() -> None:
+    measured = report(Ranks([0, 3, 1], [1, 2, 1], 10), by=["a", "b", "a"])
+    for kinds, of_groups in (("auto", ["realistic"]), ("all", KIND_WORDS)):
+        rows = [line.split(",") for line in measured.to_csv(["mr"], kinds=kinds).splitlines()[1:]]
+        assert [row[3] for row in rows if row[0] == "micro"] == list(KIND_WORDS)
+        assert [row[3] for row in rows if row[0] == "macro"] == list(of_groups)
+        assert list(dict.fromkeys(row[3] for row in rows if row[0] == "group")) == list(of_groups)
+
+
 @given(any_ranks(), st.integers(0, 6))
 def test_kinds_appear_where_they_print_otherwise(ranks: Ranks, digits: int) -> None:
     measured = report(ranks)

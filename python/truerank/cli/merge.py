@@ -15,8 +15,10 @@ from ..counting import counter as counters
 from ..counting.block_columns import first_of
 from ..errors import InputError, InputValueError
 from ..inference.units import UNIT, describe_units, unit_codes
+from ..link_prediction.triples import QUALIFIER
 from ..ranks import storage
 from ..ranks.joining import REPEAT_RULES
+from ..ranks.origins import numbered_apart
 from ..tables import Table
 from ..tables.cells import format_count
 from .files import archive_kind
@@ -25,9 +27,10 @@ from .output import check_printing, show
 from .report_output import SAVED, kind_of_report, report_of, rules_of, show_report
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .. import Ranks
+    from ..arrays.types import IntArray
 
 _NUMBERED = re.compile(r"(?:^parts: number|\bpart) (\d+)")
 KINDS = {storage.KIND: "saved ranks", counters.KIND: "saved counters"}
@@ -97,31 +100,91 @@ def kind_of_parts(paths: Sequence[str]) -> str:
 
 def joined_ranks(paths: Sequence[str], repeats: str, is_incomplete: bool) -> Ranks:
     """Join ranks over tasks; those of parts of a task must be all, unless some may be missing."""
+    parts = {path: load(path) for path in paths}
     try:
-        ranks = concatenate(map(load, paths), repeats=repeats)  # type: ignore[arg-type]
+        ranks = concatenate(parts.values(), repeats=repeats)  # type: ignore[arg-type]
     except InputError as error:  # It numbers the parts, whose files have names.
         texts = [_NUMBERED.sub(lambda part: paths[int(part[1])], text) for text in error.args]
         raise type(error)(*texts) from error
-    units = sum(origin.units for origin in ranks.origins)
-    there = units if ranks.unit is None else len(distinct(ranks.unit.codes))
-    if there < units and not is_incomplete:
-        counted = describe_units(units, unit_codes(ranks, UNIT).name)
-        expected = f"all {counted} of the whole, or --incomplete"
-        got = f"{there:,} of them{missing_rows(ranks)}"
-        raise InputValueError("parts", expected=expected, got=got)
+    if ranks.origins and ranks.unit is not None and not is_incomplete:
+        check_units(ranks, ranks.unit.codes, parts)
+        check_sides(ranks, ranks.unit.codes, parts)
     return ranks
 
 
-def missing_rows(ranks: Ranks) -> str:
-    """Say which rows of one whole are missing, where each is a unit of it."""
-    (origin, *others) = ranks.origins
-    if others or ranks.unit is None or origin.rows != origin.units:
-        return ""
-    is_missing = np.ones(origin.rows, np.bool_)
-    is_missing[ranks.unit.codes] = False
-    missing = np.flatnonzero(is_missing)
-    first = ", ".join(map(str, missing[:4].tolist()))
-    return f"; missing rows: {first}, ..." if len(missing) > 4 else f"; missing rows: {first}"
+def check_units(ranks: Ranks, unit: IntArray, parts: Mapping[str, Ranks]) -> None:
+    """Refuse ranks that lack units of a whole, and say which, or which part is of another."""
+    units = sum(origin.units for origin in ranks.origins)
+    found = distinct(unit)
+    if len(found) == units:
+        return
+    first, *others = parts
+    wholes = {path: {origin.fingerprint for origin in parts[path].origins} for path in parts}
+    apart = [path for path in others if wholes[path].isdisjoint(wholes[first])]
+    got = f"{len(found):,} of them"
+    if apart:
+        got += f"; {apart[0]} is of another test than {first}"
+    elif len(ranks.origins) == 1 and ranks.origins[0].rows == units:  # Each row is a unit.
+        is_missing = np.ones(units, np.bool_)
+        is_missing[found] = False
+        got += f"; missing: {describe_rows(np.flatnonzero(is_missing), units)}"
+    counted = describe_units(units, unit_codes(ranks, UNIT).name)
+    expected = f"all {counted} of the whole, or --incomplete"
+    raise InputValueError("parts", expected=expected, got=got)
+
+
+def describe_rows(rows: IntArray, number: int) -> str:
+    """Name the first of some rows, and the part that they are, if it is one.
+
+    Examples
+    --------
+    >>> describe_rows(np.array([0]), 9), describe_rows(np.array([2, 5, 8]), 9)
+    ('row 0', 'rows 2, 5, 8 (--part 2::3)')
+    >>> describe_rows(np.array([2, 3, 4, 5, 6]), 9), describe_rows(np.array([2, 3, 7]), 9)
+    ('rows 2, 3, 4, 5, ... (--part 2:7)', 'rows 2, 3, 7')
+    """
+    if len(rows) == 1:
+        return f"row {rows[0]}"
+    text = f"rows {', '.join(map(str, rows[:4].tolist()))}"
+    text += ", ..." if len(rows) > 4 else ""
+    step = rows[1] - rows[0]
+    stop = rows[-1] + 1
+    if (np.diff(rows) != step).any():
+        return text
+    if step == 1:
+        return f"{text} (--part {rows[0]}:{stop})"
+    is_stride = rows[0] < step and rows[-1] + step >= number
+    return f"{text} (--part {rows[0]}::{step})" if is_stride else text
+
+
+def check_sides(ranks: Ranks, unit: IntArray, parts: Mapping[str, Ranks]) -> None:
+    """Refuse a part without a side that others have: means over all tasks would mix them."""
+    if ranks.side is None:
+        return
+    sides_of = {path: part.side.values for path, part in parts.items() if part.side is not None}
+    name = unit_codes(ranks, UNIT).name
+    for side in map(str, ranks.side.counts()):
+        of_side = unit[ranks.side.values == side]
+        if not len(of_side) or side == QUALIFIER:  # Not every statement has qualifiers.
+            continue
+        has_side = np.zeros(sum(origin.rows for origin in ranks.origins), np.bool_)
+        has_side[of_side] = True
+        for path, part in parts.items():
+            if not len(part):
+                continue
+            # Units of a part have other numbers where parts are of several tests.
+            of_part = numbered_apart(part._labels, part.origins, ranks.origins)["unit"].codes
+            lacks = ~has_side[of_part]
+            if lacks.any():
+                has = next(path for path, found in sides_of.items() if side in found)
+                alone = " and ".join(dict.fromkeys(sides_of[path][lacks].tolist()))
+                number = describe_units(len(distinct(of_part[lacks])), name)
+                raise InputValueError(
+                    "parts",
+                    expected=f"{side} of each {name}, as {has} has, or --incomplete",
+                    got=f"{alone} alone of {number}",
+                    place=path,
+                )
 
 
 def merged_counters(paths: Sequence[str]) -> RankCounter:

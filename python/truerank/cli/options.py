@@ -262,8 +262,8 @@ OPTIONS: dict[str, Decorator] = {
         "--kinds",
         WORDS,
         "The kinds of rank that are printed: realistic, optimistic, pessimistic, expected, random. "
-        "Default: all where they differ. Of retrieval expected, optimistic, pessimistic, and "
-        "chance, optimum, ratio, index.",
+        "Default: all where they differ, of groups one. Of retrieval expected, optimistic, "
+        "pessimistic, and chance, optimum, ratio, index.",
     ),
     "per_query": flag(
         "-q --per-query per_query",

@@ -123,11 +123,13 @@ class Asked(NamedTuple):
             if beside:
                 problem = f"-q gives values of queries, and cannot stand beside --{beside[0]}"
                 raise click.UsageError(problem)
-        if "kinds" in printing and (asked.by_query or asked.are_no_columns):
-            raise click.UsageError(
-                "--kinds chooses rows of the report; beside -q and keys of a kind name kinds in "
-                "--metrics, as optimistic.mrr"
-            )
+        if "kinds" in printing:
+            is_json = check_printing(printing) == "json"
+            if is_json or asked.by_query or asked.are_no_columns:
+                raise click.UsageError(
+                    "--kinds chooses rows of the report; beside JSON, -q and keys of a kind name "
+                    "kinds in --metrics, as optimistic.mrr"
+                )
         return asked
 
     @property

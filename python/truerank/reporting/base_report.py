@@ -496,10 +496,11 @@ class BaseReport(Numbers):
             The rows. Default: all sides.
         kinds : {"auto", "all"} or names of kinds
             The rows of each side. "auto": realistic ranks, and other kinds where they print
-            otherwise; programs (CSV, pandas, JSON) read all kinds where any task ties. "all":
-            optimistic, realistic, pessimistic and expected, whatever they print. By name also
-            "random". Of retrieval the default is "expected", "all" brings "optimistic" and
-            "pessimistic", and by name there are "chance", "optimum", "ratio" and "index".
+            otherwise; programs (CSV, pandas, JSON) read all kinds where any task ties. Groups and
+            macro averages have realistic ranks alone. "all": optimistic, realistic, pessimistic and
+            expected, whatever they print. By name also "random". Of retrieval the default is
+            "expected", "all" brings "optimistic" and "pessimistic", and by name there are "chance",
+            "optimum", "ratio" and "index".
         digits : int
             The decimals of shares and reciprocal ranks; mean ranks and percentages have two fewer.
             Default: 3.
