@@ -316,6 +316,8 @@ def test_columns_in_another_order_are_a_finding() -> None:
         audit = Task(swapped[:9], {"train": swapped[9:]}, leaks="drop").audit
     assert [each.filename for each in caught] == [__file__]
     assert said in str(audit)
+    many = np.stack([heads % 14, rng.integers(0, 40, 400), tails % 14], axis=1)
+    Task(np.unique(many, axis=0), {})  # of few entities, as Nations has: nobody is warned
 
 
 def test_labels_that_are_taken_for_ids_are_said() -> None:

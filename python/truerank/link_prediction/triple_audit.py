@@ -148,10 +148,11 @@ class TaskAudit(SplitAudit):
     def notes(self) -> list[str]:
         """What a user should be warned of: as many relations as heads, or as tails, or nearly.
 
-        So it is where a file has its columns in another order, as head, tail, relation. Few
-        relations, at most 10, tell nothing.
+        So it is where a file has its columns in another order, as head, tail, relation, and there
+        are far fewer tails than heads, or far fewer heads. At most 10 relations tell nothing.
         """
-        if self.relations <= max(10, 0.9 * min(self.heads, self.tails)):
+        fewer, more = sorted((self.heads, self.tails))
+        if self.relations <= max(10, 0.9 * fewer) or 2 * fewer > more:
             return []
         counts = f"{self.heads:,} heads, {self.relations:,} relations and {self.tails:,} tails"
         question = "are the columns in the order head, relation, tail?"
