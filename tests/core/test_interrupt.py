@@ -81,7 +81,7 @@ def one_row_many_tasks():
     tasks = np.arange(30_000)
     return (np.broadcast_to(np.int8(1), (1, 10**11)), tasks), {"rows": 0 * tasks}
 def filters():
-    lists = np.array([0, 1_000_000]), np.arange(1_000_000), np.zeros(400_000, int)
+    lists = np.array([0, 800_000]), np.arange(800_000), np.zeros(400_000, int)
     return (np.broadcast_to(row, (400_000, 1_000_000)), 0), {"filter": lists}
 def candidates():
     chosen = np.arange(0, 1_000_000, 2)
