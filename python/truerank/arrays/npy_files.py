@@ -42,6 +42,11 @@ class NpyHeader(NamedTuple):
     start: int  # The numbers begin at this byte.
 
 
+def is_npy(path: str) -> bool:
+    """Return whether a file has an array, by its name."""
+    return path.lower().endswith(".npy")
+
+
 def parse_npy_header(head: bytes, size: int) -> NpyHeader:
     """Parse the header of a `.npy` file, of any format that numpy writes.
 

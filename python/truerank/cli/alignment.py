@@ -10,7 +10,7 @@ import numpy as np
 from ..alignment import Task, read_dbp15k, read_openea, read_pairs
 from ..alignment.aligned_pairs import as_pairs
 from ..alignment.datasets.readers import find_file
-from ..arrays.npy_files import read_npy
+from ..arrays.npy_files import is_npy, read_npy
 from ..arrays.row_keys import are_among, row_keys
 from ..errors import InputValueError
 from ..records.elements import is_integer_text
@@ -245,7 +245,7 @@ def read_own_pairs(name: str, path: str, data: AlignmentData) -> NDArray[Any]:
 
     A .npy file has rows already.
     """
-    if path.lower().endswith(".npy"):
+    if is_npy(path):
         pairs = read_npy(f"--{name}", path)
         return as_pairs(f"--{name}", pairs, (data.left.size, data.right.size))
     left = _entities(data.left)

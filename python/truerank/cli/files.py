@@ -13,7 +13,7 @@ import click
 from numpy.typing import NDArray
 
 from ..arrays.input_files import open_input, report_damage
-from ..arrays.npy_files import read_npy, read_npz
+from ..arrays.npy_files import is_npy, read_npy, read_npz
 from ..arrays.writing import writable_place
 from ..errors import InputValueError
 from ..ranks.storage import HEADER
@@ -112,7 +112,7 @@ def _number(argument: str, text: str) -> int:
 
 def read_label(argument: str, text: str) -> str | NDArray[Any]:
     """Return a word as it is, or read what a .npy file has for each task."""
-    if text.lower().endswith(".npy"):
+    if is_npy(text):
         return read_array(argument, text)
     return text
 

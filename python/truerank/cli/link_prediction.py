@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..arrays.npy_files import is_npy
 from ..errors import InputValueError, warn_user
 from ..inputs.checks import choice
 from ..link_prediction import Sampled, Task, read_predictions
@@ -76,7 +77,7 @@ def parse_candidates(name: str, text: str) -> Any:
     >>> parse_candidates("--candidates", "sampled:50:train")
     Sampled(negatives=50, typed=False, seed=0, among='train', per=None)
     """
-    if text.lower().endswith(".npy"):
+    if is_npy(text):
         return read_array(name, text)
     if re.fullmatch("[0-9]+", text):
         return int(text[:20])
@@ -180,7 +181,7 @@ def predict_links(given: Given) -> None:
     scores = "scores_tail scores_head scores_relation"
     model = open_model(given, scores, VECTORS, needs_all=False)
     test = given.pop("test")
-    sizes = model.sizes(CANDIDATE_KIND) if given.pop("ids", test.lower().endswith(".npy")) else {}
+    sizes = model.sizes(CANDIDATE_KIND) if given.pop("ids", is_npy(test)) else {}
     vocabularies = {name: given.pop(key, sizes.get(name)) for name, key in LABELS.items()}
     facts = take(given, FACTS)
     if len(facts.get("time", ())) == 1:

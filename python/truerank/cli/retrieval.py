@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..arrays.npy_files import is_npy
 from ..errors import InputValueError
 from ..ranks.labels import LABEL_ALIASES
 from ..records.elements import is_integer_text
@@ -135,7 +136,7 @@ def retrieve(given: Given) -> None:
         what = model.kind
         if candidates is None:
             candidates = model.sizes({"scores": "entities"}).get("entities")
-        if isinstance(candidates, int) and not facts["qrels"].lower().endswith(".npy"):
+        if isinstance(candidates, int) and not is_npy(facts["qrels"]):
             check_digits(facts["qrels"], facts.get("columns"))
         task = chosen_part(Task(**facts, entities=_in_columns(candidates, facts)), given)
         count = model.counter(task, given)
@@ -143,7 +144,7 @@ def retrieve(given: Given) -> None:
         what = "lists"
         if candidates is None:
             raise click.UsageError(f"--lists needs {OF_CANDIDATES}")
-        if facts["qrels"].lower().endswith(".npy"):  # Such a file has columns, and no names.
+        if is_npy(facts["qrels"]):  # Such a file has columns, and no names.
             candidates = _in_columns(candidates, facts, lists)
         task = chosen_part(Task(**facts, entities=candidates), given)
         rules = take(given, f"{COUNTING} misses")
@@ -194,7 +195,7 @@ def _in_columns(candidates: Any, facts: dict[str, Any], lists: str | None = None
     files += facts["known"].values()
     if lists is not None:
         files.append(lists)
-    has_text = not all(file.lower().endswith(".npy") for file in files)
+    has_text = not all(map(is_npy, files))
     if isinstance(candidates, int) and has_text:
         return range(candidates)
     return candidates

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.npy_files import read_npy
+from ..arrays.npy_files import is_npy, read_npy
 from ..errors import InputTypeError, InputValueError
 from ..inputs.checks import flag
 from ..inputs.frames import is_frame
@@ -123,7 +123,7 @@ class SplitReader:
         """
         if is_path(split):
             path = os.fsdecode(split)
-            if not path.lower().endswith(".npy"):
+            if not is_npy(path):
                 return self.read_lines(title, path)
             split = read_npy(title, path)
             title = f"{title}: {path}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from .. import _core
-from ..arrays.npy_files import read_npy
+from ..arrays.npy_files import is_npy, read_npy
 from ..arrays.row_keys import distinct, look_up, occurrences_of, sorted_with_order
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_array, refuse_mask
@@ -532,7 +532,7 @@ def read_labels(argument: str, path: str) -> Sequence[str] | Sequence[int]:
     ...     read_labels("entities", f"{folder}/entity2id.txt")
     ['oslo', 'rome']
     """
-    if path.lower().endswith(".npy"):
+    if is_npy(path):
         names = read_npy(argument, path)
         if names.ndim != 1 or names.dtype.kind not in "Uiu":
             got = f"{names.dtype} of shape {names.shape}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.npy_files import read_npy
+from ..arrays.npy_files import is_npy, read_npy
 from ..arrays.row_keys import distinct, find_by_block, look_up, row_keys, sorted_with_order
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.candidate_lists import PAD
@@ -84,7 +84,7 @@ def read_judged(
     value = plain_rows(value)
     if is_path(value):
         path = os.fsdecode(value)
-        if path.lower().endswith(".npy"):
+        if is_npy(path):
             value = read_npy(title, path)
         else:
             value = qrels_of_file(title, path, columns)

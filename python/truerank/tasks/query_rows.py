@@ -117,7 +117,7 @@ def look_at_stored_rows(
 ) -> None:
     """Warn as `mismatched_vectors` does, by few scores of a store that is read in place."""
     pairs = np.flatnonzero(rows != others)[:LOOKED_AT]
-    if store.in_place and store.carrier.kind == "f":
+    if len(pairs) and store.in_place and store.carrier.kind == "f":
         one = store.take(rows[pairs], targets[pairs])
         other = store.take(others[pairs], targets[pairs])
         number = f"{np.count_nonzero(one != other):,} of {len(pairs):,} rows that were compared"
