@@ -8,7 +8,6 @@ import pickle
 import pkgutil
 import sys
 from importlib import import_module, metadata, resources
-from inspect import ismodule
 from types import ModuleType
 from typing import Any
 
@@ -74,12 +73,17 @@ def imported_for_types(package: ModuleType) -> dict[str, str]:
     return modules
 
 
-def test_names_that_are_imported_when_used_are_those_that_type_checkers_see() -> None:
-    found = pkgutil.walk_packages(truerank.__path__, "truerank.")
-    packages = [truerank, *(import_module(each.name) for each in found if each.ispkg)]
+def late_packages() -> list[ModuleType]:
+    """Return the packages that import names when they are first used."""
+    modules = pkgutil.walk_packages(truerank.__path__, "truerank.")
+    packages = [truerank, *(import_module(each.name) for each in modules if each.ispkg)]
     late = [package for package in packages if "names_when_used" in inspect.getsource(package)]
     assert len(late) > 6
-    for package in late:
+    return late
+
+
+def test_names_that_are_imported_when_used_are_those_that_type_checkers_see() -> None:
+    for package in late_packages():
         modules = imported_for_types(package)
         assert set(dir(package)) <= modules.keys(), package
         for name, module in modules.items():
@@ -121,9 +125,9 @@ def test_the_source_of_all_public_names_is_found_and_they_are_pickled(package: s
         assert pickle.loads(pickle.dumps(shown)) is shown
 
 
-def test_no_module_is_named_like_a_public_function() -> None:
-    """A module and a function of one name would replace each other; protocols are modules."""
-    folder = resources.files("truerank")
-    modules = {path.name.removesuffix(".py") for path in folder.iterdir()}
-    public = {name for name in truerank.__all__ if not ismodule(getattr(truerank, name))}
-    assert modules & public == set()
+def test_no_late_name_is_that_of_a_module() -> None:
+    """Importing a module puts it into its package: in the place of a function of its name."""
+    for package in late_packages():
+        modules = {each.name for each in pkgutil.iter_modules(package.__path__)}
+        names = {name for name, module in imported_for_types(package).items() if module != "."}
+        assert modules & names == set(), package

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .bounded_scores import products_hold as products_hold
     from .stored_counts import begin_stored as begin_stored
     from .task_counts import DeviceCounts as DeviceCounts
-    from .top_scores import top_scores as top_scores
+    from .topk import top_scores as top_scores
     from .unchecked import KeptLists as KeptLists
     from .unchecked import job_on_device as job_on_device
     from .vector_scores import VectorScores as VectorScores
@@ -30,7 +30,7 @@ else:  # A type checker that saw `__getattr__` would accept any name.
             ".bounded_scores": ("BoundedScan", "has_bounds", "products_hold"),
             ".stored_counts": ("begin_stored",),
             ".task_counts": ("DeviceCounts",),
-            ".top_scores": ("top_scores",),
+            ".topk": ("top_scores",),
             ".unchecked": ("KeptLists", "job_on_device"),
             ".vector_scores": ("VectorScores", "in_parts", "scores_right", "tensor_on"),
         },
