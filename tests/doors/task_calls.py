@@ -43,33 +43,23 @@ def link_prediction_calls(folder: Path) -> list[Call]:
     (folder / "answers.tsv").write_text("a\tlikes\tb\tc\n")
     (folder / "predictions.txt").write_text("a likes b\nHeads: a\t0.5\tc\t0.25\nTails: b\t0.5\n")
     task = lp.Task(TRIPLES, KNOWN, entities=ENTITIES)
-    queries = {"queries": ["q", "r"], "easy": [[0], [1]], "hard": [[1], [2]]}
-    queries["structures"] = ["1p", "1p"]
-    complex_task = lp.ComplexQueries(**queries, entities=3)
-    written = {"path": folder / "queries.jsonl", "queries": ["q"], "easy": [["a"]], "hard": [["b"]]}
-    written["structures"] = ["1p"]
-    lp.write_queries(**written)
     scores = {side: LIKES for side in BOTH_SIDES}
     lists = {side: [[0, 1], [1]] for side in BOTH_SIDES}
     vectors = {side: VECTORS[:2] for side in BOTH_SIDES} | {"entities": VECTORS}
     predictions = lp.read_predictions(folder / "predictions.txt")
-    calls = [
+    return [
         Call(f"{name}.Task", lp.Task, {"test": TRIPLES, "known": KNOWN}),
         Call(f"{name}.Task.evaluate", task.evaluate, {side: two_rows for side in BOTH_SIDES}),
         Call(f"{name}.Task.evaluate_embeddings", task.evaluate_embeddings, vectors),
         Call(f"{name}.Task.evaluate_lists", task.evaluate_lists, lists),
         Call(f"{name}.Task.evaluate_scores", task.evaluate_scores, scores),
-        Call(f"{name}.ComplexQueries", lp.ComplexQueries, queries | {"entities": 3}),
         Call(f"{name}.Negatives", lp.Negatives, {"tail": [[0, 1], [2]]}),
         Call(f"{name}.Sampled", lp.Sampled, {"negatives": 2}),
         Call(f"{name}.read_predictions", lp.read_predictions, {"path": folder / "predictions.txt"}),
-        Call(f"{name}.read_queries", lp.read_queries, {"path": folder / "queries.jsonl"}),
         Call(f"{name}.read_statements", lp.read_statements, {"statements": folder / "train.txt"}),
         Call(f"{name}.read_triples", lp.read_triples, {"triples": TRIPLES}),
-        Call(f"{name}.write_queries", lp.write_queries, written),
         Call(f"{name}.Predictions.evaluate", predictions.evaluate, {}),
     ]
-    return calls + one_sided_calls(f"{name}.ComplexQueries", complex_task, LIKES)
 
 
 def one_sided_calls(name: str, task: Any, scores: Any) -> list[Call]:

@@ -97,7 +97,7 @@ def doors_of_retrieval(kind: str) -> Iterator[tuple[str, Door]]:
 
 
 def doors_of_facts(kind: str) -> Iterator[tuple[str, Door]]:
-    queries, entities, _, names = labels_of(kind)
+    _, entities, _, names = labels_of(kind)
     triples = [(entities[0], 0, entities[2]), (entities[1], 0, entities[3])]
     task = tr.link_prediction.Task(triples, {}, entities=names, relations=1, sides=["tail"])
     of_entity: Any = {"labels": entities, "scope": {"task": task}}
@@ -106,13 +106,6 @@ def doors_of_facts(kind: str) -> Iterator[tuple[str, Door]]:
     yield "rows of tails", Door(scored, MATRIX[:2], labels=(0, 1))
     vectors = ranks_of(task.evaluate_embeddings, tail=OTHERS[:2], entities=...)
     yield "entities of facts", Door(vectors, VECTORS, **of_entity)
-    if kind == "str":
-        hard = [[entity] for entity in entities]
-        asked: Any = {"structures": "1p", "entities": names}
-        complex_queries = tr.link_prediction.ComplexQueries(queries, None, hard, **asked)
-        of_query: Any = {"labels": queries, "scope": {"task": complex_queries}}
-        scored = ranks_of(complex_queries.evaluate_scores, scores=...)
-        yield "rows of complex queries", Door(scored, **of_query)
 
 
 def doors_of_graphs(kind: str) -> Iterator[tuple[str, Door]]:

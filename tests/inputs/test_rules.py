@@ -12,12 +12,12 @@ import truerank as tr
 from support.refusals import refusal
 from truerank import alignment
 from truerank.inputs import rules
-from truerank.link_prediction import ComplexQueries, Predictions
+from truerank.link_prediction import Predictions
 from truerank.link_prediction import Task as LinkTask
 from truerank.retrieval import Task as RetrievalTask
 
 pytestmark = pytest.mark.python_only
-TASKS = (alignment.Task, ComplexQueries, LinkTask, RetrievalTask)
+TASKS = (alignment.Task, LinkTask, RetrievalTask)
 TAKERS: dict[type[Any], list[Any]] = {
     rules.BatchOptions: [task.evaluate for task in TASKS],
     rules.RuleOptions: [task.evaluate_scores for task in TASKS],

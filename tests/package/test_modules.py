@@ -108,9 +108,6 @@ TESTED_BY = {
     "inputs/test_selections.py": """
         inputs/selection
     """,
-    "link_prediction/test_complex_queries.py": """
-        link_prediction/query_answers
-    """,
     "link_prediction/test_statement_task.py": """
         link_prediction/statements
     """,

@@ -17,7 +17,6 @@ from support.examples import examples
 from support.refusals import refusal
 from truerank import alignment
 from truerank.link_prediction import (
-    ComplexQueries,
     Task,
     read_predictions,
     read_statements,
@@ -123,13 +122,6 @@ def candidates(places: list[int]) -> Any:
     return distinct(places)
 
 
-def with_first_alone(places: list[int]) -> Any:
-    """Expect the set with position 0, which is hard and may not be easy, too."""
-    if 0 in places:
-        raise ValueError(places)
-    return with_first(places)
-
-
 def listed(places: list[int]) -> Any:
     """Expect the place of position 0 in a list without repeats, or 0 tied with all others."""
     if len(set(places)) < len(places):
@@ -160,10 +152,6 @@ def pairs_of(order: Any, known: Any = None, **options: Any) -> alignment.Task:
     return alignment.Task(
         test, known={"seed": known or []}, left=order, right=order, leaks="drop", **options
     )
-
-
-def complex_of(order: Any, easy: Any, hard: Any, **options: Any) -> ComplexQueries:
-    return ComplexQueries(["q"], [easy], [hard], structures="1p", entities=order, **options)
 
 
 PYTHON_DOORS: dict[str, Door] = {
@@ -246,20 +234,6 @@ PYTHON_DOORS: dict[str, Door] = {
             .tolist()
         ),
         same,
-    ),
-    "complex queries: hard": Door(
-        lambda order, x: sorted(complex_of(order, [], list(x)).answers.targets.tolist()),
-        distinct,
-    ),
-    "complex queries: easy": Door(
-        lambda order, x: complex_of(order, list(x), [first(order)]).answers.filter[1].tolist(),
-        with_first_alone,
-    ),
-    "complex queries: candidates": Door(
-        lambda order, x: complex_of(
-            order, [], [first(order)], candidates=x
-        ).answers.candidates.tolist(),
-        candidates,
     ),
     "aligned pairs: left": Door(
         lambda order, x: (
@@ -592,8 +566,6 @@ def test_the_best_hold_positions_and_two_arrays_are_those_of_two_queries(kind: s
     assert counted(task.evaluate_lists(best).ranks) == [1, 1]
     pair = np.array([0, 2]), np.array([2, 0])
     refusal(TypeError, "a list for each query", task.evaluate_lists, pair)
-    options: Any = {"structures": "1p", "entities": order}
-    refusal(ValueError, "^hard: .* got 2 lists", ComplexQueries, ["q"], None, pair, **options)
 
 
 def test_labels_that_are_int_stay_int(tmp_path: Path) -> None:
@@ -611,8 +583,6 @@ def test_labels_that_are_int_stay_int(tmp_path: Path) -> None:
     ranks.save(tmp_path / "ranks.npz")
     assert tr.load(tmp_path / "ranks.npz").relation.values.tolist() == [30, 20]
     assert reports[0]["mrr"] == reports[1]["mrr"]
-    answers = ComplexQueries([0], None, [[9]], structures="1p", entities=[7, 9])
-    assert answers.answers.labels["targets"].values.tolist() == [9]
     pairs = alignment.Task([(7, 30)], left=[7, 8], right=[20, 30])
     assert pairs.left_to_right.labels["targets"].values.tolist() == [30]
     assert pairs.left == (7, 8)

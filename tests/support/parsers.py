@@ -31,9 +31,7 @@ from truerank.link_prediction import (
     Statements,
     Task,
     read_predictions,
-    read_queries,
     read_statements,
-    write_queries,
 )
 
 CORPUS = ROOT / "fuzz" / "corpus.zip"
@@ -470,19 +468,6 @@ def _read_predictions(path: Path) -> Any:
     )
 
 
-def _read_queries(path: Path) -> Any:
-    """Return what was read, after it was written and read again."""
-    found = read_queries(path)
-    assert len({len(part) for part in found}) == 1
-    copy = path.with_name(f"copy{path.suffix}")
-    try:
-        write_queries(copy, *found[:3], structures=found.structures)
-        assert read_queries(copy) == found
-    finally:
-        copy.unlink(missing_ok=True)
-    return found
-
-
 def _lines_of(path: Path) -> list[str]:
     """Return the lines of a file, the plain way."""
     text = path.read_bytes().decode().removeprefix("\ufeff")
@@ -576,7 +561,6 @@ PARSERS: Mapping[str, Parser] = {
     "qrels": Parser(".txt", _read_qrels),
     "json_lists": Parser(".json", lambda path: _read_lists(tr.read_json_lists(path))),
     "predictions": Parser(".txt", _read_predictions),
-    "queries": Parser(".jsonl", _read_queries),
     "statements": Parser(".txt", _read_statements),
     "json_statements": Parser(".jsonl", _read_json_statements),
 }

@@ -13,7 +13,6 @@ import truerank as tr
 pytestmark = pytest.mark.python_only
 TASKS = (
     tr.link_prediction.Task,
-    tr.link_prediction.ComplexQueries,
     tr.alignment.Task,
     tr.retrieval.Task,
 )

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from support.examples import examples
 from support.refusals import refusal
-from truerank.link_prediction import ComplexQueries, Negatives, Sampled
+from truerank.link_prediction import Negatives, Sampled
 
 ENTITIES = 7
 RELATIONS = 3
@@ -260,24 +260,7 @@ def retrieval(rng: np.random.Generator) -> Case:
     return Case(task, ways, lambda ranks: tr.retrieval.report(ranks, by=by))
 
 
-def complex_queries(rng: np.random.Generator) -> Case:
-    hard: list[list[int]] = []
-    for _ in range(5):
-        hard.append(rng.choice(ENTITIES, rng.integers(0, 4), replace=False).tolist())
-    hard[0] = [1]
-    queries = [(name, ("r",)) for name in "abcde"]
-    task = ComplexQueries(
-        queries, None, hard, structures=["1p", "2p", "1p", "2p", "1p"], entities=ENTITIES
-    )
-    scores = few_values(rng, 5, ENTITIES)
-    return Case(
-        task,
-        {"callable": lambda part: part.evaluate(lambda q: scores[q])},
-        lambda ranks: tr.report(ranks, by="structure"),
-    )
-
-
-CASES = (link_prediction, by_vectors, statements, times, alignment, retrieval, complex_queries)
+CASES = (link_prediction, by_vectors, statements, times, alignment, retrieval)
 
 
 def same_values(one: dict[str, Any], two: dict[str, Any]) -> bool:
@@ -366,7 +349,7 @@ def test_a_part_is_sent_without_the_whole(make: Any) -> None:
 
 
 UNITS = dict.fromkeys(CASES, "triple")
-UNITS |= {alignment: "pair", retrieval: "query", complex_queries: "query"}
+UNITS |= {alignment: "pair", retrieval: "query"}
 
 
 @pytest.mark.parametrize("make", CASES)

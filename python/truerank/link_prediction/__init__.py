@@ -15,12 +15,8 @@ if TYPE_CHECKING:
     from ..records.split_audit import SplitFinding as SplitFinding
     from ..tasks.side_tasks import Sampled as Sampled
     from .candidate_sets import Negatives as Negatives
-    from .complex_queries import ComplexQueries as ComplexQueries
     from .listed_predictions import Predictions as Predictions
     from .listed_predictions import read_predictions as read_predictions
-    from .query_answers import QueryAnswers as QueryAnswers
-    from .query_answers import read_queries as read_queries
-    from .query_answers import write_queries as write_queries
     from .statements import Statements as Statements
     from .statements import read_statements as read_statements
     from .task import Task as Task
@@ -35,9 +31,7 @@ else:  # A type checker that read this would accept any name.
             "..records.split_audit": ("SplitFinding",),
             "..tasks.side_tasks": ("Sampled",),
             ".candidate_sets": ("Negatives",),
-            ".complex_queries": ("ComplexQueries",),
             ".listed_predictions": ("Predictions", "read_predictions"),
-            ".query_answers": ("QueryAnswers", "read_queries", "write_queries"),
             ".statements": ("Statements", "read_statements"),
             ".task": ("Task",),
             ".triple_audit": ("TaskAudit", "TimeAudit"),

@@ -1,4 +1,4 @@
-"""The methods of tasks that have one side, "answers": those of retrieval, and complex queries."""
+"""The methods of tasks that have one side, "answers": those of retrieval."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ class OneSidedTask(Task[AnyReport]):
 
         Examples
         --------
-        >>> from truerank.link_prediction import ComplexQueries
-        >>> task = ComplexQueries([("a", ("r",))], None, [[1]], structures="1p", entities=3)
+        >>> from truerank.retrieval import Task
+        >>> task = Task({0: [1]}, entities=3)
         >>> task.evaluate_lists([[2, 1]])["mr"]
         2.0
         """
