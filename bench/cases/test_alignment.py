@@ -48,11 +48,12 @@ def test_alignment(
         require_memory(MEMORY)
     problem = make_problem(sizes, team.threads, k)
     pairs = np.arange(problem.pairs)[:, None].repeat(2, axis=1)
+    task = tr.alignment.Task(pairs, left=len(problem.left), right=len(problem.right))
     peers = prepare_peers(DENSE, problem, results)
 
     def evaluate(csls: int | None = k) -> tr.Report:
         embeddings = problem.left, problem.right
-        return tr.alignment.evaluate(*embeddings, pairs, csls=csls, threads=team.argument)
+        return task.evaluate_embeddings(*embeddings, csls=csls, threads=team.argument)
 
     def rank_left_to_right() -> tr.Ranks:
         ids = pairs[:, 0]
@@ -95,6 +96,7 @@ def test_pairs_among_all(compare: Compare, sizes: Sizes, team: Team) -> None:
     rng = np.random.default_rng(1)
     sides = [rng.standard_normal((n, DIM), dtype=np.float32) for n in shape]
     pairs = np.stack([rng.permutation(n)[:count] for n in shape], axis=1)
+    task = tr.alignment.Task(pairs, left=shape[0], right=shape[1])
 
     def rank_left_to_right() -> tr.Ranks:
         return tr.rank_embeddings(
@@ -102,9 +104,7 @@ def test_pairs_among_all(compare: Compare, sizes: Sizes, team: Team) -> None:
         )
 
     def evaluate() -> tr.Report:
-        return tr.alignment.evaluate(
-            *sides, pairs, similarity="dot", candidates="all", threads=team.argument
-        )
+        return task.evaluate_embeddings(*sides, similarity="dot", threads=team.argument)
 
     goal = None if sizes.quick else DIRECTIONS_GOAL
     times = compare(

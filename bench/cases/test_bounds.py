@@ -98,17 +98,14 @@ def test_both_directions(k: int | None, compare: Compare, sizes: Sizes, team: Te
     problem = draw_clustered(sizes.embeddings, 256, "dot")
     targets, rows = np.unique(problem.targets, return_index=True)
     pairs = np.stack([rows, targets], axis=1)
+    sizes = {"left": len(problem.queries), "right": len(problem.entities)}
+    task = tr.alignment.Task(pairs, **sizes)
 
     def evaluate(levels: str) -> tr.Ranks:
         assert _core.choose_bounds(levels)
-        report = tr.alignment.evaluate(
-            *(problem.queries, problem.entities, pairs),
-            similarity="dot",
-            candidates="all",
-            csls=k,
-            threads=team.argument,
-        )
-        return report.ranks
+        vectors = problem.queries, problem.entities
+        options = {"similarity": "dot", "csls": k, "threads": team.argument}
+        return task.evaluate_embeddings(*vectors, **options).ranks
 
     csls = "" if k is None else f", CSLS {k}"
     compare(

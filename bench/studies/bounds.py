@@ -171,11 +171,11 @@ def top_k(source: Source, name: str, threads: int) -> Job:
 def both_directions(source: Source, name: str, threads: int) -> Job:
     """Evaluate both directions of the alignment among all entities of the other side."""
     left, right, train, test = alignment(source)
-    options: dict[str, Any] = {"known": {"train": train}, "candidates": "all", "threads": threads}
-    options["csls"] = CSLS if "CSLS" in name else None
+    task = tr.alignment.Task(test, left=len(left), right=len(right), known={"train": train})
+    csls = CSLS if "CSLS" in name else None
 
     def evaluate() -> Counted:
-        ranks = tr.alignment.evaluate(left, right, test, **options).ranks
+        ranks = task.evaluate_embeddings(left, right, csls=csls, threads=threads).ranks
         return ranks.above, ranks.tied
 
     return evaluate, len(left) * right.size

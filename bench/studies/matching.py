@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from truerank.alignment import evaluate, infer
+from truerank.alignment import Task, infer
 from truerank.alignment.matching.alignments import METHODS
 
 DIMENSIONS = 200
@@ -25,7 +25,8 @@ def main() -> None:
         left = rng.standard_normal((size, DIMENSIONS), dtype=np.float32)
         right = rng.standard_normal((size, DIMENSIONS), dtype=np.float32) + SIGNAL * left
         pairs = np.arange(size)[:, None].repeat(2, axis=1)
-        print(f"{size:,} a side, hits@1 {evaluate(left, right, pairs, csls=K)['hits@1']:.2f}")
+        report = Task(pairs, left=size, right=size).evaluate_embeddings(left, right, csls=K)
+        print(f"{size:,} a side, hits@1 {report['hits@1']:.2f}")
         for method in METHODS:
             start = time.process_time()
             found = infer(left, right, method=method, csls=K)

@@ -161,13 +161,14 @@ def test_no_matrix_is_made(run_python: Run) -> None:
     code = """
 import resource
 import numpy as np
-from truerank.alignment import evaluate
+from truerank.alignment import Task
 
 left, right = np.random.default_rng(0).standard_normal((2, 6000, 8), dtype=np.float32)
 pairs = np.stack([np.arange(6000)] * 2, axis=1)
-evaluate(left[:9], right[:9], pairs[:9], csls=3)
+task = Task(pairs, left=6000, right=6000)
+Task(pairs[:9], left=9, right=9).evaluate_embeddings(left[:9], right[:9], csls=3)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-evaluate(left, right, pairs, csls=10)
+task.evaluate_embeddings(left, right, csls=10)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     assert int(run_python(code)) < 40_000

@@ -17,9 +17,7 @@ from oracles.alignment import Array
 from oracles.embeddings import scored_by
 from strategies.alignments import NAN_RULES, alignments, any_vectors
 from support.alignment_runs import (
-    KNOWN,
     LEFT,
-    PAIRS,
     RIGHT,
     SIMILARITIES,
     check,
@@ -29,7 +27,7 @@ from support.alignment_runs import (
 )
 from support.examples import examples
 from support.refusals import refusal
-from truerank.alignment import Task, both_directions, csls_means, evaluate
+from truerank.alignment import Task, both_directions, csls_means
 
 
 @pytest.mark.smoke
@@ -64,10 +62,11 @@ def test_a_nan_of_no_pair(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(both_directions, "_joint_count_is_cheaper", lambda *_: at_once)
     left = np.eye(4, dtype=np.float32)
     left[3] = np.nan
-    given = left, 2 * np.eye(5, 4, dtype=np.float32), [(0, 0), (1, 1), (2, 2)]
-    refusal(tr.InputValueError, "left 3 and right 0 is NaN", evaluate, *given)
+    right = 2 * np.eye(5, 4, dtype=np.float32)
+    evaluate = Task([(0, 0), (1, 1), (2, 2)], left=4, right=5).evaluate_embeddings
+    refusal(tr.InputValueError, "left 3 and right 0 is NaN", evaluate, left, right)
     for nan, candidates in (("omit", 3), ("worst", 4)):
-        ranks = evaluate(*given, nan=nan).ranks
+        ranks = evaluate(left, right, nan=nan).ranks
         assert ranks.candidates.tolist() == [5] * 3 + [candidates] * 3
         assert ranks.above.tolist() == [0] * 6
 
@@ -81,9 +80,8 @@ def test_vectors_may_lie_in_files(tmp_path: Path, k: int | None) -> None:
     found = task_of().evaluate_embeddings(*paths, csls=k)
     assert same(found, expected)
     assert sorted(found.protocol.files) == sorted(map(str, paths))
-    assert same(evaluate(*paths, PAIRS, known=KNOWN, csls=k), expected)
     matrix = saved(tmp_path, SIMILARITIES, "C")
-    of_file = evaluate(matrix, None, PAIRS, known=KNOWN, csls=k, io="read")
+    of_file = task_of().evaluate_scores(matrix, csls=k, io="read")
     assert same(of_file, expected)
     assert of_file.protocol.files == (str(matrix),)
 
@@ -130,27 +128,16 @@ def test_callables() -> None:
     refusal(TypeError, "^right_to_left: expected .* the side", task.evaluate, left_to_right=forward)
 
 
-@pytest.mark.parametrize(
-    ("made", "options"),
-    [({}, {}), ({"candidates": "unaligned"}, {}), ({}, {"csls": 2}), ({}, {"audit": True})],
-)
-def test_one_call(made: dict[str, Any], options: dict[str, Any]) -> None:
-    task = task_of(**made)
+@pytest.mark.parametrize("options", [{}, {"csls": 2}, {"audit": True}])
+@pytest.mark.parametrize("candidates", ["all", "unaligned"])
+def test_vectors_and_their_matrix_are_counted_alike(
+    candidates: str, options: dict[str, Any]
+) -> None:
+    task = task_of(candidates=candidates)
     expected = task.evaluate_embeddings(LEFT, RIGHT, **options)
-    found = evaluate(LEFT, RIGHT, PAIRS, known=KNOWN, **made, **options)
-    assert found == expected
-    assert found.protocol == expected.protocol
-    of_scores = evaluate(SIMILARITIES, None, PAIRS, known=KNOWN, **made, **options)
-    assert of_scores == task.evaluate_scores(SIMILARITIES, **options)
-    assert same(of_scores, expected)
-    turned = evaluate(-SIMILARITIES, None, PAIRS, known=KNOWN, order="ascending", **made)
+    assert same(task.evaluate_scores(SIMILARITIES, **options), expected)
+    turned = task.evaluate_scores(-SIMILARITIES, order="ascending")
     assert same(turned, task.evaluate_scores(SIMILARITIES))
-
-
-def test_warnings_of_one_call_name_its_caller() -> None:
-    with pytest.warns(UserWarning, match=r"^test: 1 \(0 2\) pairs repeat an earlier one") as caught:
-        evaluate(LEFT, RIGHT, PAIRS + PAIRS[:1])
-    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "bfloat16"])
@@ -167,8 +154,6 @@ def test_the_same_vectors_for_both_graphs_are_said(dtype: str, tmp_path: Path) -
         with pytest.warns(UserWarning, match="^left and right are the same vectors: ") as caught:
             task.evaluate_embeddings(vectors, right, **given)
         assert [each.filename for each in caught] == [__file__]
-        with pytest.warns(UserWarning, match="^left and right are the same vectors: "):
-            evaluate(vectors, right, [(0, 1)], **given)
     task.evaluate_embeddings(vectors, other, **given)
     Task([(0, 0)], left=3001, right=3000).evaluate_embeddings(vectors, vectors[1:], **given)
 
@@ -214,7 +199,6 @@ T = TypeError
 V = ValueError
 VECTORS = task_of().evaluate_embeddings
 SCORES = task_of().evaluate_scores
-ONCE = partial(evaluate, pairs=PAIRS)
 NAN = SIMILARITIES * np.nan
 REFUSED: list[tuple[type[Exception], str, Any]] = [
     (
@@ -253,33 +237,11 @@ REFUSED: list[tuple[type[Exception], str, Any]] = [
     (V, "^csls: expected 5 means", lambda: SCORES(SIMILARITIES, csls=TURNED)),
     (V, "^csls: expected . means for left, one float", lambda: SCORES(SIMILARITIES, csls=WHOLE)),
     (FileNotFoundError, "absent", lambda: SCORES("absent.npy")),
-    (V, "^order: expected none beside vectors", lambda: ONCE(LEFT, RIGHT, order="ascending")),
-    (V, "^io: expected none beside vectors", lambda: ONCE(LEFT, RIGHT, io="map")),
-    (V, "^block: .* beside a matrix", lambda: ONCE(SIMILARITIES, None, block=3)),
-    (V, "^similarity: ", lambda: ONCE(SIMILARITIES, None, similarity="l1")),
-    (V, "^test: expected ids of left from 0 to 1", lambda: ONCE(LEFT[:2], RIGHT)),
-    (V, "^scores: the score of left 0", lambda: ONCE(NAN, None)),
-    (V, r"^right: expected a matrix \(entities, d\)", lambda: ONCE(LEFT, RIGHT[0])),
+    (V, "^scores: the score of left 0", lambda: SCORES(NAN)),
+    (V, r"^right: expected a matrix \(entities, d\)", lambda: VECTORS(LEFT, RIGHT[0])),
 ]
 
 
 @pytest.mark.parametrize(("kind", "words", "call"), REFUSED)
 def test_what_is_refused(kind: type[Exception], words: str, call: Any) -> None:
     refusal(kind, words, call)
-
-
-def test_names_are_pointed_to_a_task() -> None:
-    vectors = np.eye(2, dtype=np.float32)
-    task = Task([("a", "y")], left=["a", "b"], right=["x", "y"])
-    assert task.evaluate_embeddings(vectors, vectors[::-1])["mr"] == 1
-    for left, right, pairs in (
-        (vectors, vectors[::-1], [("a", "y")]),
-        ({"a": vectors[0]}, {"y": vectors[0]}, [("a", "y")]),
-        (vectors, vectors[::-1], {"left": ["a"], "right": ["y"]}),
-    ):
-        with pytest.raises(tr.InputTypeError) as error:
-            evaluate(left, right, pairs)
-        assert "alignment.Task(pairs, left=names, right=names)" in error.value.__notes__[0]
-    with pytest.raises(tr.InputValueError) as wrong:
-        evaluate(vectors, vectors[::-1], [(0, 2)])
-    assert not hasattr(wrong.value, "__notes__")

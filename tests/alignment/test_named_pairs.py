@@ -92,13 +92,10 @@ def test_all_doors_of_pairs_read_names(tmp_path: Path) -> None:
         dealt = split_pairs(pairs, halves, seed=3, **options)
         return {name: part.tolist() for name, part in dealt.items()}
 
-    def evaluated(pairs: Any, **options: Any) -> Any:
-        return alignment.evaluate(SCORES, None, pairs, **options).ranks
-
     def agreement(pairs: Any, **options: Any) -> Any:
         return found.evaluate(pairs, **options)
 
-    for door in (folds, parts, evaluated, agreement):
+    for door in (folds, parts, agreement):
         assert door(frame) == door(other, columns=columns) == door(rows)
         refusal(ValueError, r"columns=\{", door, other)
     refusal(TypeError, "^pairs: expected ids, and no file", five_folds, tmp_path / "x", seed=0)

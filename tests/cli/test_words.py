@@ -20,12 +20,10 @@ from truerank.cli.words import in_words_of
 # No command has these, since no file that it reads leads to a message that names them.
 OF_PYTHON_ALONE = {
     "device": "commands read files, which are counted on the processor",
-    "left": "commands call no alignment.evaluate, which says what takes names",
     "method": "commands do not match entities",
     "part": "each file of a command is one list",
     "pre_filtered_triples": "an argument of PyKEEN",
     "progress": "commands always draw a bar",
-    "right": "likewise",
     "side": "the option labels all tasks of a file, the advice labels ranks",
     "statements": "statements of a command have keys",
     "unit": "labels of ranks that Python made",

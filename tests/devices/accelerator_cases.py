@@ -423,9 +423,12 @@ def test_protocols_of_vectors(backend: str) -> None:
     right[:30:3] = left[::3]
     pairs = np.arange(20)[:, None].repeat(2, axis=1)
     tensors = on_cuda(left), on_cuda(right)
-    for options in ({}, {"csls": 3}, {"csls": 3, "candidates": "test"}):
-        expected = alignment.evaluate(left, right, pairs, **options)
-        assert alignment.evaluate(*tensors, pairs, **options).ranks == expected.ranks
+    for candidates, csls in (("all", None), ("all", 3), ("test", 3)):
+        task = alignment.Task(pairs, left=30, right=40, candidates=candidates)
+        options = {"csls": csls}
+        evaluate = task.evaluate_embeddings
+        expected = evaluate(left, right, **options)
+        assert evaluate(*tensors, **options).ranks == expected.ranks
 
 
 def test_memory_beside_the_scores(backend: str) -> None:

@@ -216,13 +216,20 @@ def test_alignment() -> None:
     right = tenths(40, 6)
     right[:30:3] = left[::3]
     pairs = np.arange(20)[:, None].repeat(2, axis=1)
-    for options in ({}, {"csls": 3}, {"csls": 3, "candidates": "test"}, {"audit": True}):
-        expected = alignment.evaluate(left, right, pairs, **options)
-        got = alignment.evaluate(*map(torch.from_numpy, (left, right)), pairs, **options)
+    task = alignment.Task(pairs, left=30, right=40)
+    among_test = alignment.Task(pairs, left=30, right=40, candidates="test")
+    for made, options in (
+        (task, {}),
+        (task, {"csls": 3}),
+        (among_test, {"csls": 3}),
+        (task, {"audit": True}),
+    ):
+        evaluate = made.evaluate_embeddings
+        expected = evaluate(left, right, **options)
+        got = evaluate(*map(torch.from_numpy, (left, right)), **options)
         assert got.ranks == expected.ranks
         way = "host" if "audit" in options else "triton"
         assert got.ranks.protocol.device == f"cpu, {way}"
-    task = alignment.Task(pairs, left=30, right=40)
     words = r"left: .*\(30, d\).*got \(29, 6\)"
     with pytest.raises(ValueError, match=words):
         task.evaluate_embeddings(torch.from_numpy(left[1:]), torch.from_numpy(right))

@@ -37,7 +37,6 @@ CALLED = {
     "NamedLists.of(value)": "lists",
     "Qrels.of(value)": "qrels",
     "alignment.Task(pairs)": "test",
-    "alignment.evaluate(pairs)": "test",
     "write_run(top)": "ids",
     "open_scores(source)": "scores",
 }

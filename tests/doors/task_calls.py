@@ -136,7 +136,6 @@ def alignment_calls(folder: Path) -> list[Call]:
         Call(f"{name}.csls_means", alignment.csls_means, vectors | {"k": 2}),
         Call(f"{name}.dangling", alignment.dangling, vectors | {"exclusive": [0], "matched": [1]}),
         Call(f"{name}.degrees", alignment.degrees, {"triples": [[0, 0, 1]], "entities": 3}),
-        Call(f"{name}.evaluate", alignment.evaluate, vectors | {"pairs": PAIRS}),
         Call(f"{name}.five_folds", alignment.five_folds, {"pairs": many, "seed": 0}),
         Call(f"{name}.hubness", alignment.hubness, {"similar": similar}),
         Call(f"{name}.infer", alignment.infer, vectors),

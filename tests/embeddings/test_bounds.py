@@ -400,9 +400,10 @@ def test_bounds_spare_most_scores_of_both_directions() -> None:
     left = rng.standard_normal((700, 32)).astype(np.float32)
     right = (left + rng.standard_normal((700, 32)) / 9).astype(np.float32)
     pairs = np.repeat(np.arange(0, 700, 2)[:, None], 2, axis=1)
+    task = tr.alignment.Task(pairs, left=700, right=700)
     before = _core.bounds_tally()
     with levels("int16!"):
-        tr.alignment.evaluate(left, right, pairs, candidates="all", similarity="l2", threads=1)
+        task.evaluate_embeddings(left, right, similarity="l2", threads=1)
     counted = [b - a for a, b in zip(before, _core.bounds_tally(), strict=True)]
     assert counted[0] == counted[1] == 2 * 350 * 700
     assert counted[2] < counted[1] * 0.09

@@ -82,8 +82,10 @@ def test_forms_have_the_same_bits_at_every_door(form: str, dtype: str) -> None:
     stable = alignment.infer(*plain, method="stable", **usual)
     np.testing.assert_array_equal(found.right_ids, stable.right_ids)
     pairs = [(i, i + 2) for i in range(9)]
-    report = alignment.evaluate(*given, pairs, csls=2, audit=True, **said)
-    assert report.ranks == alignment.evaluate(*plain, pairs, csls=2, audit=True, **usual).ranks
+    sizes = dict(zip(("left", "right"), map(len, plain), strict=True))
+    evaluate = alignment.Task(pairs, **sizes).evaluate_embeddings
+    report = evaluate(*given, csls=2, audit=True, **said)
+    assert report.ranks == evaluate(*plain, csls=2, audit=True, **usual).ranks
 
 
 def test_tasks_take_a_layout() -> None:
@@ -183,6 +185,5 @@ def test_a_layout_belongs_to_vectors() -> None:
     refusal(T, "^layout: unexpected", tr.rank, scores, [0, 0], layout="halves")
     wrong: dict[str, Any] = {"layout": "halves"}
     words = "^layout: expected none beside a matrix"
-    refusal(V, words, alignment.evaluate, scores, None, [(0, 0)], **wrong)
     refusal(V, words, alignment.infer, scores, None, **wrong)
     refusal(T, "dtype complex128", tr.rank, scores + 0j, [0, 0])

@@ -25,7 +25,6 @@ TAKERS: dict[type[Any], list[Any]] = {
     rules.ListOptions: [task.evaluate_lists for task in TASKS if task is not alignment.Task],
     rules.SimilarityOptions: [alignment.infer, alignment.dangling, alignment.csls_means],
     rules.ThresholdOptions: [tr.count_above],
-    rules.MatrixOptions: [alignment.evaluate],
 }
 TAKERS[rules.RuleOptions] += [tr.rank, tr.rank_blocks, tr.rank_against, tr.RankCounter, tr.evaluate]
 TAKERS[rules.EmbeddingOptions].append(tr.rank_embeddings)
@@ -33,7 +32,7 @@ TAKERS[rules.ListOptions] += [tr.rank_lists, Predictions.evaluate]
 TAKERS[rules.SimilarityOptions] += [alignment.most_similar, tr.topk_embeddings]
 DEFAULTS = {"order": "descending", "nan": "raise", "dtype": None, "threads": None}
 DEFAULTS |= {"audit": False, "progress": None, "layout": None}
-ALL = set(rules.BatchOptions.__annotations__) | set(rules.MatrixOptions.__annotations__)
+ALL = set(rules.BatchOptions.__annotations__) | set(rules.EmbeddingOptions.__annotations__)
 
 
 @pytest.mark.parametrize(
@@ -42,8 +41,6 @@ ALL = set(rules.BatchOptions.__annotations__) | set(rules.MatrixOptions.__annota
 def test_every_option_is_shown_with_its_default(kind: type[Any], taker: Any) -> None:
     shown = inspect.signature(taker).parameters
     options = set(shown) & ALL
-    if taker is alignment.evaluate:  # whose pairs are the aligned ones
-        options.remove("pairs")
     assert options == set(kind.__annotations__)
     defaults = {"pairs": False, **DEFAULTS}
     assert all(shown[name].default == defaults.get(name) for name in options)
@@ -53,7 +50,8 @@ def test_every_option_is_shown_with_its_default(kind: type[Any], taker: Any) -> 
 
 
 def test_the_options_are_those_of_the_rules() -> None:
-    assert set(rules.MatrixOptions.__annotations__) == set(DEFAULTS)
+    named = set(rules.RuleOptions.__annotations__) | set(rules.EmbeddingOptions.__annotations__)
+    assert named == set(DEFAULTS)
     assert vars(rules.Rules()) == DEFAULTS
 
 

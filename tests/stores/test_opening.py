@@ -371,10 +371,11 @@ def test_a_file_that_was_replaced_is_not_read_on(tmp_path: Path) -> None:
         refusal(ValueError, r"a\.npy: another file has taken its place", touch, store)
 
 
+PAIRS = tr.alignment.Task([(0, 1), (1, 2)], left=3, right=3)
 CALLS = {
     "rank_embeddings": lambda a, b: tr.rank_embeddings(a, b, [0, 1, 2]),
-    "alignment": lambda a, b: tr.alignment.evaluate(a, b, [(0, 1), (1, 2)]),
-    "alignment, csls": lambda a, b: tr.alignment.evaluate(a, b, [(0, 1), (1, 2)], csls=1),
+    "alignment": lambda a, b: PAIRS.evaluate_embeddings(a, b),
+    "alignment, csls": lambda a, b: PAIRS.evaluate_embeddings(a, b, csls=1),
     "csls_means": lambda a, b: tr.alignment.csls_means(a, b, 1),
     "link prediction": lambda a, b: tr.link_prediction.Task(
         [(0, 0, 1), (1, 0, 2), (2, 0, 0)], entities=3, sides=("tail",)

@@ -269,7 +269,8 @@ class Results:
         for similarity, csls in product(("cosine", "dot"), (None, 5)):
             name = f"alignment.{similarity}.{csls}"
             given = {"similarity": similarity, "csls": csls}
-            self.add(name, report_of, tr.alignment.evaluate, left, right, pairs, **given)
+            task = tr.alignment.Task(pairs, left=40, right=50)
+            self.add(name, report_of, task.evaluate_embeddings, left, right, **given)
         sizes = {"left": 40, "right": 50, "known": {"train": pairs[20:]}}
         names = [[f"{graph}{i}" for i in range(n)] for graph, n in (("l", 40), ("r", 50))]
         labelled = [(names[0][i], names[1][j]) for i, j in pairs.tolist()]

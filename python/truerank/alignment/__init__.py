@@ -1,8 +1,8 @@
 """Entity alignment: find for each entity of one graph its counterpart in the other.
 
-`evaluate` ranks in both directions in one call, and `Task` does the same for many models; `infer`
-finds pairs. `most_similar`, `hubness` and `by_degree` show where a model fails, `dangling` finds
-entities without a counterpart. Other functions read and split data sets.
+`Task` ranks in both directions, and `infer` finds pairs. `most_similar`, `hubness` and `by_degree`
+show where a model fails, `dangling` finds entities without a counterpart.
+Other functions read and split data sets.
 """
 
 from ..embeddings.vectors import CSLS
@@ -12,7 +12,7 @@ from .datasets.graphs import AlignmentData, Graph, degrees, five_folds, split_pa
 from .datasets.readers import read_dbp15k, read_openea, read_pairs
 from .local_scaling import csls_means
 from .matching.alignments import Agreement, Alignment, infer
-from .task import Task, evaluate
+from .task import Task
 
 __all__ = [
     "CSLS",
@@ -28,7 +28,6 @@ __all__ = [
     "csls_means",
     "dangling",
     "degrees",
-    "evaluate",
     "five_folds",
     "hubness",
     "infer",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -18,7 +17,6 @@ from ..inputs.frames import Axis, by_position
 from ..inputs.rules import (
     BatchOptions,
     EmbeddingOptions,
-    MatrixOptions,
     RuleOptions,
     read_rules,
     with_options,
@@ -471,117 +469,3 @@ def _make_side(
         height=next(iter(splits.sizes.values())),
         names=graph.names,
     )
-
-
-@contextmanager
-def _names_are_for_a_task() -> Iterator[None]:
-    """Say, with a TypeError of `evaluate`, what takes names."""
-    try:
-        yield
-    except InputTypeError as error:
-        error.add_note(
-            "alignment.evaluate takes arrays and pairs of their rows. With names of entities: "
-            "alignment.Task(pairs, left=names, right=names).evaluate_embeddings(left, right)"
-        )
-        raise
-
-
-@public("truerank.alignment")
-@with_options(MatrixOptions)
-def evaluate(
-    left: Any,
-    right: Any,
-    pairs: Any,
-    *,
-    similarity: Similarity = "cosine",
-    candidates: Any = "all",
-    known: Any = None,
-    csls: int | CSLS | None = None,
-    split: str = "test",
-    duplicates: str = "keep",
-    leaks: str = "keep",
-    columns: Mapping[str, str | int] | None = None,
-    header: bool | None = None,
-    block: int | None = None,
-    io: IoMode | None = None,
-    **options: Unpack[MatrixOptions],
-) -> Report:
-    """Evaluate an alignment in one call: rank counterparts in both directions.
-
-    Parameters
-    ----------
-    left, right : array_like, shape (n1, d) and (n2, d), or paths
-        A vector for each entity of the two graphs, also for those without a counterpart. Or `left`
-        is a matrix of similarities (n1, n2), in memory or in files, and `right` is None.
-    pairs : array of int, shape (m, 2), rows, columns, a frame, or path
-        The pairs to rank, as ids: rows of `left` and `right`. A `Task` takes names, too.
-    candidates, known, split, duplicates, leaks, columns, header : optional
-        As in `Task`.
-    similarity, layout, block : optional
-        As in `Task.evaluate_embeddings`; only for embeddings.
-    order, io : optional
-        As in `Task.evaluate_scores`; only for a matrix.
-    csls, nan, dtype, threads, audit, progress : optional
-        As in both.
-
-    Returns
-    -------
-    Report
-        With the sides "left_to_right" and "right_to_left".
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        As `Task` and its methods do, and for an option that belongs to the other kind of input.
-
-    Warns
-    -----
-    UserWarning
-        For duplicates and leaks that are kept, and if `left` and `right` are the same vectors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from truerank.alignment import evaluate
-    >>> left = np.array([[1, 0], [0, 1]], np.float32)
-    >>> right = np.array([[0, 1], [1, 1], [1, 0]], np.float32)
-    >>> evaluate(left, right, [(0, 2), (1, 1)])["mr"]
-    1.375
-    >>> evaluate([[0.9, 0.2, 0.3], [0.8, 0.5, 0.6]], None, [(0, 0), (1, 1)])["mr"]
-    1.5
-    """
-    rules = read_rules(options, MatrixOptions)
-    if right is None:
-        kind = "a matrix"
-        unsuitable = {"similarity": similarity != "cosine", "block": block is not None}
-        unsuitable["layout"] = rules.layout is not None
-    else:
-        kind = "vectors"
-        unsuitable = {"order": rules.order != "descending", "io": io is not None}
-    for name, is_set in unsuitable.items():
-        if is_set:
-            raise InputValueError(name, expected=f"none beside {kind}")
-    opened: Any
-    with ExitStack() as stack:
-        stack.enter_context(_names_are_for_a_task())
-        if right is None:
-            opened = read_scores(left, rules.dtype, "left", tiled=True)
-            stack.enter_context(owned(opened, left))
-        else:
-            opened = Embeddings(
-                left, right, similarity, None, rules.dtype, names=FORWARD, layout=rules.layout
-            )
-        left_size, right_size = opened.shape
-        task = Task(
-            pairs,
-            left=left_size,
-            right=right_size,
-            candidates=candidates,
-            known=known,
-            split=split,
-            duplicates=duplicates,
-            leaks=leaks,
-            columns=columns,
-            header=header,
-        )
-        return task._evaluate_similarities(opened, csls, rules, block=block, io=io)

@@ -67,10 +67,6 @@ class RuleOptions(ListOptions, AuditOptions, total=False):
     """All options of `rank` that other functions share."""
 
 
-class MatrixOptions(RuleOptions, EmbeddingOptions, total=False):
-    """Options of functions that rank a matrix of scores, or embeddings."""
-
-
 class BatchOptions(RuleOptions, total=False):
     """Those, and the options of scoring batches of queries by a callable.
 
