@@ -97,7 +97,7 @@ def of_trec_eval(folder: Path) -> Iterator[Value]:
         }
         level = np.where(judged.relevance < 1, judged.relevance, judged.relevance >= least)
         reports = [
-            evaluate(tr.Qrels(judged.queries, judged.documents, grades), lists, judged=True)
+            evaluate(tr.Qrels(judged.queries, judged.documents, grades), lists)
             for grades in (judged.relevance, level)
         ]
         for line in (folder / file).read_text().splitlines():
@@ -157,8 +157,6 @@ def of_ranx(folder: Path) -> Iterator[Value]:
             continue
         options: dict[str, Any] = {}
         options["gain"] = "linear" if name == metric else "exponential"
-        if metric == "bpref":
-            options["judged"] = True
         # metrics without gains take them as 0 and 1
         most = 2**63 if metric in ("dcg", "ndcg") else 1
         for judged, listed, value in zip(qrels, run, values, strict=True):
@@ -240,12 +238,10 @@ def of_pyg(folder: Path) -> Iterator[Value]:
     base.compute = on_compute
     base.reset = on_reset
     run_tests(folder / "metrics" / "test_link_pred_metric.py")
-    plain_names = {"MAP": "map_min", "HitRatio": "success"}
-    weighted_names = plain_names | {"Recall": "weighted_recall"}
+    names = {"MAP": "map_min", "HitRatio": "success"}
     for metric, k, weighted, updates, value in seen:
-        names = weighted_names if weighted else plain_names
         key = f"{names.get(metric, metric.lower())}@{k}"
-        if not is_key(key):
+        if not is_key(key) or (weighted and metric == "Recall"):  # weighted recall is theirs alone
             continue
         qrels: dict[str, dict[str, float]] = defaultdict(dict)
         run = {}

@@ -66,8 +66,7 @@ KEYS = "mrr,ndcg@10,map,recall@10,optimistic.ndcg,index.map"
         "--gain exponential",
         "--misses bounds",
         "--misses expected --gain binary",
-        "--judged --split dev",
-        "--judged --misses bounds",
+        "--split dev",
     ],
 )
 def test_evaluate_reports_what_retrieval_reported(run: Run, options: str) -> None:
@@ -76,8 +75,6 @@ def test_evaluate_reports_what_retrieval_reported(run: Run, options: str) -> Non
     assert (printed.code, printed.err) == (0, "")
     assert run("evaluate", "a.npz") == printed
     more = ["--metrics", KEYS, "--json"]
-    if "judged" in options:
-        more[1] += ",bpref"
     first = json.loads(run(*words, *more).out)
     again = json.loads(run("evaluate", "a.npz", *more).out)
     assert again["metrics"] == first["metrics"]
@@ -85,7 +82,7 @@ def test_evaluate_reports_what_retrieval_reported(run: Run, options: str) -> Non
     facts: dict[str, Any] = {}
     if "gain" in options:
         facts["gain"] = options.split()[-1]
-    task = Task(QRELS, entities=NAMES, judged="judged" in options, **facts)
+    task = Task(QRELS, entities=NAMES, **facts)
     rule = "zero"
     if "misses" in options:
         rule = options.split("--misses ")[1].split()[0]

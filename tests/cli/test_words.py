@@ -121,7 +121,6 @@ def test_no_message_writes_an_option_as_python_does(name: str) -> None:
             'test: columns={"head": 0, "relation": ...} says',
             "--test: --columns head=0,relation=... says",
         ),
-        ("retrieval", "it needs Task(..., judged=True)", "it needs --judged"),
         ("retrieval", "no split beside exclude='self'", "no split beside --exclude-self"),
         ("retrieval", "or entities=range(12)", "or --candidates 12"),
         ("retrieval", 'ids: a.run: columns={"rank": 2}', "--lists: a.run: --list-columns rank=2"),

@@ -34,12 +34,7 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
     if name == "rbp":
         p = Fraction(parameter)
         return (1 - p) * sum(p ** (place - 1) for place in hits)
-    if name == "bpref":  # Unjudged candidates are None.
-        wrong = [place for place, gain in enumerate(ranking, 1) if gain == 0]
-        most = max(min(len(hits), len(wrong)), 1)
-        above = (min(sum(other < place for other in wrong), most) for place in hits)
-        return 1 - Fraction(sum(above), most * len(hits))
-    if name in ("auc", "gauc", "fallout", "sampled_hits"):
+    if name in ("auc", "gauc", "sampled_hits"):
         return value_of_wrong(name, parameter, ranking)
     k = len(ranking)
     if parameter:
@@ -51,7 +46,6 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
         "recall": (len(within), len(hits)),
         "precision": (len(within), k),
         "f1": (2 * len(within), k + len(hits)),
-        "weighted_recall": (sum(ranking[:k]), sum(ranking)),
         "success": (bool(within), 1),
         "r_precision": (sum(place <= len(hits) for place in hits), len(hits)),
         "mrr": (bool(within), min(within, default=1)),
@@ -81,9 +75,6 @@ def value_of_wrong(name: str, parameter: str, ranking: Sequence[int]) -> Fractio
     """Return the value of a metric that is about the candidates that are no right answers."""
     hits = [place for place, gain in enumerate(ranking, 1) if gain]
     wrong = [place for place, gain in enumerate(ranking, 1) if not gain]
-    if name == "fallout":  # Less is better.
-        within = [place for place in wrong if place <= int(parameter)]
-        return Fraction(len(within), max(len(wrong), 1))
     if name == "sampled_hits":  # All sets of n that may be drawn are tried.
         k, n = map(int, parameter.split(":"))
         draws = list(itertools.combinations(wrong, min(n, len(wrong))))
@@ -112,15 +103,12 @@ def values_by_order(metric: str, scores: Sequence[float], gains: Sequence[int]) 
     """
     found = [value(metric, ranking) for ranking in rankings(scores, gains)]
     anyhow = [value(metric, ranking) for ranking in rankings([0] * len(gains), gains)]
-    best, worst = max, min
-    if metric.startswith("fallout"):
-        best, worst = min, max
     return {
         "expected": mean_of(found),
-        "optimistic": float(best(found)),
-        "pessimistic": float(worst(found)),
+        "optimistic": float(max(found)),
+        "pessimistic": float(min(found)),
         "chance": mean_of(anyhow),
-        "optimum": float(best(anyhow)),
+        "optimum": float(max(anyhow)),
     }
 
 

@@ -147,7 +147,7 @@ TESTED_BY = {
         ranks/container ranks/counts ranks/joining
     """,
     "ranks/test_user_labels.py": """
-        ranks/judged ranks/labels
+        ranks/labels
     """,
     "records/test_doors_of_ids.py": """
         records/column_ids records/elements

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.ranks import Audit, JudgedPlaces, Origin, storage
+from truerank.ranks import Audit, Origin, storage
 from truerank.ranks.labels import LABEL_ALIASES
 
 # What labels of these names once meant.
@@ -25,7 +25,7 @@ def known_names() -> list[str]:
     names = set(f"{FORMER} {OF_TASKS} labels optimistic realistic pessimistic task".split())
     names |= set(tr.Ranks.__annotations__) | set(storage.MEMBERS)
     names |= {field.name for field in dataclasses.fields(tr.Protocol)}
-    for kind in (Audit, JudgedPlaces, Origin):
+    for kind in (Audit, Origin):
         names |= set(kind._fields)
     return sorted(name for name in names - set(LABEL_ALIASES) if not name.startswith("_"))
 
@@ -39,7 +39,7 @@ def of_links(seed: int) -> tr.Ranks:
 
 def of_queries(seed: int) -> tr.Ranks:
     qrels = {"q": {"a": 2, "b": 1, "c": 0}, "r": {"c": 1, "d": 0}, "s": {}}
-    task = tr.retrieval.Task(qrels, entities=list("abcdef"), queries=list("qrs"), judged=True)
+    task = tr.retrieval.Task(qrels, entities=list("abcdef"), queries=list("qrs"))
     scores = np.random.default_rng(seed).random((3, 6))
     return task.evaluate_scores(scores).ranks
 
@@ -51,7 +51,7 @@ def numbers_of(a: tr.Ranks, b: tr.Ranks) -> list[Any]:
         keys = ["mrr", "tail.hits@3", "amri", "gmr"]
     else:
         reports = [tr.retrieval.report(x, answerless="zero", relevance_level=2) for x in (a, b)]
-        keys = ["map", "ndcg", "err@3", "judged@2", "bpref"]
+        keys = ["map", "ndcg", "err@3"]
     found = [report.to_dict(keys) for report in reports]
     found += [str(report.interval(keys[0])) for report in reports]
     found.append(str(tr.compare(reports[0], reports[1], metric=keys[0], allow_unlike=True)))

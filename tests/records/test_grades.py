@@ -1,4 +1,4 @@
-"""Grades are finite numbers at every door; those below 0 are not judged."""
+"""Grades are finite numbers at every door; those above 0 are right answers."""
 
 from __future__ import annotations
 
@@ -37,24 +37,19 @@ def test_every_door_takes_the_same_grades(grades: list[float]) -> None:
     lists = {"q": dict(zip(DOCUMENTS, [0.5, 0.4, 0.3, 0.2, 0.1], strict=True))}
     found = []
     for value in doors(grades).values():
-        task = tr.retrieval.Task(value, entities=DOCUMENTS, judged=True)
+        task = tr.retrieval.Task(value, entities=DOCUMENTS)
         report = task.evaluate_lists(lists)
-        found.append([report[key] for key in ("ndcg", "map", "bpref", "judged@5", "dcg")])
+        found.append([report[key] for key in ("ndcg", "map", "recall@2", "dcg")])
     assert all(values == found[0] for values in found)
     discounts = 1 / np.log2(np.arange(2, 7))
-    assert found[0][4] == pytest.approx(float(np.maximum(grades, 0) @ discounts))
-    assert found[0][3] == pytest.approx(sum(grade >= 0 for grade in grades) / 5)
+    assert found[0][3] == pytest.approx(float(np.maximum(grades, 0) @ discounts))
 
 
-def test_a_grade_below_zero_is_not_judged() -> None:
-    """As in trec_eval: bpref compares a right answer with what is judged wrong alone."""
+def test_a_grade_of_zero_or_less_is_no_right_answer() -> None:
     lists = {"q": ["a", "b", "c"]}
-    values = []
-    for judged in ({"a": -1, "b": 0, "c": 1}, {"b": 0, "c": 1}, {"a": 0, "b": 0, "c": 1}):
-        task = tr.retrieval.Task({"q": judged}, entities=DOCUMENTS, judged=True)
-        report = task.evaluate_lists(lists)
-        values.append((report["bpref"], report["judged@3"]))
-    assert values[0] == values[1] != values[2]
+    for judged in ({"a": -1, "b": 0, "c": 1}, {"c": 1}, {"a": 0, "b": -2.5, "c": 1}):
+        report = tr.retrieval.Task({"q": judged}, entities=DOCUMENTS).evaluate_lists(lists)
+        assert (report["mrr"], report["ndcg"]) == (1 / 3, 0.5)
 
 
 def test_a_level_may_be_a_fraction() -> None:

@@ -1,4 +1,4 @@
-"""Grades, judged documents and queries without answers stay with ranks."""
+"""Grades and queries without answers stay with ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.outcomes import quietly
 from support.refusals import refusal
 from truerank.retrieval import Task, report
 
-KEYS = ("map", "ndcg", "ndcg@2", "dcg", "optimistic.ndcg@1", "pessimistic.bpref", "bpref", "mrr")
+KEYS = ("map", "ndcg", "ndcg@2", "dcg", "optimistic.ndcg@1", "pessimistic.ndcg@1", "mrr")
 DOCUMENTS = [f"d{i}" for i in range(5)]
 QUERIES = [f"q{i}" for i in range(4)]
 GAINS = ("linear", "exponential", "binary")
@@ -39,16 +39,12 @@ def expected_value(key: str, judged: dict[str, int], listed: dict[str, float]) -
     """Compute a value over all orders of ties; what is not listed comes last, and adds nothing."""
     order, _, metric = key.rpartition(".")
     unlisted = [name for name in DOCUMENTS if name not in listed]
-    unjudged: Any = 0
-    if metric == "bpref":
-        unjudged = None
     floored = {name: max(grade, 0) for name, grade in judged.items()}
-    grades = [floored.get(name, unjudged) for name in listed]
+    grades = [floored.get(name, 0) for name in listed]
     missed = [judged[name] for name in unlisted if judged.get(name, 0) > 0]
     values = list(oracle.rankings(list(listed.values()), grades))
-    wrong = sum(1 for name in unlisted if judged.get(name, 1) <= 0)
-    found = [metric_of(metric, ranking, missed, wrong) for ranking in values]
-    best = [tuple(-(grade or 0) for grade in ranking) for ranking in values]
+    found = [metric_of(metric, ranking, missed) for ranking in values]
+    best = [tuple(-grade for grade in ranking) for ranking in values]
     if order == "optimistic":
         return found[best.index(min(best))]
     if order == "pessimistic":
@@ -56,7 +52,7 @@ def expected_value(key: str, judged: dict[str, int], listed: dict[str, float]) -
     return float(np.mean(found))
 
 
-def metric_of(metric: str, ranking: list[Any], missed: list[int], wrong: int) -> float:
+def metric_of(metric: str, ranking: list[Any], missed: list[int]) -> float:
     name, _, cutoff = metric.partition("@")
     k = int(cutoff or 99)
     right = [grade for grade in ranking if grade] + missed
@@ -67,12 +63,7 @@ def metric_of(metric: str, ranking: list[Any], missed: list[int], wrong: int) ->
         return 1 / places[0]
     if name == "map":
         return sum(i / place for i, place in enumerate(places, 1)) / len(right)
-    if name == "bpref":
-        others = [place for place, grade in enumerate(ranking, 1) if grade == 0]
-        most = max(min(len(right), len(others) + wrong), 1)
-        above = [min(sum(other < place for other in others), most) for place in places]
-        return sum(1 - n / most for n in above) / len(right)
-    total = oracle.gained([grade or 0 for grade in ranking], k)
+    total = oracle.gained(ranking, k)
     if name == "dcg":
         return total
     return total / oracle.gained(sorted(right, reverse=True), k)
@@ -87,8 +78,7 @@ def test_ranks_of_judgements_have_all_that_metrics_need(
 ) -> None:
     """By their definition, as a task has them, saved and read, sliced and joined in any order."""
     qrels, run = judged_run
-    grades = {q: {d: max(grade, 0) for d, grade in row.items()} for q, row in qrels.items()}
-    found = quietly(Task(grades, entities=DOCUMENTS, judged=True).evaluate_lists, run)
+    found = quietly(Task(qrels, entities=DOCUMENTS).evaluate_lists, run)
     ranks = found.ranks
     asked = [query for query, judged in qrels.items() if max(judged.values(), default=0) > 0]
     expected = {query: expected_value(key, qrels[query], run[query]) for query in asked}
@@ -155,9 +145,6 @@ def test_ranks_without_grades_are_joined_with_graded_ones() -> None:
     joined = tr.concatenate([part.ranks for part in parts])
     assert joined.gains.tolist() == [1, 1, 3]
     assert report(joined).without_answers == 1
-    judged = Task(graded, entities=9, judged=True).evaluate_lists(run)
-    words = "judged missing in part 0"
-    refusal(ValueError, words, tr.concatenate, [parts[0].ranks, judged.ranks])
 
 
 @given(judged_runs(), st.sampled_from(["zero", "bounds", "expected"]))

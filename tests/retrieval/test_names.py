@@ -17,7 +17,7 @@ from support.outcomes import quietly
 from support.refusals import refusal
 from truerank.retrieval import Sampled, Task
 
-KEYS = ("mrr", "map", "ndcg", "auc", "chance.mrr", "index.map", "bpref")
+KEYS = ("mrr", "map", "ndcg", "auc", "chance.mrr", "index.map")
 Grades = dict[int, dict[int, int]]
 Lists = dict[int, list[int]]
 
@@ -66,9 +66,8 @@ def text_of_run(lists: dict[Any, list[Any]], path: Path) -> Path:
 def values_of(task: Task, lists: Any) -> Any:
     """Return values and the sizes of candidate sets, up to the rounding of sums in any order."""
     report = quietly(task.evaluate_lists, lists)
-    keys = [key for key in KEYS if key != "bpref" or "judged" in report.ranks.labels]
     sizes = sorted(report.ranks.candidates.tolist())
-    return [round(report[key], 9) for key in keys], sizes
+    return [round(report[key], 9) for key in KEYS], sizes
 
 
 def are_of_other_queries(lists: Lists, qrels: Grades) -> bool:
@@ -110,7 +109,7 @@ def test_every_way_to_name_things_gives_the_same(
     """Labels that are str or int, positions, and names without an order of entities."""
     qrels, lists, known = problem
     folder = tmp_path_factory.getbasetemp()
-    options: dict[str, Any] = {"judged": True, "leaks": "drop"}
+    options: dict[str, Any] = {"leaks": "drop"}
 
     def task_of(query: Any, entity: Any, entities: Any, queries: Any) -> tuple[Task, Any]:
         of_qrels: Any = renamed(qrels, query, entity)

@@ -1,4 +1,4 @@
-"""Test relevance levels, queries without right answers, judged documents, and queries in a corpus.
+"""Test relevance levels, queries without right answers, and queries in a corpus.
 
 Qrels and lists are drawn, and values are those of other tasks, of plain sums, and of trec_eval.
 """
@@ -6,7 +6,6 @@ Qrels and lists are drawn, and values are those of other tasks, of plain sums, a
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from truerank.retrieval import RetrievalReport, Task, report
 
 DOCUMENTS = [f"d{i}" for i in range(12)]
 BINARY = ("map", "mrr@5", "recall@3", "precision@4", "success@2", "r_precision", "rbp:0.7", "auc")
-GAINS = ("ndcg", "ndcg@3", "dcg", "weighted_recall@3")
+GAINS = ("ndcg", "ndcg@3", "dcg")
 
 grades = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 3), min_size=1, max_size=6)
 scores = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([0.0, 0.5, 1.0, 2.0]))
@@ -136,58 +135,6 @@ def test_units_of_a_level() -> None:
     assert [part.tasks() for part in by_group.groups.values()] == [20, 20]
 
 
-@given(problems(1), st.integers(1, 6))
-@pytest.mark.filterwarnings("ignore:ids. .* no list")
-def test_judged_documents_among_the_first(
-    problem: tuple[dict[str, Any], dict[str, Any]], k: int
-) -> None:
-    """As if every judged document were a right answer, of precision."""
-    qrels, run = problem
-    found = Task(qrels, entities=DOCUMENTS, judged=True).evaluate_lists(run)
-    queries = found.queries
-    all_right = {query: dict.fromkeys(qrels[query], 1) for query in queries}
-    precision = Task(all_right, entities=DOCUMENTS).evaluate_lists(run)
-    for kind in ("", "optimistic.", "pessimistic.", "chance.", "index."):
-        expected = {}
-        for query in queries:  # a list that is shorter is divided by its length, as by ir_measures
-            places = max(min(k, len(run[query])), 1)
-            values = precision.per_query(f"{kind}precision@{places}")
-            expected |= {query: plain(values, precision.queries)[query]}
-        values = plain(found.per_query(f"{kind}judged@{k}"), queries)
-        assert values == pytest.approx(expected, rel=1e-13, nan_ok=True), kind
-    joined = tr.concatenate([found.ranks[::2], found.ranks[1::2]])
-    assert report(joined)[f"judged@{k}"] == pytest.approx(found[f"judged@{k}"], rel=1e-13)
-
-
-def test_judged_travels_with_saved_ranks(tmp_path: Path) -> None:
-    qrels = {"q": {"d1": 2, "d2": 0, "d3": 0, "d4": 1}}
-    lists = {"q": ["d2", "d9", "d1", "d8"]}
-    found = Task(qrels, entities=DOCUMENTS, judged=True).evaluate_lists(lists)
-    assert (found["judged@1"], found["judged@2"], found["judged@4"]) == (1, 0.5, 0.5)
-    found.ranks.save(tmp_path / "ranks.npz")
-    assert report(tr.load(tmp_path / "ranks.npz"))["judged@2"] == 0.5
-    assert report(tr.load(tmp_path / "ranks.npz"), relevance_level=2)["judged@3"] == 2 / 3
-    without = Task(qrels, entities=DOCUMENTS).evaluate_lists(lists)
-    refusal(KeyError, "it needs documents judged with a gain of 0", without.__getitem__, "judged@3")
-    # where every judged document is a right answer nothing else is to be ranked
-    only = Task({"q": ["d1"]}, entities=DOCUMENTS, judged=True).evaluate_lists(lists)
-    assert only["judged@3"] == pytest.approx(1 / 3)
-
-
-def test_fallout() -> None:
-    task = Task({"q": ["d1", "d4"], "r": ["d0"]}, entities=DOCUMENTS)
-    found = task.evaluate_lists({"q": ["d2", "d1", "d3"], "r": ["d0", "d1", "d2"]})
-    assert found.per_query("fallout@3").tolist() == pytest.approx([2 / 10, 2 / 11])
-    assert found["optimum.fallout@1"] == 0
-    assert found["chance.fallout@12"] == pytest.approx(1)
-    assert found.table(["fallout@3"]).to_text().count("Fallout@3 \u2193") == 1
-    worse = task.evaluate_lists({"q": ["d2", "d3", "d5"], "r": ["d9", "d8", "d7"]})
-    compared = tr.compare(found, worse, metric="fallout@3")
-    assert (compared.wins, compared.losses) == (2, 0)
-    assert compared.estimate < 0
-    assert found["index.fallout@3"] > worse["index.fallout@3"]
-
-
 @given(problems(2), st.sampled_from([1, 2, 3]))
 @pytest.mark.filterwarnings("ignore:ids. .* no list")
 def test_relevance_levels_of_trec_eval(
@@ -198,16 +145,13 @@ def test_relevance_levels_of_trec_eval(
     for query, listed in run.items():  # without ties
         listed = {"d11": 1.0} | listed
         run[query] = {name: float(-i) for i, name in enumerate(listed)}
-    names = {"map": "map", "ndcg": "ndcg", "ndcg@3": "ndcg_cut.3", "bpref": "bpref"}
+    names = {"map": "map", "ndcg": "ndcg", "ndcg@3": "ndcg_cut.3"}
     names |= {"mrr": "recip_rank", "precision@3": "P.3", "recall@3": "recall.3"}
     evaluator = pytrec_eval.RelevanceEvaluator(qrels, set(names.values()), relevance_level=level)
     theirs = evaluator.evaluate(run)
-    task = Task(qrels, entities=DOCUMENTS, judged=True, relevance_level=level)
+    task = Task(qrels, entities=DOCUMENTS, relevance_level=level)
     found = report(task.evaluate_lists(run).ranks, answerless="zero")
-    has_judged = any(0 in each.values() and any(each.values()) for each in qrels.values())
     for key, name in names.items():
-        if key == "bpref" and not has_judged:
-            continue
         values = [each[name.replace(".", "_")] for each in theirs.values()]
         assert found[key] == pytest.approx(np.mean(values), rel=1e-12, abs=1e-15), key
 
@@ -279,56 +223,11 @@ def test_parts_of_a_task_join_with_their_level() -> None:
     rng = np.random.default_rng(1)
     qrels = {f"q{i}": {"d1": 1 + i % 3, "d2": 1, "d3": 0} for i in range(9)}
     run = {query: dict(zip(DOCUMENTS, rng.random(12).tolist(), strict=True)) for query in qrels}
-    task = Task(qrels, entities=DOCUMENTS, relevance_level=2, judged=True)
+    task = Task(qrels, entities=DOCUMENTS, relevance_level=2)
     whole = task.evaluate_lists(run)
     parts = [task[i::3].evaluate_lists(run) for i in range(3)]
     joined = tr.concatenate([part.ranks for part in parts])
     assert joined == whole.ranks
-    for key in ("map", "ndcg", "bpref", "judged@4"):
+    for key in ("map", "ndcg"):
         assert report(joined)[key] == whole[key]
     assert np.isnan(parts[0]["map"])  # whose queries have gains of 1 alone
-
-
-@pytest.mark.parametrize(
-    ("grades", "listed", "expected"),
-    [
-        ({"d1": 1, "d2": 1}, ["d9", "d1"], 0.5),  # none is judged wrong: what is listed counts
-        ({"d1": 1, "d5": -1}, ["d5", "d1"], 1.0),  # a grade below 0 is no judgement
-        ({"d1": 1, "d5": 0}, ["d5", "d1"], 0.0),
-        ({"d1": 1, "d5": 0, "d6": -2}, ["d6", "d1", "d5"], 1.0),
-    ],
-)
-def test_bpref_is_that_of_trec_eval(
-    grades: dict[str, int], listed: list[str], expected: float
-) -> None:
-    task = Task({"q": grades}, entities=DOCUMENTS, judged=True)
-    assert task.evaluate_lists({"q": listed})["bpref"] == expected
-
-
-def test_bpref_is_that_of_pytrec_eval_whatever_the_grades() -> None:
-    pytrec_eval = pytest.importorskip("pytrec_eval")
-    rng = np.random.default_rng(0)
-    for _ in range(100):
-        grades = dict(zip(DOCUMENTS, rng.integers(-2, 3, len(DOCUMENTS)).tolist(), strict=True))
-        some = rng.permutation(DOCUMENTS)
-        qrels = {"q": {str(name): grades[name] for name in some[:6]} | {"d1": 2}}
-        run = {"q": {str(name): 20.0 - i for i, name in enumerate(some[3:10])}}
-        theirs = pytrec_eval.RelevanceEvaluator(qrels, {"bpref"}).evaluate(run)["q"]["bpref"]
-        found = Task(qrels, entities=DOCUMENTS, judged=True).evaluate_lists(run)
-        assert found["bpref"] == pytest.approx(theirs)
-
-
-def test_judged_of_a_shorter_list_is_divided_by_its_length(tmp_path: Path) -> None:
-    """As in ir_measures; all judged documents are listed, so that only the list says its length."""
-    qrels = {"q": {"d1": 2, "d2": 0}, "r": {"d3": 1}}
-    task = Task(qrels, entities=DOCUMENTS, judged=True)
-    found = task.evaluate_lists({"q": ["d2", "d9", "d1"], "r": []})
-    assert found.per_query("judged@10").tolist() == pytest.approx([2 / 3, 0])
-    assert found.per_query("judged@2").tolist() == pytest.approx([1 / 2, 0])
-    found.ranks.save(tmp_path / "ranks.npz")
-    read = tr.load(tmp_path / "ranks.npz")
-    assert report(read)["judged@10"] == found["judged@10"]
-    assert report(tr.concatenate([read[1:], read[:1]]))["judged@10"] == found["judged@10"]
-    # bounds rank all candidates, and so do scores
-    bounds = task.evaluate_lists({"q": ["d2", "d9", "d1"], "r": []}, misses="bounds")
-    assert bounds.per_query("pessimistic.judged@10").tolist()[0] == pytest.approx(2 / 10)

@@ -169,9 +169,9 @@ def test_a_matrix_has_positions_and_a_row_for_each_query() -> None:
 
 def test_explicit_zeros_are_grades_of_qrels_and_say_nothing_in_known() -> None:
     stored = sparse.csr_array((np.array([1, 0, 2.5]), np.array([0, 1, 2]), np.array([0, 3])))
-    task = Task(stored, entities=3, judged=True)
+    task = Task(stored, entities=3)
     assert np.asarray(task.gains).tolist() == [1, 2.5]
-    assert len(task.answers) == 3
+    assert len(task.answers) == 2
     known = Task({0: [3]}, entities=4, known=stored)
     assert known.answers.filter[1].tolist() == [0, 1, 2]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from truerank import Protocol, Ranks
-from truerank.ranks import JudgedPlaces, Origin
+from truerank.ranks import Origin
 
 NAMES = st.text(max_size=6)  # This is any text: NUL, Unicode without surrogates, or nothing.
 PROTOCOLS = st.builds(
@@ -64,10 +64,8 @@ def everything() -> Ranks:
         "answers": np.ones(4, np.int64),
         "without_answers": np.array([7, 0, 0, 0]),
     }
-    places = np.array([[0, 2, 2**40], [1, 2, 3], [1, 1, 0]])
-    judged = JudgedPlaces(np.array([0, 2, 1, 0]), np.array([0, 2, 2, 3]), places)
     origins = (Origin("0123456789abcdef", 4, 2, 0), Origin("fedcba9876543210", 8, 6, 0))
-    return ranks._with(arrays, judged=judged, origins=origins)
+    return ranks._with(arrays, origins=origins)
 
 
 @st.composite

@@ -231,8 +231,6 @@ def retrieval(rng: np.random.Generator) -> Case:
     qrels["q0"] = {"d0": 2}
     options: dict[str, Any] = {"gain": ["linear", "exponential", "binary"][rng.integers(3)]}
     if rng.random() < 0.5:
-        options["judged"] = True
-    if rng.random() < 0.5:
         options["groups"] = ["a", "b", "a", "b", "a", "b"]
     chosen = rng.integers(3)
     if chosen == 1:
@@ -662,7 +660,7 @@ def query_shards(rng: np.random.Generator, number: int) -> list[Evaluated]:
             grades = rng.integers(0, 3, ENTITIES).tolist()
             qrels[f"q{p} {i}"] = dict(zip(items, grades, strict=True))
         runs = {query: rng.permutation(items)[:3].tolist() for query in qrels}
-        task = tr.retrieval.Task(qrels, entities=items, judged=True)
+        task = tr.retrieval.Task(qrels, entities=items)
         shards.append(Evaluated(task, lambda part, runs=runs: part.evaluate_lists(runs).ranks))
     return shards
 

@@ -35,7 +35,7 @@ EXPECTED = {
 }
 METRICS = ["mr", "mrr", "hits@1", "hits@3", "hits@10", "hmr", "imr", "gmr", "igmr", "median"]
 OF_LISTS = ["mrr", "map", "ndcg@10", "ndcg", "dcg", "recall@5", "precision@5", "success@1"]
-OF_LISTS += ["r_precision", "rbp:0.8", "optimistic.err@10", "bpref", "judged@2", "judged@10"]
+OF_LISTS += ["r_precision", "rbp:0.8", "optimistic.err@10", "f1@10"]
 METRICS += ["imedian", "power_mean:0.5", "power_mean:-1.5", "std", "variance", "mad", "count"]
 KINDS = ["realistic", "optimistic", "pessimistic", "expected", "random"]
 ADJUSTMENTS = ["", "ratio.", "index.", "z."]
@@ -312,7 +312,7 @@ class Results:
             "read": tr.read_qrels("qrels.txt"),
         }
         lists = {q: rng.permutation(documents)[: rng.integers(1, 12)].tolist() for q in judged}
-        options: dict[str, Any] = {"entities": documents, "queries": list(judged), "judged": True}
+        options: dict[str, Any] = {"entities": documents, "queries": list(judged)}
         for name, qrels in given.items():
             self.listed(name, lists, qrels, **options)
         task = tr.retrieval.Task(judged, **options)

@@ -100,7 +100,6 @@ if TYPE_CHECKING:
     "0.",
 )
 @flag("--exclude-self exclude", "Leave the query itself out, where queries are candidates, too.")
-@flag("--judged", "Rank documents of --qrels with a gain of 0, too, as bpref needs.")
 @option(
     "--by",
     Value(read_groups, "label|file"),
@@ -122,7 +121,7 @@ def retrieve(given: Given) -> None:
     truerank retrieval --qrels u.data --columns query=0,document=1,relevance=2 --scores S.npy
     truerank retrieval --qrels qrels.npy --queries Q.npy --entities E.npy --metrics ndcg@10,map
     """
-    facts = take(given, "qrels columns split leaks gain judged relevance_level")
+    facts = take(given, "qrels columns split leaks gain relevance_level")
     if given.pop("exclude", False):
         facts["exclude"] = "self"
     if isinstance(given.get("by"), dict):

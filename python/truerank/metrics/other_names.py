@@ -43,6 +43,5 @@ OTHER_NAMES = {
 # Metrics of several right answers, which reports of that kind have alone: those of the usual names.
 ANSWER_NAMES: tuple[str, ...]
 ANSWER_NAMES = ("map", "r_precision", "dcg", "recall", "precision", "success", "f1", "auc")
-ANSWER_NAMES += ("judged", "fallout")
 # Their names in ir_measures and in papers, of which some are those of metrics of ranks elsewhere.
 SHORT_ANSWER_NAMES = {"ap": "map", "p": "precision", "r": "recall"}

@@ -2,9 +2,8 @@
 
 from .container import Ranks, load
 from .counts import Audit
-from .judged import JudgedPlaces
 from .labels import Labels
 from .origins import Origin
 from .protocol import Protocol
 
-__all__ = ["Audit", "JudgedPlaces", "Labels", "Origin", "Protocol", "Ranks", "load"]
+__all__ = ["Audit", "Labels", "Origin", "Protocol", "Ranks", "load"]

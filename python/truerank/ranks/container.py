@@ -28,7 +28,6 @@ from .counts import (
     nonzero_weights,
     ties_of,
 )
-from .judged import JudgedPlaces
 from .labels import LABELS, Immutable, Labels, named_labels
 from .origins import Origin
 from .protocol import Protocol
@@ -98,8 +97,6 @@ class Ranks(Immutable):
         first one, so that parts add up.
     lengths : ndarray of int64, shape (n,), read-only, or None
         Of lists, how many candidates the list of each task has.
-    judged : JudgedPlaces or None
-        In retrieval, where the documents are that are judged not to be right answers.
     origins : tuple of Origin
         The tasks whose rows the units are; none where units are the user's.
     protocol : Protocol
@@ -136,7 +133,6 @@ class Ranks(Immutable):
     answers: IntArray | None = None
     without_answers: IntArray | None = None
     lengths: IntArray | None = None
-    judged: JudgedPlaces | None
     origins: tuple[Origin, ...]
     protocol: Protocol = Protocol()
     # All arrays are here by name, with tasks along the last axis.
@@ -188,7 +184,6 @@ class Ranks(Immutable):
         arrays: dict[str, Any],
         labels: dict[str, Labels],
         protocol: Protocol,
-        judged: JudgedPlaces | None = None,
         origins: tuple[Origin, ...] = (),
     ) -> Ranks:
         """Take over fresh arrays and labels without a check or a copy; arrays become read-only."""
@@ -197,7 +192,7 @@ class Ranks(Immutable):
         ranks = cls.__new__(cls)
         attributes = ranks.__dict__
         attributes.update(arrays, _arrays=arrays, _labels=labels, protocol=protocol, _memo={})
-        attributes.update(judged=judged, origins=origins)
+        attributes["origins"] = origins
         if labels:
             attributes.update((name, labels[name]) for name in LABELS if name in labels)
         if "audit" in arrays:
@@ -210,7 +205,6 @@ class Ranks(Immutable):
         *,
         labels: Mapping[str, Labels] | None = None,
         protocol: Protocol | None = None,
-        judged: JudgedPlaces | None = None,
         origins: tuple[Origin, ...] | None = None,
     ) -> Ranks:
         """Return the same ranks with arrays of our own, or with something else replaced.
@@ -223,10 +217,10 @@ class Ranks(Immutable):
             labels = self._labels
         all_arrays = {**self._arrays, **arrays}
         protocol = protocol or self.protocol
-        return Ranks._of(all_arrays, dict(labels), protocol, judged or self.judged, origins)
+        return Ranks._of(all_arrays, dict(labels), protocol, origins)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Ranks._of, (self._arrays, self._labels, self.protocol, self.judged, self.origins)
+        return Ranks._of, (self._arrays, self._labels, self.protocol, self.origins)
 
     @property
     def labels(self) -> Mapping[str, Labels]:
@@ -350,8 +344,7 @@ class Ranks(Immutable):
         where = checked_index(index)
         arrays = {name: array[..., where] for name, array in self._arrays.items()}
         labels = {name: each[where] for name, each in self._labels.items()}
-        judged = None if self.judged is None else self.judged.of_tasks(where)
-        return Ranks._of(arrays, labels, self.protocol, judged, self.origins)
+        return Ranks._of(arrays, labels, self.protocol, self.origins)
 
     def __eq__(self, other: object) -> bool:
         """Whether all but the provenance of both is equal: counts, labels, weights, protocol."""
@@ -362,7 +355,6 @@ class Ranks(Immutable):
             and self._labels.keys() == other._labels.keys()
             and all(np.array_equal(v, other._arrays[k]) for k, v in self._arrays.items())
             and all(v.same_as(other._labels[k]) for k, v in self._labels.items())
-            and _same_judged(self.judged, other.judged)
             and not self.protocol.differences(other.protocol)
         )
 
@@ -426,7 +418,7 @@ class Ranks(Immutable):
             origins = ()
         elif "queries" in labels:
             origins = tuple(origin._replace(queries=0) for origin in origins)
-        return Ranks._of(self._arrays, _present(kept), self.protocol, self.judged, origins)
+        return Ranks._of(self._arrays, _present(kept), self.protocol, origins)
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
         """Return the same ranks with other weights; None removes them.
@@ -439,7 +431,7 @@ class Ranks(Immutable):
         if weights is not None:
             return self._with({"weights": nonzero_weights(weights, len(self))})
         arrays = {name: array for name, array in self._arrays.items() if name != "weights"}
-        return Ranks._of(arrays, self._labels, self.protocol, self.judged, self.origins)
+        return Ranks._of(arrays, self._labels, self.protocol, self.origins)
 
     def with_protocol(self, **fields: Any) -> Ranks:
         """Return the same ranks with some fields of the protocol changed.
@@ -560,15 +552,8 @@ def load(path: str | os.PathLike[str]) -> Ranks:
         if saved.weights is not None:
             # A slice of weighted ranks may have only weights of 0, and is saved as it is.
             arrays["weights"] = checked_weights(saved.weights, length=len(ranks))
-        judged = None if saved.judged is None else saved.judged.checked(len(ranks))
-        return ranks._with(arrays, judged=judged, origins=saved.origins)
+        return ranks._with(arrays, origins=saved.origins)
 
 
 def _present(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _same_judged(one: JudgedPlaces | None, two: JudgedPlaces | None) -> bool:
-    if one is None or two is None:
-        return one is two
-    return one.same_as(two)

@@ -13,7 +13,6 @@ from ..inputs.checks import choice, several
 from ..naming import public
 from .container import Ranks
 from .counts import COUNTS, DEFAULTS
-from .judged import JudgedPlaces
 from .labels import describe_task, join_labels
 from .origins import join_origins, numbered_apart, origin_of
 
@@ -111,19 +110,15 @@ def join_ranks(parts: Iterable[Ranks]) -> Ranks:
         for name, of_parts in _in_all_parts(labels_of_parts).items()
     }
     joined = _in_all_parts(_fields_of(parts))
-    judged = JudgedPlaces.joined(joined.pop("judged")) if "judged" in joined else None
     arrays = {name: np.concatenate(values, -1) for name, values in joined.items()}
-    return Ranks._of(arrays, labels, protocol, judged, origins)
+    return Ranks._of(arrays, labels, protocol, origins)
 
 
 def _fields_of(parts: Sequence[Ranks]) -> list[dict[str, Any]]:
     """The arrays of each part, and what it does not say of its tasks, but another part does."""
     fields_of_parts: list[dict[str, Any]] = []
     for part in parts:
-        fields: dict[str, Any] = dict(part._arrays)
-        if part.judged is not None:
-            fields["judged"] = part.judged
-        fields_of_parts.append(fields)
+        fields_of_parts.append(dict(part._arrays))
     for name in (*DEFAULTS, "lengths"):
         if any(name in fields for fields in fields_of_parts):
             for part, fields in zip(parts, fields_of_parts, strict=True):

@@ -22,9 +22,6 @@ audit                     int64, (5, n)      optional; the counts of `Audit`, in
 gains                     float64, (n,)      optional, of retrieval, as `Ranks` has it
 answers, without_answers  int64, (n,)        likewise
 lengths                   int64, (n,)        optional, of lists, as `Ranks` has it
-judged.lists              int64, (n,)        likewise; the fields of `JudgedPlaces`
-judged.indptr             int64, (m + 1,)
-judged.places             int64, (3, p)
 labels.<name>             int64, (n,)        the codes of each labels that the header names
 ========================  =================  =====================================================
 
@@ -49,7 +46,6 @@ from ..errors import InputValueError
 from ..inputs.array_likes import integers
 from ..inputs.checks import check_range
 from .counts import COUNTS
-from .judged import JudgedPlaces
 from .origins import Origin
 from .protocol import COMPARABLE, PROVENANCE, Protocol
 
@@ -63,7 +59,7 @@ if TYPE_CHECKING:
 KIND = "truerank.ranks"
 # Saved ranks have these members, and others whose names begin with one of these and a dot.
 FIELDS = ("gains", "answers", "without_answers", "lengths")
-MEMBERS = {"weights", "listed", "audit", "judged", "labels"}.union(COUNTS, FIELDS)
+MEMBERS = {"weights", "listed", "audit", "labels"}.union(COUNTS, FIELDS)
 HEADER = "truerank"  # Every archive of truerank has this member.
 _FORMAT = 2  # This version knows one format of each kind.
 _READABLE = "a file of truerank (Report.from_json reads reports)"
@@ -158,7 +154,6 @@ def archived(
     arrays: Members,
     labels: Mapping[str, Labels],
     protocol: Protocol,
-    judged: JudgedPlaces | None,
     origins: tuple[Origin, ...],
 ) -> tuple[dict[str, Any], Members]:
     """Return the header and the members of a file of ranks."""
@@ -173,9 +168,6 @@ def archived(
     members = dict(arrays)
     for name, each in labels.items():
         members[f"labels.{name}"] = each.codes
-    if judged is not None:
-        for name, array in judged._asdict().items():
-            members[f"judged.{name}"] = array
     return header, members
 
 
@@ -189,14 +181,12 @@ class SavedRanks(NamedTuple):
     weights : array, or None
     arrays : dict of str to array
         What tasks of retrieval have beside counts.
-    judged : JudgedPlaces, or None
     origins : tuple of Origin
     """
 
     arguments: dict[str, Any]
     weights: npt.NDArray[Any] | None
     arrays: Members
-    judged: JudgedPlaces | None
     origins: tuple[Origin, ...]
 
 
@@ -223,14 +213,11 @@ def unarchived(header: dict[str, Any], members: Members) -> SavedRanks:
         if name in members:
             arguments[name] = members.pop(name)
     weights = members.pop("weights", None)
-    judged = None
-    if "judged.lists" in members:
-        judged = JudgedPlaces._make(members.pop(f"judged.{name}") for name in JudgedPlaces._fields)
     arrays = {name: members.pop(name) for name in FIELDS if name in members}
     if members:
         raise ValueError(f"expected no member {min(members)[:80]!r}")
     origins = _origins(header["origins"], labels.get("unit"))
-    return SavedRanks(arguments, weights, arrays, judged, origins)
+    return SavedRanks(arguments, weights, arrays, origins)
 
 
 def _origins(saved: list[Any], unit: Any) -> tuple[Origin, ...]:

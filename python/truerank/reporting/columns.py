@@ -27,7 +27,7 @@ ALL_KINDS = "all"  # It means all kinds but the random one.
 Names = str | Iterable[str] | None
 BETTER: dict[bool | None, Any] = {True: "higher", False: "lower", None: None}
 # Papers print these metrics as percentages, too.
-SHARES = ("hits", "sampled_hits", "success", "recall", "precision", "judged")
+SHARES = ("hits", "sampled_hits", "success", "recall", "precision")
 
 
 def compose_key(side: str, kind: str, metric: str) -> str:

@@ -31,7 +31,7 @@ from ..reporting.summaries import (
     summary_of,
 )
 from ..tables.cells import format_count
-from .answers import GAINS, RankedAnswers, counted_gains, judged_as_answers, with_judged
+from .answers import GAINS, RankedAnswers, counted_gains
 from .metrics import LEVELS, ORDER_KINDS, read_key
 
 if TYPE_CHECKING:
@@ -189,8 +189,8 @@ class AnsweredQueries(Source):
         What the answers count for; None: all the same.
     is_right : ndarray of bool, shape (n,)
         Whether their gains reach the level of the rules.
-    graded, right, judged : RankedAnswers
-        All answers with a gain, those that are right, and all judged documents.
+    graded, right : RankedAnswers
+        All answers with a gain, and those that are right.
     queries : list
         The label of each query that has an answer with a gain.
     answers, candidates : ndarray of int64, shape (q,)
@@ -223,9 +223,7 @@ class AnsweredQueries(Source):
         self._has_right = None
         self.answers = self.graded.answers
         if not self.is_right.all():
-            # What has a lower grade is judged not to be right, where such documents are known.
-            right = with_judged(ranks, self.is_right) if ranks.judged else ranks[self.is_right]
-            self.right = RankedAnswers(right, None, rules.misses)
+            self.right = RankedAnswers(ranks[self.is_right], None, rules.misses)
             self._has_right = self.graded.codes[self.is_right][self.right.first]
             self.answers = read_only(self._spread(self.right.answers, self._has_right))
         in_all = read_only(self.graded.answers)
@@ -251,12 +249,6 @@ class AnsweredQueries(Source):
             self.by = by if isinstance(by, str) else "group"
             codes, self.group_names = group_codes(ranks, by)
             self.group_of_query = self.graded.of_queries(codes)
-
-    @cached_property
-    def judged(self) -> RankedAnswers:
-        """All judged documents as if each were a right answer."""
-        documents = judged_as_answers(self.ranks, self.graded)
-        return RankedAnswers(documents, None, self.rules.misses)
 
     @property
     def kinds_differ(self) -> bool:
@@ -298,10 +290,8 @@ class AnsweredQueries(Source):
 
     def _answers_of(self, key: Key) -> tuple[RankedAnswers, IntArray | None]:
         """Return the answers that a metric is about, and the positions of their queries, or all."""
-        if key.row.about == "gains":
+        if key.row.of_gains:
             return self.graded, None
-        if key.row.about == "judged":
-            return self.judged, None
         return self.right, self._has_right
 
     def _spread(

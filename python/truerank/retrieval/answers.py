@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays.row_keys import codes_of, row_keys
-from ..errors import InputValueError, UnknownKeyError
+from ..arrays.row_keys import row_keys
+from ..errors import InputValueError
 from ..inputs.array_likes import checked_weights, read_only
 from ..inputs.words import LISTED
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from ..ranks.judged import JudgedPlaces
-from ..ranks.labels import Labels
 from .metrics import LEVELS
 from .ties import BEYOND, Ties
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from ..arrays.types import FloatArray, IntArray
     from ..metrics.keys import Key
 
@@ -98,12 +94,6 @@ class RankedAnswers:
         self.first = order[self._starts]
         self.answers = read_only(np.diff(self._starts, append=len(order)))
         self.candidates = read_only(candidates[self.first])
-        self._lengths = self.candidates
-        if ranks.lengths is not None and misses == "zero":
-            self._lengths = ranks.lengths[self.first]
-        self._judged: IntArray | None = (
-            None if ranks.judged is None else ranks.judged.counts(ranks.above)[:, order]
-        )
         self._ties_by_order: dict[str, Ties] = {}
         self._values: dict[tuple[Key, str], FloatArray] = {}
         self._check(candidates[order], last[order], ranks.protocol.nan)
@@ -159,22 +149,8 @@ class RankedAnswers:
             starts=np.searchsorted(ties, self._starts),
             answers=self.answers,
             candidates=self.candidates,
-            judged=self._judged_under(order, ties, size),
-            lengths=self._lengths,
             most=self.highest,
         )
-
-    def _judged_under(self, order: str, answers: IntArray, size: IntArray) -> IntArray:
-        """Return `Ties.judged` under an order, of the ties in which some answers are the first."""
-        if self._judged is None:
-            return np.zeros((3, 0), np.int64)
-        above, tied, in_all = self._judged[:, answers]
-        if order in LEVELS:
-            above = np.zeros_like(in_all)
-            tied = in_all
-        elif order == "pessimistic":
-            above = above + tied * (size == 1)
-        return np.stack([above, tied * (size > 1), in_all])
 
     def values(self, key: Key, order: str) -> FloatArray:
         """Return the value of a metric for each query under an order; each is computed once."""
@@ -213,9 +189,6 @@ class RankedAnswers:
             chance = self.values(key, "chance")
             tops = tops - chance
             bases = self.values(key, "optimum") - chance
-            if not key.row.increasing:  # Of a decreasing metric both are below chance.
-                tops = -tops
-                bases = -bases
             # Where no order is better than another, what is left is rounding.
             is_rounding = bases <= 1e-14
             tops = np.where(is_rounding, 0.0, tops)
@@ -228,14 +201,9 @@ class RankedAnswers:
     def ends(self, key: Key) -> tuple[FloatArray, FloatArray]:
         """What each query adds to the first of these sums at least, and at most."""
         best = self.values(key, "optimum")
-        worst = np.zeros_like(best) if key.row.increasing else np.ones_like(best)
         chance = self.values(key, "chance") if key.adjustment == "index" else np.zeros_like(best)
         weights = self._weights(key)
-        if key.row.increasing:
-            return weights * (worst - chance), weights * (best - chance)
-        if key.adjustment == "index":  # More is better of an index.
-            return weights * (chance - worst), weights * (chance - best)
-        return weights * best, weights * worst
+        return weights * -chance, weights * (best - chance)
 
     def _weights(self, key: Key) -> IntArray | int:
         """What queries count in means: 0 where no candidate is wrong, if answers are counted."""
@@ -326,61 +294,3 @@ def counted_gains(gains: FloatArray | None, gain: str) -> FloatArray | None:
         got = f"up to {array.max()}"
         raise InputValueError("gains", expected="numbers whose sum is finite", got=got)
     return counted
-
-
-def with_judged(ranks: Ranks, is_right: npt.NDArray[np.bool_]) -> Ranks:
-    """Return the ranks of right answers, with where the other judged documents are.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> ranks = Ranks([1, 0, 1], [2, 1, 2], 4, queries=["q"] * 3)
-    >>> with_judged(ranks, np.array([True, False, False])).judged.places
-    array([[0, 1],
-           [1, 2],
-           [1, 1]])
-    """
-    query = cast("Labels", ranks.queries).codes
-    listed = np.ones(len(ranks), np.bool_) if ranks.listed is None else ranks.listed
-    columns = [ranks.above, ranks.tied, listed.astype(np.int64)]
-    places: IntArray = np.stack(columns)[:, ~is_right]
-    query_of_document: IntArray = query[~is_right]
-    if ranks.judged is not None:  # Judged documents that were no tasks count, too.
-        first = codes_of(query).first()
-        of_query, more = ranks.judged.documents(first)
-        query_of_document = np.append(query_of_document, query[first[of_query]])
-        places = np.append(places, more, axis=1)
-    judged = JudgedPlaces.of_queries(query[is_right], query_of_document, places)
-    return ranks[is_right]._with(judged=judged)
-
-
-def judged_as_answers(ranks: Ranks, answers: RankedAnswers) -> Ranks:
-    """Return all judged documents of queries as if each were a right answer; the other direction.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> ranks = Ranks([1, 0, 1], [2, 1, 2], 4, queries=["q"] * 3)
-    >>> ranks = with_judged(ranks, np.array([True, False, False]))
-    >>> judged_as_answers(ranks, RankedAnswers(ranks, None, "zero")).above
-    array([1, 0, 1])
-    """
-    if ranks.judged is None:
-        advice = "it needs documents judged with a gain of 0, and Task(..., judged=True)"
-        raise UnknownKeyError("'judged'", advice)
-    query, (above, tied, is_listed) = ranks.judged.documents(answers.first)
-    added = {
-        "above": above,
-        "tied": tied,
-        "candidates": answers.candidates[query],
-        "listed": is_listed.astype(np.bool_),
-    }
-    if ranks.lengths is not None:
-        added["lengths"] = ranks.lengths[answers.first][query]
-    arrays = {}
-    for name, values in added.items():
-        own = getattr(ranks, name)
-        if own is not None:
-            arrays[name] = np.append(own, values)
-    labels = {"queries": Labels(np.append(answers.codes, query))}
-    return Ranks._of(arrays, labels, ranks.protocol)

@@ -40,15 +40,14 @@ class AnswerMetric(Row):
         Where the definition comes from.
     by_answers : bool
         Whether means weight each query with its number of right answers.
-    about : str
-        "right": right answers alone; "gains": all answers with a gain, whatever the level from
-        which on one is right; "judged": judged documents, each as if it were right.
+    of_gains : bool
+        Whether it is about all answers with a gain, whatever the level from which on one is right.
     """
 
     of_queries: Callable[[Ties, Any], FloatArray]
     source: str
     by_answers: bool = False
-    about: str = "right"
+    of_gains: bool = False
     increasing: bool | None = True
 
 
@@ -64,12 +63,6 @@ def _hits(ties: Ties, k: int | IntArray) -> FloatArray:
     r / t.
     """
     return ties.sum_by_query(ties.right * (_places_within(ties, k) / ties.size))
-
-
-def _judged(ties: Ties, k: int) -> FloatArray:
-    """The share of judged documents among the first k, or among all of a list that is shorter."""
-    places = np.maximum(np.minimum(ties.lengths, k), 1)
-    return _hits(ties, ties.for_ties(places)) / places
 
 
 def _recall(ties: Ties, k: int | IntArray) -> FloatArray:
@@ -142,30 +135,10 @@ def _f1(ties: Ties, k: int) -> FloatArray:
     return 2 * _hits(ties, k) / (k + ties.answers)
 
 
-def _gain_recall(ties: Ties, k: int) -> FloatArray:
-    gained = ties.sum_by_query(ties.gain * (_places_within(ties, k) / ties.size))
-    return gained / ties.sum_by_query(ties.gain)
-
-
 def _discounted_gain(ties: Ties, k: int) -> FloatArray:
     """The expected sum of gain / log2(place + 1) over the first k places, of each query."""
     within = _places_within(ties, k)
     return ties.sum_by_query(ties.gain * (discount_sums(ties.above, within) / ties.size))
-
-
-def _binary_preference(ties: Ties, k: int) -> FloatArray:
-    """The mean over right answers of 1 - min(n, c) / c, c = min(R, N), of N judged as not right.
-
-    n of them are above the answer: a and 0, ..., t of the t in its tie, all equally likely.
-    """
-    above, tied, in_all = ties.judged
-    if len(in_all) < len(ties.above):
-        fail("bpref", "it needs documents judged with a gain of 0, and Task(..., judged=True)")
-    most = np.maximum(np.minimum(ties.for_ties(ties.answers), in_all), 1)
-    below = np.clip(most - above, 0, tied + 1)  # It is how many of these numbers are less than c.
-    wrong = (below * above + below * (below - 1) / 2 + (tied + 1 - below) * most) / (tied + 1)
-    listed = ties.above < BEYOND
-    return ties.sum_by_query(ties.right * listed * (1 - wrong / most)) / ties.answers
 
 
 def _rank_biased_precision(ties: Ties, p: float) -> FloatArray:
@@ -190,17 +163,6 @@ def _expected_reciprocal_rank(ties: Ties, k: int) -> FloatArray:
     return ties.sum_by_query((ties.above < k) * comes * stops / (ties.above + 1))
 
 
-def _fallout(ties: Ties, k: int | IntArray) -> FloatArray:
-    """The share of the other candidates that are among the first k, 0 where there are none.
-
-    Places that a list leaves are taken for others.
-    """
-    others = ties.candidates - ties.answers
-    wrong = np.minimum(ties.candidates, k) - _hits(ties, k)
-    shares: FloatArray = np.minimum(wrong, others) / np.maximum(others, 1)
-    return shares
-
-
 def _pairs_in_order(ties: Ties, k: int) -> FloatArray:
     """The share of pairs of a right answer and another candidate in order; a tie counts half.
 
@@ -219,13 +181,10 @@ _EXAMPLES["@k:n"] = ("@1:3", "@3:20")
 _TREC = "trec_eval"
 _RECBOLE = "RecBole, sentence-transformers, PyTorch Geometric"
 _MUSGRAVE = "Musgrave, Belongie, Lim, A Metric Learning Reality Check (2020)"
-_BUCKLEY = "Buckley, Voorhees, Retrieval evaluation with incomplete information (2004); trec_eval"
 _CHAPELLE = "Chapelle et al., Expected reciprocal rank for graded relevance (2009)"
 _MOFFAT = "Moffat, Zobel, Rank-biased precision for measurement of retrieval effectiveness (2008)"
 _PYG = "PyTorch Geometric"
 _HANLEY = "Hanley, McNeil, The meaning and use of the area under a ROC curve (1982)"
-_BEIR = "Thakur et al., BEIR: A heterogeneous benchmark (2021); ir_measures"
-_FALLOUT = "van Rijsbergen, Information Retrieval (1979); torchmetrics"
 _ZHOU = "Zhou et al., Deep Interest Network for Click-Through Rate Prediction (2018); RecBole"
 _ZHU = METRICS["sampled_hits"].source
 _ROWS: tuple[tuple[str, str, str, Callable[[Ties, Any], FloatArray], str], ...] = (
@@ -236,25 +195,20 @@ _ROWS: tuple[tuple[str, str, str, Callable[[Ties, Any], FloatArray], str], ...] 
     ("R-Precision", "", "precision at R", _r_precision, _TREC),
     ("nDCG", "[@k]", "normalised discounted cumulative gain", _discounted_gain, _TREC),
     ("DCG", "[@k]", "discounted cumulative gain", _discounted_gain, _TREC),
-    ("bpref", "", "binary preference", _binary_preference, _BUCKLEY),
     ("ERR", "@k", "expected reciprocal rank", _expected_reciprocal_rank, _CHAPELLE),
     ("RBP", ":p", "rank-biased precision", _rank_biased_precision, _MOFFAT),
     ("Recall", "@k", "recall at k", _recall, _TREC),
-    ("Weighted-Recall", "@k", "share of the gains among the first k", _gain_recall, _PYG),
     ("Precision", "@k", "precision at k", lambda ties, k: _hits(ties, k) / k, _TREC),
     ("F1", "@k", "harmonic mean of precision and recall at k", _f1, _PYG),
     ("Success", "@k", "success at k", _success, _TREC),
     ("Sampled-Hits", "@k:n", "hits at k among n drawn negatives", _sampled_hits, _ZHU),
-    ("Fallout", "@k", "share of the other candidates among the first k", _fallout, _FALLOUT),
-    ("Judged", "@k", "share of judged ones among the first k", _judged, _BEIR),
     ("AUC", "", "area under the ROC curve", _pairs_in_order, _HANLEY),
     ("GAUC", "", "area under the ROC curve, by right answers", _pairs_in_order, _ZHOU),
 )
 
 
-# These metrics are about more than right answers alone.
-_ABOUT = {"Judged": "judged"}
-_ABOUT |= dict.fromkeys(("nDCG", "DCG", "ERR", "Weighted-Recall"), "gains")
+# These metrics are about all gains, and not about right answers alone.
+_OF_GAINS = {"nDCG", "DCG", "ERR"}
 
 
 def _metric(
@@ -274,8 +228,7 @@ def _metric(
         of_queries=of_queries,
         source=source,
         by_answers=title == "GAUC",
-        about=_ABOUT.get(title, "right"),
-        increasing=title != "Fallout",
+        of_gains=title in _OF_GAINS,
     )
 
 

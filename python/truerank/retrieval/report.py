@@ -48,9 +48,8 @@ class RetrievalReport(BaseReport):
 
     - metric: ``mrr`` (of the first right answer), ``map``, ``ndcg``, ``dcg``, each also with a
       cutoff, as ``map@10``; ``recall@k``, ``precision@k``, ``success@k``, ``f1@k``, ``map_min@k``,
-      ``weighted_recall@k``, ``fallout@k``, ``judged@k``; ``sampled_hits@k:n``; ``r_precision``,
-      ``map_at_r``; ``bpref``; ``rbp:p``; ``auc``, ``gauc``; ``err@k``, where answers do not tie or
-      in the other two kinds.
+      ``sampled_hits@k:n``; ``r_precision``, ``map_at_r``; ``rbp:p``; ``auc``, ``gauc``; ``err@k``,
+      where answers do not tie or in the other two kinds.
       Other names are read, too: ``RR@10``, ``AP@10``, ``P@5``, ``R@100``, ``H@10``.
     - kind: the expectation over all orders of the ties, exactly (no word, or ``expected``);
       ``optimistic``: within a tie right answers come first, those of the highest gains before
@@ -103,27 +102,18 @@ class RetrievalReport(BaseReport):
 
     Those of others: map_min@k divides by min(k, R) (RecBole, sentence-transformers, PyTorch
     Geometric); map_at_r = map@R (Musgrave, Belongie, Lim: A metric learning reality check, 2020);
-    bpref = the mean over right answers of 1 - min(n, c) / c, where n of N documents that are judged
-    with a gain of 0 are above the answer, and c = min(R, N), which is 1 for what is listed where N
-    is 0 (Buckley, Voorhees: Retrieval evaluation with incomplete information, 2004; of a `Task`
-    with ``judged=True`` alone); rbp:p = (1 - p) times the sum of p^(place - 1) over right answers
+    rbp:p = (1 - p) times the sum of p^(place - 1) over right answers
     (Moffat, Zobel: Rank-biased precision, 2008); err@k = the sum over the first k of P / place,
     where a reader who goes down the list stops at an answer with the probability gain / (1 + the
     highest of all gains) and P is that of its end there: with exponential gains that of Chapelle et
-    al. (Expected reciprocal rank for graded relevance, 2009); f1@k = 2 hits / (k + R) and
-    weighted_recall@k = the sum of the gains among the first k / that of all (PyTorch Geometric);
-    fallout@k = the candidates among the first k that are no right answers / all of these, where
-    less is better (van Rijsbergen: Information retrieval, 1979; places that a list leaves count as
-    not right); judged@k = documents among the first k that `qrels` judge, right or not, / k, or the
-    length of a list that is shorter, as by ir_measures 0.4 (Thakur et al.: BEIR, 2021; of a `Task`
-    with ``judged=True``, and with a kind for these documents in place of right answers); auc = the
+    al. (Expected reciprocal rank for graded relevance, 2009); f1@k = 2 hits / (k + R)
+    (PyTorch Geometric); auc = the
     share of pairs of a right answer and a candidate that is none whose order is right, half of
     those that tie, 1 without such pairs (Hanley, McNeil: The meaning and use of the area under a
     ROC curve, 1982).
 
-    With a relevance level answers of lower gains are not right: dcg, ndcg, weighted_recall and err
-    keep all gains, as trec_eval does with ``-l``, and are means over all queries with a gain; bpref
-    takes them for judged documents that are not right.
+    With a relevance level answers of lower gains are not right: dcg, ndcg and err
+    keep all gains, as trec_eval does with ``-l``, and are means over all queries with a gain.
 
     Ties: every order of a tie is equally likely, and all values of the kind "expected" are means
     over these orders, in closed form (McSherry, Najork: Computing information retrieval performance
@@ -394,8 +384,8 @@ def report(
         ("bounds": what all scores would give lies between), or concern what is listed alone
         ("expected"). Default: that of the report whose ranks they are, or "zero".
     relevance_level : float, optional
-        From which gain on, before `gain`, an answer is right. Others have their gains in dcg, ndcg,
-        weighted_recall and err, and are wrong answers for all other metrics. Default: that of the
+        From which gain on, before `gain`, an answer is right. Others have their gains in dcg, ndcg
+        and err, and are wrong answers for all other metrics. Default: that of the
         `Task` that made the ranks, or all that have a gain.
     answerless : {"omit", "zero"}, optional
         What becomes of queries without a right answer, as far as the ranks know them: they are left

@@ -37,7 +37,7 @@ class JudgedPairs(NamedTuple):
     queries, entities : IdColumn
         Of equal lengths.
     gains : ndarray of float64, shape (n,), or None
-        Finite; one below 0 says that the pair is not judged. None: all are 1.
+        Finite. None: all are 1.
     asked : IdColumn
         The queries that occur, also those without a pair; some of them perhaps several times.
     source : str
@@ -225,8 +225,6 @@ class AnswerSets(NamedTuple):
         vocabulary only.
     asked : int
         The number of queries that the qrels have, with right answers or without.
-    judged : ndarray of int64, shape (j, 2)
-        Distinct pairs of a gain of 0.
     names_alone : bool
         Whether entities have names and a number, but no order: the first of the ids are those that
         the qrels name, and any other name may stand for one of the others.
@@ -242,7 +240,6 @@ class AnswerSets(NamedTuple):
     gains: FloatArray | None
     known: dict[str, tuple[IntArray, IntArray]]
     asked: int
-    judged: IntArray = np.zeros((0, 2), np.int64)
     names_alone: bool = False
     sources: tuple[str, ...] = ()
     audit: tuple[str, ...] = ()
@@ -516,10 +513,7 @@ def _distinct_answers(sets: AnswerSets) -> AnswerSets:
         i = int(is_other.argmax())
         got = f"{gains[i - 1]} and {gains[i]} for {ordered.name(i)}"
         raise InputValueError("qrels", expected="one gain for each pair", got=got)
-    is_right = gains > 0
-    # As in trec_eval, documents below 0 count as not judged.
-    judged = ordered.pairs[~is_repeat & (gains == 0)]
-    return ordered.select(~is_repeat & is_right)._replace(judged=judged)
+    return ordered.select(~is_repeat & (gains > 0))
 
 
 def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:

@@ -1,4 +1,4 @@
-"""The side of a task of retrieval: a ranking for each right answer, and for judged documents."""
+"""The side of a task of retrieval: a ranking for each right answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.row_keys import are_among, distinct, distinct_in_place, distinct_rows, look_up
+from ..arrays.row_keys import distinct, distinct_in_place, distinct_rows, look_up
 from ..errors import InputValueError
 from ..inputs.frames import Axis, by_position
 from ..inputs.selection import indptr_of
@@ -146,10 +146,7 @@ SIDE = "answers"
 
 
 def make_side(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) -> SideTasks:
-    """Make the tasks: one for each right answer, which is never in the filter of its query.
-
-    One for each judged document that is a candidate of a query with right answers follows.
-    """
+    """Make the tasks: one for each right answer, which is never in the filter of its query."""
     size = sets.entities.size
     codes, right = sets.codes()
     queries = codes.queries
@@ -160,12 +157,9 @@ def make_side(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) -> Si
     if isinstance(among, KeyedLists):
         indptr, indices, _ = among.lists_of(queries)
         among = indptr, indices
-    judged = _judged_candidates(codes, sets, known, among)
-    if candidates.sampled is not None:  # A sample has no judged documents.
+    if candidates.sampled is not None:
         never_drawn = codes.lists(np.sort(np.append(right, known)))
         among = draw_for_queries(candidates, never_drawn, (rows, targets), size)
-    rows = np.append(rows, judged // size)
-    targets = np.append(targets, judged % size)
     if isinstance(among, tuple):
         indptr, indices = among
         among = indptr, indices, rows
@@ -177,7 +171,7 @@ def make_side(sets: AnswerSets, groups: Any, candidates: ChosenCandidates) -> Si
     without_answers[0] = sets.asked - len(queries)
     arrays: dict[str, Any] = {"without_answers": without_answers}
     if sets.gains is not None:
-        arrays["gains"] = np.append(sets.gains, np.zeros(len(judged)))
+        arrays["gains"] = sets.gains
     if groups is not None:
         labels["group"] = _read_groups(groups, sets.queries, queries)[rows]
 
@@ -210,22 +204,6 @@ def _known_alone(codes: PairCodes, sets: AnswerSets, right: IntArray) -> IntArra
     if not len(leaked):
         return known
     return np.delete(known, leaked)
-
-
-def _judged_candidates(codes: PairCodes, sets: AnswerSets, known: IntArray, among: Any) -> IntArray:
-    """Return the codes of judged documents that are candidates: not known, and let in.
-
-    `among` are the candidates of all queries, or (indptr, indices) of each; None: all.
-    """
-    judged = codes.encode(*sets.judged.T)
-    judged = judged[~are_among(judged, known)]
-    if among is None:
-        return judged
-    if isinstance(among, tuple):
-        indptr, indices = among
-        listed = np.repeat(np.arange(len(codes.queries)), np.diff(indptr)) * codes.size + indices
-        return judged[are_among(judged, listed)]
-    return judged[are_among(judged % codes.size, among)]
 
 
 def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels:

@@ -12,7 +12,7 @@ from ..arrays.row_keys import are_among, distinct
 from ..embeddings.scoring import TopK
 from ..errors import InputTypeError, InputValueError, warn_user
 from ..inputs.candidate_lists import as_lists
-from ..inputs.checks import choice, flag
+from ..inputs.checks import choice
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..inputs.words import LISTED
 from ..naming import public
@@ -23,17 +23,14 @@ from ..records.split_audit import check_rules
 from ..records.vocabularies import Vocabulary, code_names, ids_of_lists
 from ..tables.cells import percent
 from ..tasks.one_sided_task import OneSidedTask
-from ..tasks.side_tasks import SideTasks
 from .answered_queries import Rules, check_level, check_misses
-from .answers import GAINS, counted_gains, with_judged
+from .answers import GAINS, counted_gains
 from .lists import OrderedLists, lists_in_order, read_lists, scored_lists
 from .report import RetrievalReport, report
 from .sets import check_number_of_names, read_answer_sets, without_leaks
 from .side import ALL, SIDE, make_side, read_candidates
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from ..arrays.types import FloatArray, IntArray
     from ..inputs.candidate_lists import CandidateLists
     from ..records.elements import Elements
@@ -60,8 +57,8 @@ class Task(OneSidedTask[RetrievalReport]):
         `Qrels.of` takes them, `Qrels`, or the path of a .npy file of rows or of what
         `truerank.read_qrels` reads, gzipped if its name ends in .gz. A sparse matrix of scipy has a
         row for each query and a column for each entity, and gains as its stored values. What a str
-        and an int name is decided by `entities` and `queries`, in any container. A gain of 0 is no
-        right answer, and one below 0 says that the pair is not judged. A query without a right
+        and an int name is decided by `entities` and `queries`, in any container. A gain of 0 or
+        less is no right answer. A query without a right
         answer is left out of all means, and counted in `without_answers`;
         ``report(ranks, answerless="zero")`` counts
         it as 0.
@@ -101,13 +98,9 @@ class Task(OneSidedTask[RetrievalReport]):
         list of each query has, and the right answer, for lists alone; one that its list misses
         counts as 0.
         Metrics of sampled candidates are too good and cannot be compared with those of all.
-    judged : bool
-        Whether documents that `qrels` judge with a gain of 0 are ranked, too, as ``bpref`` and
-        ``judged@k`` need. They are tasks of the side after all right answers, and none of the ranks
-        of a report.
     relevance_level : float, optional
         From which gain on an answer is right, as ``-l`` of trec_eval says it: metrics of right
-        answers count those from it on, dcg, ndcg, weighted_recall and err keep all gains. Default:
+        answers count those from it on, dcg, ndcg and err keep all gains. Default:
         all gains above 0.
     exclude : {None, "self"}
         "self": the entity of the same name as a query, or of the same number where neither have
@@ -186,7 +179,6 @@ class Task(OneSidedTask[RetrievalReport]):
         split: str = "test",
         leaks: str = "keep",
         candidates: Any = None,
-        judged: bool = False,
         relevance_level: float | None = None,
         exclude: str | None = None,
         columns: Any = None,
@@ -195,7 +187,7 @@ class Task(OneSidedTask[RetrievalReport]):
         choice("gain", gain, GAINS)
         if exclude is not None:
             choice("exclude", exclude, ("self",))
-        if entities is None:  # The judged documents alone would be too few.
+        if entities is None:  # The documents of the qrels alone would be too few.
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
         sets = read_answer_sets(qrels, known, entities, queries, split, exclude, columns=columns)
@@ -205,11 +197,6 @@ class Task(OneSidedTask[RetrievalReport]):
         counted_gains(sets.gains, gain)
         level = 0.0 if relevance_level is None else check_level(relevance_level, sets.gains)
         chosen = read_candidates(candidates, sets)
-        is_drawn = chosen.sampled is not None
-        if not flag("judged", judged):
-            sets = sets._replace(judged=sets.judged[:0])
-        elif is_drawn:
-            raise InputValueError("judged", "sampled candidates have no judged documents")
         self.queries = sets.queries.names
         self._all_queries_known = queries is not None
         if groups is not None and not isinstance(groups, Mapping):
@@ -218,13 +205,12 @@ class Task(OneSidedTask[RetrievalReport]):
         self.entities = side.names
         self._query_vocabulary = Vocabulary(side.height, self.queries, "queries")
         self._names_alone: Vocabulary | None = sets.entities if sets.names_alone else None
-        self._are_all_judged = judged  # All that is judged is ranked, if it is true.
         self._has_groups = groups is not None
         protocol = Protocol(
             filter=tuple(sets.known),
             split=split,
             candidates=chosen.name,
-            sampled=is_drawn,
+            sampled=chosen.sampled is not None,
             files=sets.sources,
             **Rules(gain, relevance_level=level).fields(),
         )
@@ -243,7 +229,7 @@ class Task(OneSidedTask[RetrievalReport]):
         gains = self.answers.arrays.get("gains")
         if gains is None:
             return None
-        return counted_gains(gains[self._is_right()], Rules.of(self.protocol).gain)
+        return counted_gains(gains, Rules.of(self.protocol).gain)
 
     @property
     def without_answers(self) -> int:
@@ -260,13 +246,8 @@ class Task(OneSidedTask[RetrievalReport]):
         level = Rules.of(self.protocol).relevance_level
         if level and gains is not None:
             with_right = distinct(answers.rows[gains >= level])
-            number += len(distinct(answers.rows[gains > 0])) - len(with_right)
+            number += len(answers.queries) - len(with_right)
         return number
-
-    def _is_right(self) -> npt.NDArray[np.bool_]:
-        """Return which tasks are right answers, and not other judged documents."""
-        gains = self.answers.arrays.get("gains", np.ones(len(self.answers)))
-        return gains > 0
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -426,9 +407,6 @@ class Task(OneSidedTask[RetrievalReport]):
                 f"{lists.name}: {share} of what lists name is known, and not counted: {advice}"
             )
 
-    def _count_joined(self, side: SideTasks) -> int:
-        return int(np.count_nonzero(self._is_right()))
-
     def _become_part(self, source: Self, positions: IntArray) -> None:
         if self._asked_by_whole is None:
             self._asked_by_whole = source.answers.queries[:, 0]
@@ -496,8 +474,6 @@ class Task(OneSidedTask[RetrievalReport]):
     def _report_lists(self, ranks: Ranks, misses: str, source: str) -> RetrievalReport:
         """Report the ranks of all sides, of lists with their rule of misses and their file."""
         ranks = ranks.with_labels(side=None)
-        if self._are_all_judged:
-            ranks = with_judged(ranks, self._is_right())
         if source:
             files = list(ranks.protocol.files)
             files.append(source)
@@ -507,7 +483,7 @@ class Task(OneSidedTask[RetrievalReport]):
 
     def __repr__(self) -> str:
         side = self.answers
-        right = self._count_joined(side)
+        right = len(side)
         return (
             f"Task({right:,} right answers of {len(side.queries):,} queries among "
             f"{side.columns:,} entities; {self.protocol})"

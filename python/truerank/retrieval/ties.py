@@ -48,11 +48,6 @@ class Ties(NamedTuple):
         The first tie of each query.
     answers, candidates : ndarray of int64, shape (q,)
         The right answers of each query, at least 1, and its candidates, these among them.
-    judged : ndarray of int64, shape (3, m), or (3, 0) where nothing is known of them
-        How many documents that are judged not to be right answers are above the tie, in it, and
-        among all candidates of its query.
-    lengths : ndarray of int64, shape (q,)
-        How many candidates the list of each query has; all, where lists are not all there is.
     most : float
         The highest gain of all right answers of all queries.
     """
@@ -64,8 +59,6 @@ class Ties(NamedTuple):
     starts: IntArray
     answers: IntArray
     candidates: IntArray
-    judged: IntArray
-    lengths: IntArray
     most: float
 
     def of_queries(self, first: int, stop: int) -> Ties:
@@ -81,8 +74,6 @@ class Ties(NamedTuple):
             starts=starts - starts[0],
             answers=self.answers[first:stop],
             candidates=self.candidates[first:stop],
-            judged=self.judged[:, ties],
-            lengths=self.lengths[first:stop],
             most=self.most,
         )
 

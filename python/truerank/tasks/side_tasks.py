@@ -336,16 +336,13 @@ class SideTasks:
             return task_lists
         return task_lists.of_tasks(tasks)
 
-    def part(self, units: IntArray, tasks: int) -> SideTasks:
+    def part(self, units: IntArray) -> SideTasks:
         """Return the tasks of some units of a side, unit after unit.
 
         Parameters
         ----------
         units : ndarray of int64, shape (k,)
             The units, each once, in the order of the part.
-        tasks : int
-            How many tasks the side has; those after them (judged documents of retrieval, whose
-            counts are read beside those of the right answers) come last in the part, too.
 
         Returns
         -------
@@ -354,10 +351,7 @@ class SideTasks:
             those of the part: one for each row that its units have in the whole, unit after unit.
         """
         unit = self.labels["unit"].codes
-        right, right_place = _tasks_of_units(unit[:tasks], units)
-        further, further_place = _tasks_of_units(unit[tasks:], units)
-        chosen = np.concatenate([right, further + tasks])
-        place = np.concatenate([right_place, further_place])
+        chosen, place = _tasks_of_units(unit, units)
         given = codes_of(place, self.test_rows[chosen])
         asked = codes_of(self.rows[chosen])
         filter_lists, candidates = self.selections(chosen)

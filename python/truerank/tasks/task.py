@@ -203,7 +203,7 @@ class Task(Generic[AnyReport]):
         part._units = self._units[positions]
         part.sides = {}
         for name, side in self.sides.items():
-            part.sides[name] = side.part(part._units, self._count_joined(side))
+            part.sides[name] = side.part(part._units)
         vars(part).update(part.sides)
         part._become_part(self, positions)
         return part
@@ -212,10 +212,6 @@ class Task(Generic[AnyReport]):
     def _units(self) -> IntArray:
         """The units in the order of the test set; those of a part in its own order."""
         return distinct(np.concatenate([side.labels["unit"].codes for side in self.sides.values()]))
-
-    def _count_joined(self, side: SideTasks) -> int:
-        """Return how many tasks of a side are in the ranks of a report, from the first one on."""
-        return len(side)
 
     def _become_part(self, source: Self, positions: IntArray) -> None:
         """Make what a protocol keeps beside its sides that of some units of the source.
