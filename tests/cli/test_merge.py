@@ -201,17 +201,6 @@ def test_parts_that_lack_a_side(run: Run) -> None:
     assert tr.load("both.npz") == whole
 
 
-def test_statements_without_qualifiers(run: Run) -> None:
-    """No part lacks what its statements do not have."""
-    test = [("a", "won", "z", "in", "x"), ("b", "won", "z")]
-    rules = {"entities": list("abxz"), "relations": ["won", "in"], "statements": True}
-    task = tr.link_prediction.Task(test, {}, sides=["tail", "qualifier"], **rules)
-    for p in range(2):
-        scorers = dict.fromkeys(task.sides, lambda queries: np.ones((len(queries), 4)))
-        task[p::2].evaluate(**scorers).ranks.save(f"statements-{p}.npz")
-    assert run("merge", "statements-0.npz", "statements-1.npz").code == 0
-
-
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [

@@ -25,7 +25,6 @@ OF_PYTHON_ALONE = {
     "pre_filtered_triples": "an argument of PyKEEN",
     "progress": "commands always draw a bar",
     "side": "the option labels all tasks of a file, the advice labels ranks",
-    "statements": "statements of a command have keys",
     "unit": "labels of ranks that Python made",
 }
 ADDRESS = re.compile(r"(?<![\w.<-])([a-z_]+)=(?![=>])")

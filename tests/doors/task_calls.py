@@ -56,7 +56,6 @@ def link_prediction_calls(folder: Path) -> list[Call]:
         Call(f"{name}.Negatives", lp.Negatives, {"tail": [[0, 1], [2]]}),
         Call(f"{name}.Sampled", lp.Sampled, {"negatives": 2}),
         Call(f"{name}.read_predictions", lp.read_predictions, {"path": folder / "predictions.txt"}),
-        Call(f"{name}.read_statements", lp.read_statements, {"statements": folder / "train.txt"}),
         Call(f"{name}.read_triples", lp.read_triples, {"triples": TRIPLES}),
         Call(f"{name}.Predictions.evaluate", predictions.evaluate, {}),
     ]

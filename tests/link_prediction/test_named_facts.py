@@ -121,7 +121,7 @@ def test_what_stands_beside_is_left_out_and_in_the_audit() -> None:
 
 
 WEIGHTS = [0.5, 0.25, 0.5, 1.0]
-FURTHER = "keys=, time= or statements=True say what others are, and columns="
+FURTHER = "keys= or time= say what others are, and columns="
 
 
 @pytest.mark.parametrize(
@@ -218,20 +218,6 @@ def test_known_triples_that_share_no_query_are_in_the_audit() -> None:
 
 
 TRAIN_ROWS = UNNAMED["rows"](TRAIN)
-
-
-def test_statements_are_a_list_of_rows() -> None:
-    won = [("curie", "won", "nobel", "with", "pierre")]
-    assert Task(won, statements=True).sets is not None
-    words = "expected a path, or a list of tuples"
-    refusal(TypeError, words, Task, tuple(zip(*won, strict=True)), statements=True)
-    refusal(TypeError, words, Task, NAMED["frame"](ROLES, TEST), statements=True)
-    named = NAMED["named tuples"](ROLES, TEST)
-    refusal(ValueError, "^test: .* in statement 0", Task, named, statements=True)
-    columns = dict(zip(ROLES, range(3), strict=True))
-    refusal(
-        ValueError, "^columns: .*None for statements", Task, won, columns=columns, statements=True
-    )
 
 
 def test_readers_of_triples_take_the_same_tables() -> None:

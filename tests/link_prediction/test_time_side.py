@@ -151,5 +151,3 @@ def test_sides_that_need_times() -> None:
     unknown = [("a", "met", "b", "####")]
     message = "sides: .* fact 0 of the test has an unknown time"
     refusal(ValueError, message, Task, unknown, {"train": TRAIN}, sides=["time"], time=3)
-    statements = [("a", "won", "b", "in", "c")]
-    refusal(ValueError, "sides", Task, statements, {}, sides=["time"], statements=True)

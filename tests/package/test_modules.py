@@ -108,9 +108,6 @@ TESTED_BY = {
     "inputs/test_selections.py": """
         inputs/selection
     """,
-    "link_prediction/test_statement_task.py": """
-        link_prediction/statements
-    """,
     "link_prediction/test_task.py": """
         link_prediction/triple_sides
     """,

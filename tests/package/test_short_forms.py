@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.link_prediction import Statements
 
 PACKAGES = ("", ".link_prediction", ".alignment", ".retrieval", ".metrics", ".reporting", ".ranks")
 PACKAGES += (".inference", ".compat", ".plot")
@@ -114,7 +113,6 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "Protocol": lambda: tr.Protocol(filter=NAMES[:5000], files=NAMES[:5000]),
     "Store": lambda: tr.open_scores(np.zeros((MANY, 3))),
     "RankCounter": lambda: tr.RankCounter(np.zeros(MANY), IDS, candidates=MANY),
-    "Statements": lambda: Statements(*[IDS] * len(Statements._fields)),
     "TrueRankMetric": filled_metric,
     "RankEvaluator": filled_evaluator,
 }

@@ -19,7 +19,6 @@ from truerank import alignment
 from truerank.link_prediction import (
     Task,
     read_predictions,
-    read_statements,
     read_triples,
 )
 
@@ -209,32 +208,6 @@ PYTHON_DOORS: dict[str, Door] = {
         lambda order, x: counted(relation_task(order).evaluate_lists(relation=[list(x)]).ranks),
         listed,
     ),
-    "statements: heads": Door(
-        lambda order, x: (
-            read_statements(rows_of(x, lambda e: (e, "r", first(order))), entities=order)
-            .triples[:, 0]
-            .tolist()
-        ),
-        same,
-    ),
-    "statements: values": Door(
-        lambda order, x: (
-            read_statements(
-                rows_of(x, lambda e: (first(order), "r", first(order), "in", e)), entities=order
-            )
-            .qualifiers[:, 1]
-            .tolist()
-        ),
-        same,
-    ),
-    "statements: relations of qualifiers": Door(
-        lambda order, x: (
-            read_statements(rows_of(x, lambda e: ("a", first(order), "a", e, "a")), relations=order)
-            .qualifiers[:, 0]
-            .tolist()
-        ),
-        same,
-    ),
     "aligned pairs: left": Door(
         lambda order, x: (
             alignment.Task(
@@ -359,15 +332,6 @@ TEXT_DOORS: dict[str, tuple[str, Door]] = {
     "text: known facts": (
         "{1}\tr\t{0}",
         Door(lambda order, x: task_of(order, str(x)).tail.filter[1].tolist(), with_first),
-    ),
-    "text: statements": (
-        "{0}\tr\t{0}\tr\t{0}",
-        Door(
-            lambda order, x: (
-                read_statements(x, entities=order, relations=["r"]).qualifiers[:, 1].tolist()
-            ),
-            same,
-        ),
     ),
     "text: aligned pairs": (
         "{0}\t{0}",

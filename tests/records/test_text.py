@@ -242,21 +242,3 @@ def test_csv_has_quotes(tmp_path: Path) -> None:
 def test_csv_that_is_none(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "facts.csv").write_text(text)
     refusal(ValueError, words, link_prediction.read_triples, tmp_path / "facts.csv")
-
-
-def test_statements_have_headers_and_csv(tmp_path: Path) -> None:
-    text = 'head,relation,tail\n"a, b",r,c,q,"v, w"\n'
-    path = tmp_path / "statements.csv"
-    path.write_text(text)
-    with pytest.warns(UserWarning, match="a header: left out"):
-        found = link_prediction.read_statements(path)
-    assert found.entities == ("a, b", "c", "v, w")
-    assert len(link_prediction.read_statements(path, header=False).triples) == 2
-    path.write_text("tail,relation,head\na,r,b\n")
-    words = 'statements.csv: expected head, relation and tail, .* got a header "tail relation head"'
-    refusal(ValueError, words, link_prediction.read_statements, path)
-    path.write_text("u,v,w\n" + "".join(",".join(row) + "\n" for row in LOOP))
-    words = "statements.csv: expected a first line with a field that occurs elsewhere"
-    refusal(ValueError, words, link_prediction.read_statements, path)
-    with pytest.warns(UserWarning, match='reads "u v w", a header'):
-        assert len(link_prediction.read_statements(path, header=True).triples) == 9

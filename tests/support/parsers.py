@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import gzip
 import io
-import json
 import shutil
 import tempfile
 import time
@@ -28,10 +27,8 @@ import numpy as np
 import truerank as tr
 from support.environment import ROOT, SANITIZED
 from truerank.link_prediction import (
-    Statements,
     Task,
     read_predictions,
-    read_statements,
 )
 
 CORPUS = ROOT / "fuzz" / "corpus.zip"
@@ -430,7 +427,7 @@ def _read_openea(path: Path) -> Any:
     return repr(found), found.pairs.tolist(), found.left.triples.tolist()
 
 
-# -- lists, queries and statements -----------------------------------------------------------------
+# -- lists and judgements --------------------------------------------------------------------------
 
 
 def _read_lists(lists: tr.NamedLists) -> Any:
@@ -466,61 +463,6 @@ def _read_predictions(path: Path) -> Any:
         found.ids.tolist(),
         repr(found.scores.tolist()),
     )
-
-
-def _lines_of(path: Path) -> list[str]:
-    """Return the lines of a file, the plain way."""
-    text = path.read_bytes().decode().removeprefix("\ufeff")
-    return text.replace("\r\n", "\n").removesuffix("\r").split("\n")
-
-
-def _read_statements(path: Path) -> Any:
-    """Return the statements, which are those of the lines as Python splits them."""
-    found = _rows_of(read_statements(path))
-    lines = [line for line in _lines_of(path) if line.strip(" ")]
-    delimiter = "\t" if lines and "\t" in lines[0] else ","
-    # Blanks at the ends of a field belong to no label.
-    plain = [[field.strip(" \t\r\n") for field in line.split(delimiter)] for line in lines]
-    assert found == plain, f"plain reading gives {plain}, not {found}"
-    if not found:
-        return found
-    return _task_of(path, found)
-
-
-def _read_json_statements(path: Path) -> Any:
-    """Return the statements, which are those of the lines as Python's JSON has them."""
-    found = _rows_of(read_statements(path))
-    rows = [json.loads(line) for line in _lines_of(path) if line.strip()]
-    assert len(found) == len(rows)
-    assert all(a == b for a, b in zip(found, rows, strict=True) if isinstance(b, list))
-    if not found:
-        return found
-    return _task_of(path, found)
-
-
-def _rows_of(read: Statements) -> list[list[str | int]]:
-    """Return statements by their labels, or by ids."""
-    entities = read.entities or range(2**63)
-    relations = read.relations or range(2**63)
-    rows = []
-    for i, (head, relation, tail) in enumerate(read.triples.tolist()):
-        row = [entities[head], relations[relation], entities[tail]]
-        for r, value in read.qualifiers[read.indptr[i] : read.indptr[i + 1]].tolist():
-            row += [relations[r], entities[value]]
-        rows.append(row)
-    return rows
-
-
-def _task_of(path: Path, rows: list[list[str | int]]) -> Any:
-    """Make the tasks, which are those of the distinct statements."""
-    facts = [(*row[:3], frozenset(zip(row[3::2], row[4::2], strict=True))) for row in rows]
-    has_pairs = any(fact[3] for fact in facts)
-    sides = ["head", "tail", "qualifier"] if has_pairs else ["head", "tail"]
-    task = Task(path, sides=sides, duplicates="drop", statements=True)
-    distinct = set(facts)
-    assert len(task.tail) == len(distinct)
-    assert not has_pairs or len(task.qualifier) == sum(len(fact[3]) for fact in distinct)
-    return rows
 
 
 # -- reports ---------------------------------------------------------------------------------------
@@ -561,6 +503,4 @@ PARSERS: Mapping[str, Parser] = {
     "qrels": Parser(".txt", _read_qrels),
     "json_lists": Parser(".json", lambda path: _read_lists(tr.read_json_lists(path))),
     "predictions": Parser(".txt", _read_predictions),
-    "statements": Parser(".txt", _read_statements),
-    "json_statements": Parser(".jsonl", _read_json_statements),
 }

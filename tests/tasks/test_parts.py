@@ -140,41 +140,6 @@ def by_vectors(rng: np.random.Generator) -> Case:
     )
 
 
-def statements(rng: np.random.Generator) -> Case:
-    """Statements with up to two qualifiers, whose values are predicted, too."""
-    rows = []
-    for _ in range(10):
-        row = [rng.integers(ENTITIES), rng.integers(RELATIONS), rng.integers(ENTITIES)]
-        for _ in range(rng.integers(0, 3)):
-            row += [rng.integers(RELATIONS), rng.integers(ENTITIES)]
-        rows.append(tuple(map(int, row)))
-    rows.append((0, 0, 1, 1, 2))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        task = tr.link_prediction.Task(
-            rows,
-            {},
-            entities=ENTITIES,
-            relations=RELATIONS,
-            sides=["tail", "qualifier"],
-            statements=True,
-        )
-    scores = few_values(rng, 50, ENTITIES)
-
-    def model(queries: np.ndarray) -> np.ndarray:
-        return scores[queries.sum(axis=1) % 50]
-
-    def by_matrices(part: Any) -> Any:
-        matrices = {}
-        for name, side in part.sides.items():
-            matrices[name] = np.zeros((side.height, ENTITIES), np.float32)
-            matrices[name][side.test_rows] = model(side.queries)[side.rows]
-        return part.evaluate_scores(**matrices)
-
-    ways = {"callables": lambda part: part.evaluate(tail=model, qualifier=model)}
-    return Case(task, ways | {"matrices": by_matrices})
-
-
 def times(rng: np.random.Generator) -> Case:
     """Facts with a start and an end, filtered by overlap."""
     start = rng.integers(0, 6, 14)
@@ -258,7 +223,7 @@ def retrieval(rng: np.random.Generator) -> Case:
     return Case(task, ways, lambda ranks: tr.retrieval.report(ranks, by=by))
 
 
-CASES = (link_prediction, by_vectors, statements, times, alignment, retrieval)
+CASES = (link_prediction, by_vectors, times, alignment, retrieval)
 
 
 def same_values(one: dict[str, Any], two: dict[str, Any]) -> bool:
@@ -551,9 +516,9 @@ def test_what_has_not_all_labels_is_not_looked_at() -> None:
 
 
 def test_a_repeat_is_the_same_fact() -> None:
-    """What differs in its relation, its time or its qualifiers alone is another fact."""
+    """What differs in its relation or its time alone is another fact."""
     ranks = labelled([(0, 1)], [3])
-    for name in ("relation", "time", "qualifiers"):
+    for name in ("relation", "time"):
         parts = [ranks.with_labels(**{name: [value]}) for value in ("x", "y", "x")]
         assert len(tr.concatenate(parts[:2])) == 2
         words = rf"1 of 3 tasks are there twice .* \(unit 0, side tail, {name} x, query 0"

@@ -15,7 +15,6 @@ from ..counting import counter as counters
 from ..counting.block_columns import first_of
 from ..errors import InputError, InputValueError
 from ..inference.units import UNIT, describe_units, unit_codes
-from ..link_prediction.triples import QUALIFIER
 from ..ranks import storage
 from ..ranks.joining import REPEAT_RULES
 from ..ranks.origins import numbered_apart
@@ -165,7 +164,7 @@ def check_sides(ranks: Ranks, unit: IntArray, parts: Mapping[str, Ranks]) -> Non
     name = unit_codes(ranks, UNIT).name
     for side in map(str, ranks.side.counts()):
         of_side = unit[ranks.side.values == side]
-        if not len(of_side) or side == QUALIFIER:  # Not every statement has qualifiers.
+        if not len(of_side):
             continue
         has_side = np.zeros(sum(origin.rows for origin in ranks.origins), np.bool_)
         has_side[of_side] = True

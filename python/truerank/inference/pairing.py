@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .units import HasRanks
 
 BY_IDS = {"queries": "query", "targets": "target"}
-IDENTIFYING_LABELS = ("side", "relation", "time", "qualifiers", *BY_IDS)
+IDENTIFYING_LABELS = ("side", "relation", "time", *BY_IDS)
 BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
 BY_NUMBERS_ONLY = "paired by the numbers of queries only"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from .candidate_sets import Negatives as Negatives
     from .listed_predictions import Predictions as Predictions
     from .listed_predictions import read_predictions as read_predictions
-    from .statements import Statements as Statements
-    from .statements import read_statements as read_statements
     from .task import Task as Task
     from .triple_audit import TaskAudit as TaskAudit
     from .triple_audit import TimeAudit as TimeAudit
@@ -32,7 +30,6 @@ else:  # A type checker that read this would accept any name.
             "..tasks.side_tasks": ("Sampled",),
             ".candidate_sets": ("Negatives",),
             ".listed_predictions": ("Predictions", "read_predictions"),
-            ".statements": ("Statements", "read_statements"),
             ".task": ("Task",),
             ".triple_audit": ("TaskAudit", "TimeAudit"),
             ".triples": ("Triples", "read_triples"),

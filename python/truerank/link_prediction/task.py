@@ -1,4 +1,4 @@
-"""The task of link prediction, made from triples or statements, and the ways to evaluate it."""
+"""The task of link prediction, made from triples, and the ways to evaluate it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from ..errors import InputValueError, warn_user
-from ..inputs.checks import flag, several
+from ..inputs.checks import several
 from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..naming import public
 from ..ranks.protocol import Protocol
@@ -20,19 +20,16 @@ from ..tasks.task import ScoreOptions, VectorOptions
 from ..tasks.task import Task as SidedTask
 from .candidate_sets import as_candidates
 from .known_answers import NONE, check_filters, check_words
-from .statements import read_statement_splits
 from .times import UNKNOWN_START, check_numbers_of_columns
 from .triple_audit import TaskAudit, audit_triples
 from .triple_sides import make_sides
-from .triples import QUALIFIER, SIDES, TIME, read_splits
+from .triples import ALL_SIDES, TIME, read_splits
 
 if TYPE_CHECKING:
     from ..arrays.types import IntArray
-    from ..records.split_columns import Splits
     from ..records.vocabularies import Names
     from ..tasks.side_tasks import SideTasks
     from .candidate_sets import CandidateSet
-    from .statements import QualifierSets
     from .triples import TripleSplits
 
 
@@ -63,9 +60,9 @@ class Task(SidedTask[Report]):
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
         number of ids. Labels in the order of the columns of scores, or a mapping to ids. A file
         of labels, a line each, or of labels and ids, as ``entities.dict`` and ``entity2id.txt``.
-    sides : sequence of {"head", "tail", "relation", "qualifier", "time"}
+    sides : sequence of {"head", "tail", "relation", "time"}
         The sides to predict; in Ranks, head comes before tail, tail before relation, and that
-        before time. Only statements have qualifiers. "time": the time of a fact among all distinct
+        before time. "time": the time of a fact among all distinct
         times of all splits, in their order, of facts with one column of points (`time`); times at
         which the same triple holds, too, are known answers.
     candidates : None, "all", "typed", name of a split, entities, mapping, Sampled, Negatives
@@ -103,11 +100,6 @@ class Task(SidedTask[Report]):
         What to do with test triples that repeat an earlier one, that a known split also has, and
         that have an entity or relation that the split named "train" lacks (or, if no known split
         has that name, that all of them lack). Duplicates and leaks that are kept cause a warning.
-    statements : bool
-        Whether rows are statements, triples with a set of any number of qualifiers, in any form
-        that `read_statements` takes. A qualifier is a pair of a relation and a value, an entity.
-        The set of a statement is one more column of its triple, the number of the set, and all else
-        holds for such rows; see the notes.
     columns : dict of str to (str or int), optional
         The name or the number of the column of "head", "relation" and "tail", in all splits. Others
         are left out, unless `keys` or `time` is given: they follow in their order. Default: by
@@ -120,10 +112,10 @@ class Task(SidedTask[Report]):
     Attributes
     ----------
     sides : dict of str to SideTasks
-        Each is an attribute, too: `head`, `tail`, `relation`, `qualifier`, `time`. Queries of a
+        Each is an attribute, too: `head`, `tail`, `relation`, `time`. Queries of a
         tail are rows (head, relation, ...), of a head (relation, tail, ...), those of a relation
-        (head, tail, ...), those of a value (head, relation, tail, its relation, set), those of a
-        time (head, relation, tail, ...). ``time.names`` are the times in the order of columns.
+        (head, tail, ...), those of a time (head, relation, tail, ...). ``time.names`` are the times
+        in the order of columns.
     protocol : Protocol
     protocols : dict of str to Protocol
         By the name of the filter; `protocol` is the first.
@@ -135,10 +127,6 @@ class Task(SidedTask[Report]):
         The labels of the ids.
     qualifiers : tuple
         The labels of each further column, or None.
-    sets : sequence of ndarray of int64, shape (k, 2), or None
-        Of statements: the distinct sets of qualifiers by their number, pairs of a relation and a
-        value; ``sets[0]`` is empty, and ``sets.padded(numbers)`` is an array of some, as models
-        read them. Those without one of the qualifiers of a test statement are among them.
 
     Raises
     ------
@@ -165,16 +153,6 @@ class Task(SidedTask[Report]):
     which all sides share), and "time" if some columns are times (the point or the start). Reports
     can be grouped by any of them.
 
-    Statements have the side "qualifier", too: the value of each qualifier of each test statement,
-    from its head, relation and tail, the relation of the qualifier, and the other qualifiers. The
-    filter "fact" leaves out the answers of statements with the same qualifiers (for a value, with
-    the same other ones), "triple" those of statements with any. With ``keys=()``, qualifiers are
-    part of no query. The candidates "train" are all entities of that split, "typed" for a value
-    those of qualifiers of that relation; `unseen` is about heads, relations and tails alone. Tasks
-    have the label "qualifiers", too, how many their statement has, and "relation" is that of the
-    qualifier where its value is predicted. A pair that a statement has twice counts once, and the
-    order of its qualifiers means nothing.
-
     Examples
     --------
     >>> task = Task([("a", "likes", "c")], {"train": [("a", "likes", "b"), ("b", "likes", "c")]})
@@ -196,30 +174,15 @@ class Task(SidedTask[Report]):
     >>> task.tail.candidates
     array([1, 2])
 
-    Statements with qualifiers:
-
-    >>> train = [("a", "won", "x", "in", "2001"), ("a", "won", "y", "in", "2002")]
-    >>> task = Task(
-    ...     [("a", "won", "z", "in", "2001")], {"train": train}, sides=["tail", "qualifier"],
-    ...     filters=["fact", "triple"], statements=True,
-    ... )
-    >>> task.entities
-    ('2001', '2002', 'a', 'x', 'y', 'z')
-    >>> scores = [[0.0, 0.1, 0.2, 0.9, 0.8, 0.7]]
-    >>> report = task.evaluate_scores(scores, qualifier=scores)
-    >>> report["tail.mr"], report.filters["triple"]["tail.mr"]
-    (2.0, 1.0)
     """
 
     head: SideTasks
     tail: SideTasks
     relation: SideTasks
-    qualifier: SideTasks
     time: SideTasks
     audit: TaskAudit
     test: IntArray
     qualifiers: tuple[tuple[str, ...] | None, ...]
-    sets: QualifierSets | None
 
     def __init__(
         self,
@@ -237,16 +200,17 @@ class Task(SidedTask[Report]):
         duplicates: str = "keep",
         leaks: str = "keep",
         unseen: str = "keep",
-        statements: bool = False,
         columns: Mapping[str, str | int] | None = None,
         header: bool | None = None,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
-        chosen_sides = _read_sides(sides, flag("statements", statements))
+        chosen_sides = sorted(check_words("sides", sides, ALL_SIDES), key=ALL_SIDES.index)
         named_splits = name_splits(split, test, known)
-        options = {"time": time, "keys": keys, "columns": columns, "header": header}
-        splits = _read_facts(named_splits, statements, entities, relations, options)
-        self.sets = splits.beside.sets if statements else None
+        splits = read_splits(
+            named_splits, entities, relations, time=time, keys=keys, columns=columns, header=header
+        )
+        if not splits.tested:
+            raise InputValueError(split, expected="at least one triple", got="none")
         _check_time_side(chosen_sides, splits)
         width = splits.triples.shape[1]
         key_columns = _read_keys(keys, width)
@@ -326,7 +290,6 @@ class Task(SidedTask[Report]):
         *,
         head: Callable[[IntArray], Any] | None = None,
         relation: Callable[[IntArray], Any] | None = None,
-        qualifier: Callable[[IntArray], Any] | None = None,
         time: Callable[[IntArray], Any] | None = None,
         **options: Unpack[BatchOptions],
     ) -> Report:
@@ -334,10 +297,9 @@ class Task(SidedTask[Report]):
 
         Parameters
         ----------
-        tail, head, relation, qualifier, time : callable
+        tail, head, relation, time : callable
             f(queries) -> scores, for each side of the task: queries (b, c) int64, distinct, as the
-            side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor. Only
-            statements have qualifiers to predict.
+            side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor.
 
         Returns
         -------
@@ -360,7 +322,7 @@ class Task(SidedTask[Report]):
         >>> report["tail.mr"], report["head.mr"], report["mr"]
         (2.0, 1.0, 1.5)
         """
-        scorers = _by_side(tail, head, relation, qualifier, time)
+        scorers = _by_side(tail, head, relation, time)
         return self._evaluate(scorers, **options)
 
     @with_options(VectorOptions, similarity="dot")
@@ -371,7 +333,6 @@ class Task(SidedTask[Report]):
         head: Any = None,
         entities: Any = None,
         relation: Any = None,
-        qualifier: Any = None,
         time: Any = None,
         relations: Any = None,
         times: Any = None,
@@ -382,11 +343,9 @@ class Task(SidedTask[Report]):
 
         Parameters
         ----------
-        tail, head, relation, qualifier, time : array_like, shape (q, d)
+        tail, head, relation, time : array_like, shape (q, d)
             Those of each side. Row i belongs to ``test[i]`` as it was given, or with
-            ``unique=True`` to the query ``task.tail.queries[i]``. Those of qualifiers, which
-            statements may have, belong to the qualifiers of the test as they were given, statement
-            by statement.
+            ``unique=True`` to the query ``task.tail.queries[i]``.
         entities : array_like, shape (columns, d), or path
             The embeddings of entities. The index of a frame must be the labels in their order.
         relations : array_like, shape (columns, d), or path
@@ -427,7 +386,7 @@ class Task(SidedTask[Report]):
         >>> report["tail.mr"]
         2.0
         """
-        queries = _by_side(tail, head, relation, qualifier, time)
+        queries = _by_side(tail, head, relation, time)
         candidates = {"entities": entities, "relations": relations, "times": times}
         return self._evaluate_embeddings(queries, candidates, unique=unique, **options)
 
@@ -438,7 +397,6 @@ class Task(SidedTask[Report]):
         *,
         head: Any = None,
         relation: Any = None,
-        qualifier: Any = None,
         time: Any = None,
         unique: bool = False,
         **options: Unpack[ScoreOptions],
@@ -447,7 +405,7 @@ class Task(SidedTask[Report]):
 
         Parameters
         ----------
-        tail, head, relation, qualifier, time : array_like, or files
+        tail, head, relation, time : array_like, or files
             Those of each side, of shape (rows, columns). Row i belongs to ``test[i]`` as it was
             given, or with ``unique=True`` to the query ``task.tail.queries[i]``. Rows of one query
             may differ. The columns of a frame must be the labels in their order.
@@ -471,7 +429,7 @@ class Task(SidedTask[Report]):
         >>> task.evaluate_scores(np.array([[3.0, 2.0, 9.0]]))["tail.mr"]
         2.0
         """
-        scores = _by_side(tail, head, relation, qualifier, time)
+        scores = _by_side(tail, head, relation, time)
         return self._evaluate_scores(scores, unique=unique, **options)
 
     @with_options(ListOptions)
@@ -481,7 +439,6 @@ class Task(SidedTask[Report]):
         *,
         head: Any = None,
         relation: Any = None,
-        qualifier: Any = None,
         time: Any = None,
         unique: bool = False,
         **options: Unpack[ListOptions],
@@ -494,7 +451,7 @@ class Task(SidedTask[Report]):
 
         Parameters
         ----------
-        tail, head, relation, qualifier, time : TopK, or ids as `truerank.rank_lists` takes them
+        tail, head, relation, time : TopK, or ids as `truerank.rank_lists` takes them
             Those of each side, whose rows are those of `evaluate_embeddings`: what
             `truerank.topk_embeddings` returns, or ids, the best first.
         unique : bool
@@ -521,36 +478,13 @@ class Task(SidedTask[Report]):
         >>> report["tail.mr"]
         2.0
         """
-        lists = _by_side(tail, head, relation, qualifier, time)
+        lists = _by_side(tail, head, relation, time)
         return self._evaluate_lists(lists, unique=unique, **options)
 
 
-def _by_side(tail: Any, head: Any, relation: Any, qualifier: Any, time: Any) -> dict[str, Any]:
+def _by_side(tail: Any, head: Any, relation: Any, time: Any) -> dict[str, Any]:
     """Return what belongs to each side, by its name."""
-    return {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier, TIME: time}
-
-
-def _read_sides(sides: Any, has_qualifiers: bool) -> list[str]:
-    """Return the sides to predict in the order of the tasks."""
-    names = (*SIDES, QUALIFIER) if has_qualifiers else (*SIDES, TIME)
-    return sorted(check_words("sides", sides, names), key=names.index)
-
-
-def _read_facts(
-    named_splits: Splits, statements: bool, entities: Any, relations: Any, options: dict[str, Any]
-) -> TripleSplits:
-    """Read triples, or statements, whose form leaves nothing to say about columns."""
-    if statements:
-        for name in ("time", "columns"):
-            if options[name] is not None:
-                got = f"{options[name]!r}; a time is the value of a qualifier"
-                raise InputValueError(name, expected="None for statements", got=got)
-        splits = read_statement_splits(named_splits, entities, relations, options["header"])
-    else:
-        splits = read_splits(named_splits, entities, relations, **options)
-    if not splits.tested:
-        raise InputValueError(next(iter(named_splits)), expected="at least one triple", got="none")
-    return splits
+    return {"tail": tail, "head": head, "relation": relation, TIME: time}
 
 
 def _check_time_side(sides: Sequence[str], splits: TripleSplits) -> None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays.row_keys import DistinctRows, are_among, first_rows, occurrences_of, row_keys
-from ..errors import InputValueError
+from ..arrays.row_keys import DistinctRows, occurrences_of
 from ..ranks.labels import Labels, labels_of_codes
 from ..tasks.side_tasks import SideQueries, SideTasks
 from .candidate_sets import CandidateSet, candidates_of
 from .known_answers import SideFacts
-from .triples import KINDS, QUALIFIER, SIDES, TIME
+from .triples import KINDS, SIDES, TIME
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,7 +31,6 @@ LABELS = (
     "head_degree",
     "tail_degree",
     "degree",
-    "qualifiers",
     "time",
 )
 
@@ -119,11 +116,11 @@ def make_sides(
     candidates: CandidateSet,
     is_asked: npt.NDArray[np.bool_],
 ) -> dict[str, SideTasks]:
-    """Make the tasks of some sides, of triples or of statements.
+    """Make the tasks of some sides.
 
     Parameters
     ----------
-    sides : sequence of {"head", "tail", "relation", "qualifier", "time"}
+    sides : sequence of {"head", "tail", "relation", "time"}
         The sides to predict.
     splits : TripleSplits
         The evaluated split, which comes first, and the known ones.
@@ -140,17 +137,11 @@ def make_sides(
     """
     counts = TripleCounts(splits.triples, splits.tested)
     labels = _labels_of_triples(splits, kept, counts)
-    if QUALIFIER not in sides:
-        counts.forget("entities")
+    counts.forget("entities")
     made = {}
     for side in sides:
-        facts, rows, height = _read_facts(side, splits, kept, keys)
-        marks = is_asked if side != QUALIFIER else None  # The facts of qualifiers are no triples.
-        queries = facts.queries(facts.query_columns + facts.keys, marks)
-        labels_of_side = labels
-        if side == QUALIFIER:  # A triple has a task for each of its qualifiers.
-            places = np.searchsorted(kept, rows)
-            labels_of_side = {name: each[places] for name, each in labels.items()}
+        facts = _read_facts(side, splits, kept, keys)
+        queries = facts.queries(facts.query_columns + facts.keys, is_asked)
         vocabulary = splits.vocabulary_of(side)
         made[side] = SideTasks(
             side,
@@ -160,9 +151,9 @@ def make_sides(
             columns=vocabulary.size,
             filter=facts.filter(filters[0], queries),
             candidates=candidates_of(side, candidates, queries, facts, splits),
-            labels=_labels_of_side(side, splits, facts, queries, counts, labels_of_side),
-            test_rows=facts.ranked,
-            height=height,
+            labels=_labels_of_side(side, splits, facts, queries, counts, labels),
+            test_rows=kept,
+            height=splits.tested,
             names=vocabulary.names,
             candidate_kind=KINDS.get(side, "entities"),
             other_filters={name: facts.filter(name, queries) for name in filters[1:]},
@@ -184,8 +175,6 @@ def _labels_of_triples(
         "head_degree": labels_of_codes(counts.degrees("entities", triples[kept, 0])),
         "tail_degree": labels_of_codes(counts.degrees("entities", triples[kept, 2])),
     }
-    if splits.beside is not None:
-        labels["qualifiers"] = labels_of_codes(splits.beside.sets.sizes[triples[kept, 3]])
     if splits.times is not None:
         column = splits.times.columns[0]
         labels["time"] = labels_of_codes(triples[kept, column], splits.qualifiers[column - 3])
@@ -202,8 +191,6 @@ def _labels_of_side(
 ) -> dict[str, Labels]:
     """Add the labels of the tasks of one side to those of their triples."""
     labels = dict(of_triples)
-    if side == QUALIFIER:
-        labels["relation"] = splits.relations.labels(facts.facts[facts.ranked, 1])
     labels["queries"] = labels_of_codes(queries.rows)
     labels["targets"] = labels_of_codes(queries.targets)
     if side == TIME:  # A time is as frequent as the known facts that hold then.
@@ -217,29 +204,16 @@ def _labels_of_side(
     return {name: labels[name] for name in LABELS if name in labels}
 
 
-class RankedFacts(NamedTuple):
-    """The facts of a side, the test triple of each task, and how many of these were given."""
-
-    facts: SideFacts
-    rows: IntArray
-    height: int
-
-
 def _read_facts(
     side: str, splits: TripleSplits, kept: IntArray, keys: tuple[int, ...]
-) -> RankedFacts:
+) -> SideFacts:
     """Return the facts of all splits as a side sees them."""
     if side == TIME:
-        return RankedFacts(_facts_of_times(splits, kept, keys), kept, splits.tested)
-    if side == QUALIFIER:
-        facts = _facts_of_values(splits, kept, bool(keys))
-        rows = splits.beside.statement[facts.ranked]
-        return RankedFacts(facts, rows, int(splits.beside.indptr[splits.tested]))
+        return _facts_of_times(splits, kept, keys)
     columns = SIDES[side]
-    facts = SideFacts(
+    return SideFacts(
         splits.triples, kept, columns.query, columns.answer, keys=keys, times=splits.times
     )
-    return RankedFacts(facts, kept, splits.tested)
 
 
 def _facts_of_times(splits: TripleSplits, kept: IntArray, keys: tuple[int, ...]) -> SideFacts:
@@ -251,29 +225,3 @@ def _facts_of_times(splits: TripleSplits, kept: IntArray, keys: tuple[int, ...])
     return SideFacts(
         facts, kept, query_columns=(0, 1, 2), answer_column=column, keys=others, times=splits.times
     )
-
-
-def _facts_of_values(splits: TripleSplits, kept: IntArray, has_keys: bool) -> SideFacts:
-    """Return the values of qualifiers as facts.
-
-    A value is the "tail" of a fact (head, relation of the qualifier, value), whose further columns
-    are the relation and the tail of the statement, and the set of its other qualifiers. Ranked are
-    those of the kept statements.
-    """
-    flat = splits.beside
-    statement = flat.statement
-    tested = flat.indptr[splits.tested]
-    pairs = first_rows(row_keys([statement[:tested], flat.codes[:tested]]))
-    ranked = np.sort(pairs[are_among(statement[pairs], kept)])
-    if not len(ranked):
-        raise InputValueError("sides", "the test has no qualifiers to predict")
-    codes = flat.codes.tolist()
-    others = np.zeros(len(codes), dtype=np.int64)
-    for start, stop in pairwise(flat.indptr.tolist()):
-        for i in range(start, stop):
-            others[i] = flat.sets.number([code for code in codes[start:stop] if code != codes[i]])
-    heads, relations, tails = splits.triples[statement, :3].T
-    qualifier_relations, values = flat.pairs.T
-    facts = np.stack([heads, qualifier_relations, values, relations, tails, others], axis=1)
-    keys: tuple[int, ...] = (5,) if has_keys else ()
-    return SideFacts(facts, ranked, query_columns=(0, 3, 4, 1), answer_column=2, keys=keys)

@@ -52,10 +52,8 @@ SIDES = {
     "tail": SideColumns((0, 1), answer=2),
     "relation": SideColumns((0, 2), answer=1),
 }
-# Statements have this side in addition: it predicts the values of qualifiers.
-QUALIFIER = "qualifier"
 TIME = "time"  # Facts with times have this side in addition.
-ALL_SIDES = (*SIDES, QUALIFIER, TIME)
+ALL_SIDES = (*SIDES, TIME)
 # These sides predict something other than entities.
 KINDS = {"relation": "relations", TIME: "times"}
 
@@ -104,8 +102,6 @@ class TripleSplits(NamedTuple):
         What the user should know of the files.
     left_out : tuple of str
         The columns of each split that are not read.
-    beside : object
-        What a kind of task reads beside the triples.
     """
 
     triples: IntArray
@@ -116,7 +112,6 @@ class TripleSplits(NamedTuple):
     times: Times | None = None
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    beside: Any = None
 
     @property
     def known(self) -> list[str]:
@@ -162,10 +157,7 @@ class TripleSplits(NamedTuple):
             return distinct(self.time_points.codes[rows])
         if side == "relation":
             return distinct(self.triples[rows, 1])
-        parts = [self.triples[rows, 0], self.triples[rows, 2]]
-        if self.beside is not None:
-            parts.append(self.beside.values_of(rows))
-        return distinct(np.concatenate(parts))
+        return distinct(np.concatenate([self.triples[rows, 0], self.triples[rows, 2]]))
 
     def rows_of(self, name: str) -> slice:
         """Return where one known split is, or all of them if none has that name."""
@@ -320,7 +312,7 @@ def _find_further(
         entries = {column.entry(0) for column in of_splits}
         if len(entries) > 1 or not all(map(_has_one_value, of_splits)):
             expected = (
-                "3 columns (head, relation, tail); keys=, time= or statements=True say what others "
+                "3 columns (head, relation, tail); keys= or time= say what others "
                 'are, and columns={"head": ..., "relation": ..., "tail": ...} leaves them out'
             )
             got = f"{name}, as {of_splits[0].entry(0)!r} and others"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     RepeatRule: TypeAlias = Literal["refuse", "drop", "keep"]
 
 # Two tasks that agree in all of these labels are one fact, ranked twice.
-FACT = ("unit", "side", "relation", "time", "qualifiers", "queries", "targets")
+FACT = ("unit", "side", "relation", "time", "queries", "targets")
 REPEAT_RULES = ("refuse", "drop", "keep")
 
 

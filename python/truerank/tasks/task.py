@@ -169,11 +169,10 @@ class Task(Generic[AnyReport]):
         -------
         Task
             Of the same class. Callables are asked for the queries of the part only. Matrices, lists
-            and vectors of queries have the rows of its units, in their order: a row for each unit
-            (in link prediction, a row for each value of a qualifier on that side), or with
-            ``unique=True`` for each of its distinct queries, as in ``part.tail.queries``. In
-            alignment, matrices and vectors are those of both graphs as a whole. Lists by name may
-            have those of other parts, too. `audit` is that of the whole.
+            and vectors of queries have the rows of its units, in their order: a row for each unit,
+            or with ``unique=True`` for each of its distinct queries, as in ``part.tail.queries``.
+            In alignment, matrices and vectors are those of both graphs as a whole. Lists by name
+            may have those of other parts, too. `audit` is that of the whole.
 
         Raises
         ------
