@@ -99,10 +99,6 @@ class UnknownKeyError(InputError, KeyError):
     """
 
 
-class RanksMissingError(AttributeError):
-    """Raised by a Report that was read from JSON, which holds no ranks, when they are needed."""
-
-
 def _shown(got: object) -> str:
     """Write what came, in a line; Python itself refuses to write integers of 4,301 digits."""
     if isinstance(got, int) and got.bit_length() > _LONGEST_INTEGER_BITS:

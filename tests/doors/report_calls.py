@@ -40,7 +40,6 @@ def report_calls(folder: Path) -> list[Call]:
     for title, made in (("Report", report), (name, lists)):
         calls += [
             Call(f"{title}.audit", made.audit, {}),
-            Call(f"{title}.from_json", type(made).from_json, {"text": made.to_json()}),
             Call(f"{title}.macro_left_out", made.macro_left_out, {"key": "macro.mrr"}),
             Call(f"{title}.tasks", made.tasks, {}),
             Call(f"{title}.group_tasks", made.group_tasks, {}),

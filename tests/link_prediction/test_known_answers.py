@@ -39,15 +39,11 @@ def test_filters_stand_beside_each_other(measured: tr.Report) -> None:
 
 def test_filters_in_json_and_pickle(measured: tr.Report) -> None:
     assert pickle.loads(pickle.dumps(measured)) == measured
-    text = measured.to_json()
-    back = tr.Report.from_json(text)
-    assert back == measured
-    assert back.to_json() == text
-    assert back.filters["fact"] is back
-    assert back.to_markdown() == measured.to_markdown()
+    content = json.loads(measured.to_json())
+    filters = content.pop("filters")
+    assert filters["own"] == "fact"
+    for name, of_filter in filters["others"].items():
+        assert of_filter["metrics"]["mr"] == measured.filters[name]["mr"]
     other = tr.report(measured.ranks)
     assert other != measured
-    assert tr.Report.from_json(other.to_json()) != measured
-    content = json.loads(text)
-    del content["filters"]  # as before there were filters
-    assert tr.Report.from_json(json.dumps(content)) == other
+    assert json.loads(other.to_json()) == content | {"filters": None}

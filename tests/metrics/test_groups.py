@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 from collections import Counter
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from support.refusals import refusal
-from truerank import Ranks, Report, report
+from truerank import Ranks, report
 from truerank.metrics import ADJUSTMENTS, KINDS
 from truerank.metrics.values import medians_within
 
@@ -283,4 +284,4 @@ def test_no_tasks_have_no_groups(side: list[str] | None) -> None:
         assert math.isnan(measured["macro.index.gmr"])
     assert measured.macro_left_out("macro.mr") == 0
     assert len(measured.table()) == 2  # the averages
-    assert Report.from_json(measured.to_json()) == measured
+    assert json.loads(measured.to_json())["groups"]["labels"] == []

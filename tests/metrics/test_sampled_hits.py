@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -140,4 +141,4 @@ def test_intervals_and_comparisons() -> None:
     assert compared.estimate == pytest.approx(tr.report(good)[key] - tr.report(poor)[key])
     assert compared.low <= compared.estimate <= compared.high
     assert tr.report(good)[f"index.{key}"] > 0
-    assert tr.report(good).to_json() == tr.Report.from_json(tr.report(good).to_json()).to_json()
+    assert json.loads(tr.report(good).to_json([key]))["metrics"] == {key: tr.report(good)[key]}

@@ -159,7 +159,6 @@ TESTED_BY = {
         records/split_columns
     """,
     "reporting/test_json_reports.py": """
-        reporting/stored_reports
     """,
     "reporting/test_model_table.py": """
         reporting/brackets reporting/repeats

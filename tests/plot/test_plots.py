@@ -48,14 +48,13 @@ def model(seed: int, candidates: int = 500, ties: bool = False) -> tr.Report:
 ONE = model(0)
 TIED = model(1, ties=True)
 FOUR = {"_A": ONE, "B $x$": TIED, LONG: model(2), "D": model(3)}
-SETS = {"few": model(4, 20), "many": ONE, "many, stored": tr.Report.from_json(ONE.to_json())}
+SETS = {"few": model(4, 20), "many": ONE}
 TINY = tr.report(tr.Ranks([2], [1], 5), by=["only"])
 EMPTY = tr.report(tr.Ranks([], [], []), by=[])
 ALONE = tr.report(tr.Ranks([0, 0], [1, 1], 1), by=["a", "b"])
 THOUSANDS = tr.report(
     tr.Ranks(np.arange(6000) % 7, np.ones(6000, dtype=int), 50), by=np.arange(6000) % 3000
 )
-STORED = tr.Report.from_json(ONE.to_json(["mrr", "amri", "mr", "index.mrr"]))
 
 NAMED = {"one": ONE, "tied": TIED, "four": FOUR, "tiny": TINY, "empty": EMPTY, "alone": ALONE}
 
@@ -69,10 +68,8 @@ DRAW: dict[str, Case] = {
     "hits, unlike candidates": (plot.hits_curve, {"few": SETS["few"], "many": ONE}, {}),
     "groups, thousands": (plot.groups, THOUSANDS, {"most": 30, "order": "value"}),
     "groups, no index": (plot.groups, ALONE, {"metric": "amri"}),
-    "groups, stored": (plot.groups, STORED, {"metric": "mr"}),
     "comparison, against": (plot.comparison, FOUR, {"against": "_A"}),
     "comparison, four": (plot.comparison, FOUR, {"metric": "mr"}),
-    "values, stored": (plot.values, {"one": ONE, "stored": STORED}, {"metrics": ["mrr", "amri"]}),
     "index, sets": (plot.metric_against_index, SETS, {}),
     "index, mean rank": (plot.metric_against_index, SETS, {"metric": "tail.mr"}),
     "index, thousands": (plot.metric_against_index, THOUSANDS, {"metric": "hits@3"}),
@@ -219,24 +216,20 @@ WRONG: list[tuple[Callable[..., Any], Any, dict[str, Any], str]] = [
     (plot.groups, ONE, {"most": 0}, "^most: expected an integer >= 1, got 0"),
     (plot.groups, ONE, {"order": "name"}, "^order: expected one of tasks, value"),
     (plot.groups, ONE, {"metric": "macro.mrr"}, "a macro average is not of one group"),
-    (plot.groups, STORED, {"metric": "hits@7"}, "not among the"),
     (plot.comparison, FOUR, {"against": "C"}, "^against: expected one of _A, .*got 'C'"),
     (plot.comparison, ONE, {}, "^a: expected a mapping of names to .*, got Report"),
     (plot.comparison, [ONE, ONE], {}, "^a: expected a mapping of names to .*, got list"),
     (plot.comparison, {"A": ONE}, {"against": "A"}, "^a: expected others than 'A' to compare"),
-    (plot.comparison, {"A": ONE, "B": STORED}, {"against": "A"}, JSON),
     (plot.comparison, FOUR, {"level": 0}, "^level: expected a number between 0 and 1"),
     (plot.comparison, UNLIKE, {}, "^B: cannot be compared with A: protocol: sampled"),
     (plot.metric_against_index, ONE, {"metric": "amri"}, "^metric: expected one without adj"),
     (plot.metric_against_index, ONE, {"metric": "macro.mrr"}, "^metric: expected one without adj"),
     (plot.metric_against_index, ONE, {"metric": "mad"}, "mad has no chance model"),
-    (plot.metric_against_index, STORED, {"metric": "hits@1"}, "not among the"),
 ]
 
 
 WRONG += [(f, ONE.ranks, {}, "^reports: expected Report, or a mapping.*got Ranks") for f in SEVERAL]
 WRONG += [(f, {}, {}, "^reports: expected at least one Report, got none") for f in SEVERAL]
-WRONG += [(f, {"A": ONE, "B": STORED}, {}, "^this report was read from JSON") for f in SEVERAL[:2]]
 
 
 @pytest.mark.parametrize(("function", "what", "options", "said"), WRONG)

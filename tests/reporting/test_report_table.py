@@ -90,9 +90,7 @@ def test_one_tie_does_not_multiply_tables(tmp_path: Path) -> None:
     assert "random" in measured.to_text(kinds=["random"])
     measured.save(tmp_path / "table.tex", kinds="all")
     assert "expected" in (tmp_path / "table.tex").read_text()
-    read = Report.from_json(measured.to_json())
-    assert str(read) == text
-    assert read.to_text(kinds="all").count("optimistic") == 1 + 1 + 3  # whole, macro, groups
+    assert measured.to_text(kinds="all").count("optimistic") == 1 + 1 + 3  # whole, macro, groups
 
 
 TEXT = """\
@@ -120,7 +118,6 @@ def test_every_form_has_one_kind_where_no_task_ties() -> None:
     assert "\nkind         tasks  MR \u2193\npessimistic      2  " in tails.to_text(
         "mr", kinds=["pessimistic"]
     )
-    assert str(Report.from_json(measured.to_json())) == str(measured)
 
 
 @given(any_ranks(), st.booleans(), st.none() | st.just(["pessimistic"]))
@@ -188,8 +185,6 @@ def test_intervals_stand_behind_the_values(grouped: Report) -> None:
     labels = np.array([0, 0, 1, 1, 2])
     by_label = grouped.table(["mr"], interval=True, by=labels, sides="both")
     assert any("over 3 groups" in note for note in by_label.notes)
-    read = Report.from_json(grouped.to_json())
-    refusal(ValueError, "interval: expected reports with ranks", read.table, interval=True)
     refusal(TypeError, "interval: expected a bool", grouped.table, interval=1)
 
 

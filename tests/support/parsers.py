@@ -465,20 +465,6 @@ def _read_predictions(path: Path) -> Any:
     )
 
 
-# -- reports ---------------------------------------------------------------------------------------
-
-
-def _read_report(path: Path) -> Any:
-    report = tr.Report.from_json(path.read_text("utf-8", "replace"))
-    text = report.to_json()
-    assert tr.Report.from_json(text) == report, "a report differs from what it wrote"
-    values = {key: report[key] for key in report}
-    repr(report), report.audit(), list(report.groups)
-    for write in (report.to_markdown, report.to_latex, report.to_csv, report._repr_html_):
-        _use(write)
-    return repr(values), text
-
-
 # --------------------------------------------------------------------------------------------------
 
 _TEXT_ERRORS = (tr.InputError, OSError)  # A damaged gzip file is an OSError.
@@ -498,7 +484,6 @@ PARSERS: Mapping[str, Parser] = {
     "id_npy": Parser(".npy", _read_stored_ids),
     "pairs": Parser(".tsv", _read_pairs),
     "openea": Parser(".txt", _read_openea),
-    "report": Parser(".json", _read_report),
     "run": Parser(".txt", lambda path: _read_lists(tr.read_run(path))),
     "qrels": Parser(".txt", _read_qrels),
     "json_lists": Parser(".json", lambda path: _read_lists(tr.read_json_lists(path))),

@@ -31,7 +31,6 @@ def models() -> dict[str, tr.Report]:
 
 RESULTS: dict[str, Callable[[], Any]] = {
     "report": lambda: tr.report(ranks(), by="side"),
-    "from JSON": lambda: tr.Report.from_json(tr.report(ranks()).to_json(["mrr"])),
     "repeats": lambda: tr.report(list(models().values())),
     "table": lambda: tr.table(models(), against="best"),
     "comparisons": lambda: tr.compare(models(), metric=["mr", "mrr"]),

@@ -431,7 +431,6 @@ class Results:
         counter = tr.RankCounter(scores[:, 3], np.full(60, 3), candidates=40)
         counter.update(scores[:, :20], start=0)
         counter.save(folder / "counter.npz")
-        tr.report(self.ranks(), by="relation").save(folder / "report.json")
 
         def resumed(path: Path) -> Any:
             counter = tr.RankCounter.load(path)
@@ -442,9 +441,6 @@ class Results:
             if place is not None:
                 self.add(f"file.ranks.{name}", counts, tr.load, place / "ranks.npz")
                 self.add(f"file.counter.{name}", counts, resumed, place / "counter.npz")
-                text = (place / "report.json").read_text("utf-8")
-                form = methodcaller("to_dict")
-                self.add(f"file.report.{name}", form, tr.Report.from_json, text)
 
 
 def counts(ranks: Any) -> Any:

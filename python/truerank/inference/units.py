@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..errors import InputValueError, RanksMissingError
 from ..inputs.array_likes import checked_weights
 from ..metrics import METRICS, Key, Sample, UnknownKeyError, parse, sample_of
 from ..metrics.averages import arithmetic, rescale_weights, values_per_task
@@ -115,8 +114,8 @@ class HasModel(Protocol):
     """A report, whose `model` is what inference needs of it."""
 
     @property
-    def has_ranks(self) -> bool:
-        """Whether there is such a model."""
+    def model(self) -> HasUnits:
+        """The tasks and their units."""
 
     def read_key(self, key: str, /) -> Key:
         """Read a key of the report; an unknown one is a KeyError."""
@@ -274,10 +273,7 @@ def as_model(name: str, model: Any) -> HasUnits:
     if isinstance(model, Ranks) or not isinstance(model, HasModel):
         return RankedTasks(weighted_ranks(name, model))
     report: Any = model
-    try:
-        found: HasUnits = report.model
-    except RanksMissingError as error:
-        raise InputValueError(name, str(error)) from None
+    found: HasUnits = report.model
     return found
 
 

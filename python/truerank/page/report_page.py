@@ -188,7 +188,7 @@ def _results(
         of_report = table_of_report(
             report,
             kinds=kinds,
-            interval=report.has_ranks,
+            interval=True,
             level=options["level"],
             by=options["by"],
             most_intervals=GROUPS_SHOWN,  # those that people read
@@ -245,7 +245,7 @@ def _usual_keys(report: BaseReport) -> list[str]:
 
 
 def _have_ranks(models: Mapping[str, BaseReport]) -> bool:
-    return all(report.has_ranks and len(report.ranks) for report in models.values())
+    return all(len(report.ranks) for report in models.values())
 
 
 def _plots(models: Mapping[str, Any], keys: list[str] | None, options: Mapping[str, Any]) -> str:
@@ -308,8 +308,7 @@ def _facts(report: BaseReport) -> dict[str, str]:
 def _reproduce(numbers: str, command: str) -> str:
     data = base64.b64encode(numbers.encode()).decode()
     link = f'<a download="numbers.json" href="data:application/json;base64,{data}">JSON</a>'
-    read = "truerank.Report.from_json reads that of a report"
-    text = f"<p>All numbers in all their digits, as {link}; {read}.</p>\n"
+    text = f"<p>All numbers in all their digits, as {link}.</p>\n"
     if command:
         text = f"<p>This page was made by</p>\n<pre>{html_text(command)}</pre>\n{text}"
     return text

@@ -216,8 +216,6 @@ def rank_distribution(
         If matplotlib is not installed.
     KeyError
         For a side that a report does not have.
-    AttributeError
-        For a Report from JSON, which has no ranks.
     TypeError, ValueError
         For anything but Reports, if there are none, and for an unknown kind.
 
@@ -287,8 +285,6 @@ def hits_curve(
         If matplotlib is not installed.
     KeyError
         For a side that a report does not have.
-    AttributeError
-        For a Report from JSON, which has no ranks.
     TypeError, ValueError
         For anything but Reports, if there are none, and for an unknown kind.
 

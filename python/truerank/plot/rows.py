@@ -336,7 +336,7 @@ def _draw_averages(ax: Axes, report: Any, metric: str) -> tuple[list[Any], list[
     for prefix, name, dash in (("", "micro", "--"), (f"{MACRO}.", MACRO, "-.")):
         try:
             value = report[prefix + metric]
-        except UnknownKeyError:  # z has no macro average, and JSON may lack this one.
+        except UnknownKeyError:  # z has no macro average.
             continue
         if not math.isnan(value):
             handles.append(ax.axvline(value, color="black", linestyle=dash, linewidth=1))
@@ -390,8 +390,8 @@ def draw_bounds(
 
 
 def _interval(report: BaseReport | Repeats, key: str, **options: Any) -> tuple[float, float]:
-    """Return the bounds of `Report.interval`; nan for several runs, and without ranks."""
-    if not isinstance(report, BaseReport) or not report.has_ranks or not len(report.ranks):
+    """Return the bounds of `Report.interval`; nan for several runs, and without tasks."""
+    if not isinstance(report, BaseReport) or not len(report.ranks):
         return math.nan, math.nan
     interval = report.interval(key, **options)
     return interval.low, interval.high

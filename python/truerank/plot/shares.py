@@ -23,8 +23,6 @@ def sample_of(report: Report, side: str | None, kind: str) -> Sample:
     ------
     KeyError
         For an unknown side.
-    AttributeError
-        For a Report from JSON, which has no ranks.
 
     Examples
     --------
@@ -32,7 +30,7 @@ def sample_of(report: Report, side: str | None, kind: str) -> Sample:
     >>> sample_of(report(Ranks([0, 3], [1, 2], 10)), None, "pessimistic").ranks
     array([1., 5.])
     """
-    counted = report._counted  # A report from JSON has none, and raises an error.
+    counted = report._counted
     if side is None:
         side = report.sides[0]
     report.tasks(side)  # An unknown side is an error.

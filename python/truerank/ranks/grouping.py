@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.row_keys import codes_of
-from ..errors import InputTypeError, InputValueError, RanksMissingError
+from ..errors import InputTypeError, InputValueError
 from ..inputs.words import LISTED
 from .container import Ranks
 from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels
@@ -125,8 +125,8 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     TypeError
         For anything but Ranks and Reports.
     ValueError
-        For a Report that was read from JSON, which holds no ranks, ranks of retrieval of which
-        several belong to a query, and misses where the candidates are those of lists.
+        For ranks of retrieval of which several belong to a query, and misses where the candidates
+        are those of lists.
 
     Examples
     --------
@@ -139,8 +139,6 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     try:
         ranks = _ranked_tasks(name, model.ranks)
         weights = model.weights
-    except RanksMissingError as error:
-        raise InputValueError(name, str(error)) from None
     except AttributeError:
         got = type(model).__name__
         raise InputTypeError(name, expected="Ranks or a Report", got=got) from None

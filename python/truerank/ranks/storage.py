@@ -62,7 +62,7 @@ FIELDS = ("gains", "answers", "without_answers", "lengths")
 MEMBERS = {"weights", "listed", "audit", "labels"}.union(COUNTS, FIELDS)
 HEADER = "truerank"  # Every archive of truerank has this member.
 _FORMAT = 2  # This version knows one format of each kind.
-_READABLE = "a file of truerank (Report.from_json reads reports)"
+_READABLE = "a file of truerank, as `save` writes it"
 
 
 def write_archive(

@@ -9,7 +9,6 @@ from ..naming import names_when_used
 if TYPE_CHECKING:
     from . import audit as audit
     from . import report_table as report_table
-    from . import stored_reports as stored_reports
     from .audit import Findings as Findings
     from .model_table import table as table
     from .repeats import Repeats as Repeats
@@ -27,6 +26,5 @@ else:  # A type checker that saw `__getattr__` would accept any name.
             ".report_table": (),
             ".reports": ("Report",),
             ".summaries": ("Finding", "Summary"),
-            ".stored_reports": (),
         },
     )

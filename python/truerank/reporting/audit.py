@@ -163,12 +163,7 @@ def audit_of_report(report: BaseReport, names: Sequence[str]) -> Findings:
     """
     asked = unique_keys(names, "names")
     source = report._source
-    if source.has_ranks:
-        found = report._find(asked)
-    else:
-        stored = source.findings
-        found = [finding for finding in stored if not asked or finding.name in asked]
-    return Findings(found, source.protocol, source.summary)
+    return Findings(report._find(asked), source.protocol, source.summary)
 
 
 def findings(counted: Counted, names: Collection[str] = ()) -> Findings:

@@ -9,12 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
 
 from .. import inference, reporting, tables
-from ..errors import RanksMissingError, UnknownKeyError
+from ..errors import UnknownKeyError
 from ..inputs.checks import instance, unique_keys
 from ..metrics.keys import ALL_SIDES, MACRO
 from .columns import AUTO, Names
 from .named_numbers import Groups, Numbers
-from .summaries import NO_RANKS, Finding, ReportForm, Source, Summary, refuse
+from .summaries import Finding, ReportForm, Source, Summary
+
+JSON_FORMAT = 1
 
 if TYPE_CHECKING:
     from ..arrays.types import FloatArray, IntArray
@@ -34,7 +36,7 @@ class _IntervalOptions(TypedDict, total=False):
 
 
 class BaseReport(Numbers):
-    """A report: of ranks, or of queries. Its numbers come from a `Source`, measured or stored.
+    """A report: of ranks, or of queries. Its numbers come from a `Source`.
 
     What a kind of report adds is its source, the lines above its table, and its checks.
 
@@ -59,7 +61,7 @@ class BaseReport(Numbers):
     read_key: Callable[[str], Key]
 
     def _tell(self, source: Source) -> None:
-        """Tell what the numbers are computed from, or what they were read from."""
+        """Tell what the numbers are computed from."""
         self._source = source
         make: Callable[[int], Self] = partial(_report_of_group, type(self), source)
         self.groups: Mapping[Hashable, Self] = Groups(source.group_names, make)
@@ -122,7 +124,7 @@ class BaseReport(Numbers):
         >>> report(Ranks([0, 3], [1, 2], 10)).summary.largest_tie
         2
         """
-        return self._source.summary or self._measured.summary  # type: ignore[return-value]
+        return self._source.summary
 
     def tasks(self, side: str = ALL_SIDES) -> int:
         """Return the number of tasks of a side; of retrieval that of queries.
@@ -138,21 +140,9 @@ class BaseReport(Numbers):
     # -- ranks -------------------------------------------------------------------------------------
 
     @property
-    def has_ranks(self) -> bool:
-        """Whether the report has its ranks; one that was read from JSON has none."""
-        return self._source.has_ranks
-
-    @property
-    def _measured(self) -> Source:
-        """What the numbers are computed from; raises where they were read."""
-        if not self._source.has_ranks:
-            raise RanksMissingError(NO_RANKS)
-        return self._source
-
-    @property
     def ranks(self) -> Ranks:
         """The ranks of the report."""
-        return self._measured.ranks
+        return self._source.ranks
 
     @property
     def weights(self) -> FloatArray | None:
@@ -164,17 +154,17 @@ class BaseReport(Numbers):
         >>> report(Ranks([0, 3], [1, 1], 10, queries=[7, 7]), weights="query").weights
         array([0.5, 0.5])
         """
-        return self._measured.tasks.weights
+        return self._source.tasks.weights
 
     @property
     def group_labels(self) -> IntArray | None:
         """The group of each task, numbered in the order of `groups`; None without groups."""
-        return self._measured.group_codes
+        return self._source.group_codes
 
     @property
     def model(self) -> HasUnits:
         """The tasks and their units, as `truerank.inference` reads them."""
-        return self._measured.model
+        return self._source.model
 
     @overload
     def interval(self, metric: str, **options: Unpack[_IntervalOptions]) -> Interval: ...
@@ -245,10 +235,7 @@ class BaseReport(Numbers):
 
     def _value(self, key: str) -> float:
         """Return the value of a key; an unknown one is a KeyError with the most similar names."""
-        value = self._source.value(self.read_key(key))
-        if value is None:
-            refuse(key, self._source.keys)
-        return value
+        return self._source.value(self.read_key(key))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._source.keys)
@@ -256,10 +243,10 @@ class BaseReport(Numbers):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BaseReport) or self.form is not other.form:
             return NotImplemented
-        stored = other._source if self.has_ranks else self._source
+        keys = other._source.keys
         try:
-            content = self._object(stored.keys, stored.columns)
-            of_other = other._object(stored.keys, stored.columns)
+            content = self._object(keys, ())
+            of_other = other._object(keys, ())
         except UnknownKeyError:
             return False
         # As JSON values, nan equals nan.
@@ -350,8 +337,6 @@ class BaseReport(Numbers):
         if parsed.macro:
             raise UnknownKeyError(repr(key), "a macro average is not of one group")
         column = self._source.column(parsed)
-        if column is None:
-            refuse(key, self._source.columns)
         return dict(zip(self._source.group_names, column, strict=True))
 
     def macro_left_out(self, key: str) -> int:
@@ -375,37 +360,10 @@ class BaseReport(Numbers):
 
     # -- forms -------------------------------------------------------------------------------------
 
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote: a report without `.ranks`, which has only the stored keys.
-
-        Returns
-        -------
-        Report, or RetrievalReport of its class
-            It equals the one that was written in all that is stored.
-
-        Raises
-        ------
-        ValueError
-            If the text is damaged or something else.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> tr.Report.from_json(tr.report(tr.Ranks([0, 3], [1, 1], 10)).to_json())["mrr"]
-        0.625
-        """
-        stored = reporting.stored_reports.read_report(text, cls.form)
-        report = cls._of(stored)
-        filters = {stored.filter_name: report}
-        for name, other in stored.other_filters.items():
-            filters[name] = cls._of(other)
-        return report._beside(filters)
-
     def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
         """Return values, summary, protocol, findings and groups as JSON; nan becomes null.
 
-        `from_json` of the class reads it back.
+        It is for other programs; `ranks.save` keeps what `truerank.load` reads back.
 
         Parameters
         ----------
@@ -429,9 +387,9 @@ class BaseReport(Numbers):
         """
         keys = list(self) if metrics is None else unique_keys(metrics)
         columns = keys
-        if metrics is None and self.has_ranks:  # One kind of rank is enough for many groups.
+        if metrics is None:  # One kind of rank is enough for many groups.
             columns = [key for key in keys if self.read_key(key).kind == self.form.default_kind]
-        content = {"kind": self.form.json_kind, "format": reporting.stored_reports.JSON_FORMAT}
+        content = {"kind": self.form.json_kind, "format": JSON_FORMAT}
         content |= self._object(keys, columns)
         content["fingerprint"] = self.protocol.fingerprint
         return tables.forms.write_json(content, indent)
@@ -454,11 +412,8 @@ class BaseReport(Numbers):
             found = {}
             for key in columns:
                 parsed = self.read_key(key)
-                if parsed.macro:
-                    continue
-                column = source.column(parsed)
-                if column is not None:
-                    found[key] = column
+                if not parsed.macro:
+                    found[key] = source.column(parsed)
             content["groups"] = {
                 "by": source.by,
                 "labels": source.group_names,
@@ -518,10 +473,9 @@ class BaseReport(Numbers):
         Raises
         ------
         KeyError
-            For an unknown metric, side or kind, and for one that a report from JSON does not hold.
+            For an unknown metric, side or kind.
         ValueError
-            For a metric that names a side or kind, or is a macro average; and for intervals of a
-            report from JSON.
+            For a metric that names a side or kind, or is a macro average.
 
         Examples
         --------

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputValueError
 from ..inference.units import describe_units
 from ..inputs.checks import confidence, flag
 from ..tables.cells import format_count
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
 
 GROUPS_NAMED = 3
-NO_RANKS = "reports with ranks; one that was read from JSON has none, and so no intervals"
 
 
 class Brackets:
@@ -26,8 +24,6 @@ class Brackets:
 
     Parameters
     ----------
-    reports : iterable of reports
-        Those of the table, of which intervals need the ranks.
     interval : bool
         Whether values have intervals.
     level, by
@@ -39,7 +35,7 @@ class Brackets:
     --------
     >>> import truerank as tr
     >>> report = tr.report(tr.Ranks([0, 3], [1, 1], 10))
-    >>> brackets = Brackets([report], True, 0.95, "unit")
+    >>> brackets = Brackets(True, 0.95, "unit")
     >>> brackets.bounds(report, {"mrr": report.read_key("mrr")}, {"mrr": 0.625})["mrr high"]
     1.0
     >>> list(brackets.notes())
@@ -48,15 +44,12 @@ class Brackets:
 
     def __init__(
         self,
-        reports: Iterable[Any],
         interval: bool,
         level: float,
         by: LabelsLike | None,
         most_groups: int | None = None,
     ) -> None:
         self.are_asked = flag("interval", interval)
-        if self.are_asked and not all(report.has_ranks for report in reports):
-            raise InputValueError("interval", expected=NO_RANKS, got="one without")
         self.level = confidence(level) if self.are_asked else level
         self.by = by
         self.most_groups = most_groups

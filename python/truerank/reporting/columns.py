@@ -8,7 +8,7 @@ from typing import Any
 from .. import tables
 from ..inputs.checks import flag, unique_keys
 from ..metrics import Key, parse
-from ..metrics.keys import ADJUSTED, ALL_SIDES, NO_ADJUSTMENT, increasing, table_name
+from ..metrics.keys import ALL_SIDES, NO_ADJUSTMENT, increasing, table_name
 from ..metrics.kinds import DEFAULT_KIND
 from ..metrics.metric_table import listed_metrics
 
@@ -41,20 +41,6 @@ def compose_key(side: str, kind: str, metric: str) -> str:
     words = [word for word in (side, kind) if word not in (ALL_SIDES, DEFAULT_KIND)]
     words.append(metric)
     return ".".join(words)
-
-
-def metric_of(key: str) -> str:
-    """Return the [adjustment.]metric[@k][:p] of a key, as it is written there.
-
-    Examples
-    --------
-    >>> metric_of("tail.expected.index.power_mean:0.5")
-    'index.power_mean:0.5'
-    """
-    before, colon, power = key.partition(":")
-    words = before.split(".")
-    last = 2 if len(words) > 1 and words[-2] in ADJUSTED else 1
-    return ".".join(words[-last:]) + colon + power
 
 
 def choose_metrics(metrics: Names, few: Iterable[str], every: Sequence[str]) -> list[str]:

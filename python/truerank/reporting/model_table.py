@@ -175,7 +175,7 @@ def table(
     lines = _read_lines(models, keys, has_groups, kinds)
     every_report = [report for runs in models.values() for report in runs.reports]
     first = every_report[0]
-    brackets = Brackets(every_report, interval, level, by)
+    brackets = Brackets(interval, level, by)
     notes_below = [f"{reason}." for reason in unlike]
     notes_below += _doubts(models)
     marks: set[Position] = set()
@@ -291,9 +291,6 @@ def _read_kinds(reports: Sequence[BaseReport], keys: Mapping[str, Key], kinds: N
         if key != form.key_of_row(key, key.side, form.default_kind):
             raise InputValueError("metrics", expected="no kind, as kinds= has them", got=repr(name))
     named = {kind for report in reports for kind in chosen_kinds(report, kinds)}
-    for report in reports:
-        if not report.has_ranks:
-            named &= {report.read_key(key).kind for key in report}
     return [kind for kind in form.kinds if kind in named]
 
 
@@ -441,29 +438,15 @@ def _unlike(models: Models, macro: bool, allow_unlike: bool) -> list[str]:
 
 
 def _why_unlike(a: BaseReport, b: BaseReport, names: tuple[str, str], macro: bool) -> str:
-    """Say why two reports cannot be compared; those from JSON, as far as is known."""
+    """Say why two reports cannot be compared; an empty text where they can."""
     refused = f"cannot be compared with {names[0]}"
     if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
         return f"{refused}: unlike groups"
-    if a.has_ranks and b.has_ranks:
-        try:
-            pair_ranks(a, b, names)
-        except InputValueError as error:
-            return str(error.problem).partition("; allow_unlike")[0]
-        return ""
-    differences = [f"protocol: {difference}" for difference in a.protocol.differences(b.protocol)]
-    if _size(a) != _size(b):
-        differences.append("unlike numbers of tasks or candidates, or weights")
-    return f"{refused}: {'; '.join(differences)}" if differences else ""
-
-
-def _size(report: BaseReport) -> tuple[Any, ...]:
-    """How tasks are weighted, how many there are, and among how many candidates."""
-    candidates = None
-    summary = report._source.summary  # A group of a report from JSON has none.
-    if summary is not None:
-        candidates = summary.candidates_min, summary.candidates_max
-    return report.weighting, report.tasks(report.sides[0]), candidates
+    try:
+        pair_ranks(a, b, names)
+    except InputValueError as error:
+        return str(error.problem).partition("; allow_unlike")[0]
+    return ""
 
 
 def _doubts(models: Models) -> Iterator[str]:

@@ -29,7 +29,6 @@ from .columns import (
     metric_column,
     sentence,
 )
-from .summaries import refuse
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
@@ -63,11 +62,10 @@ def table_of_report(
     The rows are of all sides and kinds; then those of the other filters, the macro average and the
     groups, the largest first, of the first side and of the default kind, unless sides or kinds are
     given. People read rows of another kind than the default only where they print otherwise, unless
-    kinds are given. Labels that are alike in all rows are for programs alone, and values that were
-    not stored are empty cells. Of groups only the largest have intervals, if `most_intervals` says
-    how many.
+    kinds are given. Labels that are alike in all rows are for programs alone. Of groups only the
+    largest have intervals, if `most_intervals` says how many.
     """
-    brackets = Brackets([report], interval, level, by, most_intervals)
+    brackets = Brackets(interval, level, by, most_intervals)
     form = report.form
     of_all, of_groups = _choose_rows(report, sides, kinds)
     keys = _choose_columns(report, metrics)
@@ -127,7 +125,7 @@ def table_of_keys(
     a      1      value                            1.0
     b      1      value                            4.0
     """
-    brackets = Brackets([report], interval, 0.95, UNIT)
+    brackets = Brackets(interval, 0.95, UNIT)
     read = {key: report.read_key(key) for key in keys}
     tasks = report.form.tasks
     side = report.sides[0]  # Relations alone are not pooled.
@@ -176,9 +174,6 @@ def _choose_rows(report: BaseReport, sides: Names, kinds: Names) -> tuple[Pairs,
 def _default_sides(report: BaseReport) -> list[str]:
     """List the sides that have keys; one that has all tasks stands for the pooled ones."""
     sides = list(report.sides)
-    if not report.has_ranks:
-        found = {key.side for key in map(report.read_key, report)}
-        sides = [side for side in sides if side in found]
     named = [side for side in sides if side not in (ALL_SIDES, *UNPOOLED_SIDES)]
     if len(named) == 1 and report.tasks(named[0]) == report.tasks(sides[0]):
         sides.remove(ALL_SIDES)
@@ -196,29 +191,20 @@ def chosen_kinds(report: BaseReport, kinds: Names) -> list[str]:
                 problem = f"no such kind of rank; {suggest(kind, form.kinds)}"
                 raise UnknownKeyError(repr(kind), problem)
         return named
-    known = set(form.kinds)
-    if not report.has_ranks:
-        known = {key.kind for key in map(report.read_key, report) if not key.macro}
-    are_all = kinds == ALL_KINDS or report._source.kinds_differ or form.default_kind not in known
-    if not are_all:
-        return [form.default_kind]
-    return [kind for kind in form.tie_kinds if kind in known]
+    if kinds == ALL_KINDS or report._source.kinds_differ:
+        return list(form.tie_kinds)
+    return [form.default_kind]
 
 
 def _choose_columns(report: BaseReport, metrics: Names) -> dict[str, Key]:
     """Check the metrics of a table, or choose them; they have no word that names a row."""
     form = report.form
-    every = list(form.usual)
-    if not report.has_ranks:
-        every = list(dict.fromkeys(map(form.column_name, report)))
-        stored = {form.column_of(key) for key in map(form.read_key, report)}
-    keys = {name: form.read_key(name) for name in choose_metrics(metrics, form.few, every)}
+    chosen = choose_metrics(metrics, form.few, form.usual)
+    keys = {name: form.read_key(name) for name in chosen}
     for name, key in keys.items():
         if key != form.column_of(key):
             expected = f"{form.column_form} as a column of a table"
             raise InputValueError("metrics", expected=expected, got=repr(name))
-        if not report.has_ranks and key not in stored:
-            refuse(name, list(report))
     return keys
 
 
@@ -288,10 +274,10 @@ def _add_groups(
 
 
 def _values_of_groups(report: BaseReport, key: Key) -> Sequence[float]:
-    """Return the value of a key in each group; none of a macro average, or that was not stored."""
+    """Return the value of a key in each group; none of a macro average."""
     if key.macro:
         return []
-    return report._source.column(key) or []
+    return report._source.column(key)
 
 
 def _macro_lines(report: BaseReport, keys: Mapping[str, Key], pairs: Pairs) -> Iterator[str]:

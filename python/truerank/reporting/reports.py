@@ -25,15 +25,12 @@ if TYPE_CHECKING:
 
 @public("truerank")
 class Report(BaseReport):
-    """The metrics of ranks, computed when they are asked for, or read back from JSON.
+    """The metrics of ranks, computed when they are asked for.
 
     `report[key]` reads any key `[macro.][side.][kind.][adjustment.]metric[@k][:p]`. As a mapping it
     iterates over the default keys: the usual metrics of every side that has tasks, of realistic
     ranks and, where tasks tie, of optimistic and pessimistic ones; with `by`, also their means over
     groups.
-
-    What `from_json` reads has the stored keys alone and no ranks: `ranks`, `weights`, `interval`
-    and `chance` raise an AttributeError.
 
     Without a side, and for "both", all tasks are pooled except those of the sides "relation" and
     "time", which rank few candidates: they are read only by the name of their side. Without tasks
@@ -113,7 +110,7 @@ class Report(BaseReport):
 
     @property
     def _counted(self) -> Counted:
-        counted: Any = self._measured
+        counted: Any = self._source
         return counted  # type: ignore[no-any-return]
 
     def chance(self, metric: str) -> tuple[float, float]:
@@ -160,13 +157,13 @@ class Report(BaseReport):
         if sides:
             number += f" ({', '.join(sides)})"
         words = [number]
-        if summary is not None and summary.tasks:
+        if summary.tasks:
             words.append(_describe_candidates(summary, protocol.sampled))
         if protocol.filter:
             words.append(f"filtered by {' + '.join(protocol.filter)}")
         else:
             words.append("unfiltered")
-        if summary is not None and summary.tasks:
+        if summary.tasks:
             words.append(_describe_ties(summary.tied_tasks))
         if source.weighting:
             words.append(source.weighting)
@@ -175,12 +172,9 @@ class Report(BaseReport):
     def __repr__(self) -> str:
         source = self._source
         words = [format_count(source.sides.total, "task")]
-        if source.summary is not None:
-            words.append(f"{source.summary.tied_tasks:,} tied")
+        words.append(f"{source.summary.tied_tasks:,} tied")
         if self.by is not None:
             words.append(format_count(len(self.groups), "group"))
-        if not self.has_ranks:
-            words.append("read from JSON")
         usual = [compose_key(self.sides[0], DEFAULT_KIND, name) for name in SHORT_METRICS]
         words += [f"{key} {self[key]:.4g}" for key in usual if key in self]
         return printable(f"Report({', '.join(words)})")

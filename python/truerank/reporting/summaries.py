@@ -1,4 +1,4 @@
-"""What the numbers of a report come from: ranks with weights and groups, or `stored_reports`."""
+"""What the numbers of a report come from: ranks with weights and groups."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from .. import inference
-from ..errors import RanksMissingError, UnknownKeyError
-from ..inputs.words import suggest
+from ..errors import UnknownKeyError
 from ..metrics import KINDS, Key, Sample, compute, parse, sample_of
 from ..metrics.averages import weighted_mean
 from ..metrics.keys import MACRO, Sides, sides_of
@@ -31,7 +30,6 @@ from .columns import (
     column_of,
     compose_key,
     key_of_row,
-    metric_of,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 
     Weights = str | Sequence[float] | FloatArray
 
-NO_RANKS = "this report was read from JSON, which holds no ranks; ranks.save(path) keeps them"
 NO_GROUPS = "this report has no groups; report(ranks, by=...) has"
 
 
@@ -123,8 +120,6 @@ class ReportForm(NamedTuple):
         What reads a key; an unknown one is a KeyError.
     column_of : callable
         Returns the key of the column of a table that a key is in.
-    column_name : callable
-        Returns the same of a key that is not read, as it is written.
     column_form : str
         What the key of a column looks like, in messages.
     key_of_row : callable
@@ -142,13 +137,10 @@ class ReportForm(NamedTuple):
     tasks : str
         What is counted.
     json_kind : str
-    facts : mapping of str to types
-        What the JSON holds beside the fields of all reports.
     """
 
     read_key: Callable[[str], Key]
     column_of: Callable[[Key], Key]
-    column_name: Callable[[str], str]
     column_form: str
     key_of_row: Callable[[Key, str, str], Key]
     few: tuple[str, ...]
@@ -159,13 +151,11 @@ class ReportForm(NamedTuple):
     labels: tuple[str, ...]
     tasks: str
     json_kind: str
-    facts: Mapping[str, tuple[type, ...]]
 
 
 RANK_REPORTS = ReportForm(
     read_key=parse,
     column_of=column_of,
-    column_name=metric_of,
     column_form="[adjustment.]metric[@k]",
     key_of_row=key_of_row,
     few=FEW_METRICS,
@@ -176,12 +166,11 @@ RANK_REPORTS = ReportForm(
     labels=("side", "kind"),
     tasks="tasks",
     json_kind="truerank.report",
-    facts={},
 )
 
 
 class Source(ABC):
-    """What the numbers of a report come from: of most kinds ranks, of `Stored` its JSON.
+    """What the numbers of a report come from: ranks, or the answers of queries.
 
     Attributes
     ----------
@@ -194,25 +183,17 @@ class Source(ABC):
     group_names : list
         Their labels; empty without groups.
     sides : Sides
-    summary : Summary or None
-        None for a group of a report from JSON.
+    summary : Summary
     keys : list of str
         The keys that the report lists.
-    columns : sequence of str
-        The keys of which JSON holds a value for each group.
     facts : dict of str to Any
         The further fields of the form's JSON.
-    findings : list of Finding
-        What JSON holds of the audit.
-    has_ranks : bool
-        Whether it has the value of every key, and these:
     ranks, tasks : Ranks
         As they were given, and with the weights in force.
     group_codes : ndarray of int64, shape (n,), or None
         The group of each task.
     """
 
-    has_ranks = True
     form: ReportForm = RANK_REPORTS
     protocol: Protocol
     seed: int
@@ -223,19 +204,17 @@ class Source(ABC):
     ranks: Ranks
     tasks: Ranks
     group_codes: IntArray | None
-    summary: Summary | None
+    summary: Summary
     keys: list[str]
-    columns: Sequence[str] = ()
     facts: Mapping[str, Any] = {}
-    findings: list[Finding]
 
     @abstractmethod
-    def value(self, key: Key) -> float | None:
-        """Return the value of a key; None where it was not stored."""
+    def value(self, key: Key) -> float:
+        """Return the value of a key."""
 
     @abstractmethod
-    def column(self, key: Key) -> list[float] | None:
-        """Return the value of a key in each group; None where it was not stored."""
+    def column(self, key: Key) -> list[float]:
+        """Return the value of a key in each group."""
 
     @abstractmethod
     def group_tasks(self, side: str) -> list[int]:
@@ -246,9 +225,9 @@ class Source(ABC):
         """Return what the numbers of one group come from."""
 
     @property
+    @abstractmethod
     def model(self) -> HasUnits:
         """The tasks and their units, as inference reads them."""
-        raise RanksMissingError(NO_RANKS)
 
     @property
     def kinds_differ(self) -> bool:
@@ -420,9 +399,3 @@ def summary_of(ranks: Ranks) -> Summary:
 def misses_differ(facts: Mapping[str, Any]) -> bool:
     """Whether right answers that lists miss have bounds, by the facts of a report of retrieval."""
     return facts["misses"] == "bounds" and bool(facts["missed"])
-
-
-def refuse(key: str, stored: Sequence[str]) -> NoReturn:
-    """Raise the KeyError of a key that was not stored."""
-    why = f"not among the {len(stored)} keys of this report, which was read from JSON"
-    raise UnknownKeyError(repr(key), f"{why}; {suggest(key, stored)}")

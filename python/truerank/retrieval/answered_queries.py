@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -76,18 +75,6 @@ def column_of(key: Key) -> Key:
     return key.alone
 
 
-def column_name(key: str) -> str:
-    """Return the metric[@k][:p] of a key, as it is written there.
-
-    Examples
-    --------
-    >>> column_name("macro.index.rbp:0.8")
-    'rbp:0.8'
-    """
-    before, colon, parameter = key.partition(":")
-    return before.rpartition(".")[2] + colon + parameter
-
-
 def key_of_row(key: Key, side: str, kind: str) -> Key:
     """Return the key of a cell from that of its column: a row has a kind, or an adjustment.
 
@@ -104,7 +91,6 @@ def key_of_row(key: Key, side: str, kind: str) -> Key:
 ANSWER_REPORTS = ReportForm(
     read_key=read_key,
     column_of=column_of,
-    column_name=column_name,
     column_form="metric[@k]",
     key_of_row=key_of_row,
     few=FEW_METRICS,
@@ -115,16 +101,6 @@ ANSWER_REPORTS = ReportForm(
     labels=("kind",),
     tasks="queries",
     json_kind="truerank.retrieval",
-    facts={
-        "queries": (int, NoneType),
-        "without_answers": (int, NoneType),
-        "misses": (str,),
-        "answers": (int, NoneType),
-        "missed": (float, NoneType),
-        "longest": (int, NoneType),
-        "relevance_level": (float, NoneType),
-        "answerless": (str, NoneType),
-    },
 )
 
 

@@ -140,12 +140,12 @@ class RetrievalReport(BaseReport):
     read_key = staticmethod(form.read_key)
 
     def __init__(self) -> None:
-        makers = "truerank.retrieval.report(ranks), a Task's evaluate methods or from_json(text)"
+        makers = "truerank.retrieval.report(ranks) or a Task's evaluate methods"
         raise InputTypeError("RetrievalReport", f"made by {makers}, not by its class")
 
     @property
     def _answered(self) -> AnsweredQueries:
-        answered: AnsweredQueries = self._measured  # type: ignore[assignment]
+        answered: AnsweredQueries = self._source  # type: ignore[assignment]
         return answered
 
     @property
@@ -171,23 +171,23 @@ class RetrievalReport(BaseReport):
     @property
     def without_answers(self) -> int:
         """How many queries have no right answer: they are left out, or count as 0."""
-        return self._source.facts["without_answers"] or 0  # JSON does not tell it of a group.
+        number: int = self._source.facts["without_answers"]
+        return number
 
     @property
     def relevance_level(self) -> float:
         """From which gain on an answer is right; 0: all that have one are."""
-        return self._source.facts.get("relevance_level") or 0.0
+        return self._answered.rules.relevance_level
 
     @property
     def answerless(self) -> str:
         """What becomes of queries without a right answer: "omit" or "zero"."""
-        return self._source.facts.get("answerless") or ANSWERLESS[0]
+        return self._answered.rules.answerless
 
     @property
     def misses(self) -> str:
         """What right answers count for that their lists miss."""
-        misses: str = self._source.facts["misses"]
-        return misses
+        return self._answered.rules.misses
 
     @property
     def list_use(self) -> ListUse | None:
@@ -304,8 +304,7 @@ class RetrievalReport(BaseReport):
 
     def _lines(self) -> list[str]:
         summary = self._source.summary
-        # JSON has no summary of a group, and an empty part has no tasks.
-        if summary is None or not summary.tasks:
+        if not summary.tasks:
             return [self._sizes()]
         low = summary.candidates_min
         high = summary.candidates_max
@@ -315,9 +314,7 @@ class RetrievalReport(BaseReport):
         missed = self._source.facts["missed"]
         if missed is not None:
             share = f"{percent(missed)} of the right answers"
-            # JSON that was edited may hold another word.
-            counted = MISSES.get(self.misses, self.misses)
-            line = f"{share} are missed by their lists and {counted}"
+            line = f"{share} are missed by their lists and {MISSES[self.misses]}"
             longest = self._source.facts["longest"]
             if longest is not None:  # No metric counts further, whatever its cutoff.
                 line += f"; the longest has {format_count(longest, 'candidate')}"
@@ -333,14 +330,10 @@ class RetrievalReport(BaseReport):
     def _sizes(self) -> str:
         queries = format_count(self.tasks(), "query", "queries")
         answers = self._source.facts["answers"]
-        if answers is None:
-            return queries
         return f"{queries} with {format_count(answers, 'right answer')}"
 
     def __repr__(self) -> str:
         words = [self._sizes()]
-        if not self.has_ranks:
-            words.append("read from JSON")
         words += [f"{metric} {self[metric]:.4g}" for metric in FEW_METRICS if metric in self]
         return printable(f"RetrievalReport({', '.join(words)})")
 

@@ -208,10 +208,10 @@ class AsTable(ABC):
         >>> import pathlib, tempfile
         >>> import truerank as tr
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder, "report.json")
-        ...     tr.report(tr.Ranks([0, 3], [1, 1], 10)).save(path)
-        ...     tr.Report.from_json(path.read_text())["mrr"]
-        0.625
+        ...     path = pathlib.Path(folder, "report.csv")
+        ...     tr.report(tr.Ranks([0, 3], [1, 1], 10)).save(path, ["mrr"])
+        ...     path.read_text().splitlines()
+        ['side,kind,tasks,mrr', 'both,realistic,2,0.625']
         """
         writable_place(path)
         name = os.fsdecode(path)
