@@ -14,7 +14,7 @@ from support.examples import examples
 from support.named_columns import NAMED, UNNAMED
 from support.refusals import refusal
 from truerank import alignment
-from truerank.alignment import Task, degrees, five_folds, split_pairs
+from truerank.alignment import Task, five_folds, split_pairs
 
 pytestmark = pytest.mark.python_only
 TEST = [[0, 3, 1, 2], [1, 2, 4, 0]]
@@ -99,18 +99,6 @@ def test_all_doors_of_pairs_read_names(tmp_path: Path) -> None:
         assert door(frame) == door(other, columns=columns) == door(rows)
         refusal(ValueError, r"columns=\{", door, other)
     refusal(TypeError, "^pairs: expected ids, and no file", five_folds, tmp_path / "x", seed=0)
-
-
-def test_triples_of_graphs_are_read_by_names() -> None:
-    triples = [[0, 0, 1], [0, 1, 0], [1, 1, 2]]  # heads, relations and tails
-    expected = degrees(UNNAMED["rows"](triples), 3).tolist()
-    frame = NAMED["frame"](["t", "h", "r"], [triples[j] for j in (2, 0, 1)])
-    assert degrees(frame, 3).tolist() == expected
-    assert degrees(tuple(triples), 3).tolist() == expected
-    other = NAMED["frame"](["u", "v", "w"], triples)
-    columns = {"head": "u", "relation": "v", "tail": "w"}
-    assert degrees(other, 3, columns=columns).tolist() == expected
-    refusal(ValueError, "^triples: expected columns head, relation, tail", degrees, other, 3)
 
 
 def test_known_pairs_that_share_no_entity_are_in_the_audit() -> None:

@@ -93,9 +93,6 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "greedy": lambda s: tr.alignment.infer(s, None, csls=2),
     "stable": lambda s: tr.alignment.infer(s, None, method="stable"),
     "threshold": lambda s: tr.alignment.infer(s, None, threshold=5e-324),
-    "dangling": lambda s: tr.alignment.dangling(s, None, [0, 1, 2]),
-    "margin": lambda s: tr.alignment.dangling(s, None, [0, 1, 2], by="margin"),
-    "most similar": lambda s: tr.alignment.most_similar(s, None, k=3),
     "csls of a matrix": scaled,
     "conventions": conventions,
 }

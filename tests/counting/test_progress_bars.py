@@ -87,7 +87,6 @@ CALLS: dict[str, Callable[..., object]] = {
     "listed blocks": lambda **p: tr.rank_blocks(list(blocks()), **p),
     "counter": lambda **p: counted(**p),
     "dask": lambda **p: dask_ranks(**p),
-    "most similar of a matrix": lambda **p: alignment.most_similar(SCORES, None, **p),
 }
 # And calls on all pairs of vectors, with the number of their passes.
 PASSES: dict[str, tuple[int, Callable[..., object]]] = {
@@ -104,8 +103,6 @@ PASSES: dict[str, tuple[int, Callable[..., object]]] = {
     "directions": (1, lambda **p: PAIRS.evaluate_embeddings(QUERIES, VECTORS, **p)),
     "directions, scaled": (2, lambda **p: PAIRS.evaluate_embeddings(QUERIES, VECTORS, csls=4, **p)),
     "infer": (2, lambda **p: alignment.infer(QUERIES, VECTORS, csls=3, **p)),
-    "most similar": (2, lambda **p: alignment.most_similar(QUERIES, VECTORS, csls=3, **p)),
-    "dangling": (1, lambda **p: alignment.dangling(QUERIES, VECTORS, EACH, **p)),
 }
 CALLS |= {name: call for name, (_, call) in PASSES.items()}
 

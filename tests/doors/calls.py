@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import truerank as tr
 
 # Results, which the package makes and users only read, and records of plain fields.
-RESULTS = """Agreement Alignment CSLS DanglingCurve MostSimilar PairAudit Comparison
+RESULTS = """Agreement Alignment CSLS PairAudit Comparison
 Interval Intervals Predictions SplitFinding TaskAudit TimeAudit
 Triples Adjusted Bounds Key Metric Figure Step InputError InputTypeError InputValueError
 UnknownKeyError Progress TopK ListPreset Preset Sample NamedLists Qrels Comparisons CompatReport

@@ -111,9 +111,6 @@ def alignment_calls(folder: Path) -> list[Call]:
     made = alignment.Task(PAIRS, left=3, right=3)
     data = alignment.AlignmentData(graph, graph, PAIRS, {"train": PAIRS[:1], "test": PAIRS[1:]})
     found = alignment.infer(**vectors)
-    similar = alignment.most_similar(**vectors, k=2)
-    ranks = made.evaluate_embeddings(**vectors).ranks
-    degrees = {"left_degrees": [1, 2, 1], "right_degrees": [1, 2, 1]}
     many = np.arange(40).reshape(20, 2)
     shares = {"train": 0.5, "test": 0.5}
     matrices = {"left_to_right": matrix_of, "right_to_left": matrix_of}
@@ -131,14 +128,9 @@ def alignment_calls(folder: Path) -> list[Call]:
         Call(f"{name}.AlignmentData.known", data.known, {"split": "test"}),
         Call(f"{name}.Alignment.compare", found.compare, {"other": found, "reference": PAIRS}),
         Call(f"{name}.Alignment.evaluate", found.evaluate, {"reference": PAIRS}),
-        Call(f"{name}.by_degree", alignment.by_degree, {"ranks": ranks, **degrees}),
         Call(f"{name}.csls_means", alignment.csls_means, vectors | {"k": 2}),
-        Call(f"{name}.dangling", alignment.dangling, vectors | {"exclusive": [0], "matched": [1]}),
-        Call(f"{name}.degrees", alignment.degrees, {"triples": [[0, 0, 1]], "entities": 3}),
         Call(f"{name}.five_folds", alignment.five_folds, {"pairs": many, "seed": 0}),
-        Call(f"{name}.hubness", alignment.hubness, {"similar": similar}),
         Call(f"{name}.infer", alignment.infer, vectors),
-        Call(f"{name}.most_similar", alignment.most_similar, vectors | {"k": 2}),
         Call(
             f"{name}.split_pairs",
             alignment.split_pairs,

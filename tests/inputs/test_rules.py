@@ -23,13 +23,13 @@ TAKERS: dict[type[Any], list[Any]] = {
     rules.RuleOptions: [task.evaluate_scores for task in TASKS],
     rules.EmbeddingOptions: [task.evaluate_embeddings for task in TASKS],
     rules.ListOptions: [task.evaluate_lists for task in TASKS if task is not alignment.Task],
-    rules.SimilarityOptions: [alignment.infer, alignment.dangling, alignment.csls_means],
+    rules.SimilarityOptions: [alignment.infer, alignment.csls_means],
     rules.ThresholdOptions: [tr.count_above],
 }
 TAKERS[rules.RuleOptions] += [tr.rank, tr.rank_blocks, tr.rank_against, tr.RankCounter, tr.evaluate]
 TAKERS[rules.EmbeddingOptions].append(tr.rank_embeddings)
 TAKERS[rules.ListOptions] += [tr.rank_lists, Predictions.evaluate]
-TAKERS[rules.SimilarityOptions] += [alignment.most_similar, tr.topk_embeddings]
+TAKERS[rules.SimilarityOptions].append(tr.topk_embeddings)
 DEFAULTS = {"order": "descending", "nan": "raise", "dtype": None, "threads": None}
 DEFAULTS |= {"audit": False, "progress": None, "layout": None}
 ALL = set(rules.BatchOptions.__annotations__) | set(rules.EmbeddingOptions.__annotations__)

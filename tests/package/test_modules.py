@@ -29,9 +29,6 @@ TESTED_BY = {
     "alignment/matching/test_infer.py": """
         alignment/matching/similarities
     """,
-    "alignment/test_degrees.py": """
-        alignment/analyses
-    """,
     "alignment/test_evaluate.py": """
         alignment/local_scaling
     """,

@@ -258,12 +258,6 @@ PYTHON_DOORS: dict[str, Door] = {
 SCORES = np.eye(3) + np.arange(9).reshape(3, 3) / 100
 
 
-def ascending(places: list[int]) -> Any:
-    if not places:
-        raise ValueError(places)
-    return distinct(places)
-
-
 # functions of matrices, whose vocabulary is how many rows or columns there are
 COUNT_DOORS: dict[str, Door] = {
     "infer: left ids": Door(
@@ -275,20 +269,6 @@ COUNT_DOORS: dict[str, Door] = {
             alignment.infer(SCORES, None, right_ids=x, method="mutual").pairs[:, 1].tolist()
         ),
         distinct,
-    ),
-    "most similar: queries": Door(
-        lambda _, x: alignment.most_similar(SCORES, None, queries=x, k=1).queries.tolist(),
-        distinct,
-    ),
-    "most similar: candidates": Door(
-        lambda _, x: alignment.most_similar(
-            SCORES, None, candidates=(None, x), k=1
-        ).candidates.tolist(),
-        ascending,
-    ),
-    "dangling: exclusive": Door(
-        lambda _, x: alignment.dangling(SCORES, None, x).exclusive,
-        lambda places: len(ascending(places)),
     ),
 }
 

@@ -38,7 +38,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "retrieval": lambda: retrieval.report(tr.Ranks([0, 3], [1, 1], 9, queries=[7, 7])),
     "toolkit": lambda: compat.report(SCORES, [0] * 6, preset="openke"),
     "agreement": lambda: alignment.infer(SCORES, None).evaluate([[0, 0]]),
-    "dangling": lambda: alignment.dangling(SCORES, None, [0]),
     "toolkits": lambda: compat.table(SCORES, [0] * 6, presets=["openke", "ogb"]),
 }
 

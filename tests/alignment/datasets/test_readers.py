@@ -1,4 +1,4 @@
-"""Readers of alignment data: what they read, what they refuse, and degrees."""
+"""Readers of alignment data: what they read, and what they refuse."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.alignment_folders import (
     without_repeats,
 )
 from support.refusals import refusal
-from truerank.alignment import AlignmentData, Graph, degrees, read_dbp15k, read_openea, read_pairs
+from truerank.alignment import AlignmentData, Graph, read_dbp15k, read_openea, read_pairs
 
 pytestmark = pytest.mark.python_only
 
@@ -245,24 +245,6 @@ def test_lines_below_a_header_have_their_numbers(tmp_path: Path) -> None:
 # -- graphs and data -------------------------------------------------------------------------------
 
 
-def slow_degrees(triples: list[tuple[int, ...]], entities: int) -> list[int]:
-    return [sum(e in (row[0], row[2]) for row in set(triples)) for e in range(entities)]
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 5), st.integers(-2, 2), st.integers(0, 5)), max_size=30),
-    st.integers(6, 9),
-    st.sampled_from([np.int64, np.int32, np.int8]),
-)
-def test_degrees(triples: list[tuple[int, ...]], entities: int, dtype: Any) -> None:
-    rows = np.array(triples, dtype=dtype).reshape(-1, 3)
-    rows.flags.writeable = False
-    found = degrees(rows, entities)
-    assert found.dtype == np.int64
-    assert found.tolist() == slow_degrees(triples, entities)
-    assert degrees(triples, entities).tolist() == found.tolist()
-
-
 @pytest.mark.parametrize(
     ("triples", "entities", "kind", "said"),
     [
@@ -275,7 +257,6 @@ def test_degrees(triples: list[tuple[int, ...]], entities: int, dtype: Any) -> N
     ],
 )
 def test_wrong_triples(triples: Any, entities: Any, kind: type[Exception], said: str) -> None:
-    refusal(kind, said, degrees, triples, entities)
     refusal(kind, said.replace("entities:", "size:"), Graph, triples, entities)
 
 

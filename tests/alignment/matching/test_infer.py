@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import truerank as tr
 from strategies.score_matrices import METHODS, Array
 from support.problems import as_dtype
 from support.refusals import refusal
-from truerank.alignment import CSLS, dangling, infer, most_similar
+from truerank.alignment import CSLS, infer
 from truerank.alignment.matching.similarities import open_similarities
 from truerank.stores.mapped import map_of
 
@@ -41,14 +40,12 @@ def arrays_of(found: Any) -> list[Array]:
     return [value for value in values if isinstance(value, np.ndarray)]
 
 
-@pytest.mark.parametrize(
-    ("found", "count"), [(infer(np.eye(3), None), 4), (dangling(np.eye(3), None, [0]), 8)]
-)
-def test_arrays_are_read_only_and_results_can_be_pickled(found: Any, count: int) -> None:
+def test_arrays_are_read_only_and_results_can_be_pickled() -> None:
+    found = infer(np.eye(3), None)
     for other in (found, pickle.loads(pickle.dumps(found)), copy.deepcopy(found), copy.copy(found)):
         assert type(other) is type(found)
         arrays = arrays_of(other)
-        assert len(arrays) == count
+        assert len(arrays) == 4
         for array, ours in zip(arrays, arrays_of(found), strict=True):
             assert other is not found or not array.flags.writeable
             np.testing.assert_array_equal(array, ours)
@@ -118,9 +115,7 @@ def test_matrices_in_shards_and_stores(tmp_path: Path) -> None:
     paths = [tmp_path / "part-0.npy", tmp_path / "part-1.npy"]
     with tr.open_scores(paths) as store:
         for matrix in (paths, store):
-            for call in (infer, partial(dangling, exclusive=[0])):
-                np.testing.assert_equal(vars(call(matrix, None)), vars(call(scores, None)))
-            np.testing.assert_equal(most_similar(matrix, None), most_similar(scores, None))
+            np.testing.assert_equal(vars(infer(matrix, None)), vars(infer(scores, None)))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -194,5 +189,4 @@ def test_what_is_refused(keywords: dict[str, Any], kind: type[Exception], messag
 @pytest.mark.parametrize("similarity", ["l2", "dot", "euclid", None])
 def test_no_similarity_beside_a_matrix(similarity: Any) -> None:
     message = f"^similarity: expected none beside a matrix, got {similarity!r}$"
-    for call in (infer, most_similar, partial(dangling, exclusive=[0])):
-        refusal(ValueError, message, call, np.eye(3), None, similarity=similarity)
+    refusal(ValueError, message, infer, np.eye(3), None, similarity=similarity)

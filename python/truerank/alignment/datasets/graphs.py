@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...arrays.row_keys import codes_of, distinct, distinct_rows
+from ...arrays.row_keys import codes_of, distinct
 from ...errors import InputValueError
 from ...inputs.array_likes import integers
 from ...inputs.checks import (
@@ -62,8 +62,6 @@ class Graph:
     >>> graph = Graph([(0, 0, 1), (1, 0, 1)], 3, entities=("a", "b", "c"))
     >>> graph
     Graph(3 entities, 1 relations, 2 triples)
-    >>> degrees(graph.triples, graph.size)
-    array([1, 2, 0])
     """
 
     triples: IntArray
@@ -109,56 +107,11 @@ class Graph:
         )
 
 
-@public("truerank.alignment")
-def degrees(
-    triples: Any, entities: int, *, columns: Mapping[str, str | int] | None = None
-) -> IntArray:
-    """Count for every entity the distinct triples in which it is head or tail.
-
-    The degree is ``d(e) = #{(h, r, t) distinct: h = e or t = e}``: a triple of an entity with
-    itself counts once, and so does a repeated triple. OpenEA ("A Benchmarking Study of
-    Embedding-based Entity Alignment", section 5.2) adds two of these numbers for the degree of an
-    aligned pair. (The scripts with OpenEA's code, which made the figure, count a triple of an
-    entity with itself twice, and halve the sum of the pair.)
-
-    Parameters
-    ----------
-    triples : array of int, shape (n, 3)
-        Head, relation, tail, in any form that `truerank.link_prediction.Task` takes, but no file.
-    entities : int
-        The number of entities; ids start at 0.
-    columns : dict of str to (str or int), optional
-        The name or the number of the column of "head", "relation" and "tail".
-
-    Returns
-    -------
-    ndarray of int64, shape (entities,)
-        0 for an entity without triples.
-
-    Raises
-    ------
-    TypeError
-        For anything but integers.
-    ValueError
-        For another shape, and an id out of range.
-
-    Examples
-    --------
-    >>> degrees([(0, 0, 1), (0, 0, 1), (0, 1, 1), (1, 0, 1)], 3)
-    array([2, 3, 0])
-    """
-    rows = _as_triples(triples, entities, "entities", columns)
-    heads, _, tails = distinct_rows(list(rows.T))
-    counts = np.bincount(heads, minlength=int(entities))
-    counts += np.bincount(tails[tails != heads], minlength=int(entities))
-    return counts.astype(np.int64, copy=False)
-
-
-def _as_triples(triples: Any, entities: Any, name: str, columns: Any = None) -> IntArray:
+def _as_triples(triples: Any, entities: Any, name: str) -> IntArray:
     """Check triples over a number of entities, and return them as new, read-only int64."""
     size = integer(name, entities, least=0, expected="how many there are")
     check_size(name, size)
-    rows = as_rows("triples", triples, GRAPH_FORM, columns)
+    rows = as_rows("triples", triples, GRAPH_FORM)
     for column, kind in ((0, "heads"), (2, "tails")):
         check_ids("triples", rows[:, column], size, kind, "in triple")
     return rows
