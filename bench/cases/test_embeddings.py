@@ -270,38 +270,6 @@ def in_two_bytes(entities: Any) -> dict[str, Any]:
     return arrays | {"bfloat16": entities.astype(ml_dtypes.bfloat16)}
 
 
-@pytest.mark.parametrize("dim", DIMS[:2])
-@pytest.mark.parametrize("similarity", ["dot", "l1"])
-def test_thresholds(similarity: str, dim: int, compare: Compare, sizes: Sizes, team: Team) -> None:
-    """Thresholds in place of targets: true scores, which takes as long as ranking, and ten each."""
-    problem = make_problem(sizes, dim, team.threads)
-    queries, entities, targets, _ = problem
-    options: dict[str, Any] = {"similarity": similarity, "threads": team.argument}
-    true_scores = tr.score_embeddings(queries, entities, targets, **options)
-    ten = np.repeat(true_scores[:, None], 10, axis=1)
-    goal_of_same = None if sizes.quick else 0.95
-    times = compare(
-        f"thresholds: {similarity}, d = {dim}, {team}",
-        {
-            "rank_embeddings": lambda: tr.rank_embeddings(queries, entities, targets, **options),
-            "count_above": lambda: tr.count_above(queries, entities, true_scores, **options),
-            "count_above, 10 each": lambda: tr.count_above(queries, entities, ten, **options),
-        },
-        [
-            Pair("count_above", "rank_embeddings", goal=goal_of_same),
-            Pair("count_above, 10 each", "count_above", "cost"),
-        ],
-        nbytes=problem.work,
-        unit=UNIT,
-        rounds=rounds_of(sizes, dim),
-        agree=False,
-    )
-    ranks = times["rank_embeddings"].result
-    for name in ("count_above", "count_above, 10 each"):
-        above, tied, _ = (x.reshape(len(queries), -1) for x in times[name].result)
-        CHECKS["counts"](counts_of(ranks), above[:, 0], tied[:, -1])
-
-
 @pytest.mark.parametrize("queries", FEW_QUERIES)
 def test_few_queries(
     queries: int,

@@ -37,7 +37,6 @@ if _typing.TYPE_CHECKING:
     from .embeddings.scoring import rank_embeddings as rank_embeddings
     from .embeddings.scoring import score_embeddings as score_embeddings
     from .embeddings.scoring import topk_embeddings as topk_embeddings
-    from .embeddings.vector_thresholds import count_above as count_above
     from .errors import InputError as InputError
     from .errors import InputTypeError as InputTypeError
     from .errors import InputValueError as InputValueError
@@ -72,7 +71,6 @@ else:  # or a type checker would accept any name
         ".counting.row_blocks": ("rank_blocks",),
         ".counting.sampled": ("rank_against",),
         ".embeddings.scoring": ("TopK", "rank_embeddings", "score_embeddings", "topk_embeddings"),
-        ".embeddings.vector_thresholds": ("count_above",),
         ".inference": ("compare",),
         ".errors": ("InputError", "InputTypeError", "InputValueError"),
         ".inputs.progress_listeners": ("Progress",),

@@ -15,7 +15,7 @@ import truerank as tr
 from support.refusals import refusal
 from truerank import alignment, link_prediction, retrieval
 from truerank.counting import sources
-from truerank.embeddings import vector_thresholds, watching
+from truerank.embeddings import watching
 from truerank.inputs.progress_listeners import as_listener
 
 pytestmark = pytest.mark.python_only
@@ -26,7 +26,6 @@ TARGETS = RNG.integers(0, 50, 300)
 VECTORS = RNG.standard_normal((6000, 16)).astype(np.float32)
 QUERIES = VECTORS[:500] + RNG.standard_normal((500, 16)).astype(np.float32) / 4
 EACH = np.arange(500)
-MANY = RNG.standard_normal((500, 40))
 TRIPLES = [(i, 0, (i + 1) % 50) for i in range(50)]
 
 
@@ -73,7 +72,6 @@ CALLS: dict[str, Callable[..., object]] = {
     "files": lambda **p: tr.rank("scores.npy", TARGETS, **p),
     "evaluate": lambda **p: tr.evaluate(SCORES, TARGETS, **p),
     "few queries": lambda **p: tr.rank_embeddings(QUERIES[:3], VECTORS, 5, **p),
-    "thresholds of scores": lambda **p: tr.count_above(SCORES, 0.5, **p),
     "task of scores": lambda **p: TASK.evaluate_scores(SCORES[:50], head=SCORES[:50], **p),
     "task of callables": lambda **p: TASK.evaluate(scorer, head=scorer, batch_size=20, **p),
     "pairs of callables": lambda **p: FEW_PAIRS.evaluate(scorer, scorer, **p),
@@ -92,8 +90,6 @@ CALLS: dict[str, Callable[..., object]] = {
 PASSES: dict[str, tuple[int, Callable[..., object]]] = {
     "vectors": (1, lambda **p: tr.rank_embeddings(QUERIES, VECTORS, EACH, **p)),
     "an audit": (1, lambda **p: tr.rank_embeddings(QUERIES, VECTORS, EACH, audit=True, **p)),
-    "thresholds": (1, lambda **p: tr.count_above(QUERIES, VECTORS, MANY[:, :2], **p)),
-    "many thresholds": (1, lambda **p: tr.count_above(QUERIES, VECTORS, MANY, **p)),
     "top k": (1, lambda **p: tr.topk_embeddings(QUERIES, VECTORS, 7, **p)),
     "means": (1, lambda **p: alignment.csls_means(QUERIES, VECTORS, 5, **p)),
     "two sides": (
@@ -114,7 +110,6 @@ def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.save("scores.npy", SCORES)
     monkeypatch.setattr(sources, "TILE_BYTES", 4096)
     monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
-    monkeypatch.setattr(vector_thresholds, "TILE_BYTES", 1 << 20)
 
 
 @pytest.mark.parametrize("name", CALLS)

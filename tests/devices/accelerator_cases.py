@@ -22,7 +22,6 @@ import truerank as tr
 from oracles.embeddings import SIMILARITIES
 from strategies.count_problems import Problem, problems
 from strategies.embeddings import Tasks, Vectors, vectors
-from strategies.thresholds import thresholds
 from support.outcomes import outcome
 from support.problems import DTYPES, host_tensor, matrix
 from truerank import alignment
@@ -146,20 +145,6 @@ def test_the_counts_and_errors_of_the_host(
         assert str(got) == str(expected)
     else:
         assert got == expected
-
-
-@given(problem=problems(nan=True, errors=False), data=st.data())
-@EXAMPLES
-def test_thresholds(problem: Problem, data: st.DataObject, backend: str) -> None:
-    tensor = host_tensor(problem.scores)
-    asked = data.draw(thresholds(problem.scores, problem.keywords["dtype"], problem.tasks)).given
-    keywords = {**problem.call()[1], "dtype": None}
-    if problem.scores.ndim == 1:
-        keywords["rows"] = np.zeros(problem.tasks, np.int64)
-    del keywords["audit"]
-    with on_host():
-        expected = result(tr.count_above, tensor, asked, **keywords)
-    assert agree(result(tr.count_above, tensor.cuda(), asked, **keywords), expected)
 
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "float64"])

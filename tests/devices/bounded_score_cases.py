@@ -21,6 +21,7 @@ from triton.runtime import interpreter
 
 import truerank as tr
 from strategies.embeddings import Tasks, Vectors, tasks, vectors
+from support.counts_of_numbers import counts_of_numbers
 from support.problems import Array
 from truerank import _core
 from truerank.devices import bounded_kernels, bounded_scores, vector_scores
@@ -136,12 +137,12 @@ def test_counts(problem: tuple[Vectors, Tasks], most_repeated: int) -> None:
 
 
 def counts_of(queries: Array, entities: Array, similarity: str, **options: Any) -> Array:
-    """Compare the counts of tensors and arrays, with each score and its neighbours a threshold."""
+    """Compare the counts of tensors and arrays beside each score and its neighbours."""
     scores = tr.score_embeddings(queries, entities, similarity=similarity, **options)
     numbers = np.concatenate([np.nextafter(scores, np.float32(x)) for x in (-np.inf, 0, np.inf)], 1)
     given = tensor_of(queries), tensor_of(entities)
-    got = tr.count_above(*given, numbers, similarity=similarity, **options)
-    expected = tr.count_above(queries, entities, numbers, similarity=similarity, **options)
+    got = counts_of_numbers(*given, numbers, similarity, **options)
+    expected = counts_of_numbers(queries, entities, numbers, similarity, **options)
     return np.asarray(got) != np.asarray(expected)
 
 

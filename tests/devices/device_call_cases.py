@@ -232,17 +232,6 @@ def test_triton_is_required_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("counted_there")
-def test_thresholds_without_a_wait() -> None:
-    """Only counts are copied, and waited for once."""
-    array = RNG.integers(0, 9, (30, 100)).astype(np.float32)
-    module.forget()
-    counts = tr.count_above(pending_scores(array), [[2, 2.5, 7]] * 30)
-    assert module.synchronisations <= 1
-    for one, other in zip(counts, tr.count_above(array, [[2, 2.5, 7]] * 30), strict=True):
-        np.testing.assert_array_equal(one, other, strict=True)
-
-
-@pytest.mark.usefixtures("counted_there")
 def test_a_counter_goes_on_while_a_device_counts(example: tuple[Any, Any]) -> None:
     array, targets = example
     lists = [RNG.integers(0, 300, 20).tolist() for _ in range(23)]

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from strategies.count_problems import Problem, problems
-from strategies.thresholds import thresholds
 from support.outcomes import outcome
 from support.problems import DTYPES, Array, csr, host_tensor, matrix
 from support.refusals import refusal
@@ -118,27 +117,6 @@ def test_the_counts_and_refusals_of_memory(way: str, problem: Problem, most: int
     # If there are several NaN, the error names that of the first block.
     nan = way == "host" and "is NaN" in str(expected)
     assert str(got) == str(expected) or (nan and any(x in str(got) for x in ("is NaN", "target")))
-
-
-@pytest.mark.parametrize("way", WAYS)
-@given(problem=problems(nan=True, errors=False), data=st.data())
-def test_thresholds(way: str, problem: Problem, data: st.DataObject) -> None:
-    tensor = host_tensor(problem.scores)
-    tasks = problem.tasks
-    asked = data.draw(thresholds(problem.scores, problem.keywords["dtype"], tasks)).given
-    keywords = {**problem.call()[1], "dtype": None}
-    if problem.scores.ndim == 1:
-        keywords["rows"] = np.zeros(tasks, np.int64)
-    del keywords["audit"]
-
-    def counted(scores: Any) -> Any:
-        try:
-            return [x.tolist() for x in tr.count_above(scores, asked, **keywords)]
-        except ValueError as error:
-            return "is NaN" if way == "host" else str(error)
-
-    with chosen(way):
-        assert counted(pending_tensor(lambda: tensor)) == counted(tensor)
 
 
 def test_modes_of_the_thread_change_nothing(way: str) -> None:

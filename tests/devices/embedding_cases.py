@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles.embeddings import SIMILARITIES, same_bits
 from strategies.embeddings import Tasks, Vectors, tasks, vectors, with_rows
-from strategies.thresholds import thresholds
 from support.problems import Array
 from truerank import _core, alignment, devices
 from truerank.devices import (
@@ -143,15 +142,6 @@ def test_counts_and_refusals(problem: tuple[Vectors, Tasks], audit: bool) -> Non
         assert got.protocol.device == ("cpu, host" if audit else "cpu, triton")
         assert expected.protocol.device is None
         assert got.protocol.similarity == expected.protocol.similarity
-
-
-@given(problems(), st.data())
-@EXAMPLES
-def test_thresholds(problem: tuple[Vectors, Tasks], data: st.DataObject) -> None:
-    given, asked = problem
-    scores = tr.score_embeddings(given.queries, given.entities, **given.keywords)
-    numbers = data.draw(thresholds(scores, None, with_rows(given, asked))).given
-    assert agree(*both(tr.count_above, given, numbers, **asked.keywords))
 
 
 @given(problems(), st.integers(1, 45))

@@ -87,7 +87,6 @@ def vector_calls(folder: Path) -> list[Call]:
         Call("rank_embeddings", tr.rank_embeddings, vectors | {"targets": TARGETS}),
         Call("score_embeddings", tr.score_embeddings, vectors | {"targets": TARGETS}),
         Call("topk_embeddings", tr.topk_embeddings, vectors | {"k": 2}),
-        Call("count_above", tr.count_above, vectors | {"thresholds": [0.25, 0.5, 0.75]}),
     ]
 
 

@@ -30,12 +30,12 @@ from strategies.near_ties import (
     near_ties,
     problems,
 )
+from support.counts_of_numbers import counts_of_numbers
 from support.environment import Run
 from support.examples import examples
 from support.problems import Array
 from truerank import _core
 from truerank.alignment import csls_means
-from truerank.embeddings import vector_thresholds
 from truerank.inputs.progress_listeners import BoundedPairs
 
 
@@ -94,36 +94,39 @@ def beside(scores: Array, rng: np.random.Generator) -> Array:
     return np.concatenate(near, axis=1)
 
 
-def check_thresholds(made: NearTies) -> None:
-    """Compare counts for thresholds that no pair can have as its score."""
-    added = scored_by(made.similarity) | {"bias": made.bias, "csls": made.csls}
-    scores = tr.score_embeddings(made.queries, made.entities, **added)
-    asked = beside(scores, np.random.default_rng(len(scores)))
-    expected = tr.count_above(scores, asked, nan="worst", candidates=made.allowed)
+def check_numbers(made: NearTies) -> None:
+    """Compare counts beside numbers that no pair can have as its score."""
+    added = {"bias": made.bias, "csls": made.csls}
+    scored = scored_by(made.similarity)
+    scores = tr.score_embeddings(made.queries, made.entities, **scored, **added)
+    with np.errstate(over="ignore"):
+        numbers = beside(scores, np.random.default_rng(len(scores))).astype(scores.dtype)
+    inside = scores
+    if made.allowed is not None:
+        inside = scores[:, np.unique(made.allowed)]
+    expected = [
+        (inside[:, None] > numbers[..., None]).sum(axis=2).ravel(),
+        (inside[:, None] == numbers[..., None]).sum(axis=2).ravel(),
+    ]
 
     def counts() -> list[Any]:
-        got = tr.count_above(
-            *(made.queries, made.entities, asked),
+        got = counts_of_numbers(
+            *(made.queries, made.entities, numbers),
+            **scored,
             **added,
             candidates=made.allowed,
-            nan="worst",
             block=made.block,
             threads=made.threads,
         )
-        return [tuple(x.ravel() for x in got)]
+        return [got]
 
-    chosen = scores.shape[1]
-    if made.allowed is not None:
-        chosen = len(np.unique(made.allowed))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vector_thresholds, "MANY", 10**9)
-        compare_levels(made, asked.size * chosen, [tuple(x.ravel() for x in expected)], counts)
+    compare_levels(made, numbers.size * inside.shape[1], [expected], counts)
 
 
 CHECKS: dict[str, Callable[[NearTies, int], object]] = {
     "counts": lambda made, _: check_levels(made),
     "both directions": lambda made, _: check_grid(made),
-    "thresholds": lambda made, _: check_thresholds(made),
+    "other numbers": lambda made, _: check_numbers(made),
     "means of CSLS": check_means,
     "lists of the greatest": check_lists,
 }
@@ -153,7 +156,7 @@ def test_every_family(similarity: str, family: str) -> None:
     for made in all_near_ties(family, similarity, ((3, 33, 1), (7, 12, 70))):
         check_grid(made)
     for made in all_near_ties(family, similarity, [(2, 65, 2 + len(family))]):
-        check_thresholds(made)
+        check_numbers(made)
     for seed, kind in enumerate(("float32", "float64")):
         made = near_ties(seed, family, kind, similarity, (29, 140, 16), ("", "bias")[seed])
         made.block = 64

@@ -69,8 +69,6 @@ def test_forms_have_the_same_bits_at_every_door(form: str, dtype: str) -> None:
     assert_same(tr.rank_embeddings(*given, TARGETS, **said), tr.rank(scores, TARGETS))
     top, again = (tr.topk_embeddings(*x, 5, **y) for x, y in ((given, said), (plain, usual)))
     np.testing.assert_array_equal(top, again)
-    counts = tr.count_above(*given, -9.5, **said)
-    np.testing.assert_array_equal(counts, tr.count_above(*plain, -9.5, **usual))
     means = alignment.csls_means(*given, 3, **said)
     again = alignment.csls_means(*plain, 3, **usual)
     np.testing.assert_array_equal(means.entities, again.entities)
@@ -174,12 +172,10 @@ def test_what_is_refused(
     refusal(kind, words, tr.score_embeddings, *given, **options)
     refusal(kind, words, tr.rank_embeddings, *given, TARGETS, **options)
     refusal(kind, words, tr.topk_embeddings, *given, 3, **options)
-    refusal(kind, words, tr.count_above, *given, TARGETS, **options)
 
 
 def test_a_layout_belongs_to_vectors() -> None:
     scores = np.ones((2, 3))
-    refusal(V, "^layout: expected none for scores", tr.count_above, scores, 0.5, layout="halves")
     refusal(T, "^layout: unexpected", tr.rank, scores, [0, 0], layout="halves")
     wrong: dict[str, Any] = {"layout": "halves"}
     words = "^layout: expected none beside a matrix"

@@ -165,9 +165,6 @@ def test_files_and_forms(tmp_path: Path, dtype: str) -> None:
         assert_same(kept, expected)
         (tmp_path / "kept").unlink(missing_ok=True)
         np.testing.assert_array_equal(tr.score_embeddings(queries, form), scores)
-    levels = np.sort(scores, axis=1)[:, ::5]
-    counts = tr.count_above(queries, entities, levels)
-    np.testing.assert_array_equal(counts.above, (scores[:, None] > levels[..., None]).sum(axis=2))
 
 
 @pytest.mark.parametrize("backend", ["host", "torch", "triton"])
@@ -212,7 +209,6 @@ def test_one_dtype() -> None:
     calls: list[Callable[..., Any]] = [
         lambda *given: tr.rank_embeddings(*given, 0, progress=listener),
         lambda *given: tr.topk_embeddings(*given, 2),
-        lambda *given: tr.count_above(*given, 0),
     ]
     for call in calls:
         words = "^entities: expected int8, as queries, got float32; where both have one scale, "

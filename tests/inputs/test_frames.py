@@ -155,9 +155,6 @@ def doors_of_numbers() -> Iterator[tuple[str, Door]]:
     yield "candidates by a mask", Door(rank(**everything), mask)
     others = lambda value: tr.rank_against(value, MATRIX)  # noqa: E731
     yield "true scores", Door(others, MATRIX[0])
-    above = lambda value: tr.count_above(MATRIX, value).above.tolist()  # noqa: E731
-    yield "thresholds", Door(above, shares)
-    yield "thresholds of each", Door(above, MATRIX[::-1].copy())
     listed = lambda value: tr.rank_lists(value, None, ids, candidates=SIZE)  # noqa: E731
     yield "ids of lists", Door(listed, np.array([[1, 0], [2, 3], [2, 1], [3, 0]]))
     yield "bias", Door(lambda value: tr.rank_embeddings(MATRIX, MATRIX, ids, bias=value), shares)

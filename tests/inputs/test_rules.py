@@ -24,7 +24,6 @@ TAKERS: dict[type[Any], list[Any]] = {
     rules.EmbeddingOptions: [task.evaluate_embeddings for task in TASKS],
     rules.ListOptions: [task.evaluate_lists for task in TASKS if task is not alignment.Task],
     rules.SimilarityOptions: [alignment.infer, alignment.csls_means],
-    rules.ThresholdOptions: [tr.count_above],
 }
 TAKERS[rules.RuleOptions] += [tr.rank, tr.rank_blocks, tr.rank_against, tr.RankCounter, tr.evaluate]
 TAKERS[rules.EmbeddingOptions].append(tr.rank_embeddings)

@@ -87,9 +87,6 @@ TESTED_BY = {
     "embeddings/test_scores.py": """
         embeddings/scoring
     """,
-    "embeddings/test_thresholds.py": """
-        embeddings/vector_thresholds
-    """,
     "inference/test_comparing.py": """
         inference/comparisons inference/corrections
     """,

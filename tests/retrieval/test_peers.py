@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import truerank as tr
 from truerank.retrieval import RetrievalReport, Task
 
 pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("default")]
@@ -159,25 +158,6 @@ def test_scikit_learn(problem: tuple[np.ndarray, np.ndarray], report: RetrievalR
     found = Task(dict(enumerate(map(grades, gains))), entities=ENTITIES).evaluate_scores(tied)
     assert found.per_query("auc") == pytest.approx(areas, rel=1e-14)
     assert found["gauc"] == pytest.approx(np.average(areas, weights=right.sum(1)))  # RecBole's
-
-
-@pytest.mark.parametrize("digits", [0, 1, 6])
-def test_the_equal_error_rate_of_scikit_learn(digits: int) -> None:
-    """As `docs/how-to/identification.md` counts it, also where trials have equal scores."""
-    metrics = pytest.importorskip("sklearn.metrics")
-    rng = np.random.default_rng(digits)
-    genuine = rng.normal(1, 1, 300).round(digits)
-    impostors = rng.normal(-1, 1, 2000).round(digits)
-    levels = np.unique(np.append(genuine, impostors))
-    passed = tr.count_above(genuine, levels[None])
-    alarms = tr.count_above(impostors, levels[None])
-    frr = 1 - (passed.above + passed.tied)[0] / 300
-    far = (alarms.above + alarms.tied)[0] / 2000
-    is_genuine = np.repeat([True, False], [300, 2000])
-    scores = np.append(genuine, impostors)
-    rates = metrics.roc_curve(is_genuine, scores, drop_intermediate=False)
-    np.testing.assert_allclose(far, rates[0][:0:-1], rtol=1e-14)
-    np.testing.assert_allclose(frr, 1 - rates[1][:0:-1], rtol=1e-12, atol=1e-15)
 
 
 # -- with ties -------------------------------------------------------------------------------------

@@ -110,11 +110,9 @@ class Results:
             key = f"rank_lists.{name}"
             self.add(key, counts, tr.rank_lists, best, given, one_each, candidates=90)
         self.add("rank_against", counts, tr.rank_against, ties[:, 0], ties[:, 1:40])
-        count = getattr(tr, "count_scores_above", None) or tr.count_above
-        self.add("thresholds.scores", above, count, ties, ties[:, 5])
 
     def vectors(self) -> None:
-        """Add what comes of vectors: counts, scores, the best candidates, thresholds."""
+        """Add what comes of vectors: counts, scores, the best candidates."""
         tr = self.tr
         normal = self.rng.normal
         for dtype, similarity in product(["float32", "float64"], SIMILARITIES):
@@ -128,8 +126,6 @@ class Results:
             self.add(key, counts, tr.rank_embeddings, *pair, self.targets, **tasks)
             self.add(f"score_embeddings.{name}", np.asarray, tr.score_embeddings, *pair, **given)
             self.add(f"topk_embeddings.{name}", topk, tr.topk_embeddings, *pair, 7, **given)
-            key = f"thresholds.embeddings.{name}"
-            self.add(key, above, tr.count_above, *pair, np.zeros(60), **given)
 
     def reports(self) -> None:
         """Add every metric of every kind and adjustment, by group and weighted, and all forms."""
@@ -445,10 +441,6 @@ class Results:
 
 def counts(ranks: Any) -> Any:
     return [ranks.above, ranks.tied, ranks.candidates]
-
-
-def above(found: Any) -> Any:
-    return [found.above, getattr(found, "equal", getattr(found, "tied", None))]
 
 
 def topk(found: Any) -> Any:

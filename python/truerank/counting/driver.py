@@ -200,7 +200,7 @@ def wait_for_device(
 
 
 def count_source(
-    source: Source, job: Job, true_scores: npt.NDArray[Any] | None = None, **options: Any
+    source: Source, job: Job, **options: Any
 ) -> tuple[dict[str, IntArray], str | None]:
     """Count a source, as `begin_count` does; raise the error of a fault.
 
@@ -210,7 +210,7 @@ def count_source(
     place : str or None
         The device and what counted there, as a protocol names them.
     """
-    counted = begin_count(source, job, true_scores, **options).wait()
+    counted = begin_count(source, job, **options).wait()
     if counted.fault is not None:
         raise job.error_of(counted.fault)
     return counted.arrays, counted.place

@@ -190,18 +190,18 @@ def prepare_job(
     rules: Rules,
     *,
     score_names: ScoreNames = SCORES,
-    tasks: int = 1,
     shared: bool = True,
 ) -> Job:
     """Check the arguments of `rank`; raises its errors.
 
     The shape of the scores is (rows, columns), or (columns,). A single row is
     read by all tasks unless `rows` are given; so is a matrix of one row, if it may be `shared`.
-    Without targets (``...``), all candidates are counted, and `tasks` read a single row.
+    Without targets (``...``), all candidates are counted, and one task reads a single row.
     """
     columns = shape[-1]
     height = shape[0] if len(shape) == 2 else 1
     is_single_row = len(shape) == 1 or (shared and height == 1)
+    tasks = 1
     task_rows = None
     # The word for what has one task each; None where all tasks read a single row.
     owner = None

@@ -362,7 +362,6 @@ class Embeddings:
     def counts(
         self,
         job: Job,
-        true_scores: Array | None = None,
         *,
         block: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -377,12 +376,10 @@ class Embeddings:
         if checkpoint is not None:
             tiled = VectorSource(self.on_host(), job.rules.num_threads, in_tiles=True)
             report_progress = reporter_to(watch, self.nbytes)
-            return count_source(
-                tiled, job, true_scores, report_progress=report_progress, checkpoint=checkpoint
-            )
+            return count_source(tiled, job, report_progress=report_progress, checkpoint=checkpoint)
         if block is not None or watch is not None:
             job = job._replace(block=block_size, listener=listener_of(watch))
-        return count_source(VectorSource(self, job.rules.num_threads), job, true_scores)
+        return count_source(VectorSource(self, job.rules.num_threads), job)
 
     def score(self, rows: IntArray | None, targets: IntArray | None, threads: int) -> Array:
         """Score each row's query with all entities, or with its target."""

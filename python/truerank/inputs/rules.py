@@ -59,10 +59,6 @@ class ListOptions(CountOptions, total=False):
     order: ScoreOrder
 
 
-class ThresholdOptions(ListOptions, SimilarityOptions, total=False):
-    """Options of functions that count such parts of scores, or of those of embeddings."""
-
-
 class RuleOptions(ListOptions, AuditOptions, total=False):
     """All options of `rank` that other functions share."""
 

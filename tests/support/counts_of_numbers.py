@@ -1,0 +1,33 @@
+"""What the core and a device count beside numbers that need not be the score of any pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from support.problems import Array
+from truerank.counting.driver import begin_count
+from truerank.counting.job import prepare_job
+from truerank.embeddings.vectors import Embeddings, VectorSource
+from truerank.inputs.rules import Rules
+
+
+def counts_of_numbers(
+    queries: Any,
+    entities: Any,
+    numbers: Array,
+    similarity: str,
+    *,
+    candidates: Array | None = None,
+    block: int | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> tuple[Array, Array]:
+    """Count the candidates of each query above each number of its row, and those equal to it."""
+    opened = Embeddings(queries, entities, similarity, **options)
+    rows = np.repeat(np.arange(len(numbers)), numbers.shape[1])
+    rules = Rules(nan="worst", threads=threads)
+    job = prepare_job(opened.shape, ..., rows, None, candidates, rules)._replace(block=block or 0)
+    counted = begin_count(VectorSource(opened, rules.num_threads), job, numbers.ravel()).wait()
+    return counted.arrays["above"], counted.arrays["tied"]
