@@ -49,7 +49,6 @@ if _typing.TYPE_CHECKING:
     from .ranks import load as load
     from .ranks.joining import concatenate as concatenate
     from .records.judgements import Qrels as Qrels
-    from .records.list_files import read_json_lists as read_json_lists
     from .records.list_files import read_qrels as read_qrels
     from .records.list_files import read_run as read_run
     from .records.named_lists import NamedLists as NamedLists
@@ -84,7 +83,7 @@ else:  # or a type checker would accept any name
         ".tables": ("Table",),
         ".tasks.score_evaluation": ("evaluate",),
         ".records.judgements": ("Qrels",),
-        ".records.list_files": ("read_json_lists", "read_qrels", "read_run"),
+        ".records.list_files": ("read_qrels", "read_run"),
         ".records.named_lists": ("NamedLists",),
     }
     _MODULES = (

@@ -390,28 +390,16 @@ def test_wrong_lines(predict: Callable[..., Outcome], line: str, code: int, mess
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
 
 
-def test_labels_in_json_and_what_is_wrong_with_labels(predict: Callable[..., Outcome]) -> None:
+def test_what_is_wrong_with_labels(predict: Callable[..., Outcome]) -> None:
     """Messages name the file, and the line or label of it; they show no more than one label."""
     line = f"{KNOWN} {VECTORS} --entity-labels "
-    Path("names.txt").write_text("\n".join(NAMES))
-    expected = predict(f"{line} names.txt")
-    ids = {name: i for i, name in enumerate(NAMES)}
-    for order in (NAMES, dict(reversed(ids.items()))):
-        Path("names.json").write_text(json.dumps(order, indent=1))
-        assert predict(f"{line} names.json") == expected
     texts = {
         "twice.txt": "x\ny\nx\n",
-        "twice.json": '["x", "y", "x"]',
-        "number.json": "3",
-        "gap.json": '{"x": 0, "y": 2}',
         "others.txt": "x" * 9999 + "\ny\n",
     }
     for name, text in texts.items():
         Path(name).write_text(text)
     predict(f"{line} twice.txt").refuses(1, "--entity-labels: twice.txt: labels 1 and 3 are both")
-    predict(f"{line} twice.json").refuses(1, "--entity-labels: twice.json: 'x' occurs twice")
-    predict(f"{line} number.json").refuses(1, "number.json: expected labels in a list, or each")
-    predict(f"{line} gap.json").refuses(1, "gap.json: expected an int, a sequence of labels, a map")
     outcome = predict(f"{line} others.txt")
     first = NAMES[TEST[0, 0]]
     outcome.refuses(1, f"or ids from 0 to 1, got {first!r} in column 0 of line 1")
@@ -421,15 +409,14 @@ def test_labels_in_json_and_what_is_wrong_with_labels(predict: Callable[..., Out
 
 def test_the_ending_of_a_name_may_be_in_capitals(predict: Callable[..., Outcome]) -> None:
     names = "\n".join(NAMES)
-    Path("names.json").write_text(json.dumps(NAMES))
     Path("names.txt.gz").write_bytes(gzip.compress(names.encode()))
     np.save("names.npy", NAMES)
     rows = Path("test.txt").read_text().replace("\t", ",")
     Path("test.csv").write_text(rows)
     expected = predict(f"{KNOWN} {VECTORS} --entity-labels names.npy")
     assert (expected.code, expected.err) == (0, "")
-    for name in ("names.json", "names.txt.gz", "names.npy", "test.csv", "E.npy"):
+    for name in ("names.txt.gz", "names.npy", "test.csv", "E.npy"):
         Path(name).rename(name.upper())
-    for name in ("NAMES.JSON", "NAMES.TXT.GZ", "NAMES.NPY"):
+    for name in ("NAMES.TXT.GZ", "NAMES.NPY"):
         line = f"{KNOWN} {VECTORS} --entity-labels {name}".replace("test.txt", "TEST.CSV")
         assert predict(line.replace("E.npy", "E.NPY")) == expected

@@ -20,7 +20,7 @@ SCORES = np.random.default_rng(3).random((3, 5), dtype=np.float32)
 VECTORS = np.random.default_rng(4).random((8, 6), dtype=np.float32)
 MODELS: dict[str, Any] = {
     "--lists run.txt --candidates names.txt": lambda task: task.evaluate_lists(LISTS),
-    "--lists lists.json --candidates names.txt --misses bounds": lambda task: task.evaluate_lists(
+    "--lists run.txt --candidates names.txt --misses bounds": lambda task: task.evaluate_lists(
         LISTS, misses="bounds"
     ),
     "--scores S.npy --candidates names.txt --query-labels queries.txt": (
@@ -38,7 +38,6 @@ def world() -> None:
     Path("qrels.txt").write_text("\n".join(rows))
     rows = [f"{q} Q0 {name} 1 {x} t" for q, scores in LISTS.items() for name, x in scores.items()]
     Path("run.txt").write_text("\n".join(rows))
-    Path("lists.json").write_text(json.dumps(LISTS))
     Path("names.txt").write_text("\n".join(NAMES))
     Path("queries.txt").write_text("\n".join(QRELS))
     Path("train.txt").write_text("q1 0 c 1\n")
@@ -151,8 +150,6 @@ def test_lists_by_name_need_a_number_alone(run: Run) -> None:
     words = ["retrieval", "--qrels", "qrels.txt", "--lists", "run.txt", "--candidates", "5"]
     assert run(*words, "--format", "csv") == (0, expected, "")
     assert run(*words, "--train", "train.txt").code == 0
-    words[4] = "lists.json"
-    assert run(*words, "--format", "csv").out == expected
     Path("digits.txt").write_text("0 0 1 1\n1 0 0 1\n2 0 3 1\n")
     Path("digits").write_text("0 Q0 1 1 0.5 t\n1 Q0 4 1 0.5 t\n2 Q0 3 1 0.5 t\n")
     np.savetxt("queries.txt", np.arange(3), "%d")
@@ -233,6 +230,3 @@ def test_the_ending_of_a_name_may_be_in_capitals(run: Run) -> None:
     Path("ids.npy").rename("IDS.NPY")
     line = ["retrieval", "--qrels", "IDS.NPY", "--scores", "S.npy", "--candidates", "5"]
     assert run(*line) == expected
-    Path("LISTS.JSONL").write_text(json.dumps(LISTS))
-    line = ["retrieval", "--qrels", "qrels.txt", "--candidates", "5", "--lists"]
-    assert run(*line, "LISTS.JSONL") == run(*line, "lists.json")

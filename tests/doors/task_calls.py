@@ -82,7 +82,6 @@ def retrieval_calls(folder: Path) -> list[Call]:
     retrieval = tr.retrieval
     (folder / "run.txt").write_text("q Q0 a 1 0.5 tag\nr Q0 b 1 0.5 tag\n")
     (folder / "qrels.txt").write_text("q 0 a 1\nr 0 b 2\n")
-    (folder / "lists.json").write_text('{"q": {"a": 0.5}, "r": {"b": 0.25}}')
     task = retrieval.Task(QRELS, entities=ENTITIES, queries=["q", "r"])
     top = tr.topk_embeddings(VECTORS[:2], VECTORS, k=2)
     written = {"path": folder / "new.txt", "top": top, "queries": ["q", "r"], "entities": ENTITIES}
@@ -90,7 +89,6 @@ def retrieval_calls(folder: Path) -> list[Call]:
         Call("retrieval.Task", retrieval.Task, {"qrels": QRELS, "entities": ENTITIES}),
         Call("read_run", tr.read_run, {"path": folder / "run.txt"}),
         Call("read_qrels", tr.read_qrels, {"path": folder / "qrels.txt"}),
-        Call("read_json_lists", tr.read_json_lists, {"path": folder / "lists.json"}),
         Call(
             "NamedLists.of",
             tr.NamedLists.of,

@@ -147,7 +147,7 @@ TESTED_BY = {
         retrieval/trec_runs
     """,
     "records/test_list_forms.py": """
-        records/json_lines records/line_forms records/named_lists
+        records/line_forms records/named_lists
     """,
     "records/test_text.py": """
         records/split_columns

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import math
 import re
 from fractions import Fraction
@@ -143,7 +142,7 @@ SMALL = st.builds("0.{}{}{}".format, st.sampled_from(["", "0" * 330]), DIGITS, s
 @example("1e23")
 @examples(200)
 def test_scores_are_held_by_a_float64_or_refused(text: str) -> None:
-    """Alike in a run, between other lines and blanks, and in JSON."""
+    """Alike in a run, and between other lines and blanks."""
     number = exact_number(text)
     assert isinstance(number, float) == is_held(text)
     rows = ["", "q Q0 d-e-123 1 0 t", " \t", f"q\tQ0  e 2\t{text} t", "q Q0 f 3 0.0 t", ""]
@@ -239,22 +238,6 @@ WRONG_RUNS = [
     ("q Q0 d 1 0.5 t\n\np Q0 d 1 1 t\nq Q0 d 2 0.1 t", "path: .*the list of 'q' has 'd' twice"),
     ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
 ]
-WRONG_JSON = [
-    ('{"q": {"a": 1, "b": 2}', "line 1: no JSON"),
-    ('{"q": {"a": 1}}\n{"q": {"b": 2}}', r"path: .* got 'q': \{'b': 2.0\}"),
-    ('{"q": {"a": 1e400, "b": 9007199254740993}}', "'q': {'a': '1e400', 'b': '9007199254740993'"),
-    ('{"q": {"a": 1}}\n\ufeff{"p": {"b": 2}}', "line 2: no JSON .*BOM"),
-    ('{"q": {"a": 9007199254740993.0}}', "'q': {'a': '9007199254740993.0'"),
-    ('{"q": {"a": 1e99999999999999999999}}', r"'q': \{'a': '1e9999"),
-    ('{"q": ["a"]}\n{"p": ["b", "c", "b"]}', "path: .*the list of 'p' has 'b' twice"),
-    ('{"q": ["a"]}\n{"p": {"b": 2}}', r"path: .* got 'p': \{'b': 2.0\}"),
-    ('{"q": {"a": 1}}\n{"p": {"b": 2, "b": 3}}', "path: .*the list of 'p' has 'b' twice"),
-    ('{"q": {"a": "high"}}', r"path: .* got 'q': \{'a': 'high'\}"),
-    ('{"q": {"a": 1}, "p": 3}', r"expected \{query: \{name: number\}\}.*got 'p': 3"),
-    ("[1]", r"expected \{query: \{name: number\}\}.*got '0': 1"),
-    ("[" * 100_000, "line 1: no JSON"),
-    ('{"q": {"a": ' + "1" * 400 + "}}", r"got 'q': \{'a': '11111111"),
-]
 WRONG_QRELS = [
     ("q1 0 d1\n", "path: .*line 1: expected four fields .TREC: query, iteration"),
     ("q1 0 d1 1\n\n\ufeffq1 0 d2 1\n", "line 3: it begins with a byte order mark"),
@@ -267,7 +250,6 @@ WRONG_QRELS = [
 @pytest.mark.parametrize(
     ("read", "text", "message"),
     [(tr.read_run, text, message) for text, message in WRONG_RUNS]
-    + [(tr.read_json_lists, text, message) for text, message in WRONG_JSON]
     + [(tr.read_qrels, text, message) for text, message in WRONG_QRELS],
 )
 def test_wrong_files(tmp_path: Path, read: Any, text: str, message: str) -> None:
@@ -290,7 +272,7 @@ def test_a_byte_order_mark_begins_a_file_or_a_name(
             tr.read_run(written(tmp_path, joined))
 
 
-@pytest.mark.parametrize("read", [tr.read_run, tr.read_json_lists, tr.read_qrels])
+@pytest.mark.parametrize("read", [tr.read_run, tr.read_qrels])
 def test_files_that_cannot_be_read(tmp_path: Path, read: Any) -> None:
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "absent")
@@ -303,36 +285,6 @@ def test_files_that_cannot_be_read(tmp_path: Path, read: Any) -> None:
     for name, text in (("empty", ""), ("blank", "\n \n")):
         (tmp_path / name).write_text(text)
         assert len(read(tmp_path / name)) == 0
-
-
-# -- JSON ------------------------------------------------------------------------------------------
-
-
-@given(RUNS, st.sampled_from(["object", "lines", "indented"]), st.booleans())
-def test_json_lists(
-    tmp_path_factory: pytest.TempPathFactory, run: Runs, form: str, in_order: bool
-) -> None:
-    given: Any = run
-    expected: Any = run
-    if in_order:
-        given = {query: list(listed) for query, listed in run.items()}
-        expected = {query: dict.fromkeys(listed) for query, listed in run.items()}
-    text = json.dumps(given)
-    if form == "indented":
-        text = json.dumps(given, indent=1)
-    if form == "lines":
-        text = "\n".join(json.dumps({query: listed}) for query, listed in given.items())
-    path = written(tmp_path_factory.mktemp("json"), text)
-    lists = tr.read_json_lists(path)
-    assert dict(lists) == expected
-    assert (lists.scores is None) == (in_order or not run)
-
-
-@pytest.mark.parametrize("text", ['[{"a": 1, "b": 2}, {}]', '{"a": 1, "b": 2}\n{}\n'])
-def test_json_lists_without_queries(tmp_path: Path, text: str) -> None:
-    lists = tr.read_json_lists(written(tmp_path, text))
-    assert lists["0"] == {"a": 1.0, "b": 2.0}
-    assert lists.scores.dtype == np.float64
 
 
 # -- judgements ------------------------------------------------------------------------------------

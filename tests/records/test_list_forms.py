@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -299,70 +298,34 @@ def test_ratings_of_interactions_are_grades(tmp_path: Path) -> None:
     [
         "q1 0 d3 1\nq1 0 d9 .1\nq2 0 d3 0.01\nq2 0 d4 -1\nq2 0 d5 1e-3\nq2 0 d6 -0.5\n",
         "doc_id\tgrade\tquery\nd3\t1\tq1\nd9\t.1\tq1\nd3\t0.01\tq2\nd4\t-1\tq2\nd5\t1e-3\tq2\nd6\t-.5\tq2\n",
-        '{"q1": {"d3": "1", "d9": 0.1}, "q2": {"d3": 1e-2, "d4": "-1", "d5": 0.001, "d6": -0.5}}',
-        '{" q1": {"d3 ": 1, "d9": 0.1}}\n{"q2": {"d3": 1e-2, "d4": -1, "d5": 0.001, "d6": -0.5}}',
     ],
 )
 def test_grades_in_text_are_finite_numbers(tmp_path: Path, text: str) -> None:
     """Fractions, as in ESCI, and those below 0; in blocks of any size."""
-    name = "qrels.txt"
-    if text.startswith("{"):
-        name = "qrels.jsonl"
     expected = [("q1", "d3", 1), ("q1", "d9", 0.1), ("q2", "d3", 0.01), ("q2", "d4", -1)]
     expected += [("q2", "d5", 0.001), ("q2", "d6", -0.5)]
     for at_once in (1, 1 << 17):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("truerank.records.text._BLOCK_BYTES", at_once)
-            assert judged_in(tr.read_qrels(written(tmp_path, text, name))) == expected
-
-
-def test_qrels_in_json(tmp_path: Path) -> None:
-    """As ranx saves them; of names alone each is right."""
-    graded = written(tmp_path, '{"q1": {"d3": 1, "d9": 0}, "q2": {"d3": 2}}', "qrels.json")
-    assert judged_in(tr.read_qrels(graded)) == QRELS
-    assert tr.read_qrels(graded).source == f"{graded} (qrels in JSON)"
-    named = written(tmp_path, '{"q1": ["d3"]}\n{"q2": ["d3", "d9"]}', "qrels.jsonl")
-    assert judged_in(tr.read_qrels(named)) == [("q1", "d3", 1), ("q2", "d3", 1), ("q2", "d9", 1)]
-    assert judged_in(tr.read_qrels(written(tmp_path, "{}", "none.json"))) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"q": {"a": "high"}}', "expected grades that are finite numbers, got 'high' in row 0"),
-        ('{"q": {"a": "007"}}', "expected grades that are finite numbers, got '007' in row 0"),
-        ('{"q": {"a": 1e400}}', "that are finite numbers, got '1e400' in row 0"),
-        ('{"q": {"a": 1, "a": 2}}', r"each query and name once, got 'q': \[\('a', 1"),
-        ('{"q": ["a"]}\n{"q": ["b"]}', "each query and name once, got 'q'"),
-        ('{"q": [["a", 1]]}', r"each query and name once, got 'q': \[\['a'"),
-        ('[{"a": 1}]', "each query and name once, got None"),
-    ],
-)
-def test_wrong_qrels_in_json(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(tr.InputError, match=message):
-        tr.read_qrels(written(tmp_path, text, "qrels.json"))
+            assert judged_in(tr.read_qrels(written(tmp_path, text))) == expected
 
 
 def test_text_has_no_type(tmp_path: Path) -> None:
-    """Digits in files, and in keys of JSON, are ints where documents are ints, or a number."""
-    qrels = {
-        "qrels.txt": "8 0 3 1\n8 0 4 0\n9 0 3 1\n",
-        "qrels.json": '{"8 ": {"3": 1, " 4": 0}, "9": {"3": 1}}',
-    }
-    for name, text in qrels.items():
-        path = written(tmp_path, text, name)
-        for entities, queries in (([5, 4, 3], [8, 9]), (["5", "4", "3"], ["8", "9"])):
-            task = tr.retrieval.Task(path, entities=entities, queries=queries)
-            assert task.evaluate_scores([[0, 1, 2], [2, 1, 0]])["mrr"] == pytest.approx(2 / 3)
-        zeros = written(tmp_path, text.replace("3", "03"), name)
-        with pytest.raises(tr.InputValueError, match="got '03'"):
-            tr.retrieval.Task(zeros, entities=[5, 4, 3], queries=[8, 9])
+    """Digits in files are ints where documents are ints, or a number."""
+    text = "8 0 3 1\n8 0 4 0\n9 0 3 1\n"
+    path = written(tmp_path, text)
+    for entities, queries in (([5, 4, 3], [8, 9]), (["5", "4", "3"], ["8", "9"])):
+        task = tr.retrieval.Task(path, entities=entities, queries=queries)
+        assert task.evaluate_scores([[0, 1, 2], [2, 1, 0]])["mrr"] == pytest.approx(2 / 3)
+    zeros = written(tmp_path, text.replace("3", "03"))
+    with pytest.raises(tr.InputValueError, match="got '03'"):
+        tr.retrieval.Task(zeros, entities=[5, 4, 3], queries=[8, 9])
 
 
 WRONG_RUNS = [
     ("q1 d7\n", "line 1: expected six fields .*; three .*header.*columns=.*, got 'q1 d7'"),
     ("# c\n\nq1 Q0 d7 1 2.5\n", "line 3: expected six fields .*, got 'q1 Q0 d7 1 2.5'"),
-    ('{"q1": {"d7": 1}}', "line 1: this is JSON: .* read_json_lists"),
+    ('{"q1": {"d7": 1}}', "line 1: this is JSON, which json.load reads: hand over the mapping"),
     ("qid docno rank\na b 1\na c one\n", "line 3: expected a number as the rank "),
     ("qid docno rank\na b 1\na c 1\n", "the list of 'a' has the rank 1 twice"),
     ("q1 d7 1\nq1 d3\n", "line 2: expected 3 fields, with a query and a .*it reads 'q1 d3'"),
@@ -404,48 +367,6 @@ def test_other_forms_are_refused_with_their_line(
     path = written(tmp_path, text)
     with pytest.raises(tr.InputValueError, match=message):
         read(path)
-
-
-# -- predictions in JSON ---------------------------------------------------------------------------
-
-
-def test_predictions_of_sentence_transformers(tmp_path: Path) -> None:
-    lines = []
-    for query, listed in RUN.items():
-        results = [{"corpus_id": name, "score": score} for name, score in listed.items()]
-        lines.append(json.dumps({"query_id": query, "query": "words", "results": results}))
-    path = written(tmp_path, "\n".join(lines), "predictions.jsonl")
-    lists = tr.read_json_lists(path)
-    assert lists_of(lists) == RUN
-    assert lists.source == f"{path} (predictions of sentence-transformers)"
-    number = lines[0].replace('"d7"', "7")
-    with pytest.raises(tr.InputValueError, match="'q1'"):
-        tr.read_json_lists(written(tmp_path, number, "numbers.jsonl"))
-
-
-def test_predictions_of_mteb(tmp_path: Path) -> None:
-    meta = {"model_name": "made", "revision": None}
-    one = {"mteb_model_meta": meta, "default": {"test": RUN}}
-    lists = tr.read_json_lists(written(tmp_path, json.dumps(one, indent=2), "one.json"))
-    assert lists_of(lists) == RUN
-    assert "(predictions of MTEB)" in lists.source
-    two = one | {"fr": {"dev": {"q": {"d": 1.0}}}}
-    path = written(tmp_path, json.dumps(two), "two.json")
-    assert lists_of(tr.read_json_lists(path, part="fr/dev")) == {"q": {"d": 1.0}}
-    for part in (None, "fr/test"):
-        with pytest.raises(tr.InputValueError, match="part= one of default/test, fr/dev"):
-            tr.read_json_lists(path, part=part)
-    plain = written(tmp_path, json.dumps(RUN), "plain.json")
-    with pytest.raises(tr.InputValueError, match=r"^part: expected None"):
-        tr.read_json_lists(plain, part="default/test")
-
-
-@pytest.mark.parametrize("entry", ['["d7", 2.5], ["d3", 1.5]', '{"corpus_id": "d7", "score": 2.5}'])
-def test_pairs_in_json(tmp_path: Path, entry: str) -> None:
-    path = written(tmp_path, '{"q1": [%s]}' % entry, "pairs.json")  # noqa: UP031
-    lists = tr.read_json_lists(path)
-    assert lists["q1"]["d7"] == 2.5
-    assert lists.scores is not None
 
 
 # -- what reports say ------------------------------------------------------------------------------

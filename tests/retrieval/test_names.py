@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -89,9 +88,6 @@ def right_pairs(grades: Grades) -> set[tuple[int, int]]:
 
 def lists_in(form: str, lists: Any, folder: Path) -> Any:
     """Return lists as a task takes them: a file, what was read of one, or a dictionary."""
-    if form == "json":
-        (folder / "lists.json").write_text(json.dumps(lists))
-        return folder / "lists.json"
     if form == "run":
         return text_of_run(lists, folder / "run")
     if form == "read":
@@ -99,7 +95,7 @@ def lists_in(form: str, lists: Any, folder: Path) -> Any:
     return lists
 
 
-@given(problems(), st.sampled_from(["dict", "json", "run", "read", "tuples"]), st.booleans())
+@given(problems(), st.sampled_from(["dict", "run", "read", "tuples"]), st.booleans())
 def test_every_way_to_name_things_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory,
     problem: tuple[Grades, Lists, Grades],

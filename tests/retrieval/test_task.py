@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -472,8 +471,10 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
         assert found.per_query("ndcg").tolist() == expected.per_query("ndcg").tolist()
         tr.write_run(copy, form)
         assert gzip.decompress(copy.read_bytes()) == path.read_bytes()
-    (tmp_path / "order.json").write_text(json.dumps({q: list(v) for q, v in as_dicts.items()}))
-    for form in ({q: list(v) for q, v in as_dicts.items()}, tmp_path / "order.json"):
+    (tmp_path / "order.txt").write_text(
+        "query document\n" + "".join(f"{q} {d}\n" for q, v in as_dicts.items() for d in v)
+    )
+    for form in ({q: list(v) for q, v in as_dicts.items()}, tmp_path / "order.txt"):
         found = task.evaluate_lists(form)
         assert found.protocol.lists == "order alone"
         assert found.to_dict() == pytest.approx(expected.to_dict(), nan_ok=True)
@@ -506,11 +507,10 @@ def test_files_of_judgements_and_of_runs(tmp_path: Path) -> None:
     run = {"u": {"c": 0.9, "b": 0.5}, "w": {"z": 1.0}, "v": {"e": 0.5}}
     lines = [f"{q} Q0 {e} 1 {s} tag\n" for q, scores in run.items() for e, s in scores.items()]
     (tmp_path / "run").write_text("".join(lines))
-    (tmp_path / "run.json").write_text(json.dumps(run))
     task = Task(tr.read_qrels(tmp_path / "qrels"), entities=ITEMS)
     assert np.asarray(task.gains).tolist() == [1, 2, 1]
     expected = task.evaluate_lists({query: run[query] for query in ("v", "u")})
-    for form in (tmp_path / "run", str(tmp_path / "run.json"), tr.read_run(tmp_path / "run")):
+    for form in (tmp_path / "run", str(tmp_path / "run"), tr.read_run(tmp_path / "run")):
         found = task.evaluate_lists(form)
         assert found.ranks.above.tolist() == expected.ranks.above.tolist() == [1, 2, 1]
         assert found.ranks.tied.tolist() == expected.ranks.tied.tolist() == [1, 3, 4]

@@ -486,6 +486,5 @@ PARSERS: Mapping[str, Parser] = {
     "openea": Parser(".txt", _read_openea),
     "run": Parser(".txt", lambda path: _read_lists(tr.read_run(path))),
     "qrels": Parser(".txt", _read_qrels),
-    "json_lists": Parser(".json", lambda path: _read_lists(tr.read_json_lists(path))),
     "predictions": Parser(".txt", _read_predictions),
 }

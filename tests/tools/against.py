@@ -333,7 +333,6 @@ class Results:
         Path("run.txt").write_text(
             "".join(f"{q} Q0 {d} {i} {s!r} t\n" for q, d, i, s in run), "utf-8"
         )
-        Path("run.json").write_text(json.dumps(scored), "utf-8")
         fields = ("query_id", "doc_id", "score")
         forms: dict[str, Any] = {
             "names": lists,
@@ -342,7 +341,6 @@ class Results:
             "pairs": {q: list(x.items()) for q, x in scored.items()},
             "lists": list(lists.values()),
             "run": "run.txt",
-            "json": "run.json",
             "dicts": [dict(zip(fields, (q, d, s), strict=True)) for q, d, _, s in run],
             "read": tr.read_run("run.txt"),
         }

@@ -17,8 +17,7 @@ from ..arrays.npy_files import is_npy, read_npy, read_npz
 from ..arrays.writing import writable_place
 from ..errors import InputValueError
 from ..ranks.storage import HEADER
-from ..records.json_lines import is_json, parse_json
-from ..records.text import text_blocks, text_lines
+from ..records.text import text_blocks
 from ..records.vocabularies import Vocabulary, read_labels
 from ..stores import Store, open_scores
 
@@ -121,22 +120,14 @@ def read_label(argument: str, text: str) -> str | NDArray[Any]:
 
 
 def read_names(argument: str, path: str) -> Sequence[str] | Sequence[int]:
-    """Read labels in the order of their ids; JSON has them as a list, or each with its id."""
+    """Read labels in the order of their ids."""
     note_file(path)
-    order: Any
-    if is_json(path):
-        text = "\n".join(line for _, line in text_lines(argument, path))
-        order = parse_json(argument, path, text)
-        if not isinstance(order, (list, dict)):
-            expected = "labels in a list, or each with its id"
-            raise InputValueError(argument, expected=expected, got=text, place=path)
-    else:
-        order = read_labels(argument, path)
-        number_of: dict[str | int, int] = {}
-        for number, label in enumerate(order, 1):
-            if number_of.setdefault(label, number) != number:
-                problem = f"labels {number_of[label]} and {number} are both {label!r}"
-                raise InputValueError(argument, problem, place=path)
+    order: Sequence[Any] = read_labels(argument, path)
+    number_of: dict[str | int, int] = {}
+    for number, label in enumerate(order, 1):
+        if number_of.setdefault(label, number) != number:
+            problem = f"labels {number_of[label]} and {number} are both {label!r}"
+            raise InputValueError(argument, problem, place=path)
     names = Vocabulary.read(f"{argument}: {path}", order).names
     return names or ()
 

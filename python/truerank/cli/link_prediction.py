@@ -125,7 +125,7 @@ def parse_candidates(name: str, text: str) -> Any:
     "--entity-labels",
     NAMES,
     "Names of the entities in the triples: a line for each row of --entities, lines of a name and "
-    "its row, or JSON of either. Default: sorted by name.",
+    "its row. Default: sorted by name.",
 )
 @option("--relation-labels", NAMES, "The same for relations.")
 @flag("--ids", "Text files hold ids, not names, where no labels are given. .npy always does.")

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 @option(
     "--lists",
     INPUT,
-    "Lists of the top candidates, perhaps gzipped: a TREC run, or JSON, which its name says.",
+    "Lists of the top candidates, perhaps gzipped: a TREC run.",
 )
 @option(
     "--columns",
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     "--candidates",
     CANDIDATES,
     "How many candidates there are in all, or their names in the order of columns and vectors: a "
-    "file with a name in each line, JSON or .npy.",
+    "file with a name in each line, or .npy.",
 )
 @option("--scores", WORD, "Scores of all candidates, with a row for each query.")
 @option("--queries", ARRAY, "A vector for each query: .npy.")

@@ -28,7 +28,7 @@ _FORMS = {
     "names as query_id, doc_id and relevance",
 }
 _SAYS = 'or columns={"query": 0, "document": ...}, which says what they are'
-_JSON = "this is JSON: the name of the file ends in .json or .jsonl, and read_json_lists reads it"
+_JSON = "this is JSON, which json.load reads: hand over the mapping"
 _JSON_BEGINS = ('{"', '["', "[{", "[[")
 _COMMENT = re.compile(r"^[ \t]*#.*", re.MULTILINE)
 _WIDTH = "expected another number of fields"  # The core says it in the same words.

@@ -1,24 +1,19 @@
-"""Files of lists and of right answers: TREC runs, qrels, and JSON."""
+"""Files of lists and of right answers: TREC runs and qrels, and tables with a header."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from itertools import chain, islice, pairwise
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays.input_files import path_name
-from ..errors import InputTypeError, InputValueError
-from ..inputs.checks import is_number
+from ..errors import InputValueError
 from ..naming import public
 from ..tables.cells import format_count
-from .column_roles import JUDGEMENTS, LISTS, Door, check_columns
-from .json_lines import is_json, parse_json
+from .column_roles import JUDGEMENTS, LISTS, check_columns
 from .judgements import Qrels, read_grades
 from .line_forms import (
     LEAST_TIME,
@@ -27,7 +22,6 @@ from .line_forms import (
     LineForm,
     LineReader,
     data_lines,
-    exact_number,
     form_of_file,
     numbers_said,
 )
@@ -36,10 +30,9 @@ from .named_lists import (
     NamedLists,
     first_of_equal,
     lists_of_entries,
-    lists_of_rows,
     rising_ranks,
 )
-from .text import fields_of, read_blocks, text_lines
+from .text import fields_of, read_blocks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -126,63 +119,7 @@ def read_run(
     >>> run["q1"]
     {'d7': 2.5, 'd3': 1.5}
     """
-    return _lists_of_run("path", path_name("path", path), columns, progress)
-
-
-@public("truerank")
-def read_json_lists(
-    path: str | os.PathLike[str],
-    *,
-    part: str | None = None,
-    progress: bool | Callable[[Progress], object] | None = None,
-) -> NamedLists:
-    """Read lists in JSON: ``{"q1": {"d7": 2.5, "d3": 1.5}, "q2": {...}}``.
-
-    The file has one such object, as pytrec_eval and ranx take and save them, or lines that are each
-    such an object, with one query or several. Objects ``{"d7": 2.5, "d3": 1.5}`` alone, in lines or
-    in an array, are lists of queries that are numbered from "0". In place of such an object, pairs
-    ``[["d7", 2.5]]`` and objects ``[{"corpus_id": "d7", "score": 2.5}]`` are lists with scores, and
-    names ``["d7", "d3"]`` lists in order alone.
-
-    Predictions that toolkits save are read, too: those of sentence-transformers (lines with
-    "query_id" and "results") and of MTEB (an object with "mteb_model_meta"). ``source`` of the
-    lists says which these are.
-
-    Parameters
-    ----------
-    path : str or path-like
-        In UTF-8, gzipped if its name ends in .gz. Lines are read one by one; a single object is
-        read as a whole, into Python's dicts.
-    part : str, optional
-        Of MTEB's predictions, which have several: the subset and the split, as "default/test".
-    progress : callable or bool, optional
-        As in `read_run`.
-
-    Returns
-    -------
-    NamedLists
-
-    Raises
-    ------
-    ValueError
-        For anything but such objects, for a query or a candidate that occurs twice, and for scores
-        that `read_run` refuses; the error names the line of what is no JSON, or the query.
-    OSError
-        For a file that is missing or damaged.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder, "lists.jsonl")
-    ...     _ = file.write_text('{"q1": {"d7": 2.5, "d3": 1.5}}\\n{"q2": {"d3": 0.5}}\\n')
-    ...     read_json_lists(file)["q2"]
-    {'d3': 0.5}
-    """
-    name = path_name("path", path)
-    if part is not None and not isinstance(part, str):
-        raise InputTypeError("part", expected="str", got=type(part).__name__)
-    return _lists_of_json("path", name, progress, part)
+    return lists_of_file("path", path_name("path", path), columns, progress)
 
 
 @public("truerank")
@@ -195,15 +132,14 @@ def read_qrels(
     line), or fewer values than the third while no relevance is 1,000 or more. Other lines have the
     columns of a header, in any order, such as query-id, corpus-id and score of BEIR, or user_id and
     item_id of RecBole's .inter, also with types, as ``user_id:token``; or those that `columns`
-    says. Without a column of relevance all are right answers. JSON is ``{"q1": {"d3": 1}}``, as
-    ranx saves it. ``source`` of the judgements says which form it was.
+    says. Without a column of relevance all are right answers. ``source`` of the judgements says
+    which form it was.
 
     Parameters
     ----------
     path : str or path-like
-        Text in UTF-8, gzipped if its name ends in .gz, or JSON by its name, as `read_json_lists`
-        takes it. Fields stand, and lines are skipped, as in `read_run`. Relevance is a finite
-        number: 2, 0.1, -1.
+        Text in UTF-8, gzipped if its name ends in .gz. Fields stand, and lines are skipped, as in
+        `read_run`. Relevance is a finite number: 2, 0.1, -1.
     columns : mapping of str to (str or int), optional
         Which columns are meant, as in `read_run`: those of "query", "document" and, perhaps,
         "relevance".
@@ -235,9 +171,7 @@ def read_qrels(
 
 def qrels_of_file(argument: str, path: str, columns: Any = None) -> Qrels:
     """Read judgements as `read_qrels` does; messages name the argument."""
-    said = _check_columns(path, columns, JUDGEMENTS)
-    if is_json(path):
-        return _qrels_of_json(argument, path)
+    said = check_columns(columns, JUDGEMENTS)
     form = form_of_file(argument, path, JUDGEMENTS, said)
     reader = LineReader(form)
     queries, documents, relevance = read_blocks(argument, path, None, reader.read, form.header)
@@ -278,20 +212,6 @@ def _is_of_trec(
     return bool(is_few and relevance.max() < LEAST_TIME)
 
 
-def _qrels_of_json(argument: str, path: str) -> Qrels:
-    """Read judgements in JSON; names without relevance are right answers."""
-    judged: dict[str, Any] = {}
-    for query, each in _json_lists(argument, path, None, lambda value: value):
-        is_named = isinstance(each, (dict, list)) and all(isinstance(d, str) for d in each)
-        if query is None or query in judged or not is_named:
-            expected = "{query: {name: number}}, or {query: [name]}, each query and name once"
-            got = f"{query!r}: {each!r}"
-            raise InputValueError(argument, expected=expected, got=got, place=path)
-        judged[query] = each
-    qrels = Qrels.of(judged, f"{argument}: {path}")
-    return replace(qrels, is_text=True, source=f"{path} (qrels in JSON)")
-
-
 def source_of(path: str, form: LineForm, comments: int = 0, repeated: int = 0) -> str:
     """Name a file and its form, and what was left out of it.
 
@@ -311,25 +231,11 @@ def source_of(path: str, form: LineForm, comments: int = 0, repeated: int = 0) -
     return f"{path} ({said})"
 
 
-def lists_of_file(argument: str, path: str, columns: Any = None) -> NamedLists:
-    """Read a run or a JSON file, which its name tells; messages name the argument."""
-    if is_json(path) and columns is None:
-        return _lists_of_json(argument, path)
-    return _lists_of_run(argument, path, columns)
-
-
-def _check_columns(path: str, columns: Any, door: Door) -> dict[str, str | int] | None:
-    """Check the option `columns`, which JSON does not have."""
-    if is_json(path) and columns is not None:
-        expected = f"None, as {path} is JSON, which has no columns"
-        raise InputValueError("columns", expected=expected, got=repr(columns))
-    return check_columns(columns, door)
-
-
-def _lists_of_run(
+def lists_of_file(
     argument: str, path: str, columns: Any = None, progress: bool | Listener | None = None
 ) -> NamedLists:
-    said = _check_columns(path, columns, LISTS)
+    """Read a run as `read_run` does; messages name the argument."""
+    said = check_columns(columns, LISTS)
     reader = LineReader(form_of_file(argument, path, LISTS, said))
     read = read_blocks(argument, path, progress, reader.read, reader.form.header)
     queries, documents, *numbers = read
@@ -362,86 +268,3 @@ def _have_ranks(path: str, form: LineForm) -> bool:
     ]
     are_rising = (a.isdecimal() and b.isdecimal() and int(a) < int(b) for a, b in ranks)
     return bool(ranks) and all(are_rising)
-
-
-def _lists_of_json(
-    argument: str,
-    path: str,
-    progress: bool | Listener | None = None,
-    part: str | None = None,
-) -> NamedLists:
-    forms: dict[str, None] = {}
-    rows = _json_lists(argument, path, progress, partial(_known_form, argument, path, part, forms))
-    lists = lists_of_rows(argument, rows, path)
-    if part is not None and _MTEB not in forms:
-        expected = "None, as the file has no subsets and splits"
-        raise InputValueError("part", expected=expected, got=repr(part))
-    lists.source = f"{path} ({next(iter(forms), _JSON_LISTS)})"
-    return lists
-
-
-_JSON_LISTS = "lists in JSON"
-_SENTENCE_TRANSFORMERS = "predictions of sentence-transformers"
-_MTEB = "predictions of MTEB"
-
-
-def _known_form(
-    argument: str, path: str, part: str | None, forms: dict[str, None], value: Any
-) -> Any:
-    """Return the lists by query of what toolkits save, and note the form; else the value itself."""
-    if not isinstance(value, dict):
-        return value
-    if isinstance(value.get("query_id"), str) and isinstance(value.get("results"), list):
-        forms[_SENTENCE_TRANSFORMERS] = None
-        return {value["query_id"]: value["results"]}
-    if "mteb_model_meta" in value:
-        forms[_MTEB] = None
-        return _mteb_part(argument, path, value, part)
-    return value
-
-
-def _mteb_part(argument: str, path: str, value: dict[str, Any], part: str | None) -> Any:
-    """Return the lists of one subset and split of MTEB's predictions."""
-    lists_of_parts = {}
-    for subset, splits in value.items():
-        if subset != "mteb_model_meta" and isinstance(splits, Mapping):
-            for split, lists in splits.items():
-                lists_of_parts[f"{subset}/{split}"] = lists
-    if part is None and len(lists_of_parts) == 1:
-        (lists,) = lists_of_parts.values()
-        return lists
-    if part not in lists_of_parts:
-        expected = f"part= one of {', '.join(lists_of_parts)}"
-        raise InputValueError(argument, expected=expected, got=repr(part), place=path)
-    return lists_of_parts[part]
-
-
-def _json_lists(
-    argument: str,
-    path: str,
-    progress: bool | Listener | None,
-    known_form: Callable[[Any], Any],
-) -> Iterator[tuple[str | None, Any]]:
-    """Yield the query of each list (None: it has no name), and its scores by candidate."""
-    lines = text_lines(argument, path, progress)
-    first = next(lines, (1, "{}"))
-    texts: Iterable[tuple[int, str]] = chain([first], lines)
-    try:
-        # In a file of lines the first one is a whole object.
-        has_lines = isinstance(json.loads(first[1]), dict)
-    except (ValueError, RecursionError):
-        has_lines = False
-    if not has_lines:  # The whole file is one object, or an array.
-        texts = [(1, "\n".join(line for _, line in texts))]
-    for number, text in texts:
-        value = known_form(parse_json(argument, f"{path}: line {number}", text, exact_number))
-        if isinstance(value, dict) and not is_number(next(iter(value.values()), None)):
-            yield from value.items()
-        elif isinstance(value, list):
-            for listed in value:
-                if isinstance(listed, tuple):  # The object has this name twice.
-                    yield listed
-                else:
-                    yield None, listed
-        else:
-            yield None, value

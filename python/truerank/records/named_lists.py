@@ -137,7 +137,7 @@ class NamedLists(Mapping[Any, dict[Any, Any]]):
 
     @classmethod
     def of(cls, value: Any, argument: str = "lists", *, columns: Any = None) -> NamedLists:
-        """Read lists in any form that Python has; `read_run` and `read_json_lists` read files.
+        """Read lists in any form that Python has; `read_run` reads files.
 
         Names stay what they are, str or int.
 
@@ -408,7 +408,6 @@ def rising_ranks(entries: ListEntries, ranks: npt.NDArray[Any]) -> str:
 def lists_of_rows(
     argument: str,
     rows: Iterable[tuple[Any, Any]],
-    place: str = "",
     *,
     has_pads: bool = False,
 ) -> NamedLists:
@@ -419,10 +418,8 @@ def lists_of_rows(
     argument : str
         The argument, for messages.
     rows : iterable of (query, mapping or sequence)
-        For each list its query (None: its number), and ``{name: score}``, pairs (name, score),
+        For each list its query, and ``{name: score}``, pairs (name, score),
         records as ``{"corpus_id": name, "score": score}``, or names in their order.
-    place : str, optional
-        The file that has them.
     has_pads : bool
         Whether -1 at the end of names in their order is none of them.
 
@@ -436,19 +433,17 @@ def lists_of_rows(
     scores: list[Any] = []
     is_scored = False
     queries: dict[Any, None] = {}
-    may_be_int = not place  # In a file all names are text.
     for query, listed in rows:
-        key = str(len(ids)) if query is None else query
-        is_new = key not in queries and _are_names([key], may_be_int)
-        read = _read_list(listed, may_be_int) if is_new else None
+        is_new = query not in queries and _are_names([query])
+        read = _read_list(listed) if is_new else None
         # All lists have scores, or none has.
         if read is None or (ids and (read.scores is not None) != is_scored):
             expected = "{query: {name: number}}, or {query: [name]} for all queries, each of them "
-            got = f"{key!r}: {reprlib.repr(listed)}"
-            raise InputValueError(argument, expected=f"{expected}once", got=got, place=place)
+            got = f"{query!r}: {reprlib.repr(listed)}"
+            raise InputValueError(argument, expected=f"{expected}once", got=got)
         while has_pads and read.names and read.names[-1] == PAD:
             read.names.pop()
-        queries[key] = None
+        queries[query] = None
         ids.append(index.encode(read.names))
         if read.scores is not None:
             is_scored = True
@@ -459,13 +454,10 @@ def lists_of_rows(
     if is_scored:
         joined_scores = _numbers(argument, scores, "iuf", "numbers as scores")
         refuse_rounded(argument, scores, joined_scores)
-    query_names: Names = tuple(queries)
-    names: Names = tuple(index.codes)
-    if not place:
-        query_names = checked_names(argument, query_names)
-        names = checked_names(argument, names)
-    refuse_repeats(argument, query_names.__getitem__, names, indptr, joined_ids, place)
-    return NamedLists._of_checked(query_names, names, indptr, joined_ids, joined_scores, place)
+    query_names = checked_names(argument, tuple(queries))
+    names = checked_names(argument, tuple(index.codes))
+    refuse_repeats(argument, query_names.__getitem__, names, indptr, joined_ids, "")
+    return NamedLists._of_checked(query_names, names, indptr, joined_ids, joined_scores)
 
 
 def _lists_of_dicts(value: Mapping[Any, Any]) -> NamedLists | None:
@@ -519,7 +511,7 @@ def read_pairs(listed: Any) -> ScoredNames | None:
     return None
 
 
-def _read_list(listed: Any, may_be_int: bool) -> ScoredNames | None:
+def _read_list(listed: Any) -> ScoredNames | None:
     """Read names, ``{name: score}``, or pairs as `read_pairs` does; None for what is none of it.
 
     The scores of names alone are None.
@@ -531,19 +523,16 @@ def _read_list(listed: Any, may_be_int: bool) -> ScoredNames | None:
         read = ScoredNames(list(listed), None)
     elif read is None and is_column(listed) and not isinstance(listed, Set):
         read = ScoredNames(list(checked_names("lists", listed)), None)
-    if read is None or not _are_names(read.names, may_be_int):
+    if read is None or not _are_names(read.names):
         return None
     if read.scores is not None and not _are_numbers(read.scores):
         return None
     return read
 
 
-def _are_names(values: Sequence[Any], may_be_int: bool) -> bool:
-    """Return whether all values are str, or perhaps int."""
-    return all(
-        issubclass(kind, str) or (may_be_int and is_integer_type(kind))
-        for kind in set(map(type, values))
-    )
+def _are_names(values: Sequence[Any]) -> bool:
+    """Return whether all values are str or int."""
+    return all(issubclass(kind, str) or is_integer_type(kind) for kind in set(map(type, values)))
 
 
 def _are_numbers(values: list[Any]) -> bool:

@@ -272,12 +272,11 @@ class Task(OneSidedTask[RetrievalReport]):
             data sets, rows with names, and tuples of columns, as `NamedLists.of` takes them. A
             query without a list has an empty one; lists of queries that `qrels` does not have are
             not used, unless the task was made with `queries`, where they are an error.
-            `NamedLists`, or the path of a file that `truerank.read_run` reads, or, if it ends in
-            .json or .jsonl (or these with .gz), `truerank.read_json_lists`; ``protocol.files`` of
-            the report names the form. Or a list for each query, in their order, of labels or ids:
-            an array of two dimensions, perhaps padded with -1, a list of lists or of arrays, or of
-            lists of pairs (entity, score). What `truerank.topk_embeddings` returns, a `TopK`, has
-            positions.
+            `NamedLists`, or the path of a file that `truerank.read_run` reads; ``protocol.files``
+            of the report names the form. Or a list for each query, in their order, of labels or
+            ids: an array of two dimensions, perhaps padded with -1, a list of lists or of arrays,
+            or of lists of pairs (entity, score). What `truerank.topk_embeddings` returns, a `TopK`,
+            has positions.
         scores : array_like, list of lists, or None
             Their scores, of the same form; None: they are by name, or the order says all.
         columns : mapping of str to (str or int), optional
