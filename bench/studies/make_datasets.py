@@ -1,12 +1,11 @@
-"""Count again what the package's table of data sets says, and write the table.
+"""Count again what the table of data sets says, and write the table.
 
     python bench/studies/make_datasets.py DATA_FOLDER [OUTPUT_FOLDER [TRIPLES_FOLDER]]
 
-The table, `truerank/metrics/datasets.json`, has sizes, sources and notes of each data set. Where
+The table, `datasets.json`, has sizes, sources and notes of each data set. Where
 triples are at hand (WN18RR and Kinships in the data folder; Nations and UMLS inside PyKEEN's
 package; those of PUBLISHED in a folder of its own each in the triples folder), the sizes must be
-those that are counted, and how many candidates a filter leaves out is counted. Bounds of it, of
-data sets whose triples nobody publishes as they are, stay as they stand.
+those that are counted, and how many candidates a filter leaves out is counted.
 
 Filtered means: all answers known from train, valid and test are left out, except for the target.
 """
@@ -23,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from data_sets import TABLE
 
-PACKAGE = Path(__file__).parents[2] / "python" / "truerank" / "metrics"
 SPLITS = ("train", "valid", "test")
 SIDES = {"head": 0, "relation": 1, "tail": 2}  # the column of the target
 
@@ -117,7 +116,7 @@ def format_json(table: dict[str, Any]) -> str:
     return re.sub(r"\[[\s\d,[\]]+\]", lambda numbers: re.sub(r"\s", "", numbers[0]), text)
 
 
-def main(data: Path, output: Path = PACKAGE, published: Path | None = None) -> None:
+def main(data: Path, output: Path = TABLE.parent, published: Path | None = None) -> None:
     """Write datasets.json."""
     spec = find_spec("pykeen")
     if spec is None or not spec.submodule_search_locations:
@@ -138,7 +137,7 @@ def main(data: Path, output: Path = PACKAGE, published: Path | None = None) -> N
         counted[key] = read_published(folder)
         if key.endswith("-seen") or key == "dbpedia50":
             counted[key] = with_seen_ids(counted[key])
-    table = json.loads((PACKAGE / "datasets.json").read_text(encoding="utf-8"))
+    table = json.loads(TABLE.read_text(encoding="utf-8"))
     for key, triples in counted.items():
         entry = table[key]
         sizes = sizes_of(triples)
@@ -150,7 +149,7 @@ def main(data: Path, output: Path = PACKAGE, published: Path | None = None) -> N
             split: {side: left_out(triples, split, column) for side, column in SIDES.items()}
             for split in SPLITS
         }
-    (output / "datasets.json").write_text(format_json(table), encoding="utf-8")
+    (output / TABLE.name).write_text(format_json(table), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from data_sets import Counts, data_sets, filtered_candidates
 from graphs import KINSHIPS, rank_model
 from make_datasets import entities, read_arrays, read_files, sizes_of, with_seen_ids
 from reproduce_figures import (
@@ -27,7 +27,6 @@ from reproduce_figures import (
 import truerank as tr
 from truerank.metrics import parse
 from truerank.metrics.other_names import PYKEEN_NAMES
-from truerank.metrics.published import data_sets, known_candidates
 
 FRAMEWORK = "A Unified Framework"
 AMBIGUITY = "On the Ambiguity"
@@ -62,8 +61,6 @@ IDENTITIES: dict[str, tuple[str, Callable[[float], float]]] = {
 STAND_IN = "ln N / (N - 1) at the mean N, for the mean of H_N / N"
 ONE_LESS = "chance among N - 1 candidates, without the true one"
 SIGN = "chance among N - 1 candidates, and the opposite sign of (value - mean) / sd"
-
-Counts = tuple[Any, Any]  # numbers of candidates, and how many tasks have each
 
 
 def adjusted(name: str, value: float, counts: Counts) -> float:
@@ -166,7 +163,7 @@ def other_runs(_: Path) -> Iterator[Figure]:
     for row in read_table("unified_framework.tsv"):
         if row["dataset"] == "kinships":
             continue
-        counts = known_candidates(row["dataset"], filtered=True)[:2]
+        counts = filtered_candidates(row["dataset"])
         tasks = int(counts[1].sum())
         for name, long in LONG.items():
             model = f"{row['dataset']}, {row['model']}"
@@ -244,8 +241,9 @@ def table_1(_: Path) -> Iterator[Figure]:
     """The adjusted indices from the mean ranks, with the exact filtered candidates."""
     for row in read_table("on_the_ambiguity.tsv"):
         place = (AMBIGUITY, "Table 1", f"{row['model']}, {AMBIGUITY_NAMES[row['dataset']]}")
+        counts = filtered_candidates(row["dataset"])
         low, high = (
-            100 * tr.adjust("mr", mean, dataset=row["dataset"], filtered=True).index
+            100 * tr.adjust("mr", mean, candidates=counts).index
             for mean in read_printed(row["mr"])[::-1]
         )
         yield Figure(*place, "MR", row["mr"])
@@ -270,9 +268,9 @@ SIZES = ("entities", "relations", "train", "valid", "test", "triples")
 
 
 def counted_here(data: Path) -> dict[str, dict[str, int]]:
-    """Count what is in the data folder; with the triples that the package's table was counted from.
+    """Count what is in the data folder; with the triples that the table was counted from.
 
-    Data sets of the package's table whose sizes were only read elsewhere are left out.
+    Data sets of the table whose sizes were only read elsewhere are left out.
     """
     wordnet = read_files(data / "wn18rr")
     counted = {

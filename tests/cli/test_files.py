@@ -35,7 +35,6 @@ DOORS = [
 ]
 DOORS += ["evaluate X.npy targets.npy", "compare ranks.npz X.npz", "merge ranks.npz X.npz", LABELS]
 GROUPS = "retrieval --qrels qrels.txt --lists run.txt --candidates 3 --by X.txt"
-DOORS.append("adjust --table X.txt --dataset wn18rr")
 DOORS += [GROUPS, "alignment --scores scores.npy --data oea --train X.txt"]
 
 

@@ -94,10 +94,7 @@ def test_runs_are_evaluated_and_compared(run: Run) -> None:
     [
         ("mr 7000 --candidates 40943 --tasks 6268", {"candidates": 40943, "tasks": 6268}),
         ("mr 7000 --candidates counts.npy", {"candidates": np.full(6268, 40943)}),
-        (
-            "hits@10 0.5 --dataset WN18RR --split valid --side tail --filtered",
-            {"dataset": "wn18rr", "split": "valid", "side": "tail", "filtered": True},
-        ),
+        ("hits@10 0.5 --candidates 100 --tasks 20", {"candidates": 100, "tasks": 20}),
     ],
 )
 def test_published_numbers(
@@ -109,7 +106,6 @@ def test_published_numbers(
     assert (code, err) == (0, "")
     rows = {row[:30].strip(): row[30:].strip() for row in out.splitlines()}
     assert rows["index (0 is chance, 1 perfect)"] == f"{expected.index:.6g}"
-    assert all(note in out for note in expected.notes)
     stored = json.loads(run("adjust", *words, "--json").out)
     numbers = {"z": expected.z, "index": expected.index}
     assert {k: stored[k] for k in numbers} == {k: None if x != x else x for k, x in numbers.items()}
@@ -137,6 +133,10 @@ def test_conventions(run: Run, models: dict[str, tr.Ranks], preset: str | None) 
         ("compare one.npz two.npz --level 1", 2, "'--level'"),
         ("compare one.npz two.npz --metrics mmr", 1, "no metric 'mmr'"),
         (f"adjust mr 7 --candidates {'9' * 5000} --tasks 3", 1, "candidates: "),
+        ("adjust mrr", 2, "Missing argument 'VALUE'"),
+        ("adjust mrr 0.3", 2, "Missing option '--candidates'"),
+        ("adjust mrr x --candidates 9 --tasks 3", 2, "'x' is not a valid float"),
+        ("adjust mrr 31 --candidates 9 --tasks 3", 1, "as a percentage it is 0.31"),
         ("compat scores.npy", 2, "Missing argument 'TARGETS'"),
         ("compat scores.npy 1 --preset none", 2, "'--preset'"),
     ],

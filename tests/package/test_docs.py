@@ -180,8 +180,7 @@ def test_what_commands_print_is_checked(
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
     front = f"---\ncommands: {way}\n---\n"
-    asked = "truerank adjust --table t.csv --candidates 9 --tasks 4"
-    (tmp_path / "t.csv").write_text("model,MR\nA,3\nB,10\n", encoding="utf-8")
+    asked = "truerank adjust mr 10 --candidates 9 --tasks 4"
     page.write_text(f"{front}```sh\n{asked}\n```\n", encoding="utf-8")
     with pytest.raises(AssertionError, match="from 1 to 9"):
         markdown_pages.run(page)
@@ -191,7 +190,7 @@ def test_what_commands_print_is_checked(
         markdown_pages.run(page)
     markdown_pages.run(page, renew=True)
     assert markdown_pages.run(page) == 1
-    assert "4 tasks among 9 candidates" in page.read_text(encoding="utf-8")
+    assert "expected mr from 1 to 9, got 10" in page.read_text(encoding="utf-8")
 
 
 def test_every_picture_is_shown_below_what_draws_it() -> None:

@@ -35,9 +35,6 @@ TESTED_BY = {
     "alignment/test_named_pairs.py": """
         alignment/aligned_pairs
     """,
-    "cli/test_adjust.py": """
-        cli/published_tables
-    """,
     "cli/test_evaluate.py": """
         cli/options cli/report_output
     """,
@@ -46,6 +43,9 @@ TESTED_BY = {
     """,
     "cli/test_line.py": """
         cli/commands
+    """,
+    "cli/test_numbers.py": """
+        cli/adjust
     """,
     "cli/test_saved_ranks.py": """
         cli/compare cli/output

@@ -167,8 +167,6 @@ class Results:
             self.add(f"chance.{key}.{tasks}", list, tr.chance, key, sizes)
             self.add(f"chance.{key}.{tasks}.weighted", list, tr.chance, key, sizes, weights)
         for key, value in {"mr": 170.0, "mrr": 0.3, "hits@10": 0.5, "gmr": 20.0}.items():
-            named = {"dataset": "fb15k-237", "filtered": True}
-            self.add(f"adjust.dataset.{key}", numbers, tr.adjust, key, value, **named)
             own = {"candidates": 500, "tasks": 100}
             self.add(f"adjust.candidates.{key}", numbers, tr.adjust, key, value, **own)
 

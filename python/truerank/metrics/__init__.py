@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .metric_table import METRICS as METRICS
     from .metric_table import Metric as Metric
     from .published import Adjusted as Adjusted
-    from .published import Bounds as Bounds
     from .values import adjusted as adjusted
     from .values import chance as chance
     from .values import compute as compute
@@ -30,7 +29,7 @@ else:  # A type checker that read this would accept any name.
             ".keys": ("Key", "parse"),
             ".kinds": ("KINDS", "Sample", "sample_of"),
             ".metric_table": ("ADJUSTMENTS", "METRICS", "Metric"),
-            ".published": ("Adjusted", "Bounds"),
+            ".published": ("Adjusted",),
             ".values": ("adjusted", "chance", "compute", "moments"),
         },
     )
