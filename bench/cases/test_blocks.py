@@ -1,8 +1,8 @@
-"""Blocks of candidates and blocks of rows, as models make them, and shards, against the whole."""
+"""Blocks of candidates, as models make them, and shards, against the whole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 import truerank as tr
 from harness import Compare, Pair, Team
 from harness.synthetic import Pool, Sizes, draw_targets
-from peers.numpy_scipy import numpy_by_row
 
 SHARDS = (5, 25)
 SHARDS_GOAL = 0.8
-DIM, BATCH = 64, 256  # dimension of the embeddings; rows that a model scores at once
 
 
 # Times the time of one call for the whole matrix: of blocks in arrays of their own, and of slices.
@@ -98,43 +96,3 @@ def test_shards(
     )
     for store in stores.values():
         store.close()
-
-
-def test_blocks_of_rows(compare: Compare, pool: Pool, sizes: Sizes) -> None:
-    """`rank_blocks` of a model's blocks: a block is counted while the next one is computed."""
-    rows, columns = sizes.shared
-    targets = draw_targets(sizes.shared)
-    queries = pool.matrix((rows, DIM))
-    entities = pool.matrix((columns, DIM))
-    starts = range(0, rows, BATCH)
-
-    def score(start: int) -> NDArray[np.float32]:
-        block: NDArray[np.float32] = queries[start : start + BATCH] @ entities.T
-        return block
-
-    def blocks() -> Iterator[tuple[NDArray[np.float32], NDArray[np.int64]]]:
-        return ((score(start), targets[start : start + BATCH]) for start in starts)
-
-    def rank_each() -> tr.Ranks:
-        return tr.concatenate([tr.rank(*block) for block in blocks()])
-
-    def score_all() -> None:
-        for _ in blocks():
-            pass
-
-    times = compare(
-        f"{rows:,} x {columns:,} scored {BATCH} rows at once",
-        {
-            "rank_blocks": lambda: tr.rank_blocks(blocks()),
-            "rank, block by block": rank_each,
-            "scoring alone": score_all,
-        },
-        [
-            Pair("rank_blocks", "scoring alone", "cost"),
-            Pair("rank, block by block", "scoring alone", "cost"),
-        ],
-        nbytes=4 * rows * columns,
-    )
-    above, tied = numpy_by_row(queries[:BATCH] @ entities.T, targets[:BATCH])
-    np.testing.assert_array_equal(times["rank_blocks"].result.above[:BATCH], above)
-    np.testing.assert_array_equal(times["rank_blocks"].result.tied[:BATCH], tied)

@@ -24,6 +24,7 @@ from pages import markdown_table
 
 import truerank as tr
 from harness.timing import time_in_turn
+from truerank.counting.row_blocks import begin_rank
 
 DEVICE = "cuda"
 ROUNDS = 7
@@ -158,9 +159,12 @@ def loop_row(rows: int, columns: int, kind: str, filtered: int) -> list[object]:
         parts = [compared(batch, targets_there, filter_there) for batch in scores]
         return tuple(torch.cat(counts).cpu().numpy() for counts in zip(*parts, strict=True))
 
+    def ranks_in_turn() -> tr.Ranks:
+        begun = [begin_rank(batch, targets, filter=filter) for batch in scores]
+        return tr.concatenate([counting.wait() for counting in begun])
+
     contestants: dict[str, Callable[[], Any]] = {
-        name: chosen(name, lambda: tr.rank_blocks((batch, targets, filter) for batch in scores))
-        for name in BACKENDS
+        name: chosen(name, ranks_in_turn) for name in BACKENDS
     }
     contestants["three lines"] = lines_in_turn
     contestants["read once"] = waited(lambda: [batch.amax(1) for batch in scores])

@@ -19,6 +19,7 @@ from oracles.counting import Refused, tasks_of
 from strategies.count_problems import Problem, problems
 from support.outcomes import assert_outcome, defined, outcome
 from support.problems import FORMS
+from support.row_blocks import ranks_of_blocks
 from truerank.counting import sources
 
 CORE = True
@@ -59,7 +60,7 @@ def rows(problem: Problem, cuts: list[int], named: bool) -> None:
     got: tr.Ranks | Exception
     try:
         options = {name: keywords[name] for name in ("threads", "audit")}
-        got = tr.rank_blocks(each(), **rules, **options)
+        got = ranks_of_blocks(each(), **rules, **options)
     except ValueError as error:
         got = error
     if isinstance(got, Exception):  # of the first block that is refused, whatever the others have

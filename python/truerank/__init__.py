@@ -5,9 +5,9 @@ they can be sliced, joined and saved, and they answer every later question witho
 `compare` tests two models against each other, and `table` shows several side by side. `chance`
 gives the chance level by which metrics are adjusted, and `adjust` adjusts published numbers.
 
-Scores may be in files (`open_scores`), or come in blocks of candidates (`RankCounter`), in blocks
-of rows (`rank_blocks`), as sampled negatives (`rank_against`) or as lists of the top candidates,
-which may miss the target (`rank_lists`). `rank_embeddings` needs only vectors and stores no scores.
+Scores may be in files (`open_scores`), or come in blocks of candidates (`RankCounter`), as sampled
+negatives (`rank_against`) or as lists of the top candidates, which may miss the target
+(`rank_lists`). `rank_embeddings` needs only vectors and stores no scores.
 `link_prediction` makes a report from triples, `alignment` from pairs of entities, `retrieval` from
 queries with several right answers. `plot` draws reports, and `compat` computes the numbers of other
 toolkits.
@@ -31,7 +31,6 @@ if _typing.TYPE_CHECKING:
     from .counting.counter import RankCounter as RankCounter
     from .counting.lists import rank_lists as rank_lists
     from .counting.ranking import rank as rank
-    from .counting.row_blocks import rank_blocks as rank_blocks
     from .counting.sampled import rank_against as rank_against
     from .embeddings.scoring import TopK as TopK
     from .embeddings.scoring import rank_embeddings as rank_embeddings
@@ -67,7 +66,6 @@ else:  # or a type checker would accept any name
         ".counting.counter": ("RankCounter",),
         ".counting.lists": ("rank_lists",),
         ".counting.ranking": ("rank",),
-        ".counting.row_blocks": ("rank_blocks",),
         ".counting.sampled": ("rank_against",),
         ".embeddings.scoring": ("TopK", "rank_embeddings", "score_embeddings", "topk_embeddings"),
         ".inference": ("compare",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +38,6 @@ def drawn(capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
 
 def scorer(queries: Any) -> Any:
     return SCORES[queries[:, 0]].copy()
-
-
-def blocks() -> Iterator[tuple[Any, Any]]:
-    for start in range(0, 300, 100):
-        yield SCORES[start : start + 100], TARGETS[start : start + 100]
 
 
 def counted(**progress: Any) -> tr.Ranks:
@@ -81,8 +76,6 @@ CALLS: dict[str, Callable[..., object]] = {
     "infer of a matrix": lambda **p: alignment.infer(SCORES, None, method="stable", **p),
     "lists": lambda **p: tr.rank_lists(IDS, -np.sort(-SCORES)[:, :9], TARGETS, candidates=50, **p),
     "lists in order": lambda **p: tr.rank_lists(IDS, None, TARGETS, candidates=50, **p),
-    "blocks": lambda **p: tr.rank_blocks(blocks(), **p),
-    "listed blocks": lambda **p: tr.rank_blocks(list(blocks()), **p),
     "counter": lambda **p: counted(**p),
     "dask": lambda **p: dask_ranks(**p),
 }

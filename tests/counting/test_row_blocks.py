@@ -1,18 +1,17 @@
-"""rank_blocks: the same counts as `rank` gives for all rows at once."""
+"""Blocks of rows: the same counts as `rank` gives for all rows at once."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 import truerank as tr
 from support.refusals import refusal
+from support.row_blocks import ranks_of_blocks
 
 pytestmark = pytest.mark.threads
 
@@ -33,50 +32,10 @@ def test_blocks_are_the_whole(audit: bool, order: str, layout: Any) -> None:
     rules: dict[str, Any] = {"audit": audit, "order": order}
     scores = layout(SCORES)
     blocks = ((scores[s : s + 7], TARGETS[s : s + 7]) for s in STARTS)
-    assert same(tr.rank_blocks(blocks, **rules), tr.rank(SCORES, TARGETS, **rules))
+    assert same(ranks_of_blocks(blocks, **rules), tr.rank(SCORES, TARGETS, **rules))
     filtered = [(scores[s : s + 7], TARGETS[s : s + 7], FILTER[s : s + 7]) for s in STARTS]
     expected = tr.rank(SCORES, TARGETS, filter=FILTER, **rules)
-    assert same(tr.rank_blocks(filtered, **rules), expected)
-
-
-def test_files_are_blocks_too(tmp_path: Path) -> None:
-    np.save(tmp_path / "scores.npy", SCORES)
-    got = tr.rank_blocks([(tmp_path / "scores.npy", TARGETS), (SCORES, TARGETS)])
-    assert got == tr.concatenate([tr.rank(SCORES, TARGETS)] * 2)
-
-
-def test_targets_and_filters_may_be_filled_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The count of a block begins after the producer has gone on."""
-    gone_on = threading.Semaphore(0)  # once for each block, however late its count begins
-    rank = tr.rank
-
-    def late(*args: Any, **keywords: Any) -> tr.Ranks:
-        assert gone_on.acquire(timeout=30)
-        return rank(*args, **keywords)
-
-    monkeypatch.setattr("truerank.counting.row_blocks.rank", late)
-    targets = np.empty(30, np.int64)
-    indices = np.empty(30, np.int64)
-    indptr = np.arange(31)
-    forms = [
-        lambda: (indptr, indices),
-        lambda: [indices[i : i + 1] for i in range(30)],
-        lambda: scipy.sparse.csr_array((np.ones(30), indices, indptr), shape=(30, 90)),
-    ]
-    left_out = RNG.integers(0, 90, 60)
-    expected = rank(SCORES, TARGETS, filter=left_out[:, None].tolist())
-    for form in forms:
-
-        def blocks(form: Any = form) -> Iterator[tuple[Any, ...]]:
-            for start in (0, 30):
-                targets[:] = TARGETS[start : start + 30]
-                indices[:] = left_out[start : start + 30]
-                yield SCORES[start : start + 30], targets, form()
-                targets[:] = 0
-                indices[:] = 0
-                gone_on.release()
-
-        assert same(tr.rank_blocks(blocks()), expected)
+    assert same(ranks_of_blocks(filtered, **rules), expected)
 
 
 def test_scores_may_not_be_filled_again() -> None:
@@ -87,7 +46,7 @@ def test_scores_may_not_be_filled_again() -> None:
             buffer[:] = SCORES[start : start + 30]
             yield buffer, TARGETS[start : start + 30]
 
-    refusal(ValueError, "block 1: scores: expected memory other", tr.rank_blocks, blocks())
+    refusal(ValueError, "block 1: scores: expected memory other", ranks_of_blocks, blocks())
 
 
 def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,25 +64,21 @@ def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyP
         yield SCORES[30:], TARGETS[30:]
 
     monkeypatch.setattr("truerank.counting.row_blocks.rank", waiting)
-    assert same(tr.rank_blocks(blocks()), rank(SCORES, TARGETS))
+    assert same(ranks_of_blocks(blocks()), rank(SCORES, TARGETS))
 
 
 ONE = (SCORES, TARGETS)
 OTHER = SCORES.copy()
 REFUSED: list[tuple[type[Exception], str, Any]] = [
-    (tr.InputValueError, "at least one block", []),
-    (tr.InputTypeError, r"blocks: block 0: arguments: expected \(scores, targets\)", [SCORES]),
-    (tr.InputTypeError, "block 0: .* got tuple", [(SCORES,)]),
-    (tr.InputValueError, "blocks: block 1", [ONE, (SCORES[:3], [0, 1])]),
+    (tr.InputValueError, "block 1", [ONE, (SCORES[:3], [0, 1])]),
     (tr.InputValueError, "block 1: targets", [ONE, (OTHER, TARGETS + 90)]),
     (tr.InputValueError, "another protocol: filter", [ONE, (OTHER, TARGETS, FILTER)]),
-    (tr.InputTypeError, "block 0: scores", [(SCORES.astype(complex), TARGETS)]),
 ]
 
 
 @pytest.mark.parametrize(("kind", "words", "blocks"), REFUSED)
 def test_blocks_that_do_not_fit(kind: type[Exception], words: str, blocks: Any) -> None:
-    refusal(kind, words, tr.rank_blocks, blocks)
+    refusal(kind, words, ranks_of_blocks, blocks)
 
 
 def test_what_the_producer_raises_comes_as_it_is() -> None:
@@ -131,4 +86,4 @@ def test_what_the_producer_raises_comes_as_it_is() -> None:
         yield SCORES, TARGETS
         raise LookupError("no more")
 
-    refusal(LookupError, "no more", tr.rank_blocks, blocks())
+    refusal(LookupError, "no more", ranks_of_blocks, blocks())

@@ -24,6 +24,7 @@ from strategies.count_problems import Problem, problems
 from strategies.embeddings import Tasks, Vectors, vectors
 from support.outcomes import outcome
 from support.problems import DTYPES, host_tensor, matrix
+from support.row_blocks import ranks_of_blocks
 from truerank import alignment
 from truerank.devices import bounded_scores, score_sources, task_counts, vector_scores
 from truerank.devices.backends import counts_right
@@ -189,7 +190,7 @@ def test_scores_that_a_stream_beside_computes(backend: str) -> None:
             with torch.cuda.stream(torch.cuda.Stream()):
                 yield late(rows), targets[rows]
 
-    assert tr.rank_blocks(blocks()) == expected
+    assert ranks_of_blocks(blocks()) == expected
 
 
 @pytest.mark.parametrize("count_odd", [False, True])

@@ -23,6 +23,7 @@ from strategies.count_problems import Problem, problems
 from support.outcomes import outcome
 from support.pending_counts import note_waits
 from support.problems import host_tensor
+from support.row_blocks import ranks_of_blocks
 from truerank.counting.row_blocks import begin_rank
 from truerank.devices import count_kernels, task_counts, unchecked
 from truerank.devices.score_sources import StoredScores
@@ -107,16 +108,14 @@ def test_a_buffer_that_is_filled_again(monkeypatch: pytest.MonkeyPatch) -> None:
             buffer.copy_(host_tensor(array[start : start + 20]))
             yield buffer, targets[start : start + 20]
 
-    ranks = tr.rank_blocks(blocks())
+    ranks = ranks_of_blocks(blocks())
     assert ranks == tr.rank(array, targets)
     assert ranks.protocol.device == "cpu, triton"
-    with pytest.raises(ValueError, match=r"^blocks: block 1: scores: expected memory other"):
-        tr.rank_blocks(blocks(), audit=True)
+    with pytest.raises(ValueError, match=r"^block 1: scores: expected memory other"):
+        ranks_of_blocks(blocks(), audit=True)
     array[25, 7] = np.nan
-    with pytest.raises(
-        ValueError, match=r"^blocks: block 1: scores: a score at row 5, column 7 is"
-    ):
-        tr.rank_blocks(blocks())
+    with pytest.raises(ValueError, match=r"^block 1: scores: a score at row 5, column 7 is"):
+        ranks_of_blocks(blocks())
 
 
 def test_the_error_of_the_first_block_is_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,10 +123,10 @@ def test_the_error_of_the_first_block_is_the_first(monkeypatch: pytest.MonkeyPat
     scores = torch.zeros(3, 4)
     wrong = scores.clone()
     wrong[1, 2] = float("nan")
-    with pytest.raises(ValueError, match=r"^blocks: block 0: scores: a score at row 1, column 2"):
-        tr.rank_blocks([(wrong, 0), (scores, 9)])
-    with pytest.raises(ValueError, match=r"^blocks: block 1: targets: "):
-        tr.rank_blocks([(scores, 0), (scores.clone(), 9), (wrong, 0)])
+    with pytest.raises(ValueError, match=r"^block 0: scores: a score at row 1, column 2"):
+        ranks_of_blocks([(wrong, 0), (scores, 9)])
+    with pytest.raises(ValueError, match=r"^block 1: targets: "):
+        ranks_of_blocks([(scores, 0), (scores.clone(), 9), (wrong, 0)])
 
 
 def test_the_next_batch_is_asked_for_before_one_is_waited_for(
@@ -146,7 +145,7 @@ def test_the_next_batch_is_asked_for_before_one_is_waited_for(
 
     in_turn = ["asked", "asked", "wait", "asked", "wait", "wait"]
     batches = np.split(np.arange(15), 3)
-    assert tr.rank_blocks((scored(some), targets[some]) for some in batches) == tr.rank(
+    assert ranks_of_blocks((scored(some), targets[some]) for some in batches) == tr.rank(
         array, targets
     )
     assert events == in_turn

@@ -14,6 +14,7 @@ import pytest
 
 import truerank as tr
 from support.pending_counts import let_counts_be_pending
+from support.row_blocks import ranks_of_blocks
 from support.simulated_device import (
     RNG,
     DeviceTensor,
@@ -106,14 +107,11 @@ def test_a_buffer_that_is_filled_again_is_refused() -> None:
             buffer.raw.numpy()[:] = array[i : i + 20]
             yield DeviceTensor(buffer.raw), 7
 
-    with pytest.raises(ValueError, match=r"^blocks: block 1: scores: expected memory other"):
-        tr.rank_blocks(refilled())
+    with pytest.raises(ValueError, match=r"^block 1: scores: expected memory other"):
+        ranks_of_blocks(refilled())
     whole = on_device(array)
     halves = ((whole[:, i : i + 25], 3) for i in (0, 25))
-    assert len(tr.rank_blocks(halves)) == 120
-    blocks = [(pending_scores(np.zeros((2, 3))), 0), (on_device(np.zeros((2, 3), bool)), 0)]
-    with pytest.raises(TypeError, match=r"^blocks: block 1: scores: expected one of float16"):
-        tr.rank_blocks(blocks)
+    assert len(ranks_of_blocks(halves)) == 120
 
 
 @pytest.mark.usefixtures("copied")
@@ -281,7 +279,7 @@ def test_who_waits_for_a_batch_does_not_wait_for_the_next(
             yield pending_scores(array), targets
             left.append(len(module.default.operations) - module.default._done)
 
-    ranks = tr.rank_blocks(batches())
+    ranks = ranks_of_blocks(batches())
     assert ranks == tr.concatenate([tr.rank(array, targets)] * 4, repeats="keep")
     assert left[0] > 0
     assert left == left[:1] * 4  # those of one batch

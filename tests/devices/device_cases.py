@@ -20,6 +20,7 @@ from strategies.count_problems import Problem, problems
 from support.outcomes import outcome
 from support.problems import DTYPES, Array, csr, host_tensor, matrix
 from support.refusals import refusal
+from support.row_blocks import ranks_of_blocks
 from support.simulated_device import (
     NAME,
     RNG,
@@ -223,7 +224,7 @@ def test_scores_of_a_stream_beside(width: int, way: str) -> None:
     expected = tr.rank(array, targets)
     with module.stream(Stream()):
         assert tr.rank(pending_scores(array), targets) == expected
-    assert tr.rank_blocks(blocks_of_streams(array, targets)) == expected
+    assert ranks_of_blocks(blocks_of_streams(array, targets)) == expected
 
 
 @pytest.mark.parametrize("axis", [0, 1])

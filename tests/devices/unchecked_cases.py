@@ -20,6 +20,7 @@ from devices.counting_cases import LAYOUTS, prepare
 from strategies.count_problems import Problem, problems
 from support.outcomes import attempt, outcome
 from support.problems import Array, csr, host_tensor
+from support.row_blocks import ranks_of_blocks
 from truerank.counting.row_blocks import begin_rank
 from truerank.devices import count_kernels
 from truerank.stores.on_device import DeviceStream
@@ -139,7 +140,7 @@ def test_nothing_is_read_before_the_counts(name: str, events: list[str]) -> None
     given = {each: tensors(value) for each, value in GIVEN[name].items()} | {"rows": rows}
     assert tr.rank(host_tensor(SCORES), **given) == expected
     assert events == ["counts"]
-    assert tr.rank_blocks([{"scores": host_tensor(SCORES), **given}]) == expected
+    assert ranks_of_blocks([{"scores": host_tensor(SCORES), **given}]) == expected
     assert events == ["counts"] * 2
 
 
@@ -217,7 +218,7 @@ def test_lists_out_of_order(
     assert got == expected
     assert not Watched.events
     block = {"scores": host_tensor(SCORES), "targets": TARGETS, argument: selection}
-    assert tr.rank_blocks([block]) == expected
+    assert ranks_of_blocks([block]) == expected
 
 
 @pytest.mark.parametrize("nan", ["raise", "omit"])
@@ -250,14 +251,14 @@ def test_a_producer_may_change_what_it_handed_over(monkeypatch: pytest.MonkeyPat
 
     shifts = range(3)
     expected = [tr.rank(np.roll(SCORES, i, 0), (TARGETS + i) % 20) for i in shifts]
-    assert tr.rank_blocks(blocks(buffer=scores)) == tr.concatenate(expected)
+    assert ranks_of_blocks(blocks(buffer=scores)) == tr.concatenate(expected)
     shifted = [(np.roll(SCORES, i, 0), (TARGETS + i) % 20) for i in shifts]
     expected = [tr.rank(*some, filter=(INDPTR, INDICES)) for some in shifted]
-    assert tr.rank_blocks(blocks(filter)) == tr.concatenate(expected)
-    assert tr.rank_blocks(blocks((INDPTR, INDICES), scores)) == tr.concatenate(expected)
+    assert ranks_of_blocks(blocks(filter)) == tr.concatenate(expected)
+    assert ranks_of_blocks(blocks((INDPTR, INDICES), scores)) == tr.concatenate(expected)
     unsorted = tensors((2 * INDPTR, np.repeat(INDICES, 2)))
     for lists in (filter, unsorted):
-        assert tr.rank_blocks(blocks(lists, scores)) == tr.concatenate(expected)
+        assert ranks_of_blocks(blocks(lists, scores)) == tr.concatenate(expected)
     begun = begin_rank(host_tensor(SCORES), targets.copy_(torch.from_numpy(TARGETS)), filter=filter)
     for tensor in (targets, *filter):
         tensor.fill_(-1)

@@ -68,7 +68,6 @@ def counting_calls(folder: Path) -> list[Call]:
         Call("rank", tr.rank, scores),
         Call("evaluate", tr.evaluate, scores),
         Call("rank_against", tr.rank_against, {"true_scores": [0.5, 0.25], "others": [0.5, 0.75]}),
-        Call("rank_blocks", tr.rank_blocks, {"blocks": [(SCORES, TARGETS)]}),
         Call("rank_lists", tr.rank_lists, lists),
         Call("RankCounter", tr.RankCounter, counted),
         Call("RankCounter.update", of_a_fresh_counter("update"), start),

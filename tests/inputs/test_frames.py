@@ -135,9 +135,6 @@ def doors_of_numbers() -> Iterator[tuple[str, Door]]:
         (free,) = (name for name, value in others.items() if value is ...)
         return lambda value: tr.rank(**{"scores": MATRIX, "targets": ids} | others | {free: value})
 
-    def blocks(value: Any) -> tr.Ranks:
-        return tr.rank_blocks([(MATRIX, ids, value)])
-
     yield "scores", Door(rank(scores=...))
     yield "columns", Door(rank(scores=...), axis=1)
     yield "one row of scores", Door(rank(scores=...), MATRIX[0])
@@ -146,11 +143,9 @@ def doors_of_numbers() -> Iterator[tuple[str, Door]]:
     is_other = MATRIX > 4
     for axis in (0, 1):
         yield f"a mask, axis {axis}", Door(rank(filter=...), is_other, axis)
-        yield f"a mask of a block, axis {axis}", Door(blocks, is_other, axis)
     lists = np.empty(SIZE, object)
     lists[:] = [[1], [2, 3], [], [0]]
     yield "lists", Door(rank(filter=...), lists)
-    yield "lists of a block", Door(blocks, lists)
     everything = {"targets": [0, 2, 3, 0], "candidates": ...}
     yield "candidates by a mask", Door(rank(**everything), mask)
     others = lambda value: tr.rank_against(value, MATRIX)  # noqa: E731
@@ -255,7 +250,6 @@ def test_numbered_frames_are_arrays() -> None:
         frame = pandas.DataFrame(SCORES, columns=columns)
         for targets in (IDS, pandas.Series(IDS), pandas.Series(IDS, dtype="Int64").to_numpy(int)):
             assert tr.rank(frame, targets, filter=pandas.Series(FILTER)) == expected
-    assert tr.rank_blocks([(frame, IDS), (frame.copy(), IDS)]).above.tolist() == [1, 3, 2] * 2
     assert tr.rank(frame.loc[1], [4, 1]) == tr.rank(SCORES[1], [4, 1])
     counter = tr.RankCounter([0.5], [2], candidates=5)
     counter.update(frame.iloc[:1])
@@ -278,7 +272,6 @@ def test_messages_say_what_came_and_the_way_out() -> None:
         (f"scores: {columns}", lambda: tr.rank(frame, IDS)),
         (f"scores: {columns}", lambda: tr.rank(frame, IDS, progress=lambda _: None)),
         (f"filter: {columns}", lambda: tr.rank(SCORES, IDS, filter=frame > 0.5)),
-        (f"blocks: block 0: scores: {columns}", lambda: tr.rank_blocks([(frame, IDS)])),
         (f"block: {columns}", lambda: counter.update(frame)),
         (rows, lambda: tr.evaluate(pandas.DataFrame(SCORES, index=[2, 1, 0]), IDS)),
         (index, lambda: tr.rank(frame.loc[1], [0])),
@@ -298,7 +291,6 @@ def test_lists_of_ids_have_no_names() -> None:
     assert [list(each.index) for each in lists] == [[1], [], [2, 0]]
     expected = tr.rank(SCORES, IDS, filter=FILTER)
     assert tr.rank(SCORES, IDS, filter=lists) == expected
-    assert tr.rank_blocks([(SCORES, IDS, lists)]) == expected
     ranked = tr.rank_lists(lists, None, IDS, candidates=5)
     assert ranked == tr.rank_lists([[1], [], [2, 3]], None, IDS, candidates=5)
     items = frame.item[frame.task == 2]

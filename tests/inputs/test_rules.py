@@ -25,7 +25,7 @@ TAKERS: dict[type[Any], list[Any]] = {
     rules.ListOptions: [task.evaluate_lists for task in TASKS if task is not alignment.Task],
     rules.SimilarityOptions: [alignment.infer, alignment.csls_means],
 }
-TAKERS[rules.RuleOptions] += [tr.rank, tr.rank_blocks, tr.rank_against, tr.RankCounter, tr.evaluate]
+TAKERS[rules.RuleOptions] += [tr.rank, tr.rank_against, tr.RankCounter, tr.evaluate]
 TAKERS[rules.EmbeddingOptions].append(tr.rank_embeddings)
 TAKERS[rules.ListOptions] += [tr.rank_lists, Predictions.evaluate]
 TAKERS[rules.SimilarityOptions].append(tr.topk_embeddings)

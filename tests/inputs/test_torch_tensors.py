@@ -110,7 +110,6 @@ def test_no_dtype_of_scores(tensor: Any, words: str) -> None:
 def test_no_integers(name: str, make: Callable[[], Any], words: str) -> None:
     given = {"scores": HOST_TENSOR, "targets": TARGETS, name: make()}
     refusal(TypeError, f"^{name}: expected .*{words}", tr.rank, **given)
-    refusal(TypeError, f"^blocks: block 0: {name}: expected .*{words}", tr.rank_blocks, [given])
 
 
 def test_within_a_transform() -> None:

@@ -284,8 +284,6 @@ def test_read_only_scores_may_be_the_same_ones(small: Task) -> None:
     ]
     for scorer in ways:
         assert small.evaluate(scorer, head=scorer, batch_size=1).ranks == expected.ranks
-        blocks = ((scorer(np.zeros(2)), [1, 2]) for _ in range(3))
-        assert tr.rank_blocks(blocks).optimistic.tolist() == [5, 4] * 3
 
 
 def test_no_tasks_make_an_empty_report() -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .._core import Scores
-from ..errors import InputError, InputTypeError, InputValueError
-from ..inputs.array_likes import as_array, is_tensor
-from ..inputs.checks import is_iterable
-from ..inputs.progress_listeners import Progress, as_listener
-from ..inputs.rules import RuleOptions, read_rules, with_options
-from ..naming import public
+from ..errors import InputError, InputValueError
+from ..inputs.array_likes import is_tensor
+from ..inputs.rules import RuleOptions, read_rules
 from ..ranks.container import Ranks
 from ..ranks.joining import join_ranks
 from ..stores import Store, owned, read_scores
@@ -25,107 +21,10 @@ from .ranking import rank
 from .sources import source_of
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from ..inputs.rules import Rules
-
-ARGUMENTS = ("scores", "targets", "filter", "rows", "candidates")
 
 # It returns what messages call an argument of block i.
 ArgumentName = Callable[[int, str], str]
-
-
-def block_argument_name(number: int, argument: str) -> str:
-    """Return what messages call an argument of a block.
-
-    Examples
-    --------
-    >>> block_argument_name(3, "targets")
-    'blocks: block 3: targets'
-    """
-    return f"blocks: block {number}: {argument}"
-
-
-@public("truerank")
-@with_options(RuleOptions)
-def rank_blocks(
-    blocks: Iterable[tuple[Any, ...] | Mapping[str, Any]],
-    **options: Unpack[RuleOptions],
-) -> Ranks:
-    """Count the ranks of blocks of rows; the next block is made while one is counted.
-
-    Each block is ranked by `rank` in a thread of its own, while this thread asks for the next one.
-    The two run at the same time where the producer releases the GIL, as numpy and torch do in large
-    operations. At most two blocks are in memory. The ranks do not depend on the timing.
-
-    Parameters
-    ----------
-    blocks : iterable of (scores, targets), (scores, targets, filter), or mappings
-        The arguments of `rank`; the filter may be None. A mapping has arguments by name: "scores",
-        "targets" and perhaps "rows", "filter" and "candidates". Scores must not change after they
-        were handed over: a producer that fills one buffer again and again has to hand over copies,
-        unless a kernel counts it on a device (see Notes). Read-only arrays may be the same every
-        time. All other arguments may change.
-    order, nan, dtype, threads, audit
-        As in `rank`.
-    progress : callable or bool, optional
-        Called with a `Progress` after each block, in blocks; their number is known in all if
-        `blocks` has a length. True: a bar of tqdm.
-
-    Returns
-    -------
-    Ranks
-        The ranks of all blocks, in order.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `rank` does, with the number of the block. Also if a block lies in the memory of the one
-        before, which may still be counted, and if there are no blocks. What the iterable itself
-        raises is passed on.
-
-    Notes
-    -----
-    Scores on a device that has kernels for them are counted in the order of the current stream, and
-    one block is prepared while the device counts the one before. A buffer may be filled again, on
-    that stream.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import truerank as tr
-    >>> def batches():
-    ...     rng = np.random.default_rng(0)
-    ...     for _ in range(3):
-    ...         yield rng.random((4, 10)), rng.integers(0, 10, 4)
-    >>> len(tr.rank_blocks(batches()))
-    12
-    """
-    rules = read_rules(options)  # Faults are found before the producer works in vain.
-    if isinstance(blocks, (str, bytes, Mapping)) or not is_iterable(blocks):
-        expected = "an iterable of blocks, each (scores, targets)"
-        raise InputTypeError("blocks", expected=expected, got=type(blocks).__name__)
-    total = len(blocks) if isinstance(blocks, Sized) else 0
-    read = _read_blocks(blocks, rules)
-    return rank_read_blocks(read, block_argument_name, total, **options)
-
-
-class Block(NamedTuple):
-    """A block that is to be counted: its scores, as given and as read, and its other arguments."""
-
-    given: Any
-    scores: Scores | Store
-    tasks: dict[str, Any]
-
-    def begin(self, executor: Executor, options: RuleOptions) -> Callable[[], Ranks]:
-        """Begin to rank the block, on a thread unless a device counts it in order."""
-        if is_counted_in_order(self.scores, read_rules(options)):
-            return begin_rank(self.scores, **self.tasks, **options).wait
-        return executor.submit(self._rank, options).result
-
-    def _rank(self, options: RuleOptions) -> Ranks:
-        with owned(self.scores, self.given):
-            return rank(self.scores, **self.tasks, **options)
 
 
 def begin_rank(
@@ -176,104 +75,71 @@ def _own_lists(value: Any) -> Any:
     return value.clone() if is_tensor(value) and value.ndim == 1 else value
 
 
-def rank_read_blocks(
-    blocks: Iterable[Block], name: ArgumentName, total: int = 0, **options: Unpack[RuleOptions]
+def rank_row_blocks(
+    blocks: Iterable[tuple[Scores | Store, dict[str, Any]]],
+    name: ArgumentName,
+    report_progress: Callable[[int], object],
+    **options: Unpack[RuleOptions],
 ) -> Ranks:
-    """Count the ranks of blocks as `rank_blocks` does, with the caller's names in messages.
+    """Rank blocks of rows; the next block is made while one is counted.
+
+    Each block is ranked by `rank` in a thread of its own, while this thread asks for the next one.
+    The two run at the same time where the producer releases the GIL, as numpy and torch do in large
+    operations. At most two blocks are in memory. The ranks do not depend on the timing.
+
+    Scores on a device that has kernels for them are counted in the order of the current stream, and
+    one block is prepared while the device counts the one before. A buffer may be filled again, on
+    that stream.
 
     Parameters
     ----------
-    blocks : iterable of Block
-        Whose arguments nobody changes.
+    blocks : iterable of (scores, tasks)
+        Scores that were read, which must not change until they are counted, and all other arguments
+        of `rank`, which nobody changes. There is one block at least.
     name : callable
         A function of the number of a block and an argument's name; it returns what errors call that
         argument of that block.
-    total : int
-        The number of blocks; 0 where it is not known.
+    report_progress : callable
+        Called with the number of blocks that are counted, after each.
     **options
-        As in `rank_blocks`, and checked.
+        As in `rank`, and checked; `progress` is not used.
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    listener = as_listener(options.get("progress"))
     of_block: RuleOptions = {**options, "progress": None}
     rules = read_rules(of_block)
-    start = time.monotonic()
     counted: list[Ranks] = []
-
-    def report_progress(total: int) -> None:
-        if listener is not None:
-            listener(Progress(len(counted), total, time.monotonic() - start, unit="blocks"))
-
-    if total:
-        report_progress(total)
-
     before: Scores | Store | None = None
-    waiting: Callable[[], Ranks] | None = None
+    wait: Callable[[], Ranks] | None = None
+
+    def take(ranks: Ranks) -> None:
+        counted.append(ranks)
+        report_progress(len(counted))
+
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-count") as executor:
-        for number, block in enumerate(blocks):
-            if _may_be_refilled(block, before, rules):
+        for number, (scores, tasks) in enumerate(blocks):
+            if _may_be_refilled(scores, before, rules):
                 expected = "memory other than that of the block before, which is counted now"
                 raise InputValueError(name(number, "scores"), expected=expected)
             try:
                 with _naming_block(name, number):
-                    begun = block.begin(executor, of_block)
+                    if is_counted_in_order(scores, rules):
+                        begun = begin_rank(scores, **tasks, **of_block).wait
+                    else:
+                        begun = executor.submit(rank, scores, **tasks, **of_block).result
             finally:  # What is wrong with the block before is raised first.
-                if waiting is not None:
-                    counted.append(waiting())
-                    report_progress(total)
-            waiting = _naming_block(name, number)(begun)
-            before = block.scores
-            del block, begun
-        if waiting is None:
-            raise InputValueError("blocks", expected="at least one block", got="none")
-        counted.append(waiting())
-    report_progress(len(counted))
+                if wait is not None:
+                    take(wait())
+            wait = _naming_block(name, number)(begun)
+            before = scores
+            del scores, tasks, begun  # They need no memory while the next one is made.
+        if wait is not None:
+            take(wait())
     return join_ranks(counted)
 
 
-def _read_blocks(blocks: Iterable[Any], rules: Rules) -> Iterator[Block]:
-    """Read the scores of blocks that a user hands over, and copy their other arguments."""
-    for number, block in enumerate(blocks):
-        with _naming_block(block_argument_name, number):
-            arguments = _arguments(block)
-            given = arguments.pop("scores")
-            scores = read_scores(given, rules.dtype)
-            tasks = arguments
-            if not is_counted_in_order(scores, rules):
-                tasks = {name: _copied(each, name) for name, each in arguments.items()}
-        yield Block(given, scores, tasks)
-        del block, arguments, given, scores  # They need no memory while the next one is made.
-
-
-def _arguments(block: Any) -> dict[str, Any]:
-    """Return the arguments of `rank` that a block contains."""
-    if isinstance(block, (tuple, list)) and len(block) in (2, 3):
-        return dict(zip(ARGUMENTS, block, strict=False))
-    if isinstance(block, Mapping) and {"scores", "targets"} <= set(block) <= set(ARGUMENTS):
-        return dict(block)
-    got: object = list(block) if isinstance(block, Mapping) else type(block).__name__
-    expected = f"(scores, targets), (scores, targets, filter), or these and {ARGUMENTS[3:]} by name"
-    raise InputTypeError("arguments", expected=expected, got=got)
-
-
-def _copied(value: Any, name: str) -> Any:
-    """Copy targets, or a filter in any form, so that the producer may change its own."""
-    if isinstance(value, list):
-        return [_copied(member, name) for member in value]
-    if isinstance(value, tuple):  # Named tuples become plain ones.
-        return tuple(_copied(member, name) for member in value)
-    # The names of a pandas object are looked at later, so it stays one.
-    if hasattr(value, "tocsr") or hasattr(value, "iloc"):
-        return value.copy()
-    if hasattr(value, "__array__"):
-        return as_array(value, name).copy()
-    return value
-
-
-def _may_be_refilled(block: Block, before: Scores | Store | None, rules: Rules) -> bool:
+def _may_be_refilled(scores: Scores | Store, before: Scores | Store | None, rules: Rules) -> bool:
     """Whether two blocks have memory in common that a producer could fill before it is read."""
-    scores = block.scores
     if isinstance(scores, Store):
         if scores.address == 0:  # It is not in memory.
             return False
@@ -281,8 +147,7 @@ def _may_be_refilled(block: Block, before: Scores | Store | None, rules: Rules) 
             return False
         return not _are_in_order(scores, before, rules)
     # Nobody fills again what is read-only, such as one row that is broadcast to all.
-    is_fixed = isinstance(block.given, (np.ndarray, Scores)) and not scores.array.flags.writeable
-    if is_fixed or not isinstance(before, Scores):
+    if not scores.array.flags.writeable or not isinstance(before, Scores):
         return False
     return np.shares_memory(scores.array, before.array, max_work=100_000)  # type: ignore[arg-type]
 

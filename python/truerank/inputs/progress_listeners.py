@@ -76,7 +76,7 @@ class Progress(NamedTuple):
     bounds : BoundedPairs, optional
         Of embeddings, whose scores are not stored: what bounds spared in this call.
     unit : str
-        "bytes" of scores; "blocks" of `rank_blocks`, "columns" of a `RankCounter`, "passes" of
+        "bytes" of scores; "columns" of a `RankCounter`, "passes" of
         Dask, "queries" of a model that is called.
     """
 
@@ -120,8 +120,8 @@ class Progress(NamedTuple):
         --------
         >>> print(Progress(3_000_000, 9_000_000, 2.0, resumed=1_000_000))
         3 MB of 9 MB, 1 MB/s, 0:00:06 left
-        >>> print(Progress(2000, 10_000, 4.0, unit="blocks"))
-        2,000 of 10,000 blocks, 500/s, 0:00:16 left
+        >>> print(Progress(2000, 10_000, 4.0, unit="queries"))
+        2,000 of 10,000 queries, 500/s, 0:00:16 left
         >>> print(Progress(3_000_000, 0, 2.0))
         3 MB, 1.5 MB/s
         """

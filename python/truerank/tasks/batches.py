@@ -11,7 +11,7 @@ import numpy as np
 from .. import devices
 from ..counting.driver import is_counted_in_order
 from ..counting.ranking import rank
-from ..counting.row_blocks import Block, rank_read_blocks
+from ..counting.row_blocks import rank_row_blocks
 from ..errors import InputValueError
 from ..inputs.checks import integer
 from ..inputs.rules import read_rules
@@ -20,9 +20,11 @@ from ..stores import read_scores, shape_of
 from ..stores.on_device import copy_to_device
 
 if TYPE_CHECKING:
+    from .._core import Scores
     from ..arrays.types import IntArray
     from ..inputs.rules import BatchOptions, RuleOptions
     from ..ranks.container import Ranks
+    from ..stores import Store
     from .side_tasks import SideTasks
 
 # The float32 scores of a batch take so much memory, and two batches are in memory at a time.
@@ -39,7 +41,7 @@ def rank_batches(
     """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
 
     The callable gets every distinct query once, in order. A batch is counted on a thread of its own
-    while the next one is scored, as in `rank_blocks`. Errors name the batch, as in
+    while the next one is scored. Errors name the batch, as in
     "scores: queries 64 to 127".
 
     Parameters
@@ -82,7 +84,6 @@ def rank_batches(
     height, columns = len(queries_of_side), side.columns
     usual = max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
     size, as_input, rules = read_batch_options(options, usual)
-    rules["progress"] = lambda blocks: report_progress(min(blocks.done * size, height))
     report_progress(0)
     if not height:
         return rank_no_tasks(columns, rules)
@@ -93,7 +94,7 @@ def rank_batches(
     kept_filter = cache(lambda: devices.KeptLists(*whole_filter))  # A device has it once.
     read = read_rules(rules)
 
-    def batches() -> Iterator[Block]:
+    def batches() -> Iterator[tuple[Scores | Store, dict[str, Any]]]:
         for start in starts:
             queries = queries_of_side[start : start + size].copy()
             scores = read_scores(scorer(as_input(queries)), rules.get("dtype"), title)
@@ -110,7 +111,7 @@ def rank_batches(
                 "filter": filter_lists,
                 "candidates": side.candidates_of(tasks),
             }
-            yield Block(scores, scores, arguments)
+            yield scores, arguments
 
     def name(number: int, argument: str) -> str:
         """Return the name of an argument with the queries of its batch, for messages."""
@@ -121,7 +122,11 @@ def rank_batches(
             return batch
         return f"{batch}: {argument}"
 
-    return rank_read_blocks(batches(), name, **rules)[np.argsort(ordered, kind="stable")]
+    def report_batches(done: int) -> None:
+        report_progress(min(done * size, height))
+
+    ranks = rank_row_blocks(batches(), name, report_batches, **rules)
+    return ranks[np.argsort(ordered, kind="stable")]
 
 
 def rank_no_tasks(columns: int, rules: RuleOptions) -> Ranks:

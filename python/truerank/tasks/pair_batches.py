@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from ..arrays.row_keys import are_among, codes_of, distinct
-from ..counting.row_blocks import Block, rank_read_blocks
+from ..counting.row_blocks import rank_row_blocks
 from ..errors import InputTypeError, InputValueError
 from ..inputs.array_likes import as_array, is_tensor
 from ..inputs.selection import indptr_of
@@ -19,10 +19,11 @@ from .sampling import batches_of
 from .task_lists import TaskLists
 
 if TYPE_CHECKING:
+    from .._core import Scores
     from ..arrays.types import IntArray
-    from ..inputs.progress_listeners import Progress
     from ..inputs.rules import BatchOptions
     from ..ranks.container import Ranks
+    from ..stores import Store
     from .side_tasks import SideTasks
 
 BATCH_PAIRS = 1 << 16  # A batch has so many pairs, unless the user says how many.
@@ -102,20 +103,16 @@ def rank_pairs(
         return rank_no_tasks(side.columns, rules)
     groups = list(batches_of(_count_pairs(side), _PAIRS_AT_ONCE))
 
-    def report_queries(progress: Progress) -> None:
-        if progress.done:
-            report_progress(groups[progress.done - 1].stop)
-        else:
-            report_progress(0)
+    def report_queries(done: int) -> None:
+        report_progress(groups[done - 1].stop)
 
-    rules["progress"] = report_queries
     report_progress(0)
     ordered = np.argsort(side.rows, kind="stable")  # So the tasks of a group are neighbours.
     starts = [0]  # These are the first pairs of the groups.
 
     model = PairModel(scorer, side.queries, size, as_input, title)
 
-    def blocks() -> Iterator[Block]:
+    def blocks() -> Iterator[tuple[Scores | Store, dict[str, Any]]]:
         for number, queries in enumerate(groups):
             first, last = np.searchsorted(side.rows[ordered], [queries.start, queries.stop])
             group = _pairs_of(side, ordered[first:last])
@@ -129,7 +126,7 @@ def rank_pairs(
                 "filter": group.filter,
                 "candidates": group.candidates,
             }
-            yield Block(given, scores, arguments)
+            yield scores, arguments
 
     def name(number: int, argument: str) -> str:
         """Return the name of an argument with the pairs of its group, for messages."""
@@ -138,7 +135,8 @@ def rank_pairs(
             return pairs
         return f"{pairs}: {argument}"
 
-    return rank_read_blocks(blocks(), name, **rules)[np.argsort(ordered, kind="stable")]
+    ranks = rank_row_blocks(blocks(), name, report_queries, **rules)
+    return ranks[np.argsort(ordered, kind="stable")]
 
 
 class PairModel:
